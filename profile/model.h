@@ -1,0 +1,247 @@
+/* What is known of a machine: the in-memory form of a profile.
+ *
+ * A profile describes a machine of one or more *nodes*. Nodes that are alike share one *node class*, so that a
+ * thousand equal nodes cost one node's text. A single computer is a profile with one class and one node.
+ *
+ *   PU number   within a node: the OS index. In the whole machine: the node's `first_pu` plus the OS index,
+ *               where first_pu is the sum of the spans (largest OS index + 1) of the nodes before it; so on a
+ *               single computer the two are the same. (The two-node machine of Tables 1 and 2 of the 2012
+ *               mapping paper has 8 PUs a node, numbered 0-7 and 8-15.)
+ *
+ * Relations between PUs are stored as groups where they are transitive and as explicit pairs only where not:
+ *
+ *   caches      two PUs of one group share that cache.
+ *   memory      levels ordered from the worst collision (lowest bandwidth) to the mildest. Two PUs of one group
+ *               of a level, or of one explicit pair, show that overhead when both access memory. Groups nest: a
+ *               pair that collides worse is in one group of every milder level too.
+ *   layers      communication layers ordered from the lowest latency to the highest. The latency of a pair is
+ *               that of the first layer which has both in one group or lists them as a pair.
+ *
+ * Every array is owned by the profile and freed by profile_free(). Numbers not known are 0 unless said otherwise.
+ */
+#ifndef SERVET_PROFILE_MODEL_H
+#define SERVET_PROFILE_MODEL_H
+
+#include "error.h"
+#include "set.h"
+
+#define PROFILE_VERSION 1
+
+/* Where a figure comes from. A topology profile has nothing but PROFILE_DECLARED. */
+enum profile_origin {
+    PROFILE_DECLARED, /* said by the operating system, not measured */
+    PROFILE_MEASURED, /* measured on this very thing */
+    PROFILE_INFERRED, /* taken over from an equivalent thing that was measured */
+};
+
+struct profile_quality {
+    enum profile_origin origin;
+    uint32_t repetitions; /* measurements behind the figure */
+    double spread;        /* relative: (third quartile - first quartile) / median of those measurements; < 0: not known */
+    char *note;           /* what looked suspicious, one line, or NULL */
+};
+
+struct profile_pair {
+    uint32_t a, b; /* a < b */
+};
+
+struct profile_relation {
+    struct profile_set *groups; /* disjoint; ordered by lowest member; groups of one may be left out */
+    size_t group_count;
+    struct profile_pair *pairs; /* ordered; only where the relation is not transitive */
+    size_t pair_count;
+};
+
+struct profile_numa {
+    uint32_t os_index;
+    struct profile_set pus; /* empty: a memory-only node */
+    uint64_t memory_bytes;
+};
+
+/* Cores that can do equally much (hwloc's cpukinds). */
+struct profile_kind {
+    uint32_t efficiency; /* higher: more capable, as hwloc's "efficiency" */
+    struct profile_set pus;
+};
+
+struct profile_cache {
+    uint32_t level;               /* 1, 2, 3 … (data or unified) */
+    uint64_t size_bytes;          /* effective: measured; of a topology profile: the declared one */
+    uint64_t declared_size_bytes; /* what sysfs / CPUID / hwloc says */
+    uint32_t line_bytes;
+    uint32_t associativity; /* ways; 0: not known */
+    struct profile_relation sharing;
+    struct profile_quality quality;
+};
+
+struct profile_scaling_point {
+    uint32_t workers;
+    double bytes_per_s; /* of all those workers together */
+};
+
+/* One level of memory access overhead (2010 paper, Section III-C). */
+struct profile_memory_level {
+    double bytes_per_s; /* of one worker while a second one of the same group copies too; 0: not measured */
+    struct profile_relation collisions;
+    struct profile_scaling_point *scaling; /* in one group, ascending workers; may be empty */
+    size_t scaling_count;
+    struct profile_quality quality;
+};
+
+struct profile_memory {
+    double reference_bytes_per_s; /* one worker alone (copy, read + written bytes); 0: not measured */
+    struct profile_quality quality;
+    struct profile_memory_level *levels; /* worst first */
+    size_t level_count;
+};
+
+struct profile_message_point {
+    uint64_t bytes;
+    double seconds; /* one way */
+};
+
+struct profile_concurrency_point {
+    uint32_t messages; /* sent at the same time */
+    double seconds;    /* slowest of them, one way */
+};
+
+/* One communication layer (2010 paper, Section III-D). */
+struct profile_layer {
+    char *name;     /* "core", "L3", "package", "node", "network" … or NULL */
+    double seconds; /* one-way latency of a message of profile_communication.message_bytes; of a topology profile
+                       a rank (1, 2, 3 …) instead of seconds: only the order means something there */
+    struct profile_relation members;
+    struct profile_message_point *curve; /* ascending bytes; may be empty */
+    size_t curve_count;
+    struct profile_concurrency_point *concurrency; /* ascending messages; may be empty */
+    size_t concurrency_count;
+    struct profile_quality quality;
+};
+
+struct profile_communication {
+    uint64_t message_bytes; /* size at which layers were told apart: that of the L1 cache */
+    struct profile_layer *layers;
+    size_t layer_count;
+};
+
+/* Nodes that are alike. All PU numbers in it are OS indices. */
+struct profile_class {
+    char *name;
+    struct profile_set pus; /* the PUs that the profile speaks of, never empty */
+    struct profile_relation cores;    /* SMT siblings: groups of PUs on one core */
+    struct profile_relation packages;
+    struct profile_numa *numa;
+    size_t numa_count;
+    struct profile_kind *kinds; /* empty: all PUs are of one kind */
+    size_t kind_count;
+    struct profile_cache *caches; /* ascending level; may hold one level more than once (P and E cores): disjoint groups */
+    size_t cache_count;
+    struct profile_memory memory;
+    struct profile_communication communication; /* inside the node */
+};
+
+struct profile_node_range {
+    char *names;        /* hostlist: "node1" or "node[001-128,200]"; expands to `count` names */
+    uint32_t count;
+    uint32_t class_index;
+};
+
+/* How long one superstep takes: T(h) = h * g + l (flop units: multiply by 1 / r for seconds). */
+struct profile_bsp {
+    uint32_t processors;
+    double r_flop_per_s;
+    double g_flops; /* per word of 8 bytes */
+    double l_flops;
+    double t0_flops; /* measured time of a 0-relation */
+    struct profile_quality quality;
+};
+
+struct servet_profile {
+    /* host */
+    char *host_name;
+    char *architecture; /* uname -m */
+    char *cpu_model;
+    char *kernel;
+    char *topology_signature; /* see signature.h; "" in a profile of a machine that never was here */
+    /* measurement */
+    char *tool;    /* "servet 0.1.0" */
+    char *started; /* ISO 8601 UTC, or "" */
+    double seconds; /* how long it took */
+    bool measured;  /* false: topology profile, nothing was measured */
+    struct {
+        char *key, *value;
+    } *conditions; /* "governor": "performance", "load_average": "0.3", … */
+    size_t condition_count;
+    /* machine */
+    struct profile_class *classes;
+    size_t class_count;
+    struct profile_node_range *nodes;
+    size_t node_range_count;
+    struct profile_communication network; /* between nodes; PU numbers replaced by node numbers; empty on one node */
+    struct profile_bsp *bsp;
+    size_t bsp_count;
+};
+
+/* Frees everything the profile owns, and the profile. NULL allowed. */
+void profile_free(struct servet_profile *profile);
+
+/* Checks every promise made above (sets inside the class's PUs, groups disjoint and ordered, levels in order,
+ * figures positive and finite, class indices in range). 0, or -EINVAL with the JSON path of the first
+ * broken one. profile_load() and profile_save() call it. */
+int profile_check(const struct servet_profile *profile, struct servet_error *error);
+
+/* Number of nodes; class of a node; first PU number of a node (see above); number of PU numbers in all. */
+uint32_t profile_node_count(const struct servet_profile *profile);
+const struct profile_class *profile_node_class(const struct servet_profile *profile, uint32_t node);
+uint32_t profile_node_first_pu(const struct servet_profile *profile, uint32_t node);
+uint32_t profile_class_span(const struct profile_class *node_class);
+
+/* -- json_load.c, json_save.c ------------------------------------------------------------------------------ */
+
+/* Reads and validates a profile. 0, -ENOENT / -EACCES … (file), -EINVAL (not a profile, wrong version, a field
+ * that is missing, unknown or out of range: the text names file, line or JSON path, and what was expected), -ENOMEM. */
+int profile_load(const char *path, struct servet_profile **out, struct servet_error *error);
+int profile_parse(const char *text, size_t length, const char *name, struct servet_profile **out, struct servet_error *error);
+
+/* Writes beside `path`, syncs, renames over it: a reader sees the old profile or the new one, never half of one. */
+int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error);
+/* The same text as a new string, or NULL. */
+char *profile_to_json(const struct servet_profile *profile);
+
+/* -- lookup.c ------------------------------------------------------------------------------------------------ */
+
+/* First of: $SERVET_PROFILE (taken even if absent: the user meant it); $XDG_CONFIG_HOME/servet/HOST.json
+ * (default ~/.config/servet/HOST.json); /etc/servet/HOST.json; /etc/servet/profile.json. HOST is the host name up to
+ * the first dot. 0 and the path, or -ENOENT when there is none. */
+int profile_find(char *path, size_t size);
+/* Where servet-probe writes: $SERVET_PROFILE, else the per-user place. Makes no folder. */
+int profile_default_path(char *path, size_t size, struct servet_error *error);
+
+/* -- topology_sysfs.c (all that the shim can use), topology_hwloc.c (commands and libservet) ----------------- */
+
+/* Derives a topology profile ("not measured"): caches and their groups as declared, one memory overhead level per
+ * NUMA node and per package where that differs, communication layers by nesting (core, each shared cache, package/NUMA, node).
+ * `root` is "" for this machine, or the folder of a captured /sys and /proc. */
+int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error);
+
+/* The same from hwloc: `source` NULL is this machine, a path to an existing file is hwloc XML, anything else a
+ * synthetic description ("package:2 core:4 pu:2"). */
+int profile_from_hwloc(const char *source, struct servet_profile **out, struct servet_error *error);
+
+/* -- signature.c ---------------------------------------------------------------------------------------------- */
+
+/* Signature of the machine under `root` ("" is this one), cheap enough for every start of a program (tens of small files, no
+ * /proc/cpuinfo): architecture, CPU vendor/family/model, present PUs, NUMA nodes, declared caches of the first PU.
+ * It does not change when a PU goes offline. Writes 16 hexadecimal digits and a terminator. */
+#define PROFILE_SIGNATURE_SIZE 17
+int profile_signature(const char *root, char out[PROFILE_SIGNATURE_SIZE]);
+
+/* Does the profile describe this machine? 0; -ESTALE with the reason (other signature, or `allowed` PUs
+ * that the profile does not know). A profile without a signature, and a cluster profile, are matched by host name. */
+int profile_matches(const struct servet_profile *profile, const char *root, const struct profile_set *allowed,
+                    struct servet_error *error);
+
+/* The class of the node called `host` (up to the first dot), or NULL. On a single-node profile: its only class. */
+const struct profile_class *profile_class_of_host(const struct servet_profile *profile, const char *host);
+
+#endif
