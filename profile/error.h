@@ -10,7 +10,6 @@
 #include "servet.h"
 
 /* Fills `error` (if not NULL) and returns `code`, so that callers can write `return profile_error(e, -EINVAL, …)`. */
-int profile_error(struct servet_error *error, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+int profile_error(struct servet_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

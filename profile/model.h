@@ -37,8 +37,8 @@ enum profile_origin {
 struct profile_quality {
     enum profile_origin origin;
     uint32_t repetitions; /* measurements behind the figure */
-    double spread;        /* relative: (third quartile - first quartile) / median of those measurements; < 0: not known */
-    char *note;           /* what looked suspicious, one line, or NULL */
+    double spread; /* relative: (third quartile - first quartile) / median of those measurements; < 0: not known */
+    char *note;    /* what looked suspicious, one line, or NULL */
 };
 
 struct profile_pair {
@@ -127,21 +127,22 @@ struct profile_communication {
 /* Nodes that are alike. All PU numbers in it are OS indices. */
 struct profile_class {
     char *name;
-    struct profile_set pus; /* the PUs that the profile speaks of, never empty */
-    struct profile_relation cores;    /* SMT siblings: groups of PUs on one core */
+    struct profile_set pus;        /* the PUs that the profile speaks of, never empty */
+    struct profile_relation cores; /* SMT siblings: groups of PUs on one core */
     struct profile_relation packages;
     struct profile_numa *numa;
     size_t numa_count;
     struct profile_kind *kinds; /* empty: all PUs are of one kind */
     size_t kind_count;
-    struct profile_cache *caches; /* ascending level; may hold one level more than once (P and E cores): disjoint groups */
+    struct profile_cache
+        *caches; /* ascending level; may hold one level more than once (P and E cores): disjoint groups */
     size_t cache_count;
     struct profile_memory memory;
     struct profile_communication communication; /* inside the node */
 };
 
 struct profile_node_range {
-    char *names;        /* hostlist: "node1" or "node[001-128,200]"; expands to `count` names */
+    char *names; /* hostlist: "node1" or "node[001-128,200]"; expands to `count` names */
     uint32_t count;
     uint32_t class_index;
 };
@@ -156,6 +157,11 @@ struct profile_bsp {
     struct profile_quality quality;
 };
 
+/* Something that held while measuring: "governor": "performance", "load_average": "0.3", ... */
+struct profile_condition {
+    char *key, *value;
+};
+
 struct servet_profile {
     /* host */
     char *host_name;
@@ -164,13 +170,11 @@ struct servet_profile {
     char *kernel;
     char *topology_signature; /* see signature.h; "" in a profile of a machine that never was here */
     /* measurement */
-    char *tool;    /* "servet 0.1.0" */
-    char *started; /* ISO 8601 UTC, or "" */
+    char *tool;     /* "servet 0.1.0" */
+    char *started;  /* ISO 8601 UTC, or "" */
     double seconds; /* how long it took */
     bool measured;  /* false: topology profile, nothing was measured */
-    struct {
-        char *key, *value;
-    } *conditions; /* "governor": "performance", "load_average": "0.3", … */
+    struct profile_condition *conditions;
     size_t condition_count;
     /* machine */
     struct profile_class *classes;
@@ -201,7 +205,8 @@ uint32_t profile_class_span(const struct profile_class *node_class);
 /* Reads and validates a profile. 0, -ENOENT / -EACCES … (file), -EINVAL (not a profile, wrong version, a field
  * that is missing, unknown or out of range: the text names file, line or JSON path, and what was expected), -ENOMEM. */
 int profile_load(const char *path, struct servet_profile **out, struct servet_error *error);
-int profile_parse(const char *text, size_t length, const char *name, struct servet_profile **out, struct servet_error *error);
+int profile_parse(const char *text, size_t length, const char *name, struct servet_profile **out,
+                  struct servet_error *error);
 
 /* Writes beside `path`, syncs, renames over it: a reader sees the old profile or the new one, never half of one. */
 int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error);
@@ -220,8 +225,8 @@ int profile_default_path(char *path, size_t size, struct servet_error *error);
 /* -- topology_sysfs.c (all that the shim can use), topology_hwloc.c (commands and libservet) ----------------- */
 
 /* Derives a topology profile ("not measured"): caches and their groups as declared, one memory overhead level per
- * NUMA node and per package where that differs, communication layers by nesting (core, each shared cache, package/NUMA, node).
- * `root` is "" for this machine, or the folder of a captured /sys and /proc. */
+ * NUMA node and per package where that differs, communication layers by nesting (core, each shared cache, package/NUMA,
+ * node). `root` is "" for this machine, or the folder of a captured /sys and /proc. */
 int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error);
 
 /* The same from hwloc: `source` NULL is this machine, a path to an existing file is hwloc XML, anything else a
@@ -230,9 +235,9 @@ int profile_from_hwloc(const char *source, struct servet_profile **out, struct s
 
 /* -- signature.c ---------------------------------------------------------------------------------------------- */
 
-/* Signature of the machine under `root` ("" is this one), cheap enough for every start of a program (tens of small files, no
- * /proc/cpuinfo): architecture, CPU vendor/family/model, present PUs, NUMA nodes, declared caches of the first PU.
- * It does not change when a PU goes offline. Writes 16 hexadecimal digits and a terminator. */
+/* Signature of the machine under `root` ("" is this one), cheap enough for every start of a program (tens of small
+ * files, no /proc/cpuinfo): architecture, CPU vendor/family/model, present PUs, NUMA nodes, declared caches of the
+ * first PU. It does not change when a PU goes offline. Writes 16 hexadecimal digits and a terminator. */
 #define PROFILE_SIGNATURE_SIZE 17
 int profile_signature(const char *root, char out[PROFILE_SIGNATURE_SIZE]);
 

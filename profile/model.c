@@ -1,0 +1,54 @@
+#include "model.h"
+
+#include "fields.h"
+
+#include <stdlib.h>
+
+void profile_free(struct servet_profile *profile)
+{
+    if (profile) {
+        profile_object_free(&profile_document, profile);
+        free(profile);
+    }
+}
+
+uint32_t profile_class_span(const struct profile_class *node_class)
+{
+    return node_class->pus.count ? node_class->pus.ids[node_class->pus.count - 1] + 1 : 0;
+}
+
+uint32_t profile_node_count(const struct servet_profile *profile)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < profile->node_range_count; i++) {
+        count += profile->nodes[i].count;
+    }
+    return count;
+}
+
+const struct profile_class *profile_node_class(const struct servet_profile *profile, uint32_t node)
+{
+    for (size_t i = 0; i < profile->node_range_count; i++) {
+        const struct profile_node_range *range = &profile->nodes[i];
+        if (node < range->count) {
+            return &profile->classes[range->class_index];
+        }
+        node -= range->count;
+    }
+    return NULL;
+}
+
+uint32_t profile_node_first_pu(const struct servet_profile *profile, uint32_t node)
+{
+    uint32_t first = 0;
+    for (size_t i = 0; i < profile->node_range_count; i++) {
+        const struct profile_node_range *range = &profile->nodes[i];
+        uint32_t span = profile_class_span(&profile->classes[range->class_index]);
+        if (node < range->count) {
+            return first + node * span;
+        }
+        node -= range->count;
+        first += range->count * span;
+    }
+    return first;
+}

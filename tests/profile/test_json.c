@@ -1,0 +1,275 @@
+/* Does a profile come back from its file as it went in, and is everything that is not one refused with its place? */
+#include "fixture.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <unistd.h>
+
+START_TEST(the_nehalem_fixture_is_the_machine_of_the_paper)
+{
+    struct servet_profile *p = loaded(NEHALEM);
+    ck_assert_uint_eq(profile_node_count(p), 2);
+    ck_assert_uint_eq(profile_node_first_pu(p, 0), 0);
+    ck_assert_uint_eq(profile_node_first_pu(p, 1), 8);
+    ck_assert_ptr_eq(profile_node_class(p, 1), &p->classes[0]);
+    ck_assert_ptr_null(profile_node_class(p, 2));
+    const struct profile_class *node = &p->classes[0];
+    ck_assert_uint_eq(node->pus.count, 8);
+    ck_assert_uint_eq(node->cache_count, 3);
+    ck_assert_uint_eq(node->caches[2].size_bytes, 8u << 20);
+    ck_assert_uint_eq(node->caches[2].sharing.group_count, 4);
+    ck_assert(profile_set_has(&node->caches[2].sharing.groups[3], 7));
+    ck_assert_uint_eq(node->memory.level_count, 1);
+    ck_assert_uint_eq(p->network.layer_count, 1);
+    ck_assert(p->network.layers[0].seconds > node->communication.layers[0].seconds);
+    ck_assert(node->caches[0].quality.spread < 0);
+    ck_assert_int_eq(node->caches[0].quality.origin, PROFILE_MEASURED);
+    profile_free(p);
+}
+END_TEST
+
+/* Every field of the model with a value of its own: what the saver or the loader forgets is seen. */
+static struct servet_profile *full_profile(void)
+{
+    static const char text[] =
+        "{\"servet_profile\":1,\"host\":{\"name\":\"h\\u00e9\",\"architecture\":\"a\",\"cpu_model\":\"m\",\"kernel\":"
+        "\"k\","
+        "\"topology_signature\":\"0123456789abcdef\"},\"measurement\":{\"measured\":true,\"tool\":\"t\",\"started\":"
+        "\"s\","
+        "\"seconds\":0.1,\"conditions\":{\"z\":\"1\",\"a\":\"2\"}},\"node_classes\":[{\"name\":\"c\",\"pus\":\"0-3,9\","
+        "\"cores\":{\"groups\":[\"0-1\"]},\"packages\":{\"groups\":[\"0-3\",\"9\"]},\"numa\":[{\"os_index\":0,\"pus\":"
+        "\"0-3,9\",\"memory_bytes\":9007199254740993},{\"os_index\":2,\"pus\":\"\"}],\"kinds\":[{\"efficiency\":1,"
+        "\"pus\":\"0-3\"}],\"caches\":[{\"level\":1,\"size_bytes\":1,\"declared_size_bytes\":2,\"line_bytes\":3,"
+        "\"associativity\":4,\"sharing\":{\"groups\":[\"0-1\"],\"pairs\":[[0,9],[1,9]]},\"quality\":{\"origin\":"
+        "\"inferred\",\"repetitions\":5,\"spread\":0.25,\"note\":\"n\"}}],\"memory\":{\"reference_bytes_per_s\":7.5,"
+        "\"quality\":{\"origin\":\"measured\"},\"levels\":[{\"bytes_per_s\":6.5,\"collisions\":{\"groups\":[\"0-3\"]},"
+        "\"scaling\":[{\"workers\":1,\"bytes_per_s\":7},{\"workers\":2,\"bytes_per_s\":8}],\"quality\":{\"origin\":"
+        "\"measured\",\"spread\":0}}]},\"communication\":{\"message_bytes\":11,\"layers\":[{\"name\":\"l\",\"seconds\":"
+        "1e-07,\"members\":{\"pairs\":[[0,9]]},\"curve\":[{\"bytes\":0,\"seconds\":1e-09},{\"bytes\":8,\"seconds\":2}],"
+        "\"concurrency\":[{\"messages\":1,\"seconds\":3}],\"quality\":{\"origin\":\"measured\"}}]}}],\"nodes\":[{"
+        "\"names\":\"n[08-10]\",\"count\":3,\"class_index\":0}],\"network\":{\"message_bytes\":12,\"layers\":[{"
+        "\"seconds\":0.3,\"members\":{\"groups\":[\"0-2\"]},\"quality\":{\"origin\":\"measured\"}}]},\"bsp\":[{"
+        "\"processors\":2,\"r_flop_per_s\":1e9,\"g_flops\":0,\"l_flops\":5,\"t0_flops\":6,\"quality\":{\"origin\":"
+        "\"measured\"}}]}";
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    ck_assert_msg(profile_parse(text, strlen(text), "full", &profile, &error) == 0, "%s", error.text);
+    return profile;
+}
+
+static void remove_spaces(char *text)
+{
+    char *to = text;
+    for (; *text; text++) {
+        if (*text != ' ' && *text != '\n') {
+            *to++ = *text;
+        }
+    }
+    *to = '\0';
+}
+
+START_TEST(every_field_survives_the_way_through_a_file)
+{
+    struct servet_profile *p = full_profile();
+    char *first = profile_to_json(p), *second;
+    struct servet_profile *again;
+    struct servet_error error = {""};
+    ck_assert_msg(profile_parse(first, strlen(first), "again", &again, &error) == 0, "%s", error.text);
+    second = profile_to_json(again);
+    ck_assert_str_eq(first, second);
+    const char *kept[] = {"\"conditions\":{\"z\":\"1\",\"a\":\"2\"}",
+                          "\"pairs\":[[0,9],[1,9]]",
+                          "\"memory_bytes\":9007199254740993",
+                          "\"seconds\":0.1,",
+                          "\"spread\":0.25,\"note\":\"n\"",
+                          "\"spread\":0.0}",
+                          "{\"os_index\":2,\"pus\":\"\"}",
+                          "\"topology_signature\":\"0123456789abcdef\"",
+                          "\"declared_size_bytes\":2,\"line_bytes\":3,\"associativity\":4",
+                          "\"scaling\":[{\"workers\":1,\"bytes_per_s\":7.0}",
+                          "\"curve\":[{\"bytes\":0,\"seconds\":1e-9},{\"bytes\":8,\"seconds\":2.0}]",
+                          "\"concurrency\":[{\"messages\":1,\"seconds\":3.0}]",
+                          "\"names\":\"n[08-10]\",\"count\":3",
+                          "\"kinds\":[{\"efficiency\":1,\"pus\":\"0-3\"}]",
+                          "\"g_flops\":0.0,\"l_flops\":5.0,\"t0_flops\":6.0",
+                          "\"name\":\"h\u00e9\""};
+    remove_spaces(second);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        ck_assert_msg(strstr(second, kept[i]) != NULL, "%s is not in %s", kept[i], second);
+    }
+    free(first);
+    free(second);
+    profile_free(again);
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(relations_are_written_as_lists_on_one_line)
+{
+    struct servet_profile *p = loaded(NEHALEM);
+    char *text = profile_to_json(p);
+    ck_assert_ptr_nonnull(strstr(text, "{\"groups\": [\"0,2\", \"1,3\", \"4,6\", \"5,7\"]}"));
+    ck_assert_ptr_nonnull(strstr(text, "\"seconds\": 1.2e-5,"));
+    free(text);
+    profile_free(p);
+}
+END_TEST
+
+/* What is refused: a piece of the fixture, what it becomes, and what the one line must say. */
+static const struct refusal {
+    const char *from, *to, *says;
+} refusals[] = {
+    {"\"servet_profile\": 1", "\"servet_profile\": 2", "$.servet_profile: found 2, expected version 1"},
+    {"\"servet_profile\": 1,", "", "$.servet_profile: missing, expected the version"},
+    {"\"size_bytes\": 32768", "\"size_bytes\": \"32K\"",
+     "$.node_classes[0].caches[0].size_bytes: found \"32K\", expected an integer"},
+    {"\"size_bytes\": 262144", "\"size_bytes\": 0", "$.node_classes[0].caches[1].size_bytes: found 0, expected"},
+    {"\"size_bytes\": 262144", "\"size_bytes\": -5", "caches[1].size_bytes: found -5, expected an integer from 0"},
+    {"\"size_bytes\": 262144,", "", "$.node_classes[0].caches[1].size_bytes: missing, expected an integer"},
+    {"\"size_bytes\": 262144,", "\"sizebytes\": 262144, \"size_bytes\": 262144,",
+     "$.node_classes[0].caches[1].sizebytes: unknown key, expected one of level, size_bytes,"},
+    {"\"level\": 2", "\"level\": 0", "$.node_classes[0].caches[1].level: found 0"},
+    {"\"level\": 3", "\"level\": 1", "$.node_classes[0].caches[2].level: expected caches in ascending order"},
+    {"\"pus\": \"0-7\"", "\"pus\": \"7-0\"", "$.node_classes[0].pus: found \"7-0\", expected a list such as"},
+    {"\"pus\": \"0-7\"", "\"pus\": \"0-99999999\"", "$.node_classes[0].pus: found \"0-99999999\", expected a list"},
+    {"\"pus\": \"0-7\"", "\"pus\": \"\"", "$.node_classes[0].pus: found no PU"},
+    {"\"pus\": \"0-7\"", "\"pus\": \"0-6\"", "packages.groups[1]: found 7, expected only numbers that"},
+    {"\"0,2\", \"1,3\"", "\"0,2\", \"2,3\"", "caches[2].sharing.groups[1]: found 2, which is in group 0 too"},
+    {"\"0,2\", \"1,3\"", "\"1,3\", \"0,2\"", "caches[2].sharing.groups[1]: expected groups in the order"},
+    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 3]]", "caches[2].sharing.pairs[0]: found [3, 3], expected the lower"},
+    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 8]]", "caches[2].sharing.pairs[0]: found [3, 8], expected only"},
+    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 4], [0, 1]]", "sharing.pairs[1]: expected pairs in ascending order"},
+    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3]]", "sharing.pairs[0]: found an array, expected a pair such as [0, 5]"},
+    {"\"origin\": \"measured\"", "\"origin\": \"guessed\"", "quality.origin: found \"guessed\", expected \"declared\""},
+    {"\"measured\": true", "\"measured\": 1", "$.measurement.measured: found 1, expected true or false"},
+    {"1.2e-05", "-1.2e-05", "communication.layers[0].seconds: found -1.2e-5, expected a number"},
+    {"1.2e-05", "0", "layers[0].seconds: found 0, expected a finite, positive number"},
+    {"\"bytes_per_s\": 6000000000", "\"bytes_per_s\": null", "memory.levels[0].bytes_per_s: found null, expected a"},
+    {"\"count\": 2", "\"count\": 3", "$.nodes[0].count: found 3, expected an integer from 2 to 2"},
+    {"node[1-2]", "node[2-1]", "$.nodes[0].names: expected host names such as"},
+    {"\"class_index\": 0", "\"class_index\": 1", "$.nodes[0].class_index: found 1, expected an integer from 0 to 0"},
+    {"[\"0-1\"]", "[\"0-2\"]", "$.network.layers[0].members.groups[0]: found 2, expected only"},
+    {"\"message_bytes\": 32768", "\"message_bytes\": 1.5", "message_bytes: found 1.5, expected an integer"},
+    {"\"host\": {", "\"host\": [{", ":5:"},
+    {"\"host\": {\"name\": \"node1\",", "\"host\": {", "$.host.name: missing, expected a string"},
+    {"\"level\": 2", "\"level\": 1, \"level\": 2", "duplicate object key"},
+    {"\"collisions\"", "\"col\\nlisions\"", "memory.levels[0].collisions: missing, expected an object"},
+    {"\"collisions\"", "\"col\\nlisions\": 1, \"collisions\"", "memory.levels[0].col?lisions: unknown key"},
+};
+
+START_TEST(bad_input_is_refused_with_place_finding_and_expectation)
+{
+    const struct refusal *r = &refusals[_i];
+    char *good = read_text(NEHALEM), *bad = replaced(good, r->from, r->to);
+    struct servet_profile *profile = NULL;
+    struct servet_error error = {""};
+    int rc = profile_parse(bad, strlen(bad), "some/file.json", &profile, &error);
+    ck_assert_msg(rc == -EINVAL, "'%s' was taken", r->to);
+    ck_assert_ptr_null(profile);
+    ck_assert_msg(strstr(error.text, r->says) != NULL, "'%s' does not say '%s'", error.text, r->says);
+    ck_assert_msg(strncmp(error.text, "some/file.json:", 15) == 0, "'%s' does not name the file", error.text);
+    ck_assert_ptr_null(strpbrk(error.text, "\n\r\t"));
+    ck_assert_int_eq(profile_parse(bad, strlen(bad), "some/file.json", &profile, NULL), -EINVAL);
+    free(good);
+    free(bad);
+}
+END_TEST
+
+START_TEST(syntax_errors_name_line_and_column)
+{
+    static const char text[] = "{\n  \"servet_profile\": 1,\n  \"host\": }\n";
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    ck_assert_int_eq(profile_parse(text, strlen(text), "f", &profile, &error), -EINVAL);
+    ck_assert_msg(strncmp(error.text, "f:3:11: not JSON: ", 18) == 0, "%s", error.text);
+}
+END_TEST
+
+START_TEST(keys_beginning_with_x_are_left_alone)
+{
+    char *good = read_text(NEHALEM), *more = replaced(good, "\"level\": 2", "\"x-site\": {\"a\": []}, \"level\": 2");
+    struct servet_profile *profile;
+    ck_assert_int_eq(profile_parse(more, strlen(more), "f", &profile, NULL), 0);
+    profile_free(profile);
+    free(good);
+    free(more);
+}
+END_TEST
+
+START_TEST(worse_memory_levels_must_collide_in_the_milder_ones)
+{
+    static const char milder[] =
+        "\"quality\": {\"origin\": \"measured\"}}, {\"bytes_per_s\": 7e9, \"collisions\": "
+        "{\"groups\": [\"0-3\"]}, \"quality\": {\"origin\": \"measured\"}}\n        ]\n      },";
+    char *good = read_text(NEHALEM);
+    char *bad = replaced(good, "\"quality\": {\"origin\": \"measured\"}}\n        ]\n      },", milder);
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    ck_assert_int_eq(profile_parse(bad, strlen(bad), "f", &profile, &error), -EINVAL);
+    ck_assert_msg(strstr(error.text, "$.node_classes[0].memory.levels[0].collisions.groups[0]: expected members that"),
+                  "%s", error.text);
+    free(bad);
+    bad = replaced(good, "\"quality\": {\"origin\": \"measured\"}}\n        ]\n      },", milder);
+    char *nested = replaced(bad, "[\"0-3\"]", "[\"0-7\"]");
+    ck_assert_int_eq(profile_parse(nested, strlen(nested), "f", &profile, &error), 0);
+    profile_free(profile);
+    free(nested);
+    free(bad);
+    free(good);
+}
+END_TEST
+
+START_TEST(files_that_cannot_be_read_say_why)
+{
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    ck_assert_int_eq(profile_load("/nonexistent/p.json", &profile, &error), -ENOENT);
+    ck_assert_str_eq(error.text, "/nonexistent/p.json: No such file or directory");
+    ck_assert_int_eq(profile_load("/", &profile, &error), -EISDIR);
+    ck_assert_int_eq(profile_load("/dev/null", &profile, &error), -EINVAL);
+    ck_assert_int_eq(profile_load("/dev/zero", &profile, &error), -EINVAL);
+    ck_assert_msg(strstr(error.text, "/dev/zero: larger than") != NULL, "%s", error.text);
+}
+END_TEST
+
+/* A few locales write 0,1: neither reading nor writing may notice. */
+START_TEST(a_decimal_comma_in_the_locale_changes_nothing)
+{
+    struct servet_profile *p = full_profile();
+    char *before = profile_to_json(p);
+    if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "fr_FR.UTF-8")) {
+        fprintf(stderr, "no locale with a decimal comma is installed: only the C locale was tried\n");
+    }
+    struct servet_profile *again;
+    ck_assert_int_eq(profile_parse(before, strlen(before), "f", &again, NULL), 0);
+    char *after = profile_to_json(again);
+    setlocale(LC_ALL, "C");
+    ck_assert_str_eq(before, after);
+    free(before);
+    free(after);
+    profile_free(again);
+    profile_free(p);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("json");
+    TCase *tcase = tcase_create("json");
+    tcase_add_test(tcase, the_nehalem_fixture_is_the_machine_of_the_paper);
+    tcase_add_test(tcase, every_field_survives_the_way_through_a_file);
+    tcase_add_test(tcase, relations_are_written_as_lists_on_one_line);
+    tcase_add_loop_test(tcase, bad_input_is_refused_with_place_finding_and_expectation, 0,
+                        sizeof refusals / sizeof *refusals);
+    tcase_add_test(tcase, syntax_errors_name_line_and_column);
+    tcase_add_test(tcase, keys_beginning_with_x_are_left_alone);
+    tcase_add_test(tcase, worse_memory_levels_must_collide_in_the_milder_ones);
+    tcase_add_test(tcase, files_that_cannot_be_read_say_why);
+    tcase_add_test(tcase, a_decimal_comma_in_the_locale_changes_nothing);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
