@@ -82,44 +82,66 @@ static int check_cache(const struct json_path *at, const struct profile_class *n
         rc = refuse(error, at, "level", "expected caches in ascending order of their levels");
     }
     if (rc == 0) {
-        rc = check_integer(at, "size_bytes", cache->size_bytes, 1, INT64_MAX, error);
+        uint64_t least = cache->quality.origin == PROFILE_DECLARED ? 0 : 1; /* systems may not say it */
+        rc = check_integer(at, "size_bytes", cache->size_bytes, least, INT64_MAX, error);
     }
     if (rc == 0) {
         rc = check_integer(at, "declared_size_bytes", cache->declared_size_bytes, 0, INT64_MAX, error);
     }
     if (rc == 0) {
-        rc = check_relation(at, "sharing", &cache->sharing, &node_class->pus, error);
+        rc = check_subset(at, &cache->pus, &node_class->pus, error);
+    }
+    if (rc == 0) {
+        const struct profile_set *holders = cache->pus.count ? &cache->pus : &node_class->pus;
+        rc = check_relation(at, "sharing", &cache->sharing, holders, error);
     }
     return rc < 0 ? rc : check_quality(at, &cache->quality, error);
 }
 
-/* Caches of one level (P and E cores) never hold the same PU. Counts each level's members against their union. */
+/* Marks the members of `set` as having a cache of `level`; 0, or -EEXIST when one has it already. */
+static int mark_level(const struct profile_set *pus, const struct profile_set *set, uint32_t level, uint32_t *marks)
+{
+    size_t place = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        while (pus->ids[place] < set->ids[i]) {
+            place++;
+        }
+        if (marks[place] == level) {
+            return -EEXIST;
+        }
+        marks[place] = level;
+    }
+    return 0;
+}
+
+static int mark_cache(const struct profile_class *node_class, const struct profile_cache *cache, uint32_t *marks)
+{
+    if (cache->pus.count) {
+        return mark_level(&node_class->pus, &cache->pus, cache->level, marks);
+    }
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < cache->sharing.group_count; i++) {
+        rc = mark_level(&node_class->pus, &cache->sharing.groups[i], cache->level, marks);
+    }
+    return rc;
+}
+
+/* Caches of one level (P and E cores) never hold the same PU. */
 static int check_levels_disjoint(const struct json_path *at, const struct profile_class *node_class,
                                  struct servet_error *error)
 {
-    uint32_t *level = calloc(node_class->pus.count + 1, sizeof *level);
-    if (!level) {
+    uint32_t *marks = calloc(node_class->pus.count, sizeof *marks);
+    if (!marks) {
         return profile_error(error, -ENOMEM, "%s", strerrordesc_np(ENOMEM));
     }
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
-        const struct profile_cache *cache = &node_class->caches[i];
-        for (size_t g = 0; rc == 0 && g < cache->sharing.group_count; g++) {
-            const struct profile_set *group = &cache->sharing.groups[g];
-            size_t place = 0;
-            for (size_t k = 0; rc == 0 && k < group->count; k++) {
-                for (; node_class->pus.ids[place] < group->ids[k]; place++) {
-                }
-                if (level[place] == cache->level) {
-                    rc = refuse(
-                        error, &JSON_PATH_ITEM(at, i), "sharing",
+        if (mark_cache(node_class, &node_class->caches[i], marks) < 0) {
+            rc = refuse(error, &JSON_PATH_ITEM(at, i), NULL,
                         "found a PU that another cache of this level holds, expected one cache per PU and level");
-                }
-                level[place] = cache->level;
-            }
         }
     }
-    free(level);
+    free(marks);
     return rc;
 }
 

@@ -76,6 +76,7 @@ static const struct profile_field cache_fields[] = {
     PLAIN(FIELD_U64, NO, struct profile_cache, declared_size_bytes),
     PLAIN(FIELD_U32, NO, struct profile_cache, line_bytes),
     PLAIN(FIELD_U32, NO, struct profile_cache, associativity),
+    PLAIN(FIELD_SET, NO, struct profile_cache, pus),
     NESTED(YES, struct profile_cache, sharing, relation),
     NESTED(YES, struct profile_cache, quality, quality),
 };

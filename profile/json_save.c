@@ -128,6 +128,8 @@ static bool is_absent(const struct profile_field *field, const void *object)
     case FIELD_NUMBER:
         /* A negative absent value stands for every negative number ("not known"). */
         return field->absent < 0 ? *(const double *)member < 0 : *(const double *)member <= 0;
+    case FIELD_SET:
+        return ((const struct profile_set *)member)->count == 0;
     case FIELD_GROUPS:
     case FIELD_PAIRS:
     case FIELD_ARRAY:

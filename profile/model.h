@@ -66,11 +66,12 @@ struct profile_kind {
 
 struct profile_cache {
     uint32_t level;               /* 1, 2, 3 … (data or unified) */
-    uint64_t size_bytes;          /* effective: measured; of a topology profile: the declared one */
+    uint64_t size_bytes;          /* effective: measured; of a topology profile: the declared one, 0 if not said */
     uint64_t declared_size_bytes; /* what sysfs / CPUID / hwloc says */
     uint32_t line_bytes;
-    uint32_t associativity; /* ways; 0: not known */
-    struct profile_relation sharing;
+    uint32_t associativity;          /* ways; 0: not known */
+    struct profile_set pus;          /* the PUs that have such a cache; empty: every PU of the class */
+    struct profile_relation sharing; /* a PU that has the cache and is in no group or pair has one of its own */
     struct profile_quality quality;
 };
 
@@ -134,8 +135,7 @@ struct profile_class {
     size_t numa_count;
     struct profile_kind *kinds; /* empty: all PUs are of one kind */
     size_t kind_count;
-    struct profile_cache
-        *caches; /* ascending level; may hold one level more than once (P and E cores): disjoint groups */
+    struct profile_cache *caches; /* ascending level; may hold one level more than once (P and E cores): disjoint PUs */
     size_t cache_count;
     struct profile_memory memory;
     struct profile_communication communication; /* inside the node */
@@ -219,6 +219,8 @@ char *profile_to_json(const struct servet_profile *profile);
  * (default ~/.config/servet/HOST.json); /etc/servet/HOST.json; /etc/servet/profile.json. HOST is the host name up to
  * the first dot. 0 and the path, or -ENOENT when there is none. */
 int profile_find(char *path, size_t size);
+/* The same with another folder in the place of /etc. */
+int profile_find_under(const char *sysconfdir, char *path, size_t size);
 /* Where servet-probe writes: $SERVET_PROFILE, else the per-user place. Makes no folder. */
 int profile_default_path(char *path, size_t size, struct servet_error *error);
 
