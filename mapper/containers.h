@@ -1,0 +1,31 @@
+/* The sets of PUs that a rank could be put into: everything that the profile knows as a group (core, cache, memory
+ * domain, package, layer) and the whole node.
+ */
+#ifndef SERVET_MAPPER_CONTAINERS_H
+#define SERVET_MAPPER_CONTAINERS_H
+
+#include "view.h"
+
+struct map_container {
+    const uint32_t *members; /* positions in the class's PU set */
+    uint32_t count;
+    uint32_t straddles; /* kinds of memory domain (overhead levels, NUMA nodes) that it is not inside of */
+};
+
+/* Those of one class, the most wanted first: fewest straddled memory domains, then smallest. */
+struct map_containers {
+    struct map_container *list;
+    uint32_t count;
+    uint32_t *start; /* by position, and one more: where its containers begin in `of` */
+    uint32_t *of;    /* indices into `list`, ascending for each position */
+};
+
+static inline bool map_containers_equal(const struct map_container *a, const struct map_container *b)
+{
+    return a->straddles == b->straddles && a->count == b->count;
+}
+
+/* 0 or -ENOMEM; the memory is the arena's. */
+int map_containers_make(struct map_arena *arena, const struct map_class *of, struct map_containers *out);
+
+#endif
