@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *argp_program_version = "servet " SERVET_VERSION;
-const char *argp_program_bug_address = NULL;
+/* Visible, because it is glibc that reads it: in a room built with hidden visibility --version would be missing. */
+__attribute__((visibility("default"))) const char *argp_program_version = "servet " SERVET_VERSION;
 
 static void say(const char *format, va_list args)
 {

@@ -5,7 +5,14 @@
  *     if (servet_profile_open(NULL, &p, &e) < 0) { fprintf(stderr, "%s\n", e.text); return 2; }
  *     size_t tile = (size_t)sqrt((double)servet_cache_bytes(p, 2, 0) / (3 * sizeof(double)));
  *
- * Every function that can fail returns 0 or a negative errno value and sets its outputs only on success.
+ * Every function that can fail returns 0 or a negative errno value and sets its outputs only on success. The others
+ * answer 0 (or -1 where 0 is an answer) for what is not known: a PU that the profile does not speak of, a cache level
+ * that a PU does not have, a figure that was not measured.
+ *
+ * PU numbers are OS indices on a single computer. In the profile of a cluster they are counted through the nodes: node
+ * 0 has the numbers from 0 to its largest OS index, node 1 goes on from there, and so on.
+ *
+ * A profile does not change while it is open: any number of threads may ask it at the same time.
  */
 #ifndef SERVET_H
 #define SERVET_H
@@ -23,6 +30,79 @@ typedef struct servet_profile servet_profile;
 struct servet_error {
     char text[512];
 };
+
+/* The version of the library, "0.1.0". Static. */
+const char *servet_version(void);
+
+/* -- opening --------------------------------------------------------------------------------------------------- */
+
+/* Opens the profile in the file `path`. NULL is this machine: the first of $SERVET_PROFILE, the user's profile
+ * ($XDG_CONFIG_HOME/servet/HOST.json, by default under ~/.config), /etc/servet/HOST.json and /etc/servet/profile.json;
+ * when there is none, what the operating system declares, for which servet_measured() says 0.
+ *
+ * 0 and *profile, to be closed with servet_profile_close(). Otherwise `error` (may be NULL) says in one line what is
+ * wrong with which file:
+ *   -ENOENT, -EACCES, …  the file cannot be read
+ *   -EINVAL              it is not a profile, or one of a version that this library does not know
+ *   -ESTALE              (`path` NULL only) the profile found is of another machine
+ *   -ENOMEM */
+int servet_profile_open(const char *path, servet_profile **profile, struct servet_error *error);
+
+/* What the operating system declares of this machine, as if there were no profile. 0, -ENOMEM, -EIO. */
+int servet_topology_open(servet_profile **profile, struct servet_error *error);
+
+/* NULL allowed. */
+void servet_profile_close(servet_profile *profile);
+
+/* -- the machine ----------------------------------------------------------------------------------------------- */
+
+/* 1: the figures were measured by servet-probe; 0: they are declared by the operating system, and there are no
+ * bandwidths and no latencies. */
+int servet_measured(const servet_profile *profile);
+
+/* Number of nodes, and of PUs of all nodes together. */
+uint32_t servet_node_count(const servet_profile *profile);
+uint32_t servet_pu_count(const servet_profile *profile);
+
+/* Writes up to `room` PU numbers, ascending, to `pus` (may be NULL when room is 0). Returns how many there are. */
+size_t servet_pus(const servet_profile *profile, uint32_t *pus, size_t room);
+
+/* -- caches (IPDPS 2010 paper, Sections III-A and III-B) ---------------------------------------------------------- */
+
+/* The highest level of any PU: 3 when there are L1, L2 and L3. */
+uint32_t servet_cache_levels(const servet_profile *profile);
+
+/* Effective size in bytes of the data or unified cache of `level` that `pu` uses: what a program can fill before it
+ * gets slower, all sharers together. Of a profile that was not measured, the declared size. */
+uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
+
+/* Bytes of one line of that cache. */
+uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
+
+/* 1: the two PUs share one cache of that level (also when they are the same and have one); 0: they do not. */
+int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t pu_a, uint32_t pu_b);
+
+/* Number of PUs that use the same cache of `level` as `pu`, itself included; 0 when it has none. */
+uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uint32_t pu);
+
+/* -- memory (2010 paper, Section III-C) ---------------------------------------------------------------------------- */
+
+/* Bytes per second, read and written, that `workers` (>= 1) copying at the same time get together from the memory of
+ * `pu`, when they run in the group of PUs around it that collide worst. Between measured numbers of workers a straight
+ * line; above the largest one its figure. 0: not measured, or `workers` is 0. */
+double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers);
+
+/* -- messages (2010 paper, Section III-D) ---------------------------------------------------------------------------
+ */
+
+/* Seconds that a message of `bytes` takes from one PU to the other, one way. Between measured sizes a straight line;
+ * above the largest one at its bandwidth. When only one size was measured for the pair's layer, that one's. 0: not
+ * measured, or the same PU twice. */
+double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, uint64_t bytes);
+
+/* Communication layer of two PUs: 0 is the fastest of a node, the layers between nodes come after those within. Known
+ * without measurement too, then in the order that the caches suggest. -1: not known, or the same PU twice. */
+int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
 #ifdef __cplusplus
 }

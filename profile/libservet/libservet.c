@@ -1,0 +1,200 @@
+/* The public functions of servet.h. */
+#include "servet.h"
+
+#include "query.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+const char *servet_version(void)
+{
+    return SERVET_VERSION;
+}
+
+int servet_topology_open(servet_profile **profile, struct servet_error *error)
+{
+    return profile_from_hwloc(NULL, profile, error);
+}
+
+static int open_mine(servet_profile **profile, struct servet_error *error)
+{
+    char path[PATH_MAX];
+    struct servet_profile *found;
+    struct servet_error why;
+    int rc = profile_find(path, sizeof path);
+    if (rc == -ENOENT) {
+        return servet_topology_open(profile, error);
+    }
+    if (rc < 0) {
+        return profile_error(error, rc, "SERVET_PROFILE: %s", strerrordesc_np(-rc));
+    }
+    rc = profile_load(path, &found, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = profile_matches(found, "", NULL, &why);
+    if (rc < 0) {
+        profile_free(found);
+        return profile_error(error, rc, "%s: %s", path, why.text);
+    }
+    *profile = found;
+    return 0;
+}
+
+int servet_profile_open(const char *path, servet_profile **profile, struct servet_error *error)
+{
+    if (error) {
+        error->text[0] = '\0';
+    }
+    return path ? profile_load(path, profile, error) : open_mine(profile, error);
+}
+
+void servet_profile_close(servet_profile *profile)
+{
+    profile_free(profile);
+}
+
+int servet_measured(const servet_profile *profile)
+{
+    return profile->measured;
+}
+
+uint32_t servet_node_count(const servet_profile *profile)
+{
+    return profile_node_count(profile);
+}
+
+uint32_t servet_pu_count(const servet_profile *profile)
+{
+    return (uint32_t)servet_pus(profile, NULL, 0);
+}
+
+size_t servet_pus(const servet_profile *profile, uint32_t *pus, size_t room)
+{
+    size_t count = 0;
+    uint32_t nodes = profile_node_count(profile);
+    for (uint32_t node = 0; node < nodes; node++) {
+        const struct profile_class *node_class = profile_node_class(profile, node);
+        uint32_t first = profile_node_first_pu(profile, node);
+        for (size_t i = 0; i < node_class->pus.count && count + i < room; i++) {
+            pus[count + i] = first + node_class->pus.ids[i];
+        }
+        count += node_class->pus.count;
+    }
+    return count;
+}
+
+/* -- caches ------------------------------------------------------------------------------------------------------ */
+
+uint32_t servet_cache_levels(const servet_profile *profile)
+{
+    uint32_t levels = 0;
+    for (size_t i = 0; i < profile->class_count; i++) {
+        const struct profile_class *node_class = &profile->classes[i];
+        uint32_t last = node_class->cache_count ? node_class->caches[node_class->cache_count - 1].level : 0;
+        levels = last > levels ? last : levels;
+    }
+    return levels;
+}
+
+static const struct profile_cache *find_cache(const servet_profile *profile, uint32_t level, uint32_t pu,
+                                              struct profile_place *place)
+{
+    return profile_locate(profile, pu, place) ? profile_cache_of(place->node_class, level, place->os_index) : NULL;
+}
+
+uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? cache->size_bytes : 0;
+}
+
+uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? cache->line_bytes : 0;
+}
+
+int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t pu_a, uint32_t pu_b)
+{
+    struct profile_place a, b;
+    const struct profile_cache *cache = find_cache(profile, level, pu_a, &a);
+    if (!cache || find_cache(profile, level, pu_b, &b) != cache || a.node != b.node) {
+        return 0;
+    }
+    return pu_a == pu_b || profile_related(&cache->sharing, a.os_index, b.os_index);
+}
+
+uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uint32_t pu)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    uint32_t count = cache != NULL;
+    for (size_t i = 0; cache && i < place.node_class->pus.count; i++) {
+        count += profile_related(&cache->sharing, place.os_index, place.node_class->pus.ids[i]);
+    }
+    return count;
+}
+
+/* -- memory ------------------------------------------------------------------------------------------------------ */
+
+double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers)
+{
+    struct profile_place place;
+    if (!workers || !profile->measured || !profile_locate(profile, pu, &place)) {
+        return 0;
+    }
+    const struct profile_memory *memory = &place.node_class->memory;
+    for (size_t i = 0; workers > 1 && i < memory->level_count; i++) {
+        const struct profile_memory_level *level = &memory->levels[i];
+        if (!profile_group_of(&level->collisions, place.os_index)) {
+            continue;
+        }
+        if (level->scaling_count) {
+            return profile_scaled_bandwidth(level, workers);
+        }
+        if (workers == 2 && level->bytes_per_s > 0) {
+            return 2 * level->bytes_per_s; /* of each of two */
+        }
+    }
+    return workers == 1 ? memory->reference_bytes_per_s : 0;
+}
+
+/* -- messages ---------------------------------------------------------------------------------------------------- */
+
+static const struct profile_layer *find_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, int *number)
+{
+    struct profile_place a, b;
+    size_t index = 0;
+    if (!profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b)) {
+        return NULL;
+    }
+    bool inside = a.node == b.node;
+    const struct profile_layer *layer =
+        inside ? profile_layer_of(&a.node_class->communication, a.os_index, b.os_index, &index)
+               : profile_layer_of(&profile->network, a.node, b.node, &index);
+    /* Classes may have different numbers of layers: those of the network come after the most that any has. */
+    for (size_t i = 0, most = 0; !inside && i < profile->class_count; i++) {
+        size_t layers = profile->classes[i].communication.layer_count;
+        index += layers > most ? layers - most : 0;
+        most = layers > most ? layers : most;
+    }
+    *number = (int)index;
+    return layer;
+}
+
+double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, uint64_t bytes)
+{
+    int number;
+    const struct profile_layer *layer = find_layer(profile, pu_a, pu_b, &number);
+    return layer && profile->measured ? profile_message_seconds(layer, bytes) : 0;
+}
+
+int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
+{
+    int number;
+    return find_layer(profile, pu_a, pu_b, &number) ? number : -1;
+}

@@ -1,0 +1,298 @@
+#include "show_text.h"
+
+#include "figures.h"
+#include "table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INDENT 2
+
+struct show {
+    const struct servet_profile *profile;
+    FILE *stream;
+    int rc; /* the first failure */
+};
+
+static void print_table(struct show *show, struct table *table)
+{
+    int rc = table_print(table, show->stream, INDENT);
+    show->rc = show->rc < 0 ? show->rc : rc;
+}
+
+static void heading(struct table *table, const char *const *names, size_t count)
+{
+    table_row(table);
+    for (size_t i = 0; i < count; i++) {
+        table_cell(table, "%s", names[i]);
+    }
+}
+#define HEADING(table, ...)                                                                                            \
+    heading(table, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+static void note(struct show *show, const char *what, const struct profile_quality *quality)
+{
+    if (quality->note) {
+        fprintf(show->stream, "%*snote on %s: %s\n", INDENT, "", what, quality->note);
+    }
+}
+
+/* A set of any size; the rest is free text, so that no cut is needed. */
+static void set_line(struct show *show, const char *name, const struct profile_set *set, const char *more)
+{
+    char *text = profile_set_text(set);
+    if (!text) {
+        show->rc = -ENOMEM;
+        return;
+    }
+    fprintf(show->stream, "%*s%s %s%s\n", INDENT, "", name, set->count ? text : "none", more);
+    free(text);
+}
+
+/* -- head ----------------------------------------------------------------------------------------------------- */
+
+static const char *or_unknown(const char *text)
+{
+    return text && *text ? text : "not known";
+}
+
+static void show_head(struct show *show, const char *source)
+{
+    const struct servet_profile *p = show->profile;
+    FILE *out = show->stream;
+    fprintf(out, "host         %s\n", p->host_name);
+    fprintf(out, "processor    %s, %s\n", or_unknown(p->cpu_model), or_unknown(p->architecture));
+    fprintf(out, "kernel       %s\n", or_unknown(p->kernel));
+    fprintf(out, "profile      %s\n", source ? source : "none found: this is what the operating system declares");
+    if (!p->measured) {
+        fprintf(out,
+                "measured     not measured: sizes and groups are declared, there are no bandwidths and latencies%s\n",
+                source ? "" : "; run servet-probe");
+        return;
+    }
+    fprintf(out, "measured     %s, by %s", p->started && *p->started ? p->started : "at a time not known",
+            or_unknown(p->tool));
+    if (p->seconds > 0) {
+        fprintf(out, ", took %.3g s", p->seconds);
+    }
+    fputc('\n', out);
+    for (size_t i = 0; i < p->condition_count; i++) {
+        fprintf(out, "%s %s: %s\n", i ? "            " : "conditions  ", p->conditions[i].key, p->conditions[i].value);
+    }
+}
+
+/* -- a node class ---------------------------------------------------------------------------------------------------
+ */
+
+static void show_class_head(struct show *show, const struct profile_class *node_class, size_t index)
+{
+    const struct servet_profile *p = show->profile;
+    FILE *out = show->stream;
+    fprintf(out, "\nNode class %zu%s%s\n", index, node_class->name ? ": " : "",
+            node_class->name ? node_class->name : "");
+    for (size_t i = 0; i < p->node_range_count; i++) {
+        if (p->nodes[i].class_index == index) {
+            fprintf(out, "%*snodes     %s\n", INDENT, "", p->nodes[i].names);
+        }
+    }
+    set_line(show, "PUs      ", &node_class->pus, "");
+    if (node_class->cores.group_count) {
+        fprintf(out, "%*scores     %s\n", INDENT, "", figure_relation(&node_class->cores).text);
+    }
+    if (node_class->packages.group_count) {
+        fprintf(out, "%*spackages  %s\n", INDENT, "", figure_relation(&node_class->packages).text);
+    }
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        const struct profile_numa *numa = &node_class->numa[i];
+        char name[32], memory[FIGURE_SIZE + 16] = "";
+        snprintf(name, sizeof name, "NUMA %-4u", numa->os_index);
+        if (numa->memory_bytes) {
+            snprintf(memory, sizeof memory, " (%.48s)", figure_bytes(numa->memory_bytes).text);
+        }
+        set_line(show, name, &numa->pus, memory);
+    }
+    for (size_t i = 0; i < node_class->kind_count; i++) {
+        char more[48];
+        snprintf(more, sizeof more, " (efficiency %u)", node_class->kinds[i].efficiency);
+        set_line(show, "kind     ", &node_class->kinds[i].pus, more);
+    }
+}
+
+static void add_cache(struct table *table, const struct profile_cache *cache)
+{
+    table_row(table);
+    table_cell(table, "L%u", cache->level);
+    bool declared = cache->quality.origin == PROFILE_DECLARED;
+    table_cell(table, "%s", declared ? "not measured" : figure_bytes(cache->size_bytes).text);
+    table_cell(table, "%s", figure_bytes(cache->declared_size_bytes).text);
+    table_cell(table, "%s", figure_bytes(cache->line_bytes).text);
+    if (cache->associativity) {
+        table_cell(table, "%u", cache->associativity);
+    } else {
+        table_cell(table, "-");
+    }
+    bool private = !cache->sharing.group_count && !cache->sharing.pair_count;
+    table_cell(table, "%s", private ? "nobody" : figure_relation(&cache->sharing).text);
+    struct profile_relation holders = {.groups = (struct profile_set *)&cache->pus,
+                                       .group_count = cache->pus.count > 0};
+    table_cell(table, "%s", cache->pus.count ? figure_relation(&holders).text : "all");
+    table_cell(table, "%s", figure_quality(&cache->quality).text);
+}
+
+static void show_caches(struct show *show, const struct profile_class *node_class)
+{
+    struct table table = {0};
+    if (!node_class->cache_count) {
+        fprintf(show->stream, "\nCaches: none known\n");
+        return;
+    }
+    fprintf(show->stream, "\nCaches\n");
+    HEADING(&table, "level", "effective", "declared", "line", "ways", "shared by", "PUs", "quality");
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        add_cache(&table, &node_class->caches[i]);
+    }
+    print_table(show, &table);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "L%u", node_class->caches[i].level);
+        note(show, name, &node_class->caches[i].quality);
+    }
+}
+
+static void show_scaling(struct show *show, const struct profile_memory_level *level, size_t index)
+{
+    for (size_t i = 0; i < level->scaling_count; i++) {
+        if (!i) {
+            fprintf(show->stream, "%*slevel %zu, all workers together:", INDENT, "", index);
+        }
+        fprintf(show->stream, "%s %u: %s", i ? "," : "", level->scaling[i].workers,
+                figure_bandwidth(level->scaling[i].bytes_per_s).text);
+    }
+    if (level->scaling_count) {
+        fputc('\n', show->stream);
+    }
+}
+
+static void show_memory(struct show *show, const struct profile_class *node_class)
+{
+    const struct profile_memory *memory = &node_class->memory;
+    struct table table = {0};
+    fprintf(show->stream, "\nMemory access\n");
+    fprintf(show->stream, "%*sone worker alone: %s\n", INDENT, "",
+            memory->reference_bytes_per_s > 0 ? figure_bandwidth(memory->reference_bytes_per_s).text : "not measured");
+    if (!memory->level_count) {
+        fprintf(show->stream, "%*sno overhead: no two PUs disturb one another\n", INDENT, "");
+        return;
+    }
+    HEADING(&table, "overhead level", "each of two", "PUs that disturb one another", "quality");
+    for (size_t i = 0; i < memory->level_count; i++) {
+        const struct profile_memory_level *level = &memory->levels[i];
+        table_row(&table);
+        table_cell(&table, "%zu%s", i, i ? "" : " (worst)");
+        table_cell(&table, "%s", figure_bandwidth(level->bytes_per_s).text);
+        table_cell(&table, "%s", figure_relation(&level->collisions).text);
+        table_cell(&table, "%s", figure_quality(&level->quality).text);
+    }
+    print_table(show, &table);
+    note(show, "one worker alone", &memory->quality);
+    for (size_t i = 0; i < memory->level_count; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "overhead level %zu", i);
+        note(show, name, &memory->levels[i].quality);
+        show_scaling(show, &memory->levels[i], i);
+    }
+}
+
+/* -- communication ----------------------------------------------------------------------------------------------------
+ */
+
+static void show_curves(struct show *show, const struct profile_layer *layer, size_t index)
+{
+    for (size_t i = 0; i < layer->curve_count; i++) {
+        fprintf(show->stream, "%s%s in %s", i ? ", " : "", figure_bytes(layer->curve[i].bytes).text,
+                figure_seconds(layer->curve[i].seconds).text);
+        fputs(i + 1 == layer->curve_count ? "\n" : "", show->stream);
+    }
+    for (size_t i = 0; i < layer->concurrency_count; i++) {
+        if (!i) {
+            fprintf(show->stream, "%*slayer %zu, messages at a time:", INDENT, "", index);
+        }
+        fprintf(show->stream, "%s %u: %s", i ? "," : "", layer->concurrency[i].messages,
+                figure_seconds(layer->concurrency[i].seconds).text);
+        fputs(i + 1 == layer->concurrency_count ? "\n" : "", show->stream);
+    }
+}
+
+static void show_communication(struct show *show, const struct profile_communication *communication, const char *where,
+                               const char *members)
+{
+    struct table table = {0};
+    if (!communication->layer_count) {
+        return;
+    }
+    fprintf(show->stream, "\nMessages %s", where);
+    if (communication->message_bytes && show->profile->measured) {
+        fprintf(show->stream, " (latency of %s, one way)", figure_bytes(communication->message_bytes).text);
+    }
+    fputc('\n', show->stream);
+    HEADING(&table, "layer", "name", "latency", members, "quality");
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        const struct profile_layer *layer = &communication->layers[i];
+        table_row(&table);
+        table_cell(&table, "%zu%s", i, i ? "" : " (fastest)");
+        table_cell(&table, "%s", layer->name ? layer->name : "-");
+        table_cell(&table, "%s", show->profile->measured ? figure_seconds(layer->seconds).text : "not measured");
+        table_cell(&table, "%s", figure_relation(&layer->members).text);
+        table_cell(&table, "%s", figure_quality(&layer->quality).text);
+    }
+    print_table(show, &table);
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        const struct profile_layer *layer = &communication->layers[i];
+        char name[40];
+        snprintf(name, sizeof name, "layer %zu", i);
+        note(show, name, &layer->quality);
+        if (layer->curve_count) {
+            fprintf(show->stream, "%*slayer %zu, by size: ", INDENT, "", i);
+        }
+        show_curves(show, layer, i);
+    }
+}
+
+static void show_bsp(struct show *show)
+{
+    const struct servet_profile *p = show->profile;
+    struct table table = {0};
+    if (!p->bsp_count) {
+        return;
+    }
+    fprintf(show->stream, "\nSupersteps: T(h) = h g + l, in flops; 1 / r seconds each\n");
+    HEADING(&table, "processors", "r", "g", "l", "0-relation", "quality");
+    for (size_t i = 0; i < p->bsp_count; i++) {
+        const struct profile_bsp *bsp = &p->bsp[i];
+        table_row(&table);
+        table_cell(&table, "%u", bsp->processors);
+        table_cell(&table, "%.4g Gflop/s", bsp->r_flop_per_s * 1e-9);
+        table_cell(&table, "%.4g", bsp->g_flops);
+        table_cell(&table, "%.4g", bsp->l_flops);
+        table_cell(&table, "%.4g", bsp->t0_flops);
+        table_cell(&table, "%s", figure_quality(&bsp->quality).text);
+    }
+    print_table(show, &table);
+}
+
+int show_text(const struct servet_profile *profile, const char *source, FILE *stream)
+{
+    struct show show = {profile, stream, 0};
+    show_head(&show, source);
+    for (size_t i = 0; i < profile->class_count; i++) {
+        const struct profile_class *node_class = &profile->classes[i];
+        show_class_head(&show, node_class, i);
+        show_caches(&show, node_class);
+        show_memory(&show, node_class);
+        show_communication(&show, &node_class->communication, "inside a node", "PUs");
+    }
+    show_communication(&show, &profile->network, "between nodes", "nodes (numbered from 0)");
+    show_bsp(&show);
+    return show.rc;
+}
