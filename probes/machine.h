@@ -1,40 +1,61 @@
 /* The seam between what is inferred and what is measured.
  *
- * A probe never reads a clock, pins a thread or allocates a working set itself: it asks a *machine* for the time of one of three things,
- * so that every inference is tested against machines that we do not have, with the truth known. Backends:
- *   native     pinned threads of this process, memory placed with libnuma
- *   mpi        one rank per PU (the message exchange of a node, and clusters)
- *   simulated  a machine described in a JSON file
+ * A probe never reads a clock, pins a thread or allocates a working set itself: it asks a *machine* for the time of one
+ * of three things, so that every inference is tested against machines that we do not have, with the truth known.
+ * Backends: native     pinned threads of this process, memory placed with libnuma mpi        one rank per PU; only the
+ * exchange of messages simulated  a machine described in a JSON file
  *
- * All operations: 0 and every output set, or -errno and none (-ENOTSUP: this backend cannot; -EPERM: not allowed to pin
- * to one of the PUs; -ENODEV: a PU went offline; -ENOMEM: working set not to be had). PUs are OS indices.
+ * All operations: 0 and every output set, or -errno and none:
+ *   -ENOTSUP  this backend cannot
+ *   -EPERM    not allowed to pin to one of the PUs
+ *   -ENODEV   a PU went offline
+ *   -ENOMEM   working set not to be had
+ *   -EINTR    `*cancel` became non-zero
+ *   -EINVAL   a PU is named twice or not one of the machine's, or a size is 0
+ *   -EIO      a helper process of the backend failed
+ * PUs are OS indices. An operation on several PUs keeps all of them busy until the last one has its figure.
  */
 #ifndef SERVET_PROBES_MACHINE_H
 #define SERVET_PROBES_MACHINE_H
+
+#include <signal.h>
 
 #include "model.h"
 
 enum machine_order {
     MACHINE_CHASE,  /* dependent loads along one random cycle through the whole working set */
-    MACHINE_STRIDE, /* mcalibrator's: independent loads, `stride_bytes` apart (2010 paper, Figure 1) */
+    MACHINE_STRIDE, /* mcalibrator's: loads `stride_bytes` apart, each finding the stride in memory (2010 paper, Figure
+                       1) */
+    MACHINE_SPREAD, /* chase with one node in each page, the line within the page moving on from page to page: asks the
+                       TLB more than the caches. `stride_bytes` is the page size */
+};
+
+enum machine_pages {
+    MACHINE_PAGES_ORDINARY,
+    MACHINE_PAGES_HUGE, /* asked for; a machine without them serves ordinary pages (see machine.huge_page_bytes) */
 };
 
 struct machine_traversal {
-    size_t bytes;        /* working set of each PU */
-    size_t stride_bytes; /* distance of two loads (order STRIDE) or size of one node (order CHASE) */
+    size_t bytes; /* working set of each PU */
+    size_t
+        stride_bytes; /* distance of two loads (STRIDE) or size of one node (CHASE: the node's first line is loaded) */
     enum machine_order order;
-    uint32_t warm_passes; /* passes over the whole set before the clock starts */
-    uint64_t seed;        /* of the random cycle */
+    enum machine_pages pages;
+    bool scatter;         /* take the pages at random from a larger pool, not side by side */
+    uint32_t warm_passes; /* passes over the whole set, in the order of the measurement, before the clock starts */
+    uint64_t seed;        /* of the random cycle, and of the place in the pool */
 };
 
 struct machine_copy {
     size_t bytes;    /* of the source and of the target, each, per PU */
+    uint32_t passes; /* of which the median is reported */
     int32_t numa;    /* OS index of the NUMA node to place both on; < 0: local to each PU */
 };
 
 struct machine_exchange {
-    size_t bytes;         /* message size */
-    uint32_t round_trips; /* per sample */
+    size_t bytes;         /* message size; up to a cache line is one line handed over */
+    uint32_t round_trips; /* per batch */
+    uint32_t batches;     /* of which the minimum is reported */
 };
 
 struct machine;
@@ -43,20 +64,56 @@ struct machine_ops {
     /* Each PU of `pus` traverses its own working set, all at the same time. seconds_per_access[i] for pus[i]. */
     int (*traverse)(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
                     double *seconds_per_access);
-    /* Each PU copies its own source to its own target, all at the same time. bytes_per_s[i], read + written. */
+    /* Each PU copies its own source to its own target, all at the same time. bytes_per_s[i], read + written
+     * (STREAM's way: a line fetched only because it is written to is not counted). */
     int (*copy)(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
                 double *bytes_per_s);
     /* Every pair exchanges messages, all pairs at the same time; pairs are disjoint. seconds[i]: one way. */
     int (*exchange)(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
                     size_t count, double *seconds);
+    /* Seconds gone on this machine since it was opened: the wall clock, or the simulated machine's own. */
+    double (*elapsed)(struct machine *machine);
     void (*close)(struct machine *machine);
 };
 
 struct machine {
-    const struct machine_ops *ops;
-    /* What is declared of it (a topology profile): PU set, declared caches. Never used as a measurement. Owned. */
+    const struct machine_ops *ops; /* an operation may be NULL: -ENOTSUP */
+    const char *name;              /* "native", "mpi", "simulated" */
+    struct profile_set pus;        /* those it may measure on, never empty. Owned */
+    /* What is declared of it (a topology profile). Never used as a measurement; NULL for a messenger. Owned. */
     struct servet_profile *declared;
+    size_t page_bytes;
+    size_t huge_page_bytes;              /* 0: none to be had */
+    size_t memory_limit_bytes;           /* that all working sets together may take */
+    const char *copy_method;             /* "AVX2 non-temporal stores", … or NULL */
+    const volatile sig_atomic_t *cancel; /* may be NULL */
     void *state;
 };
+
+/* This machine. `pus` must be allowed to this process; empty: all that are. -EPERM or -EINVAL with the reason
+ * when a PU of them cannot be pinned to. */
+int machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel, struct machine *out,
+                        struct servet_error *error);
+
+/* Ranks of servet-probe-mpi, one per PU, through `mpirun`. -ENOENT when mpirun or the program is not installed. */
+int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel, struct machine *out,
+                     struct servet_error *error);
+
+/* A machine out of a JSON description (tests/fixtures/machines). `seed` drives its noise and page placement.
+ * -ENOENT …, -EINVAL with file and place. */
+int machine_open_simulated(const char *path, uint64_t seed, struct machine *out, struct servet_error *error);
+
+/* The operations, with the checks that hold for every backend. */
+int machine_traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
+                     double *seconds_per_access);
+int machine_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
+                 double *bytes_per_s);
+int machine_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
+                     size_t count, double *seconds);
+double machine_elapsed(struct machine *machine);
+void machine_close(struct machine *machine);
+
+/* One sentence for the errors above. */
+const char *machine_strerror(int error);
 
 #endif

@@ -1,0 +1,383 @@
+#include "cache_fit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Chosen on measured and simulated curves (see PROBING in the README's sources): */
+static const double relative_floor = 0.02;  /* errors below 2 % of a latency are no evidence */
+static const double disbelief_weight = 10;  /* of an unusual size, against n * log(error) */
+static const double level_price = 8;        /* what one more level must gain */
+static const double least_rise = 1.25;      /* a smaller step in latency is not a level */
+static const double least_distance = 2;     /* between the sizes of two levels */
+static const double alternative_margin = 6; /* sizes within this of the best objective are reported as its range */
+
+enum { POINTS_MIN = 8, COLUMNS_MAX = CACHE_LEVELS_MAX + 1, ROUNDS_MAX = 4 };
+
+struct candidate {
+    struct cache_shape shape;
+    double price;
+    double *column; /* miss share / latency, by point of the curve */
+};
+
+struct fit {
+    size_t points;
+    double *base; /* 1 / latency: the constant's column; the right-hand side is 1 everywhere */
+    struct candidate *candidates;
+    size_t candidate_count;
+    double *columns;
+};
+
+struct solution {
+    size_t levels[CACHE_LEVELS_MAX]; /* candidate numbers, ascending size */
+    size_t count;
+    double coefficients[COLUMNS_MAX]; /* base, then rises in seconds */
+    double objective;
+};
+
+/* -- isotonic regression -- */
+
+void cache_isotonic(double *values, size_t count)
+{
+    double *mean = malloc(count * sizeof *mean);
+    size_t *size = malloc(count * sizeof *size), blocks = 0;
+    if (mean && size) {
+        for (size_t i = 0; i < count; i++) {
+            mean[blocks] = log(values[i]);
+            size[blocks++] = 1;
+            while (blocks > 1 && mean[blocks - 2] > mean[blocks - 1]) {
+                size_t all = size[blocks - 2] + size[blocks - 1];
+                mean[blocks - 2] =
+                    (mean[blocks - 2] * (double)size[blocks - 2] + mean[blocks - 1] * (double)size[blocks - 1]) /
+                    (double)all;
+                size[blocks - 2] = all;
+                blocks--;
+            }
+        }
+        for (size_t b = 0, i = 0; b < blocks; b++) {
+            for (size_t j = 0; j < size[b]; j++) {
+                values[i++] = exp(mean[b]);
+            }
+        }
+    }
+    free(mean);
+    free(size);
+}
+
+/* -- candidates -- */
+
+static bool power_of_two(uint64_t n)
+{
+    return n && (n & (n - 1)) == 0;
+}
+
+static void add_candidates_of_size(struct fit *fit, const struct cache_size *size, const struct cache_curve *curve)
+{
+    /* Sets are selected by address bits, except in large sliced caches, where a hash chooses the slice. */
+    const uint64_t sliced_from = 4u << 20;
+    static const uint32_t ways[] = {1, 2, 4, 5, 6, 8, 10, 11, 12, 15, 16, 20, 24};
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        bool sets_fit = size->bytes % ways[w] == 0 && power_of_two(size->bytes / ways[w]);
+        if (!sets_fit && (size->bytes < sliced_from || ways[w] < 11)) {
+            continue;
+        }
+        for (int policy = 0; policy < CACHE_POLICIES; policy++) {
+            for (int scattered = sets_fit ? 0 : 1; scattered < 2; scattered++) {
+                if (scattered && size->bytes / ways[w] <= curve->page_bytes) {
+                    continue; /* the same as contiguous */
+                }
+                fit->candidates[fit->candidate_count++] = (struct candidate){
+                    .shape = {size->bytes, ways[w], (enum cache_policy)policy, scattered},
+                    .price = disbelief_weight * size->disbelief,
+                };
+            }
+        }
+    }
+}
+
+static int make_candidates(struct fit *fit, const struct cache_curve *curve)
+{
+    size_t size_count;
+    const struct cache_size *sizes = cache_sizes(&size_count);
+    fit->candidates = malloc(size_count * 13 * CACHE_POLICIES * 2 * sizeof *fit->candidates);
+    if (!fit->candidates) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < size_count; i++) {
+        double bytes = (double)sizes[i].bytes;
+        if (bytes > curve->bytes[0] && bytes < curve->bytes[curve->count - 1]) {
+            add_candidates_of_size(fit, &sizes[i], curve);
+        }
+    }
+    fit->columns = malloc((fit->candidate_count + 1) * fit->points * sizeof *fit->columns);
+    if (!fit->columns) {
+        return -ENOMEM;
+    }
+    for (size_t c = 0; c < fit->candidate_count; c++) {
+        fit->candidates[c].column = fit->columns + c * fit->points;
+        for (size_t i = 0; i < fit->points; i++) {
+            fit->candidates[c].column[i] =
+                cache_miss_share(&fit->candidates[c].shape, (uint64_t)curve->bytes[i], curve->page_bytes) /
+                curve->seconds[i];
+        }
+    }
+    fit->base = fit->columns + fit->candidate_count * fit->points;
+    for (size_t i = 0; i < fit->points; i++) {
+        fit->base[i] = 1 / curve->seconds[i];
+    }
+    return 0;
+}
+
+/* -- least squares with coefficients >= 0 -- */
+
+static double dot(const double *a, const double *b, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+/* Solves the n x n symmetric system over the columns in `use` (Gaussian elimination; the diagonal is made a little
+ * heavier, since two shapes may be all but equal). */
+static void solve(const double gram[COLUMNS_MAX][COLUMNS_MAX], const double *right, const bool *use, size_t n,
+                  double *x)
+{
+    double a[COLUMNS_MAX][COLUMNS_MAX + 1];
+    size_t at[COLUMNS_MAX], m = 0;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = 0;
+        if (use[i]) {
+            at[m++] = i;
+        }
+    }
+    for (size_t i = 0; i < m; i++) {
+        for (size_t j = 0; j < m; j++) {
+            a[i][j] = gram[at[i]][at[j]] * (i == j ? 1 + 1e-9 : 1);
+        }
+        a[i][m] = right[at[i]];
+    }
+    for (size_t i = 0; i < m; i++) {
+        for (size_t k = i + 1; k < m; k++) {
+            double factor = a[i][i] > 0 ? a[k][i] / a[i][i] : 0;
+            for (size_t j = i; j <= m; j++) {
+                a[k][j] -= factor * a[i][j];
+            }
+        }
+    }
+    for (size_t i = m; i-- > 0;) {
+        double sum = a[i][m];
+        for (size_t j = i + 1; j < m; j++) {
+            sum -= a[i][j] * x[at[j]];
+        }
+        x[at[i]] = a[i][i] > 0 ? sum / a[i][i] : 0;
+    }
+}
+
+/* Leaves out the most negative coefficient until none is: not always the exact optimum, but columns of misses are all
+ * non-negative and rising, for which it is. Returns the residual sum of squares. */
+static double solve_positive(const double gram[COLUMNS_MAX][COLUMNS_MAX], const double *right, double total, size_t n,
+                             double *x)
+{
+    bool use[COLUMNS_MAX];
+    memset(use, 1, sizeof use);
+    for (;;) {
+        size_t worst = n;
+        solve(gram, right, use, n, x);
+        for (size_t i = 0; i < n; i++) {
+            if (x[i] < 0 && (worst == n || x[i] < x[worst])) {
+                worst = i;
+            }
+        }
+        if (worst == n) {
+            break;
+        }
+        use[worst] = false;
+    }
+    double rss = total;
+    for (size_t i = 0; i < n; i++) {
+        rss -= x[i] * right[i];
+    }
+    return rss > 0 ? rss : 0;
+}
+
+/* -- search -- */
+
+static double objective_of(const struct fit *fit, double rss, double price, size_t levels)
+{
+    double n = (double)fit->points;
+    return n * log(rss / n + relative_floor * relative_floor) + price + level_price * (double)levels;
+}
+
+/* The columns of `fixed` stay; the one called `free` (a position in it) is tried with every candidate. */
+struct trial {
+    const double *columns[COLUMNS_MAX];
+    double gram[COLUMNS_MAX][COLUMNS_MAX], right[COLUMNS_MAX];
+    size_t count;
+};
+
+static void set_column(const struct fit *fit, struct trial *trial, size_t position, const double *column)
+{
+    trial->columns[position] = column;
+    for (size_t i = 0; i < trial->count; i++) {
+        if (trial->columns[i]) {
+            trial->gram[i][position] = trial->gram[position][i] = dot(trial->columns[i], column, fit->points);
+        }
+    }
+    trial->right[position] = 0;
+    for (size_t i = 0; i < fit->points; i++) {
+        trial->right[position] += column[i];
+    }
+}
+
+static bool apart(const struct fit *fit, const struct solution *solution, size_t position, uint64_t bytes)
+{
+    for (size_t i = 0; i < solution->count; i++) {
+        double ratio = (double)bytes / (double)fit->candidates[solution->levels[i]].shape.bytes;
+        if (i != position && ratio < least_distance && ratio > 1 / least_distance) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Tries every candidate at `position` of the solution (== count: one more level). True when something better than
+ * what `solution` holds was found; then it holds that. `visit` sees every objective. */
+typedef void visit_function(const struct candidate *candidate, double objective, void *argument);
+
+static bool best_at(const struct fit *fit, struct solution *solution, size_t position, visit_function *visit,
+                    void *argument)
+{
+    struct trial trial = {.count = 1 + solution->count + (position == solution->count)};
+    double price = 0, before = solution->objective;
+    size_t best = SIZE_MAX;
+    set_column(fit, &trial, 0, fit->base);
+    for (size_t i = 0; i < solution->count; i++) {
+        if (i != position) {
+            set_column(fit, &trial, 1 + i, fit->candidates[solution->levels[i]].column);
+            price += fit->candidates[solution->levels[i]].price;
+        }
+    }
+    double best_x[COLUMNS_MAX], x[COLUMNS_MAX];
+    for (size_t c = 0; c < fit->candidate_count; c++) {
+        if (!apart(fit, solution, position, fit->candidates[c].shape.bytes)) {
+            continue;
+        }
+        set_column(fit, &trial, 1 + position, fit->candidates[c].column);
+        double rss = solve_positive(trial.gram, trial.right, (double)fit->points, trial.count, x);
+        double objective = objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
+        if (visit) {
+            visit(&fit->candidates[c], objective, argument);
+        }
+        if (objective < solution->objective) {
+            solution->objective = objective;
+            best = c;
+            memcpy(best_x, x, sizeof x);
+        }
+    }
+    if (best == SIZE_MAX) {
+        return false;
+    }
+    solution->levels[position] = best;
+    solution->count = trial.count - 1;
+    memcpy(solution->coefficients, best_x, sizeof best_x);
+    return solution->objective < before - 1e-9;
+}
+
+static void search(const struct fit *fit, struct solution *solution)
+{
+    struct trial trial = {.count = 1};
+    double x[COLUMNS_MAX];
+    set_column(fit, &trial, 0, fit->base);
+    double rss = solve_positive(trial.gram, trial.right, (double)fit->points, 1, x);
+    *solution = (struct solution){.coefficients = {x[0]}, .objective = objective_of(fit, rss, 0, 0)};
+    while (solution->count < CACHE_LEVELS_MAX && best_at(fit, solution, solution->count, NULL, NULL)) {
+        bool better = true;
+        for (int round = 0; round < ROUNDS_MAX && better; round++) {
+            better = false;
+            for (size_t i = 0; i < solution->count; i++) {
+                better |= best_at(fit, solution, i, NULL, NULL);
+            }
+        }
+    }
+}
+
+/* -- report -- */
+
+struct range {
+    double limit;
+    uint64_t low, high;
+};
+
+static void widen(const struct candidate *candidate, double objective, void *argument)
+{
+    struct range *range = argument;
+    if (objective > range->limit) {
+        return;
+    }
+    if (candidate->shape.bytes < range->low) {
+        range->low = candidate->shape.bytes;
+    }
+    if (candidate->shape.bytes > range->high) {
+        range->high = candidate->shape.bytes;
+    }
+}
+
+static void sort_levels(const struct fit *fit, struct solution *solution)
+{
+    for (size_t i = 1; i < solution->count; i++) {
+        for (size_t j = i; j > 0; j--) {
+            size_t a = solution->levels[j - 1], b = solution->levels[j];
+            if (fit->candidates[a].shape.bytes <= fit->candidates[b].shape.bytes) {
+                break;
+            }
+            solution->levels[j - 1] = b;
+            solution->levels[j] = a;
+            double swap = solution->coefficients[j];
+            solution->coefficients[j] = solution->coefficients[j + 1];
+            solution->coefficients[j + 1] = swap;
+        }
+    }
+}
+
+static size_t report(const struct fit *fit, struct solution *solution, struct cache_level_fit *levels, double *beyond_s)
+{
+    size_t count = 0;
+    double latency = solution->coefficients[0];
+    sort_levels(fit, solution);
+    for (size_t i = 0; i < solution->count; i++) {
+        double next = latency + solution->coefficients[1 + i];
+        if (latency > 0 && next / latency >= least_rise) {
+            const struct candidate *chosen = &fit->candidates[solution->levels[i]];
+            struct range range = {solution->objective + alternative_margin, chosen->shape.bytes, chosen->shape.bytes};
+            struct solution copy = *solution;
+            best_at(fit, &copy, i, widen, &range);
+            levels[count++] = (struct cache_level_fit){chosen->shape, latency, next / latency, range.low, range.high};
+        }
+        latency = next;
+    }
+    if (beyond_s) {
+        *beyond_s = latency;
+    }
+    return count;
+}
+
+int cache_fit(const struct cache_curve *curve, struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
+              double *beyond_s)
+{
+    if (curve->count < POINTS_MIN) {
+        return -EINVAL;
+    }
+    struct fit fit = {.points = curve->count};
+    struct solution solution;
+    int rc = make_candidates(&fit, curve);
+    if (rc == 0) {
+        search(&fit, &solution);
+        *count = report(&fit, &solution, levels, beyond_s);
+    }
+    free(fit.candidates);
+    free(fit.columns);
+    return rc;
+}

@@ -1,0 +1,38 @@
+/* Cache levels out of a latency curve.
+ *
+ * The curve is fitted, with relative errors, by  y(S) = base + sum_i rise_i * miss_i(S), rises >= 0, where miss_i is
+ * one of the shapes of cache_model.h. Levels are added greedily as long as each pays for itself, and every level is
+ * then tried at every other size, number of ways, policy and page mapping until nothing improves. Sizes are weighed
+ * by how often caches of that size are built, which decides only between sizes the curve cannot tell apart.
+ */
+#ifndef SERVET_PROBES_CACHE_FIT_H
+#define SERVET_PROBES_CACHE_FIT_H
+
+#include "cache_model.h"
+
+#define CACHE_LEVELS_MAX 4
+
+/* Latency by working set size; ascending sizes. */
+struct cache_curve {
+    double *bytes;
+    double *seconds;
+    size_t count;
+    size_t page_bytes; /* the contiguous piece of memory */
+};
+
+struct cache_level_fit {
+    struct cache_shape shape;
+    double seconds;                 /* of a load that misses all levels before this one and hits here */
+    double rise;                    /* latency beyond this level / latency in it */
+    uint64_t low_bytes, high_bytes; /* sizes that explain the curve about as well */
+};
+
+/* 0 and the levels (ascending; at most CACHE_LEVELS_MAX), or -EINVAL (fewer than eight points), -ENOMEM.
+ * `beyond_s` (may be NULL): the latency beyond the last level. */
+int cache_fit(const struct cache_curve *curve, struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
+              double *beyond_s);
+
+/* Makes `values` non-decreasing: the isotonic regression (pool adjacent violators) of their logarithms. */
+void cache_isotonic(double *values, size_t count);
+
+#endif

@@ -1,0 +1,160 @@
+#include "cache_model.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* -- one set -- */
+
+/* Random replacement, cyclic visits: a line survives the m * (X - 1) evictions until its next visit with
+ * (1 - 1/K)^(m (X - 1)), and m = 1 - that. The fixed point, by iteration from above. */
+static double random_miss(double lines, uint32_t ways)
+{
+    double miss = 1;
+    for (int i = 0; i < 40; i++) {
+        miss = 1 - pow(1 - 1.0 / ways, miss * (lines - 1));
+    }
+    return miss;
+}
+
+static double set_miss(enum cache_policy policy, double lines, uint32_t ways)
+{
+    if (lines <= ways) {
+        return 0;
+    }
+    switch (policy) {
+    case CACHE_LRU:
+        return 1;
+    case CACHE_RANDOM:
+        return random_miss(lines, ways);
+    case CACHE_LEAKY:
+        return 0.5 * (1 + random_miss(lines, ways));
+    default:
+        return ways > 1 ? 1 - (ways - 1) / lines : 1;
+    }
+}
+
+/* -- all sets -- */
+
+static double contiguous_miss(const struct cache_shape *shape, double working_set)
+{
+    double lines = working_set / ((double)shape->bytes / shape->ways);
+    double low = floor(lines), share = lines - low;
+    double misses = (1 - share) * low * set_miss(shape->policy, low, shape->ways) +
+                    share * (low + 1) * set_miss(shape->policy, low + 1, shape->ways);
+    return misses / lines;
+}
+
+/* E f(1 + B), B ~ B(n, p), summed outwards from the mode until the tails are below 1e-9. */
+static double scattered_miss(const struct cache_shape *shape, double working_set, size_t page_bytes)
+{
+    double p = (double)shape->ways * (double)page_bytes / (double)shape->bytes;
+    double pages = working_set / (double)page_bytes;
+    if (p >= 1 || pages < 2) { /* every page goes to every set */
+        return contiguous_miss(shape, working_set);
+    }
+    double n = pages - 1, mode = floor((n + 1) * p), odds = p / (1 - p);
+    double peak = exp(lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1) + mode * log(p) + (n - mode) * log1p(-p));
+    double sum = 0, mass = 0, weight = peak;
+    for (double k = mode; k <= n && weight > 1e-9; k++) {
+        sum += weight * set_miss(shape->policy, 1 + k, shape->ways);
+        mass += weight;
+        weight *= (n - k) / (k + 1) * odds;
+    }
+    weight = peak;
+    for (double k = mode; k >= 1; k--) {
+        weight *= k / ((n - k + 1) * odds);
+        if (weight < 1e-9) {
+            break;
+        }
+        sum += weight * set_miss(shape->policy, k, shape->ways);
+        mass += weight;
+    }
+    return mass > 0 ? sum / mass : 0;
+}
+
+double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, size_t page_bytes)
+{
+    return shape->scattered ? scattered_miss(shape, (double)working_set, page_bytes)
+                            : contiguous_miss(shape, (double)working_set);
+}
+
+double cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes, uint64_t cache_bytes)
+{
+    double p = (double)ways * (double)page_bytes / (double)cache_bytes, n = (double)pages, below = 0;
+    if (p >= 1) {
+        return pages > ways ? 1 : 0;
+    }
+    for (double k = 0; k <= ways && k <= n; k++) {
+        below += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) + (n - k) * log1p(-p));
+    }
+    return below < 1 ? 1 - below : 0;
+}
+
+/* -- sizes -- */
+
+enum { SIZES_MAX = 512 };
+
+static struct cache_size sizes[SIZES_MAX];
+static size_t size_count;
+
+static void add_size(double bytes, double disbelief)
+{
+    uint64_t whole = (uint64_t)bytes;
+    for (size_t i = 0; i < size_count; i++) {
+        if (sizes[i].bytes == whole) {
+            sizes[i].disbelief = disbelief < sizes[i].disbelief ? disbelief : sizes[i].disbelief;
+            return;
+        }
+    }
+    if (size_count < SIZES_MAX) {
+        sizes[size_count++] = (struct cache_size){whole, disbelief};
+    }
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    uint64_t x = ((const struct cache_size *)a)->bytes, y = ((const struct cache_size *)b)->bytes;
+    return (x > y) - (x < y);
+}
+
+/* What was ever built, roughly: powers of two; three times a power of two (24K, 48K, 96K, 192K, 3M, 6M, 12M, 24M, 96M);
+ * 1.25M and 2.5M and their multiples; Intel's slices of 1.375, 1.875, 2.5 and 3 MiB by the number of cores; whole
+ * megabytes. */
+static void fill_sizes(void)
+{
+    const double kib = 1024, mib = 1024 * kib;
+    for (double bytes = 4 * kib; bytes <= 512 * mib; bytes *= 2) {
+        add_size(bytes, 0);
+        if (bytes >= 8 * kib) {
+            add_size(1.5 * bytes, bytes >= 128 * kib && bytes < 1 * mib ? 3 : 1);
+        }
+        if (bytes >= 256 * kib && bytes <= 256 * mib) {
+            add_size(1.25 * bytes, bytes >= 1 * mib ? 1 : 4);
+        }
+    }
+    for (double megabytes = 3; megabytes <= 64; megabytes++) {
+        add_size(megabytes * mib, 2.5);
+    }
+    for (double megabytes = 66; megabytes <= 128; megabytes += 2) {
+        add_size(megabytes * mib, 2.5);
+    }
+    for (double megabytes = 132; megabytes <= 512; megabytes += 12) {
+        add_size(megabytes * mib, 2.5);
+    }
+    for (double cores = 4; cores <= 28; cores++) {
+        add_size(cores * 1.375 * mib, 2.5);
+    }
+    for (double cores = 8; cores <= 60; cores += 2) {
+        add_size(cores * 1.875 * mib, 3);
+    }
+    qsort(sizes, size_count, sizeof *sizes, by_bytes);
+}
+
+const struct cache_size *cache_sizes(size_t *count)
+{
+    if (size_count == 0) {
+        fill_sizes();
+    }
+    *count = size_count;
+    return sizes;
+}

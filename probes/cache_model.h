@@ -1,0 +1,44 @@
+/* How large a share of the loads of a repeated cycle misses a cache: the shapes that a measured curve is made of.
+ *
+ * A cycle of `bytes` is visited over and over, every line once in each turn. What counts is how many of its lines, X,
+ * fall into one set of K ways, and what the replacement policy makes of X lines in K ways. Where pages (or a hash
+ * over slices) put lines into sets at random, X follows B(NP, K * PS / C) (2010 paper, Section III-A2); seen from one
+ * *access* it is size-biased, that is 1 + B(NP - 1, K * PS / C), which the paper's P(X > K) leaves out.
+ */
+#ifndef SERVET_PROBES_CACHE_MODEL_H
+#define SERVET_PROBES_CACHE_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum cache_policy {
+    CACHE_LRU,      /* all X lines miss once X > K */
+    CACHE_LEAKY,    /* tree-PLRU and its like: between LRU and random */
+    CACHE_RANDOM,   /* a random way is evicted */
+    CACHE_ADAPTIVE, /* keeps K - 1 of the X lines whatever happens (DRRIP and its like) */
+    CACHE_POLICIES,
+};
+
+struct cache_shape {
+    uint64_t bytes;
+    uint32_t ways;
+    enum cache_policy policy;
+    bool scattered; /* lines fall into sets at random: pages at random places, or a hash */
+};
+
+/* Misses per access, in [0, 1], of a cycle through `working_set` bytes; `page_bytes` is the contiguous piece. */
+double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, size_t page_bytes);
+
+/* P(X > K), X ~ B(pages, K * PS / CS): the paper's expected miss rate, for --method paper. */
+double cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes, uint64_t cache_bytes);
+
+/* Sizes that caches come in, with what it takes to believe in them (0: power of two). */
+struct cache_size {
+    uint64_t bytes;
+    double disbelief;
+};
+/* Ascending sizes from 4 KiB to 512 MiB. The array is static; *count is set. */
+const struct cache_size *cache_sizes(size_t *count);
+
+#endif

@@ -1,0 +1,189 @@
+#include "campaign.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli.h"
+#include "conditions.h"
+#include "restrict.h"
+#include "result.h"
+
+/* Expected shares of the time, for the bar; measured on two PUs. */
+static const double share_cache = 0.5, share_sharing = 0.2, share_memory = 0.2, share_message = 0.1;
+/* When the caches were not measured. */
+static const size_t usual_message_bytes = 32u << 10, usual_last_level_bytes = 32u << 20;
+
+struct findings {
+    struct probe probe;
+    struct profile_class *node_class;
+    struct probe_cache caches;
+    struct probe_sharing sharing;
+    struct probe_memory memory;
+    struct profile_communication messages;
+    char layer_note[640];
+};
+
+static void free_findings(struct findings *findings)
+{
+    probe_cache_free(&findings->caches);
+    probe_sharing_free(&findings->sharing);
+    probe_memory_free(&findings->memory);
+    probe_message_free(&findings->messages);
+}
+
+static size_t largest_cache(const struct findings *findings)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < findings->node_class->cache_count; i++) {
+        size_t bytes = findings->node_class->caches[i].declared_size_bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    for (size_t i = 0; i < findings->caches.count; i++) {
+        size_t bytes = findings->caches.levels[i].size_bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest ? largest : usual_last_level_bytes;
+}
+
+static size_t message_bytes(const struct findings *findings)
+{
+    if (findings->caches.count > 0) {
+        return findings->caches.levels[0].size_bytes;
+    }
+    return findings->node_class->cache_count > 0 ? findings->node_class->caches[0].size_bytes : usual_message_bytes;
+}
+
+/* Messages through MPI; through threads when there is no MPI (or the machine is a simulated one). */
+static int run_messages(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
+{
+    struct machine messenger = {0};
+    struct servet_error reason;
+    bool native = strcmp(campaign->machine->name, "native") == 0;
+    bool several = campaign->machine->pus.count > 1;
+    int rc = -ENOTSUP;
+    if (native && several && campaign->mpi) {
+        rc = machine_open_mpi(&campaign->machine->pus, campaign->machine->cancel, &messenger, &reason);
+        if (rc == -EINTR) {
+            return profile_error(error, rc, "%s", reason.text);
+        }
+        if (rc < 0) {
+            progress_end(campaign->progress);
+            cli_note("message latency through MPI skipped: %s; measured between threads instead", reason.text);
+        }
+    }
+    if (native && several && rc < 0) {
+        snprintf(findings->layer_note, sizeof findings->layer_note,
+                 "between threads through shared memory, not through MPI");
+    }
+    findings->probe.machine = rc == 0 ? &messenger : campaign->machine;
+    int result = probe_message(&findings->probe, message_bytes(findings), &findings->messages, error);
+    findings->probe.machine = campaign->machine;
+    if (rc == 0) {
+        machine_close(&messenger);
+    }
+    return result;
+}
+
+static int run_probes(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
+{
+    int rc = 0;
+    if (campaign->probes & CAMPAIGN_CACHE) {
+        progress_next(campaign->progress, share_cache);
+        rc = probe_cache(&findings->probe, campaign->machine->pus.ids[0], &findings->caches, error);
+    }
+    if (rc == 0 && (campaign->probes & CAMPAIGN_SHARING) && findings->caches.count > 0) {
+        progress_next(campaign->progress, share_sharing);
+        rc = probe_sharing(&findings->probe, &findings->caches, &findings->sharing, error);
+    }
+    if (rc == 0 && (campaign->probes & CAMPAIGN_MEMORY)) {
+        progress_next(campaign->progress, share_memory);
+        rc = probe_memory(&findings->probe, largest_cache(findings), &findings->memory, error);
+    }
+    if (rc == 0 && (campaign->probes & CAMPAIGN_MESSAGE)) {
+        progress_next(campaign->progress, share_message);
+        rc = run_messages(campaign, findings, error);
+    }
+    return rc;
+}
+
+static int assemble(const struct campaign *campaign, struct findings *findings)
+{
+    int rc = 0;
+    if ((campaign->probes & CAMPAIGN_CACHE) && findings->caches.count > 0) {
+        bool shared = findings->sharing.count > 0;
+        rc = result_set_caches(findings->node_class, &findings->caches, shared ? &findings->sharing : NULL);
+    }
+    if (rc == 0 && (campaign->probes & CAMPAIGN_MEMORY)) {
+        result_set_memory(findings->node_class, &findings->memory);
+    }
+    if (rc == 0 && (campaign->probes & CAMPAIGN_MESSAGE)) {
+        rc = result_set_layers(findings->node_class, &findings->messages);
+        if (rc == 0 && findings->layer_note[0]) {
+            rc = result_note_layers(findings->node_class, findings->layer_note);
+        }
+    }
+    return rc;
+}
+
+static int add_conditions(const struct campaign *campaign, const struct findings *findings,
+                          struct servet_profile *profile)
+{
+    const struct machine *machine = campaign->machine;
+    bool native = strcmp(machine->name, "native") == 0;
+    int rc = conditions_add(profile, "machine", machine->name);
+    rc = rc < 0 || !native ? rc : conditions_of_this_machine(profile);
+    if (rc == 0 && machine->copy_method && (campaign->probes & CAMPAIGN_MEMORY)) {
+        rc = conditions_add(profile, "copy", machine->copy_method);
+    }
+    if (rc == 0 && findings->caches.cut_short) {
+        char text[64];
+        snprintf(text, sizeof text, "curve ends at %llu MiB",
+                 (unsigned long long)(findings->caches.largest_bytes >> 20));
+        rc = conditions_add(profile, "memory_limited", text);
+    }
+    return rc;
+}
+
+static int set_texts(struct servet_profile *profile, const char *started)
+{
+    free(profile->tool);
+    free(profile->started);
+    profile->tool = strdup("servet " SERVET_VERSION);
+    profile->started = strdup(started);
+    return profile->tool && profile->started ? 0 : -ENOMEM;
+}
+
+int campaign_run(struct campaign *campaign, struct servet_profile **out, struct servet_error *error)
+{
+    struct servet_profile *profile = campaign->machine->declared;
+    char started[32];
+    time_t now = time(NULL);
+    strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    double begun = machine_elapsed(campaign->machine);
+    struct findings findings = {
+        .probe = {campaign->machine, progress_step, campaign->progress, campaign->seed},
+        .node_class = &profile->classes[0],
+    };
+    int rc = run_probes(campaign, &findings, error);
+    if (rc == 0) {
+        campaign->machine->declared = NULL;
+        profile->measured = true;
+        profile->seconds = machine_elapsed(campaign->machine) - begun;
+        rc = restrict_class(findings.node_class, &campaign->machine->pus);
+        rc = rc < 0 ? rc : assemble(campaign, &findings);
+        rc = rc < 0 ? rc : set_texts(profile, started);
+        rc = rc < 0 ? rc : add_conditions(campaign, &findings, profile);
+        if (rc < 0) {
+            profile_error(error, rc, "putting the profile together: %s", strerror(-rc));
+            profile_free(profile);
+        }
+    }
+    free_findings(&findings);
+    if (rc == 0) {
+        *out = profile;
+    }
+    return rc;
+}

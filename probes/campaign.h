@@ -1,0 +1,28 @@
+/* One run of servet-probe: the chosen probes, one after the other, and the profile that comes of it. */
+#ifndef SERVET_PROBES_CAMPAIGN_H
+#define SERVET_PROBES_CAMPAIGN_H
+
+#include "machine.h"
+#include "progress.h"
+
+enum campaign_probes {
+    CAMPAIGN_CACHE = 1,
+    CAMPAIGN_SHARING = 2, /* needs the cache sizes */
+    CAMPAIGN_MEMORY = 4,
+    CAMPAIGN_MESSAGE = 8,
+    CAMPAIGN_ALL = 15,
+};
+
+struct campaign {
+    unsigned probes;
+    bool mpi; /* messages through MPI where that can be had */
+    uint64_t seed;
+    struct machine *machine;
+    struct progress *progress;
+};
+
+/* Runs it. The machine's declared profile becomes the result (machine->declared is NULL afterwards). What could not be
+ * measured is said in one line on stderr each, and stays as declared. */
+int campaign_run(struct campaign *campaign, struct servet_profile **out, struct servet_error *error);
+
+#endif

@@ -1,0 +1,144 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "machine.h"
+#include "mpi_launch.h"
+
+/* An answer takes milliseconds; starting many ranks takes seconds. Longer than this and something hangs. */
+static const double start_timeout_s = 60, answer_timeout_s = 60;
+
+struct messenger {
+    struct mpi_child child;
+    bool broken;
+};
+
+static uint32_t rank_of(const struct machine *machine, uint32_t pu)
+{
+    uint32_t rank = 0;
+    while (machine->pus.ids[rank] != pu) {
+        rank++;
+    }
+    return rank;
+}
+
+static char *order_text(const struct machine *machine, const struct machine_exchange *what,
+                        const struct profile_pair *pairs, size_t count)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream) {
+        return NULL;
+    }
+    fprintf(stream, "%zu %u %u %zu", what->bytes, what->round_trips, what->batches, count);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(stream, " %u %u", rank_of(machine, pairs[i].a), rank_of(machine, pairs[i].b));
+    }
+    fputc('\n', stream);
+    return fclose(stream) == 0 ? text : (free(text), NULL);
+}
+
+static int parse_answer(const char *line, size_t count, double *seconds)
+{
+    if (line[0] != '=') {
+        return -EIO;
+    }
+    line++;
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        seconds[i] = strtod(line, &end);
+        if (end == line || !(seconds[i] > 0)) {
+            return -EIO;
+        }
+        line = end;
+    }
+    return 0;
+}
+
+static int mpi_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
+                        size_t count, double *seconds)
+{
+    struct messenger *messenger = machine->state;
+    char line[4096];
+    char *order = order_text(machine, what, pairs, count);
+    if (!order) {
+        return -ENOMEM;
+    }
+    int rc = messenger->broken ? -EIO : mpi_child_send(&messenger->child, order);
+    free(order);
+    if (rc == 0) {
+        rc = mpi_child_receive(&messenger->child, answer_timeout_s, machine->cancel, line, sizeof line);
+    }
+    if (rc == 0) {
+        rc = parse_answer(line, count, seconds);
+    }
+    messenger->broken |= rc < 0;
+    return rc == -ETIMEDOUT ? -EIO : rc;
+}
+
+static void mpi_close(struct machine *machine)
+{
+    struct messenger *messenger = machine->state;
+    if (messenger) {
+        mpi_child_end(&messenger->child, !messenger->broken && !(machine->cancel && *machine->cancel));
+    }
+    free(messenger);
+    machine->state = NULL;
+}
+
+static const struct machine_ops mpi_ops = {.exchange = mpi_exchange, .close = mpi_close};
+
+static int greet(struct machine *machine, struct servet_error *error)
+{
+    struct messenger *messenger = machine->state;
+    char line[256], complaint[256];
+    int rc = mpi_child_receive(&messenger->child, start_timeout_s, machine->cancel, line, sizeof line);
+    if (rc == 0 && strncmp(line, "ready ", strlen("ready ")) == 0) {
+        return 0;
+    }
+    messenger->broken = true;
+    if (rc == -EINTR) {
+        return profile_error(error, rc, "starting mpirun: %s", machine_strerror(rc));
+    }
+    if (rc == 0) {
+        return profile_error(error, -EIO, "mpirun: %s", line + strspn(line, "! "));
+    }
+    mpi_child_complaint(&messenger->child, complaint, sizeof complaint);
+    return profile_error(error, -EIO, "mpirun: %s",
+                         complaint[0] ? complaint : (rc == -ETIMEDOUT ? "no answer within a minute" : "it ended"));
+}
+
+int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel, struct machine *out,
+                     struct servet_error *error)
+{
+    struct machine machine = {.ops = &mpi_ops, .name = "mpi", .cancel = cancel};
+    bool as_root = false;
+    struct messenger *messenger = calloc(1, sizeof *messenger);
+    char *text = profile_set_text(pus);
+    int rc = messenger && text ? profile_set_copy(pus, &machine.pus) : -ENOMEM;
+    if (rc < 0) {
+        profile_error(error, rc, "starting mpirun: %s", strerror(-rc));
+    } else {
+        rc = mpi_child_start(pus->count, text, &messenger->child, &as_root, error);
+    }
+    free(text);
+    if (rc < 0) {
+        free(messenger);
+        profile_set_free(&machine.pus);
+        return rc;
+    }
+    if (as_root) {
+        cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 are set for mpirun");
+    }
+    machine.state = messenger;
+    rc = greet(&machine, error);
+    if (rc < 0) {
+        machine_close(&machine);
+        return rc;
+    }
+    *out = machine;
+    return 0;
+}

@@ -1,0 +1,234 @@
+#include "native.h"
+
+#include <errno.h>
+#include <numaif.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* -- regions -- */
+
+void native_region_free(struct native_region *region)
+{
+    if (region->start) {
+        munmap(region->start, region->reserved);
+    }
+    region->start = NULL;
+    region->reserved = region->touched = 0;
+}
+
+static size_t touched_bytes(const struct native_worker *worker)
+{
+    return worker->pool.touched + worker->huge_pool.touched + worker->copy.touched;
+}
+
+/* Called by a worker of the running job. Only memory of workers that are not in this job is taken; several workers
+ * of one job may come here at once, hence the lock. */
+static int make_room(struct native_worker *self, size_t more)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct native *native = self->native;
+    pthread_mutex_lock(&lock);
+    size_t total = more;
+    for (size_t i = 0; i < native->machine->pus.count; i++) {
+        if (native->workers[i]) {
+            total += touched_bytes(native->workers[i]);
+        }
+    }
+    for (size_t i = 0; i < native->machine->pus.count && total > native->machine->memory_limit_bytes; i++) {
+        struct native_worker *worker = native->workers[i];
+        if (!worker || worker->last_used == self->last_used) {
+            continue;
+        }
+        total -= touched_bytes(worker);
+        native_region_free(&worker->pool);
+        native_region_free(&worker->huge_pool);
+        native_region_free(&worker->copy);
+    }
+    pthread_mutex_unlock(&lock);
+    return total > native->machine->memory_limit_bytes ? -ENOMEM : 0;
+}
+
+static int bind_to_node(struct native_region *region)
+{
+    enum { BITS = 8 * sizeof(unsigned long), NODES = 1024 };
+    if (region->numa < 0) {
+        return 0;
+    }
+    if (region->numa >= NODES) {
+        return -EINVAL;
+    }
+    unsigned long mask[NODES / BITS] = {0};
+    mask[(size_t)region->numa / BITS] |= 1ul << ((size_t)region->numa % BITS);
+    return mbind(region->start, region->reserved, MPOL_BIND, mask, NODES, 0) < 0 ? -errno : 0;
+}
+
+static int reserve(struct native_region *region, size_t bytes)
+{
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) {
+        return -ENOMEM;
+    }
+    region->start = start;
+    region->reserved = bytes;
+    region->touched = 0;
+    /* Told apart on purpose: with huge pages the knees of physically indexed caches are sharp, with ordinary ones
+     * the pages fall where the kernel puts them. Both are advice, a kernel without THP ignores it. */
+    madvise(start, bytes, region->pages == MACHINE_PAGES_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    int rc = bind_to_node(region);
+    if (rc < 0) {
+        native_region_free(region);
+    }
+    return rc;
+}
+
+int native_region_grow(struct native_worker *worker, struct native_region *region, size_t bytes)
+{
+    const size_t grain = 2u << 20; /* whole huge pages */
+    bytes = (bytes + grain - 1) & ~(grain - 1);
+    if (bytes <= region->touched) {
+        return 0;
+    }
+    int rc = make_room(worker, bytes - region->touched);
+    if (rc < 0) {
+        return rc;
+    }
+    if (bytes > region->reserved) {
+        /* Address space is free: reserve all that will ever be allowed, so that touched pages are kept. */
+        size_t all = worker->native->machine->memory_limit_bytes;
+        native_region_free(region);
+        rc = reserve(region, all > bytes ? all : bytes);
+        if (rc == -ENOMEM) { /* a limit on address space (ulimit -v) */
+            rc = reserve(region, bytes);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    size_t page = worker->native->machine->page_bytes;
+    for (size_t at = region->touched; at < bytes; at += page) {
+        region->start[at] = 1;
+        if (at % grain == 0 && native_cancelled(worker)) {
+            region->touched = at;
+            return -EINTR;
+        }
+    }
+    region->touched = bytes;
+    return 0;
+}
+
+/* -- limits -- */
+
+static size_t read_size(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    unsigned long long value;
+    if (!file) {
+        return SIZE_MAX;
+    }
+    int fields = fscanf(file, "%llu", &value); /* "max" is no number: no limit */
+    fclose(file);
+    return fields == 1 ? (size_t)value : SIZE_MAX;
+}
+
+static size_t group_headroom(const char *folder, const char *limit, const char *usage)
+{
+    char path[4400];
+    snprintf(path, sizeof path, "%s/%s", folder, limit);
+    size_t most = read_size(path);
+    snprintf(path, sizeof path, "%s/%s", folder, usage);
+    size_t used = read_size(path);
+    if (most == SIZE_MAX || used == SIZE_MAX) {
+        return most;
+    }
+    return used < most ? most - used : 0;
+}
+
+/* The group itself and all above it, since every one of them limits. */
+static size_t hierarchy_headroom(const char *root, char *group, const char *limit, const char *usage)
+{
+    size_t least = SIZE_MAX;
+    for (;;) {
+        char folder[4200];
+        snprintf(folder, sizeof folder, "%s%s", root, group);
+        size_t room = group_headroom(folder, limit, usage);
+        least = room < least ? room : least;
+        char *slash = strrchr(group, '/');
+        if (!slash) {
+            return least;
+        }
+        *slash = '\0';
+    }
+}
+
+static size_t control_group_headroom(void)
+{
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    char line[4096];
+    size_t least = SIZE_MAX;
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':');
+        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group) {
+            continue;
+        }
+        *group++ = '\0';
+        size_t room = SIZE_MAX;
+        if (controllers[1] == '\0') {
+            room = hierarchy_headroom("/sys/fs/cgroup", group, "memory.max", "memory.current");
+        } else if (strstr(controllers + 1, "memory")) {
+            room = hierarchy_headroom("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes");
+        }
+        least = room < least ? room : least;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return least;
+}
+
+static size_t available_memory(void)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    char line[256];
+    unsigned long long kilobytes = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1) {
+            break;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return kilobytes ? (size_t)kilobytes * 1024 : SIZE_MAX;
+}
+
+size_t native_memory_limit(void)
+{
+    size_t system = available_memory(), group = control_group_headroom();
+    size_t least = system < group ? system : group;
+    if (least == SIZE_MAX) {
+        least = (size_t)1 << 30; /* nothing known: 1 GiB hurts no machine that has PUs to measure */
+    }
+    return least / 2;
+}
+
+size_t native_huge_page_bytes(void)
+{
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    char line[128] = "";
+    if (!file || !fgets(line, sizeof line, file)) {
+        line[0] = '\0';
+    }
+    if (file) {
+        fclose(file);
+    }
+    if (line[0] == '\0' || strstr(line, "[never]")) {
+        return 0;
+    }
+    size_t bytes = read_size("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+    return bytes == SIZE_MAX ? 0 : bytes;
+}

@@ -1,0 +1,181 @@
+#include "native.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The kernel moves the threads of a PU that goes offline, and widens their masks: then the figures are of another PU.
+ */
+static bool on_own_pu(const struct native_worker *worker)
+{
+    return sched_getcpu() == (int)worker->pu;
+}
+
+static void *work(void *argument)
+{
+    struct native_worker *worker = argument;
+    for (;;) {
+        while (sem_wait(&worker->start) < 0) {
+        }
+        struct native_job *job = worker->job;
+        if (!job) {
+            return NULL;
+        }
+        int rc = on_own_pu(worker) ? job->run(worker, job) : -ENODEV;
+        if (rc == 0 && !on_own_pu(worker)) {
+            rc = -ENODEV;
+        }
+        if (rc < 0) {
+            int none = 0;
+            atomic_compare_exchange_strong(&job->failed, &none, rc);
+        }
+        sem_post(&worker->native->finished);
+    }
+}
+
+static bool pu_is_offline(uint32_t pu)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/online", pu);
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return false; /* PU 0 often has no such file: it cannot go offline */
+    }
+    int first = fgetc(file);
+    fclose(file);
+    return first == '0';
+}
+
+static int start_pinned(struct native_worker *worker)
+{
+    size_t size = CPU_ALLOC_SIZE(worker->pu + 1);
+    cpu_set_t *mask = CPU_ALLOC(worker->pu + 1);
+    pthread_attr_t attributes;
+    if (!mask || pthread_attr_init(&attributes) != 0) {
+        CPU_FREE(mask);
+        return -ENOMEM;
+    }
+    CPU_ZERO_S(size, mask);
+    CPU_SET_S(worker->pu, size, mask);
+    int rc = pthread_attr_setaffinity_np(&attributes, size, mask);
+    if (rc == 0) {
+        /* Signals are the main thread's business. */
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        rc = pthread_create(&worker->thread, &attributes, work, worker);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+    CPU_FREE(mask);
+    if (rc == EINVAL) { /* none of the mask's PUs is allowed or online */
+        return pu_is_offline(worker->pu) ? -ENODEV : -EPERM;
+    }
+    return -rc;
+}
+
+static int worker_of(struct native *native, uint32_t pu, struct native_worker **out)
+{
+    size_t slot = 0;
+    while (native->machine->pus.ids[slot] != pu) {
+        slot++;
+    }
+    if (!native->workers[slot]) {
+        struct native_worker *worker = calloc(1, sizeof *worker);
+        if (!worker) {
+            return -ENOMEM;
+        }
+        worker->pu = pu;
+        worker->native = native;
+        worker->pool.numa = worker->huge_pool.numa = worker->copy.numa = -1;
+        worker->huge_pool.pages = MACHINE_PAGES_HUGE;
+        sem_init(&worker->start, 0, 0);
+        int rc = start_pinned(worker);
+        if (rc < 0) {
+            sem_destroy(&worker->start);
+            free(worker);
+            return rc;
+        }
+        native->workers[slot] = worker;
+    }
+    *out = native->workers[slot];
+    return 0;
+}
+
+int native_run(struct native *native, struct native_job *job, const uint32_t *pus, size_t count)
+{
+    struct native_worker **team = calloc(count, sizeof(struct native_worker *));
+    if (!team) {
+        return -ENOMEM;
+    }
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rc = worker_of(native, pus[i], &team[i]);
+    }
+    if (rc == 0) {
+        native->jobs++;
+        job->count = count;
+        for (size_t i = 0; i < count; i++) {
+            team[i]->job = job;
+            team[i]->index = i;
+            team[i]->last_used = native->jobs;
+        }
+        for (size_t i = 0; i < count; i++) {
+            sem_post(&team[i]->start);
+        }
+        for (size_t i = 0; i < count; i++) {
+            while (sem_wait(&native->finished) < 0) { /* a signal; the workers see the flag themselves */
+            }
+        }
+        rc = atomic_load(&job->failed);
+    }
+    free(team);
+    return rc;
+}
+
+bool native_cancelled(const struct native_worker *worker)
+{
+    const volatile sig_atomic_t *cancel = worker->native->machine->cancel;
+    return cancel && *cancel;
+}
+
+bool native_meet(struct native_worker *worker, struct native_job *job, int round)
+{
+    atomic_fetch_add(&job->arrived[round], 1);
+    while (atomic_load(&job->arrived[round]) < job->count) {
+        if (atomic_load(&job->failed) || native_cancelled(worker)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void native_done(struct native_job *job)
+{
+    atomic_fetch_add(&job->done, 1);
+}
+
+bool native_others_busy(struct native_worker *worker, struct native_job *job)
+{
+    return atomic_load(&job->done) < job->count && !atomic_load(&job->failed) && !native_cancelled(worker);
+}
+
+void native_end_workers(struct native *native)
+{
+    for (size_t i = 0; i < native->machine->pus.count; i++) {
+        struct native_worker *worker = native->workers[i];
+        if (!worker) {
+            continue;
+        }
+        worker->job = NULL;
+        sem_post(&worker->start);
+        pthread_join(worker->thread, NULL);
+        sem_destroy(&worker->start);
+        native_region_free(&worker->pool);
+        native_region_free(&worker->huge_pool);
+        native_region_free(&worker->copy);
+        free(worker);
+    }
+}

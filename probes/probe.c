@@ -1,0 +1,48 @@
+#include "probe.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void probe_tell(const struct probe *probe, double done, const char *format, ...)
+{
+    char what[128];
+    va_list args;
+    if (!probe->progress) {
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    probe->progress(probe->progress_argument, what, done);
+}
+
+int probe_error(struct servet_error *error, int code, const char *what)
+{
+    return profile_error(error, code, "%s: %s", what, machine_strerror(code));
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double probe_median(double *values, size_t count)
+{
+    if (count == 0) {
+        return NAN;
+    }
+    qsort(values, count, sizeof *values, compare);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+double probe_spread(double *values, size_t count)
+{
+    if (count < 3) {
+        return -1;
+    }
+    double middle = probe_median(values, count);
+    return middle > 0 ? (values[(3 * count - 1) / 4] - values[count / 4]) / middle : -1;
+}

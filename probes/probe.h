@@ -1,0 +1,32 @@
+/* What the probes share: the machine they ask, whom they tell how far they are, and where their random choices come
+ * from.
+ *
+ * Every probe: 0 and its result, or -errno (machine.h) with one line in `error`. A probe knows nothing of profiles on
+ * disk, of terminals or of other probes; servet-probe puts the results together (result.c).
+ */
+#ifndef SERVET_PROBES_PROBE_H
+#define SERVET_PROBES_PROBE_H
+
+#include "machine.h"
+
+/* Called with what is being measured ("cache sizes", "PUs 0 and 1") and how much of this probe is done, in [0, 1]. */
+typedef void probe_progress_function(void *argument, const char *what, double done);
+
+struct probe {
+    struct machine *machine;
+    probe_progress_function *progress; /* may be NULL */
+    void *progress_argument;
+    uint64_t seed; /* counts up: every measurement gets its own */
+};
+
+void probe_tell(const struct probe *probe, double done, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Fills `error` from a machine's -errno, with what was being done. */
+int probe_error(struct servet_error *error, int code, const char *what);
+
+/* Sorts; NAN if count is 0. */
+double probe_median(double *values, size_t count);
+/* (third quartile - first quartile) / median; sorts; -1 for fewer than three. */
+double probe_spread(double *values, size_t count);
+
+#endif

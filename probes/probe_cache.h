@@ -1,0 +1,35 @@
+/* Cache levels and effective sizes of one PU (2010 paper, Section III-A; the method is ours, see cache_fit.h).
+ *
+ * The latency of a random cycle is measured on a grid of eight sizes an octave, from 4 KiB until well beyond the last
+ * knee, in several sweeps that lie apart in time. What disturbs a measurement (a neighbour in the L3, a busy sibling)
+ * only ever makes caches look smaller and slower, so the pointwise minimum of the sweeps is taken.
+ */
+#ifndef SERVET_PROBES_PROBE_CACHE_H
+#define SERVET_PROBES_PROBE_CACHE_H
+
+#include "cache_fit.h"
+#include "probe.h"
+
+struct probe_cache_level {
+    uint64_t size_bytes;            /* effective */
+    uint64_t low_bytes, high_bytes; /* sizes that explain the measurement about as well */
+    uint32_t ways;                  /* 0: not known */
+    uint32_t line_bytes;            /* 0: not known */
+    double seconds;                 /* latency of a load that hits in this level */
+    uint32_t repetitions;
+    double spread; /* of the latency around the knee between sweeps; < 0: not known */
+};
+
+struct probe_cache {
+    struct probe_cache_level levels[CACHE_LEVELS_MAX]; /* L1 first */
+    size_t count;
+    double memory_seconds;    /* latency beyond the last level */
+    uint64_t largest_bytes;   /* working set that was measured */
+    bool cut_short;           /* by the memory limit */
+    struct cache_curve curve; /* what was measured (minimum of the sweeps). Owned */
+};
+
+int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error);
+void probe_cache_free(struct probe_cache *result);
+
+#endif

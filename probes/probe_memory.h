@@ -1,0 +1,28 @@
+/* Memory bandwidth alone, in pairs and by the number of workers (2010 paper, Section III-C, Figure 6).
+ *
+ * Copies of arrays far larger than every cache. A pair collides when one of them, both copying, gets less than 90 % of
+ * what it gets alone ("b < ref" of the paper needs a margin). Colliding bandwidths are clustered (cluster.h) to
+ * overhead levels, worst first; a level's groups are of PUs that collide so or worse, so that groups nest.
+ */
+#ifndef SERVET_PROBES_PROBE_MEMORY_H
+#define SERVET_PROBES_PROBE_MEMORY_H
+
+#include "probe.h"
+#include "relation.h"
+
+/* The result in the profile's own form, to be moved into a class. `array_bytes`: what was copied, per PU. */
+struct probe_memory {
+    struct profile_memory memory;
+    size_t array_bytes;
+};
+
+/* Overhead levels from the bandwidth of every pair (by pair_index(), of the slower one); `reference` is that of one
+ * PU alone. Levels come without scaling. 0 or -ENOMEM. */
+int probe_memory_levels(const struct profile_set *pus, double reference, const double *pair_bytes_per_s,
+                        struct profile_memory *out);
+
+/* `last_level_bytes`: the largest cache, declared or measured. */
+int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out, struct servet_error *error);
+void probe_memory_free(struct probe_memory *result);
+
+#endif

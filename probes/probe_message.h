@@ -1,0 +1,22 @@
+/* Latency of messages between PUs: layers, the point-to-point curve and concurrency (2010 paper, Section III-D).
+ *
+ * Messages of the size of the L1 cache, every pair, two sweeps apart in time of which the smaller figure counts, a
+ * third where they differ by more than 5 %. Latencies are clustered (cluster.h) to layers, fastest first; a layer's
+ * groups are of PUs that are that near or nearer where that is transitive, single pairs otherwise. The curve by
+ * message size and the concurrency curve are measured on one representative of each layer.
+ */
+#ifndef SERVET_PROBES_PROBE_MESSAGE_H
+#define SERVET_PROBES_PROBE_MESSAGE_H
+
+#include "probe.h"
+#include "relation.h"
+
+/* Layers from the latency of every pair (by pair_index()); without curves and names. 0 or -ENOMEM, -EINVAL. */
+int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, struct profile_communication *out);
+
+/* On `probe->machine`, which need only exchange. Result in the profile's own form. */
+int probe_message(struct probe *probe, size_t message_bytes, struct profile_communication *out,
+                  struct servet_error *error);
+void probe_message_free(struct profile_communication *result);
+
+#endif

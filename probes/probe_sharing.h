@@ -1,0 +1,35 @@
+/* Which PUs share a cache level (2010 paper, Section III-B).
+ *
+ * Two PUs traverse 2/3 of the cache each; if it is one cache, both sets do not fit and at least one of them slows
+ * down. Modern shared caches are winner-takes-all (one thread keeps its set, the other loses everything), so the
+ * slower of the two counts. Disturbance only slows down, so a pair is called sharing when the second smallest of five
+ * ratios, each of a run together against a run alone beside it in time, exceeds 2 (the papers' ratio; the later one
+ * uses 1.5, between the two we say "uncertain").
+ */
+#ifndef SERVET_PROBES_PROBE_SHARING_H
+#define SERVET_PROBES_PROBE_SHARING_H
+
+#include "probe_cache.h"
+#include "relation.h"
+
+struct probe_sharing_level {
+    struct profile_relation sharing; /* owned */
+    uint32_t repetitions;
+    double spread;      /* largest of the pairs' */
+    uint32_t uncertain; /* pairs whose ratio lay between 1.5 and 2 */
+};
+
+struct probe_sharing {
+    struct probe_sharing_level levels[CACHE_LEVELS_MAX]; /* as in the cache result */
+    size_t count;
+};
+
+/* Decides from the ratios of one pair (sorts them). */
+enum probe_sharing_verdict { SHARING_NO, SHARING_UNCERTAIN, SHARING_YES };
+enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count);
+
+int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct probe_sharing *out,
+                  struct servet_error *error);
+void probe_sharing_free(struct probe_sharing *result);
+
+#endif

@@ -1,0 +1,266 @@
+#include "result.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- caches -- */
+
+/* A measured level is taken for a declared one of another size as long as they are no further apart than this;
+ * an L3 in a virtual machine was seen at a fifth of its declared size. */
+static const double furthest = 8;
+/* Differences up to here need no note. */
+static const double agreement = 1.1;
+
+static const struct profile_cache *find_declared(const struct profile_class *node_class, uint64_t bytes,
+                                                 uint32_t above_level)
+{
+    const struct profile_cache *best = NULL;
+    double distance = log(furthest);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        const struct profile_cache *cache = &node_class->caches[i];
+        double d = fabs(log((double)cache->declared_size_bytes / (double)bytes));
+        if (cache->level > above_level && d < distance) {
+            distance = d;
+            best = cache;
+        }
+    }
+    return best;
+}
+
+static void size_text(uint64_t bytes, char *text, size_t size)
+{
+    if (bytes >= (1u << 20)) {
+        snprintf(text, size, "%.4g MiB", (double)bytes / (1 << 20));
+    } else {
+        snprintf(text, size, "%.4g KiB", (double)bytes / (1 << 10));
+    }
+}
+
+static char *cache_note(const struct probe_cache_level *level, uint64_t declared, uint32_t uncertain)
+{
+    char low[32], high[32], size[32], *note = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&note, &length);
+    if (!stream) {
+        return NULL;
+    }
+    if (level->low_bytes < level->high_bytes) {
+        size_text(level->low_bytes, low, sizeof low);
+        size_text(level->high_bytes, high, sizeof high);
+        fprintf(stream, "%s to %s explain the measurement about as well", low, high);
+    }
+    double ratio = declared ? (double)level->size_bytes / (double)declared : 1;
+    if (ratio > agreement || ratio < 1 / agreement) {
+        size_text(declared, size, sizeof size);
+        fprintf(stream, "%sdeclared %s: %s", ftell(stream) > 0 ? "; " : "", size,
+                ratio < 1 ? "part of it may be in use by neighbours or partitioned away"
+                          : "declared is less than what holds data");
+    }
+    if (uncertain > 0) {
+        fprintf(stream, "%s%u pairs neither clearly share it nor clearly do not", ftell(stream) > 0 ? "; " : "",
+                uncertain);
+    }
+    fclose(stream);
+    if (note && note[0] == '\0') {
+        free(note);
+        note = NULL;
+    }
+    return note;
+}
+
+static int copy_relation(const struct profile_relation *from, struct profile_relation *out)
+{
+    struct profile_relation copy = {0};
+    copy.groups = calloc(from->group_count + 1, sizeof *copy.groups);
+    copy.pairs = calloc(from->pair_count + 1, sizeof *copy.pairs);
+    int rc = copy.groups && copy.pairs ? 0 : -ENOMEM;
+    for (size_t i = 0; i < from->group_count && rc == 0; i++) {
+        rc = profile_set_copy(&from->groups[i], &copy.groups[i]);
+        copy.group_count += rc == 0;
+    }
+    if (rc < 0) {
+        relation_free(&copy);
+        return rc;
+    }
+    if (from->pair_count) {
+        memcpy(copy.pairs, from->pairs, from->pair_count * sizeof *copy.pairs);
+        copy.pair_count = from->pair_count;
+    }
+    *out = copy;
+    return 0;
+}
+
+static int make_cache(const struct probe_cache_level *level, const struct profile_cache *declared,
+                      struct probe_sharing_level *sharing, uint32_t number, struct profile_cache *out)
+{
+    *out = (struct profile_cache){
+        .level = number,
+        .size_bytes = level->size_bytes,
+        .declared_size_bytes = declared ? declared->declared_size_bytes : 0,
+        .line_bytes = level->line_bytes ? level->line_bytes
+                      : declared        ? declared->line_bytes
+                                        : 0,
+        .associativity = level->ways ? level->ways
+                         : declared  ? declared->associativity
+                                     : 0,
+        .quality = {.origin = PROFILE_MEASURED, .repetitions = level->repetitions, .spread = level->spread},
+    };
+    out->quality.note = cache_note(level, out->declared_size_bytes, sharing ? sharing->uncertain : 0);
+    if (sharing) {
+        out->sharing = sharing->sharing;
+        sharing->sharing = (struct profile_relation){0};
+        return 0;
+    }
+    return declared ? copy_relation(&declared->sharing, &out->sharing) : 0;
+}
+
+static void free_cache(struct profile_cache *cache)
+{
+    relation_free(&cache->sharing);
+    free(cache->quality.note);
+}
+
+/* A declared cache moved over as it is. */
+static int keep_declared(struct profile_cache *declared, struct profile_cache *out)
+{
+    *out = *declared;
+    *declared = (struct profile_cache){.level = out->level};
+    free(out->quality.note);
+    out->quality.note = strdup("not seen in the measured latency curve");
+    return out->quality.note ? 0 : -ENOMEM;
+}
+
+int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches, struct probe_sharing *sharing)
+{
+    struct profile_cache *result = calloc(caches->count + node_class->cache_count + 1, sizeof *result);
+    size_t count = 0, next = 0;
+    uint32_t last = 0;
+    int rc = result ? 0 : -ENOMEM;
+    for (size_t i = 0; i < caches->count && rc == 0; i++) {
+        const struct profile_cache *declared = find_declared(node_class, caches->levels[i].size_bytes, last);
+        uint32_t number = declared ? declared->level : last + 1;
+        for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0; next++) {
+            if (node_class->caches[next].level > last) {
+                rc = keep_declared(&node_class->caches[next], &result[count++]);
+            }
+        }
+        if (rc == 0) {
+            rc = make_cache(&caches->levels[i], declared, sharing ? &sharing->levels[i] : NULL, number,
+                            &result[count++]);
+        }
+        last = number;
+    }
+    for (; next < node_class->cache_count && rc == 0; next++) {
+        if (node_class->caches[next].level > last) {
+            rc = keep_declared(&node_class->caches[next], &result[count++]);
+        }
+    }
+    if (rc < 0) {
+        for (size_t i = 0; i < count; i++) {
+            free_cache(&result[i]);
+        }
+        free(result);
+        return rc;
+    }
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        free_cache(&node_class->caches[i]);
+    }
+    free(node_class->caches);
+    node_class->caches = result;
+    node_class->cache_count = count;
+    return 0;
+}
+
+/* -- memory -- */
+
+void result_set_memory(struct profile_class *node_class, struct probe_memory *found)
+{
+    struct probe_memory old = {.memory = node_class->memory};
+    node_class->memory = found->memory;
+    found->memory = (struct profile_memory){0};
+    probe_memory_free(&old);
+}
+
+/* -- layers -- */
+
+static bool together(const struct profile_relation *relation, uint32_t a, uint32_t b)
+{
+    for (size_t i = 0; i < relation->group_count; i++) {
+        if (profile_set_has(&relation->groups[i], a) && profile_set_has(&relation->groups[i], b)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < relation->pair_count; i++) {
+        if (relation->pairs[i].a == (a < b ? a : b) && relation->pairs[i].b == (a < b ? b : a)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The smallest thing that two PUs have in common. */
+static char *common_name(const struct profile_class *node_class, uint32_t a, uint32_t b)
+{
+    char name[16];
+    if (together(&node_class->cores, a, b)) {
+        return strdup("core");
+    }
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        if (together(&node_class->caches[i].sharing, a, b)) {
+            snprintf(name, sizeof name, "L%u", node_class->caches[i].level);
+            return strdup(name);
+        }
+    }
+    return strdup(together(&node_class->packages, a, b) ? "package" : "node");
+}
+
+/* A pair of the layer that no layer before has. */
+static bool new_pair(const struct profile_class *node_class, const struct profile_communication *found, size_t layer,
+                     uint32_t *a, uint32_t *b)
+{
+    const struct profile_set *pus = &node_class->pus;
+    for (size_t i = 0; i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count; j++) {
+            bool before = layer > 0 && together(&found->layers[layer - 1].members, pus->ids[i], pus->ids[j]);
+            if (!before && together(&found->layers[layer].members, pus->ids[i], pus->ids[j])) {
+                *a = pus->ids[i];
+                *b = pus->ids[j];
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+int result_set_layers(struct profile_class *node_class, struct profile_communication *found)
+{
+    for (size_t i = 0; i < found->layer_count; i++) {
+        uint32_t a, b;
+        if (new_pair(node_class, found, i, &a, &b)) {
+            found->layers[i].name = common_name(node_class, a, b);
+            if (!found->layers[i].name) {
+                return -ENOMEM;
+            }
+        }
+    }
+    probe_message_free(&node_class->communication);
+    node_class->communication = *found;
+    memset(found, 0, sizeof *found);
+    return 0;
+}
+
+int result_note_layers(struct profile_class *node_class, const char *note)
+{
+    for (size_t i = 0; i < node_class->communication.layer_count; i++) {
+        struct profile_quality *quality = &node_class->communication.layers[i].quality;
+        free(quality->note);
+        quality->note = strdup(note);
+        if (!quality->note) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,23 @@
+/* From what the probes found to a profile. The declared topology gives the names of things (packages, cores, NUMA
+ * nodes) and the declared sizes; every figure that was measured replaces the declared one and says so. */
+#ifndef SERVET_PROBES_RESULT_H
+#define SERVET_PROBES_RESULT_H
+
+#include "probe_cache.h"
+#include "probe_memory.h"
+#include "probe_message.h"
+#include "probe_sharing.h"
+
+/* Puts the measured levels in the place of the declared caches. A declared level that was not seen in the measurement
+ * stays, marked as declared. `sharing` (may be NULL): else the declared groups are kept. 0 or -ENOMEM. */
+int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
+                      struct probe_sharing *sharing);
+
+/* Move what was found into the class; `found` is empty afterwards. */
+void result_set_memory(struct profile_class *node_class, struct probe_memory *found);
+int result_set_layers(struct profile_class *node_class, struct profile_communication *found);
+
+/* A note on every layer ("through threads, not through MPI"). 0 or -ENOMEM. */
+int result_note_layers(struct profile_class *node_class, const char *note);
+
+#endif

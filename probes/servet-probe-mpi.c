@@ -1,0 +1,212 @@
+/* The ranks behind machine_mpi.c: one per PU, each pinned by itself, told through rank 0's standard input what to do.
+ *
+ *     mpirun -np N servet-probe-mpi CPULIST          rank i sits on the i-th PU of CPULIST
+ *     <- ready N
+ *     -> BYTES ROUND_TRIPS BATCHES PAIRS a b a b …   (ranks; pairs are disjoint)
+ *     <- = SECONDS …                                 one way, per pair, %a
+ *     -> (end of file)                               all ranks end
+ *
+ * Trouble is one line "! …". Ranks that have nothing to do sleep between looks: an MPI library that spins in a
+ * barrier on a PU that is not its own would be measured as a slow layer.
+ */
+#include <errno.h>
+#include <mpi.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "set.h"
+
+enum { HEADER = 4, TAG_MESSAGE = 1, TAG_RESULT = 2, SLEEP_US = 200 };
+
+struct order {
+    uint64_t bytes, round_trips, batches, pairs;
+    uint32_t *ranks; /* 2 * pairs */
+};
+
+static void say(const char *line)
+{
+    printf("%s\n", line);
+    fflush(stdout);
+}
+
+static void wait_asleep(MPI_Request *request)
+{
+    int done = 0;
+    while (MPI_Test(request, &done, MPI_STATUS_IGNORE), !done) {
+        usleep(SLEEP_US);
+    }
+}
+
+static int pin_to(uint32_t pu)
+{
+    size_t size = CPU_ALLOC_SIZE(pu + 1);
+    cpu_set_t *mask = CPU_ALLOC(pu + 1);
+    if (!mask) {
+        return -ENOMEM;
+    }
+    CPU_ZERO_S(size, mask);
+    CPU_SET_S(pu, size, mask);
+    int rc = sched_setaffinity(0, size, mask) < 0 ? -errno : 0;
+    CPU_FREE(mask);
+    return rc;
+}
+
+/* Rank 0: reads one order. False at the end of input. */
+static int read_order(struct order *order, int ranks)
+{
+    char *line = NULL;
+    size_t size = 0;
+    int ok = getline(&line, &size, stdin) > 0;
+    char *at = line;
+    uint64_t *fields[HEADER] = {&order->bytes, &order->round_trips, &order->batches, &order->pairs};
+    for (int i = 0; ok && i < HEADER; i++) {
+        char *end;
+        *fields[i] = strtoull(at, &end, 10);
+        ok = end != at;
+        at = end;
+    }
+    ok = ok && order->pairs > 0 && order->pairs <= (uint64_t)ranks / 2;
+    for (uint64_t i = 0; ok && i < 2 * order->pairs; i++) {
+        char *end;
+        unsigned long rank = strtoul(at, &end, 10);
+        ok = end != at && rank < (unsigned long)ranks;
+        order->ranks[i] = (uint32_t)rank;
+        at = end;
+    }
+    free(line);
+    return ok;
+}
+
+static int share_order(struct order *order, int rank, int ranks)
+{
+    uint64_t header[HEADER] = {0};
+    MPI_Request request;
+    if (rank == 0 && read_order(order, ranks)) {
+        memcpy(header, (uint64_t[]){order->bytes, order->round_trips, order->batches, order->pairs}, sizeof header);
+    }
+    MPI_Ibcast(header, HEADER, MPI_UINT64_T, 0, MPI_COMM_WORLD, &request);
+    wait_asleep(&request);
+    order->bytes = header[0];
+    order->round_trips = header[1];
+    order->batches = header[2];
+    order->pairs = header[3];
+    if (order->pairs == 0) {
+        return 0;
+    }
+    MPI_Ibcast(order->ranks, (int)(2 * order->pairs), MPI_UINT32_T, 0, MPI_COMM_WORLD, &request);
+    wait_asleep(&request);
+    return 1;
+}
+
+static double batch(char *buffer, int bytes, uint64_t round_trips, int partner, int first)
+{
+    double start = MPI_Wtime();
+    for (uint64_t i = 0; i < round_trips; i++) {
+        if (first) {
+            MPI_Send(buffer, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD);
+        }
+        MPI_Recv(buffer, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!first) {
+            MPI_Send(buffer, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD);
+        }
+    }
+    return (MPI_Wtime() - start) / (2.0 * (double)round_trips);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Alone the smallest batch counts; among other pairs the median, since the smallest may have run after the others. */
+static double exchange(const struct order *order, int partner, int first)
+{
+    char *buffer = calloc(1, order->bytes);
+    double *seconds = calloc(order->batches, sizeof *seconds);
+    if (!buffer || !seconds) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    batch(buffer, (int)order->bytes, order->round_trips, partner, first);
+    for (uint64_t i = 0; i < order->batches; i++) {
+        seconds[i] = batch(buffer, (int)order->bytes, order->round_trips, partner, first);
+    }
+    qsort(seconds, order->batches, sizeof *seconds, compare);
+    double result = seconds[order->pairs > 1 ? order->batches / 2 : 0];
+    free(buffer);
+    free(seconds);
+    return result;
+}
+
+static void obey(const struct order *order, int rank)
+{
+    int position = -1, done = 0;
+    MPI_Request start, sent = MPI_REQUEST_NULL;
+    double mine = 0;
+    for (uint64_t i = 0; i < 2 * order->pairs; i++) {
+        position = (int)order->ranks[i] == rank ? (int)i : position;
+    }
+    MPI_Ibarrier(MPI_COMM_WORLD, &start);
+    while (MPI_Test(&start, &done, MPI_STATUS_IGNORE), !done) {
+        if (position < 0) {
+            usleep(SLEEP_US); /* the others spin, so that all pairs start together */
+        }
+    }
+    if (position >= 0) {
+        mine = exchange(order, (int)order->ranks[position ^ 1], position % 2 == 0);
+    }
+    if (position >= 0 && position % 2 == 0) {
+        MPI_Isend(&mine, 1, MPI_DOUBLE, 0, TAG_RESULT, MPI_COMM_WORLD, &sent);
+    }
+    if (rank == 0) {
+        printf("=");
+        for (uint64_t i = 0; i < order->pairs; i++) {
+            double seconds;
+            MPI_Request request;
+            MPI_Irecv(&seconds, 1, MPI_DOUBLE, (int)order->ranks[2 * i], TAG_RESULT, MPI_COMM_WORLD, &request);
+            wait_asleep(&request);
+            printf(" %a", seconds);
+        }
+        say("");
+    }
+    wait_asleep(&sent);
+}
+
+int main(int argc, char **argv)
+{
+    struct profile_set pus;
+    int rank, ranks;
+    struct order order = {0};
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* mpirun may be killed without a chance to clean up */
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc != 2 || profile_set_parse(argv[1], &pus) < 0 || pus.count != (size_t)ranks) {
+        if (rank == 0) {
+            say("! expected one rank per PU and the list of PUs; this program is started by servet-probe");
+        }
+        MPI_Finalize();
+        return 2;
+    }
+    int failed = pin_to(pus.ids[rank]) < 0, any = 0;
+    MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    order.ranks = calloc((size_t)ranks + 1, sizeof *order.ranks);
+    if (rank == 0) {
+        char line[64];
+        snprintf(line, sizeof line, any || !order.ranks ? "! a rank cannot be pinned to its PU" : "ready %d", ranks);
+        say(line);
+    }
+    while (!any && order.ranks && share_order(&order, rank, ranks)) {
+        obey(&order, rank);
+    }
+    free(order.ranks);
+    profile_set_free(&pus);
+    MPI_Finalize();
+    return any ? 1 : 0;
+}

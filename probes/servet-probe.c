@@ -1,0 +1,198 @@
+/* servet-probe: measures this machine (or a simulated one) and writes its profile. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "campaign.h"
+#include "cli.h"
+#include "output.h"
+
+enum { OPTION_CPUSET = 0x100, OPTION_NO_MPI, OPTION_PROBES, OPTION_MACHINE, OPTION_SEED, OPTION_JSON };
+
+struct options {
+    const char *output;  /* NULL: the default place */
+    const char *machine; /* "native" or "simulated:FILE" */
+    struct profile_set cpuset;
+    unsigned probes;
+    uint64_t seed;
+    bool quiet, no_mpi, json;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    interrupted = number;
+}
+
+static void catch_signals(void)
+{
+    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        sigaction(numbers[i], &action, NULL);
+    }
+    signal(SIGPIPE, SIG_IGN); /* a messenger that ended is an error to report */
+}
+
+/* -- options -- */
+
+static const struct argp_option table[] = {
+    {"output", 'o', "FILE", 0, "Write the profile to FILE ('-': standard output) instead of where servet looks for it",
+     0},
+    {"quiet", 'q', NULL, 0, "No progress bar, no closing line", 0},
+    {"cpuset", OPTION_CPUSET, "LIST", 0, "Measure on these PUs only, such as 0-3,8", 0},
+    {"no-mpi", OPTION_NO_MPI, NULL, 0, "Measure messages between threads, without starting mpirun", 0},
+    {"probes", OPTION_PROBES, "NAMES", 0, "Comma-separated: cache, sharing, memory, message (default: all)", 0},
+    {"machine", OPTION_MACHINE, "KIND", 0, "native (default), or simulated:FILE", 0},
+    {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
+    {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
+    {0},
+};
+
+static unsigned parse_probes(const char *text)
+{
+    static const char *names[] = {"cache", "sharing", "memory", "message"};
+    unsigned probes = 0;
+    while (true) {
+        size_t length = strcspn(text, ","), i = 0;
+        while (i < 4 && (strlen(names[i]) != length || strncmp(text, names[i], length) != 0)) {
+            i++;
+        }
+        if (i == 4) {
+            cli_usage("--probes: expected names out of cache, sharing, memory, message, got '%.*s'", (int)length, text);
+        }
+        probes |= 1u << i;
+        if (text[length] == '\0') {
+            break;
+        }
+        text += length + 1;
+    }
+    if ((probes & CAMPAIGN_SHARING) && !(probes & CAMPAIGN_CACHE)) {
+        probes |= CAMPAIGN_CACHE; /* sharing is asked of caches whose size is known */
+    }
+    return probes;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case 'o':
+        options->output = argument;
+        return 0;
+    case 'q':
+        options->quiet = true;
+        return 0;
+    case OPTION_CPUSET:
+        profile_set_free(&options->cpuset);
+        options->cpuset = cli_set("--cpuset", argument);
+        return 0;
+    case OPTION_NO_MPI:
+        options->no_mpi = true;
+        return 0;
+    case OPTION_PROBES:
+        options->probes = parse_probes(argument);
+        return 0;
+    case OPTION_MACHINE:
+        if (strcmp(argument, "native") != 0 && strncmp(argument, "simulated:", strlen("simulated:")) != 0) {
+            cli_usage("--machine: expected native or simulated:FILE, got '%s'", argument);
+        }
+        options->machine = argument;
+        return 0;
+    case OPTION_SEED:
+        options->seed = (uint64_t)cli_integer("--seed", argument, 0, LONG_MAX);
+        return 0;
+    case OPTION_JSON:
+        options->json = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* -- the run -- */
+
+static void open_machine(const struct options *options, struct machine *machine)
+{
+    struct servet_error error;
+    int rc;
+    if (strcmp(options->machine, "native") == 0) {
+        rc = machine_open_native(&options->cpuset, &interrupted, machine, &error);
+    } else {
+        rc = machine_open_simulated(options->machine + strlen("simulated:"), options->seed, machine, &error);
+        machine->cancel = &interrupted;
+    }
+    if (rc == -EINVAL || rc == -ENOENT) {
+        cli_usage("%s", error.text);
+    }
+    if (rc < 0) {
+        cli_fail("%s", error.text);
+    }
+}
+
+static void print_profile(const struct servet_profile *profile)
+{
+    char *text = profile_to_json(profile);
+    if (!text) {
+        cli_fail("cannot print the profile: %s", strerror(ENOMEM));
+    }
+    fputs(text, stdout);
+    free(text);
+}
+
+static void save(const struct options *options, const struct servet_profile *profile, const char *path)
+{
+    struct servet_error error;
+    if (path[0] != '\0' && profile_save(profile, path, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    if (path[0] != '\0' && !options->quiet) {
+        cli_note("measured %zu PUs in %.1f s; profile written to %s", profile->classes[0].pus.count, profile->seconds,
+                 path);
+    }
+    if (path[0] == '\0' || options->json) {
+        print_profile(profile);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        table, parse_option,
+        NULL,  "Measures caches, memory bandwidth and message latency of this machine and writes its profile.",
+        NULL,  NULL,
+        NULL};
+    struct options options = {.machine = "native", .probes = CAMPAIGN_ALL, .seed = 1};
+    struct servet_error error;
+    struct servet_profile *profile = NULL;
+    struct machine machine;
+    struct progress progress;
+    char path[PATH_MAX] = "";
+    cli_parse(&argp, argc, argv, 0, NULL, &options);
+    bool to_stdout = options.output && strcmp(options.output, "-") == 0;
+    if (!to_stdout && output_choose(options.output, path, sizeof path, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    catch_signals();
+    open_machine(&options, &machine);
+    progress_start(&progress, !options.quiet);
+    struct campaign campaign = {options.probes, !options.no_mpi, options.seed, &machine, &progress};
+    int rc = campaign_run(&campaign, &profile, &error);
+    progress_end(&progress);
+    machine_close(&machine);
+    profile_set_free(&options.cpuset);
+    if (interrupted) {
+        profile_free(profile);
+        cli_note("interrupted; %s", path[0] ? "no profile was written, an older one is untouched" : "no profile");
+        return 128 + interrupted;
+    }
+    if (rc < 0) {
+        cli_fail("%s", error.text);
+    }
+    save(&options, profile, path);
+    profile_free(profile);
+    return cli_finish(CLI_OK);
+}
