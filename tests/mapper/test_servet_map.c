@@ -1,0 +1,250 @@
+/* Does servet-map print the papers' mappings and tables, every format, and one clear line for bad input? */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "formats.h"
+
+#define NEHALEM " --profile " FIXTURES "/nehalem-2-nodes.json "
+
+static struct run map_with(const char *options)
+{
+    char line[2048];
+    snprintf(line, sizeof line, SERVET_MAP " %s", options);
+    return run_command(line);
+}
+
+static void assert_prints(const char *options, const char *expected)
+{
+    struct run run = map_with(options);
+    ck_assert_msg(run.status == 0, "servet-map %s: status %d, %s", options, run.status, run.err);
+    ck_assert_msg(strcmp(run.out, expected) == 0, "servet-map %s: expected\n%sgot\n%s", options, expected, run.out);
+    run_free(&run);
+}
+
+START_TEST(list_is_one_line)
+{
+    assert_prints("-n 4" NEHALEM, "0,1,8,9\n");
+    assert_prints("-n 4 --mem-prior" NEHALEM, "0,1,8,9\n");
+    assert_prints("-n 4 --comm-prior" NEHALEM, "0,1,4,5\n");
+    assert_prints("-n 3 --cpuset 2-4,9 --format list" NEHALEM, "2,3,9\n");
+    assert_prints("-n 2 --topology 'package:2 core:2 pu:1'", "0,2\n");
+}
+END_TEST
+
+/* Blanks squeezed, so that the test says what the paper says and not how wide a column is. */
+static char *squeezed(const char *text)
+{
+    char *out = calloc(strlen(text) + 1, 1), *at = out;
+    for (const char *from = text; *from; from++) {
+        if (*from == ' ' && (at == out || at[-1] == ' ' || at[-1] == '\n')) {
+            continue;
+        }
+        if (*from == '\n' && at > out && at[-1] == ' ') {
+            at--;
+        }
+        *at++ = *from;
+    }
+    return out;
+}
+
+static void assert_explains(const char *options, const char *expected)
+{
+    struct run run = map_with(options);
+    ck_assert_int_eq(run.status, 0);
+    char *text = squeezed(run.out);
+    ck_assert_str_eq(text, expected);
+    free(text);
+    run_free(&run);
+}
+
+START_TEST(explain_prints_table_1_of_the_paper)
+{
+    assert_explains("-n 4 --mem-prior --explain" NEHALEM, "Iter. Core 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
+                                                          "1 Total 0* 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                                                          "2 Rule 1 - 0 10 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                                                          "Rule 2 - 0 10 0 10 0 10 0 0 0 0 0 0 0 0 0\n"
+                                                          "Rule 3 - -1 -1 -1 -1 -1 -1 -1 0 0 0 0 0 0 0 0\n"
+                                                          "Total - -1* 19 -1 9 -1 9 -1 0 0 0 0 0 0 0 0\n"
+                                                          "3 Rule 1 - - 0 10 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                                                          "Rule 2 - - 0 10 0 10 0 10 0 0 0 0 0 0 0 0\n"
+                                                          "Rule 3 - - -1 -1 -1 -1 -1 -1 0 0 0 0 0 0 0 0\n"
+                                                          "Total - - 18 18 8 8 8 8 0* 0 0 0 0 0 0 0\n"
+                                                          "4 Rule 1 - - 0 0 0 0 0 0 - 0 10 0 0 0 0 0\n"
+                                                          "Rule 2 - - 0 0 0 0 0 0 - 0 10 0 10 0 10 0\n"
+                                                          "Rule 3 - - 0 0 0 0 0 0 - -1 -1 -1 -1 -1 -1 -1\n"
+                                                          "Total - - 18 18 8 8 8 8 - -1* 19 -1 9 -1 9 -1\n"
+                                                          "0,1,8,9\n");
+}
+END_TEST
+
+START_TEST(explain_prints_table_2_of_the_paper)
+{
+    assert_explains("-n 4 --comm-prior --explain" NEHALEM, "Iter. Core 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
+                                                           "1 Total 0* 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                                                           "2 Rule 1 - 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                                                           "Rule 2 - 0 1 0 1 0 1 0 0 0 0 0 0 0 0 0\n"
+                                                           "Rule 3 - -10 -10 -10 -10 -10 -10 -10 0 0 0 0 0 0 0 0\n"
+                                                           "Total - -10* -8 -10 -9 -10 -9 -10 0 0 0 0 0 0 0 0\n"
+                                                           "3 Rule 1 - - 0 1 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                                                           "Rule 2 - - 0 1 0 1 0 1 0 0 0 0 0 0 0 0\n"
+                                                           "Rule 3 - - -10 -10 -10 -10 -10 -10 0 0 0 0 0 0 0 0\n"
+                                                           "Total - - -18 -18 -19* -19 -19 -19 0 0 0 0 0 0 0 0\n"
+                                                           "4 Rule 1 - - 0 0 - 0 1 0 0 0 0 0 0 0 0 0\n"
+                                                           "Rule 2 - - 1 0 - 0 1 0 0 0 0 0 0 0 0 0\n"
+                                                           "Rule 3 - - -10 -10 - -10 -10 -10 0 0 0 0 0 0 0 0\n"
+                                                           "Total - - -27 -28 - -29* -27 -29 0 0 0 0 0 0 0 0\n"
+                                                           "0,1,4,5\n");
+}
+END_TEST
+
+START_TEST(formats_speak_their_launcher)
+{
+    const char *cases[][2] = {
+        {"-n 2 --format omp-places", "OMP_PLACES={0},{1} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"},
+        {"-n 2 --format gomp", "GOMP_CPU_AFFINITY=0,1 OMP_NUM_THREADS=2\n"},
+        {"-n 2 --format kmp", "KMP_AFFINITY=granularity=fine,explicit,proclist=[0,1]\n"},
+        {"-n 2 --format taskset", "taskset -c 0,1\n"},
+        {"-n 2 --format numactl", "numactl -C 0,1\n"},
+        {"-n 2 --format hwloc-bind", "hwloc-bind --physical pu:0 pu:1 --\n"},
+        {"-n 2 --format likwid-pin", "likwid-pin -c 0,1\n"},
+        {"-n 4 --format rankfile",
+         "rank 0=node1 slot=0\nrank 1=node1 slot=1\nrank 2=node2 slot=0\nrank 3=node2 slot=1\n"},
+        {"-n 4 --format host", "-host node1,node1,node2,node2\n"},
+        {"-n 4 --format hostfile", "node1\nnode1\nnode2\nnode2\n"},
+        {"-n 4 --format hydra", "-bind-to user:0,1\n"},
+        {"-n 4 --format slurm-map", "--cpu-bind=map_cpu:0,1\n"},
+        {"-r 4 -t 2 --format list", "0,2\n1,3\n8,10\n9,11\n"},
+        {"-r 4 -t 2 --format omp-places", "OMP_PLACES={0},{2} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
+                                          "OMP_PLACES={1},{3} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
+                                          "OMP_PLACES={0},{2} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
+                                          "OMP_PLACES={1},{3} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"},
+        {"-r 4 -t 2 --format rankfile",
+         "rank 0=node1 slot=0,2\nrank 1=node1 slot=1,3\nrank 2=node2 slot=0,2\nrank 3=node2 slot=1,3\n"},
+        {"-r 4 -t 2 --format hydra", "-bind-to user:0+2,1+3\n"},
+        {"-r 4 -t 2 --format slurm-mask", "--cpu-bind=mask_cpu:0x5,0xa\n"},
+        {"-r 2 -t 8 --format impi-domain", "I_MPI_PIN=1 I_MPI_PIN_DOMAIN=[ff]\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char options[512];
+        snprintf(options, sizeof options, "%s" NEHALEM, cases[i][0]);
+        assert_prints(options, cases[i][1]);
+    }
+}
+END_TEST
+
+START_TEST(json_says_who_is_where)
+{
+    struct run run = map_with("-n 3 --format json" NEHALEM);
+    ck_assert_int_eq(run.status, 0);
+    char *text = squeezed(run.out);
+    ck_assert_msg(strstr(text, "\"worker\": 2,\n\"node\": \"node2\",\n\"pu\": 8,\n\"os_index\": 0\n"), "%s", text);
+    ck_assert_msg(strstr(text, "\"priority\": \"memory\""), "%s", text);
+    free(text);
+    run_free(&run);
+}
+END_TEST
+
+START_TEST(format_help_lists_the_whole_table)
+{
+    struct run run = map_with("--format help");
+    ck_assert_int_eq(run.status, 0);
+    size_t formats = 0;
+    for (const struct map_format *format = map_formats; format->name; format++, formats++) {
+        ck_assert_msg(strstr(run.out, format->name) != NULL, "%s is not listed", format->name);
+    }
+    ck_assert_uint_eq(count_lines(run.out), formats);
+    run_free(&run);
+}
+END_TEST
+
+START_TEST(unmeasured_machines_are_named_as_such)
+{
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    unsetenv("SERVET_PROFILE");
+    struct run run = map_with("-n 1");
+    ck_assert_int_eq(run.status, 0);
+    ck_assert_uint_eq(count_lines(run.out), 1);
+    ck_assert_msg(strstr(run.err, "nothing was measured"), "%s", run.err);
+    run_free(&run);
+}
+END_TEST
+
+START_TEST(more_workers_than_pus_is_said_and_done)
+{
+    struct run run = map_with("-n 17 --cpuset 0-3" NEHALEM);
+    ck_assert_int_eq(run.status, 0);
+    ck_assert_msg(strstr(run.err, "17 workers on 4 PUs"), "%s", run.err);
+    ck_assert_str_eq(run.out, "0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3,0\n");
+    run_free(&run);
+}
+END_TEST
+
+START_TEST(bad_input_is_one_line_and_status_2)
+{
+    /* options, and what the line must name */
+    const char *cases[][2] = {
+        {"", "-n WORKERS"},
+        {"-n 0" NEHALEM, "-n: expected an integer from 1"},
+        {"-n -3" NEHALEM, "'-3'"},
+        {"-n 4x" NEHALEM, "'4x'"},
+        {"-n ''" NEHALEM, "-n"},
+        {"-n 99999999999999999999" NEHALEM, "-n: expected an integer"},
+        {"-n", "requires an argument"},
+        {"-n 4 --format postscript" NEHALEM, "expected one of list, json"},
+        {"-n 4 --mem-prior --comm-prior" NEHALEM, "--mem-prior, --comm-prior"},
+        {"-n 4 --topology pu:4" NEHALEM, "--profile, --topology"},
+        {"-n 4 --profile /nonexistent/p.json", "/nonexistent/p.json"},
+        {"-n 4 --profile " FIXTURES, FIXTURES},
+        {"-n 4 --profile " SERVET_MAP, SERVET_MAP},
+        {"-n 4 --topology /nonexistent/t.xml", "/nonexistent/t.xml"},
+        {"-n 4 --topology " SERVET_MAP, SERVET_MAP},
+        {"-n 4 --topology pu:0", "pu:0"},
+        {"-n 4 --cpuset 3-1" NEHALEM, "'3-1'"},
+        {"-n 4 --cpuset 77" NEHALEM, "allowed PUs"},
+        {"-n 4 --format taskset" NEHALEM, "--format taskset"},
+        {"-n 4 -r 2" NEHALEM, "-n"},
+        {"-r 2 -t 0" NEHALEM, "-t"},
+        {"-r 2 -t 1,2,3" NEHALEM, "-t: expected one number or 2"},
+        {"-r 2 -t 3," NEHALEM, "-t"},
+        {"-t 3" NEHALEM, "-r RANKS"},
+        {"-r 2 -t 2 --explain" NEHALEM, "--explain"},
+        {"-n 4 --nonsense" NEHALEM, "--nonsense"},
+        {"-n 4 nonsense" NEHALEM, "nonsense"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run run = map_with(cases[i][0]);
+        ck_assert_msg(run.status == 2, "servet-map %s: status %d", cases[i][0], run.status);
+        ck_assert_msg(count_lines(run.err) == 1, "servet-map %s: more or less than one line:\n%s", cases[i][0],
+                      run.err);
+        ck_assert_msg(strstr(run.err, cases[i][1]), "servet-map %s: '%s' is not named in: %s", cases[i][0], cases[i][1],
+                      run.err);
+        ck_assert_str_eq(run.out, "");
+        run_free(&run);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("servet-map");
+    TCase *tcase = tcase_create("servet-map");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, list_is_one_line);
+    tcase_add_test(tcase, explain_prints_table_1_of_the_paper);
+    tcase_add_test(tcase, explain_prints_table_2_of_the_paper);
+    tcase_add_test(tcase, formats_speak_their_launcher);
+    tcase_add_test(tcase, json_says_who_is_where);
+    tcase_add_test(tcase, format_help_lists_the_whole_table);
+    tcase_add_test(tcase, unmeasured_machines_are_named_as_such);
+    tcase_add_test(tcase, more_workers_than_pus_is_said_and_done);
+    tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
