@@ -1,0 +1,154 @@
+/* New threads. */
+#include "creation.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "note.h"
+#include "owner.h"
+#include "process.h"
+#include "raw.h"
+#include "records.h"
+
+/* Has the program given this thread a mask of its own? An attribute without one answers with all bits set. */
+static bool has_affinity(const pthread_attr_t *attributes)
+{
+    struct pin_mask mask, all;
+    if (!attributes)
+        return false;
+    pin_mask_all(&all);
+    mask = all;
+    if (pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0)
+        return false;
+    return !pin_mask_equal(&mask, &all);
+}
+
+static struct pin_thread *new_record(const void *start, void *argument, const char *dso)
+{
+    struct pin_thread *thread = pin_record_take();
+    if (!thread) {
+        pin_failure("too many threads at once; this one is not pinned");
+        return NULL;
+    }
+    thread->start = (void *)(uintptr_t)start;
+    thread->argument = argument;
+    thread->dso = dso;
+    thread->pu = -1;
+    return thread;
+}
+
+/* A thread that is not ours to place must not inherit the one PU of a creator that is. */
+static struct pin_thread *prepare_free(const void *start, void *argument, const char *dso)
+{
+    return pin_process_view() ? new_record(start, argument, dso) : NULL;
+}
+
+static struct pin_thread *prepare_worker(struct pin_process *process, const void *start, void *argument,
+                                         const char *dso)
+{
+    pin_process_pin_main(process);
+    struct pin_thread *thread = new_record(start, argument, dso);
+    if (!thread)
+        return NULL;
+    thread->pool = pin_slots_pool(&process->slots, dso);
+    thread->slot = (uint32_t)pin_slots_take(&process->slots, thread->pool);
+    thread->pu = (int32_t)process->plan.pus[thread->slot];
+    return thread;
+}
+
+static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *start, void *argument)
+{
+    const char *dso;
+    enum pin_owner owner = pin_owner_of_thread(start, argument, &dso);
+    if (owner == PIN_HELPER)
+        return prepare_free(start, argument, dso);
+    if (owner == PIN_RUNTIME)
+        pin_process_saw_runtime();
+    struct pin_process *process = pin_process_plan();
+    if (!process)
+        return NULL;
+    if (has_affinity(attributes) && !process->options.force) {
+        if (process->options.verbose)
+            pin_note("process %d: a thread of %s keeps the mask its creator chose", (int)getpid(),
+                     *dso ? dso : "the program");
+        return NULL;
+    }
+    if (pin_process_left_to_user(process)) {
+        pin_process_pin_main(process); /* says that it stays */
+        return prepare_free(start, argument, dso);
+    }
+    return prepare_worker(process, start, argument, dso);
+}
+
+struct pin_thread *pin_thread_prepare(const pthread_attr_t *attributes, const void *start, void *argument)
+{
+    if (!pin_process_active())
+        return NULL;
+    int saved = errno;
+    struct pin_thread *thread = prepare(attributes, start, argument);
+    errno = saved;
+    return thread;
+}
+
+static void release(void *argument)
+{
+    struct pin_thread *thread = argument;
+    const struct pin_process *process = pin_process_get();
+    pin_process_set_thread_pu(-1);
+    if (thread->pu >= 0)
+        pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
+    pin_record_give_back(thread);
+}
+
+void pin_thread_forget(struct pin_thread *thread)
+{
+    const struct pin_process *process = pin_process_get();
+    if (thread->pu >= 0)
+        pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
+    pin_record_give_back(thread);
+}
+
+static void settle(const struct pin_thread *thread)
+{
+    const struct pin_process *process = pin_process_get();
+    int tid = (int)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    const char *dso = *thread->dso ? thread->dso : "the program";
+    if (thread->pu < 0) {
+        pin_mask_set(0, &process->plan.own);
+        if (process->options.verbose)
+            pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
+        return;
+    }
+    int code = pin_mask_set_pu(0, (uint32_t)thread->pu);
+    if (code < 0) {
+        pin_failure("cannot pin a thread to PU %d: %s", thread->pu, strerrordesc_np(-code));
+        return;
+    }
+    pin_process_set_thread_pu(thread->pu);
+    if (process->options.verbose)
+        pin_note("process %d: thread %d of %s on PU %d", (int)getpid(), tid, dso, thread->pu);
+}
+
+void *pin_thread_main(void *argument)
+{
+    struct pin_thread *thread = argument;
+    void *result;
+    settle(thread);
+    /* Also runs at pthread_exit() and at cancellation. */
+    pthread_cleanup_push(release, thread);
+    result = ((void *(*)(void *))thread->start)(thread->argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+int pin_thread_main_c11(void *argument)
+{
+    struct pin_thread *thread = argument;
+    int result;
+    settle(thread);
+    pthread_cleanup_push(release, thread);
+    result = ((int (*)(void *))thread->start)(thread->argument);
+    pthread_cleanup_pop(1);
+    return result;
+}

@@ -1,0 +1,155 @@
+/* Interposed: questions about and changes of a thread's mask.
+ *
+ *   pthread_getaffinity_np   libgomp asks it for the calling thread at every omp_get_num_procs()
+ *   sched_getaffinity        Python, OpenBLAS and others count the process's PUs by it
+ *   syscall                  libomp and libiomp ask and set by system call number; each worker of theirs, and the main
+ * thread, goes back to the whole set of the process when it starts sched_setaffinity,       the same from runtimes that
+ * use libc's functions pthread_setaffinity_np
+ *
+ * Who asks decides: an OpenMP runtime, a numeric library's pool and the Python interpreter mean "what may this process
+ * use?" and are told the process's PUs; everybody else (the program, hwloc, numactl, debuggers) means "where am I?" and
+ * hears the truth. A runtime that puts a thread of ours back on the whole set has not chosen anything: the thread keeps
+ * its PU. All other changes are carried out.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interpose.h"
+#include "owner.h"
+#include "process.h"
+#include "raw.h"
+#include "real.h"
+
+static bool is_python(const char *dso)
+{
+    if (*dso == '\0')
+        dso = program_invocation_short_name;
+    return strncmp(dso, "python", strlen("python")) == 0 || strncmp(dso, "libpython", strlen("libpython")) == 0;
+}
+
+/* Does the code at `caller` count the process's PUs when it asks for a mask? */
+static bool counts_pus(const void *caller)
+{
+    const char *dso;
+    enum pin_owner owner = pin_owner_of_code(caller, &dso);
+    return owner == PIN_RUNTIME || owner == PIN_POOL || is_python(dso);
+}
+
+static bool is_self(pid_t tid)
+{
+    return tid == 0 || tid == (pid_t)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* The set to answer with, or NULL where the truth is due. */
+static const struct pin_mask *view_for(const void *caller)
+{
+    const struct pin_mask *view = pin_process_active() ? pin_process_view() : NULL;
+    return view && counts_pus(caller) ? view : NULL;
+}
+
+/* The kernel itself answers first, so that sizes and addresses it refuses are refused in its way and the number of
+ * bytes is its number; then the set is exchanged. */
+static long answer(const struct pin_mask *view, size_t size, void *out)
+{
+    long bytes = pin_raw(SYS_sched_getaffinity, 0, (long)size, (long)out, 0, 0, 0);
+    if (bytes > 0 && (size_t)bytes <= sizeof *view)
+        memcpy(out, view, (size_t)bytes);
+    return bytes;
+}
+
+/* Is `set` everything that the process has, so that the thread is not being moved anywhere in particular? */
+static bool is_whole(const struct pin_mask *view, size_t size, const void *set)
+{
+    struct pin_mask mask = {0};
+    memcpy(&mask, set, size < sizeof mask ? size : sizeof mask);
+    for (size_t i = 0; i < PIN_MASK_WORDS; i++)
+        if (view->word[i] & ~mask.word[i])
+            return false;
+    return true;
+}
+
+static bool keeps_pu(pid_t tid, size_t size, const void *set, const void *caller)
+{
+    const struct pin_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
+    return view && is_whole(view, size, set) && pin_mask_set_pu(0, (uint32_t)pin_process_thread_pu()) == 0;
+}
+
+PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
+{
+    static int (*real)(pid_t, size_t, cpu_set_t *);
+    const struct pin_mask *view = is_self(tid) ? view_for(__builtin_return_address(0)) : NULL;
+    if (!view)
+        return PIN_REAL(real, "sched_getaffinity")(tid, size, set);
+    long bytes = answer(view, size, set);
+    if (bytes < 0) {
+        errno = (int)-bytes;
+        return -1;
+    }
+    memset((char *)set + bytes, 0, size - (size_t)bytes);
+    return 0;
+}
+
+PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
+{
+    static int (*real)(pthread_t, size_t, cpu_set_t *);
+    const struct pin_mask *view = pthread_equal(thread, pthread_self()) ? view_for(__builtin_return_address(0)) : NULL;
+    if (!view)
+        return PIN_REAL(real, "pthread_getaffinity_np")(thread, size, set);
+    long bytes = answer(view, size, set);
+    if (bytes < 0)
+        return (int)-bytes;
+    memset((char *)set + bytes, 0, size - (size_t)bytes);
+    return 0;
+}
+
+PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
+{
+    static int (*real)(pid_t, size_t, const cpu_set_t *);
+    if (keeps_pu(tid, size, set, __builtin_return_address(0)))
+        return 0;
+    return PIN_REAL(real, "sched_setaffinity")(tid, size, set);
+}
+
+PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
+{
+    static int (*real)(pthread_t, size_t, const cpu_set_t *);
+    if (pthread_equal(thread, pthread_self()) && keeps_pu(0, size, set, __builtin_return_address(0)))
+        return 0;
+    return PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
+}
+
+#if PIN_HAVE_RAW
+
+static long affinity_call(long number, pid_t tid, size_t size, void *set, const void *caller)
+{
+    if (number == SYS_sched_setaffinity)
+        return keeps_pu(tid, size, set, caller) ? 0 : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+    const struct pin_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
+    return view ? answer(view, size, set) : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+}
+
+PIN_EXPORT long syscall(long number, ...)
+{
+    va_list list;
+    long argument[6];
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        argument[i] = va_arg(list, long);
+    va_end(list);
+    long result;
+    if (number == SYS_sched_setaffinity || number == SYS_sched_getaffinity)
+        result = affinity_call(number, (pid_t)argument[0], (size_t)argument[1], (void *)argument[2],
+                               __builtin_return_address(0));
+    else
+        result = pin_raw(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+    if (result >= 0 || result < -4095)
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
+#endif

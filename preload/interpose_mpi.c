@@ -1,0 +1,111 @@
+/* Interposed: the entries of MPI in which a process becomes a rank.
+ *
+ *   MPI_Init, MPI_Init_thread     C programs; MPICH's Fortran entries call these through the symbol
+ *   PMPI_Init, PMPI_Init_thread   Open MPI's Fortran entries (all of them, mpi_f08 too) call these
+ *   mpi_init_ … MPI_INIT          Fortran entries of libraries that have C and Fortran in one object and call inside it
+ *
+ * One of them usually calls another, so only the outermost does the work. No MPI header is used: what is passed on are
+ * pointers and integers of the same shape in every MPI library.
+ */
+#include <errno.h>
+
+#include "interpose.h"
+#include "process.h"
+#include "real.h"
+
+/* MPI_ERR_OTHER is not the same number everywhere; what matters is that it is not MPI_SUCCESS (0). */
+#define NO_MPI 1
+
+static __thread int depth __attribute__((tls_model("initial-exec")));
+
+/* What the outermost entry does before the library's own: the rank's plan, and its PUs for the library's own threads.
+ */
+static const struct pin_process *enter(void)
+{
+    if (depth++ > 0 || !pin_process_active())
+        return NULL;
+    int saved = errno;
+    const struct pin_process *process = pin_process_plan();
+    bool widened = process && pin_process_widen_main(process);
+    errno = saved;
+    return widened ? process : NULL;
+}
+
+static void leave(const struct pin_process *process)
+{
+    depth--;
+    if (!process)
+        return;
+    int saved = errno;
+    pin_process_narrow_main(process);
+    errno = saved;
+}
+
+#define INIT(name)                                                                                                     \
+    PIN_EXPORT int name(int *count, char ***values);                                                                   \
+    PIN_EXPORT int name(int *count, char ***values)                                                                    \
+    {                                                                                                                  \
+        static int (*real)(int *, char ***);                                                                           \
+        if (!PIN_REAL(real, #name))                                                                                    \
+            return NO_MPI;                                                                                             \
+        const struct pin_process *process = enter();                                                                   \
+        int code = real(count, values);                                                                                \
+        leave(process);                                                                                                \
+        return code;                                                                                                   \
+    }
+
+#define INIT_THREAD(name)                                                                                              \
+    PIN_EXPORT int name(int *count, char ***values, int required, int *provided);                                      \
+    PIN_EXPORT int name(int *count, char ***values, int required, int *provided)                                       \
+    {                                                                                                                  \
+        static int (*real)(int *, char ***, int, int *);                                                               \
+        if (!PIN_REAL(real, #name))                                                                                    \
+            return NO_MPI;                                                                                             \
+        const struct pin_process *process = enter();                                                                   \
+        int code = real(count, values, required, provided);                                                            \
+        leave(process);                                                                                                \
+        return code;                                                                                                   \
+    }
+
+#define FORTRAN_INIT(name)                                                                                             \
+    PIN_EXPORT void name(int *error);                                                                                  \
+    PIN_EXPORT void name(int *error)                                                                                   \
+    {                                                                                                                  \
+        static void (*real)(int *);                                                                                    \
+        if (!PIN_REAL(real, #name)) {                                                                                  \
+            *error = NO_MPI;                                                                                           \
+            return;                                                                                                    \
+        }                                                                                                              \
+        const struct pin_process *process = enter();                                                                   \
+        real(error);                                                                                                   \
+        leave(process);                                                                                                \
+    }
+
+#define FORTRAN_INIT_THREAD(name)                                                                                      \
+    PIN_EXPORT void name(int *required, int *provided, int *error);                                                    \
+    PIN_EXPORT void name(int *required, int *provided, int *error)                                                     \
+    {                                                                                                                  \
+        static void (*real)(int *, int *, int *);                                                                      \
+        if (!PIN_REAL(real, #name)) {                                                                                  \
+            *error = NO_MPI;                                                                                           \
+            return;                                                                                                    \
+        }                                                                                                              \
+        const struct pin_process *process = enter();                                                                   \
+        real(required, provided, error);                                                                               \
+        leave(process);                                                                                                \
+    }
+
+INIT(MPI_Init)
+INIT(PMPI_Init)
+INIT_THREAD(MPI_Init_thread)
+INIT_THREAD(PMPI_Init_thread)
+
+/* gfortran, Intel, Cray: mpi_init_; g77 style: mpi_init__; IBM: mpi_init; upper case: NAG and old Cray. */
+FORTRAN_INIT(mpi_init)
+FORTRAN_INIT(mpi_init_)
+FORTRAN_INIT(mpi_init__)
+FORTRAN_INIT(MPI_INIT)
+FORTRAN_INIT_THREAD(mpi_init_thread)
+FORTRAN_INIT_THREAD(mpi_init_thread_)
+FORTRAN_INIT_THREAD(mpi_init_thread__)
+FORTRAN_INIT_THREAD(MPI_INIT_THREAD)

@@ -1,0 +1,13 @@
+/* What the shim says, always on stderr and never on stdout, each in one write of one line that begins with "servet: ".
+ */
+#ifndef SERVET_PRELOAD_NOTE_H
+#define SERVET_PRELOAD_NOTE_H
+
+/* A failure. No more than PIN_FAILURE_CAP of them in one process: the program that runs is the user's, not ours. */
+#define PIN_FAILURE_CAP 4
+void pin_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What SERVET_VERBOSE asks for; the caller has looked whether it is on. */
+void pin_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,41 @@
+/* Every SERVET_* variable that the shim and servet-pin know. */
+#include "options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
+    [PIN_MEM_PRIOR] = {"SERVET_MEM_PRIOR", "on unless SERVET_COMM_PRIOR is",
+                       "place threads and ranks to collide least in caches and memory"},
+    [PIN_COMM_PRIOR] = {"SERVET_COMM_PRIOR", "off", "place threads and ranks to exchange messages fastest"},
+    [PIN_PROFILE] = {"SERVET_PROFILE", "~/.config/servet/HOST.json, /etc/servet/", "file with the machine's profile"},
+    [PIN_VERBOSE] = {"SERVET_VERBOSE", "off", "say on stderr where every thread and rank goes, and who decided"},
+    [PIN_FORCE] = {"SERVET_FORCE", "off", "place threads even where the user or the program has chosen already"},
+    [PIN_DISABLE] = {"SERVET_DISABLE", "off", "do nothing at all"},
+};
+
+static const char *value_of(enum pin_option_id id)
+{
+    return getenv(pin_option_table[id].name);
+}
+
+static bool is_on(enum pin_option_id id)
+{
+    const char *value = value_of(id);
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+void pin_options_read(struct pin_options *out)
+{
+    const char *profile = value_of(PIN_PROFILE);
+    *out = (struct pin_options){
+        .mem_prior = is_on(PIN_MEM_PRIOR),
+        .comm_prior = is_on(PIN_COMM_PRIOR),
+        .verbose = is_on(PIN_VERBOSE),
+        .force = is_on(PIN_FORCE),
+        .disable = is_on(PIN_DISABLE),
+    };
+    /* Copied, because programs that change their title write over the environment's memory. */
+    if (profile && strlen(profile) < sizeof out->profile)
+        strcpy(out->profile, profile);
+}

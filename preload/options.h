@@ -1,0 +1,36 @@
+/* Every SERVET_* variable that the shim and servet-pin know, in one table: the only reader of these variables, and
+ * what `servet-pin --help`, `servet-pin --variables` and the tables of the README and the man page are printed from.
+ */
+#ifndef SERVET_PRELOAD_OPTIONS_H
+#define SERVET_PRELOAD_OPTIONS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+enum pin_option_id {
+    PIN_MEM_PRIOR,
+    PIN_COMM_PRIOR,
+    PIN_PROFILE,
+    PIN_VERBOSE,
+    PIN_FORCE,
+    PIN_DISABLE,
+    PIN_OPTION_COUNT,
+};
+
+struct pin_option {
+    const char *name;     /* of the environment variable */
+    const char *fallback; /* what holds when it is not set, in words */
+    const char *meaning;  /* one line */
+};
+
+extern const struct pin_option pin_option_table[PIN_OPTION_COUNT];
+
+struct pin_options {
+    bool mem_prior, comm_prior, verbose, force, disable;
+    char profile[PATH_MAX]; /* "" when not set */
+};
+
+/* Reads the environment. A switch is on when it is set to anything but "" and "0". Opens nothing, allocates nothing. */
+void pin_options_read(struct pin_options *out);
+
+#endif

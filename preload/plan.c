@@ -1,0 +1,214 @@
+/* Where this process's threads go. */
+#include "plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "map.h"
+#include "note.h"
+
+/* One request: what may be used, and what the profile says of it. */
+struct site {
+    const struct pin_options *options;
+    const struct pin_launcher *launcher;
+    struct profile_set allowed;
+    struct map_node_view view;
+    enum map_priority priority;
+};
+
+static int load_profile(const char *path, const struct profile_set *allowed, struct servet_profile **out,
+                        struct servet_error *error)
+{
+    struct servet_profile *profile;
+    int code = profile_load(path, &profile, error);
+    if (code < 0)
+        return code;
+    code = profile_matches(profile, "", allowed, error);
+    if (code < 0) {
+        profile_free(profile);
+        return code;
+    }
+    *out = profile;
+    return 0;
+}
+
+static int topology_profile(const char *why, struct pin_plan *plan, struct servet_profile **out)
+{
+    struct servet_error error = {0};
+    int code = profile_from_sysfs("", out, &error);
+    if (code < 0)
+        pin_failure("threads are not pinned: %s", error.text);
+    snprintf(plan->source, sizeof plan->source, "declared topology, %s", why);
+    return code;
+}
+
+/* The profile that the look-up finds, or the declared topology. One that is there and cannot be used is said once. */
+static int find_profile(const struct site *site, struct pin_plan *plan, struct servet_profile **out)
+{
+    char path[PATH_MAX];
+    struct servet_error error = {0};
+    if (site->options->profile[0])
+        snprintf(path, sizeof path, "%s", site->options->profile);
+    else if (profile_find(path, sizeof path) < 0)
+        return topology_profile("no profile found", plan, out);
+    if (load_profile(path, &site->allowed, out, &error) == 0) {
+        snprintf(plan->source, sizeof plan->source, "%.200s", path);
+        return 0;
+    }
+    pin_failure("%s; using the declared topology instead", error.text);
+    return topology_profile("profile not usable", plan, out);
+}
+
+static char *host_name(char *name, size_t size)
+{
+    if (gethostname(name, size) < 0)
+        return NULL;
+    name[size - 1] = '\0';
+    return name;
+}
+
+static int map_order(const struct site *site, size_t count, uint32_t *out, struct servet_error *error)
+{
+    struct map_request request = {.priority = site->priority, .workers = count, .allowed = &site->allowed};
+    return map_workers(&site->view.profile, &request, out, NULL, error);
+}
+
+/* `out` gets the PUs of `workers` workers as the mapper orders them, then those of all `total` (>= workers) that are
+ * not among them: the mapper's answer for few workers is not always the beginning of that for many (it keeps few on one
+ * kind of core). */
+static int order_pus(const struct site *site, size_t workers, size_t total, uint32_t *out, struct servet_error *error)
+{
+    struct pin_mask used = {0};
+    size_t count = workers;
+    uint32_t *all = malloc(total * sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    int code = map_order(site, workers, out, error);
+    code = code < 0 ? code : map_order(site, total, all, error);
+    for (size_t i = 0; code == 0 && i < workers; i++)
+        pin_mask_add(&used, out[i]);
+    for (size_t i = 0; code == 0 && i < total && count < total; i++)
+        if (!pin_mask_has(&used, all[i]))
+            out[count++] = all[i];
+    free(all);
+    return code;
+}
+
+/* Slots r, r + L, r + 2L … of the whole order; ranks share PUs where there are more of them than PUs. */
+static int deal_out(const struct site *site, size_t usable, uint32_t threads, struct pin_plan *plan,
+                    struct servet_error *error)
+{
+    size_t rank = site->launcher->local_rank, ranks = site->launcher->local_size ? site->launcher->local_size : 1;
+    size_t workers = ranks > 1 ? ranks : threads;
+    /* Without a number of threads every PU may be wanted; beyond the PUs, threads share them in the order of the slots.
+     */
+    if (workers == 0 || (ranks == 1 && workers > usable))
+        workers = usable;
+    size_t total = workers > usable ? workers : usable, count = 0;
+    uint32_t *order = malloc(total * sizeof *order);
+    if (!order)
+        return -ENOMEM;
+    int code = order_pus(site, workers, total, order, error);
+    for (size_t slot = rank; code == 0 && slot < total; slot += ranks)
+        order[count++] = order[slot];
+    if (code < 0) {
+        free(order);
+        return code;
+    }
+    plan->pus = order;
+    plan->count = count;
+    return 0;
+}
+
+/* The domain of this rank when each of the node's ranks has `threads` threads. */
+static int take_domain(const struct site *site, uint32_t threads, struct pin_plan *plan, struct servet_error *error)
+{
+    size_t ranks = site->launcher->local_size;
+    uint32_t *all = malloc(ranks * threads * sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    struct map_domain_request request = {
+        .priority = site->priority, .ranks = ranks, .threads_each = threads, .allowed = &site->allowed};
+    int code = map_domains(&site->view.profile, &request, all, error);
+    if (code < 0) {
+        free(all);
+        return code;
+    }
+    memmove(all, all + (size_t)site->launcher->local_rank * threads, threads * sizeof *all);
+    plan->pus = all;
+    plan->count = threads;
+    return 0;
+}
+
+static int usable_pus(const struct site *site, const struct profile_class *node_class, size_t *out)
+{
+    struct profile_set usable;
+    int code = profile_set_intersect(&site->allowed, &node_class->pus, &usable);
+    if (code < 0)
+        return code;
+    *out = usable.count;
+    profile_set_free(&usable);
+    return 0;
+}
+
+static int place(struct site *site, uint32_t threads, const struct servet_profile *profile, struct pin_plan *plan)
+{
+    char name[256];
+    size_t usable;
+    struct servet_error error = {.text = "no memory"};
+    const struct profile_class *node_class = profile_class_of_host(profile, host_name(name, sizeof name));
+    if (!node_class)
+        node_class = &profile->classes[0];
+    int code = usable_pus(site, node_class, &usable);
+    if (code == 0) {
+        map_one_node(node_class, &site->view);
+        bool domains = site->launcher->local_size > 1 && threads > 1;
+        code = domains ? take_domain(site, threads, plan, &error) : deal_out(site, usable, threads, plan, &error);
+    }
+    if (code < 0) {
+        pin_failure("threads are not pinned: %s", error.text);
+        return code;
+    }
+    plan->own = (struct pin_mask){0};
+    for (size_t i = 0; i < plan->count; i++)
+        pin_mask_add(&plan->own, plan->pus[i]);
+    return 0;
+}
+
+static enum map_priority priority_of(const struct pin_options *options)
+{
+    if (options->mem_prior && options->comm_prior)
+        pin_failure("SERVET_MEM_PRIOR and SERVET_COMM_PRIOR are both set; using memory priority");
+    return options->comm_prior && !options->mem_prior ? MAP_COMMUNICATION : MAP_MEMORY;
+}
+
+int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher, uint32_t threads,
+                  const struct pin_mask *allowed, struct pin_plan *out)
+{
+    struct site site = {.options = options, .launcher = launcher, .priority = priority_of(options)};
+    struct pin_plan plan = {0};
+    struct servet_profile *profile;
+    int code = pin_mask_to_set(allowed, &site.allowed);
+    if (code < 0) {
+        pin_failure("no memory for the plan; threads are not pinned");
+        return code;
+    }
+    code = find_profile(&site, &plan, &profile);
+    if (code == 0) {
+        code = place(&site, threads, profile, &plan);
+        profile_free(profile);
+    }
+    profile_set_free(&site.allowed);
+    if (code == 0)
+        *out = plan;
+    return code;
+}
+
+void pin_plan_free(struct pin_plan *plan)
+{
+    free(plan->pus);
+    *plan = (struct pin_plan){0};
+}

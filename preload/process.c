@@ -1,0 +1,196 @@
+/* The process that the shim lives in. */
+#include "process.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "note.h"
+#include "owner.h"
+
+static struct pin_process process;
+static atomic_bool started;
+static atomic_bool runtime_seen;
+
+enum { MAIN_FREE = -1, MAIN_CLAIMED = -2, MAIN_LEFT = -3 };
+static atomic_int main_pu = MAIN_FREE; /* where the main thread has been put, or one of those */
+static pthread_once_t plan_once = PTHREAD_ONCE_INIT;
+static bool planned;
+
+/* Set while this thread does the shim's own work. */
+static __thread bool inside __attribute__((tls_model("initial-exec")));
+static __thread bool on_main __attribute__((tls_model("initial-exec")));
+/* PU + 1 of this thread if it is another one, 0: not pinned by us. */
+static __thread int32_t own_pu __attribute__((tls_model("initial-exec")));
+
+void pin_process_start(void)
+{
+    if (atomic_load_explicit(&started, memory_order_acquire))
+        return;
+    /* Only the first caller can be here: no second thread exists before the first interposed call has returned. */
+    on_main = true;
+    pin_options_read(&process.options);
+    if (!process.options.disable && pin_mask_get(0, &process.start) < 0)
+        process.options.disable = true;
+    atomic_store_explicit(&started, true, memory_order_release);
+}
+
+__attribute__((constructor)) static void constructor(void)
+{
+    pin_process_start();
+}
+
+bool pin_process_active(void)
+{
+    pin_process_start();
+    return !process.options.disable && !inside;
+}
+
+const struct pin_process *pin_process_get(void)
+{
+    return &process;
+}
+
+static bool users_choice_set(void)
+{
+    static const char *const names[] = {"OMP_PLACES", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return true;
+    }
+    return false;
+}
+
+/* First number of OMP_NUM_THREADS ("4,2" has one for each level of nesting). */
+static uint32_t threads_asked_for(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    unsigned long value = text ? strtoul(text, NULL, 10) : 0;
+    return value <= PIN_MASK_PUS ? (uint32_t)value : 0;
+}
+
+static void make_plan(void)
+{
+    inside = true;
+    int saved = errno;
+    pin_launcher_read(&process.launcher);
+    pin_launcher_allowed(&process.launcher, &process.start, &process.allowed);
+    process.users_choice = users_choice_set();
+    if (process.users_choice && pin_owner_runtime_loaded())
+        pin_process_saw_runtime();
+    if (pin_plan_make(&process.options, &process.launcher, threads_asked_for(), &process.allowed, &process.plan) == 0) {
+        if (pin_slots_make(process.plan.count, &process.slots) == 0)
+            planned = true;
+        else
+            pin_failure("no memory for the plan; threads are not pinned");
+    }
+    errno = saved;
+    inside = false;
+}
+
+struct pin_process *pin_process_plan(void)
+{
+    pthread_once(&plan_once, make_plan);
+    return planned ? &process : NULL;
+}
+
+/* Has the program, or a runtime in it, changed the main thread's mask since it started? */
+static bool bound_by_program(const struct pin_process *this)
+{
+    struct pin_mask now;
+    return pin_mask_get(getpid(), &now) == 0 && !pin_mask_equal(&now, &this->start);
+}
+
+/* The user's word for OpenMP counts for the whole process once there is a runtime in it that heeds it. */
+bool pin_process_left_to_user(const struct pin_process *this)
+{
+    return this->users_choice && !this->options.force && atomic_load_explicit(&runtime_seen, memory_order_relaxed);
+}
+
+void pin_process_saw_runtime(void)
+{
+    atomic_store_explicit(&runtime_seen, true, memory_order_relaxed);
+}
+
+static void say_main(const struct pin_process *this, uint32_t pu)
+{
+    const struct pin_launcher *launcher = &this->launcher;
+    if (!this->options.verbose)
+        return;
+    if (launcher->name)
+        pin_note("process %d: rank %u of %u on this node (%s): main thread on PU %u (%s)", (int)getpid(),
+                 launcher->local_rank, launcher->local_size, launcher->name, pu, this->plan.source);
+    else
+        pin_note("process %d: main thread on PU %u (%s)", (int)getpid(), pu, this->plan.source);
+}
+
+/* MAIN_FREE -> MAIN_CLAIMED by the one thread that places the main thread -> its PU, or MAIN_LEFT for good. */
+static bool claim_main(const struct pin_process *this)
+{
+    int expected = MAIN_FREE;
+    if (!atomic_compare_exchange_strong(&main_pu, &expected, MAIN_CLAIMED))
+        return false;
+    const char *winner = NULL;
+    if (pin_process_left_to_user(this))
+        winner = "the environment's OpenMP variables";
+    else if (!this->options.force && bound_by_program(this))
+        winner = "the program";
+    if (!winner)
+        return true;
+    atomic_store(&main_pu, MAIN_LEFT);
+    if (this->options.verbose)
+        pin_note("process %d: main thread stays where %s wants it", (int)getpid(), winner);
+    return false;
+}
+
+static void place_main(const struct pin_process *this)
+{
+    uint32_t pu = this->plan.pus[0];
+    int code = pin_mask_set_pu(getpid(), pu);
+    atomic_store(&main_pu, code < 0 ? MAIN_LEFT : (int)pu);
+    if (code < 0)
+        pin_failure("cannot pin the main thread to PU %u: %s", pu, strerrordesc_np(-code));
+    else
+        say_main(this, pu);
+}
+
+void pin_process_pin_main(const struct pin_process *this)
+{
+    if (atomic_load_explicit(&main_pu, memory_order_relaxed) == MAIN_FREE && claim_main(this))
+        place_main(this);
+}
+
+bool pin_process_widen_main(const struct pin_process *this)
+{
+    if (!claim_main(this))
+        return false;
+    int code = pin_mask_set(getpid(), &this->plan.own);
+    if (code < 0)
+        pin_failure("cannot give the rank its PUs: %s", strerrordesc_np(-code));
+    return true;
+}
+
+void pin_process_narrow_main(const struct pin_process *this)
+{
+    place_main(this);
+}
+
+int32_t pin_process_thread_pu(void)
+{
+    int32_t pu = on_main ? atomic_load_explicit(&main_pu, memory_order_relaxed) : own_pu - 1;
+    return pu >= 0 ? pu : -1;
+}
+
+void pin_process_set_thread_pu(int32_t pu)
+{
+    own_pu = pu + 1;
+}
+
+const struct pin_mask *pin_process_view(void)
+{
+    return pin_process_thread_pu() >= 0 ? &process.plan.own : NULL;
+}

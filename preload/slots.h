@@ -1,0 +1,40 @@
+/* Which slot of the plan a new thread takes, and how many threads are on each.
+ *
+ * Threads are counted per pool (an OpenMP runtime, a numeric library's pool, the application's own threads), because a
+ * pool that sleeps must not push the workers of another one together: a new thread takes the slot that has the fewest
+ * threads of its own pool (the main thread counts in every pool, for it works in all of them), then the fewest in all,
+ * then the first in the plan. Slots are owned and given back, so a pool that shrinks and grows keeps every PU used.
+ *
+ * Lock-free: a claim reads the counts and takes the slot by compare-and-swap.
+ */
+#ifndef SERVET_PRELOAD_SLOTS_H
+#define SERVET_PRELOAD_SLOTS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Different pools in one process that are told apart; any further ones share the last. */
+#define PIN_POOLS 8u
+
+struct pin_slots {
+    size_t count;
+    atomic_uint *total; /* threads on each slot */
+    atomic_uint *own;   /* PIN_POOLS * count: threads of each pool on each slot */
+    _Atomic(uint64_t) pool_key[PIN_POOLS];
+};
+
+/* 0 or -ENOMEM. The main thread holds slot 0 from the beginning. */
+int pin_slots_make(size_t count, struct pin_slots *out);
+
+/* Forgets all threads but the main one: for the child of a fork, which has no other. */
+void pin_slots_reset(struct pin_slots *slots);
+
+/* The pool of the DSO called `name`. */
+unsigned pin_slots_pool(struct pin_slots *slots, const char *name);
+
+/* Takes a slot for a thread of `pool`; never fails. */
+size_t pin_slots_take(struct pin_slots *slots, unsigned pool);
+void pin_slots_give_back(struct pin_slots *slots, unsigned pool, size_t slot);
+
+#endif

@@ -1,0 +1,119 @@
+/* Programs run as a user runs them. */
+#include "child.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void clean_environment(void)
+{
+    static const char *const own[] = {"SERVET_", "OMP_", "GOMP_", "KMP_", "LD_PRELOAD="};
+    for (char **entry = environ; *entry;) {
+        char name[256];
+        size_t length = strcspn(*entry, "=");
+        bool ours = false;
+        for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+            ours |= strncmp(*entry, own[i], strlen(own[i])) == 0;
+        if (!ours || length >= sizeof name) {
+            entry++;
+            continue;
+        }
+        memcpy(name, *entry, length);
+        name[length] = '\0';
+        unsetenv(name);
+    }
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+}
+
+static void run_child(const char *const *changes, const char *const *argv, int out, int err)
+{
+    clean_environment();
+    for (size_t i = 0; changes && changes[i]; i++)
+        putenv((char *)(uintptr_t)changes[i]);
+    dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    execvp(argv[0], (char *const *)(uintptr_t)argv);
+    _exit(99);
+}
+
+static void read_back(FILE *file, char *text)
+{
+    rewind(file);
+    size_t length = fread(text, 1, CHILD_TEXT - 1, file);
+    text[length] = '\0';
+    fclose(file);
+}
+
+void child_run(struct child *child, const char *const *changes, const char *const *argv)
+{
+    FILE *out = tmpfile(), *err = tmpfile();
+    int status;
+    ck_assert_ptr_nonnull(out);
+    ck_assert_ptr_nonnull(err);
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        run_child(changes, argv, fileno(out), fileno(err));
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    child->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    read_back(out, child->out);
+    read_back(err, child->err);
+}
+
+void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv)
+{
+    const char *all[32] = {"LD_PRELOAD=" SERVET_SHIM};
+    for (size_t i = 0; changes && changes[i] && i < 30; i++)
+        all[i + 1] = changes[i];
+    child_run(child, all, argv);
+}
+
+static const char *find_line(const char *text, const char *beginning)
+{
+    size_t length = strlen(beginning);
+    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, beginning, length) == 0)
+            return line;
+    return NULL;
+}
+
+size_t child_lines(const char *text, const char *beginning)
+{
+    size_t count = 0;
+    for (const char *line = find_line(text, beginning); line; line = find_line(strchr(line, '\n') + 1, beginning)) {
+        count++;
+        if (!strchr(line, '\n'))
+            break;
+    }
+    return count;
+}
+
+void child_worker(const struct child *child, int rank, int thread, char *pus, size_t size)
+{
+    char beginning[64];
+    snprintf(beginning, sizeof beginning, "worker %d %d ", rank, thread);
+    const char *line = find_line(child->out, beginning);
+    ck_assert_msg(line, "no line \"%s\" in:\n%s%s(exit status %d)", beginning, child->out, child->err, child->status);
+    line += strlen(beginning);
+    snprintf(pus, size, "%.*s", (int)strcspn(line, " \n"), line);
+}
+
+void child_expect(const struct child *child, int rank, int thread, uint32_t pu)
+{
+    char pus[256], expected[32];
+    child_worker(child, rank, thread, pus, sizeof pus);
+    snprintf(expected, sizeof expected, "%u", pu);
+    ck_assert_msg(strcmp(pus, expected) == 0, "worker %d of rank %d may run on %s, expected %s:\n%s%s", thread, rank,
+                  pus, expected, child->out, child->err);
+}

@@ -1,0 +1,29 @@
+/* Programs run as a user runs them, and what they printed. */
+#ifndef SERVET_TESTS_PRELOAD_CHILD_H
+#define SERVET_TESTS_PRELOAD_CHILD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CHILD_TEXT 65536
+
+struct child {
+    int status; /* exit status; 128 + signal */
+    char out[CHILD_TEXT], err[CHILD_TEXT];
+};
+
+/* Runs argv (ended by NULL) with the environment of the test without SERVET_*, OMP_* and any user's profile, changed by
+ * `changes` ("NAME=value", ended by NULL; may be NULL). A child that cannot be run fails the test. */
+void child_run(struct child *child, const char *const *changes, const char *const *argv);
+
+/* The same with the shim in LD_PRELOAD. */
+void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv);
+
+/* The PUs of "worker RANK THREAD" in the program's output; fails the test if there is no such line. */
+void child_worker(const struct child *child, int rank, int thread, char *pus, size_t size);
+/* How many lines of stdout / stderr begin with `beginning`. */
+size_t child_lines(const char *text, const char *beginning);
+/* Fails the test unless worker `thread` of `rank` has exactly `pu`. */
+void child_expect(const struct child *child, int rank, int thread, uint32_t pu);
+
+#endif

@@ -1,0 +1,79 @@
+/* This machine as the tests need it. */
+#include "here.h"
+
+#include <check.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void read_allowed(struct profile_set *out)
+{
+    cpu_set_t set;
+    uint32_t ids[CPU_SETSIZE];
+    size_t count = 0;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
+    for (uint32_t pu = 0; pu < CPU_SETSIZE; pu++)
+        if (CPU_ISSET(pu, &set))
+            ids[count++] = pu;
+    ck_assert_int_eq(profile_set_from_array(ids, count, out), 0);
+}
+
+size_t here_pus(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 0;
+}
+
+static struct servet_profile *topology(void)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    ck_assert_msg(profile_from_sysfs("", &profile, &error) == 0, "%s", error.text);
+    return profile;
+}
+
+void here_order(enum map_priority priority, size_t workers, uint32_t *order)
+{
+    struct profile_set allowed;
+    struct servet_error error;
+    struct servet_profile *profile = topology();
+    read_allowed(&allowed);
+    struct map_request request = {.priority = priority, .workers = workers, .allowed = &allowed};
+    ck_assert_msg(map_workers(profile, &request, order, NULL, &error) == 0, "%s", error.text);
+    profile_set_free(&allowed);
+    profile_free(profile);
+}
+
+static void free_kinds(struct profile_class *node_class)
+{
+    for (size_t i = 0; i < node_class->kind_count; i++)
+        profile_set_free(&node_class->kinds[i].pus);
+    free(node_class->kinds);
+}
+
+uint32_t here_write_uneven_profile(const char *path)
+{
+    struct servet_error error;
+    struct servet_profile *profile = topology();
+    struct profile_class *node_class = &profile->classes[0];
+    const struct profile_set *pus = &node_class->pus;
+    uint32_t last = pus->ids[pus->count - 1];
+    free_kinds(node_class);
+    node_class->kinds = calloc(2, sizeof *node_class->kinds);
+    node_class->kind_count = 2;
+    node_class->kinds[1].efficiency = 1;
+    ck_assert_int_eq(profile_set_from_array(pus->ids, pus->count - 1, &node_class->kinds[0].pus), 0);
+    ck_assert_int_eq(profile_set_from_array(&last, 1, &node_class->kinds[1].pus), 0);
+    ck_assert_msg(profile_save(profile, path, &error) == 0, "%s", error.text);
+    profile_free(profile);
+    return last;
+}
+
+void here_need_two_pus(void)
+{
+    if (here_pus() >= 2)
+        return;
+    fprintf(stderr, "skipped: needs two PUs, this process may use one\n");
+    exit(77);
+}

@@ -1,0 +1,166 @@
+/* Does an OpenMP program that knows nothing of us end with every worker on its own PU, in the mapper's order, and still
+ * count all its processors? Run once with a program of gcc (libgomp) and once with one of clang (libomp).
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "here.h"
+
+static const char *program;
+static struct child child, plain;
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void expect_order(enum map_priority priority)
+{
+    uint32_t order[2];
+    here_order(priority, 2, order);
+    child_expect(&child, 0, 0, order[0]);
+    child_expect(&child, 0, 1, order[1]);
+}
+
+START_TEST(workers_follow_the_mapper)
+{
+    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_MEM_PRIOR=1"), ARGV(program));
+    ck_assert_int_eq(child.status, 0);
+    expect_order(MAP_MEMORY);
+    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_COMM_PRIOR=1"), ARGV(program));
+    expect_order(MAP_COMMUNICATION);
+    ck_assert_str_eq(child.err, "");
+}
+END_TEST
+
+START_TEST(servet_pin_does_the_same_without_the_path)
+{
+    child_run(&child, CHANGES("OMP_NUM_THREADS=2"), ARGV(SERVET_PIN, "--mem-prior", "--", program));
+    ck_assert_int_eq(child.status, 0);
+    expect_order(MAP_MEMORY);
+}
+END_TEST
+
+START_TEST(processors_are_still_counted)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, "count 0 %zu\n", here_pus());
+    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2"), ARGV(program));
+    ck_assert_uint_eq(child_lines(child.out, "count "), 5);
+    ck_assert_uint_eq(child_lines(child.out, expected), 5);
+}
+END_TEST
+
+/* Lines of the same program differ only in the PUs: compares them with the PUs blotted out. */
+static void blot(char *text)
+{
+    for (char *line = strstr(text, "worker"); line; line = strstr(line + 1, "worker")) {
+        char *field = strchr(strchr(line + 7, ' ') + 1, ' ') + 1;
+        memset(field, '.', strcspn(field, " "));
+        memmove(field + 1, field + strcspn(field, " "), strlen(field + strcspn(field, " ")) + 1);
+    }
+}
+
+static int by_line(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort_lines(char *text)
+{
+    char *lines[64], copy[CHILD_TEXT];
+    size_t count = 0;
+    strcpy(copy, text);
+    for (char *line = strtok(copy, "\n"); line && count < 64; line = strtok(NULL, "\n"))
+        lines[count++] = line;
+    qsort(lines, count, sizeof *lines, by_line);
+    *text = '\0';
+    for (size_t i = 0; i < count; i++)
+        strcat(strcat(text, lines[i]), "\n");
+}
+
+START_TEST(results_are_unchanged)
+{
+    child_run(&plain, CHANGES("OMP_NUM_THREADS=2"), ARGV(program));
+    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2"), ARGV(program));
+    blot(plain.out);
+    blot(child.out);
+    sort_lines(plain.out);
+    sort_lines(child.out);
+    ck_assert_str_eq(child.out, plain.out);
+    ck_assert_str_eq(child.err, plain.err);
+    ck_assert_int_eq(child.status, plain.status);
+}
+END_TEST
+
+START_TEST(a_users_own_places_win)
+{
+    char first[256], second[256];
+    child_run(&plain, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", "OMP_PLACES={1},{0}"), ARGV(program));
+    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", "OMP_PLACES={1},{0}"),
+                        ARGV(program));
+    for (int thread = 0; thread < 2; thread++) {
+        child_worker(&plain, 0, thread, first, sizeof first);
+        child_worker(&child, 0, thread, second, sizeof second);
+        ck_assert_str_eq(second, first);
+    }
+}
+END_TEST
+
+START_TEST(force_overrules_the_users_places)
+{
+    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=false", "SERVET_FORCE=1"), ARGV(program));
+    expect_order(MAP_MEMORY);
+    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=false", "SERVET_FORCE=0"), ARGV(program));
+    char pus[256];
+    child_worker(&child, 0, 1, pus, sizeof pus);
+    ck_assert_msg(strpbrk(pus, ",-"), "OMP_PROC_BIND=false was not obeyed: %s", pus);
+}
+END_TEST
+
+START_TEST(verbose_says_one_line_for_each_thread)
+{
+    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_VERBOSE=1"), ARGV(program));
+    ck_assert_uint_eq(child_lines(child.err, "servet: "), 2);
+    ck_assert_ptr_nonnull(strstr(child.err, "main thread on PU"));
+}
+END_TEST
+
+START_TEST(a_zero_is_off)
+{
+    char pus[256];
+    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_DISABLE=0", "SERVET_VERBOSE=0"), ARGV(program));
+    expect_order(MAP_MEMORY);
+    ck_assert_str_eq(child.err, "");
+    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_DISABLE=1"), ARGV(program));
+    child_worker(&child, 0, 1, pus, sizeof pus);
+    ck_assert_msg(strpbrk(pus, ",-"), "pinned although switched off: %s", pus);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    if (argc != 2)
+        return 2;
+    program = argv[1];
+    here_need_two_pus();
+    TCase *test = tcase_create("openmp");
+    tcase_set_timeout(test, 60);
+    tcase_add_test(test, workers_follow_the_mapper);
+    tcase_add_test(test, servet_pin_does_the_same_without_the_path);
+    tcase_add_test(test, processors_are_still_counted);
+    tcase_add_test(test, results_are_unchanged);
+    tcase_add_test(test, a_users_own_places_win);
+    tcase_add_test(test, force_overrules_the_users_places);
+    tcase_add_test(test, verbose_says_one_line_for_each_thread);
+    tcase_add_test(test, a_zero_is_off);
+    Suite *suite = suite_create("preload-openmp");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

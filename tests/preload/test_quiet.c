@@ -1,0 +1,155 @@
+/* Is the shim nothing at all to a program that makes no thread: no file opened, no mask touched, no library loaded,
+ * nothing printed? And is what it puts into a process no more than it says?
+ */
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct child child;
+
+static bool have(const char *tool)
+{
+    char command[256];
+    snprintf(command, sizeof command, "command -v %s >/dev/null", tool);
+    if (system(command) == 0)
+        return true;
+    fprintf(stderr, "not checked: %s is not installed\n", tool);
+    return false;
+}
+
+START_TEST(nothing_happens_before_the_first_thread)
+{
+    if (!have("strace"))
+        return;
+    child_run(&child, CHANGES("SERVET_MEM_PRIOR=1", "SERVET_VERBOSE=1", "SERVET_PROFILE=/nonexistent"),
+              ARGV("strace", "-f", "-E", "LD_PRELOAD=" SERVET_SHIM, "-e",
+                   "trace=openat,open,sched_setaffinity,sched_getaffinity", "/bin/true"));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_str_eq(child.out, "");
+    ck_assert_msg(!strstr(child.err, "nonexistent"), "%s", child.err);
+    ck_assert_msg(!strstr(child.err, "/sys"), "%s", child.err);
+    ck_assert_msg(!strstr(child.err, "/proc"), "%s", child.err);
+    ck_assert_msg(!strstr(child.err, "sched_setaffinity"), "%s", child.err);
+    ck_assert_uint_eq(child_lines(child.err, "servet"), 0);
+    ck_assert_ptr_nonnull(strstr(child.err, "libservet_pin.so"));
+}
+END_TEST
+
+START_TEST(nothing_but_libc_is_linked)
+{
+    if (!have("objdump"))
+        return;
+    child_run(&child, NULL, ARGV("objdump", "-p", SERVET_SHIM));
+    ck_assert_int_eq(child.status, 0);
+    size_t needed = child_lines(child.out, "  NEEDED");
+    ck_assert_msg(needed == 1 && strstr(child.out, "libc.so.6"), "%s", child.out);
+}
+END_TEST
+
+/* The version script is the list of what may be seen; everything else would meddle with programs that have their own
+ * jansson or their own `profile_load`. */
+START_TEST(only_interposed_symbols_are_seen)
+{
+    static char map[CHILD_TEXT];
+    FILE *file = fopen(SHIM_MAP, "r");
+    ck_assert_ptr_nonnull(file);
+    map[fread(map, 1, sizeof map - 1, file)] = '\0';
+    fclose(file);
+    if (!have("nm"))
+        return;
+    child_run(&child, NULL, ARGV("nm", "-D", "--defined-only", SERVET_SHIM));
+    size_t seen = 0;
+    for (char *line = strtok(child.out, "\n"); line; line = strtok(NULL, "\n")) {
+        char entry[256];
+        snprintf(entry, sizeof entry, "    %s;", strrchr(line, ' ') + 1);
+        ck_assert_msg(strstr(map, entry), "%s is exported but not in shim.map", line);
+        seen++;
+    }
+    ck_assert_uint_gt(seen, 10);
+}
+END_TEST
+
+START_TEST(a_missing_command_is_127_and_a_bad_one_126)
+{
+    child_run(&child, NULL, ARGV(SERVET_PIN, "/nonexistent/command"));
+    ck_assert_int_eq(child.status, 127);
+    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+    child_run(&child, NULL, ARGV(SERVET_PIN, "/etc/passwd"));
+    ck_assert_int_eq(child.status, 126);
+}
+END_TEST
+
+static void expect_usage(const char *const *argv)
+{
+    child_run(&child, NULL, argv);
+    ck_assert_int_eq(child.status, 2);
+    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+    ck_assert_ptr_nonnull(strstr(child.err, "servet-pin: "));
+    ck_assert_str_eq(child.out, "");
+}
+
+START_TEST(bad_usage_is_one_line_and_2)
+{
+    expect_usage(ARGV(SERVET_PIN));
+    expect_usage(ARGV(SERVET_PIN, "--"));
+    expect_usage(ARGV(SERVET_PIN, "--mem-prior", "--comm-prior", "true"));
+    expect_usage(ARGV(SERVET_PIN, "--no-such-option", "true"));
+}
+END_TEST
+
+START_TEST(servet_pin_passes_on_status_arguments_and_preload)
+{
+    child_run(&child, CHANGES("LD_PRELOAD=/nonexistent/other.so"),
+              ARGV(SERVET_PIN, "-c", "sh", "-c", "echo \"$LD_PRELOAD|$SERVET_COMM_PRIOR|$SERVET_MEM_PRIOR|$1\"; exit 7",
+                   "sh", "--verbose"));
+    ck_assert_int_eq(child.status, 7);
+    ck_assert_msg(strstr(child.out, SERVET_SHIM ":/nonexistent/other.so|1|0|--verbose\n"), "%s", child.out);
+}
+END_TEST
+
+START_TEST(help_lists_every_variable)
+{
+    char *line, *end;
+    child_run(&child, NULL, ARGV(SERVET_PIN, "--variables"));
+    static struct child help;
+    child_run(&help, NULL, ARGV(SERVET_PIN, "--help"));
+    ck_assert_int_eq(help.status, 0);
+    size_t variables = 0;
+    for (line = strstr(child.out, "| `"); line; line = strstr(line + 1, "| `")) {
+        char name[64];
+        end = strchr(line + 3, '`');
+        snprintf(name, sizeof name, "%.*s", (int)(end - line - 3), line + 3);
+        ck_assert_msg(strstr(help.out, name), "%s is not in --help", name);
+        variables++;
+    }
+    ck_assert_uint_ge(variables, 6);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *test = tcase_create("quiet");
+    tcase_set_timeout(test, 60);
+    tcase_add_test(test, nothing_happens_before_the_first_thread);
+    tcase_add_test(test, nothing_but_libc_is_linked);
+    tcase_add_test(test, only_interposed_symbols_are_seen);
+    tcase_add_test(test, a_missing_command_is_127_and_a_bad_one_126);
+    tcase_add_test(test, bad_usage_is_one_line_and_2);
+    tcase_add_test(test, servet_pin_passes_on_status_arguments_and_preload);
+    tcase_add_test(test, help_lists_every_variable);
+    Suite *suite = suite_create("preload-quiet");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

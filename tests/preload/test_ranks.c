@@ -1,0 +1,198 @@
+/* Do the ranks of an MPI program, in C, Fortran and hybrid with OpenMP, end on the PUs the mapper gives them, whatever
+ * the launcher's own binding was, with the library's helper threads off the workers' slots?
+ *
+ *     test_ranks LAUNCHER PREFIX      LAUNCHER: path of mpirun; programs PREFIXranks, PREFIXranks_f90 and so on
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "here.h"
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char *launcher, *prefix;
+static bool open_mpi;
+static struct child child;
+
+static const char *path_of(const char *name)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s%s", prefix, name);
+    return path;
+}
+
+static void need(const char *path)
+{
+    ck_assert_msg(access(path, X_OK) == 0 || strstr(path, "_f"), "%s was not built", path);
+    if (access(path, X_OK) == 0)
+        return;
+    fprintf(stderr, "not checked, no Fortran compiler: %s\n", path);
+    exit(0);
+}
+
+/* Two ranks, each behind servet-pin, as quickstart runs them. */
+static void run_two(const char *name, const char *const *changes, const char *option, const char *value)
+{
+    const char *program = path_of(name);
+    const char *argv[16] = {launcher, "-n", "2"};
+    size_t count = 3;
+    need(program);
+    if (open_mpi)
+        argv[count++] = "--oversubscribe";
+    if (option) {
+        argv[count++] = option;
+        argv[count++] = value;
+    }
+    argv[count++] = SERVET_PIN;
+    argv[count++] = "--mem-prior";
+    argv[count++] = "--";
+    argv[count++] = program;
+    child_run(&child, changes, argv);
+    ck_assert_msg(child.status == 0, "%s", child.err);
+}
+
+static void expect_ranks(void)
+{
+    uint32_t order[2];
+    here_order(MAP_MEMORY, 2, order);
+    child_expect(&child, 0, 0, order[0]);
+    child_expect(&child, 1, 0, order[1]);
+}
+
+START_TEST(ranks_in_c_follow_the_mapper)
+{
+    run_two("ranks", NULL, NULL, NULL);
+    expect_ranks();
+    ck_assert_ptr_nonnull(strstr(child.out, "count 0 3\n"));
+    ck_assert_ptr_nonnull(strstr(child.out, "count 1 3\n"));
+}
+END_TEST
+
+START_TEST(ranks_in_fortran_follow_the_mapper)
+{
+    run_two("ranks_f90", NULL, NULL, NULL);
+    expect_ranks();
+}
+END_TEST
+
+START_TEST(ranks_in_fortran_2008_follow_the_mapper)
+{
+    run_two("ranks_f08", NULL, NULL, NULL);
+    expect_ranks();
+}
+END_TEST
+
+START_TEST(a_preload_set_before_the_launcher_reaches_the_ranks)
+{
+    need(path_of("ranks"));
+    const char *argv[8] = {launcher, "-n", "2", open_mpi ? "--oversubscribe" : path_of("ranks"), NULL};
+    if (open_mpi)
+        argv[4] = path_of("ranks");
+    child_run_preloaded(&child, NULL, argv);
+    ck_assert_msg(child.status == 0, "%s", child.err);
+    expect_ranks();
+}
+END_TEST
+
+/* The domain of each of two ranks with two threads is the whole machine here: every worker has one PU, the rank's two
+ * are different, OpenMP counts two, and no helper of the library is confined to one PU. */
+START_TEST(hybrid_ranks_have_domains)
+{
+    char first[256], second[256];
+    run_two("hybrid", CHANGES("OMP_NUM_THREADS=2"), NULL, NULL);
+    for (int rank = 0; rank < 2; rank++) {
+        char expected[64];
+        child_worker(&child, rank, 0, first, sizeof first);
+        child_worker(&child, rank, 1, second, sizeof second);
+        ck_assert_msg(!strpbrk(first, ",-") && !strpbrk(second, ",-"), "%s", child.out);
+        ck_assert_str_ne(first, second);
+        snprintf(expected, sizeof expected, "count %d 2\n", rank);
+        ck_assert_msg(strstr(child.out, expected), "no \"%s\" in\n%s", expected, child.out);
+    }
+}
+END_TEST
+
+static bool is_single(const char *line)
+{
+    const char *pus = strrchr(line, ' ');
+    return !memchr(pus, '-', strcspn(pus, "\n")) && !memchr(pus, ',', strcspn(pus, "\n"));
+}
+
+START_TEST(helpers_have_the_domain)
+{
+    size_t single = 0, threads = 0;
+    run_two("hybrid", CHANGES("OMP_NUM_THREADS=2"), NULL, NULL);
+    for (char *line = strtok(child.out, "\n"); line; line = strtok(NULL, "\n")) {
+        if (strncmp(line, "mask ", 5) != 0)
+            continue;
+        threads++;
+        single += is_single(line);
+    }
+    ck_assert_uint_eq(single, 4);
+    ck_assert_uint_gt(threads, 4);
+}
+END_TEST
+
+START_TEST(a_binding_that_the_user_asked_for_wins)
+{
+    uint32_t order[2];
+    here_order(MAP_MEMORY, 2, order);
+    char pus[256];
+    /* Both bind ranks to one core each when asked; which one is theirs to say. */
+    run_two("ranks", CHANGES("SERVET_VERBOSE=1"), open_mpi ? "--bind-to" : "-bind-to", "core");
+    child_worker(&child, 0, 0, pus, sizeof pus);
+    ck_assert_msg(strstr(child.err, "rank 0 of 1"), "%s", child.err);
+}
+END_TEST
+
+START_TEST(a_taskset_around_the_launcher_is_obeyed)
+{
+    uint32_t order[2];
+    char pu[16];
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(pu, sizeof pu, "%u", order[1]);
+    need(path_of("ranks"));
+    const char *argv[16] = {"taskset", "-c", pu, launcher, "-n", "2"};
+    size_t count = 6;
+    if (open_mpi)
+        argv[count++] = "--oversubscribe";
+    argv[count++] = SERVET_PIN;
+    argv[count++] = path_of("ranks");
+    child_run(&child, NULL, argv);
+    ck_assert_msg(child.status == 0, "%s", child.err);
+    child_expect(&child, 0, 0, order[1]);
+    child_expect(&child, 1, 0, order[1]);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    launcher = argv[1];
+    prefix = argv[2];
+    open_mpi = strstr(prefix, "openmpi") != NULL;
+    here_need_two_pus();
+    TCase *test = tcase_create("ranks");
+    tcase_set_timeout(test, 120);
+    tcase_add_test(test, ranks_in_c_follow_the_mapper);
+    tcase_add_test(test, ranks_in_fortran_follow_the_mapper);
+    tcase_add_test(test, ranks_in_fortran_2008_follow_the_mapper);
+    tcase_add_test(test, a_preload_set_before_the_launcher_reaches_the_ranks);
+    tcase_add_test(test, hybrid_ranks_have_domains);
+    tcase_add_test(test, helpers_have_the_domain);
+    tcase_add_test(test, a_binding_that_the_user_asked_for_wins);
+    tcase_add_test(test, a_taskset_around_the_launcher_is_obeyed);
+    Suite *suite = suite_create("preload-ranks");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,150 @@
+/* Does a program of plain threads get one PU per thread, from the profile that the user names, and does a profile that
+ * cannot be used cost one line and nothing else?
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "here.h"
+
+#define PROGRAM PROGRAMS "/pthreads"
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct child child;
+static char folder[] = "/tmp/servet-test-XXXXXX";
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(threads_follow_the_mapper)
+{
+    uint32_t order[2];
+    here_order(MAP_MEMORY, 2, order);
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "1"));
+    ck_assert_int_eq(child.status, 0);
+    child_expect(&child, 0, 0, order[0]);
+    child_expect(&child, 0, 1, order[1]);
+    ck_assert_str_eq(child.err, "");
+}
+END_TEST
+
+START_TEST(more_threads_than_pus_share_evenly)
+{
+    char workers[16];
+    size_t pus = here_pus();
+    uint32_t *order = calloc(pus, sizeof *order);
+    here_order(MAP_MEMORY, pus, order);
+    snprintf(workers, sizeof workers, "%zu", 2 * pus - 1);
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, workers));
+    for (size_t i = 0; i < 2 * pus && i < 64; i++)
+        child_expect(&child, 0, (int)i, order[i % pus]);
+    free(order);
+}
+END_TEST
+
+START_TEST(the_profile_decides)
+{
+    char path[64], change[96];
+    snprintf(path, sizeof path, "%s/uneven.json", folder);
+    snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
+    uint32_t capable = here_write_uneven_profile(path);
+    child_run_preloaded(&child, CHANGES(change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
+    child_expect(&child, 0, 0, capable);
+    ck_assert_str_eq(child.err, "");
+    child_run(&child, CHANGES("OMP_NUM_THREADS=1"), ARGV(SERVET_PIN, "--profile", path, PROGRAM, "1"));
+    child_expect(&child, 0, 0, capable);
+    unlink(path);
+}
+END_TEST
+
+static void expect_topology_with_one_line(const char *change, const char *word)
+{
+    uint32_t order[2];
+    here_order(MAP_MEMORY, 2, order);
+    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAM, "1"));
+    ck_assert_int_eq(child.status, 0);
+    child_expect(&child, 0, 1, order[1]);
+    ck_assert_uint_eq(child_lines(child.err, "servet: "), 1);
+    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+    ck_assert_msg(strstr(child.err, word), "\"%s\" not in: %s", word, child.err);
+}
+
+START_TEST(a_bad_profile_costs_one_line)
+{
+    char path[64], change[96];
+    snprintf(path, sizeof path, "%s/bad.json", folder);
+    snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
+    expect_topology_with_one_line(change, path); /* missing */
+    write_text(path, "{\"servet\": ");
+    expect_topology_with_one_line(change, path); /* truncated */
+    write_text(path, "ELF\177 garbage");
+    expect_topology_with_one_line(change, path);
+    write_text(path, "");
+    expect_topology_with_one_line(change, path);
+    unlink(path);
+}
+END_TEST
+
+START_TEST(a_profile_of_another_machine_is_not_used_silently)
+{
+    expect_topology_with_one_line("SERVET_PROFILE=" FIXTURES "/nehalem-2-nodes.json", "not of this host");
+}
+END_TEST
+
+START_TEST(an_attribute_of_the_program_wins)
+{
+    uint32_t order[2];
+    char pu[16];
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(pu, sizeof pu, "%u", order[0]);
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "1", "attribute", pu));
+    child_expect(&child, 0, 1, order[0]);
+    child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"), ARGV(PROGRAM, "1", "attribute", pu));
+    child_expect(&child, 0, 1, order[1]);
+}
+END_TEST
+
+START_TEST(only_allowed_pus_are_used)
+{
+    uint32_t order[2];
+    char pu[16];
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(pu, sizeof pu, "%u", order[1]);
+    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", pu, PROGRAM, "2"));
+    for (int thread = 0; thread < 3; thread++)
+        child_expect(&child, 0, thread, order[1]);
+}
+END_TEST
+
+int main(void)
+{
+    here_need_two_pus();
+    if (!mkdtemp(folder))
+        return 99;
+    TCase *test = tcase_create("threads");
+    tcase_set_timeout(test, 60);
+    tcase_add_test(test, threads_follow_the_mapper);
+    tcase_add_test(test, more_threads_than_pus_share_evenly);
+    tcase_add_test(test, the_profile_decides);
+    tcase_add_test(test, a_bad_profile_costs_one_line);
+    tcase_add_test(test, a_profile_of_another_machine_is_not_used_silently);
+    tcase_add_test(test, an_attribute_of_the_program_wins);
+    tcase_add_test(test, only_allowed_pus_are_used);
+    Suite *suite = suite_create("preload-threads");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    rmdir(folder);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
