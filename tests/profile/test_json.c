@@ -254,7 +254,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("json");
     TCase *tcase = tcase_create("json");
     tcase_add_test(tcase, the_nehalem_fixture_is_the_machine_of_the_paper);
     tcase_add_test(tcase, every_field_survives_the_way_through_a_file);
@@ -266,10 +265,5 @@ int main(void)
     tcase_add_test(tcase, worse_memory_levels_must_collide_in_the_milder_ones);
     tcase_add_test(tcase, files_that_cannot_be_read_say_why);
     tcase_add_test(tcase, a_decimal_comma_in_the_locale_changes_nothing);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

@@ -1,0 +1,196 @@
+/* Is a profile found where it is looked for, and is an old one never lost by writing a new one? */
+#include "fixture.h"
+#include "tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char host[HOST_NAME_MAX + 1];
+
+static void learn_host(void)
+{
+    ck_assert_int_eq(gethostname(host, sizeof host), 0);
+    host[strcspn(host, ".")] = '\0';
+}
+
+static void assert_found(const char *sysconfdir, const char *folder, const char *name)
+{
+    char path[PATH_MAX], expected[PATH_MAX];
+    ck_assert_int_eq(profile_find_under(sysconfdir, path, sizeof path), 0);
+    snprintf(expected, sizeof expected, "%s/%s.json", folder, name);
+    ck_assert_str_eq(path, expected);
+}
+
+START_TEST(profiles_are_looked_for_in_the_documented_order)
+{
+    const char *root = make_folder();
+    char etc[PATH_MAX], xdg[PATH_MAX], folder[PATH_MAX + 16], name[PATH_MAX], path[PATH_MAX];
+    learn_host();
+    snprintf(etc, sizeof etc, "%s/etc", root);
+    snprintf(xdg, sizeof xdg, "%s/xdg", root);
+    unsetenv("SERVET_PROFILE");
+    setenv("XDG_CONFIG_HOME", xdg, 1);
+    ck_assert_int_eq(profile_find_under(etc, path, sizeof path), -ENOENT);
+    put_file(root, "/etc/servet/profile.json", "");
+    snprintf(folder, sizeof folder, "%s/servet", etc);
+    assert_found(etc, folder, "profile");
+    snprintf(name, sizeof name, "/etc/servet/%s.json", host);
+    put_file(root, name, "");
+    assert_found(etc, folder, host);
+    snprintf(name, sizeof name, "/xdg/servet/%s.json", host);
+    put_file(root, name, "");
+    snprintf(folder, sizeof folder, "%s/servet", xdg);
+    assert_found(etc, folder, host);
+    setenv("SERVET_PROFILE", "/nowhere/at/all", 1);
+    ck_assert_int_eq(profile_find_under(etc, path, sizeof path), 0);
+    ck_assert_str_eq(path, "/nowhere/at/all");
+    setenv("SERVET_PROFILE", "", 1);
+    assert_found(etc, folder, host);
+    ck_assert_int_eq(profile_find_under(etc, path, 4), -ENAMETOOLONG);
+}
+END_TEST
+
+START_TEST(home_is_the_place_without_xdg)
+{
+    const char *root = make_folder();
+    char path[PATH_MAX], expected[PATH_MAX];
+    struct servet_error error = {""};
+    learn_host();
+    unsetenv("SERVET_PROFILE");
+    setenv("XDG_CONFIG_HOME", "not/absolute", 1);
+    setenv("HOME", root, 1);
+    ck_assert_int_eq(profile_default_path(path, sizeof path, &error), 0);
+    snprintf(expected, sizeof expected, "%s/.config/servet/%s.json", root, host);
+    ck_assert_str_eq(path, expected);
+    unsetenv("HOME");
+    ck_assert_int_eq(profile_default_path(path, sizeof path, &error), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "HOME"));
+    setenv("SERVET_PROFILE", "p.json", 1);
+    ck_assert_int_eq(profile_default_path(path, sizeof path, &error), 0);
+    ck_assert_str_eq(path, "p.json");
+}
+END_TEST
+
+static size_t entries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    size_t count = 0;
+    for (struct dirent *e; (e = readdir(dir));) {
+        count += *e->d_name != '.';
+    }
+    closedir(dir);
+    return count;
+}
+
+START_TEST(saving_replaces_the_whole_file_and_nothing_else)
+{
+    const char *root = make_folder();
+    char path[PATH_MAX];
+    struct stat status;
+    struct servet_error error = {""};
+    struct servet_profile *p = loaded(NEHALEM), *again;
+    snprintf(path, sizeof path, "%s/p.json", root);
+    umask(027);
+    put_file(root, "/p.json", "old");
+    ck_assert_msg(profile_save(p, path, &error) == 0, "%s", error.text);
+    again = loaded(path);
+    ck_assert_uint_eq(again->classes[0].pus.count, 8);
+    ck_assert_uint_eq(entries(root), 1);
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 0777, 0640);
+    profile_free(again);
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(a_full_disk_leaves_the_old_profile)
+{
+    const char *root = make_folder();
+    char path[PATH_MAX];
+    struct servet_error error = {""};
+    struct servet_profile *p = loaded(NEHALEM);
+    snprintf(path, sizeof path, "%s/p.json", root);
+    put_file(root, "/p.json", "old");
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit before, small;
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = (struct rlimit){100, before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int rc = profile_save(p, path, &error);
+    setrlimit(RLIMIT_FSIZE, &before);
+    ck_assert_int_eq(rc, -EFBIG);
+    ck_assert_msg(strstr(error.text, path) == error.text, "%s", error.text);
+    char *text = read_text(path);
+    ck_assert_str_eq(text, "old");
+    ck_assert_uint_eq(entries(root), 1);
+    free(text);
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(places_that_take_no_profile_are_refused)
+{
+    const char *root = make_folder();
+    char path[PATH_MAX];
+    struct servet_profile *p = loaded(NEHALEM);
+    struct servet_error error = {""};
+    put_file(root, "/file", "old");
+    snprintf(path, sizeof path, "%s/file/p.json", root);
+    ck_assert_int_eq(profile_save(p, path, &error), -ENOTDIR);
+    ck_assert_int_eq(profile_save(p, root, &error), -EINVAL);
+    ck_assert_int_eq(profile_save(p, "/dev/null", &error), -EINVAL);
+    ck_assert_msg(strstr(error.text, "/dev/null: not a regular file") != NULL, "%s", error.text);
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(a_link_keeps_pointing_where_it_did)
+{
+    const char *root = make_folder();
+    char path[PATH_MAX], target[PATH_MAX];
+    struct stat status;
+    struct servet_profile *p = loaded(NEHALEM);
+    put_file(root, "/shared/p.json", "old");
+    snprintf(path, sizeof path, "%s/p.json", root);
+    snprintf(target, sizeof target, "%s/shared/p.json", root);
+    ck_assert_int_eq(symlink(target, path), 0);
+    ck_assert_int_eq(profile_save(p, path, NULL), 0);
+    ck_assert(lstat(path, &status) == 0 && S_ISLNK(status.st_mode));
+    profile_free(p);
+    p = loaded(target);
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(a_wrong_profile_is_not_written)
+{
+    const char *root = make_folder();
+    char path[PATH_MAX];
+    struct servet_profile *p = loaded(NEHALEM);
+    struct servet_error error = {""};
+    snprintf(path, sizeof path, "%s/p.json", root);
+    p->classes[0].caches[1].size_bytes = 0;
+    ck_assert_int_eq(profile_save(p, path, &error), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "not written: $.node_classes[0].caches[1].size_bytes"));
+    ck_assert_uint_eq(entries(root), 0);
+    profile_free(p);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("files");
+    tcase_add_test(tcase, profiles_are_looked_for_in_the_documented_order);
+    tcase_add_test(tcase, home_is_the_place_without_xdg);
+    tcase_add_test(tcase, saving_replaces_the_whole_file_and_nothing_else);
+    tcase_add_test(tcase, a_full_disk_leaves_the_old_profile);
+    tcase_add_test(tcase, places_that_take_no_profile_are_refused);
+    tcase_add_test(tcase, a_link_keeps_pointing_where_it_did);
+    tcase_add_test(tcase, a_wrong_profile_is_not_written);
+    return run_tests(tcase);
+}

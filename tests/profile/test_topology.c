@@ -1,0 +1,265 @@
+/* Does a machine that was never measured get the profile that its operating system's description means? */
+#include "fixture.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <sched.h>
+
+static struct servet_profile *from_hwloc(const char *source)
+{
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    ck_assert_msg(profile_from_hwloc(source, &profile, &error) == 0, "%s: %s", source ? source : "here", error.text);
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    ck_assert(!profile->measured);
+    return profile;
+}
+
+static struct servet_profile *from_sysfs(const char *root)
+{
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    ck_assert_msg(profile_from_sysfs(root, &profile, &error) == 0, "%s", error.text);
+    return profile;
+}
+
+/* "0,2 1,3" */
+static void assert_groups(const struct profile_relation *relation, const char *expected)
+{
+    char text[512] = "";
+    for (size_t i = 0, used = 0; i < relation->group_count; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s", i ? " " : "");
+        used += profile_set_format(&relation->groups[i], text + used, sizeof text - used);
+    }
+    ck_assert_str_eq(text, expected);
+    ck_assert_uint_eq(relation->pair_count, 0);
+}
+
+static const struct profile_class *only_class(const struct servet_profile *profile)
+{
+    ck_assert_uint_eq(profile->class_count, 1);
+    ck_assert_uint_eq(profile_node_count(profile), 1);
+    return &profile->classes[0];
+}
+
+static void assert_layers(const struct profile_class *node, const char *const (*expected)[2], size_t count)
+{
+    ck_assert_uint_eq(node->communication.layer_count, count);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_str_eq(node->communication.layers[i].name, expected[i][0]);
+        assert_groups(&node->communication.layers[i].members, expected[i][1]);
+        ck_assert(node->communication.layers[i].seconds == (double)(i + 1));
+    }
+}
+
+START_TEST(sysfs_describes_a_captured_smt_machine)
+{
+    const char *root = make_folder();
+    put_smt_machine(root);
+    struct servet_profile *p = from_sysfs(root);
+    const struct profile_class *node = only_class(p);
+    ck_assert_str_eq(p->host_name, "smt.example");
+    ck_assert_str_eq(p->cpu_model, "Test CPU");
+    assert_groups(&node->cores, "0,4 1,5 2,6 3,7");
+    assert_groups(&node->packages, "0-1,4-5 2-3,6-7");
+    ck_assert_uint_eq(node->cache_count, 3);
+    const uint64_t sizes[] = {32 << 10, 256 << 10, 8 << 20};
+    const char *groups[] = {"0,4 1,5 2,6 3,7", "0,4 1,5 2,6 3,7", "0-1,4-5 2-3,6-7"};
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(node->caches[i].level, i + 1);
+        ck_assert_uint_eq(node->caches[i].size_bytes, sizes[i]);
+        ck_assert_uint_eq(node->caches[i].line_bytes, 64);
+        ck_assert_int_eq(node->caches[i].quality.origin, PROFILE_DECLARED);
+        assert_groups(&node->caches[i].sharing, groups[i]);
+    }
+    ck_assert_uint_eq(node->caches[2].associativity, 16);
+    ck_assert_uint_eq(node->numa_count, 3);
+    ck_assert_uint_eq(node->numa[0].memory_bytes, 2048 << 10);
+    ck_assert_uint_eq(node->numa[2].pus.count, 0);
+    ck_assert_uint_eq(node->memory.level_count, 1); /* package and NUMA node are the same PUs */
+    assert_groups(&node->memory.levels[0].collisions, "0-1,4-5 2-3,6-7");
+    const char *layers[][2] = {{"core", "0,4 1,5 2,6 3,7"}, {"L3", "0-1,4-5 2-3,6-7"}, {"node", "0-7"}};
+    assert_layers(node, layers, 3);
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(offline_pus_are_left_out_by_sysfs)
+{
+    const char *root = make_folder();
+    put_smt_machine(root);
+    put_file(root, "/sys/devices/system/cpu/online", "0-6\n");
+    struct servet_profile *p = from_sysfs(root);
+    assert_groups(&p->classes[0].cores, "0,4 1,5 2,6");
+    assert_groups(&p->classes[0].memory.levels[0].collisions, "0-1,4-5 2-3,6");
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(cores_of_different_caches_are_told_apart_by_sysfs)
+{
+    const char *root = make_folder();
+    put_smt_machine(root);
+    const char *small[] = {"2", "3", "6", "7"};
+    for (size_t i = 0; i < 4; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%s/cache/index0/size", small[i]);
+        put_file(root, path, "48K\n");
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%s/cache/index0/ways_of_associativity", small[i]);
+        put_file(root, path, "12\n");
+    }
+    put_file(root, "/sys/devices/cpu_atom/cpus", "0-1,4-5\n");
+    put_file(root, "/sys/devices/cpu_core/cpus", "2-3,6-7\n");
+    struct servet_profile *p = from_sysfs(root);
+    const struct profile_class *node = only_class(p);
+    ck_assert_uint_eq(node->cache_count, 4);
+    ck_assert_uint_eq(node->caches[0].size_bytes, 32 << 10);
+    assert_groups(&node->caches[0].sharing, "0,4 1,5");
+    ck_assert_uint_eq(node->caches[1].size_bytes, 48 << 10);
+    ck_assert_uint_eq(node->caches[1].associativity, 12);
+    ck_assert_uint_eq(node->caches[1].pus.count, 4);
+    ck_assert_uint_eq(node->kind_count, 2);
+    ck_assert(profile_set_has(&node->kinds[1].pus, 7));
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(a_folder_without_a_machine_is_refused)
+{
+    struct servet_profile *profile = NULL;
+    struct servet_error error = {""};
+    ck_assert_int_eq(profile_from_sysfs(make_folder(), &profile, &error), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "/sys/devices/system/cpu/online: No such file"));
+    ck_assert_ptr_null(profile);
+}
+END_TEST
+
+START_TEST(sysfs_and_hwloc_agree_on_this_machine)
+{
+    struct servet_profile *a = from_sysfs(""), *b = from_hwloc(NULL);
+    char *text_a = profile_to_json(a), *text_b = profile_to_json(b);
+    ck_assert_str_eq(text_a, text_b);
+    free(text_a);
+    free(text_b);
+    profile_free(a);
+    profile_free(b);
+}
+END_TEST
+
+/* Rule 5 is the mapper's: the profile knows the whole machine, whatever this process may use. */
+START_TEST(a_narrow_mask_does_not_make_the_machine_smaller)
+{
+    struct servet_profile *before = from_hwloc(NULL), *after;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    after = from_hwloc(NULL);
+    ck_assert(profile_set_equal(&before->classes[0].pus, &after->classes[0].pus));
+    profile_free(before);
+    profile_free(after);
+}
+END_TEST
+
+START_TEST(a_described_machine_gets_its_layers)
+{
+    struct servet_profile *p = from_hwloc("package:2 numa:2 l3:1 core:2 pu:2");
+    const char *layers[][2] = {{"core", "0-1 2-3 4-5 6-7 8-9 10-11 12-13 14-15"},
+                               {"L3", "0-3 4-7 8-11 12-15"},
+                               {"package", "0-7 8-15"},
+                               {"node", "0-15"}};
+    assert_layers(only_class(p), layers, 4);
+    ck_assert_uint_eq(p->classes[0].memory.level_count, 2); /* the NUMA node is the worse one */
+    assert_groups(&p->classes[0].memory.levels[0].collisions, "0-3 4-7 8-11 12-15");
+    assert_groups(&p->classes[0].memory.levels[1].collisions, "0-7 8-15");
+    ck_assert_str_eq(p->nodes[0].names, "localhost");
+    profile_free(p);
+}
+END_TEST
+
+/* Finis Terrae's shape: two packages (buses) in each NUMA node (cell). */
+START_TEST(packages_inside_a_numa_node_are_the_worse_level)
+{
+    struct servet_profile *p = from_hwloc("numa:2 package:2 core:2 pu:1");
+    ck_assert_uint_eq(p->classes[0].memory.level_count, 2);
+    assert_groups(&p->classes[0].memory.levels[0].collisions, "0-1 2-3 4-5 6-7");
+    assert_groups(&p->classes[0].memory.levels[1].collisions, "0-3 4-7");
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(hybrid_cores_keep_their_kinds_and_caches)
+{
+    struct servet_profile *p = from_hwloc(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
+    const struct profile_class *node = only_class(p);
+    ck_assert_uint_eq(node->kind_count, 2);
+    ck_assert_uint_eq(node->kinds[0].pus.count, 10);
+    ck_assert_uint_eq(node->kinds[1].pus.count, 4);
+    ck_assert_uint_eq(node->cache_count, 4);
+    assert_groups(&node->caches[0].sharing, "0-1 2-3");
+    ck_assert_uint_eq(node->caches[1].pus.count, 10);
+    assert_groups(&node->caches[2].sharing, "0-1 2-3 4-7 8-11 12-13");
+    ck_assert_uint_eq(node->caches[3].pus.count, 12); /* the two low-power cores have no L3 */
+    profile_free(p);
+}
+END_TEST
+
+/* file, PUs, caches, NUMA nodes */
+static const struct odd {
+    const char *name;
+    size_t pus, caches, numa;
+} odd_machines[] = {
+    {"fakeheteromemtiers", 6, 3, 7},                 /* several NUMA nodes with the same PUs */
+    {"nvidiagpunumanodes", 32, 3, 2},                /* four threads a core, cgroup */
+    {"4fake-4gr1nu1pu", 2, 0, 2},                    /* no caches; a node whose PUs are not allowed */
+    {"2ps3-2t", 2, 0, 1},                            /* no package, no caches */
+    {"fakeheterocpunuma", 24, 0, 4},                 /* NUMA nodes of different size that overlap */
+    {"16amd64-4n4c-cgroup-distance-merge", 4, 3, 2}, /* memory allowed on other nodes than the PUs */
+};
+
+START_TEST(odd_machines_give_valid_profiles)
+{
+    char path[256];
+    const struct odd *odd = &odd_machines[_i];
+    snprintf(path, sizeof path, FIXTURES "/topologies/%s.xml", odd->name);
+    struct servet_profile *p = from_hwloc(path);
+    ck_assert_uint_eq(only_class(p)->pus.count, odd->pus);
+    ck_assert_uint_eq(only_class(p)->cache_count, odd->caches);
+    ck_assert_uint_eq(only_class(p)->numa_count, odd->numa);
+    char *text = profile_to_json(p);
+    struct servet_profile *again;
+    struct servet_error error = {""};
+    ck_assert_msg(profile_parse(text, strlen(text), odd->name, &again, &error) == 0, "%s", error.text);
+    free(text);
+    profile_free(again);
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(what_is_no_topology_is_refused_by_name)
+{
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    ck_assert_int_eq(profile_from_hwloc(NEHALEM, &profile, &error), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "nehalem-2-nodes.json: expected a topology in hwloc's XML"));
+    ck_assert_int_eq(profile_from_hwloc("pakage:2", &profile, &error), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "'pakage:2': expected a file"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("topology");
+    tcase_add_test(tcase, sysfs_describes_a_captured_smt_machine);
+    tcase_add_test(tcase, offline_pus_are_left_out_by_sysfs);
+    tcase_add_test(tcase, cores_of_different_caches_are_told_apart_by_sysfs);
+    tcase_add_test(tcase, a_folder_without_a_machine_is_refused);
+    tcase_add_test(tcase, sysfs_and_hwloc_agree_on_this_machine);
+    tcase_add_test(tcase, a_narrow_mask_does_not_make_the_machine_smaller);
+    tcase_add_test(tcase, a_described_machine_gets_its_layers);
+    tcase_add_test(tcase, packages_inside_a_numa_node_are_the_worse_level);
+    tcase_add_test(tcase, hybrid_cores_keep_their_kinds_and_caches);
+    tcase_add_loop_test(tcase, odd_machines_give_valid_profiles, 0, sizeof odd_machines / sizeof *odd_machines);
+    tcase_add_test(tcase, what_is_no_topology_is_refused_by_name);
+    return run_tests(tcase);
+}

@@ -1,0 +1,94 @@
+#include "tree.h"
+
+#include <check.h>
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/servet-test-XXXXXX";
+static pid_t owner;
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+    (void)status;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+/* Check runs each test in a child: only the one that made the folder removes it. */
+static void remove_folder(void)
+{
+    if (getpid() == owner) {
+        nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    }
+}
+
+const char *make_folder(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    owner = getpid();
+    atexit(remove_folder);
+    return folder;
+}
+
+void put_file(const char *root, const char *path, const char *text)
+{
+    char full[PATH_MAX];
+    snprintf(full, sizeof full, "%s%s", root, path);
+    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        ck_assert(mkdir(full, 0777) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+    FILE *file = fopen(full, "w");
+    ck_assert_msg(file != NULL, "%s: %s", full, strerror(errno));
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void put_cache(const char *root, int pu, int index, const char *const values[6])
+{
+    static const char *const names[] = {
+        "level", "type", "size", "shared_cpu_list", "coherency_line_size", "ways_of_associativity"};
+    for (int i = 0; i < 6; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", pu, index, names[i]);
+        put_file(root, path, values[i]);
+    }
+}
+
+void put_smt_machine(const char *root)
+{
+    put_file(root, "/sys/devices/system/cpu/online", "0-7\n");
+    put_file(root, "/sys/devices/system/cpu/present", "0-7\n");
+    put_file(root, "/sys/devices/system/node/online", "0-2\n");
+    put_file(root, "/sys/devices/system/node/node0/cpulist", "0-1,4-5\n");
+    put_file(root, "/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:    2048 kB\nNode 0 MemFree: 1 kB\n");
+    put_file(root, "/sys/devices/system/node/node1/cpulist", "2-3,6-7\n");
+    put_file(root, "/sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:    1024 kB\n");
+    put_file(root, "/sys/devices/system/node/node2/cpulist", "\n");
+    put_file(root, "/proc/sys/kernel/hostname", "smt.example\n");
+    put_file(root, "/proc/cpuinfo",
+             "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 26\n"
+             "model name\t: Test CPU\n\nprocessor\t: 1\nmodel name\t: Other\n");
+    for (int pu = 0; pu < 8; pu++) {
+        int core = pu % 4, package = core / 2;
+        char siblings[16], path[128];
+        const char *neighbours = package ? "2-3,6-7\n" : "0-1,4-5\n";
+        snprintf(siblings, sizeof siblings, "%d,%d\n", core, core + 4);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", pu);
+        put_file(root, path, siblings);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/core_siblings_list", pu);
+        put_file(root, path, neighbours);
+        put_cache(root, pu, 0, (const char *const[]){"1\n", "Data\n", "32K\n", siblings, "64\n", "8\n"});
+        put_cache(root, pu, 1, (const char *const[]){"1\n", "Instruction\n", "32K\n", siblings, "64\n", "4\n"});
+        put_cache(root, pu, 2, (const char *const[]){"2\n", "Unified\n", "256K\n", siblings, "64\n", "8\n"});
+        put_cache(root, pu, 3, (const char *const[]){"3\n", "Unified\n", "8192K\n", neighbours, "64\n", "16\n"});
+    }
+}
