@@ -7,7 +7,10 @@ char *read_text(const char *path)
     char *text = NULL;
     size_t size = 0;
     ssize_t n = getdelim(&text, &size, '\0', file);
-    ck_assert_msg(n > 0, "%s: empty", path);
+    ck_assert_msg(n > 0 || feof(file), "%s: cannot be read", path);
+    if (n < 0) {
+        text[0] = '\0'; /* an empty file */
+    }
     fclose(file);
     return text;
 }

@@ -1,0 +1,152 @@
+/* Does the public library, linked alone, tell a program what the profile says? */
+#include <check.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "servet.h"
+
+static servet_profile *opened(const char *path)
+{
+    servet_profile *profile;
+    struct servet_error error;
+    ck_assert_msg(servet_profile_open(path, &profile, &error) == 0, "%s", error.text);
+    ck_assert_str_eq(error.text, "");
+    return profile;
+}
+
+static bool about(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fabs(b);
+}
+
+START_TEST(the_two_node_machine_answers)
+{
+    servet_profile *p = opened(FIXTURES "/nehalem-2-nodes.json");
+    uint32_t pus[20];
+    ck_assert_str_eq(servet_version(), SERVET_VERSION);
+    ck_assert_int_eq(servet_measured(p), 1);
+    ck_assert_uint_eq(servet_node_count(p), 2);
+    ck_assert_uint_eq(servet_pu_count(p), 16);
+    ck_assert_uint_eq(servet_pus(p, pus, 3), 16);
+    ck_assert_uint_eq(servet_pus(p, pus, 20), 16);
+    ck_assert_uint_eq(pus[0], 0);
+    ck_assert_uint_eq(pus[15], 15);
+    ck_assert_uint_eq(servet_cache_levels(p), 3);
+    ck_assert_uint_eq(servet_cache_bytes(p, 2, 9), 256 << 10);
+    ck_assert_uint_eq(servet_cache_line_bytes(p, 1, 0), 64);
+    ck_assert_uint_eq(servet_cache_sharers(p, 3, 12), 2);
+    ck_assert_uint_eq(servet_cache_sharers(p, 1, 12), 1);
+    ck_assert_int_eq(servet_cache_shared(p, 3, 0, 2), 1);
+    ck_assert_int_eq(servet_cache_shared(p, 3, 0, 4), 0);
+    ck_assert_int_eq(servet_cache_shared(p, 3, 8, 10), 1);
+    ck_assert_int_eq(servet_cache_shared(p, 3, 0, 10), 0); /* the same places of two nodes */
+    ck_assert_int_eq(servet_cache_shared(p, 1, 5, 5), 1);
+    ck_assert(about(servet_memory_bandwidth(p, 3, 1), 9e9));
+    ck_assert(about(servet_memory_bandwidth(p, 3, 2), 12e9));
+    ck_assert_int_eq(servet_message_layer(p, 0, 7), 0);
+    ck_assert_int_eq(servet_message_layer(p, 0, 8), 1);
+    ck_assert(about(servet_message_seconds(p, 15, 8, 1), 1.2e-5));
+    ck_assert(about(servet_message_seconds(p, 0, 8, 32768), 6.4e-5));
+    servet_profile_close(p);
+}
+END_TEST
+
+START_TEST(curves_are_followed_between_and_beyond_their_points)
+{
+    servet_profile *p = opened(FIXTURES "/every-field.json");
+    ck_assert(about(servet_message_seconds(p, 9, 0, 0), 1e-9));
+    ck_assert(about(servet_message_seconds(p, 0, 9, 4), 1 + 0.5e-9));
+    ck_assert(about(servet_message_seconds(p, 0, 9, 16), 4 - 1e-9));
+    ck_assert(about(servet_memory_bandwidth(p, 0, 2), 8));
+    ck_assert(about(servet_memory_bandwidth(p, 0, 100), 8));
+    ck_assert(about(servet_memory_bandwidth(p, 0, 1), 7.5));
+    ck_assert_int_eq(servet_cache_shared(p, 1, 1, 9), 1); /* a pair */
+    ck_assert_int_eq(servet_cache_shared(p, 1, 2, 9), 0);
+    ck_assert_uint_eq(servet_pu_count(p), 15);
+    ck_assert_uint_eq(servet_cache_bytes(p, 1, 19), 1); /* node 1, PU 9 */
+    servet_profile_close(p);
+}
+END_TEST
+
+START_TEST(what_is_not_known_is_zero)
+{
+    servet_profile *p = opened(FIXTURES "/every-field.json");
+    ck_assert_uint_eq(servet_cache_bytes(p, 1, 5), 0); /* a gap in the PU numbers */
+    ck_assert_uint_eq(servet_cache_bytes(p, 1, 4000000000), 0);
+    ck_assert_uint_eq(servet_cache_bytes(p, 2, 0), 0);
+    ck_assert_uint_eq(servet_cache_sharers(p, 2, 0), 0);
+    ck_assert_int_eq(servet_cache_shared(p, 2, 0, 0), 0);
+    ck_assert(servet_memory_bandwidth(p, 0, 0) == 0);
+    ck_assert(servet_memory_bandwidth(p, 9, 2) == 0); /* in no collision group */
+    ck_assert(servet_message_seconds(p, 3, 3, 8) == 0);
+    ck_assert_int_eq(servet_message_layer(p, 3, 3), -1);
+    ck_assert_int_eq(servet_message_layer(p, 2, 3), -1);
+    servet_profile_close(p);
+    servet_profile_close(NULL);
+}
+END_TEST
+
+static void look_nowhere(void)
+{
+    unsetenv("SERVET_PROFILE");
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    if (access("/etc/servet", F_OK) == 0) {
+        setenv("HAVE_ETC", "1", 1);
+    }
+}
+
+START_TEST(without_a_profile_this_machine_is_described_as_not_measured)
+{
+    look_nowhere();
+    if (getenv("HAVE_ETC")) {
+        return; /* this system has a profile of its own */
+    }
+    servet_profile *p = opened(NULL);
+    uint32_t pu;
+    ck_assert_int_eq(servet_measured(p), 0);
+    ck_assert_uint_ge(servet_pu_count(p), 1);
+    ck_assert_uint_ge(servet_pus(p, &pu, 1), 1);
+    ck_assert(servet_memory_bandwidth(p, pu, 1) == 0);
+    ck_assert(servet_message_seconds(p, pu, pu + 1, 8) == 0); /* a rank is no latency */
+    servet_profile_close(p);
+}
+END_TEST
+
+START_TEST(bad_profiles_are_refused_with_their_reason)
+{
+    servet_profile *profile = NULL;
+    struct servet_error error;
+    ck_assert_int_eq(servet_profile_open("/nonexistent.json", &profile, &error), -ENOENT);
+    ck_assert_int_eq(servet_profile_open("/nonexistent.json", &profile, NULL), -ENOENT);
+    ck_assert_int_eq(servet_profile_open("/dev/null", &profile, &error), -EINVAL);
+    ck_assert_msg(strncmp(error.text, "/dev/null:", 10) == 0, "%s", error.text);
+    setenv("SERVET_PROFILE", FIXTURES "/nehalem-2-nodes.json", 1);
+    ck_assert_int_eq(servet_profile_open(NULL, &profile, &error), -ESTALE);
+    ck_assert_msg(strstr(error.text, "the profile is of node[1-2], not of this host") != NULL, "%s", error.text);
+    setenv("SERVET_PROFILE", "/nonexistent.json", 1); /* the user meant it: no falling back */
+    ck_assert_int_eq(servet_profile_open(NULL, &profile, &error), -ENOENT);
+    ck_assert_ptr_null(profile);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("libservet");
+    TCase *tcase = tcase_create("libservet");
+    tcase_add_test(tcase, the_two_node_machine_answers);
+    tcase_add_test(tcase, curves_are_followed_between_and_beyond_their_points);
+    tcase_add_test(tcase, what_is_not_known_is_zero);
+    tcase_add_test(tcase, without_a_profile_this_machine_is_described_as_not_measured);
+    tcase_add_test(tcase, bad_profiles_are_refused_with_their_reason);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

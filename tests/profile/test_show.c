@@ -1,0 +1,182 @@
+/* Does servet-show say what a profile holds, and exactly one line about one that is none? */
+#include "fixture.h"
+#include "tree.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct output {
+    int status;
+    char *out, *err;
+};
+
+/* Runs the command by a shell in a folder of its own, with no profile to be found. */
+static struct output run(const char *arguments)
+{
+    static const char *root;
+    char *command, *path;
+    if (!root) {
+        root = make_folder();
+        put_file(root, "/out", "");
+    }
+    ck_assert(asprintf(&command, "cd %s && env -u SERVET_PROFILE XDG_CONFIG_HOME=/nonexistent %s >out 2>err", root,
+                       arguments) > 0);
+    int status = system(command);
+    struct output output = {.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+    ck_assert(asprintf(&path, "%s/out", root) > 0);
+    output.out = read_text(path);
+    free(path);
+    ck_assert(asprintf(&path, "%s/err", root) > 0);
+    output.err = read_text(path);
+    free(path);
+    free(command);
+    return output;
+}
+
+static void assert_says(const char *text, const char *expected)
+{
+    ck_assert_msg(strstr(text, expected) != NULL, "'%s' is not in:\n%s", expected, text);
+}
+
+static void assert_one_line(const struct output *output, int status, const char *says)
+{
+    ck_assert_msg(output->status == status, "status %d, expected %d: %s", output->status, status, output->err);
+    ck_assert_str_eq(output->out, "");
+    assert_says(output->err, says);
+    ck_assert_ptr_eq(strchr(output->err, '\n'), output->err + strlen(output->err) - 1);
+}
+
+static void release(struct output *output)
+{
+    free(output->out);
+    free(output->err);
+}
+
+START_TEST(everything_in_a_profile_is_shown)
+{
+    static const char *const expected[] = {
+        "took 0.1 s",
+        "conditions   z: 1",
+        "PUs       0-3,9",
+        "NUMA 2    none",
+        "(efficiency 1)",
+        "L1     1 B        2 B       3 B   4     0-1 0+9 1+9  0-1,9  inferred 5 times, spread 25 %",
+        "note on L1: n",
+        "all workers together: 1: 7e-06 MB/s, 2: 8e-06 MB/s",
+        "Messages inside a node (latency of 11 B, one way)",
+        "by size: - in 1 ns, 8 B in 2 s",
+        "messages at a time: 1: 3 s",
+        "Messages between nodes",
+        "n[08-10]",
+        "2           1 Gflop/s  0  5  6           measured"};
+    struct output output = run(SHOW " " EVERY_FIELD);
+    ck_assert_int_eq(output.status, 0);
+    ck_assert_str_eq(output.err, "");
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        assert_says(output.out, expected[i]);
+    }
+    release(&output);
+}
+END_TEST
+
+START_TEST(without_a_profile_it_says_not_measured)
+{
+    if (access("/etc/servet", F_OK) == 0) {
+        return; /* this system has a profile of its own */
+    }
+    struct output output = run(SHOW);
+    ck_assert_int_eq(output.status, 0);
+    assert_says(output.out, "measured     not measured:");
+    assert_says(output.out, "none found");
+    ck_assert_ptr_null(strstr(output.out, "GB/s"));
+    release(&output);
+}
+END_TEST
+
+START_TEST(json_output_is_a_profile)
+{
+    struct output output = run(SHOW " --json " NEHALEM);
+    struct servet_profile *profile, *fixture = loaded(NEHALEM);
+    struct servet_error error = {""};
+    ck_assert_msg(profile_parse(output.out, strlen(output.out), "output", &profile, &error) == 0, "%s", error.text);
+    char *a = profile_to_json(profile), *b = profile_to_json(fixture);
+    ck_assert_str_eq(a, b);
+    free(a);
+    free(b);
+    profile_free(profile);
+    profile_free(fixture);
+    release(&output);
+}
+END_TEST
+
+START_TEST(a_profile_of_another_machine_is_shown_with_a_warning)
+{
+    struct output output = run("SERVET_PROFILE=" NEHALEM " " SHOW);
+    ck_assert_int_eq(output.status, 0);
+    assert_says(output.err, "the profile is of node[1-2], not of this host");
+    assert_says(output.out, "nehalem");
+    release(&output);
+}
+END_TEST
+
+static const struct {
+    const char *command;
+    int status;
+    const char *says;
+} wrong[] = {
+    {SHOW " /nonexistent.json", 2, "servet-show: /nonexistent.json: No such file or directory"},
+    {SHOW " /dev/null", 2, "/dev/null:1:0: not JSON"},
+    {SHOW " /", 2, "/: Is a directory"},
+    {"SERVET_PROFILE=/nonexistent.json " SHOW, 2, "/nonexistent.json: No such file"},
+    {"head -c 900 " NEHALEM " >cut; " SHOW " cut", 2, "cut:"},
+    {"sed 's/\"size_bytes\": 262144/\"size_bytes\": 0/' " NEHALEM " >bad; " SHOW " --json bad", 2,
+     "servet-show: bad: $.node_classes[0].caches[1].size_bytes: found 0, expected an integer from 1"},
+    {"sed 's/\"servet_profile\": 1/\"servet_profile\": 7/' " NEHALEM " >new; " SHOW " new", 2,
+     "new: $.servet_profile: found 7, expected version 1"},
+    {SHOW " a b", 2, "expected one profile, got 'a' and 'b'"},
+    {SHOW " --jsn", 2, "--jsn"},
+    {SHOW " " NEHALEM " >/dev/full", 1, "cannot write to standard output: No space left"},
+};
+
+START_TEST(wrong_input_is_one_line_and_status_2)
+{
+    char *quoted = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&quoted, &size);
+    fputs("sh -c '", stream);
+    for (const char *p = wrong[_i].command; *p; p++) {
+        fputs(*p == '\'' ? "'\\''" : (const char[]){*p, '\0'}, stream);
+    }
+    fputs("'", stream);
+    fclose(stream);
+    struct output output = run(quoted);
+    assert_one_line(&output, wrong[_i].status, wrong[_i].says);
+    free(quoted);
+    release(&output);
+}
+END_TEST
+
+START_TEST(help_and_version_are_there)
+{
+    struct output output = run(SHOW " --version");
+    ck_assert_str_eq(output.out, "servet " SERVET_VERSION "\n");
+    release(&output);
+    output = run(SHOW " --help");
+    ck_assert_int_eq(output.status, 0);
+    assert_says(output.out, "--json");
+    assert_says(output.out, "SERVET_PROFILE");
+    release(&output);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("show");
+    tcase_add_test(tcase, everything_in_a_profile_is_shown);
+    tcase_add_test(tcase, without_a_profile_it_says_not_measured);
+    tcase_add_test(tcase, json_output_is_a_profile);
+    tcase_add_test(tcase, a_profile_of_another_machine_is_shown_with_a_warning);
+    tcase_add_loop_test(tcase, wrong_input_is_one_line_and_status_2, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_test(tcase, help_and_version_are_there);
+    return run_tests(tcase);
+}
