@@ -4,6 +4,7 @@
 
 #include "plain.h"
 #include "trace.h"
+#include "tree.h"
 
 static int map_plainly(struct map_view *view, struct map_slots *slots, size_t workers, uint32_t *out)
 {
@@ -21,6 +22,32 @@ static int map_plainly(struct map_view *view, struct map_slots *slots, size_t wo
         map_plain_choose(&plain, leaf);
     }
     return 0;
+}
+
+static int map_by_tree(struct map_view *view, struct map_slots *slots, size_t workers, uint32_t *out)
+{
+    struct map_tree *tree;
+    int rc = map_tree_make(view, slots, &tree);
+    if (rc < 0) {
+        return rc;
+    }
+    for (size_t i = 0; i < slots->taken_count; i++) {
+        map_tree_choose(tree, slots->taken[i]);
+    }
+    for (size_t w = 0; w < workers; w++) {
+        uint32_t leaf = map_tree_lowest(tree);
+        out[w] = view->pu[leaf];
+        map_slots_choose(slots, leaf);
+        map_tree_choose(tree, leaf);
+    }
+    return 0;
+}
+
+/* Nested groups go through the tree; anything else through the plain engine, which gives the same. */
+static int choose_all(struct map_view *view, struct map_slots *slots, size_t workers, uint32_t *out)
+{
+    int rc = map_by_tree(view, slots, workers, out);
+    return rc == -ENOTSUP ? map_plainly(view, slots, workers, out) : rc;
 }
 
 static int check_request(const struct servet_profile *profile, const struct map_request *request,
@@ -50,7 +77,7 @@ int map_workers(const struct servet_profile *profile, const struct map_request *
     rc = map_slots_make(&view, request->allowed, request->taken, request->workers, &slots, error);
     if (rc == 0) {
         rc = trace ? map_traced(&view, &slots, request->workers, out, trace)
-                   : map_plainly(&view, &slots, request->workers, out);
+                   : choose_all(&view, &slots, request->workers, out);
         if (rc == -ENOMEM) {
             profile_error(error, rc, "out of memory");
         }

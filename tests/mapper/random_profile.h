@@ -1,0 +1,20 @@
+/* Small machines as no vendor would build them: any nesting or none, gaps in the OS indices, SMT, kinds, pairs. */
+#ifndef SERVET_TESTS_MAPPER_RANDOM_PROFILE_H
+#define SERVET_TESTS_MAPPER_RANDOM_PROFILE_H
+
+#include "map.h"
+
+struct random_source {
+    uint64_t state;
+};
+
+/* A number from 0 to below - 1 (xorshift64*). */
+uint32_t random_below(struct random_source *random, uint32_t below);
+
+/* `nested`: groups lie inside each other and there are no pairs, as on a well-measured machine. */
+struct servet_profile *random_profile(struct random_source *random, bool nested);
+
+/* Some PU numbers of the profile (and sometimes one that it does not have); at least `fewest`. */
+struct profile_set random_pus(struct random_source *random, const struct servet_profile *profile, size_t fewest);
+
+#endif

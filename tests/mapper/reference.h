@@ -1,0 +1,12 @@
+/* The weight algorithm written down as map.h says it, pair by pair and without any structure. */
+#ifndef SERVET_TESTS_MAPPER_REFERENCE_H
+#define SERVET_TESTS_MAPPER_REFERENCE_H
+
+#include "map.h"
+
+#define REFERENCE_MOST_PUS 128
+
+/* PU numbers, weights and workers of every PU of the profile after mapping; `out` as map_workers(). */
+void reference_map(const struct servet_profile *profile, const struct map_request *request, uint32_t *out);
+
+#endif

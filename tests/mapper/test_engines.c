@@ -1,0 +1,112 @@
+/* Do the tree and the plain engine map as the algorithm says, on machines that nobody thought of? */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random_profile.h"
+#include "reference.h"
+#include "tree.h"
+
+#define PROFILES_EACH 60000 /* nested, and not: 120,000 in all */
+#define MOST_WORKERS (2 * REFERENCE_MOST_PUS)
+
+struct traced {
+    const uint32_t *out;
+    size_t rows;
+};
+
+static void count_row(void *context, const struct map_row *row)
+{
+    struct traced *traced = context;
+    ck_assert_uint_eq(row->worker, traced->rows);
+    traced->rows++;
+}
+
+static void fail_with(const struct servet_profile *profile, uint64_t seed, const struct map_request *request,
+                      const uint32_t *expected, const uint32_t *got, const char *engine)
+{
+    for (size_t w = 0; w < request->workers; w++) {
+        if (expected[w] != got[w]) {
+            ck_abort_msg("seed %lu, %u nodes, priority %d, %s: worker %zu of %zu is on PU %u, expected %u", seed,
+                         profile_node_count(profile), request->priority, engine, w, request->workers, got[w],
+                         expected[w]);
+        }
+    }
+}
+
+static void assert_tree_takes(const struct servet_profile *profile)
+{
+    struct map_view view;
+    struct map_slots slots;
+    struct map_tree *tree;
+    ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
+    ck_assert_int_eq(map_slots_make(&view, NULL, NULL, 1, &slots, NULL), 0);
+    ck_assert_int_eq(map_tree_make(&view, &slots, &tree), 0);
+    map_view_free(&view);
+}
+
+static void compare_once(uint64_t seed, bool nested)
+{
+    struct random_source random = {seed * 0x9e3779b97f4a7c15ull + 1};
+    struct servet_profile *profile = random_profile(&random, nested);
+    struct profile_set allowed = random_pus(&random, profile, 1), taken = random_pus(&random, profile, 0);
+    struct map_request request = {
+        .priority = random_below(&random, 2) ? MAP_MEMORY : MAP_COMMUNICATION,
+        .workers = 1 + random_below(&random, 30),
+        .allowed = random_below(&random, 2) ? &allowed : NULL,
+        .taken = random_below(&random, 2) ? &taken : NULL,
+    };
+    uint32_t expected[MOST_WORKERS], fast[MOST_WORKERS], slow[MOST_WORKERS];
+    struct servet_error error = {""};
+    if (nested) {
+        assert_tree_takes(profile);
+    }
+    struct traced traced = {slow, 0};
+    struct map_trace trace = {count_row, &traced};
+    int rc = map_workers(profile, &request, fast, NULL, &error);
+    if (rc == -EINVAL && request.allowed && strstr(error.text, "allowed PUs")) {
+        rc = 1; /* only the PU that the profile does not have */
+    } else {
+        ck_assert_msg(rc == 0, "seed %lu: %s", seed, error.text);
+        ck_assert_int_eq(map_workers(profile, &request, slow, &trace, &error), 0);
+        ck_assert_uint_eq(traced.rows, request.workers);
+        reference_map(profile, &request, expected);
+        fail_with(profile, seed, &request, expected, fast, nested ? "tree" : "tree or plain");
+        fail_with(profile, seed, &request, expected, slow, "traced");
+    }
+    profile_set_free(&allowed);
+    profile_set_free(&taken);
+    profile_free(profile);
+}
+
+START_TEST(nested_machines_map_as_the_reference)
+{
+    for (uint64_t seed = 0; seed < PROFILES_EACH; seed++) {
+        compare_once(seed, true);
+    }
+}
+END_TEST
+
+START_TEST(any_machine_maps_as_the_reference)
+{
+    for (uint64_t seed = 0; seed < PROFILES_EACH; seed++) {
+        compare_once(PROFILES_EACH + seed, false);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("engines");
+    TCase *tcase = tcase_create("engines");
+    tcase_set_timeout(tcase, 110);
+    tcase_add_test(tcase, nested_machines_map_as_the_reference);
+    tcase_add_test(tcase, any_machine_maps_as_the_reference);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
