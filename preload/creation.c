@@ -115,7 +115,8 @@ static void settle(const struct pin_thread *thread)
     int tid = (int)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
     const char *dso = *thread->dso ? thread->dso : "the program";
     if (thread->pu < 0) {
-        pin_mask_set(0, &process->plan.own);
+        if (pin_mask_set(0, &process->plan.own) == 0)
+            pin_process_set_thread_spread();
         if (process->options.verbose)
             pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
         return;

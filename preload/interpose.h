@@ -4,4 +4,7 @@
 
 #define PIN_EXPORT __attribute__((visibility("default")))
 
+/* Finds the functions behind the exec family before they are needed. */
+void pin_resolve_process_calls(void);
+
 #endif

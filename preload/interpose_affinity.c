@@ -132,6 +132,67 @@ static long affinity_call(long number, pid_t tid, size_t size, void *set, const 
     return view ? answer(view, size, set) : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
 }
 
+static long with_errno(long result)
+{
+    if (result >= 0 || result < -4095)
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
+#endif
+
+#if defined(__x86_64__)
+
+__attribute__((used)) long pin_affinity_syscall(long number, long tid, long size, long set, long caller);
+long pin_affinity_syscall(long number, long tid, long size, long set, long caller)
+{
+    return with_errno(affinity_call(number, (pid_t)tid, (size_t)size, (void *)set, (const void *)caller));
+}
+
+__attribute__((used)) long pin_failed_syscall(long result);
+long pin_failed_syscall(long result)
+{
+    return with_errno(result);
+}
+
+/* In assembler, because a call may return twice or on another stack (clone, vfork): for all other numbers this is
+ * libc's function instruction by instruction. The two affinity numbers go on with the caller's address as fifth
+ * argument. */
+#define TEXT_OF(number) TEXT_OF_(number)
+#define TEXT_OF_(number) #number
+PIN_EXPORT long syscall(long number, ...);
+__asm__(".text\n"
+        ".p2align 4\n"
+        ".globl syscall\n"
+        ".type syscall, @function\n"
+        "syscall:\n"
+        "    .cfi_startproc\n"
+        "    cmpq $" TEXT_OF(__NR_sched_setaffinity) ", %rdi\n"
+                                                     "    je 1f\n"
+                                                     "    cmpq $" TEXT_OF(
+                                                         __NR_sched_getaffinity) ", %rdi\n"
+                                                                                 "    je 1f\n"
+                                                                                 "    movq %rdi, %rax\n"
+                                                                                 "    movq %rsi, %rdi\n"
+                                                                                 "    movq %rdx, %rsi\n"
+                                                                                 "    movq %rcx, %rdx\n"
+                                                                                 "    movq %r8, %r10\n"
+                                                                                 "    movq %r9, %r8\n"
+                                                                                 "    movq 8(%rsp), %r9\n"
+                                                                                 "    syscall\n"
+                                                                                 "    cmpq $-4095, %rax\n"
+                                                                                 "    jae 2f\n"
+                                                                                 "    ret\n"
+                                                                                 "1:  movq (%rsp), %r8\n"
+                                                                                 "    jmp pin_affinity_syscall\n"
+                                                                                 "2:  movq %rax, %rdi\n"
+                                                                                 "    jmp pin_failed_syscall\n"
+                                                                                 "    .cfi_endproc\n"
+                                                                                 ".size syscall, .-syscall\n");
+
+#elif PIN_HAVE_RAW
+
 PIN_EXPORT long syscall(long number, ...)
 {
     va_list list;
@@ -140,16 +201,10 @@ PIN_EXPORT long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         argument[i] = va_arg(list, long);
     va_end(list);
-    long result;
     if (number == SYS_sched_setaffinity || number == SYS_sched_getaffinity)
-        result = affinity_call(number, (pid_t)argument[0], (size_t)argument[1], (void *)argument[2],
-                               __builtin_return_address(0));
-    else
-        result = pin_raw(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
-    if (result >= 0 || result < -4095)
-        return result;
-    errno = (int)-result;
-    return -1;
+        return with_errno(affinity_call(number, (pid_t)argument[0], (size_t)argument[1], (void *)argument[2],
+                                        __builtin_return_address(0)));
+    return with_errno(pin_raw(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]));
 }
 
 #endif

@@ -30,7 +30,6 @@ static const struct {
         {"libnccl", PIN_HELPER},     {"libnvidia", PIN_HELPER},   {"libhsa-runtime", PIN_HELPER},
         {"libamdhip", PIN_HELPER},   {"libze_", PIN_HELPER},      {"libOpenCL", PIN_HELPER},
         {"libjvm", PIN_HELPER}, /* collectors and compilers; Java threads cannot be told from them */
-        {"libasan", PIN_HELPER},     {"libtsan", PIN_HELPER},
 };
 
 static const char *file_name(const char *path)

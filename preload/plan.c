@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,9 @@ static int load_profile(const char *path, const struct profile_set *allowed, str
                         struct servet_error *error)
 {
     struct servet_profile *profile;
+    /* Any fixed number: jansson would read /dev/urandom for one, and what an attacker could do with it is make a file
+     * that only he and root can write slow to read. */
+    json_object_seed(1);
     int code = profile_load(path, &profile, error);
     if (code < 0)
         return code;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "interpose.h"
 #include "note.h"
 #include "owner.h"
 
@@ -22,6 +23,7 @@ static bool planned;
 
 /* Set while this thread does the shim's own work. */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
+static __thread bool own_spread __attribute__((tls_model("initial-exec")));
 static __thread bool on_main __attribute__((tls_model("initial-exec")));
 /* PU + 1 of this thread if it is another one, 0: not pinned by us. */
 static __thread int32_t own_pu __attribute__((tls_model("initial-exec")));
@@ -73,10 +75,13 @@ static uint32_t threads_asked_for(void)
     return value <= PIN_MASK_PUS ? (uint32_t)value : 0;
 }
 
+static void after_fork_in_child(void);
+
 static void make_plan(void)
 {
     inside = true;
     int saved = errno;
+    pin_resolve_process_calls();
     pin_launcher_read(&process.launcher);
     pin_launcher_allowed(&process.launcher, &process.start, &process.allowed);
     process.users_choice = users_choice_set();
@@ -84,8 +89,8 @@ static void make_plan(void)
         pin_process_saw_runtime();
     if (pin_plan_make(&process.options, &process.launcher, threads_asked_for(), &process.allowed, &process.plan) == 0) {
         if (pin_slots_make(process.plan.count, &process.slots) == 0)
-            planned = true;
-        else
+            planned = pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
+        if (!planned)
             pin_failure("no memory for the plan; threads are not pinned");
     }
     errno = saved;
@@ -188,6 +193,53 @@ int32_t pin_process_thread_pu(void)
 void pin_process_set_thread_pu(int32_t pu)
 {
     own_pu = pu + 1;
+    own_spread = false;
+}
+
+void pin_process_set_thread_spread(void)
+{
+    own_spread = true;
+}
+
+/* The mask that we gave to the calling thread last. */
+static bool given_mask(struct pin_mask *out)
+{
+    int32_t pu = pin_process_thread_pu();
+    bool spread = on_main ? atomic_load_explicit(&main_pu, memory_order_relaxed) == MAIN_CLAIMED : own_spread;
+    *out = (struct pin_mask){0};
+    if (pu >= 0)
+        pin_mask_add(out, (uint32_t)pu);
+    else if (spread)
+        *out = process.plan.own;
+    return pu >= 0 || spread;
+}
+
+bool pin_process_lend_start_mask(void)
+{
+    struct pin_mask given, now;
+    if (!given_mask(&given) || pin_mask_get(0, &now) < 0 || !pin_mask_equal(&now, &given))
+        return false;
+    return pin_mask_set(0, &process.start) == 0;
+}
+
+void pin_process_take_back_mask(void)
+{
+    struct pin_mask given;
+    if (given_mask(&given))
+        pin_mask_set(0, &given);
+}
+
+/* The child of a fork has one thread, on the mask the process was started with, and starts afresh with the same plan.
+ */
+static void after_fork_in_child(void)
+{
+    pin_process_lend_start_mask();
+    on_main = true;
+    own_pu = 0;
+    own_spread = false;
+    atomic_store(&main_pu, MAIN_FREE);
+    if (planned)
+        pin_slots_reset(&process.slots);
 }
 
 const struct pin_mask *pin_process_view(void)

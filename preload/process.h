@@ -50,6 +50,15 @@ void pin_process_pin_main(const struct pin_process *process);
 bool pin_process_widen_main(const struct pin_process *process);
 void pin_process_narrow_main(const struct pin_process *process);
 
+/* A thread or process that is about to be made by the calling thread and is not ours to place: gives the calling thread
+ * the mask the process was started with, if its mask is (still) one that we gave it. False: nothing was changed. */
+bool pin_process_lend_start_mask(void);
+/* And the place it had back, where the calling thread goes on. */
+void pin_process_take_back_mask(void);
+
+/* The calling thread runs on the whole plan by our doing. */
+void pin_process_set_thread_spread(void);
+
 /* The plan's PUs if the calling thread has been pinned to one of them by us, else NULL: the answer for callers that
  * mean to count what the process has. */
 const struct pin_mask *pin_process_view(void);

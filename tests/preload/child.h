@@ -7,6 +7,13 @@
 
 #define CHILD_TEXT 65536
 
+/* What LD_PRELOAD holds to load the shim: with a sanitizer, its runtime too. */
+#ifdef SANITIZERS
+#define CHILD_PRELOAD SERVET_SHIM ":" SANITIZERS
+#else
+#define CHILD_PRELOAD SERVET_SHIM
+#endif
+
 struct child {
     int status; /* exit status; 128 + signal */
     char out[CHILD_TEXT], err[CHILD_TEXT];

@@ -1,0 +1,77 @@
+/* Threads that come and go:  churn end|exit|cancel|detach N   makes N threads one after the other that end in that way,
+ * then two that stay and report as threads 1 and 2 while main reports as 0. */
+#include <errno.h>
+#include <pthread.h>
+
+#include "report.h"
+
+static pthread_barrier_t all_here;
+static const char *way;
+
+static void *brief(void *unused)
+{
+    (void)unused;
+    if (strcmp(way, "exit") == 0)
+        pthread_exit(NULL);
+    if (strcmp(way, "cancel") == 0)
+        for (;;)
+            pause();
+    return NULL;
+}
+
+static void *lasting(void *argument)
+{
+    report_worker(0, (int)(long)argument);
+    pthread_barrier_wait(&all_here);
+    return NULL;
+}
+
+static void one(void)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (strcmp(way, "detach") == 0)
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&thread, &attributes, brief, NULL) != 0)
+        exit(4);
+    if (strcmp(way, "detach") == 0)
+        return;
+    if (strcmp(way, "cancel") == 0)
+        pthread_cancel(thread);
+    pthread_join(thread, NULL);
+}
+
+static void wait_until_alone(void)
+{
+    for (int i = 0; i < 2000; i++) {
+        int tasks = 0;
+        DIR *folder = opendir("/proc/self/task");
+        for (struct dirent *entry; folder && (entry = readdir(folder));)
+            tasks += entry->d_name[0] != '.';
+        if (folder)
+            closedir(folder);
+        if (tasks == 1)
+            return;
+        usleep(1000);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread[2];
+    if (argc < 3)
+        return 2;
+    way = argv[1];
+    pthread_barrier_init(&all_here, NULL, 3);
+    for (int i = 0; i < atoi(argv[2]); i++)
+        one();
+    wait_until_alone();
+    for (long i = 0; i < 2; i++)
+        pthread_create(&thread[i], NULL, lasting, (void *)(i + 1));
+    report_worker(0, 0);
+    pthread_barrier_wait(&all_here);
+    pthread_join(thread[0], NULL);
+    pthread_join(thread[1], NULL);
+    return errno != 0;
+}

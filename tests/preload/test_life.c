@@ -1,0 +1,97 @@
+/* Threads end, pools churn, processes are made: does every slot come back however its thread ended, and does no child
+ * inherit the one PU of the thread that made it?
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "here.h"
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct child child, plain;
+
+/* An odd number of threads has come and gone: a counter modulo the PUs would now be off by one. */
+static void expect_slots_back(const char *way)
+{
+    uint32_t order[2];
+    char pair[32];
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(pair, sizeof pair, "%u,%u", order[0], order[1]);
+    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", pair, PROGRAMS "/churn", way, "101"));
+    ck_assert_msg(child.status == 0, "exit status %d: %s", child.status, child.err);
+    child_expect(&child, 0, 0, order[0]);
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 2, order[0]);
+}
+
+START_TEST(slots_come_back_when_threads_return)
+{
+    expect_slots_back("end");
+}
+END_TEST
+
+START_TEST(slots_come_back_when_threads_exit)
+{
+    expect_slots_back("exit");
+}
+END_TEST
+
+START_TEST(slots_come_back_when_threads_are_cancelled)
+{
+    expect_slots_back("cancel");
+}
+END_TEST
+
+START_TEST(slots_come_back_from_detached_threads)
+{
+    expect_slots_back("detach");
+}
+END_TEST
+
+START_TEST(children_have_the_original_mask)
+{
+    static const char *const ways[] = {"fork", "vfork", "execlp", "posix_spawn", "popen", "system"};
+    static const char *const makers[] = {"main", "worker"};
+    char line[512], original[256];
+    uint32_t order[2];
+    here_order(MAP_MEMORY, 2, order);
+    child_run(&plain, NULL, ARGV(PROGRAMS "/children"));
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/children"));
+    ck_assert_int_eq(child.status, 0);
+    const char *before = strstr(plain.out, "child main fork ");
+    snprintf(original, sizeof original, "%.*s", (int)strcspn(before + 16, "\n"), before + 16);
+    for (size_t maker = 0; maker < 2; maker++) {
+        for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
+            snprintf(line, sizeof line, "child %s %s %s\n", makers[maker], ways[way], original);
+            ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+        }
+        snprintf(line, sizeof line, "self %s failed-exec %u\n", makers[maker], order[maker]);
+        ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+        snprintf(line, sizeof line, "self %s after %u\n", makers[maker], order[maker]);
+        ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    here_need_two_pus();
+    TCase *test = tcase_create("life");
+    tcase_set_timeout(test, 60);
+    tcase_add_test(test, slots_come_back_when_threads_return);
+    tcase_add_test(test, slots_come_back_when_threads_exit);
+    tcase_add_test(test, slots_come_back_when_threads_are_cancelled);
+    tcase_add_test(test, slots_come_back_from_detached_threads);
+    tcase_add_test(test, children_have_the_original_mask);
+    Suite *suite = suite_create("preload-life");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
