@@ -78,16 +78,24 @@ static json_t *save_array(const struct profile_object *element, const void *item
     return array;
 }
 
+static const void *items_of(const void *member)
+{
+    return *(void *const *)member;
+}
+
+static size_t count_of(const struct profile_field *field, const void *object)
+{
+    return *(const size_t *)(const void *)((const char *)object + field->count_offset);
+}
+
 static json_t *save_field(const struct profile_field *field, const void *object)
 {
     const void *member = (const char *)object + field->offset;
-    size_t count = *(const size_t *)(const void *)((const char *)object + field->count_offset);
-    const void *items = *(void *const *)member;
     switch (field->type) {
     case FIELD_VERSION:
         return json_integer(PROFILE_VERSION);
     case FIELD_STRING:
-        return json_string(items);
+        return json_string(*(char *const *)member);
     case FIELD_U32:
         return json_integer(*(const uint32_t *)member);
     case FIELD_U64:
@@ -101,13 +109,13 @@ static json_t *save_field(const struct profile_field *field, const void *object)
     case FIELD_SET:
         return save_set(member);
     case FIELD_GROUPS:
-        return save_groups(items, count);
+        return save_groups(items_of(member), count_of(field, object));
     case FIELD_PAIRS:
-        return save_pairs(items, count);
+        return save_pairs(items_of(member), count_of(field, object));
     case FIELD_ARRAY:
-        return save_array(field->element, items, count);
+        return save_array(field->element, items_of(member), count_of(field, object));
     case FIELD_MAP:
-        return save_map(items, count);
+        return save_map(items_of(member), count_of(field, object));
     case FIELD_OBJECT:
         return save_object(field->element, member);
     }
@@ -134,7 +142,7 @@ static bool is_absent(const struct profile_field *field, const void *object)
     case FIELD_PAIRS:
     case FIELD_ARRAY:
     case FIELD_MAP:
-        return *(const size_t *)(const void *)((const char *)object + field->count_offset) == 0;
+        return count_of(field, object) == 0;
     case FIELD_OBJECT:
         for (size_t i = 0; i < field->element->field_count; i++) {
             if (field->element->fields[i].required || !is_absent(&field->element->fields[i], member)) {

@@ -302,13 +302,12 @@ static int add_layer(struct profile_communication *communication, const char *na
     }
     struct profile_layer layer = {.name = strdup(name), .quality = {.spread = -1}};
     int rc = layer.name ? copy_groups(members, &layer.members) : -ENOMEM;
-    struct profile_layer *layers = communication->layers;
-    if (rc < 0 || !grow(&communication->layers, communication->layer_count, sizeof *layers)) {
+    if (rc < 0 || !grow(&communication->layers, communication->layer_count, sizeof layer)) {
         free(layer.name);
         free_relation(&layer.members);
         return -ENOMEM;
     }
-    layers = communication->layers;
+    struct profile_layer *layers = communication->layers;
     memmove(layers + place + 1, layers + place, (communication->layer_count - place) * sizeof *layers);
     layers[place] = layer;
     communication->layer_count++;

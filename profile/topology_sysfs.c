@@ -131,9 +131,6 @@ static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
 {
     struct cache_index *known = &reader->caches[index];
     struct sysfs *fs = &reader->fs;
-    if (known->instruction || covered(known->covered, known->covered_count, pu)) {
-        return 0;
-    }
     struct profile_set group;
     int rc = read_online(reader, &group, CPU "/cpu%u/cache/index%u/shared_cpu_list", pu, index);
     if (rc < 0) {
@@ -159,17 +156,32 @@ static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
     return topology_add_cache(reader->node_class, &known->kind, group);
 }
 
+/* The caches of one PU. One that shares all those below an index that nobody has been seen to have, with PUs that were
+ * looked at before, has no such index either. */
+static int read_caches_of(struct reader *reader, uint32_t pu)
+{
+    bool alone = false; /* has it a cache that was not known before? */
+    int rc = 0;
+    for (uint32_t index = 0; rc == 0 && index < CACHE_INDEX_LIMIT; index++) {
+        const struct cache_index *known = &reader->caches[index];
+        bool seen = known->instruction || covered(known->covered, known->covered_count, pu);
+        if (index && !alone && !known->kind.level && !known->instruction) {
+            break;
+        }
+        alone = alone || !seen;
+        rc = seen ? 0 : read_cache(reader, pu, index);
+    }
+    return rc < 0 ? rc : 0;
+}
+
 static int read_caches(struct reader *reader)
 {
     const struct profile_set *pus = &reader->node_class->pus;
     int rc = 0;
-    for (size_t i = 0; rc >= 0 && i < pus->count; i++) {
-        rc = 0;
-        for (uint32_t index = 0; rc == 0 && index < CACHE_INDEX_LIMIT; index++) {
-            rc = read_cache(reader, pus->ids[i], index);
-        }
+    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
+        rc = read_caches_of(reader, pus->ids[i]);
     }
-    return rc < 0 ? rc : 0;
+    return rc;
 }
 
 static void free_caches(struct reader *reader)
