@@ -13,10 +13,23 @@ static const double least_rise = 1.25;      /* a smaller step in latency is not 
 static const double least_distance = 2;     /* between the sizes of two levels */
 static const double alternative_margin = 6; /* sizes within this of the best objective are reported as its range */
 
-enum { POINTS_MIN = 8, COLUMNS_MAX = CACHE_LEVELS_MAX + 1, ROUNDS_MAX = 4 };
+static const double least_tlb_distance = 4;     /* between the entries of two TLB levels */
+static const double tlb_disbelief = 0.3;        /* its shape, a slow rise, is seldom mistaken */
+static const uint64_t adaptive_from = 2u << 20; /* bytes; policies that resist thrashing are for last level caches */
 
+enum {
+    POINTS_MIN = 8,
+    TLBS_MAX = 2,
+    TERMS_MAX = CACHE_LEVELS_MAX + TLBS_MAX,
+    COLUMNS_MAX = TERMS_MAX + 1,
+    ROUNDS_MAX = 4,
+    WAYS = 13
+};
+
+/* What a rise of the curve may come from: a cache, or a TLB (then `entries` is not 0). */
 struct candidate {
     struct cache_shape shape;
+    uint32_t entries;
     double price;
     double *column; /* miss share / latency, by point of the curve */
 };
@@ -30,7 +43,7 @@ struct fit {
 };
 
 struct solution {
-    size_t levels[CACHE_LEVELS_MAX]; /* candidate numbers, ascending size */
+    size_t terms[TERMS_MAX]; /* candidate numbers */
     size_t count;
     double coefficients[COLUMNS_MAX]; /* base, then rises in seconds */
     double objective;
@@ -76,13 +89,16 @@ static void add_candidates_of_size(struct fit *fit, const struct cache_size *siz
 {
     /* Sets are selected by address bits, except in large sliced caches, where a hash chooses the slice. */
     const uint64_t sliced_from = 4u << 20;
-    static const uint32_t ways[] = {1, 2, 4, 5, 6, 8, 10, 11, 12, 15, 16, 20, 24};
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+    static const uint32_t ways[WAYS] = {1, 2, 4, 5, 6, 8, 10, 11, 12, 15, 16, 20, 24};
+    for (size_t w = 0; w < WAYS; w++) {
         bool sets_fit = size->bytes % ways[w] == 0 && power_of_two(size->bytes / ways[w]);
         if (!sets_fit && (size->bytes < sliced_from || ways[w] < 11)) {
             continue;
         }
         for (int policy = 0; policy < CACHE_POLICIES; policy++) {
+            if (policy == CACHE_ADAPTIVE && size->bytes < adaptive_from) {
+                continue;
+            }
             for (int scattered = sets_fit ? 0 : 1; scattered < 2; scattered++) {
                 if (scattered && size->bytes / ways[w] <= curve->page_bytes) {
                     continue; /* the same as contiguous */
@@ -96,30 +112,91 @@ static void add_candidates_of_size(struct fit *fit, const struct cache_size *siz
     }
 }
 
-static int make_candidates(struct fit *fit, const struct cache_curve *curve)
+static void add_tlb_candidates(struct fit *fit)
+{
+    for (uint32_t entries = 16; entries <= 1u << 16; entries *= 2) {
+        for (uint32_t n = entries; n <= entries + entries / 2; n += entries / 2) {
+            fit->candidates[fit->candidate_count++] =
+                (struct candidate){.entries = n, .price = disbelief_weight * tlb_disbelief};
+        }
+    }
+}
+
+/* Pages are visited in random order, several times in each turn: the share of visits that finds its page is that of the
+ * entries in the pages. */
+static double tlb_miss_share(uint32_t entries, double bytes, size_t page_bytes)
+{
+    double pages = bytes / (double)page_bytes;
+    return pages > entries ? 1 - entries / pages : 0;
+}
+
+static void list_candidates(struct fit *fit, const struct cache_curve *curve)
 {
     size_t size_count;
     const struct cache_size *sizes = cache_sizes(&size_count);
-    fit->candidates = malloc(size_count * 13 * CACHE_POLICIES * 2 * sizeof *fit->candidates);
-    if (!fit->candidates) {
-        return -ENOMEM;
-    }
     for (size_t i = 0; i < size_count; i++) {
         double bytes = (double)sizes[i].bytes;
         if (bytes > curve->bytes[0] && bytes < curve->bytes[curve->count - 1]) {
             add_candidates_of_size(fit, &sizes[i], curve);
         }
     }
-    fit->columns = malloc((fit->candidate_count + 1) * fit->points * sizeof *fit->columns);
-    if (!fit->columns) {
+    add_tlb_candidates(fit);
+}
+
+/* The miss shares depend on the grid alone, and their computation takes longer than the fit: kept from call to call. */
+static int miss_shares(const struct fit *fit, const struct cache_curve *curve, const double **out)
+{
+    static double *shares, *grid;
+    static size_t points, page_bytes;
+    if (shares && points == curve->count && page_bytes == curve->page_bytes &&
+        memcmp(grid, curve->bytes, points * sizeof *grid) == 0) {
+        *out = shares;
+        return 0;
+    }
+    free(shares);
+    free(grid);
+    shares = malloc(fit->candidate_count * curve->count * sizeof *shares);
+    grid = malloc(curve->count * sizeof *grid);
+    if (!shares || !grid) {
+        free(shares);
+        free(grid);
+        shares = grid = NULL;
         return -ENOMEM;
+    }
+    points = curve->count;
+    page_bytes = curve->page_bytes;
+    memcpy(grid, curve->bytes, points * sizeof *grid);
+    for (size_t c = 0; c < fit->candidate_count; c++) {
+        const struct candidate *candidate = &fit->candidates[c];
+        for (size_t i = 0; i < points; i++) {
+            shares[c * points + i] = candidate->entries
+                                         ? tlb_miss_share(candidate->entries, grid[i], page_bytes)
+                                         : cache_miss_share(&candidate->shape, (uint64_t)grid[i], page_bytes);
+        }
+    }
+    *out = shares;
+    return 0;
+}
+
+static int make_candidates(struct fit *fit, const struct cache_curve *curve)
+{
+    size_t size_count;
+    const double *shares;
+    cache_sizes(&size_count);
+    fit->candidates = malloc((size_count * WAYS * CACHE_POLICIES * 2 + 64) * sizeof *fit->candidates);
+    if (!fit->candidates) {
+        return -ENOMEM;
+    }
+    list_candidates(fit, curve);
+    fit->columns = malloc((fit->candidate_count + 1) * fit->points * sizeof *fit->columns);
+    int rc = fit->columns ? miss_shares(fit, curve, &shares) : -ENOMEM;
+    if (rc < 0) {
+        return rc;
     }
     for (size_t c = 0; c < fit->candidate_count; c++) {
         fit->candidates[c].column = fit->columns + c * fit->points;
         for (size_t i = 0; i < fit->points; i++) {
-            fit->candidates[c].column[i] =
-                cache_miss_share(&fit->candidates[c].shape, (uint64_t)curve->bytes[i], curve->page_bytes) /
-                curve->seconds[i];
+            fit->candidates[c].column[i] = shares[c * fit->points + i] / curve->seconds[i];
         }
     }
     fit->base = fit->columns + fit->candidate_count * fit->points;
@@ -232,15 +309,25 @@ static void set_column(const struct fit *fit, struct trial *trial, size_t positi
     }
 }
 
-static bool apart(const struct fit *fit, const struct solution *solution, size_t position, uint64_t bytes)
+/* Whether the candidate may stand at `position` beside the other terms. */
+static bool fits_in(const struct fit *fit, const struct solution *solution, size_t position,
+                    const struct candidate *candidate)
 {
+    size_t same_kind = 0;
     for (size_t i = 0; i < solution->count; i++) {
-        double ratio = (double)bytes / (double)fit->candidates[solution->levels[i]].shape.bytes;
-        if (i != position && ratio < least_distance && ratio > 1 / least_distance) {
+        const struct candidate *other = &fit->candidates[solution->terms[i]];
+        if (i == position || !other->entries != !candidate->entries) {
+            continue;
+        }
+        double ratio = candidate->entries ? (double)candidate->entries / other->entries
+                                          : (double)candidate->shape.bytes / (double)other->shape.bytes;
+        double least = candidate->entries ? least_tlb_distance : least_distance;
+        if (ratio < least && ratio > 1 / least) {
             return false;
         }
+        same_kind++;
     }
-    return true;
+    return same_kind < (candidate->entries ? TLBS_MAX : CACHE_LEVELS_MAX);
 }
 
 /* Tries every candidate at `position` of the solution (== count: one more level). True when something better than
@@ -256,13 +343,13 @@ static bool best_at(const struct fit *fit, struct solution *solution, size_t pos
     set_column(fit, &trial, 0, fit->base);
     for (size_t i = 0; i < solution->count; i++) {
         if (i != position) {
-            set_column(fit, &trial, 1 + i, fit->candidates[solution->levels[i]].column);
-            price += fit->candidates[solution->levels[i]].price;
+            set_column(fit, &trial, 1 + i, fit->candidates[solution->terms[i]].column);
+            price += fit->candidates[solution->terms[i]].price;
         }
     }
     double best_x[COLUMNS_MAX], x[COLUMNS_MAX];
     for (size_t c = 0; c < fit->candidate_count; c++) {
-        if (!apart(fit, solution, position, fit->candidates[c].shape.bytes)) {
+        if (!fits_in(fit, solution, position, &fit->candidates[c])) {
             continue;
         }
         set_column(fit, &trial, 1 + position, fit->candidates[c].column);
@@ -280,7 +367,7 @@ static bool best_at(const struct fit *fit, struct solution *solution, size_t pos
     if (best == SIZE_MAX) {
         return false;
     }
-    solution->levels[position] = best;
+    solution->terms[position] = best;
     solution->count = trial.count - 1;
     memcpy(solution->coefficients, best_x, sizeof best_x);
     return solution->objective < before - 1e-9;
@@ -293,7 +380,7 @@ static void search(const struct fit *fit, struct solution *solution)
     set_column(fit, &trial, 0, fit->base);
     double rss = solve_positive(trial.gram, trial.right, (double)fit->points, 1, x);
     *solution = (struct solution){.coefficients = {x[0]}, .objective = objective_of(fit, rss, 0, 0)};
-    while (solution->count < CACHE_LEVELS_MAX && best_at(fit, solution, solution->count, NULL, NULL)) {
+    while (solution->count < TERMS_MAX && best_at(fit, solution, solution->count, NULL, NULL)) {
         bool better = true;
         for (int round = 0; round < ROUNDS_MAX && better; round++) {
             better = false;
@@ -314,7 +401,7 @@ struct range {
 static void widen(const struct candidate *candidate, double objective, void *argument)
 {
     struct range *range = argument;
-    if (objective > range->limit) {
+    if (objective > range->limit || candidate->entries) {
         return;
     }
     if (candidate->shape.bytes < range->low) {
@@ -325,16 +412,17 @@ static void widen(const struct candidate *candidate, double objective, void *arg
     }
 }
 
-static void sort_levels(const struct fit *fit, struct solution *solution)
+/* Caches by size; TLBs first. */
+static void sort_terms(const struct fit *fit, struct solution *solution)
 {
     for (size_t i = 1; i < solution->count; i++) {
         for (size_t j = i; j > 0; j--) {
-            size_t a = solution->levels[j - 1], b = solution->levels[j];
+            size_t a = solution->terms[j - 1], b = solution->terms[j];
             if (fit->candidates[a].shape.bytes <= fit->candidates[b].shape.bytes) {
                 break;
             }
-            solution->levels[j - 1] = b;
-            solution->levels[j] = a;
+            solution->terms[j - 1] = b;
+            solution->terms[j] = a;
             double swap = solution->coefficients[j];
             solution->coefficients[j] = solution->coefficients[j + 1];
             solution->coefficients[j + 1] = swap;
@@ -346,11 +434,14 @@ static size_t report(const struct fit *fit, struct solution *solution, struct ca
 {
     size_t count = 0;
     double latency = solution->coefficients[0];
-    sort_levels(fit, solution);
+    sort_terms(fit, solution);
     for (size_t i = 0; i < solution->count; i++) {
+        const struct candidate *chosen = &fit->candidates[solution->terms[i]];
         double next = latency + solution->coefficients[1 + i];
+        if (chosen->entries) {
+            continue;
+        }
         if (latency > 0 && next / latency >= least_rise) {
-            const struct candidate *chosen = &fit->candidates[solution->levels[i]];
             struct range range = {solution->objective + alternative_margin, chosen->shape.bytes, chosen->shape.bytes};
             struct solution copy = *solution;
             best_at(fit, &copy, i, widen, &range);

@@ -5,15 +5,32 @@
 
 /* -- one set -- */
 
+enum { WAYS_MAX = 32, LINES_MAX = 512 };
+
 /* Random replacement, cyclic visits: a line survives the m * (X - 1) evictions until its next visit with
  * (1 - 1/K)^(m (X - 1)), and m = 1 - that. The fixed point, by iteration from above. */
-static double random_miss(double lines, uint32_t ways)
+static double random_fixed_point(double lines, uint32_t ways)
 {
-    double miss = 1;
-    for (int i = 0; i < 40; i++) {
+    double miss = 1, before = 0;
+    for (int i = 0; i < 200 && fabs(miss - before) > 1e-6; i++) {
+        before = miss;
         miss = 1 - pow(1 - 1.0 / ways, miss * (lines - 1));
     }
     return miss;
+}
+
+/* Asked millions of times for the same few arguments. */
+static double random_miss(double lines, uint32_t ways)
+{
+    static double known[WAYS_MAX + 1][LINES_MAX + 1];
+    if (lines > LINES_MAX || ways > WAYS_MAX) {
+        return random_fixed_point(lines, ways);
+    }
+    double *miss = &known[ways][(size_t)lines];
+    if (*miss == 0) {
+        *miss = random_fixed_point(lines, ways);
+    }
+    return *miss;
 }
 
 static double set_miss(enum cache_policy policy, double lines, uint32_t ways)
@@ -52,7 +69,11 @@ static double scattered_miss(const struct cache_shape *shape, double working_set
     if (p >= 1 || pages < 2) { /* every page goes to every set */
         return contiguous_miss(shape, working_set);
     }
-    double n = pages - 1, mode = floor((n + 1) * p), odds = p / (1 - p);
+    double n = pages - 1;
+    if (n * p > 64.0 * shape->ways) { /* every set is far too full */
+        return set_miss(shape->policy, n * p, shape->ways);
+    }
+    double mode = floor((n + 1) * p), odds = p / (1 - p);
     double peak = exp(lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1) + mode * log(p) + (n - mode) * log1p(-p));
     double sum = 0, mass = 0, weight = peak;
     for (double k = mode; k <= n && weight > 1e-9; k++) {

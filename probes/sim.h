@@ -1,0 +1,98 @@
+/* Inside of the simulated backend: a machine described in JSON (sim_load.c), its caches set by set (sim_cache.c), and
+ * what one measurement on it gives (machine_simulated.c). The format is documented in
+ * tests/fixtures/machines/README.md. */
+#ifndef SERVET_PROBES_SIM_H
+#define SERVET_PROBES_SIM_H
+
+#include "machine.h"
+#include "random.h"
+
+enum sim_policy {
+    SIM_LRU,
+    SIM_TREE_PLRU, /* for ways that are no power of two: one reference bit per way */
+    SIM_RANDOM,
+    SIM_ADAPTIVE, /* DRRIP: set dueling between SRRIP and BRRIP (Jaleel et al., ISCA 2010) */
+};
+
+enum sim_inclusion {
+    SIM_FILLED,    /* every miss fills it */
+    SIM_INCLUSIVE, /* the same, and what it evicts leaves the levels before it */
+    SIM_VICTIM,    /* holds what the level before it evicted, and gives it back on a hit */
+};
+
+enum sim_mapping { SIM_PAGES_RANDOM, SIM_PAGES_COLOURED, SIM_PAGES_CONTIGUOUS };
+
+struct sim_cache {
+    uint32_t level, ways, line_bytes, slices;
+    uint64_t size_bytes, declared_size_bytes;
+    uint64_t sets; /* of one slice */
+    double seconds;
+    enum sim_policy policy;
+    enum sim_inclusion inclusion;
+    bool virtual_index;
+    uint32_t *instance_of; /* by position of the PU in the machine's set */
+    uint32_t instances;
+    struct profile_set *groups;
+    size_t group_count;
+};
+
+struct sim_tlb {
+    uint64_t entries;
+    double seconds; /* that a miss adds */
+};
+
+/* Memory traffic of these PUs together is limited; domains may nest (bus, cell, node). */
+struct sim_domain {
+    struct profile_set pus;
+    double bytes_per_s;
+};
+
+struct sim_layer {
+    char *name;
+    struct profile_set *groups;
+    size_t group_count;
+    double seconds, bytes_per_s;
+    double rendezvous_seconds; /* added from `eager_bytes` on */
+    uint64_t eager_bytes;
+    double parallel; /* messages at once that do not slow each other down; 0: any number */
+};
+
+struct sim_noise {
+    double relative;            /* standard deviation of every figure */
+    double outlier_probability; /* of a figure that is up to `outlier_factor` times too slow */
+    double outlier_factor;
+    double neighbour_probability; /* of another program using the last level cache during a traversal */
+    double neighbour_lines;       /* that it brings in per access of ours */
+    double sibling_probability;   /* the same for the first level: a busy sibling on the core */
+    double sibling_lines;
+};
+
+struct sim {
+    char *name;
+    size_t pu_count;
+    size_t page_bytes, huge_page_bytes;
+    enum sim_mapping mapping;
+    struct sim_cache caches[5];
+    size_t cache_count;
+    struct sim_tlb tlbs[2];
+    size_t tlb_count;
+    uint64_t prefetched_stride_bytes; /* strides up to this are fetched ahead */
+    double memory_seconds, pu_bytes_per_s;
+    struct sim_domain *domains;
+    size_t domain_count;
+    struct sim_layer *layers;
+    size_t layer_count;
+    struct sim_noise noise;
+    struct random random;
+    double clock_s; /* what the same measurements would have taken on the machine itself */
+};
+
+/* Reads and checks a description; fills the machine's public fields (pus, declared, page sizes) as well. */
+int sim_load(const char *path, struct sim *sim, struct machine *machine, struct servet_error *error);
+void sim_free(struct sim *sim);
+
+/* Seconds per access of each PU (positions in the machine's set) traversing as told, without noise. 0 or -ENOMEM. */
+int sim_traverse(struct sim *sim, const struct machine_traversal *what, const size_t *positions, size_t count,
+                 double *seconds_per_access);
+
+#endif

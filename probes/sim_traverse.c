@@ -1,0 +1,307 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+#include "sim_cache.h"
+
+/* A turn through the working set is simulated until one gives what the last one gave (the steady state that warm passes
+ * are for). Lines whose addresses differ modulo every cache's way never meet in a set, so a few of these classes,
+ * which behave all alike, stand for all: `NODES_WANTED` nodes make the share of misses exact to about a percent. */
+enum { NODES_WANTED = 6000, PASSES_MIN = 3, FRAMES = 1 << 22, LEVELS = 5 };
+static const double steady = 0.002; /* change of the mean latency from turn to turn */
+
+struct stream {
+    size_t position;   /* of the PU */
+    uint64_t *virtual; /* addresses in the order of the visits */
+    uint64_t *physical;
+    size_t count;
+};
+
+struct stage {
+    struct sim *sim;
+    struct sim_ways *instances[LEVELS]; /* by instance; only those in use have lines */
+    bool neighbour, sibling;
+    double owed; /* fractions of intruders' lines */
+    struct random random;
+};
+
+/* -- addresses -- */
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Addresses that differ modulo this never share a set. */
+static uint64_t class_span(const struct sim *sim)
+{
+    uint64_t span = sim->page_bytes;
+    for (size_t i = 0; i < sim->cache_count; i++) {
+        span = gcd(span, sim->caches[i].sets * sim->caches[i].line_bytes);
+    }
+    return span;
+}
+
+static uint64_t frame_of(struct sim *sim, struct random *random, uint64_t page, size_t page_bytes)
+{
+    enum { COLOURS = 64 * 1024 * 1024 }; /* bytes after which colours repeat: larger than any cache's way */
+    uint64_t frame = random_below(random, FRAMES);
+    switch (sim->mapping) {
+    case SIM_PAGES_CONTIGUOUS:
+        return page;
+    case SIM_PAGES_COLOURED:
+        return frame * (COLOURS / page_bytes) + page % (COLOURS / page_bytes);
+    default:
+        return frame;
+    }
+}
+
+static int make_stream(struct sim *sim, const struct machine_traversal *what, size_t index, struct stream *stream)
+{
+    struct random random = {what->seed * 977 + index};
+    bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
+    size_t page = huge ? sim->huge_page_bytes : sim->page_bytes;
+    size_t nodes = what->bytes / what->stride_bytes, pages = what->bytes / page + 2;
+    uint64_t span = class_span(sim), classes = span > what->stride_bytes ? span / what->stride_bytes : 1;
+    uint64_t kept = 1;
+    while (kept < classes && nodes / classes * kept < NODES_WANTED) {
+        kept *= 2;
+    }
+    bool all = what->order != MACHINE_CHASE || kept >= classes;
+    uint64_t *frames = malloc(pages * sizeof *frames);
+    stream->virtual = malloc(nodes * sizeof *stream->virtual);
+    stream->physical = malloc(nodes * sizeof *stream->physical);
+    if (!frames || !stream->virtual || !stream->physical) {
+        free(frames);
+        return -ENOMEM;
+    }
+    uint64_t base = (index + 1) << 44; /* every PU's set is its own memory */
+    for (size_t i = 0; i < pages; i++) {
+        frames[i] = frame_of(sim, &random, i, page) + (base / page);
+    }
+    for (size_t i = 0; i < nodes; i++) {
+        uint64_t at = i * what->stride_bytes;
+        if (what->order == MACHINE_SPREAD) {
+            at += i * 64 % what->stride_bytes;
+        }
+        if (!all && at % span / what->stride_bytes >= kept) {
+            continue;
+        }
+        stream->virtual[stream->count] = base + at;
+        stream->physical[stream->count++] = frames[at / page] * page + at % page;
+    }
+    for (size_t i = stream->count; i > 1 && what->order != MACHINE_STRIDE; i--) {
+        size_t j = random_below(&random, i);
+        uint64_t a = stream->virtual[i - 1], b = stream->physical[i - 1];
+        stream->virtual[i - 1] = stream->virtual[j];
+        stream->physical[i - 1] = stream->physical[j];
+        stream->virtual[j] = a;
+        stream->physical[j] = b;
+    }
+    free(frames);
+    return 0;
+}
+
+/* -- caches -- */
+
+static uint64_t line_at(const struct sim_cache *cache, uint64_t virtual, uint64_t physical)
+{
+    return (cache->virtual_index ? virtual : physical) / cache->line_bytes + 1;
+}
+
+/* What an inclusive cache evicts leaves the caches before it. A virtually indexed one is found by its physical line:
+ * simulated L1s whose ways are larger than a page are not followed here. */
+static void leave_earlier(struct stage *stage, size_t level, size_t position, uint64_t line)
+{
+    for (size_t i = 0; i < level; i++) {
+        struct sim_cache *cache = &stage->sim->caches[i];
+        if (!cache->virtual_index && cache->line_bytes == stage->sim->caches[level].line_bytes) {
+            sim_ways_remove(&stage->instances[i][cache->instance_of[position]], line);
+        }
+    }
+}
+
+static void fill(struct stage *stage, size_t level, size_t position, uint64_t line)
+{
+    struct sim *sim = stage->sim;
+    struct sim_cache *cache = &sim->caches[level];
+    uint64_t evicted = sim_ways_fill(&stage->instances[level][cache->instance_of[position]], line);
+    if (evicted == 0) {
+        return;
+    }
+    if (cache->inclusion == SIM_INCLUSIVE) {
+        leave_earlier(stage, level, position, evicted);
+    }
+    if (level + 1 < sim->cache_count && sim->caches[level + 1].inclusion == SIM_VICTIM) {
+        fill(stage, level + 1, position, evicted);
+    }
+}
+
+/* One load; its latency. */
+static double load(struct stage *stage, size_t position, uint64_t virtual, uint64_t physical)
+{
+    struct sim *sim = stage->sim;
+    size_t hit = 0;
+    for (; hit < sim->cache_count; hit++) {
+        struct sim_cache *cache = &sim->caches[hit];
+        struct sim_ways *ways = &stage->instances[hit][cache->instance_of[position]];
+        uint64_t line = line_at(cache, virtual, physical);
+        if (sim_ways_hit(ways, line)) {
+            if (cache->inclusion == SIM_VICTIM) {
+                sim_ways_remove(ways, line);
+            }
+            break;
+        }
+    }
+    for (size_t i = hit; i-- > 0;) {
+        if (sim->caches[i].inclusion != SIM_VICTIM) {
+            fill(stage, i, position, line_at(&sim->caches[i], virtual, physical));
+        }
+    }
+    return hit < sim->cache_count ? sim->caches[hit].seconds : sim->memory_seconds;
+}
+
+static void intrude(struct stage *stage, size_t position)
+{
+    struct sim *sim = stage->sim;
+    size_t level = stage->sibling ? 0 : sim->cache_count - 1;
+    struct sim_cache *cache = &sim->caches[level];
+    stage->owed += stage->sibling ? sim->noise.sibling_lines : sim->noise.neighbour_lines;
+    for (; stage->owed >= 1; stage->owed--) {
+        sim_ways_fill(&stage->instances[level][cache->instance_of[position]],
+                      (random_next(&stage->random) >> 20) | (UINT64_C(1) << 45));
+    }
+}
+
+/* -- one traversal -- */
+
+static double one_turn(struct stage *stage, struct stream *streams, size_t count, double *mean)
+{
+    size_t longest = 0;
+    double sum = 0;
+    for (size_t s = 0; s < count; s++) {
+        mean[s] = 0;
+        longest = streams[s].count > longest ? streams[s].count : longest;
+    }
+    for (size_t i = 0; i < longest; i++) {
+        for (size_t s = 0; s < count; s++) {
+            if (i < streams[s].count) {
+                mean[s] += load(stage, streams[s].position, streams[s].virtual[i], streams[s].physical[i]);
+            }
+        }
+        if (stage->neighbour || stage->sibling) {
+            intrude(stage, streams[0].position);
+        }
+    }
+    for (size_t s = 0; s < count; s++) {
+        mean[s] /= (double)streams[s].count;
+        sum += mean[s];
+    }
+    return sum;
+}
+
+/* TLBs by formula: in a chase every page is visited several times a turn in random order, in MACHINE_SPREAD once. */
+static double tlb_seconds(const struct sim *sim, const struct machine_traversal *what)
+{
+    bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
+    double page = (double)(huge ? sim->huge_page_bytes : sim->page_bytes), seconds = 0;
+    double pages = ceil((double)what->bytes / page);
+    for (size_t i = 0; i < sim->tlb_count; i++) {
+        double entries = (double)sim->tlbs[i].entries;
+        double miss = pages > entries ? 1 - entries / pages : 0;
+        if (what->order == MACHINE_SPREAD) {
+            miss = fmin(1, 4 * miss); /* a least recently used entry is always the one needed next */
+        }
+        seconds += miss * sim->tlbs[i].seconds;
+    }
+    return seconds;
+}
+
+static int make_stage(struct sim *sim, struct stage *stage)
+{
+    *stage = (struct stage){.sim = sim, .random = {random_next(&sim->random)}};
+    for (size_t i = 0; i < sim->cache_count; i++) {
+        stage->instances[i] = calloc(sim->caches[i].instances, sizeof **stage->instances);
+        if (!stage->instances[i]) {
+            return -ENOMEM;
+        }
+    }
+    stage->neighbour = random_unit(&sim->random) < sim->noise.neighbour_probability;
+    stage->sibling = !stage->neighbour && random_unit(&sim->random) < sim->noise.sibling_probability;
+    return 0;
+}
+
+static int take_instances(struct stage *stage, size_t position)
+{
+    for (size_t i = 0; i < stage->sim->cache_count; i++) {
+        const struct sim_cache *cache = &stage->sim->caches[i];
+        struct sim_ways *ways = &stage->instances[i][cache->instance_of[position]];
+        int rc = ways->lines ? 0 : sim_ways_init(ways, cache, (uint32_t)random_next(&stage->random));
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static void free_stage(struct stage *stage)
+{
+    for (size_t i = 0; i < stage->sim->cache_count; i++) {
+        for (uint32_t j = 0; stage->instances[i] && j < stage->sim->caches[i].instances; j++) {
+            sim_ways_free(&stage->instances[i][j]);
+        }
+        free(stage->instances[i]);
+    }
+}
+
+static void run(struct stage *stage, const struct machine_traversal *what, struct stream *streams, size_t count,
+                double *seconds)
+{
+    double before = 0;
+    for (uint32_t turn = 0; turn <= what->warm_passes || turn < 2; turn++) {
+        double now = one_turn(stage, streams, count, seconds);
+        if (turn >= PASSES_MIN && fabs(now - before) < steady * now) {
+            break;
+        }
+        before = now;
+    }
+    bool ahead = what->order == MACHINE_STRIDE && what->stride_bytes <= stage->sim->prefetched_stride_bytes;
+    for (size_t s = 0; s < count; s++) {
+        double first = stage->sim->caches[0].seconds;
+        /* A stride prefetcher hides most of what lies beyond the first level. */
+        seconds[s] = ahead ? first + 0.1 * (seconds[s] - first) : seconds[s];
+        seconds[s] += ahead ? 0 : tlb_seconds(stage->sim, what);
+    }
+}
+
+int sim_traverse(struct sim *sim, const struct machine_traversal *what, const size_t *positions, size_t count,
+                 double *seconds_per_access)
+{
+    struct stream *streams = calloc(count, sizeof *streams);
+    struct stage stage;
+    int rc = streams ? make_stage(sim, &stage) : -ENOMEM;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        streams[i].position = positions[i];
+        rc = make_stream(sim, what, i, &streams[i]);
+        rc = rc < 0 ? rc : take_instances(&stage, positions[i]);
+    }
+    if (rc == 0) {
+        run(&stage, what, streams, count, seconds_per_access);
+    }
+    for (size_t i = 0; streams && i < count; i++) {
+        free(streams[i].virtual);
+        free(streams[i].physical);
+    }
+    if (streams) {
+        free_stage(&stage);
+    }
+    free(streams);
+    return rc;
+}

@@ -1,0 +1,81 @@
+#!/bin/sh
+# Does the command keep what it promises: a valid profile, one line and the right status for bad input, the old profile
+# and no child process after an interruption?
+# usage: servet_probe.sh SERVET-PROBE MACHINES
+probe=$1
+machines=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export XDG_CONFIG_HOME="$folder/config"
+unset SERVET_PROFILE
+failed=0
+
+fail() {
+    echo "FAIL: $*"
+    failed=1
+}
+
+# refused STATUS TEXT ARGUMENTS…: exactly one line on stderr, with TEXT in it, nothing on stdout
+refused() {
+    status=$1
+    text=$2
+    shift 2
+    "$probe" "$@" >"$folder/out" 2>"$folder/err"
+    [ $? -eq "$status" ] || fail "$*: expected status $status"
+    [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "$*: expected one line, got: $(cat "$folder/err")"
+    grep -q -- "$text" "$folder/err" || fail "$*: '$text' is not in: $(cat "$folder/err")"
+    [ -s "$folder/out" ] && fail "$*: wrote on standard output"
+}
+
+refused 2 "probes" --probes cache,disk
+refused 2 "cpuset" --cpuset 3-1
+refused 2 "machine" --machine remote
+refused 2 "no-such.json" --machine "simulated:$folder/no-such.json"
+refused 1 "PU 7000" --cpuset 7000
+refused 1 "cannot write" -o /nonexistent/folder/profile.json
+refused 2 "unexpected" extra
+echo '{"servet_machine": 1' >"$folder/torn.json"
+refused 2 "torn.json:" --machine "simulated:$folder/torn.json"
+
+# a simulated machine, end to end, through the default place
+"$probe" --machine "simulated:$machines/two-packages.json" 2>"$folder/err" || fail "simulated run: $(cat "$folder/err")"
+profile=$(find "$XDG_CONFIG_HOME" -name '*.json')
+[ -n "$profile" ] || fail "no profile in the default place"
+for expected in '"size_bytes": 32768' '"size_bytes": 262144' '"size_bytes": 8388608' '"groups": \["0-3", "4-7"\]' \
+    '"measured": true' '"machine": "simulated"'; do
+    grep -q "$expected" "$profile" || fail "$expected is not in the profile"
+done
+
+# a terminal gets a bar, a file does not
+grep -q '\[' "$folder/err" && fail "a progress bar in a file"
+
+# one PU of this machine, only what is quick
+allowed=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+
+"$probe" -q --cpuset "$allowed" --probes memory,message -o "$folder/one.json" 2>"$folder/err" ||
+    fail "one PU: $(cat "$folder/err")"
+[ -s "$folder/err" ] && fail "--quiet, yet: $(cat "$folder/err")"
+grep -q "\"pus\": \"$allowed\"" "$folder/one.json" || fail "the profile does not speak of PU $allowed alone"
+
+# interrupted in the middle of the messages (mpirun is running then) and of the caches
+for what in message cache; do
+    delay=1
+    [ $what = message ] && delay=0.45
+    echo "the old profile" >"$folder/kept.json"
+    "$probe" -q --probes $what -o "$folder/kept.json" 2>"$folder/err" &
+    child=$!
+    sleep $delay
+    kill -INT $child 2>/dev/null
+    wait $child
+    status=$?
+    # a machine quick enough to be done before that has written its new profile, and that is right, too
+    [ $status -eq 0 ] && echo "note: $what was done before it could be interrupted" && continue
+    [ $status -eq 130 ] || fail "interrupted $what: status $status"
+    [ "$(cat "$folder/kept.json")" = "the old profile" ] || fail "interrupted $what: the old profile is gone"
+    [ "$(grep -c interrupted "$folder/err")" -eq 1 ] || fail "interrupted $what: $(cat "$folder/err")"
+    [ "$(ls "$folder" | grep -c kept.json)" -eq 1 ] || fail "interrupted $what: left $(ls "$folder")"
+    left=$(ps -eo args | grep -c "^[^ ]*servet-probe-mpi ")
+    [ "$left" -eq 0 ] || fail "interrupted $what: $left ranks are left"
+done
+
+exit $failed

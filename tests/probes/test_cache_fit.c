@@ -1,0 +1,129 @@
+/* Are levels and sizes read off curves whose truth is known? */
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+
+#include "cache_fit.h"
+#include "random.h"
+
+enum { POINTS_MAX = 160, KIB = 1024, MIB = 1024 * 1024 };
+
+struct truth {
+    struct cache_shape shape;
+    double beyond_ns; /* latency when it misses */
+};
+
+static double bytes[POINTS_MAX], seconds[POINTS_MAX];
+
+/* A curve of the given levels with relative noise that only slows down. */
+static struct cache_curve draw(const struct truth *levels, size_t count, double first_ns, double noise, uint64_t seed)
+{
+    struct cache_curve curve = {bytes, seconds, 0, 4096};
+    struct random random = {seed};
+    for (double size = 4 * KIB; size <= 128.0 * MIB; size *= exp2(1.0 / 8)) {
+        double ns = first_ns, below = first_ns;
+        bytes[curve.count] = floor(size / 512) * 512;
+        for (size_t i = 0; i < count; i++) {
+            ns += (levels[i].beyond_ns - below) *
+                  cache_miss_share(&levels[i].shape, (uint64_t)bytes[curve.count], curve.page_bytes);
+            below = levels[i].beyond_ns;
+        }
+        seconds[curve.count++] = ns * 1e-9 * (1 + noise * fabs(random_normal(&random)));
+    }
+    cache_isotonic(seconds, curve.count);
+    return curve;
+}
+
+static void assert_found(const struct truth *levels, size_t count, double noise, uint64_t seed)
+{
+    struct cache_level_fit found[CACHE_LEVELS_MAX];
+    size_t found_count;
+    double beyond;
+    struct cache_curve curve = draw(levels, count, 1.2, noise, seed);
+    ck_assert_int_eq(cache_fit(&curve, found, &found_count, &beyond), 0);
+    ck_assert_uint_eq(found_count, count);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_msg(found[i].shape.bytes == levels[i].shape.bytes, "level %zu: %llu KiB instead of %llu KiB", i + 1,
+                      (unsigned long long)(found[i].shape.bytes / KIB),
+                      (unsigned long long)(levels[i].shape.bytes / KIB));
+        ck_assert(found[i].low_bytes <= found[i].shape.bytes && found[i].shape.bytes <= found[i].high_bytes);
+    }
+    ck_assert_double_eq_tol(beyond * 1e9, levels[count - 1].beyond_ns, 0.1 * levels[count - 1].beyond_ns);
+}
+
+START_TEST(three_levels_of_a_server_core_are_found)
+{
+    const struct truth levels[] = {{{48 * KIB, 12, CACHE_LRU, false}, 4},
+                                   {{1 * MIB, 16, CACHE_LRU, true}, 15},
+                                   {{32 * MIB, 16, CACHE_LRU, true}, 120}};
+    assert_found(levels, 3, 0, 1);
+    assert_found(levels, 3, 0.01, 2);
+}
+END_TEST
+
+START_TEST(sizes_between_powers_of_two_are_found)
+{
+    const struct truth levels[] = {{{24 * KIB, 6, CACHE_LRU, false}, 5},
+                                   {{3 * MIB, 12, CACHE_LEAKY, true}, 40},
+                                   {{12 * MIB, 24, CACHE_RANDOM, true}, 140}};
+    assert_found(levels, 3, 0, 3);
+}
+END_TEST
+
+START_TEST(two_levels_are_not_made_three)
+{
+    const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false}, 6}, {{512 * KIB, 16, CACHE_LRU, true}, 110}};
+    assert_found(levels, 2, 0, 4);
+    assert_found(levels, 2, 0.02, 5);
+}
+END_TEST
+
+START_TEST(a_flat_curve_has_no_level)
+{
+    struct cache_level_fit found[CACHE_LEVELS_MAX];
+    size_t count = 7;
+    struct cache_curve curve = draw(NULL, 0, 3, 0.02, 6);
+    ck_assert_int_eq(cache_fit(&curve, found, &count, NULL), 0);
+    ck_assert_uint_eq(count, 0);
+}
+END_TEST
+
+START_TEST(a_few_points_are_no_curve)
+{
+    struct cache_level_fit found[CACHE_LEVELS_MAX];
+    size_t count;
+    struct cache_curve curve = draw(NULL, 0, 3, 0, 1);
+    curve.count = 5;
+    ck_assert_int_eq(cache_fit(&curve, found, &count, NULL), -EINVAL);
+}
+END_TEST
+
+START_TEST(isotonic_regression_pools_what_falls)
+{
+    double values[] = {1, 4, 1, 9};
+    cache_isotonic(values, 4);
+    ck_assert_double_eq_tol(values[0], 1, 1e-12);
+    ck_assert_double_eq_tol(values[1], 2, 1e-12); /* geometric mean of 4 and 1 */
+    ck_assert_double_eq_tol(values[2], 2, 1e-12);
+    ck_assert_double_eq_tol(values[3], 9, 1e-12);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("cache fit");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, three_levels_of_a_server_core_are_found);
+    tcase_add_test(tests, sizes_between_powers_of_two_are_found);
+    tcase_add_test(tests, two_levels_are_not_made_three);
+    tcase_add_test(tests, a_flat_curve_has_no_level);
+    tcase_add_test(tests, a_few_points_are_no_curve);
+    tcase_add_test(tests, isotonic_regression_pools_what_falls);
+    Suite *suite = suite_create("cache fit");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,121 @@
+/* Are similar values found similar, different ones different, and single outliers no cluster of their own? */
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+
+#include "cluster.h"
+#include "random.h"
+
+enum { MANY = 276 }; /* pairs of 24 PUs */
+
+/* MANY values around 1, 1.35 and 1.9 with the given deviation between pairs; every `outlier`-th twice too slow. */
+static void fill(double *values, double deviation, size_t outlier, uint64_t seed)
+{
+    static const double centres[] = {1, 1.35, 1.9};
+    struct random random = {seed};
+    for (size_t i = 0; i < MANY; i++) {
+        values[i] = centres[i % 3] * exp(deviation * random_normal(&random));
+        if (outlier && i % outlier == 0) {
+            values[i] *= 1 + 2 * random_unit(&random);
+        }
+    }
+}
+
+START_TEST(three_layers_a_third_apart_are_told_apart)
+{
+    double values[MANY];
+    uint32_t cluster_of[MANY];
+    struct clusters clusters;
+    int right = 0;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        fill(values, 0.03, 0, seed);
+        ck_assert_int_eq(cluster_values(values, MANY, cluster_of, &clusters), 0);
+        right += clusters.count == 3;
+    }
+    ck_assert_msg(right >= 49, "%d of 50", right);
+    ck_assert_double_eq_tol(clusters.centre[1], 1.35, 0.03);
+}
+END_TEST
+
+START_TEST(members_are_those_of_their_layer)
+{
+    double values[MANY];
+    uint32_t cluster_of[MANY];
+    struct clusters clusters;
+    fill(values, 0.02, 0, 7);
+    ck_assert_int_eq(cluster_values(values, MANY, cluster_of, &clusters), 0);
+    for (size_t i = 0; i < MANY; i++) {
+        ck_assert_uint_eq(cluster_of[i], i % 3);
+    }
+}
+END_TEST
+
+START_TEST(one_layer_stays_one)
+{
+    double values[MANY];
+    uint32_t cluster_of[MANY];
+    struct clusters clusters;
+    struct random random = {3};
+    for (size_t i = 0; i < MANY; i++) {
+        values[i] = 5e-6 * exp(0.05 * random_normal(&random));
+    }
+    ck_assert_int_eq(cluster_values(values, MANY, cluster_of, &clusters), 0);
+    ck_assert_uint_eq(clusters.count, 1);
+    ck_assert_uint_eq(clusters.size[0], MANY);
+}
+END_TEST
+
+START_TEST(a_few_outliers_are_no_layer)
+{
+    double values[MANY];
+    uint32_t cluster_of[MANY];
+    struct clusters clusters;
+    for (size_t i = 0; i < MANY; i++) {
+        values[i] = 1 + 0.01 * (double)(i % 5);
+    }
+    values[10] = 3;
+    values[200] = 40;
+    ck_assert_int_eq(cluster_values(values, MANY, cluster_of, &clusters), 0);
+    ck_assert_uint_eq(clusters.count, 1);
+}
+END_TEST
+
+START_TEST(with_few_values_every_one_counts)
+{
+    const double values[] = {1.0, 1.01, 4.0};
+    uint32_t cluster_of[3];
+    struct clusters clusters;
+    ck_assert_int_eq(cluster_values(values, 3, cluster_of, &clusters), 0);
+    ck_assert_uint_eq(clusters.count, 2);
+    ck_assert_uint_eq(cluster_of[2], 1);
+}
+END_TEST
+
+START_TEST(no_values_and_impossible_ones_are_refused)
+{
+    const double zero[] = {1, 0}, none[] = {NAN};
+    uint32_t cluster_of[2];
+    struct clusters clusters;
+    ck_assert_int_eq(cluster_values(zero, 0, cluster_of, &clusters), -EINVAL);
+    ck_assert_int_eq(cluster_values(zero, 2, cluster_of, &clusters), -EINVAL);
+    ck_assert_int_eq(cluster_values(none, 1, cluster_of, &clusters), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("cluster");
+    tcase_add_test(tests, three_layers_a_third_apart_are_told_apart);
+    tcase_add_test(tests, members_are_those_of_their_layer);
+    tcase_add_test(tests, one_layer_stays_one);
+    tcase_add_test(tests, a_few_outliers_are_no_layer);
+    tcase_add_test(tests, with_few_values_every_one_counts);
+    tcase_add_test(tests, no_values_and_impossible_ones_are_refused);
+    Suite *suite = suite_create("cluster");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

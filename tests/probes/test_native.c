@@ -1,0 +1,150 @@
+/* Does the native backend keep the seam's promises on whatever machine this is? No test looks at how long anything
+ * took, only at relations that hold on every machine. */
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+
+static volatile sig_atomic_t cancel;
+static struct machine machine;
+
+static void open_machine(void)
+{
+    struct servet_error error;
+    cancel = 0;
+    ck_assert_msg(machine_open_native(NULL, &cancel, &machine, &error) == 0, "%s", error.text);
+}
+
+static void close_machine(void)
+{
+    machine_close(&machine);
+}
+
+static const struct machine_traversal small = {
+    .bytes = 8192, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 4, .seed = 1};
+
+START_TEST(it_knows_its_pus_and_what_is_declared)
+{
+    ck_assert_uint_ge(machine.pus.count, 1);
+    ck_assert_ptr_nonnull(machine.declared);
+    ck_assert(!machine.declared->measured);
+    ck_assert_uint_gt(machine.memory_limit_bytes, 0);
+}
+END_TEST
+
+START_TEST(a_large_cycle_is_slower_than_a_small_one)
+{
+    struct machine_traversal large = small;
+    double few, many;
+    large.bytes = 24u << 20;
+    ck_assert_int_eq(machine_traverse(&machine, &small, machine.pus.ids, 1, &few), 0);
+    ck_assert_int_eq(machine_traverse(&machine, &large, machine.pus.ids, 1, &many), 0);
+    ck_assert_msg(few > 0 && many > 2 * few, "%g and %g ns", few * 1e9, many * 1e9);
+}
+END_TEST
+
+START_TEST(every_order_and_kind_of_page_gives_a_time)
+{
+    static const enum machine_order orders[] = {MACHINE_CHASE, MACHINE_STRIDE, MACHINE_SPREAD};
+    for (size_t i = 0; i < 3; i++) {
+        struct machine_traversal what = small;
+        what.order = orders[i];
+        what.bytes = 1u << 20;
+        what.stride_bytes = orders[i] == MACHINE_SPREAD ? machine.page_bytes : 1024;
+        what.pages = i == 1 ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
+        what.scatter = i == 0;
+        double seconds = 0;
+        ck_assert_int_eq(machine_traverse(&machine, &what, machine.pus.ids, 1, &seconds), 0);
+        ck_assert(seconds > 0 && isfinite(seconds));
+    }
+}
+END_TEST
+
+START_TEST(all_pus_copy_and_traverse_together)
+{
+    const struct machine_copy what = {.bytes = 4u << 20, .passes = 2, .numa = -1};
+    size_t n = machine.pus.count < 4 ? machine.pus.count : 4;
+    double rates[4], seconds[4];
+    ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, n, rates), 0);
+    ck_assert_int_eq(machine_traverse(&machine, &small, machine.pus.ids, n, seconds), 0);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert(rates[i] > 0 && seconds[i] > 0);
+    }
+}
+END_TEST
+
+START_TEST(a_longer_message_takes_longer)
+{
+    if (machine.pus.count < 2) {
+        return;
+    }
+    const struct profile_pair pair = {machine.pus.ids[0], machine.pus.ids[1]};
+    const struct machine_exchange line = {64, 50, 3}, large = {1u << 20, 2, 3};
+    double brief, lengthy;
+    ck_assert_int_eq(machine_exchange(&machine, &line, &pair, 1, &brief), 0);
+    ck_assert_int_eq(machine_exchange(&machine, &large, &pair, 1, &lengthy), 0);
+    ck_assert(brief > 0 && lengthy > brief);
+}
+END_TEST
+
+START_TEST(impossible_orders_are_refused)
+{
+    double seconds[2] = {-1, -1};
+    const uint32_t twice[] = {machine.pus.ids[0], machine.pus.ids[0]}, unknown[] = {1u << 20};
+    struct machine_traversal empty = small, huge = small;
+    empty.bytes = 0;
+    huge.bytes = (size_t)1 << 46;
+    ck_assert_int_eq(machine_traverse(&machine, &small, twice, 2, seconds), -EINVAL);
+    ck_assert_int_eq(machine_traverse(&machine, &small, unknown, 1, seconds), -EINVAL);
+    ck_assert_int_eq(machine_traverse(&machine, &empty, machine.pus.ids, 1, seconds), -EINVAL);
+    ck_assert_int_eq(machine_traverse(&machine, &huge, machine.pus.ids, 1, seconds), -ENOMEM);
+    ck_assert_double_eq(seconds[0], -1);
+}
+END_TEST
+
+START_TEST(a_cancelled_machine_stops)
+{
+    double seconds;
+    cancel = 1;
+    ck_assert_int_eq(machine_traverse(&machine, &small, machine.pus.ids, 1, &seconds), -EINTR);
+    cancel = 0;
+    ck_assert_int_eq(machine_traverse(&machine, &small, machine.pus.ids, 1, &seconds), 0);
+}
+END_TEST
+
+START_TEST(a_pu_that_is_not_ours_is_refused_by_name)
+{
+    struct machine other;
+    struct servet_error error;
+    struct profile_set pus;
+    ck_assert_int_eq(profile_set_parse("7000", &pus), 0);
+    ck_assert_int_eq(machine_open_native(&pus, NULL, &other, &error), -EPERM);
+    ck_assert_ptr_nonnull(strstr(error.text, "7000"));
+    profile_set_free(&pus);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("native");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, open_machine, close_machine);
+    tcase_add_test(tests, it_knows_its_pus_and_what_is_declared);
+    tcase_add_test(tests, a_large_cycle_is_slower_than_a_small_one);
+    tcase_add_test(tests, every_order_and_kind_of_page_gives_a_time);
+    tcase_add_test(tests, all_pus_copy_and_traverse_together);
+    tcase_add_test(tests, a_longer_message_takes_longer);
+    tcase_add_test(tests, impossible_orders_are_refused);
+    tcase_add_test(tests, a_cancelled_machine_stops);
+    tcase_add_test(tests, a_pu_that_is_not_ours_is_refused_by_name);
+    Suite *suite = suite_create("native");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

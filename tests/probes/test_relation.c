@@ -1,0 +1,103 @@
+/* Do pairs become groups exactly where the bond is transitive? */
+#include <check.h>
+#include <stdlib.h>
+
+#include "relation.h"
+
+static struct profile_set pus(const char *text)
+{
+    struct profile_set set;
+    ck_assert_int_eq(profile_set_parse(text, &set), 0);
+    return set;
+}
+
+static void assert_group(const struct profile_relation *relation, size_t index, const char *expected)
+{
+    char *text = profile_set_text(&relation->groups[index]);
+    ck_assert_str_eq(text, expected);
+    free(text);
+}
+
+START_TEST(pairs_are_numbered_in_order)
+{
+    size_t expected = 0;
+    for (size_t i = 0; i < 7; i++) {
+        for (size_t j = i + 1; j < 7; j++, expected++) {
+            ck_assert_uint_eq(pair_index(7, i, j), expected);
+            ck_assert_uint_eq(pair_index(7, j, i), expected);
+        }
+    }
+    ck_assert_uint_eq(pair_count(7), expected);
+    ck_assert_uint_eq(pair_count(1), 0);
+}
+END_TEST
+
+START_TEST(complete_components_are_groups)
+{
+    struct profile_set set = pus("0,2,4,6,9");
+    struct pair_classes classes;
+    struct profile_relation relation;
+    ck_assert_int_eq(pair_classes_init(&classes, &set), 0);
+    classes.of[pair_index(5, 0, 2)] = 0; /* 0-4 */
+    classes.of[pair_index(5, 1, 4)] = 1; /* 2-9 */
+    ck_assert_int_eq(relation_from_classes(&classes, 0, 0, &relation), 0);
+    ck_assert_uint_eq(relation.group_count, 1);
+    assert_group(&relation, 0, "0,4");
+    relation_free(&relation);
+    ck_assert_int_eq(relation_from_classes(&classes, 0, 1, &relation), 0);
+    ck_assert_uint_eq(relation.group_count, 2);
+    assert_group(&relation, 1, "2,9");
+    relation_free(&relation);
+    pair_classes_free(&classes);
+    profile_set_free(&set);
+}
+END_TEST
+
+START_TEST(what_is_not_transitive_stays_pairs)
+{
+    struct profile_set set = pus("0-3");
+    struct pair_classes classes;
+    struct profile_relation relation;
+    ck_assert_int_eq(pair_classes_init(&classes, &set), 0);
+    classes.of[pair_index(4, 1, 2)] = 0;
+    classes.of[pair_index(4, 0, 1)] = 0;
+    ck_assert_int_eq(relation_from_classes(&classes, 0, 0, &relation), 0);
+    ck_assert_uint_eq(relation.group_count, 0);
+    ck_assert_uint_eq(relation.pair_count, 2);
+    ck_assert_uint_eq(relation.pairs[0].a, 0);
+    ck_assert_uint_eq(relation.pairs[1].b, 2);
+    relation_free(&relation);
+    pair_classes_free(&classes);
+    profile_set_free(&set);
+}
+END_TEST
+
+START_TEST(one_pu_has_no_relation)
+{
+    struct profile_set set = pus("5");
+    struct pair_classes classes;
+    struct profile_relation relation;
+    ck_assert_int_eq(pair_classes_init(&classes, &set), 0);
+    ck_assert_int_eq(relation_from_classes(&classes, 0, 0, &relation), 0);
+    ck_assert_uint_eq(relation.group_count + relation.pair_count, 0);
+    relation_free(&relation);
+    pair_classes_free(&classes);
+    profile_set_free(&set);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("relation");
+    tcase_add_test(tests, pairs_are_numbered_in_order);
+    tcase_add_test(tests, complete_components_are_groups);
+    tcase_add_test(tests, what_is_not_transitive_stays_pairs);
+    tcase_add_test(tests, one_pu_has_no_relation);
+    Suite *suite = suite_create("relation");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,63 @@
+/* Is a shared cache told from a private one at the noise that was measured on a virtual machine? */
+#include <check.h>
+#include <string.h>
+
+#include "probe_sharing.h"
+#include "random.h"
+
+/* Ratios of ten trials each, measured on two virtual cores (private L1 and L2, shared L3; the slower of both threads).
+ */
+static const double measured_l1[] = {.99, 1.0, 1.0, 1.01, 1.05, 1.12, 1.2, 1.6, 1.84, 2.52};
+static const double measured_l2[] = {1.0, 1.02, 1.02, 1.06, 1.14, 1.19, 1.2, 1.21, 2.33, 2.46};
+static const double measured_l3[] = {4.1, 4.5, 4.7, 5.1, 5.2, 5.2, 5.7, 5.8, 7.2, 8.3};
+
+static int called_shared(const double *measured, int draws)
+{
+    struct random random = {11};
+    int shared = 0;
+    for (int i = 0; i < draws; i++) {
+        double ratios[5];
+        for (int j = 0; j < 5; j++) {
+            ratios[j] = measured[random_below(&random, 10)];
+        }
+        shared += probe_sharing_decide(ratios, 5) == SHARING_YES;
+    }
+    return shared;
+}
+
+START_TEST(private_caches_are_seldom_called_shared)
+{
+    ck_assert_int_le(called_shared(measured_l1, 1000), 10);
+    ck_assert_int_le(called_shared(measured_l2, 1000), 20);
+}
+END_TEST
+
+START_TEST(a_shared_cache_is_found)
+{
+    ck_assert_int_eq(called_shared(measured_l3, 1000), 1000);
+}
+END_TEST
+
+START_TEST(between_the_papers_two_ratios_it_is_uncertain)
+{
+    double ratios[] = {1.7, 1.6, 1.8, 1.7, 1.6};
+    ck_assert_int_eq(probe_sharing_decide(ratios, 5), SHARING_UNCERTAIN);
+    double one[] = {1.2};
+    ck_assert_int_eq(probe_sharing_decide(one, 1), SHARING_NO);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("sharing rule");
+    tcase_add_test(tests, private_caches_are_seldom_called_shared);
+    tcase_add_test(tests, a_shared_cache_is_found);
+    tcase_add_test(tests, between_the_papers_two_ratios_it_is_uncertain);
+    Suite *suite = suite_create("sharing rule");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,168 @@
+/* Do the probes find out the truth about machines that are described to the simulated backend? */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe_cache.h"
+#include "probe_memory.h"
+#include "probe_message.h"
+#include "probe_sharing.h"
+
+static struct machine machine;
+static struct probe probe;
+
+static void open_fixture(const char *name)
+{
+    char path[4096];
+    struct servet_error error;
+    snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
+    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    probe = (struct probe){.machine = &machine, .seed = 1};
+}
+
+static void assert_text(const struct profile_set *set, const char *expected)
+{
+    char *text = profile_set_text(set);
+    ck_assert_str_eq(text, expected);
+    free(text);
+}
+
+START_TEST(cache_sizes_and_groups_are_found)
+{
+    struct probe_cache caches;
+    struct probe_sharing sharing;
+    open_fixture("two-packages");
+    ck_assert_int_eq(probe_cache(&probe, 0, &caches, NULL), 0);
+    ck_assert_uint_eq(caches.count, 3);
+    ck_assert_uint_eq(caches.levels[0].size_bytes, 32 << 10);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 256 << 10);
+    ck_assert_uint_eq(caches.levels[2].size_bytes, 8 << 20);
+    ck_assert_int_eq(probe_sharing(&probe, &caches, &sharing, NULL), 0);
+    ck_assert_uint_eq(sharing.levels[0].sharing.group_count, 0);
+    ck_assert_uint_eq(sharing.levels[1].sharing.group_count, 0);
+    ck_assert_uint_eq(sharing.levels[2].sharing.group_count, 2);
+    assert_text(&sharing.levels[2].sharing.groups[0], "0-3");
+    assert_text(&sharing.levels[2].sharing.groups[1], "4-7");
+    probe_sharing_free(&sharing);
+    probe_cache_free(&caches);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(memory_overhead_and_saturation_are_found)
+{
+    struct probe_memory found;
+    open_fixture("two-packages");
+    ck_assert_int_eq(probe_memory(&probe, 8 << 20, &found, NULL), 0);
+    ck_assert_double_eq_tol(found.memory.reference_bytes_per_s, 1.2e10, 0.05 * 1.2e10);
+    ck_assert_uint_eq(found.memory.level_count, 1);
+    const struct profile_memory_level *level = &found.memory.levels[0];
+    ck_assert_uint_eq(level->collisions.group_count, 2);
+    assert_text(&level->collisions.groups[1], "4-7");
+    ck_assert_uint_eq(level->scaling_count, 4);
+    ck_assert_uint_eq(level->scaling[3].workers, 4);
+    ck_assert_double_eq_tol(level->scaling[3].bytes_per_s, 2e10, 0.1 * 2e10);
+    probe_memory_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(layers_curves_and_concurrency_are_found)
+{
+    struct profile_communication found;
+    open_fixture("two-packages");
+    ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
+    ck_assert_uint_eq(found.layer_count, 2);
+    ck_assert_uint_eq(found.layers[0].members.group_count, 2);
+    assert_text(&found.layers[0].members.groups[0], "0-3");
+    assert_text(&found.layers[1].members.groups[0], "0-7");
+    ck_assert_double_lt(found.layers[0].seconds, found.layers[1].seconds);
+    for (size_t i = 0; i < found.layer_count; i++) {
+        const struct profile_layer *layer = &found.layers[i];
+        ck_assert_uint_gt(layer->curve_count, 10);
+        ck_assert_double_lt(layer->curve[0].seconds, layer->curve[layer->curve_count - 1].seconds);
+        ck_assert_uint_ge(layer->concurrency_count, 2);
+    }
+    /* the link between the packages carries one message at a time */
+    const struct profile_layer *node = &found.layers[1];
+    ck_assert_double_gt(node->concurrency[node->concurrency_count - 1].seconds, 3 * node->concurrency[0].seconds);
+    probe_message_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(the_same_seed_gives_the_same_figures)
+{
+    const struct machine_traversal what = {
+        .bytes = 1 << 20, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 8, .seed = 5};
+    const uint32_t pu = 3;
+    double first, second;
+    open_fixture("two-packages");
+    ck_assert_int_eq(machine_traverse(&machine, &what, &pu, 1, &first), 0);
+    machine_close(&machine);
+    open_fixture("two-packages");
+    ck_assert_int_eq(machine_traverse(&machine, &what, &pu, 1, &second), 0);
+    ck_assert_double_eq(first, second);
+    machine_close(&machine);
+}
+END_TEST
+
+static void assert_refused(const char *text, const char *place)
+{
+    char path[] = "/tmp/servet-machine-XXXXXX";
+    struct machine none;
+    struct servet_error error;
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    ck_assert_int_eq(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
+    close(descriptor);
+    ck_assert_int_eq(machine_open_simulated(path, 1, &none, &error), -EINVAL);
+    ck_assert_msg(strstr(error.text, place) != NULL, "%s", error.text);
+    unlink(path);
+}
+
+START_TEST(wrong_descriptions_are_refused_with_their_place)
+{
+    assert_refused("{", ":1:");
+    assert_refused("{}", "machine.servet_machine");
+    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"colour\": 3}", "machine.colour");
+    assert_refused("{\"servet_machine\": 1, \"pus\": \"x\"}", "pus");
+    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": []}", "caches");
+    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": 32768, "
+                   "\"ways\": 7, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}}",
+                   "caches[0].size_bytes");
+    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": 32768, "
+                   "\"ways\": 8, \"seconds\": 1e-9, \"groups\": [\"0-1\", \"1\"]}], \"memory\": {\"seconds\": 1e-7, "
+                   "\"pu_bytes_per_s\": 1e10}}",
+                   "caches[0].groups");
+}
+END_TEST
+
+START_TEST(a_missing_description_is_not_found)
+{
+    struct machine none;
+    struct servet_error error;
+    ck_assert_int_eq(machine_open_simulated("/nonexistent/machine.json", 1, &none, &error), -ENOENT);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("simulated");
+    tcase_set_timeout(tests, 100);
+    tcase_add_test(tests, cache_sizes_and_groups_are_found);
+    tcase_add_test(tests, memory_overhead_and_saturation_are_found);
+    tcase_add_test(tests, layers_curves_and_concurrency_are_found);
+    tcase_add_test(tests, the_same_seed_gives_the_same_figures);
+    tcase_add_test(tests, wrong_descriptions_are_refused_with_their_place);
+    tcase_add_test(tests, a_missing_description_is_not_found);
+    Suite *suite = suite_create("simulated");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
