@@ -1,0 +1,78 @@
+/* How long does it take to map a whole cluster, and how much memory? One line per size and priority; each is measured
+ * in a process of its own, so that the peak is its own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster.h"
+#include "map.h"
+
+#define REPETITIONS 5 /* the fastest counts: the machine is shared */
+
+static double now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int measure(const struct cluster_shape *shape, enum map_priority priority)
+{
+    size_t pus = (size_t)shape->nodes * shape->packages * shape->l3_groups * shape->cores;
+    struct servet_profile *profile = cluster_make(shape);
+    uint32_t *out = calloc(pus, sizeof *out);
+    struct map_request request = {.priority = priority, .workers = pus};
+    double best = 0;
+    for (int i = 0; i < REPETITIONS; i++) {
+        struct servet_error error;
+        double start = now_seconds();
+        if (map_workers(profile, &request, out, NULL, &error) < 0) {
+            fprintf(stderr, "scale: %s\n", error.text);
+            return 1;
+        }
+        double seconds = now_seconds() - start;
+        best = i == 0 || seconds < best ? seconds : best;
+    }
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf("%9zu %7u %-13s %10.4f %9.0f %9.1f\n", pus, shape->nodes,
+           priority == MAP_MEMORY ? "memory" : "communication", best, best / (double)pus * 1e9,
+           (double)usage.ru_maxrss / 1024);
+    free(out);
+    profile_free(profile);
+    return 0;
+}
+
+static int measure_apart(const struct cluster_shape *shape, enum map_priority priority)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int status = measure(shape, priority);
+        fflush(stdout);
+        _exit(status);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+int main(void)
+{
+    static const uint32_t nodes[] = {25, 250, 2500, 25000};
+    int failed = 0;
+    printf("All workers on all PUs; nodes of 2 packages x 5 L3 groups x 4 cores, racks of 25 nodes; one core, best of "
+           "%d\n",
+           REPETITIONS);
+    printf("%9s %7s %-13s %10s %9s %9s\n", "PUs", "nodes", "priority", "seconds", "ns/worker", "peak MiB");
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+        struct cluster_shape shape = {nodes[i], 25, 2, 5, 4};
+        failed |= measure_apart(&shape, MAP_MEMORY);
+        failed |= measure_apart(&shape, MAP_COMMUNICATION);
+    }
+    return failed != 0;
+}
