@@ -9,6 +9,7 @@ struct making {
     const struct map_class *of;
     uint32_t items;
     struct map_groups packages, numa;
+    const struct map_groups *domains;
     uint32_t *all; /* every position: the node */
 };
 
@@ -65,6 +66,8 @@ static void add(const struct making *m, struct map_containers *out, const uint32
     struct map_container *container = &out->list[out->count++];
     *container = (struct map_container){.members = members, .count = count};
     container->straddles = count_straddles(m, container);
+    bool inside = m->domains->group_count && inside_one_group(container, m->domains);
+    container->domain = inside ? m->domains->group_of[members[0]] : MAP_NONE;
 }
 
 static void add_groups(const struct making *m, struct map_containers *out, const struct map_groups *groups)
@@ -75,6 +78,24 @@ static void add_groups(const struct making *m, struct map_containers *out, const
             add(m, out, groups->members + groups->start[g], count);
         }
     }
+}
+
+/* Levels are ordered from the worst collision, so the first one has the smallest groups. */
+static int find_domains(struct making *m)
+{
+    for (size_t f = 0; f < m->of->family_count; f++) {
+        const struct map_family *family = &m->of->families[f];
+        if (family->rule == MAP_RULE_MEMORY && family->groups.group_count) {
+            m->domains = &family->groups;
+            return 0;
+        }
+    }
+    struct map_groups *numa = map_arena_get(m->arena, 1, sizeof *numa);
+    if (numa) {
+        *numa = m->numa;
+    }
+    m->domains = numa;
+    return numa ? 0 : -ENOMEM;
 }
 
 static int compare(const void *a, const void *b)
@@ -130,15 +151,14 @@ static int index_members(const struct making *m, struct map_containers *out)
 int map_containers_make(struct map_arena *arena, const struct map_class *of, struct map_containers *out)
 {
     struct making m = {.arena = arena, .of = of, .items = (uint32_t)of->of->pus.count};
-    int rc = make_groups(&m);
-    if (rc < 0) {
-        return rc;
+    if (make_groups(&m) < 0 || find_domains(&m) < 0) {
+        return -ENOMEM;
     }
     size_t most = (size_t)of->cores.group_count + m.packages.group_count + m.numa.group_count + 1 + m.items;
     for (size_t f = 0; f < of->family_count; f++) {
         most += of->families[f].groups.group_count;
     }
-    struct map_containers made = {.list = map_arena_get(arena, most, sizeof *made.list)};
+    struct map_containers made = {.list = map_arena_get(arena, most, sizeof *made.list), .domains = m.domains};
     if (!made.list) {
         return -ENOMEM;
     }
@@ -154,7 +174,7 @@ int map_containers_make(struct map_arena *arena, const struct map_class *of, str
     }
     qsort(made.list, made.count, sizeof *made.list, compare);
     drop_repeats(&made);
-    rc = index_members(&m, &made);
+    int rc = index_members(&m, &made);
     if (rc == 0) {
         *out = made;
     }

@@ -10,14 +10,16 @@ struct map_container {
     const uint32_t *members; /* positions in the class's PU set */
     uint32_t count;
     uint32_t straddles; /* kinds of memory domain (overhead levels, NUMA nodes) that it is not inside of */
+    uint32_t domain;    /* the memory domain of the worst overhead level that it is inside of; MAP_NONE: of none */
 };
 
 /* Those of one class, the most wanted first: fewest straddled memory domains, then smallest. */
 struct map_containers {
     struct map_container *list;
     uint32_t count;
-    uint32_t *start; /* by position, and one more: where its containers begin in `of` */
-    uint32_t *of;    /* indices into `list`, ascending for each position */
+    uint32_t *start;                  /* by position, and one more: where its containers begin in `of` */
+    uint32_t *of;                     /* indices into `list`, ascending for each position */
+    const struct map_groups *domains; /* those of the worst overhead level, else NUMA nodes; may be without a group */
 };
 
 static inline bool map_containers_equal(const struct map_container *a, const struct map_container *b)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "containers.h"
+#include "packing.h"
 #include "plain.h"
 #include "slots.h"
 
@@ -24,6 +25,12 @@ struct placing {
     uint32_t **open_in;             /* by node, then by container: open PUs */
     bool *open;                     /* by leaf */
     uint32_t smt, round;
+    /* Ranks of different widths: which memory domains the next one may take so that the rest still fits. */
+    bool packing;
+    uint32_t *first_domain; /* by node: number of its first memory domain */
+    uint32_t *room;         /* by memory domain: open PUs */
+    bool *suits;            /* by memory domain */
+    size_t domains;
     /* of the domain that is being made, by position in its node */
     uint32_t *distance; /* size of the smallest container around the PU and one that is in; MAP_NONE: none */
     bool *reached;      /* by container */
@@ -115,6 +122,11 @@ static const struct map_container *chosen_container(const struct placing *p, con
     return &containers_of(p, choice->node)->list[choice->container];
 }
 
+static bool may_take(const struct placing *p, uint32_t node, const struct map_container *container)
+{
+    return !p->packing || (container->domain != MAP_NONE && p->suits[p->first_domain[node] + container->domain]);
+}
+
 static void look_at(const struct placing *p, uint32_t node, uint32_t index, struct choice *best)
 {
     const struct map_container *container = &containers_of(p, node)->list[index];
@@ -137,7 +149,7 @@ static void look_in_node(const struct placing *p, uint32_t node, uint32_t thread
         if (wanted && !map_containers_equal(container, wanted)) {
             return;
         }
-        if (p->open_in[node][c] < threads) {
+        if (p->open_in[node][c] < threads || !may_take(p, node, container)) {
             continue;
         }
         if (!wanted && best->seed != MAP_NONE) {
@@ -256,11 +268,50 @@ static uint32_t widest_node(const struct placing *p)
     return widest;
 }
 
-static void place(struct placing *p, const struct rank *ranks, size_t count, uint32_t *out)
+static void count_room(struct placing *p)
+{
+    memset(p->room, 0, p->domains * sizeof *p->room);
+    for (uint32_t node = 0; node < p->view->node_count; node++) {
+        const struct map_groups *domains = containers_of(p, node)->domains;
+        for (uint32_t i = 0; i < node_size(p, node); i++) {
+            bool in = domains->group_count && domains->group_of[i] != MAP_NONE;
+            if (in && p->open[p->view->nodes[node].first_leaf + i]) {
+                p->room[p->first_domain[node] + domains->group_of[i]]++;
+            }
+        }
+    }
+}
+
+/* Finds the memory domains that rank 0 of `sizes` may take; gives packing up when there is none. */
+static void look_ahead(struct placing *p, const uint32_t *sizes, size_t count)
+{
+    bool any = false;
+    count_room(p);
+    for (size_t d = 0; d < p->domains; d++) {
+        p->suits[d] = false;
+        bool known = false;
+        for (size_t before = 0; before < d && !known; before++) {
+            known = p->room[before] == p->room[d];
+            p->suits[d] = known && p->suits[before];
+        }
+        if (!known && p->room[d] >= sizes[0]) {
+            p->room[d] -= sizes[0];
+            p->suits[d] = map_packing_fits(sizes + 1, count - 1, p->room, p->domains);
+            p->room[d] += sizes[0];
+        }
+        any = any || p->suits[d];
+    }
+    p->packing = any;
+}
+
+static void place(struct placing *p, const struct rank *ranks, const uint32_t *sizes, size_t count, uint32_t *out)
 {
     uint32_t widest = widest_node(p);
     for (size_t r = 0; r < count; r++) {
         uint32_t size = ranks[r].threads < widest ? ranks[r].threads : widest;
+        if (p->packing) {
+            look_ahead(p, sizes + r, count - r);
+        }
         struct choice choice = find_container(p, size);
         grow(p, &choice, size);
         order_threads(p, size, ranks[r].threads, out + ranks[r].at);
@@ -352,6 +403,29 @@ static int make_placing(struct placing *p)
     return p->distance && p->in && p->domain && p->reached ? 0 : -ENOMEM;
 }
 
+/* Ranks of one width need no looking ahead: whatever they leave of a memory domain is too small for any of them. */
+static int make_packing(struct placing *p, const struct rank *ranks, size_t count, uint32_t **sizes)
+{
+    struct map_arena *arena = &p->view->arena;
+    *sizes = map_arena_get(arena, count, sizeof **sizes);
+    p->first_domain = map_arena_get(arena, p->view->node_count, sizeof *p->first_domain);
+    if (!*sizes || !p->first_domain) {
+        return -ENOMEM;
+    }
+    for (size_t r = 0; r < count; r++) {
+        (*sizes)[r] = ranks[r].threads;
+    }
+    for (uint32_t node = 0; node < p->view->node_count; node++) {
+        const struct map_groups *domains = containers_of(p, node)->domains;
+        p->first_domain[node] = (uint32_t)p->domains;
+        p->domains += domains ? domains->group_count : 0;
+    }
+    p->room = map_arena_get(arena, p->domains, sizeof *p->room);
+    p->suits = map_arena_get(arena, p->domains, sizeof *p->suits);
+    p->packing = ranks[0].threads != ranks[count - 1].threads;
+    return p->room && p->suits ? 0 : -ENOMEM;
+}
+
 /* The fewest threads on one core with which all threads find an open PU. */
 static void set_smt(struct placing *p, size_t total)
 {
@@ -375,14 +449,15 @@ static int map_wide(struct map_view *view, const struct map_domain_request *requ
         return rc;
     }
     struct rank *ranks = sort_ranks(&view->arena, request);
-    if (!ranks || make_placing(&p) < 0) {
+    uint32_t *sizes;
+    if (!ranks || make_placing(&p) < 0 || make_packing(&p, ranks, request->ranks, &sizes) < 0) {
         return profile_error(error, -ENOMEM, "out of memory");
     }
     for (size_t i = 0; i < p.slots.taken_count; i++) {
         map_plain_choose(&p.plain, p.slots.taken[i]);
     }
     set_smt(&p, total);
-    place(&p, ranks, request->ranks, out);
+    place(&p, ranks, sizes, request->ranks, out);
     return 0;
 }
 

@@ -1,0 +1,282 @@
+/* Do the ranks of a hybrid program get compact domains, none across memory domains while there is another way? */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random_profile.h"
+
+#define MOST 256
+
+static struct servet_profile *loaded(const char *file)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    ck_assert_msg(profile_load(file, &profile, &error) == 0, "%s", error.text);
+    return profile;
+}
+
+static void assert_domains(const struct servet_profile *profile, enum map_priority priority, size_t ranks,
+                           const uint32_t *threads, const uint32_t *expected)
+{
+    struct map_domain_request request = {.priority = priority, .ranks = ranks, .threads = threads};
+    struct servet_error error;
+    uint32_t out[MOST];
+    ck_assert_msg(map_domains(profile, &request, out, &error) == 0, "%s", error.text);
+    size_t at = 0;
+    for (size_t r = 0; r < ranks; r++) {
+        for (uint32_t t = 0; t < threads[r]; t++, at++) {
+            ck_assert_msg(out[at] == expected[at], "rank %zu, thread %u: PU %u, expected %u", r, t, out[at],
+                          expected[at]);
+        }
+    }
+}
+
+#define THREADS(...)                                                                                                   \
+    (const uint32_t[])                                                                                                 \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+#define PUS(...)                                                                                                       \
+    (const uint32_t[])                                                                                                 \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+
+START_TEST(one_rank_per_node_fills_it_as_in_the_paper)
+{
+    struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
+    assert_domains(profile, MAP_MEMORY, 2, THREADS(8, 8), PUS(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
+    profile_free(profile);
+}
+END_TEST
+
+START_TEST(memory_priority_spreads_domains_and_communication_priority_packs_them)
+{
+    struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
+    assert_domains(profile, MAP_MEMORY, 4, THREADS(2, 2, 2, 2), PUS(0, 2, 1, 3, 8, 10, 9, 11));
+    assert_domains(profile, MAP_COMMUNICATION, 4, THREADS(2, 2, 2, 2), PUS(0, 2, 1, 3, 4, 6, 5, 7));
+    assert_domains(profile, MAP_MEMORY, 2, THREADS(4, 4), PUS(0, 4, 2, 6, 1, 5, 3, 7));
+    profile_free(profile);
+}
+END_TEST
+
+START_TEST(uneven_ranks_keep_their_order_and_their_memory_domain)
+{
+    struct servet_profile *cluster = loaded(FIXTURES "/nehalem-2-nodes.json");
+    struct map_node_view view;
+    const struct servet_profile *node = map_one_node(&cluster->classes[0], &view);
+    assert_domains(node, MAP_MEMORY, 3, THREADS(3, 3, 2), PUS(0, 4, 2, 1, 5, 3, 6, 7)); /* 4 + 4 cannot hold it */
+    assert_domains(node, MAP_MEMORY, 3, THREADS(2, 2, 4), PUS(1, 3, 5, 7, 0, 4, 2, 6));
+    assert_domains(node, MAP_MEMORY, 3, THREADS(1, 3, 4), PUS(7, 1, 5, 3, 0, 4, 2, 6));
+    profile_free(cluster);
+}
+END_TEST
+
+START_TEST(more_threads_than_pus_share_them)
+{
+    struct servet_profile *cluster = loaded(FIXTURES "/nehalem-2-nodes.json");
+    struct map_node_view view;
+    const struct servet_profile *node = map_one_node(&cluster->classes[0], &view);
+    struct map_domain_request request = {.ranks = 3, .threads_each = 8};
+    uint32_t out[MOST], held[8] = {0};
+    ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
+    for (size_t i = 0; i < 24; i++) {
+        held[out[i]]++;
+    }
+    for (size_t i = 0; i < 8; i++) {
+        ck_assert_uint_eq(held[i], 3);
+    }
+    request = (struct map_domain_request){.ranks = 1, .threads_each = 20};
+    ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
+    profile_free(cluster);
+}
+END_TEST
+
+START_TEST(smt_siblings_wait_until_every_core_has_a_thread)
+{
+    struct servet_profile *profile;
+    ck_assert_int_eq(profile_from_hwloc("package:2 core:4 pu:2", &profile, NULL), 0);
+    assert_domains(profile, MAP_MEMORY, 2, THREADS(4, 4), PUS(0, 2, 4, 6, 8, 10, 12, 14));
+    struct map_domain_request request = {.ranks = 4, .threads_each = 4};
+    uint32_t out[MOST];
+    ck_assert_int_eq(map_domains(profile, &request, out, NULL), 0);
+    for (size_t r = 0; r < 4; r++) { /* whole cores: two of them each */
+        uint32_t cores = 0;
+        for (size_t t = 0; t < 4; t++) {
+            cores |= 1u << out[4 * r + t] / 2;
+        }
+        ck_assert_int_eq(__builtin_popcount(cores), 2);
+    }
+    profile_free(profile);
+}
+END_TEST
+
+START_TEST(ranks_of_one_thread_are_plain_workers)
+{
+    for (uint64_t seed = 1; seed < 2000; seed++) {
+        struct random_source random = {seed};
+        struct servet_profile *profile = random_profile(&random, seed % 2);
+        struct map_request workers = {.priority = seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION, .workers = 1 + seed % 20};
+        struct map_domain_request ranks = {.priority = workers.priority, .ranks = workers.workers, .threads_each = 1};
+        uint32_t a[MOST], b[MOST];
+        ck_assert_int_eq(map_workers(profile, &workers, a, NULL, NULL), 0);
+        ck_assert_int_eq(map_domains(profile, &ranks, b, NULL), 0);
+        ck_assert_mem_eq(a, b, workers.workers * sizeof *a);
+        profile_free(profile);
+    }
+}
+END_TEST
+
+static uint32_t node_of(const struct servet_profile *profile, uint32_t pu)
+{
+    uint32_t node = 0;
+    while (node + 1 < profile_node_count(profile) && profile_node_first_pu(profile, node + 1) <= pu) {
+        node++;
+    }
+    return node;
+}
+
+START_TEST(any_request_keeps_every_rank_inside_a_node)
+{
+    for (uint64_t seed = 1; seed < 10000; seed++) {
+        struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
+        struct servet_profile *profile = random_profile(&random, seed % 2);
+        uint32_t threads[8], out[MOST], total = 0;
+        size_t ranks = 1 + random_below(&random, 8);
+        for (size_t r = 0; r < ranks; r++) {
+            total += threads[r] = 1 + random_below(&random, 6);
+        }
+        struct profile_set taken = random_pus(&random, profile, 0);
+        struct map_domain_request request = {.priority = seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION,
+                                             .ranks = ranks,
+                                             .threads = threads,
+                                             .taken = seed % 5 ? NULL : &taken};
+        struct servet_error error;
+        ck_assert_msg(map_domains(profile, &request, out, &error) == 0, "seed %lu: %s", seed, error.text);
+        for (size_t r = 0, at = 0; r < ranks; at += threads[r++]) {
+            for (size_t t = 1; t < threads[r]; t++) {
+                ck_assert_msg(node_of(profile, out[at + t]) == node_of(profile, out[at]),
+                              "seed %lu: rank %zu spans nodes", seed, r);
+            }
+            for (size_t t = 0; t < threads[r]; t++) {
+                uint32_t node = node_of(profile, out[at + t]);
+                uint32_t os = out[at + t] - profile_node_first_pu(profile, node);
+                ck_assert(profile_set_has(&profile_node_class(profile, node)->pus, os));
+            }
+        }
+        profile_set_free(&taken);
+        profile_free(profile);
+    }
+}
+END_TEST
+
+/* -- straddling: against all ways to put ranks into domains ------------------------------------------------------ */
+
+#define MOST_DOMAINS 4
+
+static bool can_pack(const uint32_t *threads, size_t ranks, uint32_t *room, size_t domains)
+{
+    if (!ranks) {
+        return true;
+    }
+    for (size_t d = 0; d < domains; d++) {
+        if (room[d] >= threads[0]) {
+            room[d] -= threads[0];
+            bool can = can_pack(threads + 1, ranks - 1, room, domains);
+            room[d] += threads[0];
+            if (can) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+#define MOST_SIZE 8
+
+/* Made once each: hwloc needs longer for one than a mapping takes. Freed with the test's process. */
+static struct servet_profile *packages(uint32_t domains, uint32_t size)
+{
+    static struct servet_profile *made[MOST_DOMAINS + 1][MOST_SIZE + 1];
+    if (!made[domains][size]) {
+        char text[64];
+        snprintf(text, sizeof text, "package:%u [numa] core:%u pu:1", domains, size);
+        ck_assert_int_eq(profile_from_hwloc(text, &made[domains][size], NULL), 0);
+    }
+    return made[domains][size];
+}
+
+START_TEST(no_rank_straddles_while_there_is_another_way)
+{
+    size_t packed = 0;
+    for (uint64_t seed = 1; seed < 4000; seed++) {
+        struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
+        uint32_t domains = 2 + random_below(&random, MOST_DOMAINS - 1), size = 2 + random_below(&random, 7);
+        struct servet_profile *profile = packages(domains, size);
+        uint32_t threads[32], room[MOST_DOMAINS], left = domains * size, out[MOST];
+        size_t ranks = 0;
+        while (left && ranks < 10) {
+            uint32_t most = left < size ? left : size;
+            left -= threads[ranks++] = 1 + random_below(&random, most);
+        }
+        for (uint32_t d = 0; d < domains; d++) {
+            room[d] = size;
+        }
+        if (can_pack(threads, ranks, room, domains)) {
+            packed++;
+            struct map_domain_request request = {
+                .priority = seed % 2 ? MAP_MEMORY : MAP_COMMUNICATION, .ranks = ranks, .threads = threads};
+            ck_assert_int_eq(map_domains(profile, &request, out, NULL), 0);
+            for (size_t r = 0, at = 0; r < ranks; at += threads[r++]) {
+                for (size_t t = 1; t < threads[r]; t++) {
+                    ck_assert_msg(out[at + t] / size == out[at] / size, "seed %lu, %u x %u: rank %zu of %zu straddles",
+                                  seed, domains, size, r, ranks);
+                }
+            }
+        }
+    }
+    ck_assert_uint_gt(packed, 1000);
+}
+END_TEST
+
+START_TEST(bad_requests_are_refused)
+{
+    struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
+    struct servet_error error;
+    uint32_t out[MOST], none[] = {2, 0}, outside[] = {99};
+    struct profile_set set = {outside, 1};
+    struct map_domain_request request = {.ranks = 0, .threads_each = 2};
+    ck_assert_int_lt(map_domains(profile, &request, out, &error), 0);
+    ck_assert_ptr_nonnull(strstr(error.text, "ranks"));
+    request = (struct map_domain_request){.ranks = 2, .threads = none};
+    ck_assert_int_lt(map_domains(profile, &request, out, &error), 0);
+    ck_assert_ptr_nonnull(strstr(error.text, "rank 1"));
+    request = (struct map_domain_request){.ranks = 2, .threads_each = 2, .allowed = &set};
+    ck_assert_int_lt(map_domains(profile, &request, out, &error), 0);
+    ck_assert_ptr_nonnull(strstr(error.text, "allowed PUs"));
+    profile_free(profile);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("domains");
+    TCase *tcase = tcase_create("domains");
+    tcase_set_timeout(tcase, 100);
+    tcase_add_test(tcase, one_rank_per_node_fills_it_as_in_the_paper);
+    tcase_add_test(tcase, memory_priority_spreads_domains_and_communication_priority_packs_them);
+    tcase_add_test(tcase, uneven_ranks_keep_their_order_and_their_memory_domain);
+    tcase_add_test(tcase, more_threads_than_pus_share_them);
+    tcase_add_test(tcase, smt_siblings_wait_until_every_core_has_a_thread);
+    tcase_add_test(tcase, ranks_of_one_thread_are_plain_workers);
+    tcase_add_test(tcase, any_request_keeps_every_rank_inside_a_node);
+    tcase_add_test(tcase, no_rank_straddles_while_there_is_another_way);
+    tcase_add_test(tcase, bad_requests_are_refused);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
