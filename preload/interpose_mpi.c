@@ -1,13 +1,17 @@
-/* Interposed: the entries of MPI in which a process becomes a rank.
+/* Interposed: the entries of MPI and OpenSHMEM in which a process becomes a rank.
  *
  *   MPI_Init, MPI_Init_thread     C programs; MPICH's Fortran entries call these through the symbol
  *   PMPI_Init, PMPI_Init_thread   Open MPI's Fortran entries (all of them, mpi_f08 too) call these
  *   mpi_init_ … MPI_INIT          Fortran entries of libraries that have C and Fortran in one object and call inside it
+ *   MPI_Session_init              MPI 4: a program may never call MPI_Init
+ *   shmem_init, start_pes …       OpenSHMEM; Open MPI's goes to the inside of libmpi directly
  *
- * One of them usually calls another, so only the outermost does the work. No MPI header is used: what is passed on are
- * pointers and integers of the same shape in every MPI library.
+ * Fortran coarrays (OpenCoarrays) come through MPI_Init_thread. One of these entries usually calls another, so only the
+ * outermost does the work. No MPI header is used: what is passed on are pointers and integers of the same shape in
+ * every MPI library.
  */
 #include <errno.h>
+#include <stdint.h>
 
 #include "interpose.h"
 #include "process.h"
@@ -95,6 +99,20 @@ static void leave(const struct pin_process *process)
         leave(process);                                                                                                \
     }
 
+/* Handles are integers in MPICH and pointers in Open MPI: both pass unchanged through a pointer-sized argument. */
+#define SESSION_INIT(name)                                                                                             \
+    PIN_EXPORT int name(uintptr_t info, uintptr_t handler, void *session);                                             \
+    PIN_EXPORT int name(uintptr_t info, uintptr_t handler, void *session)                                              \
+    {                                                                                                                  \
+        static int (*real)(uintptr_t, uintptr_t, void *);                                                              \
+        if (!PIN_REAL(real, #name))                                                                                    \
+            return NO_MPI;                                                                                             \
+        const struct pin_process *process = enter();                                                                   \
+        int code = real(info, handler, session);                                                                       \
+        leave(process);                                                                                                \
+        return code;                                                                                                   \
+    }
+
 INIT(MPI_Init)
 INIT(PMPI_Init)
 INIT_THREAD(MPI_Init_thread)
@@ -109,3 +127,40 @@ FORTRAN_INIT_THREAD(mpi_init_thread)
 FORTRAN_INIT_THREAD(mpi_init_thread_)
 FORTRAN_INIT_THREAD(mpi_init_thread__)
 FORTRAN_INIT_THREAD(MPI_INIT_THREAD)
+
+SESSION_INIT(MPI_Session_init)
+SESSION_INIT(PMPI_Session_init)
+
+PIN_EXPORT void shmem_init(void);
+PIN_EXPORT void shmem_init(void)
+{
+    static void (*real)(void);
+    if (!PIN_REAL(real, "shmem_init"))
+        return;
+    const struct pin_process *process = enter();
+    real();
+    leave(process);
+}
+
+PIN_EXPORT int shmem_init_thread(int requested, int *provided);
+PIN_EXPORT int shmem_init_thread(int requested, int *provided)
+{
+    static int (*real)(int, int *);
+    if (!PIN_REAL(real, "shmem_init_thread"))
+        return NO_MPI;
+    const struct pin_process *process = enter();
+    int code = real(requested, provided);
+    leave(process);
+    return code;
+}
+
+PIN_EXPORT void start_pes(int ignored);
+PIN_EXPORT void start_pes(int ignored)
+{
+    static void (*real)(int);
+    if (!PIN_REAL(real, "start_pes"))
+        return;
+    const struct pin_process *process = enter();
+    real(ignored);
+    leave(process);
+}

@@ -12,6 +12,9 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_VERBOSE] = {"SERVET_VERBOSE", "off", "say on stderr where every thread and rank goes, and who decided"},
     [PIN_FORCE] = {"SERVET_FORCE", "off", "place threads even where the user or the program has chosen already"},
     [PIN_DISABLE] = {"SERVET_DISABLE", "off", "do nothing at all"},
+    [PIN_HELPERS] = {"SERVET_HELPERS", "none",
+                     "pattern,…: libraries (or programs) whose threads help and get no PU of their own"},
+    [PIN_WORKERS] = {"SERVET_WORKERS", "none", "pattern,…: libraries (or programs) whose threads are workers"},
 };
 
 static const char *value_of(enum pin_option_id id)
@@ -25,9 +28,16 @@ static bool is_on(enum pin_option_id id)
     return value && *value && strcmp(value, "0") != 0;
 }
 
+/* Copied, because programs that change their title write over the environment's memory. */
+static void copy_value(enum pin_option_id id, char *out, size_t size)
+{
+    const char *value = value_of(id);
+    if (value && strlen(value) < size)
+        strcpy(out, value);
+}
+
 void pin_options_read(struct pin_options *out)
 {
-    const char *profile = value_of(PIN_PROFILE);
     *out = (struct pin_options){
         .mem_prior = is_on(PIN_MEM_PRIOR),
         .comm_prior = is_on(PIN_COMM_PRIOR),
@@ -35,7 +45,7 @@ void pin_options_read(struct pin_options *out)
         .force = is_on(PIN_FORCE),
         .disable = is_on(PIN_DISABLE),
     };
-    /* Copied, because programs that change their title write over the environment's memory. */
-    if (profile && strlen(profile) < sizeof out->profile)
-        strcpy(out->profile, profile);
+    copy_value(PIN_PROFILE, out->profile, sizeof out->profile);
+    copy_value(PIN_HELPERS, out->helpers, sizeof out->helpers);
+    copy_value(PIN_WORKERS, out->workers, sizeof out->workers);
 }

@@ -14,6 +14,8 @@ enum pin_option_id {
     PIN_VERBOSE,
     PIN_FORCE,
     PIN_DISABLE,
+    PIN_HELPERS,
+    PIN_WORKERS,
     PIN_OPTION_COUNT,
 };
 
@@ -25,9 +27,13 @@ struct pin_option {
 
 extern const struct pin_option pin_option_table[PIN_OPTION_COUNT];
 
+/* Longest list of patterns; a longer one counts as not set. */
+#define PIN_PATTERNS_SIZE 1024
+
 struct pin_options {
     bool mem_prior, comm_prior, verbose, force, disable;
-    char profile[PATH_MAX]; /* "" when not set */
+    char profile[PATH_MAX]; /* "" when not set, as all texts here */
+    char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
 };
 
 /* Reads the environment. A switch is on when it is set to anything but "" and "0". Opens nothing, allocates nothing. */

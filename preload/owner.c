@@ -2,7 +2,11 @@
 #include "owner.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fnmatch.h>
 #include <link.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Beginnings of file names. A wheel's runtime is called libgomp-a34b3233.so.1.0.0, so the beginning must do. */
@@ -38,13 +42,71 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-enum pin_owner pin_owner_of_name(const char *path)
+static const char *helper_patterns = "", *worker_patterns = "";
+
+void pin_owner_extend(const char *helpers, const char *workers)
 {
-    const char *name = file_name(path);
+    helper_patterns = helpers;
+    worker_patterns = workers;
+}
+
+static bool matches_any(const char *patterns, const char *name)
+{
+    while (*patterns) {
+        char pattern[256];
+        size_t length = strcspn(patterns, ",");
+        if (length > 0 && length < sizeof pattern) {
+            memcpy(pattern, patterns, length);
+            pattern[length] = '\0';
+            bool wild = strpbrk(pattern, "*?[");
+            if (wild ? fnmatch(pattern, name, 0) == 0 : strncmp(name, pattern, length) == 0)
+                return true;
+        }
+        patterns += length + (patterns[length] == ',');
+    }
+    return false;
+}
+
+static enum pin_owner look_up(const char *name)
+{
+    const char *said = *name ? name : program_invocation_short_name;
+    if (matches_any(helper_patterns, said))
+        return PIN_HELPER;
+    if (matches_any(worker_patterns, said))
+        return PIN_POOL;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strncmp(name, known[i].beginning, strlen(known[i].beginning)) == 0)
             return known[i].owner;
     return PIN_APPLICATION;
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_of(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return hash;
+}
+
+/* Answers are kept by name, not by address: a name's class never changes, so nothing goes stale when objects are loaded
+ * or another one takes an address over. An entry is the hash with its lowest bits replaced by the class plus 1, so that
+ * 0 is free; what does not fit is looked up again. */
+#define CACHE_ENTRIES 64u
+#define CLASS_BITS 7u
+
+enum pin_owner pin_owner_of_name(const char *path)
+{
+    static _Atomic(uint64_t) cache[CACHE_ENTRIES];
+    const char *name = file_name(path);
+    uint64_t hash = hash_of(name);
+    _Atomic(uint64_t) *entry = &cache[(hash >> 32) % CACHE_ENTRIES];
+    uint64_t seen = atomic_load_explicit(entry, memory_order_relaxed);
+    if (seen != 0 && (seen & ~(uint64_t)CLASS_BITS) == (hash & ~(uint64_t)CLASS_BITS))
+        return (enum pin_owner)((seen & CLASS_BITS) - 1);
+    enum pin_owner owner = look_up(name);
+    atomic_store_explicit(entry, (hash & ~(uint64_t)CLASS_BITS) | ((uint64_t)owner + 1), memory_order_relaxed);
+    return owner;
 }
 
 /* Path of the DSO that `address` lies in, "" for the main program or for code that lies in none.

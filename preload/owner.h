@@ -14,7 +14,11 @@ enum pin_owner {
     PIN_HELPER,      /* progress, event and management threads: they never take a worker's place */
 };
 
-/* Class of the DSO at `path` (by its file name alone). "" is the main program. */
+/* Lists that go before the built-in one: "pattern,…", where a pattern is the beginning of a file name, or matches all
+ * of it with the wildcards of a shell. The texts must stay. */
+void pin_owner_extend(const char *helpers, const char *workers);
+
+/* Class of the DSO at `path` (by its file name alone). "" is the main program, which patterns know by its name. */
 enum pin_owner pin_owner_of_name(const char *path);
 
 /* Class of the thread that pthread_create(…, start, argument) makes, and in `*dso` (may be NULL) the file name without

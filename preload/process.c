@@ -35,6 +35,7 @@ void pin_process_start(void)
     /* Only the first caller can be here: no second thread exists before the first interposed call has returned. */
     on_main = true;
     pin_options_read(&process.options);
+    pin_owner_extend(process.options.helpers, process.options.workers);
     if (!process.options.disable && pin_mask_get(0, &process.start) < 0)
         process.options.disable = true;
     atomic_store_explicit(&started, true, memory_order_release);

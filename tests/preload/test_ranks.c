@@ -99,6 +99,24 @@ START_TEST(a_preload_set_before_the_launcher_reaches_the_ranks)
 }
 END_TEST
 
+START_TEST(a_session_makes_a_rank)
+{
+    if (open_mpi)
+        return; /* Open MPI 4 has no sessions */
+    run_two("sessions", NULL, NULL, NULL);
+    expect_ranks();
+}
+END_TEST
+
+START_TEST(processing_elements_of_openshmem_are_ranks)
+{
+    if (!open_mpi || access(path_of("shmem"), X_OK) < 0)
+        return; /* another library, or no oshcc */
+    child_run(&child, NULL, ARGV("oshrun", "--oversubscribe", "-n", "2", SERVET_PIN, path_of("shmem")));
+    expect_ranks();
+}
+END_TEST
+
 /* The domain of each of two ranks with two threads is the whole machine here: every worker has one PU, the rank's two
  * are different, OpenMP counts two, and no helper of the library is confined to one PU. */
 START_TEST(hybrid_ranks_have_domains)
@@ -184,6 +202,8 @@ int main(int argc, char **argv)
     tcase_add_test(test, ranks_in_fortran_follow_the_mapper);
     tcase_add_test(test, ranks_in_fortran_2008_follow_the_mapper);
     tcase_add_test(test, a_preload_set_before_the_launcher_reaches_the_ranks);
+    tcase_add_test(test, a_session_makes_a_rank);
+    tcase_add_test(test, processing_elements_of_openshmem_are_ranks);
     tcase_add_test(test, hybrid_ranks_have_domains);
     tcase_add_test(test, helpers_have_the_domain);
     tcase_add_test(test, a_binding_that_the_user_asked_for_wins);

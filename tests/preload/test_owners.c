@@ -1,0 +1,193 @@
+/* Is every thread told by who owns it, in whatever way and at whatever time it is made, and does every caller that
+ * counts PUs hear the process's set while everybody else hears the truth?
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "here.h"
+#include "owner.h"
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct child child;
+static uint32_t order[2];
+static char all_pus[256]; /* cpulist of the start mask */
+
+static void setup(void)
+{
+    here_order(MAP_MEMORY, 2, order);
+    child_run(&child, NULL, ARGV(PROGRAMS "/pthreads", "1"));
+    child_worker(&child, 0, 0, all_pus, sizeof all_pus);
+}
+
+static void expect_all(int rank, int thread)
+{
+    char pus[256];
+    child_worker(&child, rank, thread, pus, sizeof pus);
+    ck_assert_msg(strcmp(pus, all_pus) == 0, "thread %d of %d may run on %s, expected %s:\n%s", thread, rank, pus,
+                  all_pus, child.out);
+}
+
+static bool built(const char *path)
+{
+    if (access(path, R_OK) == 0)
+        return true;
+    fprintf(stderr, "not checked: %s was not built (no compiler for it)\n", path);
+    return false;
+}
+
+START_TEST(libraries_are_known_by_their_names)
+{
+    ck_assert_int_eq(pin_owner_of_name(""), PIN_APPLICATION);
+    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libm.so.6"), PIN_APPLICATION);
+    ck_assert_int_eq(pin_owner_of_name("/usr/lib/x86_64-linux-gnu/libgomp.so.1"), PIN_RUNTIME);
+    ck_assert_int_eq(pin_owner_of_name("/venv/numpy.libs/libgomp-a34b3233.so.1.0.0"), PIN_RUNTIME);
+    ck_assert_int_eq(pin_owner_of_name("/usr/lib/llvm-14/lib/libomp.so.5"), PIN_RUNTIME);
+    ck_assert_int_eq(pin_owner_of_name("/opt/intel/libiomp5.so"), PIN_RUNTIME);
+    ck_assert_int_eq(pin_owner_of_name("/opt/nvidia/libnvomp.so"), PIN_RUNTIME);
+    ck_assert_int_eq(pin_owner_of_name("libopenblas.so.0"), PIN_POOL);
+    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libopen-pal.so.40"), PIN_HELPER);
+    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libpmix.so.2"), PIN_HELPER);
+    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libucs.so.0"), PIN_HELPER);
+    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libfabric.so.1"), PIN_HELPER);
+    /* Twice: the second answer comes from the cache. */
+    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libcuda.so.1"), PIN_HELPER);
+    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libcuda.so.1"), PIN_HELPER);
+}
+END_TEST
+
+START_TEST(a_user_can_extend_the_lists)
+{
+    char text[256];
+    child_run_preloaded(&child, CHANGES("SERVET_HELPERS=libxyz,pthre*"), ARGV(PROGRAMS "/pthreads", "1"));
+    expect_all(0, 1);
+    child_run_preloaded(&child, CHANGES("SERVET_HELPERS=libxyz"), ARGV(PROGRAMS "/pthreads", "1"));
+    child_expect(&child, 0, 1, order[1]);
+    if (!built(PROGRAMS "/standard"))
+        return;
+    child_run_preloaded(&child, CHANGES("SERVET_WORKERS=libevent_t"), ARGV(PROGRAMS "/standard"));
+    child_worker(&child, 0, 7, text, sizeof text);
+    ck_assert_msg(!strpbrk(text, ",-"), "%s", child.out);
+}
+END_TEST
+
+START_TEST(a_standard_thread_belongs_to_the_object_that_made_it)
+{
+    if (!built(PROGRAMS "/standard"))
+        return;
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/standard"));
+    ck_assert_msg(child.status == 0, "%s", child.err);
+    expect_all(0, 7); /* a helper, made before anything was pinned */
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 0, order[0]);
+}
+END_TEST
+
+START_TEST(runtimes_loaded_later_and_two_at_once_work)
+{
+    char line[64];
+    const char *clang = PROGRAMS "/libteam_clang.so";
+    if (!built(PROGRAMS "/libteam_gcc.so"))
+        return;
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/late", PROGRAMS "/libteam_gcc.so", built(clang) ? clang : NULL));
+    ck_assert_msg(child.status == 0, "%s", child.err);
+    for (int team = 0; team < (built(clang) ? 2 : 1); team++) {
+        child_expect(&child, team, 0, order[0]);
+        child_expect(&child, team, 1, order[1]);
+        snprintf(line, sizeof line, "count %d %zu\n", team, here_pus());
+        ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+    }
+}
+END_TEST
+
+START_TEST(threads_of_a_constructor_are_seen)
+{
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/early"));
+    ck_assert_msg(child.status == 0, "%s", child.err);
+    child_expect(&child, 0, 0, order[0]);
+    child_expect(&child, 0, 1, order[1]);
+}
+END_TEST
+
+START_TEST(other_ways_to_make_a_thread)
+{
+    char line[64];
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/ways"));
+    ck_assert_msg(child.status == 0, "status %d: %s", child.status, child.err);
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 0, order[0]);
+    expect_all(0, 2); /* the timer's thread is left alone */
+    for (int thread = 0; thread < 2; thread++) {
+        snprintf(line, sizeof line, "asked %d sched %u\n", thread, order[thread]);
+        ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+        snprintf(line, sizeof line, "asked %d pthread %u\n", thread, order[thread]);
+        ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+    }
+}
+END_TEST
+
+START_TEST(nested_teams_use_every_pu)
+{
+    char pus[256];
+    size_t on_first = 0;
+    if (!built(PROGRAMS "/nested"))
+        return;
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/nested"));
+    for (int i = 0; i < 4; i++) {
+        child_worker(&child, i / 2, i % 2, pus, sizeof pus);
+        ck_assert_msg(!strpbrk(pus, ",-"), "%s", child.out);
+        on_first += strtoul(pus, NULL, 10) == order[0];
+    }
+    ck_assert_msg(here_pus() != 2 || on_first == 2, "%s", child.out);
+}
+END_TEST
+
+#define PYTHON_SCRIPT                                                                                                  \
+    "import os, threading\n"                                                                                           \
+    "before = os.sched_getaffinity(0)\n"                                                                               \
+    "where = []\n"                                                                                                     \
+    "def here():\n"                                                                                                    \
+    "    for line in open('/proc/thread-self/status'):\n"                                                              \
+    "        if line.startswith('Cpus_allowed_list'): where.append(line.split()[1])\n"                                 \
+    "t = threading.Thread(target=here); t.start(); t.join(); here()\n"                                                 \
+    "print('same' if os.sched_getaffinity(0) == before else 'narrowed')\n"                                             \
+    "print(*where)\n"
+
+START_TEST(python_still_counts_the_process)
+{
+    char expected[64];
+    if (!built("/usr/bin/python3"))
+        return;
+    child_run_preloaded(&child, NULL, ARGV("/usr/bin/python3", "-c", PYTHON_SCRIPT));
+    snprintf(expected, sizeof expected, "same\n%u %u\n", order[1], order[0]);
+    ck_assert_msg(strcmp(child.out, expected) == 0, "%s%s", child.out, child.err);
+}
+END_TEST
+
+int main(void)
+{
+    here_need_two_pus();
+    TCase *test = tcase_create("owners");
+    tcase_set_timeout(test, 60);
+    tcase_add_checked_fixture(test, setup, NULL);
+    tcase_add_test(test, libraries_are_known_by_their_names);
+    tcase_add_test(test, a_user_can_extend_the_lists);
+    tcase_add_test(test, a_standard_thread_belongs_to_the_object_that_made_it);
+    tcase_add_test(test, runtimes_loaded_later_and_two_at_once_work);
+    tcase_add_test(test, threads_of_a_constructor_are_seen);
+    tcase_add_test(test, other_ways_to_make_a_thread);
+    tcase_add_test(test, nested_teams_use_every_pu);
+    tcase_add_test(test, python_still_counts_the_process);
+    Suite *suite = suite_create("preload-owners");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
