@@ -197,6 +197,36 @@ START_TEST(worse_memory_levels_must_collide_in_the_milder_ones)
 }
 END_TEST
 
+/* A piece of the full fixture beside itself: what one of a kind cannot break. */
+static const struct refusal doubles[] = {
+    {"\"caches\": [",
+     "\"caches\": [{\"level\": 1, \"size_bytes\": 1, \"pus\": \"9\", \"sharing\": {}, \"quality\": "
+     "{\"origin\": \"measured\"}}, ",
+     "$.node_classes[0].caches[1]: found a PU that another cache of this level holds"},
+    {"\"layers\": [", "\"layers\": [{\"seconds\": 1, \"members\": {}, \"quality\": {\"origin\": \"measured\"}}, ",
+     "communication.layers[1].seconds: expected layers from the lowest latency to the highest"},
+    {"\"levels\": [",
+     "\"levels\": [{\"bytes_per_s\": 7, \"collisions\": {}, \"quality\": {\"origin\": \"measured\"}}, ",
+     "memory.levels[1].bytes_per_s: expected levels from the lowest bandwidth to the highest"},
+    {"\"curve\": [", "\"curve\": [{\"bytes\": 1, \"seconds\": 1}, ",
+     "curve[1].bytes: found 0, expected an integer from 2"},
+    {"\"numa\": [", "\"numa\": [{\"os_index\": 1, \"pus\": \"\"}, ",
+     "numa[1].os_index: expected NUMA nodes in ascending"},
+};
+
+START_TEST(order_and_overlap_are_checked)
+{
+    const struct refusal *r = &doubles[_i];
+    char *good = read_text(EVERY_FIELD), *bad = replaced(good, r->from, r->to);
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    ck_assert_msg(profile_parse(bad, strlen(bad), "f", &profile, &error) == -EINVAL, "'%s' was taken", r->to);
+    ck_assert_msg(strstr(error.text, r->says) != NULL, "'%s' does not say '%s'", error.text, r->says);
+    free(good);
+    free(bad);
+}
+END_TEST
+
 START_TEST(files_that_cannot_be_read_say_why)
 {
     struct servet_profile *profile;
@@ -238,6 +268,7 @@ int main(void)
     tcase_add_test(tcase, relations_are_written_as_lists_on_one_line);
     tcase_add_loop_test(tcase, bad_input_is_refused_with_place_finding_and_expectation, 0,
                         sizeof refusals / sizeof *refusals);
+    tcase_add_loop_test(tcase, order_and_overlap_are_checked, 0, sizeof doubles / sizeof *doubles);
     tcase_add_test(tcase, syntax_errors_name_line_and_column);
     tcase_add_test(tcase, keys_beginning_with_x_are_left_alone);
     tcase_add_test(tcase, worse_memory_levels_must_collide_in_the_milder_ones);

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,6 +79,7 @@ START_TEST(what_is_not_known_is_zero)
     servet_profile *p = opened(FIXTURES "/every-field.json");
     ck_assert_uint_eq(servet_cache_bytes(p, 1, 5), 0); /* a gap in the PU numbers */
     ck_assert_uint_eq(servet_cache_bytes(p, 1, 4000000000), 0);
+    ck_assert_uint_eq(servet_cache_bytes(p, 1, 30), 0); /* one behind the last PU */
     ck_assert_uint_eq(servet_cache_bytes(p, 2, 0), 0);
     ck_assert_uint_eq(servet_cache_sharers(p, 2, 0), 0);
     ck_assert_int_eq(servet_cache_shared(p, 2, 0, 0), 0);
@@ -88,6 +90,27 @@ START_TEST(what_is_not_known_is_zero)
     ck_assert_int_eq(servet_message_layer(p, 2, 3), -1);
     servet_profile_close(p);
     servet_profile_close(NULL);
+}
+END_TEST
+
+/* Whatever figures a profile has: one that says it was not measured has no bandwidths and latencies. */
+START_TEST(figures_of_a_profile_that_was_not_measured_do_not_count)
+{
+    char path[] = "/tmp/servet-test-XXXXXX", *command;
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert(asprintf(&command, "sed 's/\"measured\": true/\"measured\": false/' %s >%s",
+                       FIXTURES "/nehalem-2-nodes.json", path) > 0);
+    ck_assert_int_eq(system(command), 0);
+    servet_profile *p = opened(path);
+    unlink(path);
+    free(command);
+    ck_assert_int_eq(servet_measured(p), 0);
+    ck_assert(servet_memory_bandwidth(p, 0, 1) == 0);
+    ck_assert(servet_message_seconds(p, 0, 1, 8) == 0);
+    ck_assert_int_eq(servet_message_layer(p, 0, 1), 0);
+    servet_profile_close(p);
 }
 END_TEST
 
@@ -141,6 +164,7 @@ int main(void)
     tcase_add_test(tcase, the_two_node_machine_answers);
     tcase_add_test(tcase, curves_are_followed_between_and_beyond_their_points);
     tcase_add_test(tcase, what_is_not_known_is_zero);
+    tcase_add_test(tcase, figures_of_a_profile_that_was_not_measured_do_not_count);
     tcase_add_test(tcase, without_a_profile_this_machine_is_described_as_not_measured);
     tcase_add_test(tcase, bad_profiles_are_refused_with_their_reason);
     suite_add_tcase(suite, tcase);
