@@ -8,7 +8,7 @@ struct making {
     struct map_arena *arena;
     const struct map_class *of;
     uint32_t items;
-    struct map_groups packages, numa;
+    struct map_groups numa;
     const struct map_groups *domains;
     uint32_t *all; /* every position: the node */
 };
@@ -32,8 +32,7 @@ static int make_groups(struct making *m)
         sets[n] = of->numa[n].pus;
     }
     struct profile_relation numa = {.groups = sets, .group_count = of->numa_count};
-    int rc = map_groups_make(m->arena, &numa, position_of, span, m->items, &m->numa);
-    return rc < 0 ? rc : map_groups_make(m->arena, &of->packages, position_of, span, m->items, &m->packages);
+    return map_groups_make(m->arena, &numa, position_of, span, m->items, &m->numa);
 }
 
 static bool inside_one_group(const struct map_container *container, const struct map_groups *groups)
@@ -154,7 +153,7 @@ int map_containers_make(struct map_arena *arena, const struct map_class *of, str
     if (make_groups(&m) < 0 || find_domains(&m) < 0) {
         return -ENOMEM;
     }
-    size_t most = (size_t)of->cores.group_count + m.packages.group_count + m.numa.group_count + 1 + m.items;
+    size_t most = (size_t)of->cores.group_count + of->packages.group_count + m.numa.group_count + 1 + m.items;
     for (size_t f = 0; f < of->family_count; f++) {
         most += of->families[f].groups.group_count;
     }
@@ -166,7 +165,7 @@ int map_containers_make(struct map_arena *arena, const struct map_class *of, str
         add_groups(&m, &made, &of->families[f].groups);
     }
     add_groups(&m, &made, &of->cores);
-    add_groups(&m, &made, &m.packages);
+    add_groups(&m, &made, &of->packages);
     add_groups(&m, &made, &m.numa);
     add(&m, &made, m.all, m.items);
     for (uint32_t i = 0; i < m.items; i++) {

@@ -222,9 +222,13 @@ static int make_class(struct making *making, const struct profile_class *of, str
     if (rc == 0) {
         rc = add_families(making, of, out);
     }
+    uint32_t items = (uint32_t)of->pus.count, *position_of = making->position_of;
+    struct map_arena *arena = &making->view->arena;
     if (rc == 0) {
-        rc = map_groups_make(&making->view->arena, &of->cores, making->position_of, making->span,
-                             (uint32_t)of->pus.count, &out->cores);
+        rc = map_groups_make(arena, &of->cores, position_of, making->span, items, &out->cores);
+    }
+    if (rc == 0) {
+        rc = map_groups_make(arena, &of->packages, position_of, making->span, items, &out->packages);
     }
     return rc < 0 ? rc : add_kinds(making, of, out);
 }

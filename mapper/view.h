@@ -32,7 +32,7 @@ struct map_class {
     const struct profile_class *of;
     struct map_family *families; /* caches, memory levels, then layers from the lowest latency */
     size_t family_count;
-    struct map_groups cores;
+    struct map_groups cores, packages;
     uint16_t *kind; /* by position: 0 is the most capable */
     uint32_t kind_count;
 };

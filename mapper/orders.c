@@ -1,0 +1,160 @@
+#include "orders.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a PU is in the hierarchy, from the node inwards: in `group` by the lowest leaf of each group around it, in
+ * `ordinal` counted inside the group around that. */
+struct path {
+    uint32_t leaf, sibling; /* place among the PUs of its core */
+    uint32_t *group, *ordinal;
+    uint32_t depth;
+};
+
+static uint32_t lowest_member(const struct map_groups *groups, uint32_t first_leaf, uint32_t leaf)
+{
+    uint32_t group = groups->group_of[leaf - first_leaf];
+    return group == MAP_NONE ? leaf : first_leaf + groups->members[groups->start[group]];
+}
+
+static uint32_t place_in_core(const struct map_groups *cores, uint32_t item)
+{
+    uint32_t group = cores->group_of[item], place = 0;
+    for (uint32_t i = group == MAP_NONE ? 0 : cores->start[group];
+         group != MAP_NONE && i < cores->start[group + 1] && cores->members[i] < item; i++) {
+        place++;
+    }
+    return place;
+}
+
+/* Wide to narrow: node, package, memory levels from the mildest, layers from the slowest, caches from the outermost. */
+static void fill_path(const struct map_view *view, uint32_t leaf, struct path *path)
+{
+    uint32_t node = map_view_node(view, leaf), first = view->nodes[node].first_leaf, depth = 0;
+    const struct map_class *class = &view->classes[view->nodes[node].class_index];
+    static const enum map_rule rules[] = {MAP_RULE_MEMORY, MAP_RULE_LATENCY, MAP_RULE_CACHE};
+    path->leaf = leaf;
+    path->sibling = place_in_core(&class->cores, leaf - first);
+    path->group[depth++] = first;
+    path->group[depth++] = lowest_member(&class->packages, first, leaf);
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
+        for (size_t f = class->family_count; f-- > 0;) {
+            if (class->families[f].rule == rules[r]) {
+                path->group[depth++] = lowest_member(&class->families[f].groups, first, leaf);
+            }
+        }
+    }
+    path->group[depth++] = lowest_member(&class->cores, first, leaf);
+    path->group[depth++] = leaf;
+    path->depth = depth;
+}
+
+static int compare_groups(const struct path *x, const struct path *y)
+{
+    for (uint32_t d = 0; d < x->depth && d < y->depth; d++) {
+        if (x->group[d] != y->group[d]) {
+            return x->group[d] < y->group[d] ? -1 : 1;
+        }
+    }
+    return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
+}
+
+static int by_hierarchy(const void *a, const void *b)
+{
+    return compare_groups(a, b);
+}
+
+static int by_sibling_and_hierarchy(const void *a, const void *b)
+{
+    const struct path *x = a, *y = b;
+    if (x->sibling != y->sibling) {
+        return x->sibling < y->sibling ? -1 : 1;
+    }
+    return compare_groups(x, y);
+}
+
+/* Innermost ordinal first: the node changes fastest. */
+static int by_sibling_and_ordinal(const void *a, const void *b)
+{
+    const struct path *x = a, *y = b;
+    if (x->sibling != y->sibling) {
+        return x->sibling < y->sibling ? -1 : 1;
+    }
+    for (uint32_t i = 1; i <= x->depth && i <= y->depth; i++) {
+        uint32_t p = x->ordinal[x->depth - i], q = y->ordinal[y->depth - i];
+        if (p != q) {
+            return p < q ? -1 : 1;
+        }
+    }
+    return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
+}
+
+/* Of paths in the order of the hierarchy. */
+static void number_groups(struct path *paths, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct path *path = &paths[i];
+        bool same = i > 0;
+        for (uint32_t d = 0; d < path->depth; d++) {
+            uint32_t before = i && d < path[-1].depth ? path[-1].group[d] : MAP_NONE;
+            if (!same) {
+                path->ordinal[d] = i && d == 0 ? path[-1].ordinal[0] + 1 : 0;
+            } else if (before == path->group[d]) {
+                path->ordinal[d] = path[-1].ordinal[d];
+            } else {
+                path->ordinal[d] = path[-1].ordinal[d] + 1;
+                same = false;
+            }
+        }
+    }
+}
+
+static struct path *make_paths(struct map_view *view)
+{
+    size_t deepest = 0;
+    for (size_t c = 0; c < view->class_count; c++) {
+        deepest = view->classes[c].family_count > deepest ? view->classes[c].family_count : deepest;
+    }
+    deepest += 4; /* node, package, core, PU */
+    struct path *paths = map_arena_get(&view->arena, view->leaf_count, sizeof *paths);
+    uint32_t *numbers = map_arena_get(&view->arena, 2 * deepest * view->leaf_count, sizeof *numbers);
+    if (!paths || !numbers) {
+        return NULL;
+    }
+    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
+        paths[leaf].group = numbers;
+        paths[leaf].ordinal = numbers + deepest;
+        numbers += 2 * deepest;
+        fill_path(view, leaf, &paths[leaf]);
+    }
+    return paths;
+}
+
+int map_order_compact(struct map_view *view, uint32_t *leaves)
+{
+    struct path *paths = make_paths(view);
+    if (!paths) {
+        return -ENOMEM;
+    }
+    qsort(paths, view->leaf_count, sizeof *paths, by_sibling_and_hierarchy);
+    for (uint32_t i = 0; i < view->leaf_count; i++) {
+        leaves[i] = paths[i].leaf;
+    }
+    return 0;
+}
+
+int map_order_scatter(struct map_view *view, uint32_t *leaves)
+{
+    struct path *paths = make_paths(view);
+    if (!paths) {
+        return -ENOMEM;
+    }
+    qsort(paths, view->leaf_count, sizeof *paths, by_hierarchy);
+    number_groups(paths, view->leaf_count);
+    qsort(paths, view->leaf_count, sizeof *paths, by_sibling_and_ordinal);
+    for (uint32_t i = 0; i < view->leaf_count; i++) {
+        leaves[i] = paths[i].leaf;
+    }
+    return 0;
+}
