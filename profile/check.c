@@ -413,10 +413,16 @@ static int check_bsp(const struct json_path *root, const struct servet_profile *
         const struct {
             const char *key;
             double value;
-        } figures[] = {{"g_flops", bsp->g_flops}, {"l_flops", bsp->l_flops}, {"t0_flops", bsp->t0_flops}};
+        } figures[] = {{"g_flops", bsp->g_flops},
+                       {"g_packets_flops", bsp->g_packets_flops},
+                       {"l_flops", bsp->l_flops < 0 ? 0 : bsp->l_flops},
+                       {"t0_flops", bsp->t0_flops}};
         rc = check_integer(&item, "processors", bsp->processors, 1, UINT32_MAX, error);
         if (rc == 0) {
             rc = check_number(&item, "r_flop_per_s", bsp->r_flop_per_s, false, error);
+        }
+        if (rc == 0) {
+            rc = check_integer(&item, "h_high", bsp->h_high, bsp->h_low, UINT32_MAX, error);
         }
         for (size_t k = 0; rc == 0 && k < sizeof figures / sizeof *figures; k++) {
             rc = check_number(&item, figures[k].key, figures[k].value, true, error);

@@ -155,9 +155,18 @@ static const struct profile_field node_range_fields[] = {
 static const struct profile_object node_range = OBJECT_OF("node_range", struct profile_node_range, node_range_fields);
 
 static const struct profile_field bsp_fields[] = {
-    PLAIN(FIELD_U32, YES, struct profile_bsp, processors), PLAIN(FIELD_NUMBER, YES, struct profile_bsp, r_flop_per_s),
-    PLAIN(FIELD_NUMBER, YES, struct profile_bsp, g_flops), PLAIN(FIELD_NUMBER, YES, struct profile_bsp, l_flops),
-    PLAIN(FIELD_NUMBER, NO, struct profile_bsp, t0_flops), NESTED(YES, struct profile_bsp, quality, quality),
+    PLAIN(FIELD_STRING, NO, struct profile_bsp, backend),
+    PLAIN(FIELD_U32, YES, struct profile_bsp, processors),
+    PLAIN(FIELD_NUMBER, YES, struct profile_bsp, r_flop_per_s),
+    PLAIN(FIELD_U32, NO, struct profile_bsp, vector_length),
+    PLAIN(FIELD_NUMBER, YES, struct profile_bsp, g_flops),
+    PLAIN(FIELD_NUMBER, NO, struct profile_bsp, g_packets_flops),
+    {.key = "l_flops", .type = FIELD_NUMBER, .offset = offsetof(struct profile_bsp, l_flops), .absent = -1},
+    PLAIN(FIELD_NUMBER, NO, struct profile_bsp, t0_flops),
+    PLAIN(FIELD_U32, NO, struct profile_bsp, h_low),
+    PLAIN(FIELD_U32, NO, struct profile_bsp, h_high),
+    PLAIN(FIELD_U32, NO, struct profile_bsp, bend_h),
+    NESTED(YES, struct profile_bsp, quality, quality),
 };
 static const struct profile_object bsp = OBJECT_OF("bsp", struct profile_bsp, bsp_fields);
 

@@ -147,13 +147,19 @@ struct profile_node_range {
     uint32_t class_index;
 };
 
-/* How long one superstep takes: T(h) = h * g + l (flop units: multiply by 1 / r for seconds). */
+/* How long one superstep takes: T(h) = h * g + l (flop units: multiply by 1 / r for seconds). Entries of one backend
+ * lie together, by ascending processors. */
 struct profile_bsp {
+    char *backend; /* "threads" (shared memory), "mpi", or NULL */
     uint32_t processors;
     double r_flop_per_s;
-    double g_flops; /* per word of 8 bytes */
-    double l_flops;
-    double t0_flops; /* measured time of a 0-relation */
+    uint32_t vector_length; /* of the DAXPY that reached r, words; 0: not known */
+    double g_flops;         /* per word of 8 bytes, single words: the pessimistic g */
+    double g_packets_flops; /* with large packets: the optimistic g; 0: not measured */
+    double l_flops;         /* < 0: the fit gave none (g and l small and of the same order) */
+    double t0_flops;        /* measured time of a 0-relation; 0: not measured */
+    uint32_t h_low, h_high; /* interval of the fit; both 0: not known */
+    uint32_t bend_h;        /* T(h) is no straight line: first h of its second piece; 0: none was seen */
     struct profile_quality quality;
 };
 

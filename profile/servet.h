@@ -104,6 +104,30 @@ double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint
  * without measurement too, then in the order that the caches suggest. -1: not known, or the same PU twice. */
 int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
+/* -- supersteps (Bisseling's BSP cost model) ------------------------------------------------------------------------
+ */
+
+/* Flops are a unit of time here: divide by r_flop_per_s for seconds. */
+struct servet_bsp {
+    uint32_t processors;
+    double r_flop_per_s;    /* of one processor (DAXPY) */
+    double g_flops;         /* per word of 8 bytes, sent as single words: pessimistic */
+    double g_packets_flops; /* sent in large packets: optimistic; 0: not measured */
+    double l_flops;         /* of a synchronisation */
+    double t0_flops;        /* measured time of a superstep that sends nothing; 0: not measured */
+};
+
+/* The parameters of `processors`, as measured or on a straight line between the numbers that were. `backend` is
+ * "threads" (shared memory) or "mpi"; NULL: the first one of the profile that covers this number. Where the fit gave no
+ * l, it is T(0). 0; -ENOENT when the profile does not cover it. */
+int servet_bsp_parameters(const servet_profile *profile, const char *backend, uint32_t processors,
+                          struct servet_bsp *out);
+
+/* Cost of one superstep, w + h g + l in flops: each of `processors` computes at most `work_flops` and sends and
+ * receives at most `h_words` words of 8 bytes. Backend and interpolation as servet_bsp_parameters() with NULL. 0: not
+ * known, or a negative number was given. */
+double servet_bsp_cost(const servet_profile *profile, uint32_t processors, double work_flops, double h_words);
+
 #ifdef __cplusplus
 }
 #endif

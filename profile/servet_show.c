@@ -1,6 +1,7 @@
 /* servet-show: what a profile says, for people and (--json) for programs. */
 #include "cli.h"
 #include "model.h"
+#include "show_bsp.h"
 #include "show_text.h"
 
 #include <errno.h>
@@ -10,11 +11,12 @@
 
 struct options {
     const char *file; /* NULL: looked for */
-    bool json;
+    bool json, bsp;
 };
 
 static const struct argp_option option_table[] = {
     {"json", 'j', NULL, 0, "Print the profile as JSON (checked, in the order of the schema)", 0},
+    {"bsp", 'b', NULL, 0, "Print the table of BSP parameters only: p, g, l and the time of a 0-relation", 0},
     {0},
 };
 
@@ -24,6 +26,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case 'j':
         options->json = true;
+        return 0;
+    case 'b':
+        options->bsp = true;
         return 0;
     case ARGP_KEY_ARG:
         if (options->file) {
@@ -102,14 +107,28 @@ static int print_json(const struct servet_profile *profile)
     return 0;
 }
 
+static int print_bsp(const struct servet_profile *profile, const char *source)
+{
+    if (!profile->bsp_count) {
+        cli_fail("%s: no BSP parameters in it (servet-probe --bsp measures them)", source ? source : "this machine");
+    }
+    show_bsp(profile, stdout);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {0};
     char path[PATH_MAX];
     cli_parse(&command, argc, argv, 0, NULL, &options);
+    if (options.json && options.bsp) {
+        cli_usage("--json, --bsp: expected one of them, not both");
+    }
     struct servet_profile *profile = options.file ? load(options.file) : find(path, sizeof path);
     const char *source = options.file ? options.file : *path ? path : NULL;
-    int rc = options.json ? print_json(profile) : show_text(profile, source, stdout);
+    int rc = options.json  ? print_json(profile)
+             : options.bsp ? print_bsp(profile, source)
+                           : show_text(profile, source, stdout);
     profile_free(profile);
     if (rc < 0) {
         cli_fail("%s", strerrordesc_np(-rc));

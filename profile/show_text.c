@@ -1,6 +1,7 @@
 #include "show_text.h"
 
 #include "figures.h"
+#include "show_bsp.h"
 #include "table.h"
 
 #include <errno.h>
@@ -259,28 +260,6 @@ static void show_communication(struct show *show, const struct profile_communica
     }
 }
 
-static void show_bsp(struct show *show)
-{
-    const struct servet_profile *p = show->profile;
-    struct table table = {0};
-    if (!p->bsp_count) {
-        return;
-    }
-    fprintf(show->stream, "\nSupersteps: T(h) = h g + l, in flops; 1 / r seconds each\n");
-    HEADING(&table, "processors", "r", "g", "l", "0-relation", "quality");
-    for (size_t i = 0; i < p->bsp_count; i++) {
-        const struct profile_bsp *bsp = &p->bsp[i];
-        table_row(&table);
-        table_cell(&table, "%u", bsp->processors);
-        table_cell(&table, "%.4g Gflop/s", bsp->r_flop_per_s * 1e-9);
-        table_cell(&table, "%.4g", bsp->g_flops);
-        table_cell(&table, "%.4g", bsp->l_flops);
-        table_cell(&table, "%.4g", bsp->t0_flops);
-        table_cell(&table, "%s", figure_quality(&bsp->quality).text);
-    }
-    print_table(show, &table);
-}
-
 int show_text(const struct servet_profile *profile, const char *source, FILE *stream)
 {
     struct show show = {profile, stream, 0};
@@ -293,6 +272,9 @@ int show_text(const struct servet_profile *profile, const char *source, FILE *st
         show_communication(&show, &node_class->communication, "inside a node", "PUs");
     }
     show_communication(&show, &profile->network, "between nodes", "nodes (numbered from 0)");
-    show_bsp(&show);
+    if (profile->bsp_count) {
+        fputc('\n', stream);
+        show_bsp(profile, stream);
+    }
     return show.rc;
 }

@@ -1,6 +1,7 @@
 /* The public functions of servet.h. */
 #include "servet.h"
 
+#include "bsp.h"
 #include "query.h"
 
 #include <errno.h>
@@ -197,4 +198,31 @@ int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t 
 {
     int number;
     return find_layer(profile, pu_a, pu_b, &number) ? number : -1;
+}
+
+/* -- supersteps -------------------------------------------------------------------------------------------------- */
+
+int servet_bsp_parameters(const servet_profile *profile, const char *backend, uint32_t processors,
+                          struct servet_bsp *out)
+{
+    struct profile_bsp found;
+    if (!profile_bsp_at(profile, backend, processors, &found)) {
+        return -ENOENT;
+    }
+    *out = (struct servet_bsp){.processors = processors,
+                               .r_flop_per_s = found.r_flop_per_s,
+                               .g_flops = found.g_flops,
+                               .g_packets_flops = found.g_packets_flops,
+                               .l_flops = found.l_flops,
+                               .t0_flops = found.t0_flops};
+    return 0;
+}
+
+double servet_bsp_cost(const servet_profile *profile, uint32_t processors, double work_flops, double h_words)
+{
+    struct profile_bsp found;
+    if (!(work_flops >= 0) || !(h_words >= 0) || !profile_bsp_at(profile, NULL, processors, &found)) {
+        return 0;
+    }
+    return work_flops + h_words * found.g_flops + found.l_flops;
 }

@@ -114,6 +114,25 @@ START_TEST(figures_of_a_profile_that_was_not_measured_do_not_count)
 }
 END_TEST
 
+START_TEST(a_superstep_costs_work_words_and_a_synchronisation)
+{
+    servet_profile *p = opened(FIXTURES "/cartesius-bsp.json");
+    struct servet_bsp bsp;
+    ck_assert(about(servet_bsp_cost(p, 32, 1e6, 2048), 1e6 + 2048 * 455.0 + 132618));
+    ck_assert(about(servet_bsp_cost(p, 8, 0, 1), 274 + 49655));
+    ck_assert(about(servet_bsp_cost(p, 1, 10, 100), 10 + 100 * 197.0 + 294)); /* no l: T(0) stands for it */
+    ck_assert(about(servet_bsp_cost(p, 10, 0, 10), 10 * (274 + 300) / 2.0 + (49655 + 82374) / 2.0));
+    ck_assert(servet_bsp_cost(p, 33, 1, 1) == 0);
+    ck_assert(servet_bsp_cost(p, 0, 1, 1) == 0);
+    ck_assert(servet_bsp_cost(p, 32, -1, 1) == 0);
+    ck_assert_int_eq(servet_bsp_parameters(p, NULL, 16, &bsp), 0);
+    ck_assert(about(bsp.r_flop_per_s, 5.711e9) && about(bsp.g_flops, 330) && about(bsp.t0_flops, 52653));
+    ck_assert_int_eq(servet_bsp_parameters(p, "mpi", 16, &bsp), -ENOENT);
+    ck_assert_int_eq(servet_bsp_parameters(p, NULL, 64, &bsp), -ENOENT);
+    servet_profile_close(p);
+}
+END_TEST
+
 static void look_nowhere(void)
 {
     unsetenv("SERVET_PROFILE");
@@ -165,6 +184,7 @@ int main(void)
     tcase_add_test(tcase, curves_are_followed_between_and_beyond_their_points);
     tcase_add_test(tcase, what_is_not_known_is_zero);
     tcase_add_test(tcase, figures_of_a_profile_that_was_not_measured_do_not_count);
+    tcase_add_test(tcase, a_superstep_costs_work_words_and_a_synchronisation);
     tcase_add_test(tcase, without_a_profile_this_machine_is_described_as_not_measured);
     tcase_add_test(tcase, bad_profiles_are_refused_with_their_reason);
     suite_add_tcase(suite, tcase);

@@ -68,13 +68,39 @@ START_TEST(everything_in_a_profile_is_shown)
         "messages at a time: 1: 3 s",
         "Messages between nodes",
         "n[08-10]",
-        "2           1 Gflop/s  0  5  6           measured"};
+        "BSP parameters (threads): T(h) = h g + l flops, r = 1 Gflop/s",
+        "2         0         5         6         4"};
     struct output output = run(SHOW " " EVERY_FIELD);
     ck_assert_int_eq(output.status, 0);
     ck_assert_str_eq(output.err, "");
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         assert_says(output.out, expected[i]);
     }
+    release(&output);
+}
+END_TEST
+
+/* Bisseling's table of the parameters of Cartesius, line by line */
+START_TEST(bsp_parameters_are_printed_in_the_form_of_the_slides)
+{
+    struct output output = run(SHOW " --bsp " FIXTURES "/cartesius-bsp.json");
+    ck_assert_int_eq(output.status, 0);
+    ck_assert_str_eq(output.out, "BSP parameters: T(h) = h g + l flops, r = 5.711 Gflop/s\n"
+                                 "     p         g         l      T(0)\n"
+                                 "     1       197         -       294\n"
+                                 "     2       199    18 408     6 759\n"
+                                 "     3       215    24 438     8 932\n"
+                                 "     4       225    38 275    14 291\n"
+                                 "     5       247    30 783    17 970\n"
+                                 "     6       262    38 670    20 322\n"
+                                 "     7       242    56 010    24 781\n"
+                                 "     8       274    49 655    27 609\n"
+                                 "    12       300    82 374    40 879\n"
+                                 "    16       330    93 365    52 653\n"
+                                 "    20       403   103 090    70 562\n"
+                                 "    24       409   107 769    88 262\n"
+                                 "    28       451   124 240   106 754\n"
+                                 "    32       455   132 618   111 267\n");
     release(&output);
 }
 END_TEST
@@ -133,6 +159,8 @@ static const struct {
      "servet-show: bad: $.node_classes[0].caches[1].size_bytes: found 0, expected an integer from 1"},
     {"sed 's/\"servet_profile\": 1/\"servet_profile\": 7/' " NEHALEM " >new; " SHOW " new", 2,
      "new: $.servet_profile: found 7, expected version 1"},
+    {SHOW " --bsp --json " NEHALEM, 2, "--json, --bsp: expected one of them"},
+    {SHOW " --bsp " NEHALEM, 1, "no BSP parameters in it"},
     {SHOW " a b", 2, "expected one profile, got 'a' and 'b'"},
     {SHOW " --jsn", 2, "--jsn"},
     {SHOW " " NEHALEM " >/dev/full", 1, "cannot write to standard output: No space left"},
@@ -173,6 +201,7 @@ int main(void)
 {
     TCase *tcase = tcase_create("show");
     tcase_add_test(tcase, everything_in_a_profile_is_shown);
+    tcase_add_test(tcase, bsp_parameters_are_printed_in_the_form_of_the_slides);
     tcase_add_test(tcase, without_a_profile_it_says_not_measured);
     tcase_add_test(tcase, json_output_is_a_profile);
     tcase_add_test(tcase, a_profile_of_another_machine_is_shown_with_a_warning);
