@@ -7,8 +7,8 @@
 #include "machine.h"
 #include "mpi_launch.h"
 
-/* An answer takes milliseconds; starting many ranks takes seconds. Longer than this and something hangs. */
-static const double start_timeout_s = 60, answer_timeout_s = 60;
+/* An answer takes milliseconds. Longer than this and something hangs. */
+static const double answer_timeout_s = 60;
 
 struct messenger {
     struct mpi_child child;
@@ -91,26 +91,6 @@ static void mpi_close(struct machine *machine)
 
 static const struct machine_ops mpi_ops = {.exchange = mpi_exchange, .close = mpi_close};
 
-static int greet(struct machine *machine, struct servet_error *error)
-{
-    struct messenger *messenger = machine->state;
-    char line[256], complaint[256];
-    int rc = mpi_child_receive(&messenger->child, start_timeout_s, machine->cancel, line, sizeof line);
-    if (rc == 0 && strncmp(line, "ready ", strlen("ready ")) == 0) {
-        return 0;
-    }
-    messenger->broken = true;
-    if (rc == -EINTR) {
-        return profile_error(error, rc, "starting mpirun: %s", machine_strerror(rc));
-    }
-    if (rc == 0) {
-        return profile_error(error, -EIO, "mpirun: %s", line + strspn(line, "! "));
-    }
-    mpi_child_complaint(&messenger->child, complaint, sizeof complaint);
-    return profile_error(error, -EIO, "mpirun: %s",
-                         complaint[0] ? complaint : (rc == -ETIMEDOUT ? "no answer within a minute" : "it ended"));
-}
-
 int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel, struct machine *out,
                      struct servet_error *error)
 {
@@ -122,7 +102,7 @@ int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t 
     if (rc < 0) {
         profile_error(error, rc, "starting mpirun: %s", strerror(-rc));
     } else {
-        rc = mpi_child_start(pus->count, text, &messenger->child, &as_root, error);
+        rc = mpi_child_start("servet-probe-mpi", pus->count, text, &messenger->child, &as_root, error);
     }
     free(text);
     if (rc < 0) {
@@ -134,8 +114,9 @@ int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t 
         cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 are set for mpirun");
     }
     machine.state = messenger;
-    rc = greet(&machine, error);
+    rc = mpi_child_greet(&messenger->child, cancel, error);
     if (rc < 0) {
+        messenger->broken = true;
         machine_close(&machine);
         return rc;
     }

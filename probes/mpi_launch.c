@@ -14,7 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HELPER "servet-probe-mpi"
+#include "machine.h"
+
+/* Starting many ranks takes seconds. Longer than this and something hangs. */
+static const double start_timeout_s = 60;
 
 enum { POLL_MS = 100, END_TRIES = 50 /* of POLL_MS */, ARGUMENTS = 8 };
 
@@ -26,7 +29,7 @@ static bool executable(const char *path)
 }
 
 /* Beside this command (build folder), in its prefix's libexec, or where it was to be installed. */
-static int find_helper(char *path, size_t size)
+static int find_helper(const char *helper, char *path, size_t size)
 {
     static const char *const beside[] = {"", "/../libexec/servet"};
     char self[PATH_MAX];
@@ -34,12 +37,12 @@ static int find_helper(char *path, size_t size)
     for (size_t i = 0; length > 0 && i < sizeof beside / sizeof *beside; i++) {
         self[length] = '\0';
         int folder = (int)(strrchr(self, '/') - self);
-        int needed = snprintf(path, size, "%.*s%s/" HELPER, folder, self, beside[i]);
+        int needed = snprintf(path, size, "%.*s%s/%s", folder, self, beside[i], helper);
         if (needed < (int)size && executable(path)) {
             return 0;
         }
     }
-    snprintf(path, size, "%s", SERVET_LIBEXECDIR "/" HELPER);
+    snprintf(path, size, SERVET_LIBEXECDIR "/%s", helper);
     return executable(path) ? 0 : -ENOENT;
 }
 
@@ -96,12 +99,13 @@ static _Noreturn void become(const char *mpirun, char *const *arguments, int in,
     _exit(127);
 }
 
-int mpi_child_start(size_t ranks, const char *pus, struct mpi_child *child, bool *as_root, struct servet_error *error)
+int mpi_child_start(const char *program, size_t ranks, const char *pus, struct mpi_child *child, bool *as_root,
+                    struct servet_error *error)
 {
     char mpirun[PATH_MAX], helper[PATH_MAX], count[24];
     int in[2], out[2];
-    if (find_helper(helper, sizeof helper) < 0) {
-        return profile_error(error, -ENOENT, "the program %s is not installed (built without MPI)", HELPER);
+    if (find_helper(program, helper, sizeof helper) < 0) {
+        return profile_error(error, -ENOENT, "the program %s is not installed (built without MPI)", program);
     }
     if (find_mpirun(mpirun, sizeof mpirun) < 0) {
         return profile_error(error, -ENOENT, "%s is not installed", SERVET_MPIRUN);
@@ -218,6 +222,24 @@ void mpi_child_complaint(const struct mpi_child *child, char *text, size_t size)
             return;
         }
     }
+}
+
+int mpi_child_greet(struct mpi_child *child, const volatile sig_atomic_t *cancel, struct servet_error *error)
+{
+    char line[256], complaint[256];
+    int rc = mpi_child_receive(child, start_timeout_s, cancel, line, sizeof line);
+    if (rc == 0 && strncmp(line, "ready ", strlen("ready ")) == 0) {
+        return 0;
+    }
+    if (rc == -EINTR) {
+        return profile_error(error, rc, "starting mpirun: %s", machine_strerror(rc));
+    }
+    if (rc == 0) {
+        return profile_error(error, -EIO, "mpirun: %s", line + strspn(line, "! "));
+    }
+    mpi_child_complaint(child, complaint, sizeof complaint);
+    return profile_error(error, -EIO, "mpirun: %s",
+                         complaint[0] ? complaint : (rc == -ETIMEDOUT ? "no answer within a minute" : "it ended"));
 }
 
 static bool reaped(pid_t pid)

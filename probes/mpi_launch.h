@@ -1,4 +1,4 @@
-/* servet-probe-mpi under mpirun, as a child that answers line by line. Only machine_mpi.c. */
+/* A program of ranks (servet-probe-mpi, servet-bsp-mpi) under mpirun, as a child that answers line by line. */
 #ifndef SERVET_PROBES_MPI_LAUNCH_H
 #define SERVET_PROBES_MPI_LAUNCH_H
 
@@ -16,9 +16,13 @@ struct mpi_child {
     size_t pending_count;
 };
 
-/* Starts `mpirun -np ranks servet-probe-mpi pus`. -ENOENT (mpirun or the program not installed, `error` says which),
+/* Starts `mpirun -np ranks program pus`. -ENOENT (mpirun or the program not installed, `error` says which),
  * -errno. As root the two variables that Open MPI asks for are set, for the child only; *as_root says so. */
-int mpi_child_start(size_t ranks, const char *pus, struct mpi_child *child, bool *as_root, struct servet_error *error);
+int mpi_child_start(const char *program, size_t ranks, const char *pus, struct mpi_child *child, bool *as_root,
+                    struct servet_error *error);
+
+/* Waits for its first line, "ready N". 0, -EINTR, -EIO with what it or mpirun said instead. */
+int mpi_child_greet(struct mpi_child *child, const volatile sig_atomic_t *cancel, struct servet_error *error);
 
 /* Sends one line. 0 or -EIO. */
 int mpi_child_send(struct mpi_child *child, const char *line);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bsp_run.h"
 #include "campaign.h"
 #include "cli.h"
 #include "output.h"
@@ -18,6 +19,7 @@ struct options {
     unsigned probes;
     uint64_t seed;
     bool quiet, no_mpi, json;
+    struct bsp_options bsp;
 };
 
 static volatile sig_atomic_t interrupted;
@@ -80,6 +82,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->bsp;
+        return 0;
     case 'o':
         options->output = argument;
         return 0;
@@ -158,36 +163,64 @@ static void save(const struct options *options, const struct servet_profile *pro
     }
 }
 
+static const struct argp_child more_options[] = {{&bsp_argp, 0, NULL, 0}, {0}};
+
+/* The probes that were asked for; --bsp alone asks for no other, and adds to the profile that is there. */
+static int measure(const struct options *options, struct machine *machine, struct progress *progress, const char *path,
+                   struct servet_profile **profile, struct servet_error *error)
+{
+    unsigned probes = options->probes ? options->probes : CAMPAIGN_ALL;
+    struct campaign campaign = {probes, !options->no_mpi, options->seed, machine, progress};
+    bool bsp_alone = options->bsp.wanted && !options->probes;
+    int rc = bsp_alone ? bsp_base_profile(machine, path, profile, error) : campaign_run(&campaign, profile, error);
+    if (rc == 0 && !bsp_alone) {
+        bsp_keep(path, *profile);
+    }
+    if (rc == 0 && options->bsp.wanted) {
+        rc = bsp_run(&options->bsp, machine, !options->no_mpi, options->seed, progress, *profile, error);
+    }
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        table, parse_option,
-        NULL,  "Measures caches, memory bandwidth and message latency of this machine and writes its profile.",
-        NULL,  NULL,
-        NULL};
-    struct options options = {.machine = "native", .probes = CAMPAIGN_ALL, .seed = 1};
+        .options = table,
+        .parser = parse_option,
+        .doc = "Measures caches, memory bandwidth and message latency of this machine and writes its profile.",
+        .children = more_options};
+    struct options options = {.machine = "native", .seed = 1};
     struct servet_error error;
     struct servet_profile *profile = NULL;
     struct machine machine;
     struct progress progress;
     char path[PATH_MAX] = "";
     cli_parse(&argp, argc, argv, 0, NULL, &options);
+    if (options.bsp.wanted && strcmp(options.machine, "native") != 0) {
+        cli_usage("--bsp: expected --machine native with it, got '%s'", options.machine);
+    }
     bool to_stdout = options.output && strcmp(options.output, "-") == 0;
     if (!to_stdout && output_choose(options.output, path, sizeof path, &error) < 0) {
         cli_fail("%s", error.text);
     }
     catch_signals();
     open_machine(&options, &machine);
+    bsp_options_check(&options.bsp, &machine.pus);
     progress_start(&progress, !options.quiet);
-    struct campaign campaign = {options.probes, !options.no_mpi, options.seed, &machine, &progress};
-    int rc = campaign_run(&campaign, &profile, &error);
+    int rc = measure(&options, &machine, &progress, path, &profile, &error);
     progress_end(&progress);
     machine_close(&machine);
     profile_set_free(&options.cpuset);
-    if (interrupted) {
+    profile_set_free(&options.bsp.processors);
+    if (interrupted || rc < 0) {
         profile_free(profile);
+    }
+    if (interrupted) {
         cli_note("interrupted; %s", path[0] ? "no profile was written, an older one is untouched" : "no profile");
         return 128 + interrupted;
+    }
+    if (rc == -ESTALE || (rc == -EINVAL && options.bsp.wanted)) {
+        cli_usage("%s", error.text);
     }
     if (rc < 0) {
         cli_fail("%s", error.text);

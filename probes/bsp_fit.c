@@ -1,0 +1,168 @@
+#include "bsp_fit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* A piece of a curve with a bend has at least this many points: fewer are fitted by any line. */
+#define PIECE_POINTS 6
+/* Two lines have three parameters more than one (g, l and the place). F of chance alone stays below 10 even when the
+ * place is the best of a hundred; noise with stalls reached 20. */
+#define BEND_F 40.0
+/* One line must miss the curve by this part of T(h) at the bend, or nobody would care. */
+#define BEND_VISIBLE 0.05
+
+static int line_of(const uint32_t *h, const double *time, size_t count, struct bsp_line *out)
+{
+    if (count < 2) {
+        return -EINVAL;
+    }
+    /* Longer sums than the figures: exact T(h) must give back g and l to twelve digits. */
+    long double mean_h = 0, mean_t = 0, hh = 0, ht = 0;
+    for (size_t i = 0; i < count; i++) {
+        mean_h += h[i];
+        mean_t += (long double)time[i];
+    }
+    mean_h /= (long double)count;
+    mean_t /= (long double)count;
+    for (size_t i = 0; i < count; i++) {
+        long double dh = h[i] - mean_h;
+        hh += dh * dh;
+        ht += dh * ((long double)time[i] - mean_t);
+    }
+    if (!(hh > 0)) {
+        return -EINVAL;
+    }
+    long double g = ht / hh;
+    *out = (struct bsp_line){(double)g, (double)(mean_t - g * mean_h)};
+    return 0;
+}
+
+int bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out)
+{
+    return line_of(curve->h, curve->time, curve->count, out);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+int bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out)
+{
+    size_t n = curve->count, pairs = n * (n - (n > 0)) / 2, k = 0;
+    if (n < 2) {
+        return -EINVAL;
+    }
+    double *values = malloc((pairs > n ? pairs : n) * sizeof *values);
+    if (!values) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n; j++) {
+            values[k++] = (curve->time[j] - curve->time[i]) / ((double)curve->h[j] - (double)curve->h[i]);
+        }
+    }
+    double g = median(values, pairs);
+    for (size_t i = 0; i < n; i++) {
+        values[i] = curve->time[i] - curve->h[i] * g;
+    }
+    *out = (struct bsp_line){g, median(values, n)};
+    free(values);
+    return 0;
+}
+
+/* -- bend -- */
+
+static double at(const struct bsp_line *line, double h)
+{
+    return h * line->g + line->l;
+}
+
+static double squares(const struct bsp_curve *curve, size_t begin, size_t end, const struct bsp_line *line)
+{
+    double sum = 0;
+    for (size_t i = begin; i < end; i++) {
+        double miss = curve->time[i] - at(line, curve->h[i]);
+        sum += miss * miss;
+    }
+    return sum;
+}
+
+static double split_at(const struct bsp_curve *curve, size_t place, struct bsp_bend *out)
+{
+    line_of(curve->h, curve->time, place, &out->before);
+    line_of(curve->h + place, curve->time + place, curve->count - place, &out->after);
+    out->h = curve->h[place];
+    return squares(curve, 0, place, &out->before) + squares(curve, place, curve->count, &out->after);
+}
+
+int bsp_find_bend(const struct bsp_curve *curve, struct bsp_bend *out)
+{
+    struct bsp_line whole;
+    int rc = bsp_least_squares(curve, &whole);
+    *out = (struct bsp_bend){0};
+    if (rc < 0 || curve->count < 2 * PIECE_POINTS) {
+        return rc;
+    }
+    double one = squares(curve, 0, curve->count, &whole), two = INFINITY;
+    struct bsp_bend best = {0};
+    for (size_t place = PIECE_POINTS; place + PIECE_POINTS <= curve->count; place++) {
+        struct bsp_bend bend;
+        double sum = split_at(curve, place, &bend);
+        if (sum < two) {
+            two = sum;
+            best = bend;
+        }
+    }
+    double f = (one - two) / 3 / (two / (double)(curve->count - 5));
+    double middle = at(&whole, (curve->h[0] + (double)curve->h[curve->count - 1]) / 2);
+    double miss =
+        fmax(fabs(at(&best.before, best.h) - at(&whole, best.h)), fabs(at(&best.after, best.h) - at(&whole, best.h)));
+    /* Rounding alone makes exact curves differ from their own line: f says nothing there, the miss does. */
+    if (f > BEND_F && miss > BEND_VISIBLE * fabs(middle)) {
+        *out = best;
+    }
+    return 0;
+}
+
+/* -- judging -- */
+
+double bsp_difference(const struct bsp_line *a, const struct bsp_line *b, double low, double high)
+{
+    double slope = fmin(fabs(a->g), fabs(b->g));
+    double middle = fmin(fabs(at(a, (low + high) / 2)), fabs(at(b, (low + high) / 2)));
+    double g = fabs(a->g - b->g) / slope;
+    double ends = fmax(fabs(at(a, low) - at(b, low)), fabs(at(a, high) - at(b, high))) / middle;
+    return fmax(g, ends);
+}
+
+static bool negative(const struct bsp_line *line)
+{
+    return line->g < 0 || line->l < 0;
+}
+
+int bsp_choose(const struct bsp_curve *curve, double t0, struct bsp_choice *out)
+{
+    struct bsp_choice choice = {0};
+    int rc = bsp_least_squares(curve, &choice.least_squares);
+    rc = rc < 0 ? rc : bsp_theil_sen(curve, &choice.theil_sen);
+    if (rc < 0) {
+        return rc;
+    }
+    const struct bsp_line *ls = &choice.least_squares, *ts = &choice.theil_sen;
+    choice.differ = fabs(ls->g - ts->g) > BSP_FITS_AGREEMENT * fmin(fabs(ls->g), fabs(ts->g));
+    bool nearer = fabs(ts->l - t0) < fabs(ls->l - t0);
+    choice.robust = !negative(ts) && (negative(ls) || (choice.differ && nearer));
+    choice.line = choice.robust ? *ts : *ls;
+    choice.negative = negative(&choice.line);
+    *out = choice;
+    return 0;
+}

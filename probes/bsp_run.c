@@ -1,0 +1,162 @@
+#include "bsp_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bsp_plot.h"
+#include "cli.h"
+#include "probe_bsp.h"
+
+int bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out, struct servet_error *error)
+{
+    struct servet_profile *profile;
+    struct servet_error why;
+    if (path[0] == '\0' || access(path, F_OK) < 0) {
+        *out = machine->declared;
+        machine->declared = NULL;
+        return 0;
+    }
+    int rc = profile_load(path, &profile, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = profile_matches(profile, "", NULL, &why);
+    if (rc < 0) {
+        profile_free(profile);
+        return profile_error(error, rc, "%s: %s: not touched (-o FILE writes elsewhere)", path, why.text);
+    }
+    *out = profile;
+    return 0;
+}
+
+void bsp_keep(const char *path, struct servet_profile *profile)
+{
+    struct servet_profile *old;
+    struct servet_error ignored;
+    if (path[0] == '\0' || profile_load(path, &old, &ignored) < 0) {
+        return;
+    }
+    if (profile_matches(old, "", NULL, &ignored) == 0 && !profile->bsp_count) {
+        profile->bsp = old->bsp;
+        profile->bsp_count = old->bsp_count;
+        old->bsp = NULL;
+        old->bsp_count = 0;
+    }
+    profile_free(old);
+}
+
+/* -- one backend -- */
+
+struct series {
+    struct bsp_machine machine;
+    struct probe_bsp *found;
+    size_t count;
+};
+
+static void store(const struct series *series, struct servet_profile *profile, struct servet_error *error, int *rc)
+{
+    for (size_t i = 0; *rc == 0 && i < series->count; i++) {
+        *rc = probe_bsp_store(&series->found[i], series->machine.name, profile);
+        if (*rc == -ERANGE) {
+            cli_note(
+                "BSP parameters of %u processors (%s): g is negative up to h = %u, so they are left out; --h takes "
+                "a larger interval",
+                series->found[i].processors, series->machine.name,
+                series->found[i].words.curve.h[series->found[i].words.curve.count - 1]);
+            *rc = 0;
+        }
+        if (*rc < 0) {
+            profile_error(error, *rc, "BSP parameters: %s", strerror(-*rc));
+        }
+    }
+}
+
+static int measure_all(const struct bsp_options *options, const struct profile_set *counts, struct series *series,
+                       struct probe *tell, double share, struct servet_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < counts->count; i++) {
+        struct probe_bsp_request request = {options->h_low, options->h_high, options->runs, tell->seed};
+        progress_next(tell->progress_argument, share / (double)counts->count);
+        rc = probe_bsp(&series->machine, counts->ids[i], &request, tell, &series->found[i], error);
+        series->count += rc == 0;
+    }
+    return rc;
+}
+
+static int run_backend(const struct bsp_options *options, const struct profile_set *counts, struct series *series,
+                       struct probe *tell, double share, struct servet_profile *profile, struct servet_error *error)
+{
+    series->found = calloc(counts->count, sizeof *series->found);
+    int rc = series->found ? measure_all(options, counts, series, tell, share, error)
+                           : profile_error(error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
+    if (rc == 0) {
+        store(series, profile, error, &rc);
+    }
+    if (rc == 0 && options->plot) {
+        rc = bsp_plot(options->plot, series->machine.name, series->found, series->count, error);
+    }
+    for (size_t i = 0; i < series->count; i++) {
+        probe_bsp_free(&series->found[i]);
+    }
+    free(series->found);
+    return rc;
+}
+
+/* -- all of them -- */
+
+static int run_threads(const struct bsp_options *options, struct machine *native, const struct profile_set *counts,
+                       struct probe *tell, double share, struct servet_profile *profile, struct servet_error *error)
+{
+    struct series series = {0};
+    int rc = bsp_open_threads(native, &series.machine, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = run_backend(options, counts, &series, tell, share, profile, error);
+    bsp_machine_close(&series.machine);
+    return rc;
+}
+
+static int run_mpi(const struct bsp_options *options, struct machine *native, const struct profile_set *counts,
+                   struct probe *tell, double share, struct servet_profile *profile, struct servet_error *error)
+{
+    struct series series = {0};
+    struct servet_error reason;
+    int rc = bsp_open_mpi(native, &series.machine, &reason);
+    bool asked_for = options->backends & BSP_BACKEND_MPI;
+    if (rc < 0 && (asked_for || rc == -EINTR)) {
+        return profile_error(error, rc, "%s", reason.text);
+    }
+    if (rc < 0) {
+        progress_end(tell->progress_argument);
+        cli_note("BSP parameters through MPI skipped: %s", reason.text);
+        return 0;
+    }
+    rc = run_backend(options, counts, &series, tell, share, profile, error);
+    bsp_machine_close(&series.machine);
+    return rc;
+}
+
+int bsp_run(const struct bsp_options *options, struct machine *native, bool mpi, uint64_t seed,
+            struct progress *progress, struct servet_profile *profile, struct servet_error *error)
+{
+    unsigned backends = options->backends ? options->backends : BSP_BACKEND_THREADS | (mpi ? BSP_BACKEND_MPI : 0u);
+    double share = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) ? 0.5 : 1;
+    struct probe tell = {native, progress_step, progress, seed};
+    struct profile_set counts;
+    int rc = bsp_processor_counts(options, (uint32_t)native->pus.count, &counts);
+    if (rc < 0) {
+        return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
+    }
+    if (backends & BSP_BACKEND_THREADS) {
+        rc = run_threads(options, native, &counts, &tell, share, profile, error);
+    }
+    if (rc == 0 && (backends & BSP_BACKEND_MPI)) {
+        rc = run_mpi(options, native, &counts, &tell, share, profile, error);
+    }
+    profile_set_free(&counts);
+    return rc;
+}

@@ -1,0 +1,16 @@
+/* What the ranks of a measuring program have in common: pinned, silent but for lines, asleep when they have nothing to
+ * do. An MPI library that spins in a barrier on a PU that is not its own would be measured as a slow machine. */
+#ifndef SERVET_PROBES_MPI_RANK_H
+#define SERVET_PROBES_MPI_RANK_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+/* One line on stdout, at once. */
+void rank_say(const char *line);
+/* Waits for the request, sleeping between looks. */
+void rank_wait_asleep(MPI_Request *request);
+/* Moves this process to one PU. 0 or -errno. */
+int rank_pin(uint32_t pu);
+
+#endif

@@ -1,0 +1,166 @@
+/* Does servet-probe --bsp measure real supersteps, add them to the profile that is there, and refuse what makes no
+ * sense in one line without touching it? */
+#include <check.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "model.h"
+
+static char folder[] = "/tmp/servet-bsp-XXXXXX";
+static char profile_path[PATH_MAX], error_path[PATH_MAX];
+
+static int run(const char *options)
+{
+    char *command;
+    ck_assert(asprintf(&command, "%s -q -o %s %s 2>%s", SERVET_PROBE, profile_path, options, error_path) > 0);
+    int status = system(command);
+    free(command);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static char *slurp(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s", path);
+    if (getdelim(&text, &size, '\0', file) < 0) {
+        text[0] = '\0';
+    }
+    fclose(file);
+    return text;
+}
+
+static struct servet_profile *load(void)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    ck_assert_msg(profile_load(profile_path, &profile, &error) == 0, "%s", error.text);
+    return profile;
+}
+
+#define QUICK "--bsp --h 0-96 --backend threads "
+
+START_TEST(threads_are_measured_and_stored_beside_what_is_there)
+{
+    unlink(profile_path);
+    ck_assert_int_eq(run(QUICK "--p 1"), 0);
+    struct servet_profile *first = load();
+    ck_assert_uint_eq(first->bsp_count, 1);
+    ck_assert(first->bsp[0].r_flop_per_s > 1e6 && first->bsp[0].g_flops > 0 && first->bsp[0].t0_flops > 0);
+    ck_assert(!first->measured); /* nothing else was */
+    profile_free(first);
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+        return;
+    }
+    ck_assert_int_eq(run(QUICK "--p 2"), 0);
+    struct servet_profile *second = load();
+    ck_assert_uint_eq(second->bsp_count, 2);
+    ck_assert_uint_eq(second->bsp[1].processors, 2);
+    ck_assert_str_eq(second->bsp[1].backend, "threads");
+    profile_free(second);
+}
+END_TEST
+
+START_TEST(ranks_are_measured)
+{
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || !*SERVET_BSP_MPI) {
+        return;
+    }
+    unlink(profile_path);
+    ck_assert_int_eq(run("--bsp --h 0-96 --backend mpi --p 2"), 0);
+    struct servet_profile *profile = load();
+    ck_assert_uint_eq(profile->bsp_count, 1);
+    ck_assert_str_eq(profile->bsp[0].backend, "mpi");
+    ck_assert(profile->bsp[0].t0_flops > 0);
+    profile_free(profile);
+}
+END_TEST
+
+START_TEST(curves_are_written_for_plotting)
+{
+    char *command, *path;
+    ck_assert(asprintf(&command, QUICK "--p 1 --plot %s", folder) > 0);
+    unlink(profile_path);
+    ck_assert_int_eq(run(command), 0);
+    ck_assert(asprintf(&path, "%s/bsp-threads-p1.dat", folder) > 0);
+    char *data = slurp(path);
+    ck_assert_ptr_nonnull(strstr(data, "\n96 ")); /* the last h, one line each */
+    ck_assert_ptr_nonnull(strstr(data, "(packets)"));
+    free(data);
+    free(path);
+    ck_assert(asprintf(&path, "%s/bsp-threads.svg", folder) > 0);
+    if (system("command -v gnuplot >/dev/null") == 0) {
+        struct stat status;
+        ck_assert_msg(stat(path, &status) == 0 && status.st_size > 0, "%s was not drawn", path);
+    }
+    free(path);
+    free(command);
+}
+END_TEST
+
+START_TEST(bad_input_is_one_line_and_touches_nothing)
+{
+    static const char *const cases[][2] = {
+        {"--bsp --p 0", "--p: expected numbers from 1 to"},
+        {"--bsp --p 1,100000", "got 100000"},
+        {"--bsp --p 2-1", "--p: expected a list"},
+        {"--bsp --h 5", "--h: expected LOW-HIGH"},
+        {"--bsp --h 9-10", "--h: expected LOW-HIGH"},
+        {"--bsp --h 0-99999999999", "--h: expected LOW-HIGH"},
+        {"--bsp --runs 2", "--runs: expected an integer from 3"},
+        {"--bsp --backend pvm", "--backend: expected names out of threads, mpi, got 'pvm'"},
+        {"--bsp --plot /nonexistent", "--plot: expected a folder"},
+        {"--bsp --plot /dev/null", "--plot: expected a folder"},
+        {"--runs 3", "--runs: expected --bsp with it"},
+        {"--bsp --machine simulated:x", "--bsp: expected --machine native"},
+        {"--bsp", "not a profile"},
+    };
+    FILE *file = fopen(profile_path, "w");
+    fputs("precious", file);
+    fclose(file);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_msg(run(cases[i][0]) == 2, "%s: accepted", cases[i][0]);
+        char *text = slurp(error_path), *kept = slurp(profile_path);
+        bool json = strstr(cases[i][1], "not a profile") != NULL;
+        ck_assert_msg(strstr(text, json ? "profile.json:" : cases[i][1]), "%s: %s", cases[i][0], text);
+        ck_assert_msg(strchr(text, '\n') == text + strlen(text) - 1, "%s: not one line: %s", cases[i][0], text);
+        ck_assert_str_eq(kept, "precious");
+        free(text);
+        free(kept);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("servet-probe --bsp");
+    TCase *tcase = tcase_create("servet-probe --bsp");
+    if (!mkdtemp(folder)) {
+        return 1;
+    }
+    snprintf(profile_path, sizeof profile_path, "%s/profile.json", folder);
+    snprintf(error_path, sizeof error_path, "%s/error", folder);
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, threads_are_measured_and_stored_beside_what_is_there);
+    tcase_add_test(tcase, ranks_are_measured);
+    tcase_add_test(tcase, curves_are_written_for_plotting);
+    tcase_add_test(tcase, bad_input_is_one_line_and_touches_nothing);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    char *command;
+    if (asprintf(&command, "rm -r %s", folder) > 0 && system(command) != 0) {
+        return 1;
+    }
+    free(command);
+    return failed != 0;
+}

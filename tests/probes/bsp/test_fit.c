@@ -1,0 +1,198 @@
+/* Do exact and noisy h-relations give back the g and l that they were made of, and are bends and doubtful fits told? */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "bsp_fit.h"
+#include "random.h"
+
+enum { POINTS = 129, STEP = 16 };
+
+struct sample {
+    uint32_t h[POINTS];
+    double time[POINTS];
+    struct bsp_curve curve;
+};
+
+static void make(struct sample *sample, double g, double l, double noise, uint64_t seed)
+{
+    struct random random = {seed};
+    for (uint32_t i = 0; i < POINTS; i++) {
+        sample->h[i] = i * STEP;
+        sample->time[i] = (sample->h[i] * g + l) * (1 + noise * fabs(random_normal(&random)));
+    }
+    sample->curve = (struct bsp_curve){sample->h, sample->time, POINTS};
+}
+
+static void assert_within(double found, double expected, double part)
+{
+    ck_assert_msg(fabs(found - expected) <= part * fabs(expected), "%.17g, expected %.17g within %g", found, expected,
+                  part);
+}
+
+/* g and l of the slides' machines, and in seconds */
+static const struct bsp_line truths[] = {{455, 132618}, {199, 18408}, {309, 46224}, {2.5, 800}, {3.1e-9, 4.7e-6}};
+
+START_TEST(exact_times_give_g_and_l_to_twelve_digits)
+{
+    struct sample sample;
+    struct bsp_line line, robust;
+    const struct bsp_line *truth = &truths[_i];
+    make(&sample, truth->g, truth->l, 0, 1);
+    ck_assert_int_eq(bsp_least_squares(&sample.curve, &line), 0);
+    assert_within(line.g, truth->g, 1e-12);
+    assert_within(line.l, truth->l, 1e-12);
+    ck_assert_int_eq(bsp_theil_sen(&sample.curve, &robust), 0);
+    assert_within(robust.g, truth->g, 1e-12);
+    assert_within(robust.l, truth->l, 1e-10); /* the difference of large numbers, without longer sums */
+}
+END_TEST
+
+START_TEST(least_squares_is_where_both_derivatives_vanish)
+{
+    struct sample sample;
+    struct bsp_line line;
+    make(&sample, 100, 5000, 0.3, 7);
+    ck_assert_int_eq(bsp_least_squares(&sample.curve, &line), 0);
+    double by_g = 0, by_l = 0, size = 0;
+    for (size_t i = 0; i < POINTS; i++) {
+        double miss = sample.time[i] - (sample.h[i] * line.g + line.l);
+        by_g += miss * sample.h[i];
+        by_l += miss;
+        size += sample.time[i] * sample.h[i];
+    }
+    ck_assert_double_lt(fabs(by_g), 1e-12 * size);
+    ck_assert_double_lt(fabs(by_l), 1e-12 * size);
+}
+END_TEST
+
+START_TEST(noise_of_some_percent_leaves_g_and_l_within_five)
+{
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct sample sample;
+        struct bsp_choice choice;
+        make(&sample, 455, 132618, 0.02, seed);
+        ck_assert_int_eq(bsp_choose(&sample.curve, 111267, &choice), 0);
+        assert_within(choice.line.g, 455, 0.05);
+        assert_within(choice.line.l, 132618, 0.05);
+        ck_assert(!choice.negative);
+    }
+}
+END_TEST
+
+START_TEST(stalls_do_not_reach_the_robust_fit)
+{
+    struct sample sample;
+    struct bsp_choice choice;
+    make(&sample, 660, 5000, 0.01, 3);
+    for (size_t i = 100; i < 110; i++) {
+        sample.time[i] *= 40;
+    }
+    ck_assert_int_eq(bsp_choose(&sample.curve, 5700, &choice), 0);
+    ck_assert_double_gt(fabs(choice.least_squares.g / 660 - 1), 0.5);
+    ck_assert(choice.differ && choice.robust);
+    assert_within(choice.line.g, 660, 0.05);
+}
+END_TEST
+
+START_TEST(a_negative_l_is_told)
+{
+    struct sample sample;
+    struct bsp_choice choice;
+    make(&sample, 197, -300, 0, 1);
+    ck_assert_int_eq(bsp_choose(&sample.curve, 294, &choice), 0);
+    ck_assert(choice.negative);
+    assert_within(choice.line.l, -300, 1e-9);
+}
+END_TEST
+
+static void bend(struct sample *sample, uint32_t from_h, double g, double l, double noise)
+{
+    struct random random = {11};
+    for (size_t i = 0; i < POINTS; i++) {
+        if (sample->h[i] >= from_h) {
+            sample->time[i] = (sample->h[i] * g + l) * (1 + noise * fabs(random_normal(&random)));
+        }
+    }
+}
+
+START_TEST(a_switch_of_protocol_is_found_at_its_h)
+{
+    struct sample sample;
+    struct bsp_bend found;
+    make(&sample, 80, 9000, 0.01, 5);
+    bend(&sample, 512, 50, 30000, 0.01);
+    ck_assert_int_eq(bsp_find_bend(&sample.curve, &found), 0);
+    ck_assert_uint_eq(found.h, 512);
+    assert_within(found.before.g, 80, 0.05);
+    assert_within(found.after.g, 50, 0.05);
+}
+END_TEST
+
+START_TEST(sending_more_in_less_time_is_a_bend_too)
+{
+    struct sample sample;
+    struct bsp_bend found;
+    make(&sample, 300, 200, 0.01, 5); /* the slides: packed too late, at h of some 170 */
+    bend(&sample, 176, 190, 300, 0.01);
+    ck_assert_int_eq(bsp_find_bend(&sample.curve, &found), 0);
+    ck_assert_uint_eq(found.h, 176);
+}
+END_TEST
+
+START_TEST(a_straight_line_has_no_bend)
+{
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct sample sample;
+        struct bsp_bend found;
+        make(&sample, 199, 18408, seed % 2 ? 0.05 : 0, seed);
+        sample.time[40] *= seed % 5 ? 1 : 20; /* one stall */
+        ck_assert_int_eq(bsp_find_bend(&sample.curve, &found), 0);
+        ck_assert_msg(found.h == 0, "seed %d: bend at h = %u", (int)seed, found.h);
+    }
+}
+END_TEST
+
+START_TEST(one_point_is_no_line)
+{
+    uint32_t h[] = {5};
+    double time[] = {1};
+    struct bsp_curve curve = {h, time, 1};
+    struct bsp_line line = {-7, -7};
+    ck_assert_int_lt(bsp_least_squares(&curve, &line), 0);
+    ck_assert_int_lt(bsp_theil_sen(&curve, &line), 0);
+    ck_assert(line.g == -7 && line.l == -7);
+}
+END_TEST
+
+START_TEST(lines_differ_by_their_g_or_their_times)
+{
+    struct bsp_line a = {100, 1000}, b = {100, 1000}, c = {112, 1000}, d = {100, 40000};
+    ck_assert(bsp_difference(&a, &b, 0, 2048) <= 0);
+    assert_within(bsp_difference(&a, &c, 0, 2048), 0.238, 0.01); /* T(2048) over T(1024) */
+    ck_assert_double_gt(bsp_difference(&a, &d, 0, 2048), 0.3);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bsp fit");
+    TCase *tcase = tcase_create("bsp fit");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, exact_times_give_g_and_l_to_twelve_digits, 0, sizeof truths / sizeof *truths);
+    tcase_add_test(tcase, least_squares_is_where_both_derivatives_vanish);
+    tcase_add_test(tcase, noise_of_some_percent_leaves_g_and_l_within_five);
+    tcase_add_test(tcase, stalls_do_not_reach_the_robust_fit);
+    tcase_add_test(tcase, a_negative_l_is_told);
+    tcase_add_test(tcase, a_switch_of_protocol_is_found_at_its_h);
+    tcase_add_test(tcase, sending_more_in_less_time_is_a_bend_too);
+    tcase_add_test(tcase, a_straight_line_has_no_bend);
+    tcase_add_test(tcase, one_point_is_no_line);
+    tcase_add_test(tcase, lines_differ_by_their_g_or_their_times);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,251 @@
+/* Does the BSP probe find the r, g and l of machines whose truth is known, and tell what the advice tells to look at?
+ */
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe_bsp.h"
+
+static const struct probe_bsp_request usual = {0, BSP_H_HIGH, BSP_RUNS, 1};
+
+/* 5.711 Gflop/s, and the g, l and T(0) of p = 32 on Cartesius */
+static struct bsp_simulation cartesius(uint64_t seed)
+{
+    double r = 5.711e9;
+    return (struct bsp_simulation){
+        .flop_per_s = r, .g_s = 455 / r, .l_s = 132618 / r, .t0_s = 111267 / r, .g_packets_s = 20 / r, .seed = seed};
+}
+
+static void find(struct bsp_simulation *simulation, const struct probe_bsp_request *request, struct probe_bsp *found)
+{
+    struct bsp_machine machine;
+    struct servet_error error = {""};
+    ck_assert_int_eq(bsp_open_simulated(simulation, 32, &machine), 0);
+    int rc = probe_bsp(&machine, 32, request, NULL, found, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    bsp_machine_close(&machine);
+}
+
+static void assert_within(double found, double expected, double part)
+{
+    ck_assert_msg(fabs(found - expected) <= part * fabs(expected), "%.17g, expected %.17g within %g", found, expected,
+                  part);
+}
+
+START_TEST(a_silent_machine_gives_its_parameters_exactly)
+{
+    struct bsp_simulation simulation = cartesius(1);
+    struct probe_bsp_request request = {1, BSP_H_HIGH, BSP_RUNS, 1}; /* T(0) is not on the line */
+    struct probe_bsp found;
+    char note[512];
+    find(&simulation, &request, &found);
+    assert_within(found.words.choice.line.g, simulation.g_s, 1e-12);
+    assert_within(found.words.choice.line.l, simulation.l_s, 1e-12);
+    assert_within(found.packets.choice.line.g, simulation.g_packets_s, 1e-10);
+    assert_within(found.t0_s, simulation.t0_s, 1e-15);
+    ck_assert_uint_eq(found.length, 1024);
+    assert_within(found.flop_per_s, simulation.flop_per_s, 0.02); /* long vectors only come near to it */
+    ck_assert_uint_eq(found.words.runs, BSP_RUNS);
+    probe_bsp_note(&found, note, sizeof note);
+    ck_assert_str_eq(note, "");
+    probe_bsp_free(&found);
+}
+END_TEST
+
+START_TEST(noise_leaves_g_and_l_within_five_percent)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct bsp_simulation simulation = cartesius(seed);
+        struct probe_bsp found;
+        simulation.noise = 0.05;
+        simulation.stall_probability = 0.05;
+        simulation.stall_factor = 30;
+        find(&simulation, &usual, &found);
+        ck_assert_msg(found.words.agree, "seed %d: %g apart", (int)seed, found.words.difference);
+        assert_within(found.words.choice.line.g, simulation.g_s, 0.05);
+        assert_within(found.words.choice.line.l, simulation.l_s, 0.05);
+        ck_assert_uint_eq(found.words.bend.h, 0);
+        probe_bsp_free(&found);
+    }
+}
+END_TEST
+
+START_TEST(runs_that_disagree_are_repeated_and_told)
+{
+    struct bsp_simulation simulation = cartesius(4);
+    struct probe_bsp found;
+    char note[1024];
+    simulation.drift = 1e-3; /* the weather gets worse all the time: a quarter from one run to the next */
+    find(&simulation, &usual, &found);
+    probe_bsp_note(&found, note, sizeof note);
+    ck_assert(!found.words.agree);
+    ck_assert_uint_gt(found.words.runs, BSP_RUNS);
+    ck_assert_msg(strstr(note, "the best two of"), "%s", note);
+    probe_bsp_free(&found);
+}
+END_TEST
+
+START_TEST(a_bend_is_told_with_its_h)
+{
+    struct bsp_simulation simulation = cartesius(2);
+    struct probe_bsp found;
+    char note[512];
+    simulation.noise = 0.01;
+    simulation.switch_h = 1024;
+    simulation.switch_g_s = simulation.g_s / 2;
+    simulation.switch_l_s = simulation.l_s * 2;
+    find(&simulation, &usual, &found);
+    ck_assert_uint_eq(found.words.bend.h, 1024);
+    probe_bsp_note(&found, note, sizeof note);
+    ck_assert_msg(strstr(note, "bend at h = 1024"), "%s", note);
+    probe_bsp_free(&found);
+}
+END_TEST
+
+/* Up to h = 2000 the fit of such a machine is a negative l: the first words cost nothing. */
+static struct bsp_simulation late_start(void)
+{
+    double r = 1e9;
+    return (struct bsp_simulation){.flop_per_s = r,
+                                   .g_s = 100 / r,
+                                   .l_s = -20000 / r,
+                                   .t0_s = 10 / r,
+                                   .g_packets_s = 10 / r,
+                                   .switch_h = 2000,
+                                   .switch_g_s = 95 / r,
+                                   .switch_l_s = 400000 / r,
+                                   .seed = 1};
+}
+
+START_TEST(a_negative_l_enlarges_the_interval)
+{
+    struct bsp_simulation simulation = late_start();
+    struct probe_bsp_request request = {300, 1200, BSP_RUNS, 1};
+    struct probe_bsp found;
+    char note[512];
+    find(&simulation, &request, &found);
+    ck_assert_uint_ge(found.words.enlargements, 1);
+    ck_assert(!found.words.choice.negative);
+    ck_assert_uint_eq(found.words.curve.h[found.words.curve.count - 1], 1200u << found.words.enlargements);
+    probe_bsp_note(&found, note, sizeof note);
+    ck_assert_msg(strstr(note, "interval enlarged to h = "), "%s", note);
+    probe_bsp_free(&found);
+}
+END_TEST
+
+START_TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
+{
+    struct bsp_simulation simulation = cartesius(1);
+    struct probe_bsp_request request = {300, 1200, BSP_RUNS, 1};
+    struct probe_bsp found;
+    struct servet_profile profile = {0};
+    simulation.l_s = -1000 / simulation.flop_per_s;
+    find(&simulation, &request, &found);
+    ck_assert(found.words.choice.negative);
+    ck_assert_uint_eq(found.words.enlargements, 3);
+    ck_assert_int_eq(probe_bsp_store(&found, "threads", &profile), 0);
+    ck_assert(profile.bsp[0].l_flops < 0 && profile.bsp[0].t0_flops > 0);
+    ck_assert_msg(strstr(profile.bsp[0].quality.note, "negative l"), "%s", profile.bsp[0].quality.note);
+    found.words.choice.line.g = -1e-9;
+    ck_assert_int_eq(probe_bsp_store(&found, "mpi", &profile), -ERANGE);
+    ck_assert_uint_eq(profile.bsp_count, 1);
+    free(profile.bsp[0].backend);
+    free(profile.bsp[0].quality.note);
+    free(profile.bsp);
+    probe_bsp_free(&found);
+}
+END_TEST
+
+START_TEST(entries_are_kept_in_order_and_replaced)
+{
+    static const struct {
+        const char *backend;
+        uint32_t processors;
+    } order[] = {{"threads", 4}, {"mpi", 2}, {"threads", 1}, {"mpi", 4}, {"threads", 2}, {"threads", 2}, {"mpi", 1}};
+    struct bsp_simulation simulation = cartesius(1);
+    struct probe_bsp found;
+    struct servet_profile *profile = calloc(1, sizeof *profile);
+    char text[64] = "";
+    find(&simulation, &usual, &found);
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        found.processors = order[i].processors;
+        ck_assert_int_eq(probe_bsp_store(&found, order[i].backend, profile), 0);
+    }
+    for (size_t i = 0; i < profile->bsp_count; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%c%u ", *profile->bsp[i].backend, profile->bsp[i].processors);
+    }
+    ck_assert_str_eq(text, "t1 t2 t4 m1 m2 m4 ");
+    profile_free(profile);
+    probe_bsp_free(&found);
+}
+END_TEST
+
+START_TEST(every_processor_sends_and_receives_exactly_h_words)
+{
+    static const uint32_t counts[] = {1, 2, 3, 4, 7, 32}, relations[] = {0, 1, 6, 31, 2048};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        for (size_t k = 0; k < sizeof relations / sizeof *relations; k++) {
+            uint32_t p = counts[c], h = relations[k];
+            size_t words = bsp_target_words(h, p) + 1;
+            unsigned char *hit = calloc(p * words, 1);
+            uint32_t *received = calloc(p, sizeof *received);
+            for (uint32_t s = 0; s < p; s++) {
+                for (uint32_t i = 0; i < h; i++) {
+                    uint32_t to = bsp_destination(s, i, p), at = bsp_destination_index(s, i, p);
+                    ck_assert(to < p && (to != s || p == 1) && at < words);
+                    ck_assert_msg(!hit[to * words + at], "p %u h %u: a word is overwritten", p, h);
+                    hit[to * words + at] = 1;
+                    received[to]++;
+                }
+            }
+            /* Full relations are those of multiples of p - 1; in the others the last words come as they come. */
+            for (uint32_t s = 0; s < p; s++) {
+                ck_assert_uint_eq(received[s], h);
+            }
+            free(received);
+            free(hit);
+        }
+    }
+}
+END_TEST
+
+START_TEST(senseless_requests_are_refused)
+{
+    struct bsp_simulation simulation = cartesius(1);
+    struct bsp_machine machine;
+    struct probe_bsp found;
+    struct servet_error error;
+    struct probe_bsp_request empty = {5, 6, BSP_RUNS, 1}, rare = {0, 100, 2, 1};
+    bsp_open_simulated(&simulation, 4, &machine);
+    ck_assert_int_eq(probe_bsp(&machine, 5, &usual, NULL, &found, &error), -EINVAL);
+    ck_assert_int_eq(probe_bsp(&machine, 0, &usual, NULL, &found, &error), -EINVAL);
+    ck_assert_int_eq(probe_bsp(&machine, 4, &empty, NULL, &found, &error), -EINVAL);
+    ck_assert_int_eq(probe_bsp(&machine, 4, &rare, NULL, &found, &error), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bsp probe");
+    TCase *tcase = tcase_create("bsp probe");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, a_silent_machine_gives_its_parameters_exactly);
+    tcase_add_test(tcase, noise_leaves_g_and_l_within_five_percent);
+    tcase_add_test(tcase, runs_that_disagree_are_repeated_and_told);
+    tcase_add_test(tcase, a_bend_is_told_with_its_h);
+    tcase_add_test(tcase, a_negative_l_enlarges_the_interval);
+    tcase_add_test(tcase, an_l_that_stays_negative_is_flagged_and_not_stored);
+    tcase_add_test(tcase, entries_are_kept_in_order_and_replaced);
+    tcase_add_test(tcase, every_processor_sends_and_receives_exactly_h_words);
+    tcase_add_test(tcase, senseless_requests_are_refused);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
