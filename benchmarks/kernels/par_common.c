@@ -1,0 +1,31 @@
+#include "par.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+size_t par_threads(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+double par_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void par_share(size_t total, size_t rank, size_t *first, size_t *count)
+{
+    size_t each = total / par_size(), rest = total % par_size();
+    *first = rank * each + (rank < rest ? rank : rest);
+    *count = each + (rank < rest ? 1 : 0);
+}

@@ -1,0 +1,86 @@
+/* RANDOM: updates of a table at random places, table[x mod size] ^= x, in the way of the HPC Challenge's RandomAccess,
+ * but with threads' and ranks' own parts of one table, so that no update is lost: latency of caches, TLB and memory.
+ * Exclusive or undoes itself: after a second pass of the same updates the table must be as it was. */
+#include <stdlib.h>
+
+#include "kernel.h"
+#include "par.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+const char kernel_name[] = "RANDOM";
+
+#define UPDATES_PER_WORD 4
+#define SPLITMIX_STEP UINT64_C(0x9E3779B97F4A7C15) /* 2^64 / golden ratio: Steele et al., OOPSLA 2014 */
+
+static const size_t words[] = {1 << 16, 1 << 21, 1 << 24, 1 << 27};
+
+static uint64_t mixed(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return x ^ (x >> 31);
+}
+
+/* All updates of one part; a part belongs to one thread. */
+static void update(uint64_t *table, size_t count, uint64_t seed)
+{
+    if (count == 0) {
+        return;
+    }
+    for (size_t i = 0; i < UPDATES_PER_WORD * count; i++) {
+        seed += SPLITMIX_STEP;
+        uint64_t value = mixed(seed);
+        /* the upper half of value x count: a place without a division */
+        table[(size_t)(((unsigned __int128)value * count) >> 64)] ^= value;
+    }
+}
+
+static void pass(uint64_t *table, size_t first, size_t count)
+{
+#pragma omp parallel
+    {
+        size_t thread = 0, threads = 1;
+#ifdef _OPENMP
+        thread = (size_t)omp_get_thread_num();
+        threads = (size_t)omp_get_num_threads();
+#endif
+        size_t from = count * thread / threads, to = count * (thread + 1) / threads;
+        update(table + from, to - from, first + from + 1);
+    }
+}
+
+bool kernel_run(char problem, struct kernel_result *result, const char **reason)
+{
+    (void)reason;
+    size_t total = words[kernel_class_index(problem)], first, count;
+    par_share(total, par_rank(), &first, &count);
+    uint64_t *table = kernel_memory(count, sizeof *table);
+    for (size_t i = 0; i < count; i++) {
+        table[i] = first + i;
+    }
+    par_barrier();
+    double start = par_seconds();
+    pass(table, first, count);
+    result->seconds = par_seconds() - start;
+    int64_t changed = 0, wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        changed += table[i] != first + i;
+    }
+    pass(table, first, count);
+    for (size_t i = 0; i < count; i++) {
+        wrong += table[i] != first + i;
+    }
+    par_sum_integers(&changed, 1);
+    par_sum_integers(&wrong, 1);
+    double slowest = result->seconds;
+    par_maximum(&slowest, 1);
+    result->rate = UPDATES_PER_WORD * (double)total / slowest * 1e-6;
+    result->unit = "M updates/s";
+    result->verified = wrong == 0 && changed > 0;
+    result->checked = "a second pass of the same updates restores the table";
+    free(table);
+    return true;
+}
