@@ -52,7 +52,7 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const void
     if (!thread)
         return NULL;
     thread->pool = pin_slots_pool(&process->slots, dso);
-    thread->slot = (uint32_t)pin_slots_take(&process->slots, thread->pool);
+    thread->slot = (uint32_t)pin_process_take_slot(process, thread->pool);
     thread->pu = (int32_t)process->plan.pus[thread->slot];
     return thread;
 }

@@ -2,9 +2,10 @@
  *
  *   pthread_getaffinity_np   libgomp asks it for the calling thread at every omp_get_num_procs()
  *   sched_getaffinity        Python, OpenBLAS and others count the process's PUs by it
- *   syscall                  libomp and libiomp ask and set by system call number; each worker of theirs, and the main
- * thread, goes back to the whole set of the process when it starts sched_setaffinity,       the same from runtimes that
- * use libc's functions pthread_setaffinity_np
+ *   syscall                  libomp and libiomp ask and set by number; each worker of theirs, and the main thread,
+ *                            goes back to the process's whole set when it starts
+ *   sched_setaffinity        the same from runtimes that use libc's functions
+ *   pthread_setaffinity_np   (as above)
  *
  * Who asks decides: an OpenMP runtime, a numeric library's pool and the Python interpreter mean "what may this process
  * use?" and are told the process's PUs; everybody else (the program, hwloc, numactl, debuggers) means "where am I?" and
@@ -157,11 +158,11 @@ long pin_failed_syscall(long result)
 }
 
 /* In assembler, because a call may return twice or on another stack (clone, vfork): for all other numbers this is
- * libc's function instruction by instruction. The two affinity numbers go on with the caller's address as fifth
- * argument. */
+ * libc's function instruction by instruction. The two affinity numbers go on with the caller as fifth argument. */
 #define TEXT_OF(number) TEXT_OF_(number)
 #define TEXT_OF_(number) #number
 PIN_EXPORT long syscall(long number, ...);
+// clang-format off
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl syscall\n"
@@ -169,27 +170,27 @@ __asm__(".text\n"
         "syscall:\n"
         "    .cfi_startproc\n"
         "    cmpq $" TEXT_OF(__NR_sched_setaffinity) ", %rdi\n"
-                                                     "    je 1f\n"
-                                                     "    cmpq $" TEXT_OF(
-                                                         __NR_sched_getaffinity) ", %rdi\n"
-                                                                                 "    je 1f\n"
-                                                                                 "    movq %rdi, %rax\n"
-                                                                                 "    movq %rsi, %rdi\n"
-                                                                                 "    movq %rdx, %rsi\n"
-                                                                                 "    movq %rcx, %rdx\n"
-                                                                                 "    movq %r8, %r10\n"
-                                                                                 "    movq %r9, %r8\n"
-                                                                                 "    movq 8(%rsp), %r9\n"
-                                                                                 "    syscall\n"
-                                                                                 "    cmpq $-4095, %rax\n"
-                                                                                 "    jae 2f\n"
-                                                                                 "    ret\n"
-                                                                                 "1:  movq (%rsp), %r8\n"
-                                                                                 "    jmp pin_affinity_syscall\n"
-                                                                                 "2:  movq %rax, %rdi\n"
-                                                                                 "    jmp pin_failed_syscall\n"
-                                                                                 "    .cfi_endproc\n"
-                                                                                 ".size syscall, .-syscall\n");
+        "    je 1f\n"
+        "    cmpq $" TEXT_OF(__NR_sched_getaffinity) ", %rdi\n"
+        "    je 1f\n"
+        "    movq %rdi, %rax\n"
+        "    movq %rsi, %rdi\n"
+        "    movq %rdx, %rsi\n"
+        "    movq %rcx, %rdx\n"
+        "    movq %r8, %r10\n"
+        "    movq %r9, %r8\n"
+        "    movq 8(%rsp), %r9\n"
+        "    syscall\n"
+        "    cmpq $-4095, %rax\n"
+        "    jae 2f\n"
+        "    ret\n"
+        "1:  movq (%rsp), %r8\n"
+        "    jmp pin_affinity_syscall\n"
+        "2:  movq %rax, %rdi\n"
+        "    jmp pin_failed_syscall\n"
+        "    .cfi_endproc\n"
+        ".size syscall, .-syscall\n");
+// clang-format on
 
 #elif PIN_HAVE_RAW
 

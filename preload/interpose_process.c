@@ -1,13 +1,13 @@
 /* Interposed: the ways to make a process, so that no child is jailed on the one PU of the thread that made it. It gets
  * the mask the process was started with; if it loads the shim too, it starts afresh from there.
  *
- *   execve and its family    after fork, vfork or in place; a vfork child shares our memory but not our mask
- *   posix_spawn, -spawnp     glibc makes and starts the child inside itself: the calling thread, which sleeps until the
- * child system, popen            has started, lends it the mask timer_create             a SIGEV_THREAD timer's thread
- * is made inside glibc by the caller of the first one
+ *   execve and its family   after fork, vfork or in place; a vfork child shares our memory but not our mask
+ *   posix_spawn, -spawnp    glibc makes and starts the child inside itself: the calling thread, which sleeps
+ *   system, popen           until the child has started, lends it the mask
+ *   timer_create            a SIGEV_THREAD timer's thread is made inside glibc by the caller of the first one
  *
- * fork() itself needs no interposer: pthread_atfork() sees it, and daemon() and forkpty() with it. Not seen: clone()
- * and _Fork() without an exec.
+ * fork() itself needs no interposer: pthread_atfork() sees it, and daemon() and forkpty() with it.
+ * Not seen: clone() and _Fork() without an exec.
  */
 #include <alloca.h>
 #include <errno.h>

@@ -108,24 +108,6 @@ static enum pin_binding who_bound(bool slurm)
     return PIN_SHARED_MASK;
 }
 
-void pin_launcher_read(struct pin_launcher *out)
-{
-    *out = (struct pin_launcher){0};
-    /* Open MPI's and hydra's own ranks first: mpirun inside a Slurm step leaves that step's variables in place. */
-    if (!is_set("OMPI_COMM_WORLD_LOCAL_RANK") && !is_set("MPI_LOCALRANKID") && read_slurm(out))
-        out->binding = who_bound(true);
-    else if (read_dialect(out))
-        out->binding = who_bound(false);
-    else
-        return;
-    if (out->binding == PIN_USERS_CHOICE) {
-        out->local_rank = 0;
-        out->local_size = 1;
-    }
-    if (out->local_size <= out->local_rank)
-        out->local_size = out->local_rank + 1;
-}
-
 /* Name and parent of a process from /proc/PID/stat: "PID (name) state parent …". */
 static bool read_ancestor(pid_t pid, char *name, size_t size, pid_t *parent)
 {
@@ -159,23 +141,67 @@ static bool is_launcher(const char *name)
     return false;
 }
 
-void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start, struct pin_mask *out)
+/* The nearest ancestor that is a launcher or its daemon, or 0. */
+static pid_t find_launcher(void)
 {
-    *out = *start;
-    if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE)
-        return;
     pid_t pid = getppid();
     for (int generation = 0; generation < MOST_GENERATIONS && pid > 1; generation++) {
         char name[32];
         pid_t parent;
         if (!read_ancestor(pid, name, sizeof name, &parent))
-            return;
-        if (is_launcher(name)) {
-            struct pin_mask mask;
-            if (pin_mask_get(pid, &mask) == 0)
-                *out = mask;
-            return;
-        }
+            return 0;
+        if (is_launcher(name))
+            return pid;
         pid = parent;
     }
+    return 0;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; text && *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return (hash ^ '/') * 0x100000001b3u;
+}
+
+/* Launchers name their jobs in the environment; hydra does not, and there the daemon is the job. */
+static uint64_t job_of_launcher(void)
+{
+    static const char *const names[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PALS_APID"};
+    uint64_t hash = 0xcbf29ce484222325u;
+    char daemon[16];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        hash = hash_text(hash, getenv(names[i]));
+    snprintf(daemon, sizeof daemon, "%d", is_set("PMIX_NAMESPACE") ? 0 : (int)find_launcher());
+    return hash_text(hash, daemon) | 1;
+}
+
+void pin_launcher_read(struct pin_launcher *out)
+{
+    *out = (struct pin_launcher){0};
+    /* Open MPI's and hydra's own ranks first: mpirun inside a Slurm step leaves that step's variables in place. */
+    if (!is_set("OMPI_COMM_WORLD_LOCAL_RANK") && !is_set("MPI_LOCALRANKID") && read_slurm(out))
+        out->binding = who_bound(true);
+    else if (read_dialect(out))
+        out->binding = who_bound(false);
+    else
+        return;
+    if (out->binding == PIN_USERS_CHOICE) {
+        out->local_rank = 0;
+        out->local_size = 1;
+    } else
+        out->job = job_of_launcher();
+    if (out->local_size <= out->local_rank)
+        out->local_size = out->local_rank + 1;
+}
+
+void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start, struct pin_mask *out)
+{
+    struct pin_mask mask;
+    *out = *start;
+    if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE)
+        return;
+    pid_t pid = find_launcher();
+    if (pid > 0 && pin_mask_get(pid, &mask) == 0)
+        *out = mask;
 }

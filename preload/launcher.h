@@ -20,6 +20,7 @@ struct pin_launcher {
     uint32_t local_rank;
     uint32_t local_size; /* ranks on this node, > local_rank; 1 where a user's binding gives the rank PUs of its own */
     enum pin_binding binding;
+    uint64_t job; /* the same for all ranks of a job on this node, and for no other job that runs; 0: not known */
 };
 
 /* Reads the launcher's variables. */

@@ -14,6 +14,8 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_DISABLE] = {"SERVET_DISABLE", "off", "do nothing at all"},
     [PIN_HELPERS] = {"SERVET_HELPERS", "none",
                      "pattern,…: libraries (or programs) whose threads help and get no PU of their own"},
+    [PIN_REGISTRY] = {"SERVET_REGISTRY", "/dev/shm/servet-UID",
+                      "file in which the programs of one user keep apart on a node"},
     [PIN_WORKERS] = {"SERVET_WORKERS", "none", "pattern,…: libraries (or programs) whose threads are workers"},
 };
 
@@ -46,6 +48,8 @@ void pin_options_read(struct pin_options *out)
         .disable = is_on(PIN_DISABLE),
     };
     copy_value(PIN_PROFILE, out->profile, sizeof out->profile);
+    copy_value(PIN_REGISTRY, out->registry, sizeof out->registry);
+    out->no_registry = strcmp(out->registry, "0") == 0;
     copy_value(PIN_HELPERS, out->helpers, sizeof out->helpers);
     copy_value(PIN_WORKERS, out->workers, sizeof out->workers);
 }

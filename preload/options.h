@@ -16,6 +16,7 @@ enum pin_option_id {
     PIN_DISABLE,
     PIN_HELPERS,
     PIN_WORKERS,
+    PIN_REGISTRY,
     PIN_OPTION_COUNT,
 };
 
@@ -33,6 +34,8 @@ extern const struct pin_option pin_option_table[PIN_OPTION_COUNT];
 struct pin_options {
     bool mem_prior, comm_prior, verbose, force, disable;
     char profile[PATH_MAX]; /* "" when not set, as all texts here */
+    char registry[PATH_MAX];
+    bool no_registry;
     char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
 };
 

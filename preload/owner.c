@@ -9,32 +9,40 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Beginnings of file names. A wheel's runtime is called libgomp-a34b3233.so.1.0.0, so the beginning must do. */
-static const struct {
-    const char *beginning;
-    enum pin_owner owner;
-} known[] =
-    {
-        {"libgomp", PIN_RUNTIME},    {"libomp.", PIN_RUNTIME},    {"libomp-", PIN_RUNTIME},
-        {"libomp5", PIN_RUNTIME},    {"libiomp", PIN_RUNTIME},    {"libnvomp", PIN_RUNTIME}, /* NVHPC */
-        {"libcraymp", PIN_RUNTIME},  {"libxlsmp", PIN_RUNTIME},                              /* IBM XL */
-        {"libfjomp", PIN_RUNTIME},                                                           /* Fujitsu */
-        {"libopenblas", PIN_POOL},   {"libblis", PIN_POOL},       {"libtbb.", PIN_POOL},
-        {"libtbb-", PIN_POOL},       {"libopen-pal", PIN_HELPER}, /* Open MPI: progress thread of its event library */
-        {"libopen-rte", PIN_HELPER}, {"libmpi.", PIN_HELPER},     {"libmpi_", PIN_HELPER},
-        {"liboshmem", PIN_HELPER},   {"mca_", PIN_HELPER}, /* Open MPI's plug-ins */
-        {"libprrte", PIN_HELPER},    {"libpmix", PIN_HELPER},     {"libpmi", PIN_HELPER},
-        {"libevent", PIN_HELPER},    {"libuv", PIN_HELPER},       {"libmpich", PIN_HELPER},
-        {"libmpifort", PIN_HELPER},  {"libhydra", PIN_HELPER},    {"libucs", PIN_HELPER},
-        {"libucp", PIN_HELPER},      {"libuct", PIN_HELPER},      {"libucm", PIN_HELPER},
-        {"libucc", PIN_HELPER},      {"libfabric", PIN_HELPER},   {"libibverbs", PIN_HELPER},
-        {"libmlx", PIN_HELPER},      {"librdmacm", PIN_HELPER},   {"libpsm", PIN_HELPER},
-        {"libsharp", PIN_HELPER},    {"libhcoll", PIN_HELPER},    {"libslurm", PIN_HELPER},
-        {"libcuda", PIN_HELPER}, /* driver and runtime */
-        {"libnccl", PIN_HELPER},     {"libnvidia", PIN_HELPER},   {"libhsa-runtime", PIN_HELPER},
-        {"libamdhip", PIN_HELPER},   {"libze_", PIN_HELPER},      {"libOpenCL", PIN_HELPER},
-        {"libjvm", PIN_HELPER}, /* collectors and compilers; Java threads cannot be told from them */
+/* Beginnings of file names, each list ended by NULL. A wheel's runtime is called libgomp-a34b3233.so.1.0.0, so the
+ * beginning must do. */
+// clang-format off
+static const char *const known_runtimes[] = {
+    "libgomp", "libomp.", "libomp-", "libomp5", "libiomp",
+    "libnvomp",  /* NVHPC */
+    "libcraymp", /* Cray */
+    "libxlsmp",  /* IBM XL */
+    "libfjomp",  /* Fujitsu */
+    NULL,
 };
+static const char *const known_pools[] = {"libopenblas", "libblis", "libtbb.", "libtbb-", NULL};
+static const char *const known_helpers[] = {
+    /* MPI, OpenSHMEM and their launchers; mca_: Open MPI's plug-ins, libopen-pal: its event loop's thread */
+    "libmpi.", "libmpi_", "libmpich", "libmpifort", "libopen-pal", "libopen-rte", "liboshmem", "mca_", "libprrte",
+    "libpmix", "libpmi", "libhydra", "libslurm", "libevent", "libuv",
+    /* networks */
+    "libucs", "libucp", "libuct", "libucm", "libucc", "libfabric", "libibverbs", "libmlx", "librdmacm", "libpsm",
+    "libsharp", "libhcoll",
+    /* accelerators */
+    "libcuda", "libnccl", "libnvidia", "libhsa-runtime", "libamdhip", "libze_", "libOpenCL",
+    /* collectors and compilers; Java's threads cannot be told from them */
+    "libjvm",
+    NULL,
+};
+// clang-format on
+
+static bool begins(const char *name, const char *const *list)
+{
+    for (; *list; list++)
+        if (strncmp(name, *list, strlen(*list)) == 0)
+            return true;
+    return false;
+}
 
 static const char *file_name(const char *path)
 {
@@ -74,10 +82,11 @@ static enum pin_owner look_up(const char *name)
         return PIN_HELPER;
     if (matches_any(worker_patterns, said))
         return PIN_POOL;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strncmp(name, known[i].beginning, strlen(known[i].beginning)) == 0)
-            return known[i].owner;
-    return PIN_APPLICATION;
+    if (begins(name, known_runtimes))
+        return PIN_RUNTIME;
+    if (begins(name, known_pools))
+        return PIN_POOL;
+    return begins(name, known_helpers) ? PIN_HELPER : PIN_APPLICATION;
 }
 
 /* FNV-1a, 64 bits. */

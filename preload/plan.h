@@ -16,17 +16,18 @@
 #include "options.h"
 
 struct pin_plan {
-    uint32_t *pus;       /* PU of each slot, by OS index; slot 0 is the main thread's */
-    size_t count;        /* at least 1 */
-    struct pin_mask own; /* those PUs: what OpenMP runtimes are told that they have */
-    char source[256];    /* what it was made from, in words */
+    uint32_t *pus;        /* PU of each slot, by OS index; slot 0 is the main thread's */
+    size_t count;         /* at least 1 */
+    struct pin_mask held; /* what the process, and all ranks of its job on this node, are sure to use */
+    struct pin_mask own;  /* those PUs: what OpenMP runtimes are told that they have */
+    char source[256];     /* what it was made from, in words */
 };
 
-/* Makes the plan for a process that may use `allowed`. `threads` is what OMP_NUM_THREADS says, 0 if it says nothing. A
- * profile that cannot be used is one line on stderr, and the plan is made from the declared topology. 0 or -errno (said
- * on stderr). */
+/* Makes the plan for a process that may use `allowed`, of which other programs hold `taken`. `threads` is what
+ * OMP_NUM_THREADS says, 0 if it says nothing. A profile that cannot be used is one line on stderr, and the plan is made
+ * from the declared topology. 0 or -errno (said on stderr). */
 int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher, uint32_t threads,
-                  const struct pin_mask *allowed, struct pin_plan *out);
+                  const struct pin_mask *allowed, const struct pin_mask *taken, struct pin_plan *out);
 
 void pin_plan_free(struct pin_plan *plan);
 

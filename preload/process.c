@@ -78,6 +78,14 @@ static uint32_t threads_asked_for(void)
 
 static void after_fork_in_child(void);
 
+static int watch_forks(void)
+{
+    static bool watched;
+    int code = watched ? 0 : pthread_atfork(NULL, NULL, after_fork_in_child);
+    watched = code == 0;
+    return code;
+}
+
 static void make_plan(void)
 {
     inside = true;
@@ -88,14 +96,32 @@ static void make_plan(void)
     process.users_choice = users_choice_set();
     if (process.users_choice && pin_owner_runtime_loaded())
         pin_process_saw_runtime();
-    if (pin_plan_make(&process.options, &process.launcher, threads_asked_for(), &process.allowed, &process.plan) == 0) {
+    struct pin_mask taken;
+    pin_claims_begin(&process.claims, &process.options, &process.launcher, &process.allowed, &taken);
+    if (pin_plan_make(&process.options, &process.launcher, threads_asked_for(), &process.allowed, &taken,
+                      &process.plan) == 0) {
         if (pin_slots_make(process.plan.count, &process.slots) == 0)
-            planned = pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
+            planned = watch_forks() == 0;
         if (!planned)
             pin_failure("no memory for the plan; threads are not pinned");
     }
+    pin_claims_commit(&process.claims, planned ? &process.plan.held : NULL);
     errno = saved;
     inside = false;
+}
+
+size_t pin_process_take_slot(struct pin_process *this, unsigned pool)
+{
+    size_t slot = pin_slots_take(&this->slots, pool);
+    for (size_t i = 1; i < this->slots.count && pin_slots_is_new(&this->slots, slot); i++) {
+        if (pin_claims_try(&this->claims, this->plan.pus[slot]))
+            break;
+        /* Another program has come to that PU since the plan was made. */
+        pin_slots_avoid(&this->slots, slot);
+        pin_slots_give_back(&this->slots, pool, slot);
+        slot = pin_slots_take(&this->slots, pool);
+    }
+    return slot;
 }
 
 struct pin_process *pin_process_plan(void)
@@ -230,17 +256,27 @@ void pin_process_take_back_mask(void)
         pin_mask_set(0, &given);
 }
 
-/* The child of a fork has one thread, on the mask the process was started with, and starts afresh with the same plan.
+/* The child of a fork has one thread, on the mask the process was started with, and starts afresh: it is another
+ * process, and what others hold has changed. (The old plan's memory is left, for another thread may have been at it.)
  */
 static void after_fork_in_child(void)
 {
+    static const pthread_once_t again = PTHREAD_ONCE_INIT;
     pin_process_lend_start_mask();
     on_main = true;
     own_pu = 0;
     own_spread = false;
     atomic_store(&main_pu, MAIN_FREE);
+    planned = false;
+    process.claims = (struct pin_claims){0};
+    plan_once = again;
+}
+
+/* A process that has ended is dropped from the registry by the next one too; this only keeps it short. */
+__attribute__((destructor)) static void destructor(void)
+{
     if (planned)
-        pin_slots_reset(&process.slots);
+        pin_claims_end(&process.claims);
 }
 
 const struct pin_mask *pin_process_view(void)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "claims.h"
 #include "launcher.h"
 #include "mask.h"
 #include "options.h"
@@ -20,6 +21,7 @@ struct pin_process {
     struct pin_launcher launcher;
     struct pin_plan plan;
     struct pin_slots slots;
+    struct pin_claims claims;
     bool users_choice; /* OMP_PLACES and the like: OpenMP threads are left alone */
 };
 
@@ -36,6 +38,9 @@ const struct pin_process *pin_process_get(void);
 
 /* Makes the plan if there is none yet. NULL when it cannot be made (said once on stderr): the program runs unpinned. */
 struct pin_process *pin_process_plan(void);
+
+/* A slot for a new thread of `pool`, entered in the registry when its PU is used for the first time. */
+size_t pin_process_take_slot(struct pin_process *process, unsigned pool);
 
 /* An OpenMP runtime is at work in this process. */
 void pin_process_saw_runtime(void);

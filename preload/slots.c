@@ -4,25 +4,34 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum { SLOT_NEW, SLOT_USED, SLOT_AVOID };
+
 int pin_slots_make(size_t count, struct pin_slots *out)
 {
-    atomic_uint *counts = calloc(count * (PIN_POOLS + 1), sizeof *counts);
+    atomic_uint *counts = calloc(count * (PIN_POOLS + 2), sizeof *counts);
     if (!counts)
         return -ENOMEM;
     out->count = count;
     out->total = counts;
-    out->own = counts + count;
-    pin_slots_reset(out);
+    out->state = counts + count;
+    out->own = counts + 2 * count;
+    out->total[0] = 1;
+    out->state[0] = SLOT_USED;
+    for (size_t pool = 0; pool < PIN_POOLS; pool++)
+        out->own[pool * count] = 1;
     return 0;
 }
 
-void pin_slots_reset(struct pin_slots *slots)
+bool pin_slots_is_new(struct pin_slots *slots, size_t slot)
 {
-    for (size_t i = 0; i < slots->count * (PIN_POOLS + 1); i++)
-        atomic_store_explicit(&slots->total[i], 0, memory_order_relaxed);
-    atomic_store_explicit(&slots->total[0], 1, memory_order_relaxed);
-    for (size_t pool = 0; pool < PIN_POOLS; pool++)
-        atomic_store_explicit(&slots->own[pool * slots->count], 1, memory_order_relaxed);
+    unsigned expected = SLOT_NEW;
+    return atomic_load_explicit(&slots->state[slot], memory_order_relaxed) == SLOT_NEW &&
+           atomic_compare_exchange_strong(&slots->state[slot], &expected, SLOT_USED);
+}
+
+void pin_slots_avoid(struct pin_slots *slots, size_t slot)
+{
+    atomic_store_explicit(&slots->state[slot], SLOT_AVOID, memory_order_relaxed);
 }
 
 /* FNV-1a, 64 bits; never 0, which marks a free entry. */
@@ -52,19 +61,26 @@ static unsigned read_count(const atomic_uint *count)
     return atomic_load_explicit(count, memory_order_relaxed);
 }
 
+/* What makes a slot worse, the weightier the higher: threads of the pool, threads in all, another program. */
+static uint64_t burden(const struct pin_slots *slots, unsigned own, size_t slot)
+{
+    uint64_t total = read_count(&slots->total[slot]);
+    return (uint64_t)own << 32 | total << 1 | (read_count(&slots->state[slot]) == SLOT_AVOID);
+}
+
 static size_t least_used(const struct pin_slots *slots, const atomic_uint *own, unsigned *own_count)
 {
     size_t best = 0;
-    unsigned best_own = read_count(&own[0]), best_total = read_count(&slots->total[0]);
-    for (size_t slot = 1; slot < slots->count && best_own + best_total > 0; slot++) {
-        unsigned here = read_count(&own[slot]), total = read_count(&slots->total[slot]);
-        if (here > best_own || (here == best_own && total >= best_total))
+    uint64_t least = UINT64_MAX;
+    for (size_t slot = 0; slot < slots->count && least > 0; slot++) {
+        unsigned here = read_count(&own[slot]);
+        uint64_t much = burden(slots, here, slot);
+        if (much >= least)
             continue;
         best = slot;
-        best_own = here;
-        best_total = total;
+        least = much;
+        *own_count = here;
     }
-    *own_count = best_own;
     return best;
 }
 
@@ -72,7 +88,7 @@ size_t pin_slots_take(struct pin_slots *slots, unsigned pool)
 {
     atomic_uint *own = slots->own + pool * slots->count;
     for (;;) {
-        unsigned seen;
+        unsigned seen = 0;
         size_t slot = least_used(slots, own, &seen);
         if (!atomic_compare_exchange_weak_explicit(&own[slot], &seen, seen + 1, memory_order_relaxed,
                                                    memory_order_relaxed))

@@ -11,6 +11,7 @@
 #define SERVET_PRELOAD_SLOTS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,20 +22,23 @@ struct pin_slots {
     size_t count;
     atomic_uint *total; /* threads on each slot */
     atomic_uint *own;   /* PIN_POOLS * count: threads of each pool on each slot */
+    atomic_uint *state; /* of each slot: SLOT_NEW, SLOT_USED, SLOT_AVOID */
     _Atomic(uint64_t) pool_key[PIN_POOLS];
 };
 
 /* 0 or -ENOMEM. The main thread holds slot 0 from the beginning. */
 int pin_slots_make(size_t count, struct pin_slots *out);
 
-/* Forgets all threads but the main one: for the child of a fork, which has no other. */
-void pin_slots_reset(struct pin_slots *slots);
-
 /* The pool of the DSO called `name`. */
 unsigned pin_slots_pool(struct pin_slots *slots, const char *name);
 
 /* Takes a slot for a thread of `pool`; never fails. */
 size_t pin_slots_take(struct pin_slots *slots, unsigned pool);
+/* Has this slot never been used? Says so once: afterwards it counts as used. */
+bool pin_slots_is_new(struct pin_slots *slots, size_t slot);
+/* Another program is there: the slot comes after all others that have as many threads. */
+void pin_slots_avoid(struct pin_slots *slots, size_t slot);
+
 void pin_slots_give_back(struct pin_slots *slots, unsigned pool, size_t slot);
 
 #endif

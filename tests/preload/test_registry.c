@@ -1,0 +1,309 @@
+/* Do programs that know nothing of each other keep apart while there are free PUs, take the least loaded after that,
+ * and does a killed holder, a forged file or a reused pid do no harm?
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "here.h"
+#include "registry.h"
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct child child;
+static char folder[] = "/tmp/servet-test-XXXXXX";
+static char path[64], change[96];
+static uint32_t order[2];
+
+static void setup(void)
+{
+    snprintf(path, sizeof path, "%s/registry", folder);
+    snprintf(change, sizeof change, "SERVET_REGISTRY=%s", path);
+    here_order(MAP_MEMORY, 2, order);
+    unlink(path);
+}
+
+/* A program that stays: its pid, the PU of its main thread, and what it waits for. */
+struct stayer {
+    pid_t pid;
+    int input;
+    uint32_t pu;
+};
+
+static struct stayer start_stayer(const char *threads)
+{
+    struct stayer stayer;
+    int in[2], out[2];
+    char text[4096];
+    size_t length = 0;
+    ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
+    ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+    stayer.pid = fork();
+    if (stayer.pid == 0) {
+        dup2(in[0], STDIN_FILENO);
+        dup2(out[1], STDOUT_FILENO);
+        setenv("LD_PRELOAD", CHILD_PRELOAD, 1);
+        setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
+        setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+        setenv("SERVET_REGISTRY", path, 1);
+        execl(PROGRAMS "/stay", "stay", threads, NULL);
+        _exit(99);
+    }
+    close(in[0]);
+    close(out[1]);
+    stayer.input = in[1];
+    while (!memmem(text, length, "ready\n", 6)) {
+        ssize_t got = read(out[0], text + length, sizeof text - 1 - length);
+        ck_assert_int_gt(got, 0);
+        length += (size_t)got;
+    }
+    text[length] = '\0';
+    close(out[0]);
+    ck_assert_int_eq(sscanf(strstr(text, "worker 0 0 "), "worker 0 0 %u", &stayer.pu), 1);
+    return stayer;
+}
+
+static void end_stayer(const struct stayer *stayer)
+{
+    close(stayer->input);
+    waitpid(stayer->pid, NULL, 0);
+}
+
+/* The PU of the main thread of one more program. */
+static uint32_t next_pu(void)
+{
+    char pus[256];
+    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/pthreads", "1"));
+    ck_assert_msg(child.status == 0, "%s", child.err);
+    child_worker(&child, 0, 0, pus, sizeof pus);
+    return (uint32_t)strtoul(pus, NULL, 10);
+}
+
+/* A job of one rank, as a launcher starts it: each has a name of its own. */
+static struct stayer start_rank(void)
+{
+    static int job;
+    char name[32];
+    snprintf(name, sizeof name, "job-%d", ++job);
+    setenv("PMIX_NAMESPACE", name, 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1);
+    struct stayer stayer = start_stayer("0");
+    unsetenv("PMIX_NAMESPACE");
+    unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    return stayer;
+}
+
+START_TEST(the_second_program_takes_a_free_pu)
+{
+    ck_assert_uint_eq(next_pu(), order[0]);
+    struct pin_registry registry;
+    struct pin_mask held = {0}, nothing = {0};
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    pin_mask_add(&held, order[0]);
+    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    pin_registry_close(&registry);
+    ck_assert_uint_eq(next_pu(), order[1]);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    pin_registry_leave(&registry);
+    pin_registry_close(&registry);
+    ck_assert_uint_eq(next_pu(), order[0]);
+}
+END_TEST
+
+START_TEST(running_programs_hold_and_ended_ones_do_not)
+{
+    if (here_pus() != 2)
+        return;
+    struct stayer first = start_stayer("1"); /* both PUs */
+    ck_assert_uint_eq(first.pu, order[0]);
+    ck_assert_uint_eq(next_pu(), order[0]); /* all equally taken */
+    end_stayer(&first);
+    ck_assert_uint_eq(next_pu(), order[0]);
+}
+END_TEST
+
+START_TEST(a_killed_holder_holds_nothing)
+{
+    struct pin_registry registry;
+    struct stayer killed = start_stayer("1");
+    kill(killed.pid, SIGKILL);
+    end_stayer(&killed);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_uint_eq(registry.count, 0);
+    pin_registry_close(&registry);
+    ck_assert_uint_eq(next_pu(), order[0]);
+}
+END_TEST
+
+START_TEST(a_reused_pid_is_recognised)
+{
+    struct pin_registry registry;
+    struct pin_mask held = {0}, nothing = {0};
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    pin_mask_add(&held, order[0]);
+    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    ck_assert_uint_eq(registry.count, 1);
+    /* The entry's second word is the start time: that of another process with our pid. */
+    ((uint64_t *)(void *)registry.entries)[1] += 1;
+    pin_registry_close(&registry);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_uint_eq(registry.count, 0);
+    pin_registry_close(&registry);
+}
+END_TEST
+
+START_TEST(ranks_of_one_job_are_no_foreigners)
+{
+    struct pin_registry registry;
+    struct pin_mask held = {0}, nothing = {0}, allowed = {0}, taken;
+    pin_mask_add(&held, 3);
+    for (uint32_t pu = 0; pu < 4; pu++)
+        pin_mask_add(&allowed, pu);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    pin_registry_taken(&registry, 77, &allowed, &taken);
+    ck_assert(pin_mask_empty(&taken));
+    pin_registry_taken(&registry, 78, &allowed, &taken);
+    ck_assert(pin_mask_equal(&taken, &held));
+    ck_assert(pin_registry_claim(&registry, 77, 3));
+    ck_assert(!pin_registry_claim(&registry, 78, 3));
+    pin_registry_close(&registry);
+}
+END_TEST
+
+/* Two PUs, one held twice: a third job must see that one as taken although both are in use. */
+START_TEST(the_least_loaded_counts_as_free)
+{
+    struct pin_registry registry;
+    struct pin_mask held = {0}, nothing = {0}, allowed = {0}, taken;
+    pin_mask_add(&allowed, 0);
+    pin_mask_add(&allowed, 1);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_int_eq(pin_registry_enter(&registry, 5, &nothing, &allowed), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        pin_mask_add(&held, 0);
+        _exit(pin_registry_enter(&registry, 6, &nothing, &held) == 0 ? (pin_registry_close(&registry), pause(), 0) : 1);
+    }
+    /* The child writes through its own copy; wait until its entry is there. */
+    close(registry.file);
+    for (int i = 0; i < 1000; i++) {
+        usleep(2000);
+        if (pin_registry_open(path, &registry) < 0)
+            continue;
+        if (registry.count == 2)
+            break;
+        pin_registry_close(&registry);
+    }
+    ck_assert_uint_eq(registry.count, 2);
+    pin_registry_taken(&registry, 7, &allowed, &taken);
+    ck_assert(pin_mask_has(&taken, 0));
+    ck_assert(!pin_mask_has(&taken, 1));
+    pin_registry_close(&registry);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+END_TEST
+
+static void expect_refused(int code)
+{
+    struct pin_registry registry;
+    ck_assert_int_eq(pin_registry_open(path, &registry), code);
+    /* And the program runs as if there were none. */
+    ck_assert_uint_eq(next_pu(), order[0]);
+    ck_assert_str_eq(child.err, "");
+}
+
+START_TEST(a_forged_registry_is_not_used)
+{
+    char target[80];
+    snprintf(target, sizeof target, "%s/target", folder);
+    close(open(target, O_CREAT | O_WRONLY, 0600));
+    ck_assert_int_eq(symlink(target, path), 0);
+    expect_refused(-ELOOP);
+    unlink(path);
+    ck_assert_int_eq(link(target, path), 0);
+    expect_refused(-EINVAL);
+    unlink(path);
+    unlink(target);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    expect_refused(-EINVAL);
+    unlink(path);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    ck_assert_int_eq(chmod(path, 0666), 0);
+    expect_refused(-EPERM);
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    if (geteuid() == 0) {
+        ck_assert_int_eq(chown(path, 12345, 12345), 0);
+        expect_refused(-EPERM);
+    }
+    unlink(path);
+}
+END_TEST
+
+START_TEST(garbage_in_the_registry_is_begun_anew)
+{
+    struct stat about;
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < 100000; i++)
+        fputc(i * 7, file);
+    fclose(file);
+    chmod(path, 0600);
+    ck_assert_uint_eq(next_pu(), order[0]);
+    ck_assert_int_eq(stat(path, &about), 0);
+    ck_assert_int_lt(about.st_size, 10000);
+}
+END_TEST
+
+/* End to end: two jobs of one rank each, as two commands of one user. */
+START_TEST(independent_jobs_start_on_different_pus)
+{
+    setenv("OMP_NUM_THREADS", "1", 1);
+    struct stayer first = start_rank();
+    struct stayer second = start_rank();
+    ck_assert_uint_eq(first.pu, order[0]);
+    ck_assert_uint_eq(second.pu, order[1]);
+    end_stayer(&first);
+    end_stayer(&second);
+    unsetenv("OMP_NUM_THREADS");
+}
+END_TEST
+
+int main(void)
+{
+    here_need_two_pus();
+    if (!mkdtemp(folder))
+        return 99;
+    TCase *test = tcase_create("registry");
+    tcase_set_timeout(test, 60);
+    tcase_add_checked_fixture(test, setup, NULL);
+    tcase_add_test(test, the_second_program_takes_a_free_pu);
+    tcase_add_test(test, independent_jobs_start_on_different_pus);
+    tcase_add_test(test, running_programs_hold_and_ended_ones_do_not);
+    tcase_add_test(test, a_killed_holder_holds_nothing);
+    tcase_add_test(test, a_reused_pid_is_recognised);
+    tcase_add_test(test, ranks_of_one_job_are_no_foreigners);
+    tcase_add_test(test, the_least_loaded_counts_as_free);
+    tcase_add_test(test, a_forged_registry_is_not_used);
+    tcase_add_test(test, garbage_in_the_registry_is_begun_anew);
+    Suite *suite = suite_create("preload-registry");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    unlink(path);
+    rmdir(folder);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
