@@ -115,6 +115,7 @@ static int assemble(const struct campaign *campaign, struct findings *findings)
     if ((campaign->probes & CAMPAIGN_CACHE) && findings->caches.count > 0) {
         bool shared = findings->sharing.count > 0;
         rc = result_set_caches(findings->node_class, &findings->caches, shared ? &findings->sharing : NULL);
+        rc = rc < 0 ? rc : result_set_cache_curve(findings->node_class, &findings->caches.curve);
     }
     if (rc == 0 && (campaign->probes & CAMPAIGN_MEMORY)) {
         result_set_memory(findings->node_class, &findings->memory);

@@ -174,6 +174,21 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
     return 0;
 }
 
+int result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve)
+{
+    struct profile_cache_point *points = calloc(curve->count + 1, sizeof *points);
+    if (!points) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < curve->count; i++) {
+        points[i] = (struct profile_cache_point){(uint64_t)curve->bytes[i], curve->seconds[i]};
+    }
+    free(node_class->cache_curve);
+    node_class->cache_curve = points;
+    node_class->cache_curve_count = curve->count;
+    return 0;
+}
+
 /* -- memory -- */
 
 void result_set_memory(struct profile_class *node_class, struct probe_memory *found)

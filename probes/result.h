@@ -13,6 +13,9 @@
 int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
                       struct probe_sharing *sharing);
 
+/* Keeps the latency curve that the sizes came from. 0 or -ENOMEM. */
+int result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve);
+
 /* Move what was found into the class; `found` is empty afterwards. */
 void result_set_memory(struct profile_class *node_class, struct probe_memory *found);
 int result_set_layers(struct profile_class *node_class, struct profile_communication *found);

@@ -157,6 +157,22 @@ static int check_caches(const struct json_path *at, const struct profile_class *
     return check_levels_disjoint(&here, node_class, error);
 }
 
+static int check_cache_curve(const struct json_path *at, const struct profile_class *node_class,
+                             struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(at, "cache_curve");
+    const struct profile_cache_point *points = node_class->cache_curve;
+    for (size_t i = 0; i < node_class->cache_curve_count; i++) {
+        struct json_path item = JSON_PATH_ITEM(&here, i);
+        int rc = check_integer(&item, "bytes", points[i].bytes, i ? points[i - 1].bytes + 1 : 1, INT64_MAX, error);
+        rc = rc < 0 ? rc : check_number(&item, "seconds_per_access", points[i].seconds_per_access, false, error);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
 static int check_numa(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "numa");
@@ -342,6 +358,9 @@ static int check_class(const struct json_path *at, const struct profile_class *n
     }
     if (rc == 0) {
         rc = check_caches(at, node_class, error);
+    }
+    if (rc == 0) {
+        rc = check_cache_curve(at, node_class, error);
     }
     if (rc == 0) {
         rc = check_memory(at, node_class, error);

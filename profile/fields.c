@@ -82,6 +82,13 @@ static const struct profile_field cache_fields[] = {
 };
 static const struct profile_object cache = OBJECT_OF("cache", struct profile_cache, cache_fields);
 
+static const struct profile_field cache_point_fields[] = {
+    PLAIN(FIELD_U64, YES, struct profile_cache_point, bytes),
+    PLAIN(FIELD_NUMBER, YES, struct profile_cache_point, seconds_per_access),
+};
+static const struct profile_object cache_point =
+    OBJECT_OF("cache_point", struct profile_cache_point, cache_point_fields);
+
 static const struct profile_field scaling_fields[] = {
     PLAIN(FIELD_U32, YES, struct profile_scaling_point, workers),
     PLAIN(FIELD_NUMBER, YES, struct profile_scaling_point, bytes_per_s),
@@ -142,6 +149,7 @@ static const struct profile_field class_fields[] = {
     ARRAY(NO, struct profile_class, "numa", numa, numa_count, numa),
     ARRAY(NO, struct profile_class, "kinds", kinds, kind_count, kind),
     ARRAY(YES, struct profile_class, "caches", caches, cache_count, cache),
+    ARRAY(NO, struct profile_class, "cache_curve", cache_curve, cache_curve_count, cache_point),
     NESTED(YES, struct profile_class, memory, memory),
     NESTED(NO, struct profile_class, communication, communication),
 };

@@ -75,6 +75,12 @@ struct profile_cache {
     struct profile_quality quality;
 };
 
+/* One point of the measured latency curve that the sizes were inferred from. */
+struct profile_cache_point {
+    uint64_t bytes;            /* working set of one PU alone */
+    double seconds_per_access; /* of a dependent load out of it */
+};
+
 struct profile_scaling_point {
     uint32_t workers;
     double bytes_per_s; /* of all those workers together */
@@ -137,6 +143,8 @@ struct profile_class {
     size_t kind_count;
     struct profile_cache *caches; /* ascending level; may hold one level more than once (P and E cores): disjoint PUs */
     size_t cache_count;
+    struct profile_cache_point *cache_curve; /* ascending bytes, on one PU of the class; empty: not kept */
+    size_t cache_curve_count;
     struct profile_memory memory;
     struct profile_communication communication; /* inside the node */
 };

@@ -204,6 +204,8 @@ static const struct refusal doubles[] = {
      "\"caches\": [{\"level\": 1, \"size_bytes\": 1, \"pus\": \"9\", \"sharing\": {}, \"quality\": "
      "{\"origin\": \"measured\"}}, ",
      "$.node_classes[0].caches[1]: found a PU that another cache of this level holds"},
+    {"\"cache_curve\": [", "\"cache_curve\": [{\"bytes\": 12, \"seconds_per_access\": 1}, ",
+     "$.node_classes[0].cache_curve[1].bytes: found 12, expected an integer from 13"},
     {"\"layers\": [", "\"layers\": [{\"seconds\": 1, \"members\": {}, \"quality\": {\"origin\": \"measured\"}}, ",
      "communication.layers[1].seconds: expected layers from the lowest latency to the highest"},
     {"\"levels\": [",
