@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* Enough for everything that a node of a few hundred PUs needs; larger arrays get a chunk of their own. */
-#define CHUNK_BYTES ((size_t)64 << 10)
+#define CHUNK_BYTES ((size_t)16 << 10)
 
 /* Siblings of a tree share a cache line when their pair starts on one. */
 #define ALIGNMENT ((size_t)64)

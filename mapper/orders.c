@@ -28,26 +28,62 @@ static uint32_t place_in_core(const struct map_groups *cores, uint32_t item)
     return place;
 }
 
-/* Wide to narrow: node, package, memory levels from the mildest, layers from the slowest, caches from the outermost. */
-static void fill_path(const struct map_view *view, uint32_t leaf, struct path *path)
+/* The relations of a class from the widest groups to the narrowest. */
+struct levels {
+    const struct map_groups **groups;
+    uint32_t count;
+};
+
+static uint32_t count_groups(const struct map_groups *groups)
 {
-    uint32_t node = map_view_node(view, leaf), first = view->nodes[node].first_leaf, depth = 0;
-    const struct map_class *class = &view->classes[view->nodes[node].class_index];
-    static const enum map_rule rules[] = {MAP_RULE_MEMORY, MAP_RULE_LATENCY, MAP_RULE_CACHE};
-    path->leaf = leaf;
-    path->sibling = place_in_core(&class->cores, leaf - first);
-    path->group[depth++] = first;
-    path->group[depth++] = lowest_member(&class->packages, first, leaf);
-    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
-        for (size_t f = class->family_count; f-- > 0;) {
-            if (class->families[f].rule == rules[r]) {
-                path->group[depth++] = lowest_member(&class->families[f].groups, first, leaf);
-            }
-        }
+    uint32_t alone = 0;
+    for (uint32_t i = 0; i < groups->item_count; i++) {
+        alone += groups->group_of[i] == MAP_NONE;
     }
-    path->group[depth++] = lowest_member(&class->cores, first, leaf);
-    path->group[depth++] = leaf;
-    path->depth = depth;
+    return groups->group_count + alone;
+}
+
+/* Few relations: put where it belongs, behind those with as many groups. */
+static void insert(struct levels *levels, const struct map_groups *groups)
+{
+    uint32_t at = levels->count++;
+    for (; at > 0 && count_groups(levels->groups[at - 1]) > count_groups(groups); at--) {
+        levels->groups[at] = levels->groups[at - 1];
+    }
+    levels->groups[at] = groups;
+}
+
+static int make_levels(struct map_view *view, struct levels **out)
+{
+    struct levels *levels = map_arena_get(&view->arena, view->class_count, sizeof *levels);
+    for (size_t c = 0; levels && c < view->class_count; c++) {
+        const struct map_class *class = &view->classes[c];
+        levels[c].groups = map_arena_get(&view->arena, class->family_count + 2, sizeof *levels[c].groups);
+        if (!levels[c].groups) {
+            return -ENOMEM;
+        }
+        insert(&levels[c], &class->packages);
+        for (size_t f = 0; f < class->family_count; f++) {
+            insert(&levels[c], &class->families[f].groups);
+        }
+        insert(&levels[c], &class->cores);
+    }
+    *out = levels;
+    return levels ? 0 : -ENOMEM;
+}
+
+static void fill_path(const struct map_view *view, const struct levels *levels, uint32_t leaf, struct path *path)
+{
+    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    const struct levels *own = &levels[node->class_index];
+    path->leaf = leaf;
+    path->sibling = place_in_core(&view->classes[node->class_index].cores, leaf - node->first_leaf);
+    path->group[0] = node->first_leaf;
+    for (uint32_t level = 0; level < own->count; level++) {
+        path->group[level + 1] = lowest_member(own->groups[level], node->first_leaf, leaf);
+    }
+    path->group[own->count + 1] = leaf;
+    path->depth = own->count + 2;
 }
 
 static int compare_groups(const struct path *x, const struct path *y)
@@ -117,6 +153,10 @@ static struct path *make_paths(struct map_view *view)
         deepest = view->classes[c].family_count > deepest ? view->classes[c].family_count : deepest;
     }
     deepest += 4; /* node, package, core, PU */
+    struct levels *levels;
+    if (make_levels(view, &levels) < 0) {
+        return NULL;
+    }
     struct path *paths = map_arena_get(&view->arena, view->leaf_count, sizeof *paths);
     uint32_t *numbers = map_arena_get(&view->arena, 2 * deepest * view->leaf_count, sizeof *numbers);
     if (!paths || !numbers) {
@@ -126,7 +166,7 @@ static struct path *make_paths(struct map_view *view)
         paths[leaf].group = numbers;
         paths[leaf].ordinal = numbers + deepest;
         numbers += 2 * deepest;
-        fill_path(view, leaf, &paths[leaf]);
+        fill_path(view, levels, leaf, &paths[leaf]);
     }
     return paths;
 }

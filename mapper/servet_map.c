@@ -2,166 +2,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
+#include "compare.h"
 #include "explain.h"
 #include "formats.h"
 #include "map.h"
-
-struct options {
-    size_t workers, ranks;
-    uint32_t *threads; /* by rank; NULL: not hybrid */
-    const char *thread_list;
-    bool memory, communication, explain;
-    const char *profile, *topology;
-    const struct map_format *format;
-    struct profile_set cpuset;
-};
-
-enum { MEM_PRIOR = 256, COMM_PRIOR, PROFILE, TOPOLOGY, EXPLAIN, FORMAT, CPUSET };
-
-static const struct argp_option option_table[] = {
-    {"workers", 'n', "N", 0, "map N workers (threads or single-threaded ranks)", 0},
-    {"ranks", 'r', "R", 0, "map R ranks, each a domain for its threads", 0},
-    {"threads", 't', "T", 0, "threads of every rank, or a list with one number per rank (3,3,2)", 0},
-    {"mem-prior", MEM_PRIOR, NULL, 0, "memory bandwidth and caches before latency (default)", 0},
-    {"comm-prior", COMM_PRIOR, NULL, 0, "latency before memory bandwidth and caches", 0},
-    {"profile", PROFILE, "FILE", 0, "a profile of servet-probe (default: the one of this machine)", 0},
-    {"topology", TOPOLOGY, "FILE|TEXT", 0,
-     "plan for an hwloc XML file or a description such as \"package:2 core:4 pu:2\"", 0},
-    {"cpuset", CPUSET, "LIST", 0, "use only these PUs (0-3,8)", 0},
-    {"format", FORMAT, "NAME", 0, "print it in this language (default list; 'help' shows all)", 0},
-    {"explain", EXPLAIN, NULL, 0, "print the weights before each choice first", 0},
-    {0},
-};
-
-static void print_formats(void)
-{
-    for (const struct map_format *format = map_formats; format->name; format++) {
-        printf("%-12s %s\n", format->name, format->purpose);
-    }
-    exit(cli_finish(CLI_OK));
-}
-
-static void set_format(struct options *options, const char *name)
-{
-    if (strcmp(name, "help") == 0) {
-        print_formats();
-    }
-    options->format = map_format_find(name);
-    if (!options->format) {
-        char names[512];
-        map_format_names(names, sizeof names);
-        cli_usage("--format: expected one of %s, got '%s'", names, name);
-    }
-}
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
-{
-    struct options *options = state->input;
-    switch (key) {
-    case 'n':
-        options->workers = (size_t)cli_integer("-n", argument, 1, MAP_WORKER_LIMIT - 1);
-        return 0;
-    case 'r':
-        options->ranks = (size_t)cli_integer("-r", argument, 1, MAP_WORKER_LIMIT - 1);
-        return 0;
-    case 't':
-        options->thread_list = argument;
-        return 0;
-    case MEM_PRIOR:
-        options->memory = true;
-        return 0;
-    case COMM_PRIOR:
-        options->communication = true;
-        return 0;
-    case PROFILE:
-        options->profile = argument;
-        return 0;
-    case TOPOLOGY:
-        options->topology = argument;
-        return 0;
-    case CPUSET:
-        profile_set_free(&options->cpuset);
-        options->cpuset = cli_set("--cpuset", argument);
-        return 0;
-    case FORMAT:
-        set_format(options, argument);
-        return 0;
-    case EXPLAIN:
-        options->explain = true;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-/* -- threads of ranks ------------------------------------------------------------------------------------------- */
-
-static void *needed(void *memory)
-{
-    if (!memory) {
-        cli_fail("out of memory");
-    }
-    return memory;
-}
-
-static size_t count_items(const char *list)
-{
-    size_t count = 1;
-    for (; *list; list++) {
-        count += *list == ',';
-    }
-    return count;
-}
-
-static void read_threads(struct options *options)
-{
-    size_t items = count_items(options->thread_list);
-    if (!options->ranks) {
-        options->ranks = items;
-    }
-    if (items != 1 && items != options->ranks) {
-        cli_usage("-t: expected one number or %zu (one per rank), got %zu", options->ranks, items);
-    }
-    char *list = needed(strdup(options->thread_list));
-    char *rest = list;
-    options->threads = needed(calloc(options->ranks, sizeof *options->threads));
-    for (size_t r = 0; r < options->ranks; r++) {
-        char *item = items == 1 && r ? NULL : strsep(&rest, ",");
-        options->threads[r] =
-            item ? (uint32_t)cli_integer("-t", item, 1, MAP_WORKER_LIMIT - 1) : options->threads[r - 1];
-    }
-    free(list);
-}
-
-static void check_options(struct options *options)
-{
-    if (options->memory && options->communication) {
-        cli_usage("--mem-prior, --comm-prior: expected one of them, not both");
-    }
-    if (options->profile && options->topology) {
-        cli_usage("--profile, --topology: expected one of them, not both");
-    }
-    if (options->workers && (options->ranks || options->thread_list)) {
-        cli_usage("-n: expected either -n, or -r and -t, not both");
-    }
-    if (options->thread_list && !options->ranks && !strchr(options->thread_list, ',')) {
-        cli_usage("-t: expected -r RANKS with it, or a list with one number per rank");
-    }
-    if (!options->workers && !options->ranks && !options->thread_list) {
-        cli_usage("expected -n WORKERS, or -r RANKS -t THREADS");
-    }
-    if (options->thread_list) {
-        read_threads(options);
-    } else if (options->ranks) {
-        options->workers = options->ranks;
-    }
-    if (options->threads && options->explain) {
-        cli_usage("--explain: expected -n WORKERS with it, not -t");
-    }
-}
+#include "options.h"
 
 /* -- which machine ---------------------------------------------------------------------------------------------- */
 
@@ -210,7 +57,7 @@ static struct servet_profile *of_this_machine(void)
     return profile;
 }
 
-static struct servet_profile *open_profile(const struct options *options)
+static struct servet_profile *open_profile(const struct map_options *options)
 {
     if (options->profile) {
         return from_file(options->profile);
@@ -219,15 +66,6 @@ static struct servet_profile *open_profile(const struct options *options)
 }
 
 /* -- mapping ---------------------------------------------------------------------------------------------------- */
-
-static size_t count_pus(const struct servet_profile *profile)
-{
-    size_t count = 0;
-    for (size_t r = 0; r < profile->node_range_count; r++) {
-        count += profile->nodes[r].count * profile->classes[profile->nodes[r].class_index].pus.count;
-    }
-    return count;
-}
 
 static void refuse(int rc, const struct servet_error *error)
 {
@@ -239,79 +77,88 @@ static void refuse(int rc, const struct servet_error *error)
     }
 }
 
-static size_t count_places(const struct options *options)
+static enum map_priority priority_of(const struct map_options *options)
 {
-    size_t places = options->workers;
+    return options->communication ? MAP_COMMUNICATION : MAP_MEMORY;
+}
+
+static size_t count_places(const struct map_options *options)
+{
+    size_t places = options->threads ? 0 : options->workers;
     for (size_t r = 0; options->threads && r < options->ranks; r++) {
         places += options->threads[r];
     }
     return places;
 }
 
-static void map(const struct options *options, const struct servet_profile *profile, FILE *explanation, uint32_t *pus)
+/* The paper's table, where anybody could read it. */
+static bool wants_table(const struct map_options *options, const struct profile_set *allowed)
+{
+    return options->explain && !options->threads && allowed->count <= MAP_EXPLAIN_MOST_PUS &&
+           options->workers <= MAP_EXPLAIN_MOST_WORKERS;
+}
+
+static void map(const struct map_options *options, const struct servet_profile *profile,
+                const struct profile_set *allowed, FILE *out, uint32_t *pus)
 {
     struct servet_error error;
-    enum map_priority priority = options->communication ? MAP_COMMUNICATION : MAP_MEMORY;
-    const struct profile_set *allowed = options->cpuset.count ? &options->cpuset : NULL;
-    int rc;
-    if (options->threads) {
-        struct map_domain_request request = {
-            .priority = priority, .ranks = options->ranks, .threads = options->threads, .allowed = allowed};
-        rc = map_domains(profile, &request, pus, &error);
-    } else {
-        struct map_request request = {.priority = priority, .workers = options->workers, .allowed = allowed};
-        rc = options->explain ? map_explain_table(explanation, profile, &request, pus, &error)
-                              : map_workers(profile, &request, pus, NULL, &error);
-    }
+    struct map_request workers = {.priority = priority_of(options), .workers = options->workers, .allowed = allowed};
+    struct map_domain_request ranks = {
+        .priority = priority_of(options), .ranks = options->ranks, .threads = options->threads, .allowed = allowed};
+    int rc = options->threads                ? map_domains(profile, &ranks, pus, &error)
+             : wants_table(options, allowed) ? map_explain_table(out, profile, &workers, pus, &error)
+                                             : map_workers(profile, &workers, pus, NULL, &error);
     refuse(rc, &error);
 }
 
-static void note_sharing(const struct options *options, const struct servet_profile *profile, size_t places)
+/* Writes all that was asked for; ends the program when some of it cannot be said. */
+static void answer(const struct map_options *options, const struct servet_profile *profile,
+                   const struct profile_set *allowed, FILE *out)
 {
-    size_t pus = options->cpuset.count ? options->cpuset.count : count_pus(profile);
-    if (places > pus) {
-        cli_note("%zu workers on %zu PUs: some PUs get more than one", places, pus);
+    size_t places = count_places(options);
+    uint32_t *pus = map_needed(calloc(places, sizeof *pus));
+    map(options, profile, allowed, out, pus);
+    struct map_plan plan;
+    struct servet_error error;
+    if (map_plan_make(profile, pus, options->threads ? options->ranks : options->workers, options->threads, &plan) <
+        0) {
+        cli_fail("out of memory");
     }
+    plan.priority = priority_of(options);
+    if (options->explain && !wants_table(options, allowed)) {
+        refuse(map_explain_summary(out, &plan, &error), &error);
+    }
+    if (options->compare) {
+        refuse(map_compare(out, &plan, allowed, &error), &error);
+    }
+    refuse(map_format_print(out, options->format, &plan, &error), &error);
+    if (places > allowed->count) {
+        cli_note("%zu workers on %zu PUs: some PUs get more than one", places, allowed->count);
+    }
+    map_plan_free(&plan);
+    free(pus);
 }
 
 int main(int argc, char **argv)
 {
-    struct options options = {.format = &map_formats[0]};
-    const struct argp argp = {
-        option_table, parse_option,
-        NULL,         "Chooses PUs for the workers of a parallel program from what was measured of the machine.",
-        NULL,         NULL,
-        NULL};
-    cli_parse(&argp, argc, argv, 0, NULL, &options);
-    check_options(&options);
+    struct map_options options;
+    map_options_read(argc, argv, &options);
     struct servet_profile *profile = open_profile(&options);
-    size_t places = count_places(&options);
-    uint32_t *pus = needed(calloc(places, sizeof *pus));
+    struct map_limits limits = {options.cpuset.count ? &options.cpuset : NULL, options.smt, options.kind};
+    struct profile_set allowed;
+    struct servet_error error;
+    refuse(map_restrict(profile, &limits, &allowed, &error), &error);
     char *text = NULL;
     size_t size = 0;
-    FILE *explanation = needed(open_memstream(&text, &size));
-    map(&options, profile, explanation, pus);
-    struct map_plan plan;
-    if (map_plan_make(profile, pus, options.threads ? options.ranks : options.workers, options.threads, &plan) < 0 ||
-        fclose(explanation) != 0) {
+    FILE *out = map_needed(open_memstream(&text, &size));
+    answer(&options, profile, &allowed, out);
+    if (fclose(out) != 0) {
         cli_fail("out of memory");
     }
-    plan.priority = options.communication ? MAP_COMMUNICATION : MAP_MEMORY;
-    note_sharing(&options, profile, places);
-    struct servet_error error;
-    char *mapping = NULL;
-    size_t mapping_size = 0;
-    FILE *out = needed(open_memstream(&mapping, &mapping_size));
-    refuse(map_format_print(out, options.format, &plan, &error), &error);
-    fclose(out);
     fwrite(text, 1, size, stdout);
-    fwrite(mapping, 1, mapping_size, stdout);
-    map_plan_free(&plan);
     free(text);
-    free(mapping);
-    free(pus);
-    free(options.threads);
-    profile_set_free(&options.cpuset);
+    profile_set_free(&allowed);
+    map_options_free(&options);
     profile_free(profile);
     return cli_finish(CLI_OK);
 }

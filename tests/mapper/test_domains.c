@@ -263,7 +263,7 @@ int main(void)
 {
     Suite *suite = suite_create("domains");
     TCase *tcase = tcase_create("domains");
-    tcase_set_timeout(tcase, 100);
+    tcase_set_timeout(tcase, 600);
     tcase_add_test(tcase, one_rank_per_node_fills_it_as_in_the_paper);
     tcase_add_test(tcase, memory_priority_spreads_domains_and_communication_priority_packs_them);
     tcase_add_test(tcase, uneven_ranks_keep_their_order_and_their_memory_domain);

@@ -100,7 +100,7 @@ int main(void)
 {
     Suite *suite = suite_create("engines");
     TCase *tcase = tcase_create("engines");
-    tcase_set_timeout(tcase, 110);
+    tcase_set_timeout(tcase, 600);
     tcase_add_test(tcase, nested_machines_map_as_the_reference);
     tcase_add_test(tcase, any_machine_maps_as_the_reference);
     suite_add_tcase(suite, tcase);

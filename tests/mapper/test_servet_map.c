@@ -147,6 +147,46 @@ START_TEST(json_says_who_is_where)
 }
 END_TEST
 
+static void assert_says(const char *options, const char *line)
+{
+    struct run run = map_with(options);
+    ck_assert_msg(run.status == 0, "servet-map %s: status %d, %s", options, run.status, run.err);
+    char *text = squeezed(run.out);
+    ck_assert_msg(strstr(text, line) != NULL, "servet-map %s: '%s' is not in\n%s", options, line, text);
+    free(text);
+    run_free(&run);
+}
+
+START_TEST(compare_predicts_from_the_profile)
+{
+    /* Finis Terrae: 8 workers, one per bus and two per cell: 1700 MB/s each; compact has all on one cell. */
+    const char *ft = "-n 8 --compare --profile " FIXTURES "/finis-terrae-2-nodes.json";
+    assert_says(ft, "memory bandwidth of the worst worker, GB/s 1.70 0.42 1.70\n");
+    assert_says(ft, "most workers in a memory domain of level 1 1 4 1\n");
+    assert_says("-n 12 --compare --profile " FIXTURES "/dunnington.json",
+                "least L2 cache of a worker, KiB 3072 1536 3072\n");
+    assert_says("-n 2 --compare --comm-prior --profile " FIXTURES "/dunnington.json",
+                "latency between neighbours, mean, us 9.000 9.000 24.000\n");
+    assert_says("-n 4 --compare --topology 'package:2 l3:2 core:2 pu:2'", "predicted, nothing was measured");
+}
+END_TEST
+
+START_TEST(explain_sums_up_large_machines)
+{
+    const char *superdome = "-n 40 --explain --profile " FIXTURES "/superdome.json";
+    assert_says(superdome, "memory domains, level 2 16: 8 with 3, 8 with 2\n");
+    assert_says(superdome, "memory domains, level 1 32: 8 with 2, 24 with 1\n");
+    assert_says("-r 4 -t 2 --explain" NEHALEM, "L3 caches 8: 4 with 2, 4 with 0\n");
+}
+END_TEST
+
+START_TEST(limits_are_obeyed)
+{
+    assert_prints("-n 4 --no-smt --topology 'package:2 core:2 pu:2'", "0,4,2,6\n");
+    assert_prints("-n 2 --kind p --topology " FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml", "0,2\n");
+}
+END_TEST
+
 START_TEST(format_help_lists_the_whole_table)
 {
     struct run run = map_with("--format help");
@@ -210,7 +250,9 @@ START_TEST(bad_input_is_one_line_and_status_2)
         {"-r 2 -t 1,2,3" NEHALEM, "-t: expected one number or 2"},
         {"-r 2 -t 3," NEHALEM, "-t"},
         {"-t 3" NEHALEM, "-r RANKS"},
-        {"-r 2 -t 2 --explain" NEHALEM, "--explain"},
+        {"-n 2 --smt 0" NEHALEM, "--smt"},
+        {"-n 2 --kind best" NEHALEM, "'best'"},
+        {"-n 2 --kind 3" NEHALEM, "of the kind asked for"},
         {"-n 4 --nonsense" NEHALEM, "--nonsense"},
         {"-n 4 nonsense" NEHALEM, "nonsense"},
     };
@@ -237,6 +279,9 @@ int main(void)
     tcase_add_test(tcase, explain_prints_table_2_of_the_paper);
     tcase_add_test(tcase, formats_speak_their_launcher);
     tcase_add_test(tcase, json_says_who_is_where);
+    tcase_add_test(tcase, compare_predicts_from_the_profile);
+    tcase_add_test(tcase, explain_sums_up_large_machines);
+    tcase_add_test(tcase, limits_are_obeyed);
     tcase_add_test(tcase, format_help_lists_the_whole_table);
     tcase_add_test(tcase, unmeasured_machines_are_named_as_such);
     tcase_add_test(tcase, more_workers_than_pus_is_said_and_done);

@@ -1,0 +1,202 @@
+#include "options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+enum { MEM_PRIOR = 256, COMM_PRIOR, PROFILE, TOPOLOGY, EXPLAIN, COMPARE, FORMAT, CPUSET, SMT, NO_SMT, KIND };
+
+/* Most hardware threads of a core that anybody asks for (8 on POWER). */
+#define MOST_SMT 64
+
+static const struct argp_option option_table[] = {
+    {"workers", 'n', "N", 0, "map N workers (threads or single-threaded ranks)", 0},
+    {"ranks", 'r', "R", 0, "map R ranks, each a domain for its threads", 0},
+    {"threads", 't', "T", 0, "threads of every rank, or a list with one number per rank (3,3,2)", 0},
+    {"mem-prior", MEM_PRIOR, NULL, 0, "memory bandwidth and caches before latency (default)", 0},
+    {"comm-prior", COMM_PRIOR, NULL, 0, "latency before memory bandwidth and caches", 0},
+    {"profile", PROFILE, "FILE", 0, "a profile of servet-probe (default: the one of this machine)", 0},
+    {"topology", TOPOLOGY, "FILE|TEXT", 0,
+     "plan for an hwloc XML file or a description such as \"package:2 core:4 pu:2\"", 0},
+    {"cpuset", CPUSET, "LIST", 0, "use only these PUs (0-3,8)", 0},
+    {"smt", SMT, "K", 0, "use at most K hardware threads of each core", 0},
+    {"no-smt", NO_SMT, NULL, 0, "use one hardware thread of each core", 0},
+    {"kind", KIND, "KIND", 0,
+     "use only these cores: 'p' the most capable, 'e' the least, or a number (0 the most capable)", 0},
+    {"format", FORMAT, "NAME", 0, "print it in this language (default list; 'help' shows all)", 0},
+    {"explain", EXPLAIN, NULL, 0,
+     "print the weights before each choice first; of large machines a summary of the groups", 0},
+    {"compare", COMPARE, NULL, 0, "print what this, compact and scatter are predicted to give first", 0},
+    {0},
+};
+
+static void print_formats(void)
+{
+    for (const struct map_format *format = map_formats; format->name; format++) {
+        printf("%-12s %s\n", format->name, format->purpose);
+    }
+    exit(cli_finish(CLI_OK));
+}
+
+static void set_format(struct map_options *options, const char *name)
+{
+    if (strcmp(name, "help") == 0) {
+        print_formats();
+    }
+    options->format = map_format_find(name);
+    if (!options->format) {
+        char names[512];
+        map_format_names(names, sizeof names);
+        cli_usage("--format: expected one of %s, got '%s'", names, name);
+    }
+}
+
+static void set_kind(struct map_options *options, const char *kind)
+{
+    if (strcmp(kind, "p") == 0) {
+        options->kind = 0;
+    } else if (strcmp(kind, "e") == 0) {
+        options->kind = MAP_KIND_LAST;
+    } else {
+        char *end;
+        long number = strtol(kind, &end, 10);
+        if (end == kind || *end || number < 0 || number >= MAP_KIND_LAST) {
+            cli_usage("--kind: expected p, e or a number from 0, got '%s'", kind);
+        }
+        options->kind = (int)number;
+    }
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct map_options *options = state->input;
+    switch (key) {
+    case 'n':
+        options->workers = (size_t)cli_integer("-n", argument, 1, MAP_WORKER_LIMIT - 1);
+        return 0;
+    case 'r':
+        options->ranks = (size_t)cli_integer("-r", argument, 1, MAP_WORKER_LIMIT - 1);
+        return 0;
+    case 't':
+        options->thread_list = argument;
+        return 0;
+    case MEM_PRIOR:
+        options->memory = true;
+        return 0;
+    case COMM_PRIOR:
+        options->communication = true;
+        return 0;
+    case PROFILE:
+        options->profile = argument;
+        return 0;
+    case TOPOLOGY:
+        options->topology = argument;
+        return 0;
+    case CPUSET:
+        profile_set_free(&options->cpuset);
+        options->cpuset = cli_set("--cpuset", argument);
+        return 0;
+    case SMT:
+        options->smt = (uint32_t)cli_integer("--smt", argument, 1, MOST_SMT);
+        return 0;
+    case NO_SMT:
+        options->smt = 1;
+        return 0;
+    case KIND:
+        set_kind(options, argument);
+        return 0;
+    case COMPARE:
+        options->compare = true;
+        return 0;
+    case FORMAT:
+        set_format(options, argument);
+        return 0;
+    case EXPLAIN:
+        options->explain = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* -- threads of ranks ------------------------------------------------------------------------------------------- */
+
+void *map_needed(void *memory)
+{
+    if (!memory) {
+        cli_fail("out of memory");
+    }
+    return memory;
+}
+
+static size_t count_items(const char *list)
+{
+    size_t count = 1;
+    for (; *list; list++) {
+        count += *list == ',';
+    }
+    return count;
+}
+
+static void read_threads(struct map_options *options)
+{
+    size_t items = count_items(options->thread_list);
+    if (!options->ranks) {
+        options->ranks = items;
+    }
+    if (items != 1 && items != options->ranks) {
+        cli_usage("-t: expected one number or %zu (one per rank), got %zu", options->ranks, items);
+    }
+    char *list = map_needed(strdup(options->thread_list));
+    char *rest = list;
+    options->threads = map_needed(calloc(options->ranks, sizeof *options->threads));
+    for (size_t r = 0; r < options->ranks; r++) {
+        char *item = items == 1 && r ? NULL : strsep(&rest, ",");
+        options->threads[r] =
+            item ? (uint32_t)cli_integer("-t", item, 1, MAP_WORKER_LIMIT - 1) : options->threads[r - 1];
+    }
+    free(list);
+}
+
+static void check_options(struct map_options *options)
+{
+    if (options->memory && options->communication) {
+        cli_usage("--mem-prior, --comm-prior: expected one of them, not both");
+    }
+    if (options->profile && options->topology) {
+        cli_usage("--profile, --topology: expected one of them, not both");
+    }
+    if (options->workers && (options->ranks || options->thread_list)) {
+        cli_usage("-n: expected either -n, or -r and -t, not both");
+    }
+    if (options->thread_list && !options->ranks && !strchr(options->thread_list, ',')) {
+        cli_usage("-t: expected -r RANKS with it, or a list with one number per rank");
+    }
+    if (!options->workers && !options->ranks && !options->thread_list) {
+        cli_usage("expected -n WORKERS, or -r RANKS -t THREADS");
+    }
+    if (options->thread_list) {
+        read_threads(options);
+    } else if (options->ranks) {
+        options->workers = options->ranks;
+    }
+}
+
+void map_options_read(int argc, char **argv, struct map_options *options)
+{
+    *options = (struct map_options){.format = &map_formats[0], .kind = MAP_KIND_ANY};
+    const struct argp argp = {
+        option_table, parse_option,
+        NULL,         "Chooses PUs for the workers of a parallel program from what was measured of the machine.",
+        NULL,         NULL,
+        NULL};
+    cli_parse(&argp, argc, argv, 0, NULL, options);
+    check_options(options);
+}
+
+void map_options_free(struct map_options *options)
+{
+    free(options->threads);
+    profile_set_free(&options->cpuset);
+}
