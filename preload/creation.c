@@ -10,6 +10,7 @@
 #include "process.h"
 #include "raw.h"
 #include "records.h"
+#include "report.h"
 
 /* Has the program given this thread a mask of its own? An attribute without one answers with all bits set. */
 static bool has_affinity(const pthread_attr_t *attributes)
@@ -24,7 +25,8 @@ static bool has_affinity(const pthread_attr_t *attributes)
     return !pin_mask_equal(&mask, &all);
 }
 
-static struct pin_thread *new_record(const void *start, void *argument, const char *dso)
+static struct pin_thread *new_record(const void *start, void *argument, const char *dso, const char *role,
+                                     const char *decided_by)
 {
     struct pin_thread *thread = pin_record_take();
     if (!thread) {
@@ -34,26 +36,31 @@ static struct pin_thread *new_record(const void *start, void *argument, const ch
     thread->start = (void *)(uintptr_t)start;
     thread->argument = argument;
     thread->dso = dso;
+    thread->role = role;
+    thread->decided_by = decided_by;
     thread->pu = -1;
     return thread;
 }
 
 /* A thread that is not ours to place must not inherit the one PU of a creator that is. */
-static struct pin_thread *prepare_free(const void *start, void *argument, const char *dso)
+static struct pin_thread *prepare_free(const void *start, void *argument, const char *dso, const char *role,
+                                       const char *decided_by)
 {
-    return pin_process_view() ? new_record(start, argument, dso) : NULL;
+    return pin_process_view() ? new_record(start, argument, dso, role, decided_by) : NULL;
 }
 
 static struct pin_thread *prepare_worker(struct pin_process *process, const void *start, void *argument,
-                                         const char *dso)
+                                         const char *dso, const char *role)
 {
     pin_process_pin_main(process);
-    struct pin_thread *thread = new_record(start, argument, dso);
+    struct pin_thread *thread = new_record(start, argument, dso, role, "servet");
     if (!thread)
         return NULL;
     thread->pool = pin_slots_pool(&process->slots, dso);
     thread->slot = (uint32_t)pin_process_take_slot(process, thread->pool);
     thread->pu = (int32_t)process->plan.pus[thread->slot];
+    if (process->options.report[0] && pin_slots_threads(&process->slots, thread->slot) > 1)
+        pin_report_shared((uint32_t)thread->pu);
     return thread;
 }
 
@@ -62,7 +69,7 @@ static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *
     const char *dso;
     enum pin_owner owner = pin_owner_of_thread(start, argument, &dso);
     if (owner == PIN_HELPER)
-        return prepare_free(start, argument, dso);
+        return prepare_free(start, argument, dso, "helper", "servet");
     if (owner == PIN_RUNTIME)
         pin_process_saw_runtime();
     struct pin_process *process = pin_process_plan();
@@ -76,9 +83,9 @@ static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *
     }
     if (pin_process_left_to_user(process)) {
         pin_process_pin_main(process); /* says that it stays */
-        return prepare_free(start, argument, dso);
+        return prepare_free(start, argument, dso, "worker", "user");
     }
-    return prepare_worker(process, start, argument, dso);
+    return prepare_worker(process, start, argument, dso, owner == PIN_APPLICATION ? "thread" : "worker");
 }
 
 struct pin_thread *pin_thread_prepare(const pthread_attr_t *attributes, const void *start, void *argument)
@@ -95,6 +102,7 @@ static void release(void *argument)
 {
     struct pin_thread *thread = argument;
     const struct pin_process *process = pin_process_get();
+    pin_report_end(thread->report_line);
     pin_process_set_thread_pu(-1);
     if (thread->pu >= 0)
         pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
@@ -109,9 +117,10 @@ void pin_thread_forget(struct pin_thread *thread)
     pin_record_give_back(thread);
 }
 
-static void settle(const struct pin_thread *thread)
+static void settle(struct pin_thread *thread)
 {
     const struct pin_process *process = pin_process_get();
+    thread->report_line = pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);
     int tid = (int)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
     const char *dso = *thread->dso ? thread->dso : "the program";
     if (thread->pu < 0) {

@@ -16,6 +16,10 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
                      "pattern,…: libraries (or programs) whose threads help and get no PU of their own"},
     [PIN_REGISTRY] = {"SERVET_REGISTRY", "/dev/shm/servet-UID",
                       "file in which the programs of one user keep apart on a node"},
+    [PIN_MEMBIND] = {"SERVET_MEMBIND", "none",
+                     "local: memory touched before threads had places follows them; interleave: over their nodes"},
+    [PIN_REPORT] = {"SERVET_REPORT", "none",
+                    "file (appended to; .json: JSON lines) or stderr: at exit, where every thread was and why"},
     [PIN_WORKERS] = {"SERVET_WORKERS", "none", "pattern,…: libraries (or programs) whose threads are workers"},
 };
 
@@ -38,6 +42,15 @@ static void copy_value(enum pin_option_id id, char *out, size_t size)
         strcpy(out, value);
 }
 
+static enum pin_membind membind_of(const char *value)
+{
+    if (!value || !*value || strcmp(value, "0") == 0 || strcmp(value, "none") == 0)
+        return PIN_MEMBIND_NONE;
+    if (strcmp(value, "local") == 0)
+        return PIN_MEMBIND_LOCAL;
+    return strcmp(value, "interleave") == 0 ? PIN_MEMBIND_INTERLEAVE : PIN_MEMBIND_UNKNOWN;
+}
+
 void pin_options_read(struct pin_options *out)
 {
     *out = (struct pin_options){
@@ -46,10 +59,14 @@ void pin_options_read(struct pin_options *out)
         .verbose = is_on(PIN_VERBOSE),
         .force = is_on(PIN_FORCE),
         .disable = is_on(PIN_DISABLE),
+        .membind = membind_of(value_of(PIN_MEMBIND)),
     };
     copy_value(PIN_PROFILE, out->profile, sizeof out->profile);
     copy_value(PIN_REGISTRY, out->registry, sizeof out->registry);
     out->no_registry = strcmp(out->registry, "0") == 0;
+    copy_value(PIN_REPORT, out->report, sizeof out->report);
+    if (strcmp(out->report, "0") == 0)
+        out->report[0] = '\0';
     copy_value(PIN_HELPERS, out->helpers, sizeof out->helpers);
     copy_value(PIN_WORKERS, out->workers, sizeof out->workers);
 }

@@ -17,6 +17,8 @@ enum pin_option_id {
     PIN_HELPERS,
     PIN_WORKERS,
     PIN_REGISTRY,
+    PIN_MEMBIND,
+    PIN_REPORT,
     PIN_OPTION_COUNT,
 };
 
@@ -31,11 +33,15 @@ extern const struct pin_option pin_option_table[PIN_OPTION_COUNT];
 /* Longest list of patterns; a longer one counts as not set. */
 #define PIN_PATTERNS_SIZE 1024
 
+enum pin_membind { PIN_MEMBIND_NONE, PIN_MEMBIND_LOCAL, PIN_MEMBIND_INTERLEAVE, PIN_MEMBIND_UNKNOWN };
+
 struct pin_options {
     bool mem_prior, comm_prior, verbose, force, disable;
     char profile[PATH_MAX]; /* "" when not set, as all texts here */
     char registry[PATH_MAX];
     bool no_registry;
+    enum pin_membind membind;
+    char report[PATH_MAX];
     char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
 };
 

@@ -202,6 +202,18 @@ static int restrict_to(const struct profile_class *node_class, struct site *site
     return 0;
 }
 
+static void find_nodes(const struct profile_class *node_class, struct pin_plan *plan)
+{
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        const struct profile_numa *numa = &node_class->numa[i];
+        bool ours = false;
+        for (size_t pu = 0; pu < numa->pus.count; pu++)
+            ours |= pin_mask_has(&plan->own, numa->pus.ids[pu]);
+        if (ours && numa->os_index < PIN_NODES)
+            plan->nodes.word[numa->os_index / PIN_NODE_WORD_BITS] |= 1ul << (numa->os_index % PIN_NODE_WORD_BITS);
+    }
+}
+
 static int place(struct site *site, uint32_t threads, const struct servet_profile *profile, struct pin_plan *plan)
 {
     char name[256];
@@ -222,6 +234,7 @@ static int place(struct site *site, uint32_t threads, const struct servet_profil
     plan->own = (struct pin_mask){0};
     for (size_t i = 0; i < plan->count; i++)
         pin_mask_add(&plan->own, plan->pus[i]);
+    find_nodes(node_class, plan);
     return 0;
 }
 

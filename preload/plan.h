@@ -13,14 +13,16 @@
 
 #include "launcher.h"
 #include "mask.h"
+#include "memory.h"
 #include "options.h"
 
 struct pin_plan {
-    uint32_t *pus;        /* PU of each slot, by OS index; slot 0 is the main thread's */
-    size_t count;         /* at least 1 */
-    struct pin_mask held; /* what the process, and all ranks of its job on this node, are sure to use */
-    struct pin_mask own;  /* those PUs: what OpenMP runtimes are told that they have */
-    char source[256];     /* what it was made from, in words */
+    uint32_t *pus;          /* PU of each slot, by OS index; slot 0 is the main thread's */
+    size_t count;           /* at least 1 */
+    struct pin_mask held;   /* what the process, and all ranks of its job on this node, are sure to use */
+    struct pin_nodes nodes; /* NUMA nodes of the PUs of `own` */
+    struct pin_mask own;    /* those PUs: what OpenMP runtimes are told that they have */
+    char source[256];       /* what it was made from, in words */
 };
 
 /* Makes the plan for a process that may use `allowed`, of which other programs hold `taken`. `threads` is what

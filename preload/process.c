@@ -11,6 +11,7 @@
 #include "interpose.h"
 #include "note.h"
 #include "owner.h"
+#include "report.h"
 
 static struct pin_process process;
 static atomic_bool started;
@@ -171,9 +172,12 @@ static bool claim_main(const struct pin_process *this)
         winner = "the environment's OpenMP variables";
     else if (!this->options.force && bound_by_program(this))
         winner = "the program";
-    if (!winner)
+    if (!winner) {
+        pin_memory_follow(&this->options, &this->plan.nodes);
         return true;
+    }
     atomic_store(&main_pu, MAIN_LEFT);
+    pin_report_main(&this->options, -1, winner);
     if (this->options.verbose)
         pin_note("process %d: main thread stays where %s wants it", (int)getpid(), winner);
     return false;
@@ -188,6 +192,7 @@ static void place_main(const struct pin_process *this)
         pin_failure("cannot pin the main thread to PU %u: %s", pu, strerrordesc_np(-code));
     else
         say_main(this, pu);
+    pin_report_main(&this->options, code < 0 ? -1 : (int32_t)pu, "servet");
 }
 
 void pin_process_pin_main(const struct pin_process *this)
@@ -269,14 +274,18 @@ static void after_fork_in_child(void)
     atomic_store(&main_pu, MAIN_FREE);
     planned = false;
     process.claims = (struct pin_claims){0};
+    pin_report_reset();
     plan_once = again;
 }
 
-/* A process that has ended is dropped from the registry by the next one too; this only keeps it short. */
+/* A process that ends otherwise is dropped from the registry by the next one that looks. */
 __attribute__((destructor)) static void destructor(void)
 {
-    if (planned)
-        pin_claims_end(&process.claims);
+    if (!planned)
+        return;
+    inside = true;
+    pin_claims_end(&process.claims);
+    pin_report_write(&process.options, &process.launcher);
 }
 
 const struct pin_mask *pin_process_view(void)

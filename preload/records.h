@@ -14,8 +14,9 @@ struct pin_thread {
     _Atomic(uint32_t) next; /* of a free record: the next free one's number, 0: none */
     uint32_t number;        /* 1, 2, … */
     uint32_t slot, pool;
-    int32_t pu; /* -1: no PU of its own but all of the plan */
-    const char *dso;
+    int32_t pu;           /* -1: no PU of its own but all of the plan */
+    uint32_t report_line; /* 0: none */
+    const char *dso, *role, *decided_by;
     void *start, *argument;
 };
 

@@ -61,6 +61,11 @@ static unsigned read_count(const atomic_uint *count)
     return atomic_load_explicit(count, memory_order_relaxed);
 }
 
+unsigned pin_slots_threads(const struct pin_slots *slots, size_t slot)
+{
+    return read_count(&slots->total[slot]);
+}
+
 /* What makes a slot worse, the weightier the higher: threads of the pool, threads in all, another program. */
 static uint64_t burden(const struct pin_slots *slots, unsigned own, size_t slot)
 {

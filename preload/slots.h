@@ -34,6 +34,9 @@ unsigned pin_slots_pool(struct pin_slots *slots, const char *name);
 
 /* Takes a slot for a thread of `pool`; never fails. */
 size_t pin_slots_take(struct pin_slots *slots, unsigned pool);
+/* Threads on a slot now. */
+unsigned pin_slots_threads(const struct pin_slots *slots, size_t slot);
+
 /* Has this slot never been used? Says so once: afterwards it counts as used. */
 bool pin_slots_is_new(struct pin_slots *slots, size_t slot);
 /* Another program is there: the slot comes after all others that have as many threads. */

@@ -1,0 +1,147 @@
+/* Does SERVET_REPORT tell the truth about every thread, and does SERVET_MEMBIND set the policy that it names?
+ */
+#include <check.h>
+#include <jansson.h>
+#include <linux/mempolicy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "here.h"
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct child child;
+static uint32_t order[2];
+static char folder[] = "/tmp/servet-test-XXXXXX";
+
+static void setup(void)
+{
+    here_order(MAP_MEMORY, 2, order);
+}
+
+START_TEST(a_text_report_has_a_line_for_each_thread_and_a_check)
+{
+    char expected[64];
+    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"), ARGV(PROGRAMS "/pthreads", "1"));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_uint_eq(child_lines(child.err, ""), 3);
+    snprintf(expected, sizeof expected, " main PU %u last %u ", order[0], order[0]);
+    ck_assert_msg(strstr(child.err, expected), "no \"%s\" in\n%s", expected, child.err);
+    snprintf(expected, sizeof expected, " thread PU %u last %u ", order[1], order[1]);
+    ck_assert_msg(strstr(child.err, expected), "no \"%s\" in\n%s", expected, child.err);
+    ck_assert_ptr_nonnull(strstr(child.err, "by servet\n"));
+    ck_assert_ptr_nonnull(strstr(child.err, "check: no two workers shared a PU\n"));
+}
+END_TEST
+
+START_TEST(shared_pus_are_told)
+{
+    char threads[16];
+    snprintf(threads, sizeof threads, "%zu", here_pus());
+    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"), ARGV(PROGRAMS "/pthreads", threads));
+    ck_assert_msg(strstr(child.err, "check: workers shared a PU"), "%s", child.err);
+}
+END_TEST
+
+START_TEST(a_json_report_is_appended_to)
+{
+    char path[64], change[96], line[4096];
+    int threads = 0, checks = 0;
+    snprintf(path, sizeof path, "%s/report.json", folder);
+    snprintf(change, sizeof change, "SERVET_REPORT=%s", path);
+    for (int i = 0; i < 2; i++) {
+        child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/pthreads", "1"));
+        ck_assert_str_eq(child.err, "");
+    }
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file)) {
+        json_t *object = json_loads(line, 0, NULL);
+        ck_assert_msg(object, "not JSON: %s", line);
+        const char *decided = json_string_value(json_object_get(object, "decided_by"));
+        threads += decided && strcmp(decided, "servet") == 0;
+        checks += json_integer_value(json_object_get(object, "shared_pu")) == -1;
+        json_decref(object);
+    }
+    fclose(file);
+    unlink(path);
+    ck_assert_int_eq(threads, 4);
+    ck_assert_int_eq(checks, 2);
+}
+END_TEST
+
+START_TEST(a_report_that_cannot_be_written_is_one_line)
+{
+    child_run_preloaded(&child, CHANGES("SERVET_REPORT=/nonexistent/report"), ARGV(PROGRAMS "/pthreads", "1"));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+    ck_assert_ptr_nonnull(strstr(child.err, "/nonexistent/report"));
+}
+END_TEST
+
+static void expect_policy(const char *change, int policy)
+{
+    char expected[32];
+    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/policy"));
+    if (child.status == 77)
+        return; /* a kernel without NUMA */
+    snprintf(expected, sizeof expected, "policy %d\n", policy);
+    ck_assert_str_eq(child.out, expected);
+    ck_assert_str_eq(child.err, "");
+}
+
+START_TEST(memory_follows_as_asked)
+{
+    expect_policy("SERVET_MEMBIND=", MPOL_DEFAULT);
+    expect_policy("SERVET_MEMBIND=none", MPOL_DEFAULT);
+    expect_policy("SERVET_MEMBIND=local", MPOL_LOCAL);
+    expect_policy("SERVET_MEMBIND=interleave", MPOL_INTERLEAVE);
+}
+END_TEST
+
+static void expect_one_line(const char *change, const char *argument)
+{
+    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/policy", argument));
+    if (child.status == 77)
+        return;
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_str_eq(child.out, "policy 0\n");
+    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+    ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_MEMBIND"), 1);
+}
+
+START_TEST(a_refused_policy_is_one_line)
+{
+    expect_one_line("SERVET_MEMBIND=local", "refuse");
+    expect_one_line("SERVET_MEMBIND=interleave", "refuse");
+    expect_one_line("SERVET_MEMBIND=nonsense", NULL);
+}
+END_TEST
+
+int main(void)
+{
+    here_need_two_pus();
+    if (!mkdtemp(folder))
+        return 99;
+    TCase *test = tcase_create("report");
+    tcase_set_timeout(test, 60);
+    tcase_add_checked_fixture(test, setup, NULL);
+    tcase_add_test(test, a_text_report_has_a_line_for_each_thread_and_a_check);
+    tcase_add_test(test, shared_pus_are_told);
+    tcase_add_test(test, a_json_report_is_appended_to);
+    tcase_add_test(test, a_report_that_cannot_be_written_is_one_line);
+    tcase_add_test(test, memory_follows_as_asked);
+    tcase_add_test(test, a_refused_policy_is_one_line);
+    Suite *suite = suite_create("preload-report");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    rmdir(folder);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
