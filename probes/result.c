@@ -180,12 +180,17 @@ int result_set_cache_curve(struct profile_class *node_class, const struct cache_
     if (!points) {
         return -ENOMEM;
     }
+    size_t count = 0;
     for (size_t i = 0; i < curve->count; i++) {
-        points[i] = (struct profile_cache_point){(uint64_t)curve->bytes[i], curve->seconds[i]};
+        uint64_t bytes = (uint64_t)curve->bytes[i];
+        /* The grid has a size twice where its steps are finer than the nodes of the cycle. */
+        if (count == 0 || bytes > points[count - 1].bytes) {
+            points[count++] = (struct profile_cache_point){bytes, curve->seconds[i]};
+        }
     }
     free(node_class->cache_curve);
     node_class->cache_curve = points;
-    node_class->cache_curve_count = curve->count;
+    node_class->cache_curve_count = count;
     return 0;
 }
 
