@@ -20,16 +20,17 @@ static const uint64_t adaptive_from = 2u << 20; /* bytes; policies that resist t
 enum {
     POINTS_MIN = 8,
     TLBS_MAX = 2,
-    TERMS_MAX = CACHE_LEVELS_MAX + TLBS_MAX,
+    KNOWN_MAX = 2,
+    TERMS_MAX = CACHE_LEVELS_MAX + TLBS_MAX + KNOWN_MAX,
     COLUMNS_MAX = TERMS_MAX + 1,
     ROUNDS_MAX = 4,
     WAYS = 13
 };
 
-/* What a rise of the curve may come from: a cache, or a TLB (then `entries` is not 0). */
+/* What a rise of the curve may come from: a cache, or a TLB (then `reach_bytes` is not 0). */
 struct candidate {
     struct cache_shape shape;
-    uint32_t entries;
+    double reach_bytes; /* of a TLB; 0: a cache */
     double price;
     double *column; /* miss share / latency, by point of the curve */
 };
@@ -39,6 +40,7 @@ struct fit {
     double *base; /* 1 / latency: the constant's column; the right-hand side is 1 everywhere */
     struct candidate *candidates;
     size_t candidate_count;
+    size_t known; /* the first candidates: TLBs that were measured, part of every solution */
     double *columns;
 };
 
@@ -112,42 +114,53 @@ static void add_candidates_of_size(struct fit *fit, const struct cache_size *siz
     }
 }
 
-static void add_tlb_candidates(struct fit *fit)
+static void add_tlb_candidates(struct fit *fit, size_t page_bytes)
 {
     for (uint32_t entries = 16; entries <= 1u << 16; entries *= 2) {
         for (uint32_t n = entries; n <= entries + entries / 2; n += entries / 2) {
-            fit->candidates[fit->candidate_count++] =
-                (struct candidate){.entries = n, .price = disbelief_weight * tlb_disbelief};
+            fit->candidates[fit->candidate_count++] = (struct candidate){.reach_bytes = (double)n * (double)page_bytes,
+                                                                         .price = disbelief_weight * tlb_disbelief};
         }
     }
 }
 
 /* Pages are visited in random order, several times in each turn: the share of visits that finds its page is that of the
  * entries in the pages. */
-static double tlb_miss_share(uint32_t entries, double bytes, size_t page_bytes)
+static double tlb_miss_share(double reach_bytes, double bytes)
 {
-    double pages = bytes / (double)page_bytes;
-    return pages > entries ? 1 - entries / pages : 0;
+    return bytes > reach_bytes ? 1 - reach_bytes / bytes : 0;
 }
 
 static void list_candidates(struct fit *fit, const struct cache_curve *curve)
 {
     size_t size_count;
     const struct cache_size *sizes = cache_sizes(&size_count);
+    for (fit->known = 0; fit->known < curve->tlb_count && fit->known < KNOWN_MAX; fit->known++) {
+        fit->candidates[fit->candidate_count++] = (struct candidate){.reach_bytes = curve->tlb_reach_bytes[fit->known]};
+    }
     for (size_t i = 0; i < size_count; i++) {
         double bytes = (double)sizes[i].bytes;
         if (bytes > curve->bytes[0] && bytes < curve->bytes[curve->count - 1]) {
             add_candidates_of_size(fit, &sizes[i], curve);
         }
     }
-    add_tlb_candidates(fit);
+    add_tlb_candidates(fit, curve->page_bytes);
 }
 
-/* The miss shares depend on the grid alone, and their computation takes longer than the fit: kept from call to call. */
+static double miss_share(const struct candidate *candidate, double bytes, size_t page_bytes)
+{
+    return candidate->reach_bytes > 0 ? tlb_miss_share(candidate->reach_bytes, bytes)
+                                      : cache_miss_share(&candidate->shape, (uint64_t)bytes, page_bytes);
+}
+
+/* The miss shares of all candidates but the known ones depend on the grid alone, and their computation takes longer
+ * than the fit: kept from call to call. */
 static int miss_shares(const struct fit *fit, const struct cache_curve *curve, const double **out)
 {
     static double *shares, *grid;
     static size_t points, page_bytes;
+    const struct candidate *candidates = fit->candidates + fit->known;
+    size_t count = fit->candidate_count - fit->known;
     if (shares && points == curve->count && page_bytes == curve->page_bytes &&
         memcmp(grid, curve->bytes, points * sizeof *grid) == 0) {
         *out = shares;
@@ -155,7 +168,7 @@ static int miss_shares(const struct fit *fit, const struct cache_curve *curve, c
     }
     free(shares);
     free(grid);
-    shares = malloc(fit->candidate_count * curve->count * sizeof *shares);
+    shares = malloc(count * curve->count * sizeof *shares);
     grid = malloc(curve->count * sizeof *grid);
     if (!shares || !grid) {
         free(shares);
@@ -166,12 +179,9 @@ static int miss_shares(const struct fit *fit, const struct cache_curve *curve, c
     points = curve->count;
     page_bytes = curve->page_bytes;
     memcpy(grid, curve->bytes, points * sizeof *grid);
-    for (size_t c = 0; c < fit->candidate_count; c++) {
-        const struct candidate *candidate = &fit->candidates[c];
+    for (size_t c = 0; c < count; c++) {
         for (size_t i = 0; i < points; i++) {
-            shares[c * points + i] = candidate->entries
-                                         ? tlb_miss_share(candidate->entries, grid[i], page_bytes)
-                                         : cache_miss_share(&candidate->shape, (uint64_t)grid[i], page_bytes);
+            shares[c * points + i] = miss_share(&candidates[c], grid[i], page_bytes);
         }
     }
     *out = shares;
@@ -196,7 +206,9 @@ static int make_candidates(struct fit *fit, const struct cache_curve *curve)
     for (size_t c = 0; c < fit->candidate_count; c++) {
         fit->candidates[c].column = fit->columns + c * fit->points;
         for (size_t i = 0; i < fit->points; i++) {
-            fit->candidates[c].column[i] = shares[c * fit->points + i] / curve->seconds[i];
+            double share = c < fit->known ? miss_share(&fit->candidates[c], curve->bytes[i], curve->page_bytes)
+                                          : shares[(c - fit->known) * fit->points + i];
+            fit->candidates[c].column[i] = share / curve->seconds[i];
         }
     }
     fit->base = fit->columns + fit->candidate_count * fit->points;
@@ -313,21 +325,22 @@ static void set_column(const struct fit *fit, struct trial *trial, size_t positi
 static bool fits_in(const struct fit *fit, const struct solution *solution, size_t position,
                     const struct candidate *candidate)
 {
+    bool tlb = candidate->reach_bytes > 0;
     size_t same_kind = 0;
     for (size_t i = 0; i < solution->count; i++) {
         const struct candidate *other = &fit->candidates[solution->terms[i]];
-        if (i == position || !other->entries != !candidate->entries) {
+        if (i == position || (other->reach_bytes > 0) != tlb) {
             continue;
         }
-        double ratio = candidate->entries ? (double)candidate->entries / other->entries
-                                          : (double)candidate->shape.bytes / (double)other->shape.bytes;
-        double least = candidate->entries ? least_tlb_distance : least_distance;
+        double ratio = tlb ? candidate->reach_bytes / other->reach_bytes
+                           : (double)candidate->shape.bytes / (double)other->shape.bytes;
+        double least = tlb ? least_tlb_distance : least_distance;
         if (ratio < least && ratio > 1 / least) {
             return false;
         }
         same_kind++;
     }
-    return same_kind < (candidate->entries ? TLBS_MAX : CACHE_LEVELS_MAX);
+    return same_kind < (tlb ? TLBS_MAX : CACHE_LEVELS_MAX);
 }
 
 /* Tries every candidate at `position` of the solution (== count: one more level). True when something better than
@@ -348,7 +361,7 @@ static bool best_at(const struct fit *fit, struct solution *solution, size_t pos
         }
     }
     double best_x[COLUMNS_MAX], x[COLUMNS_MAX];
-    for (size_t c = 0; c < fit->candidate_count; c++) {
+    for (size_t c = fit->known; c < fit->candidate_count; c++) {
         if (!fits_in(fit, solution, position, &fit->candidates[c])) {
             continue;
         }
@@ -373,18 +386,29 @@ static bool best_at(const struct fit *fit, struct solution *solution, size_t pos
     return solution->objective < before - 1e-9;
 }
 
+static void start(const struct fit *fit, struct solution *solution)
+{
+    struct trial trial = {.count = 1 + fit->known};
+    double x[COLUMNS_MAX] = {0};
+    *solution = (struct solution){.count = fit->known};
+    set_column(fit, &trial, 0, fit->base);
+    for (size_t i = 0; i < fit->known; i++) {
+        solution->terms[i] = i;
+        set_column(fit, &trial, 1 + i, fit->candidates[i].column);
+    }
+    double rss = solve_positive(trial.gram, trial.right, (double)fit->points, trial.count, x);
+    memcpy(solution->coefficients, x, sizeof x);
+    solution->objective = objective_of(fit, rss, 0, trial.count - 1);
+}
+
 static void search(const struct fit *fit, struct solution *solution)
 {
-    struct trial trial = {.count = 1};
-    double x[COLUMNS_MAX];
-    set_column(fit, &trial, 0, fit->base);
-    double rss = solve_positive(trial.gram, trial.right, (double)fit->points, 1, x);
-    *solution = (struct solution){.coefficients = {x[0]}, .objective = objective_of(fit, rss, 0, 0)};
+    start(fit, solution);
     while (solution->count < TERMS_MAX && best_at(fit, solution, solution->count, NULL, NULL)) {
         bool better = true;
         for (int round = 0; round < ROUNDS_MAX && better; round++) {
             better = false;
-            for (size_t i = 0; i < solution->count; i++) {
+            for (size_t i = fit->known; i < solution->count; i++) {
                 better |= best_at(fit, solution, i, NULL, NULL);
             }
         }
@@ -401,7 +425,7 @@ struct range {
 static void widen(const struct candidate *candidate, double objective, void *argument)
 {
     struct range *range = argument;
-    if (objective > range->limit || candidate->entries) {
+    if (objective > range->limit || candidate->reach_bytes > 0) {
         return;
     }
     if (candidate->shape.bytes < range->low) {
@@ -438,7 +462,7 @@ static size_t report(const struct fit *fit, struct solution *solution, struct ca
     for (size_t i = 0; i < solution->count; i++) {
         const struct candidate *chosen = &fit->candidates[solution->terms[i]];
         double next = latency + solution->coefficients[1 + i];
-        if (chosen->entries) {
+        if (chosen->reach_bytes > 0) {
             continue;
         }
         if (latency > 0 && next / latency >= least_rise) {

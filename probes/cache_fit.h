@@ -17,7 +17,9 @@ struct cache_curve {
     double *bytes;
     double *seconds;
     size_t count;
-    size_t page_bytes; /* the contiguous piece of memory */
+    size_t page_bytes;         /* the contiguous piece of memory */
+    double tlb_reach_bytes[2]; /* known reaches of TLB levels: they bend the curve, too */
+    size_t tlb_count;
 };
 
 struct cache_level_fit {

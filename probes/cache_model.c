@@ -33,6 +33,94 @@ static double random_miss(double lines, uint32_t ways)
     return *miss;
 }
 
+/* -- pseudo-LRU: no formula is known, so one set is played through -- */
+
+struct plru {
+    uint32_t ways;
+    uint64_t lines[WAYS_MAX]; /* number + 1; 0: empty */
+    uint64_t bits;            /* of the tree's nodes, or of the ways */
+    bool tree;
+};
+
+static void plru_touch(struct plru *set, uint32_t way)
+{
+    if (!set->tree) {
+        set->bits |= UINT64_C(1) << way;
+        if (set->bits == (UINT64_C(1) << set->ways) - 1) {
+            set->bits = UINT64_C(1) << way;
+        }
+        return;
+    }
+    uint64_t node = 1;
+    for (uint32_t half = set->ways / 2; half > 0; half /= 2) {
+        bool right = way & half;
+        set->bits = right ? set->bits & ~(UINT64_C(1) << node) : set->bits | UINT64_C(1) << node;
+        node = 2 * node + right;
+    }
+}
+
+static uint32_t plru_victim(const struct plru *set)
+{
+    uint32_t way = 0;
+    if (!set->tree) {
+        while (way + 1 < set->ways && set->bits >> way & 1) {
+            way++;
+        }
+        return way;
+    }
+    uint64_t node = 1;
+    for (uint32_t half = set->ways / 2; half > 0; half /= 2) {
+        bool right = set->bits >> node & 1;
+        way += right ? half : 0;
+        node = 2 * node + right;
+    }
+    return way;
+}
+
+static bool plru_visit(struct plru *set, uint64_t line)
+{
+    uint32_t way = 0;
+    while (way < set->ways && set->lines[way] != line) {
+        way++;
+    }
+    bool hit = way < set->ways;
+    if (!hit) {
+        for (way = 0; way < set->ways && set->lines[way] != 0; way++) {
+        }
+        way = way < set->ways ? way : plru_victim(set);
+        set->lines[way] = line;
+    }
+    plru_touch(set, way);
+    return hit;
+}
+
+/* In whatever order the lines of a set are visited, it is the same in every turn: they may be numbered by it. */
+static double plru_played(uint32_t lines, uint32_t ways)
+{
+    enum { WARM_TURNS = 16, TURNS = 16 };
+    struct plru set = {.ways = ways, .tree = (ways & (ways - 1)) == 0};
+    uint32_t misses = 0;
+    for (uint32_t turn = 0; turn < WARM_TURNS + TURNS; turn++) {
+        for (uint64_t line = 1; line <= lines; line++) {
+            misses += !plru_visit(&set, line) && turn >= WARM_TURNS;
+        }
+    }
+    return (double)misses / ((double)lines * TURNS);
+}
+
+static double plru_miss(double lines, uint32_t ways)
+{
+    static double known[WAYS_MAX + 1][LINES_MAX + 1];
+    if (lines > 4.0 * ways || lines > LINES_MAX || ways > WAYS_MAX) {
+        return 1;
+    }
+    double *miss = &known[ways][(size_t)lines];
+    if (*miss == 0) {
+        *miss = fmax(plru_played((uint32_t)lines, ways), 1e-9);
+    }
+    return *miss;
+}
+
 static double set_miss(enum cache_policy policy, double lines, uint32_t ways)
 {
     if (lines <= ways) {
@@ -41,6 +129,8 @@ static double set_miss(enum cache_policy policy, double lines, uint32_t ways)
     switch (policy) {
     case CACHE_LRU:
         return 1;
+    case CACHE_PLRU:
+        return plru_miss(lines, ways);
     case CACHE_RANDOM:
         return random_miss(lines, ways);
     case CACHE_LEAKY:

@@ -14,7 +14,8 @@
 
 enum cache_policy {
     CACHE_LRU,      /* all X lines miss once X > K */
-    CACHE_LEAKY,    /* tree-PLRU and its like: between LRU and random */
+    CACHE_PLRU,     /* a tree of bits (ways a power of two) or one reference bit per way */
+    CACHE_LEAKY,    /* something between LRU and random */
     CACHE_RANDOM,   /* a random way is evicted */
     CACHE_ADAPTIVE, /* keeps K - 1 of the X lines whatever happens (DRRIP and its like) */
     CACHE_POLICIES,

@@ -22,9 +22,19 @@ static const size_t largest_bytes =
     (size_t)768 << 20; /* three times the largest L3 slice group built so far (256 MiB of one CCD) */
 static const size_t least_span =
     64u << 20; /* measure at least up to here: some L3 is effective at twice its declared size */
-static const double beyond_declared = 3;    /* times the largest declared cache: the plateau of memory must be seen */
-static const size_t often_up_to = 4u << 20; /* below, a point costs milliseconds: take several places in memory */
-enum { PLACES_OFTEN = 3 };
+static const double beyond_declared = 3; /* times the largest declared cache: the plateau of memory must be seen */
+/* Places in memory that a point is measured at in each sweep. In a cache of few page colours the misses depend on which
+ * pages one happened to get; a small working set costs next to nothing. */
+enum { PLACES_MAX = 6, SAMPLES_MAX = SWEEPS * PLACES_MAX };
+static const struct {
+    double up_to_bytes;
+    size_t places;
+} places[] = {{1 << 20, 6}, {4 << 20, 4}, {16 << 20, 3}, {INFINITY, 1}};
+/* The slowest quarter of the samples of a point is dropped as disturbed (of three samples two: what is disturbed there
+ * is a large shared cache, and seldom left alone), and the mean of the others counts. Not the smallest: misses differ
+ * from place to place in memory, and the model that is fitted is of their mean. */
+static const double dropped = 0.25;
+static const size_t few_samples = 3;
 
 static size_t declared_largest(const struct machine *machine)
 {
@@ -80,22 +90,27 @@ static int measure_point(struct probe *probe, uint32_t pu, size_t bytes, double 
     return machine_traverse(probe->machine, &what, &pu, 1, seconds);
 }
 
-static int sweep(struct probe *probe, uint32_t pu, int number, struct cache_curve *curve, double *samples,
+static size_t places_of(double bytes)
+{
+    size_t i = 0;
+    while (bytes > places[i].up_to_bytes) {
+        i++;
+    }
+    return places[i].places;
+}
+
+/* samples[point * SAMPLES_MAX + …] */
+static int sweep(struct probe *probe, uint32_t pu, int number, const struct cache_curve *curve, double *samples,
                  struct servet_error *error)
 {
     for (size_t i = 0; i < curve->count; i++) {
-        int places = curve->bytes[i] <= (double)often_up_to ? PLACES_OFTEN : 1;
-        double least = INFINITY, seconds;
-        for (int place = 0; place < places; place++) {
-            int rc = measure_point(probe, pu, (size_t)curve->bytes[i], &seconds);
+        size_t count = places_of(curve->bytes[i]);
+        for (size_t place = 0; place < count; place++) {
+            int rc = measure_point(probe, pu, (size_t)curve->bytes[i],
+                                   &samples[i * SAMPLES_MAX + (size_t)number * count + place]);
             if (rc < 0) {
                 return probe_error(error, rc, "measuring cache sizes");
             }
-            least = fmin(least, seconds);
-        }
-        samples[i * SWEEPS + (size_t)number] = least;
-        if (number == 0 || least < curve->seconds[i]) {
-            curve->seconds[i] = least;
         }
         double done = ((double)number + (double)(i + 1) / (double)curve->count) / SWEEPS;
         probe_tell(probe, done, "cache sizes on PU %u", pu);
@@ -103,7 +118,21 @@ static int sweep(struct probe *probe, uint32_t pu, int number, struct cache_curv
     return 0;
 }
 
-/* The spread of the sweeps at the point nearest to the level's size. */
+static void reduce(struct cache_curve *curve, double *samples)
+{
+    for (size_t i = 0; i < curve->count; i++) {
+        size_t count = SWEEPS * places_of(curve->bytes[i]);
+        probe_median(&samples[i * SAMPLES_MAX], count); /* sorts */
+        size_t kept = count > few_samples ? count - (size_t)(dropped * (double)count) : 1;
+        double sum = 0;
+        for (size_t j = 0; j < kept; j++) {
+            sum += samples[i * SAMPLES_MAX + j];
+        }
+        curve->seconds[i] = sum / (double)kept;
+    }
+}
+
+/* The spread of the samples at the point nearest to the level's size. */
 static double spread_at(const struct cache_curve *curve, double *samples, double bytes)
 {
     size_t best = 0;
@@ -112,7 +141,7 @@ static double spread_at(const struct cache_curve *curve, double *samples, double
             best = i;
         }
     }
-    return probe_spread(&samples[best * SWEEPS], SWEEPS);
+    return probe_spread(&samples[best * SAMPLES_MAX], SWEEPS * places_of(curve->bytes[best]));
 }
 
 static void fill_levels(struct probe_cache *out, const struct cache_level_fit *fits, double *samples)
@@ -135,16 +164,21 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struc
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
     size_t end = choose_end(probe->machine, &result.cut_short);
     int rc = make_grid(&result.curve, end);
-    double *samples = calloc(GRID_MAX * SWEEPS, sizeof *samples);
+    double *samples = calloc(GRID_MAX * SAMPLES_MAX, sizeof *samples);
     if (rc < 0 || !samples) {
         free(samples);
         probe_cache_free(&result);
         return probe_error(error, -ENOMEM, "measuring cache sizes");
     }
+    rc = probe_tlb(probe, pu, &result.tlb, error);
+    for (size_t i = 0; i < result.tlb.count && rc == 0; i++) {
+        result.curve.tlb_reach_bytes[result.curve.tlb_count++] = (double)result.tlb.levels[i].reach_bytes;
+    }
     for (int number = 0; number < SWEEPS && rc == 0; number++) {
         rc = sweep(probe, pu, number, &result.curve, samples, error);
     }
     if (rc == 0) {
+        reduce(&result.curve, samples);
         cache_isotonic(result.curve.seconds, result.curve.count);
         rc = cache_fit(&result.curve, fits, &result.count, &result.memory_seconds);
         if (rc < 0) {

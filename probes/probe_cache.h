@@ -2,13 +2,14 @@
  *
  * The latency of a random cycle is measured on a grid of eight sizes an octave, from 4 KiB until well beyond the last
  * knee, in several sweeps that lie apart in time. What disturbs a measurement (a neighbour in the L3, a busy sibling)
- * only ever makes caches look smaller and slower, so the pointwise minimum of the sweeps is taken.
+ * only ever makes caches look smaller and slower, so the slowest samples of a point are dropped.
  */
 #ifndef SERVET_PROBES_PROBE_CACHE_H
 #define SERVET_PROBES_PROBE_CACHE_H
 
 #include "cache_fit.h"
 #include "probe.h"
+#include "probe_tlb.h"
 
 struct probe_cache_level {
     uint64_t size_bytes;            /* effective */
@@ -23,10 +24,11 @@ struct probe_cache_level {
 struct probe_cache {
     struct probe_cache_level levels[CACHE_LEVELS_MAX]; /* L1 first */
     size_t count;
+    struct probe_tlb tlb;
     double memory_seconds;    /* latency beyond the last level */
     uint64_t largest_bytes;   /* working set that was measured */
     bool cut_short;           /* by the memory limit */
-    struct cache_curve curve; /* what was measured (minimum of the sweeps). Owned */
+    struct cache_curve curve; /* what was measured (mean of the undisturbed samples). Owned */
 };
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error);

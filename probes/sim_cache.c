@@ -42,7 +42,8 @@ static uint32_t random_bits(struct sim_ways *ways)
 static size_t row_of(const struct sim_ways *ways, uint64_t line)
 {
     const struct sim_cache *kind = ways->kind;
-    uint64_t set = (line - 1) % kind->sets;
+    bool even = (kind->sets & (kind->sets - 1)) == 0;
+    uint64_t set = even ? (line - 1) & (kind->sets - 1) : (line - 1) % kind->sets;
     if (kind->slices == 1) {
         return set;
     }

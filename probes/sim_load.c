@@ -367,6 +367,9 @@ static void read_machine(struct reader *reader, const json_t *root, struct sim *
     sim->page_bytes = whole(reader, root, "machine", "page_bytes", 4096, 1024, 0x1p20);
     sim->huge_page_bytes = whole(reader, root, "machine", "huge_page_bytes", 0, 0, 0x1p30);
     sim->mapping = (enum sim_mapping)choice(reader, root, "machine", "page_mapping", mappings, SIM_PAGES_RANDOM);
+    if ((sim->page_bytes & (sim->page_bytes - 1)) || (sim->huge_page_bytes & (sim->huge_page_bytes - 1))) {
+        refuse(reader, "machine.page_bytes: expected powers of two");
+    }
     sim->prefetched_stride_bytes = whole(reader, root, "machine", "prefetched_stride_bytes", 0, 0, 0x1p20);
     if (reader->failed) {
         return;

@@ -8,9 +8,9 @@
 
 /* A turn through the working set is simulated until one gives what the last one gave (the steady state that warm passes
  * are for). Lines whose addresses differ modulo every cache's way never meet in a set, so a few of these classes,
- * which behave all alike, stand for all: `NODES_WANTED` nodes make the share of misses exact to about a percent. */
-enum { NODES_WANTED = 6000, PASSES_MIN = 3, FRAMES = 1 << 22, LEVELS = 5 };
-static const double steady = 0.002; /* change of the mean latency from turn to turn */
+ * which behave all alike, stand for all: `NODES_WANTED` nodes make the share of misses exact to a percent or two. */
+enum { NODES_WANTED = 2000, PASSES_MIN = 2, FRAMES = 1 << 22, LEVELS = 5 };
+static const double steady = 0.004; /* change of the mean latency from turn to turn */
 
 struct stream {
     size_t position;   /* of the PU */
@@ -63,18 +63,60 @@ static uint64_t frame_of(struct sim *sim, struct random *random, uint64_t page, 
     }
 }
 
+/* Which nodes are simulated: of every `span` bytes the first `kept`. */
+struct sample {
+    uint64_t span, kept;
+};
+
+static struct sample choose_sample(const struct sim *sim, const struct machine_traversal *what)
+{
+    uint64_t span = class_span(sim), classes = span > what->stride_bytes ? span / what->stride_bytes : 1;
+    uint64_t nodes = what->bytes / what->stride_bytes, kept = 1;
+    while (kept < classes && nodes / classes * kept < NODES_WANTED) {
+        kept *= 2;
+    }
+    if (what->order == MACHINE_SPREAD || kept >= classes) {
+        return (struct sample){what->bytes, what->bytes};
+    }
+    return (struct sample){span, kept * what->stride_bytes};
+}
+
+static void add_nodes(const struct machine_traversal *what, const struct sample *sample, const uint64_t *frames,
+                      size_t page, uint64_t base, struct stream *stream)
+{
+    const unsigned page_shift = (unsigned)__builtin_ctzll(page);
+    for (uint64_t start = 0, i = 0; start < what->bytes; start += sample->span) {
+        uint64_t end = start + sample->kept < what->bytes ? start + sample->kept : what->bytes;
+        for (uint64_t node = start; node + what->stride_bytes <= end; node += what->stride_bytes, i++) {
+            uint64_t at = node;
+            if (what->order == MACHINE_SPREAD) {
+                at += i * 64 % what->stride_bytes;
+            }
+            stream->virtual[stream->count] = base + at;
+            stream->physical[stream->count++] = (frames[at >> page_shift] << page_shift) + (at & (page - 1));
+        }
+    }
+}
+
+static void shuffle_nodes(struct stream *stream, struct random *random)
+{
+    for (size_t i = stream->count; i > 1; i--) {
+        size_t j = random_below(random, i);
+        uint64_t a = stream->virtual[i - 1], b = stream->physical[i - 1];
+        stream->virtual[i - 1] = stream->virtual[j];
+        stream->physical[i - 1] = stream->physical[j];
+        stream->virtual[j] = a;
+        stream->physical[j] = b;
+    }
+}
+
 static int make_stream(struct sim *sim, const struct machine_traversal *what, size_t index, struct stream *stream)
 {
     struct random random = {what->seed * 977 + index};
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
-    size_t page = huge ? sim->huge_page_bytes : sim->page_bytes;
-    size_t nodes = what->bytes / what->stride_bytes, pages = what->bytes / page + 2;
-    uint64_t span = class_span(sim), classes = span > what->stride_bytes ? span / what->stride_bytes : 1;
-    uint64_t kept = 1;
-    while (kept < classes && nodes / classes * kept < NODES_WANTED) {
-        kept *= 2;
-    }
-    bool all = what->order != MACHINE_CHASE || kept >= classes;
+    size_t page = huge ? sim->huge_page_bytes : sim->page_bytes, pages = what->bytes / page + 2;
+    struct sample sample = choose_sample(sim, what);
+    size_t nodes = (what->bytes / sample.span + 1) * (sample.kept / what->stride_bytes);
     uint64_t *frames = malloc(pages * sizeof *frames);
     stream->virtual = malloc(nodes * sizeof *stream->virtual);
     stream->physical = malloc(nodes * sizeof *stream->physical);
@@ -86,26 +128,11 @@ static int make_stream(struct sim *sim, const struct machine_traversal *what, si
     for (size_t i = 0; i < pages; i++) {
         frames[i] = frame_of(sim, &random, i, page) + (base / page);
     }
-    for (size_t i = 0; i < nodes; i++) {
-        uint64_t at = i * what->stride_bytes;
-        if (what->order == MACHINE_SPREAD) {
-            at += i * 64 % what->stride_bytes;
-        }
-        if (!all && at % span / what->stride_bytes >= kept) {
-            continue;
-        }
-        stream->virtual[stream->count] = base + at;
-        stream->physical[stream->count++] = frames[at / page] * page + at % page;
-    }
-    for (size_t i = stream->count; i > 1 && what->order != MACHINE_STRIDE; i--) {
-        size_t j = random_below(&random, i);
-        uint64_t a = stream->virtual[i - 1], b = stream->physical[i - 1];
-        stream->virtual[i - 1] = stream->virtual[j];
-        stream->physical[i - 1] = stream->physical[j];
-        stream->virtual[j] = a;
-        stream->physical[j] = b;
-    }
+    add_nodes(what, &sample, frames, page, base, stream);
     free(frames);
+    if (what->order != MACHINE_STRIDE) {
+        shuffle_nodes(stream, &random);
+    }
     return 0;
 }
 

@@ -18,7 +18,7 @@ static double bytes[POINTS_MAX], seconds[POINTS_MAX];
 /* A curve of the given levels with relative noise that only slows down. */
 static struct cache_curve draw(const struct truth *levels, size_t count, double first_ns, double noise, uint64_t seed)
 {
-    struct cache_curve curve = {bytes, seconds, 0, 4096};
+    struct cache_curve curve = {.bytes = bytes, .seconds = seconds, .page_bytes = 4096};
     struct random random = {seed};
     for (double size = 4 * KIB; size <= 128.0 * MIB; size *= exp2(1.0 / 8)) {
         double ns = first_ns, below = first_ns;

@@ -1,0 +1,202 @@
+/* How often are cache levels found? Runs both methods on simulated machines and prints the confusion table.
+ *
+ *     accuracy [--method default|paper|both] [--list] MACHINE.json …
+ *
+ * Right is the size of the description; of a level that holds victims also that size plus the level before it, which is
+ * what a program can use. Levels are compared in order of size: each found one with the nearest true one.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "probe_cache.h"
+#include "probe_cache_paper.h"
+
+enum { LEVELS = 5 };
+static const double near = 1.15;    /* sizes that differ by less are called near */
+static const double same_level = 3; /* sizes that differ by more are of different levels */
+
+enum verdict { RIGHT, NEAR, WRONG, MISSED, VERDICTS };
+
+struct table {
+    unsigned count[LEVELS][VERDICTS], spurious, machines;
+};
+
+struct truth {
+    uint64_t bytes[LEVELS];
+    bool victim[LEVELS];
+    size_t count;
+};
+
+struct arguments {
+    bool paper, fit, list;
+    uint64_t seed;
+};
+
+static struct truth read_truth(const char *path)
+{
+    struct truth truth = {0};
+    json_error_t error;
+    json_t *root = json_load_file(path, 0, &error);
+    size_t index;
+    json_t *cache;
+    if (!root) {
+        cli_usage("%s:%d: %s", path, error.line, error.text);
+    }
+    json_array_foreach(json_object_get(root, "caches"), index, cache)
+    {
+        const char *inclusion = json_string_value(json_object_get(cache, "inclusion"));
+        truth.bytes[index] = (uint64_t)json_number_value(json_object_get(cache, "size_bytes"));
+        truth.victim[index] = inclusion && strcmp(inclusion, "victim") == 0;
+        truth.count++;
+    }
+    json_decref(root);
+    return truth;
+}
+
+static enum verdict judge(const struct truth *truth, size_t level, uint64_t found)
+{
+    uint64_t size = truth->bytes[level], with_previous = level ? size + truth->bytes[level - 1] : size;
+    double ratio = (double)found / (double)size;
+    if (found == size || (truth->victim[level] && found >= size && found <= with_previous)) {
+        return RIGHT;
+    }
+    return ratio < near && ratio > 1 / near ? NEAR : WRONG;
+}
+
+static void compare(const struct truth *truth, const uint64_t *found, size_t count, struct table *table, char *text)
+{
+    bool used[LEVELS] = {false};
+    for (size_t level = 0; level < truth->count; level++) {
+        size_t best = count;
+        double least = log(same_level);
+        for (size_t i = 0; i < count; i++) {
+            double distance = fabs(log((double)found[i] / (double)truth->bytes[level]));
+            if (!used[i] && distance < least) {
+                least = distance;
+                best = i;
+            }
+        }
+        enum verdict verdict = best < count ? judge(truth, level, found[best]) : MISSED;
+        if (best < count) {
+            used[best] = true;
+        }
+        table->count[level][verdict]++;
+        text += sprintf(text, "%c", "=~xo"[verdict]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        table->spurious += !used[i];
+        text += sprintf(text, "%s", used[i] ? "" : "+");
+    }
+    table->machines++;
+}
+
+static void run(const struct arguments *arguments, const char *path, bool paper, struct table *table)
+{
+    struct machine machine;
+    struct servet_error error;
+    struct probe_cache result;
+    if (machine_open_simulated(path, arguments->seed, &machine, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    struct probe probe = {.machine = &machine, .seed = arguments->seed};
+    int rc = paper ? probe_cache_paper(&probe, 0, &result, &error) : probe_cache(&probe, 0, &result, &error);
+    if (rc < 0) {
+        cli_fail("%s: %s", path, error.text);
+    }
+    struct truth truth = read_truth(path);
+    uint64_t found[LEVELS];
+    char verdicts[32];
+    for (size_t i = 0; i < result.count; i++) {
+        found[i] = result.levels[i].size_bytes;
+    }
+    compare(&truth, found, result.count, table, verdicts);
+    if (arguments->list) {
+        printf("%-8s %-5s %-45s", paper ? "paper" : "default", verdicts, machine.declared->host_name);
+        for (size_t i = 0; i < result.count; i++) {
+            printf(" %g", (double)found[i] / 1024);
+        }
+        printf("\n");
+        fflush(stdout);
+    }
+    probe_cache_free(&result);
+    machine_close(&machine);
+}
+
+static void print(const char *method, const struct table *table)
+{
+    unsigned right = 0, all = 0;
+    printf("%s method, %u machines\n  level    right   near  wrong missed\n", method, table->machines);
+    for (size_t i = 0; i < LEVELS; i++) {
+        const unsigned *c = table->count[i];
+        unsigned sum = c[RIGHT] + c[NEAR] + c[WRONG] + c[MISSED];
+        if (sum > 0) {
+            printf("  L%zu      %6u %6u %6u %6u\n", i + 1, c[RIGHT], c[NEAR], c[WRONG], c[MISSED]);
+        }
+        right += c[RIGHT];
+        all += sum;
+    }
+    printf("  all      %u of %u right (%.1f %%), %u spurious levels\n", right, all, all ? 100.0 * right / all : 0,
+           table->spurious);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case 'm':
+        if (strcmp(argument, "paper") != 0 && strcmp(argument, "default") != 0 && strcmp(argument, "both") != 0) {
+            cli_usage("--method: expected default, paper or both, got '%s'", argument);
+        }
+        arguments->paper = strcmp(argument, "default") != 0;
+        arguments->fit = strcmp(argument, "paper") != 0;
+        return 0;
+    case 'l':
+        arguments->list = true;
+        return 0;
+    case 's':
+        arguments->seed = (uint64_t)cli_integer("--seed", argument, 0, INT32_MAX);
+        return 0;
+    case ARGP_KEY_ARG:
+        return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"method", 'm', "NAME", 0, "default, paper or both (default: both)", 0},
+        {"list", 'l', NULL, 0, "One line per machine: = right, ~ near, x wrong, o missed, + spurious", 0},
+        {"seed", 's', "N", 0, "Of the noise and the page placement (default: 1)", 0},
+        {0}};
+    static const struct argp argp = {
+        options, parse, "MACHINE.json...", "Compares the cache sizes found on simulated machines with the truth.", NULL,
+        NULL,    NULL};
+    struct arguments arguments = {.paper = true, .fit = true, .seed = 1};
+    struct table fit = {0}, paper = {0};
+    int first;
+    cli_parse(&argp, argc, argv, 0, &first, &arguments);
+    if (first == argc) {
+        cli_usage("expected machine descriptions");
+    }
+    for (int i = first; i < argc; i++) {
+        if (arguments.fit) {
+            run(&arguments, argv[i], false, &fit);
+        }
+        if (arguments.paper) {
+            run(&arguments, argv[i], true, &paper);
+        }
+    }
+    if (arguments.fit) {
+        print("default", &fit);
+    }
+    if (arguments.paper) {
+        print("paper", &paper);
+    }
+    return cli_finish(CLI_OK);
+}

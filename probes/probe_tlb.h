@@ -1,0 +1,29 @@
+/* How much memory the TLB levels reach.
+ *
+ * One line in each page is visited in random order, the line within the page moving on so that the lines fill the
+ * caches evenly; the same number of lines side by side is the reference. What the first takes longer is address
+ * translation. The reach is given in bytes: it is what bends a latency curve on memory of the same kind, whatever the
+ * size of the pages behind it (in a guest, huge pages may be backed by small ones).
+ */
+#ifndef SERVET_PROBES_PROBE_TLB_H
+#define SERVET_PROBES_PROBE_TLB_H
+
+#include "probe.h"
+
+#define TLB_LEVELS_MAX 2
+
+struct probe_tlb {
+    struct {
+        uint64_t reach_bytes;
+        double seconds;       /* that a miss adds */
+    } levels[TLB_LEVELS_MAX]; /* smallest reach first */
+    size_t count;
+};
+
+/* Knees of the extra time by number of pages: reaches as numbers of pages, smallest first. Returns how many. */
+size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s, size_t count,
+                       double reach_pages[TLB_LEVELS_MAX], double seconds[TLB_LEVELS_MAX]);
+
+int probe_tlb(struct probe *probe, uint32_t pu, struct probe_tlb *out, struct servet_error *error);
+
+#endif
