@@ -30,11 +30,19 @@ static const struct {
     double up_to_bytes;
     size_t places;
 } places[] = {{1 << 20, 6}, {4 << 20, 4}, {16 << 20, 3}, {INFINITY, 1}};
-/* The slowest quarter of the samples of a point is dropped as disturbed (of three samples two: what is disturbed there
- * is a large shared cache, and seldom left alone), and the mean of the others counts. Not the smallest: misses differ
- * from place to place in memory, and the model that is fitted is of their mean. */
-static const double dropped = 0.25;
+/* How many of a point's samples count, fastest first. Disturbance only slows down, so the more is dropped the better,
+ * but for one thing: in a physically indexed cache of few page colours misses differ from place to place in memory,
+ * very unevenly, and the model that is fitted is of their mean. First levels are indexed virtually: there the fastest
+ * third counts. Of a large shared cache, which is seldom left alone and has many colours, the fastest of three. */
+static const double first_level_up_to = 96 << 10; /* bytes; beyond, a point may be of a second level */
+static const double kept_first = 1.0 / 3, kept_later = 0.9;
 static const size_t few_samples = 3;
+
+static size_t kept_samples(double bytes, size_t count)
+{
+    double share = bytes <= first_level_up_to ? kept_first : kept_later;
+    return count <= few_samples ? 1 : (size_t)(share * (double)count);
+}
 
 static size_t declared_largest(const struct machine *machine)
 {
@@ -72,7 +80,10 @@ static int make_grid(struct cache_curve *curve, size_t end)
         if (bytes > (double)end) {
             break;
         }
-        curve->bytes[curve->count++] = floor(bytes / NODE_LARGE) * NODE_LARGE;
+        double whole = floor(bytes / NODE_LARGE) * NODE_LARGE;
+        if (curve->count == 0 || whole > curve->bytes[curve->count - 1]) {
+            curve->bytes[curve->count++] = whole;
+        }
     }
     return 0;
 }
@@ -123,7 +134,7 @@ static void reduce(struct cache_curve *curve, double *samples)
     for (size_t i = 0; i < curve->count; i++) {
         size_t count = SWEEPS * places_of(curve->bytes[i]);
         probe_median(&samples[i * SAMPLES_MAX], count); /* sorts */
-        size_t kept = count > few_samples ? count - (size_t)(dropped * (double)count) : 1;
+        size_t kept = kept_samples(curve->bytes[i], count);
         double sum = 0;
         for (size_t j = 0; j < kept; j++) {
             sum += samples[i * SAMPLES_MAX + j];
