@@ -34,13 +34,30 @@ static int set_from_bitmap(hwloc_const_bitmap_t bitmap, struct profile_set *out)
     return 0;
 }
 
+/* -- objects ------------------------------------------------------------------------------------------------------ */
+
+/* The next object of a type in the tree, on whatever depth. hwloc_get_next_obj_by_type() finds none at all of a type
+ * that is on several, as cores are when caches of one thread are above them in a core with one thread left (the other
+ * is offline) and below them elsewhere. */
+static hwloc_obj_t next_object(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_obj_t previous)
+{
+    int depth = previous ? previous->depth : -1;
+    hwloc_obj_t object = previous ? previous->next_cousin : NULL;
+    while (!object && ++depth < hwloc_topology_get_depth(topology)) {
+        if (hwloc_get_depth_type(topology, depth) == type) {
+            object = hwloc_get_obj_by_depth(topology, depth, 0);
+        }
+    }
+    return object;
+}
+
 /* -- groups ----------------------------------------------------------------------------------------------------- */
 
 static int read_groups(const struct source *source, hwloc_obj_type_t type, struct profile_relation *relation)
 {
     hwloc_obj_t object = NULL;
     int rc = 0;
-    while (rc == 0 && (object = hwloc_get_next_obj_by_type(source->topology, type, object))) {
+    while (rc == 0 && (object = next_object(source->topology, type, object))) {
         struct profile_set group;
         rc = set_from_bitmap(object->cpuset, &group);
         rc = rc < 0 ? rc : topology_add_group(relation, group);
@@ -67,7 +84,7 @@ static int read_caches(const struct source *source)
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof levels / sizeof *levels; i++) {
         hwloc_obj_t object = NULL;
-        while (rc == 0 && (object = hwloc_get_next_obj_by_type(source->topology, levels[i], object))) {
+        while (rc == 0 && (object = next_object(source->topology, levels[i], object))) {
             rc = add_cache(source, object);
         }
     }
