@@ -1,0 +1,58 @@
+"""The guest's hardware: 2 packages x 4 cores x 2 threads, two NUMA nodes in each package, L3 per package."""
+import struct
+
+PACKAGES, CORES, THREADS, NODES = 2, 4, 2, 4
+CPUS = PACKAGES * CORES * THREADS
+NODE_MEMORY_MIB = 512
+# Of the SLIT: a node to itself, to the other node of its package, to the other package.
+DISTANCE_SELF, DISTANCE_PACKAGE, DISTANCE_FAR = 10, 12, 21
+
+# How the guest's kernel numbers the CPUs: SMT siblings adjacent; all cores before their second threads; neighbouring
+# numbers in different packages, second threads last. All keep the boot CPU first, as the kernel does.
+ORDERS = {
+    "linear": lambda package, core, thread: (package, core, thread),
+    "smtlast": lambda package, core, thread: (thread, package, core),
+    "scattered": lambda package, core, thread: (thread, core, package),
+}
+
+
+def distance(one, other):
+    if one == other:
+        return DISTANCE_SELF
+    per_package = NODES // PACKAGES
+    return DISTANCE_PACKAGE if one // per_package == other // per_package else DISTANCE_FAR
+
+
+class Machine:
+    def __init__(self, order):
+        places = [(p, c, t) for p in range(PACKAGES) for c in range(CORES) for t in range(THREADS)]
+        self.numbering = sorted(range(CPUS), key=lambda cpu: ORDERS[order](*places[cpu]))
+
+    def qemu_arguments(self):
+        per_node = CPUS // NODES
+        words = ["-smp", "%d,sockets=%d,cores=%d,threads=%d" % (CPUS, PACKAGES, CORES, THREADS),
+                 "-m", "%dM" % (NODES * NODE_MEMORY_MIB)]
+        for node in range(NODES):
+            first = node * per_node
+            words += ["-object", "memory-backend-memfd,id=m%d,size=%dM,share=on" % (node, NODE_MEMORY_MIB),
+                      "-numa", "node,nodeid=%d,memdev=m%d,cpus=%d-%d" % (node, node, first, first + per_node - 1)]
+        for one in range(NODES):
+            for other in range(NODES):
+                words += ["-numa", "dist,src=%d,dst=%d,val=%d" % (one, other, distance(one, other))]
+        return words
+
+    def interrupt_table(self):
+        """The ACPI table (MADT) of QEMU's q35 with the processors in the chosen order: Linux numbers CPUs by it.
+        Layouts: ACPI specification 6.4, 5.2.12. All counts are powers of two, so the APIC ID is QEMU's CPU index."""
+        body = struct.pack("<II", 0xFEE00000, 1)
+        for cpu in self.numbering:
+            body += struct.pack("<BBBBI", 0, 8, cpu, cpu, 1)  # local APIC, enabled
+        body += struct.pack("<BBBBII", 1, 12, 0, 0, 0xFEC00000, 0)  # I/O APIC
+        body += struct.pack("<BBBBIH", 2, 10, 0, 0, 2, 0)  # the timer's interrupt is on pin 2
+        for interrupt in (5, 9, 10, 11):
+            body += struct.pack("<BBBBIH", 2, 10, 0, interrupt, interrupt, 0xD)  # active high, level-triggered
+        body += struct.pack("<BBBHB", 4, 6, 0xFF, 0, 1)  # local NMI of all processors
+        header = struct.pack("<4sIBB6s8sI4sI", b"APIC", 36 + len(body), 1, 0, b"BOCHS ", b"BXPC    ", 2, b"BXPC", 1)
+        table = bytearray(header + body)
+        table[9] = -sum(table) & 0xFF  # checksum
+        return bytes(table)

@@ -1,0 +1,363 @@
+/* On a machine with 2 packages x 4 cores x 2 threads and 4 NUMA nodes, does every thread of OpenMP, MPI and hybrid
+ * programs get the PU that servet-map names, with no two workers on one core while cores are free, ranks inside NUMA
+ * nodes, and nothing on an offline CPU or outside the process's cpuset?
+ *
+ *     test_guest openmpi|mpich      whose ranks, those of Open MPI in memory priority, of MPICH in communication
+ * priority
+ *
+ * Runs inside the guest (see `guest`), as root.
+ */
+#include <check.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "truth.h"
+
+enum { CORES = 8, PUS = 16, NODES = 4, PUS_OF_NODE = 4 };
+
+/* Spawning takes 0.1 s and a launcher of 8 ranks 6 s in an emulated machine; this many times more. */
+#define TEST_LIMIT_SECONDS 120
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct child child;
+static const char *library = "openmpi"; /* one for each boot: launchers are slow here */
+
+static const struct {
+    const char *option, *variable;
+} priorities[] = {{"--mem-prior", "SERVET_MEM_PRIOR=1"}, {"--comm-prior", "SERVET_COMM_PRIOR=1"}};
+enum { PRIORITIES = sizeof priorities / sizeof priorities[0] };
+
+static const char *const openmp_programs[] = {PROGRAMS "/openmp_gcc", PROGRAMS "/openmp_clang"};
+enum { RUNTIMES = sizeof openmp_programs / sizeof openmp_programs[0] };
+
+static const char *number(size_t value)
+{
+    static char text[8][16];
+    static size_t next;
+    char *out = text[next++ % 8];
+    snprintf(out, sizeof text[0], "%zu", value);
+    return out;
+}
+
+static bool is_there(const char *path)
+{
+    if (access(path, X_OK) == 0)
+        return true;
+    fprintf(stderr, "not checked: %s was not built\n", path);
+    return false;
+}
+
+/* Runs an OpenMP program of `threads` threads; `prefix`, if not NULL, is a command that goes before it. */
+static void run_openmp(const char *program, size_t threads, const char *priority, const char *const *prefix)
+{
+    char count[64];
+    const char *argv[8];
+    size_t words = 0;
+    snprintf(count, sizeof count, "OMP_NUM_THREADS=%zu", threads);
+    for (; prefix && prefix[words]; words++)
+        argv[words] = prefix[words];
+    argv[words++] = program;
+    argv[words] = NULL;
+    /* Threads that spin while they wait would take the few real CPUs from those that work. */
+    child_run_preloaded(&child, LIST(count, priority, "OMP_WAIT_POLICY=passive"), argv);
+}
+
+static void expect_openmp(size_t runtime, size_t threads, size_t priority, const char *cpuset,
+                          const char *const *prefix)
+{
+    struct truth_map map;
+    if (!is_there(openmp_programs[runtime]))
+        return;
+    run_openmp(openmp_programs[runtime], threads, priorities[priority].variable, prefix);
+    if (cpuset)
+        truth_ask_map(&map, LIST("-n", number(threads), priorities[priority].option, "--cpuset", cpuset));
+    else
+        truth_ask_map(&map, LIST("-n", number(threads), priorities[priority].option));
+    truth_expect(&child, &map, 1, threads);
+}
+
+/* -- the machine ---------------------------------------------------------------------------------------------- */
+
+START_TEST(the_guest_is_the_machine_that_the_tests_need)
+{
+    uint32_t all[PUS];
+    for (uint32_t i = 0; i < PUS; i++)
+        all[i] = i;
+    ck_assert_int_eq(sysconf(_SC_NPROCESSORS_ONLN), PUS);
+    ck_assert_uint_eq(truth_cores(all, PUS), CORES);
+    ck_assert_uint_eq(truth_nodes(all, PUS), NODES);
+}
+END_TEST
+
+/* The shim reads /sys itself, the commands ask hwloc: without a profile both must see the same machine. */
+static void expect_one_topology(size_t pus)
+{
+    struct servet_profile *sysfs, *hwloc;
+    struct servet_error error;
+    ck_assert_msg(profile_from_sysfs("", &sysfs, &error) == 0, "%s", error.text);
+    ck_assert_msg(profile_from_hwloc(NULL, &hwloc, &error) == 0, "%s", error.text);
+    char *by_sysfs = profile_to_json(sysfs), *by_hwloc = profile_to_json(hwloc);
+    ck_assert_str_eq(by_sysfs, by_hwloc);
+    ck_assert_uint_eq(sysfs->classes[0].pus.count, pus);
+    free(by_sysfs);
+    free(by_hwloc);
+    profile_free(sysfs);
+    profile_free(hwloc);
+}
+
+START_TEST(without_a_profile_sysfs_and_hwloc_tell_the_same)
+{
+    expect_one_topology(PUS);
+}
+END_TEST
+
+/* -- threads -------------------------------------------------------------------------------------------------- */
+
+START_TEST(openmp_threads_are_where_servet_map_says)
+{
+    for (size_t runtime = 0; runtime < RUNTIMES; runtime++)
+        for (size_t priority = 0; priority < PRIORITIES; priority++)
+            expect_openmp(runtime, (size_t)_i, priority, NULL, NULL);
+}
+END_TEST
+
+START_TEST(posix_threads_are_where_servet_map_says)
+{
+    struct truth_map map;
+    for (size_t priority = 0; priority < PRIORITIES; priority++) {
+        child_run_preloaded(&child, LIST(priorities[priority].variable), LIST(PROGRAMS "/pthreads", "11"));
+        truth_ask_map(&map, LIST("-n", "12", priorities[priority].option));
+        truth_expect(&child, &map, 1, 12);
+    }
+}
+END_TEST
+
+/* By /sys and the threads' own words alone: servet-map is not asked. */
+START_TEST(no_two_workers_share_a_core_while_cores_are_free)
+{
+    static const size_t team[] = {2, CORES, PUS};
+    uint32_t pus[PUS];
+    if (!is_there(openmp_programs[0]))
+        return;
+    for (size_t priority = 0; priority < PRIORITIES; priority++)
+        for (size_t i = 0; i < sizeof team / sizeof team[0]; i++) {
+            run_openmp(openmp_programs[0], team[i], priorities[priority].variable, NULL);
+            for (size_t thread = 0; thread < team[i]; thread++) {
+                char text[256], *end;
+                child_worker(&child, 0, (int)thread, text, sizeof text);
+                pus[thread] = (uint32_t)strtoul(text, &end, 10);
+                ck_assert_msg(!*end, "thread %zu may run on %s", thread, text);
+            }
+            ck_assert_uint_eq(truth_cores(pus, team[i]), team[i] < CORES ? team[i] : CORES);
+        }
+}
+END_TEST
+
+/* Two workers: in memory priority on different packages, in communication priority in one NUMA node. */
+START_TEST(priorities_spread_and_pack)
+{
+    static const char *const what[] = {"spread", "pack"};
+    uint32_t pus[2];
+    if (!is_there(openmp_programs[0]))
+        return;
+    for (size_t priority = 0; priority < PRIORITIES; priority++) {
+        run_openmp(openmp_programs[0], 2, priorities[priority].variable, NULL);
+        for (int thread = 0; thread < 2; thread++) {
+            char text[256];
+            child_worker(&child, 0, thread, text, sizeof text);
+            pus[thread] = (uint32_t)strtoul(text, NULL, 10);
+        }
+        struct truth_place one = truth_place_of(pus[0]), other = truth_place_of(pus[1]);
+        ck_assert_msg(priority == 0 ? one.package != other.package : one.node == other.node,
+                      "PUs %u and %u do not %s two workers", pus[0], pus[1], what[priority]);
+    }
+}
+END_TEST
+
+/* -- what may be used ----------------------------------------------------------------------------------------- */
+
+static void switch_all_cpus_on(void)
+{
+    for (uint32_t cpu = 1; cpu < PUS; cpu++) { /* CPU 0 cannot be switched off */
+        char path[128];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/online", cpu);
+        truth_write(path, "1");
+    }
+}
+
+/* Switches off a CPU that a team of 8 uses while it is there. */
+static void switch_one_cpu_off(void)
+{
+    struct truth_map all;
+    char path[128];
+    truth_ask_map(&all, LIST("-n", number(CORES)));
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/online", all.pus[CORES / 2]);
+    truth_write(path, "0");
+}
+
+/* Not in one test with the others: hwloc leaves the process with a mask without that CPU, for when it is back too. */
+START_TEST(an_offline_cpu_is_in_no_topology)
+{
+    switch_one_cpu_off();
+    expect_one_topology(PUS - 1);
+    switch_all_cpus_on();
+}
+END_TEST
+
+START_TEST(an_offline_cpu_gets_nobody)
+{
+    switch_one_cpu_off();
+    for (size_t priority = 0; priority < PRIORITIES; priority++)
+        expect_openmp(priority, CORES, priority, NULL, NULL);
+    expect_openmp(0, PUS - 1, 0, NULL, NULL);
+    switch_all_cpus_on();
+    expect_openmp(0, CORES, 0, NULL, NULL);
+}
+END_TEST
+
+START_TEST(an_affinity_mask_is_respected)
+{
+    const char *mask = "3,5-10";
+    for (size_t priority = 0; priority < PRIORITIES; priority++) {
+        expect_openmp(0, 3, priority, mask, LIST("taskset", "-c", mask));
+        expect_openmp(1, 7, priority, mask, LIST("taskset", "-c", mask));
+    }
+}
+END_TEST
+
+START_TEST(a_cpuset_is_respected)
+{
+    const char *folder = "/sys/fs/cgroup/half", *cpus = "1-2,6-9,14";
+    char path[128], enter[160];
+    mkdir(folder, 0755);
+    snprintf(path, sizeof path, "%s/cpuset.cpus", folder);
+    truth_write(path, cpus);
+    snprintf(enter, sizeof enter, "echo $$ >%s/cgroup.procs && exec \"$@\"", folder);
+    for (size_t priority = 0; priority < PRIORITIES; priority++)
+        expect_openmp(0, 5, priority, cpus, LIST("/bin/sh", "-c", enter, "sh"));
+}
+END_TEST
+
+/* -- ranks ---------------------------------------------------------------------------------------------------- */
+
+static bool is_open_mpi(void)
+{
+    return strcmp(library, "openmpi") == 0;
+}
+
+static const char *priority_of_ranks(void)
+{
+    return priorities[is_open_mpi() ? 0 : 1].option;
+}
+
+/* Runs `ranks` ranks of one of the library's programs, each below servet-pin; false where that was not built. */
+static bool run_ranks(const char *name, size_t ranks, size_t threads)
+{
+    char program[4096], launcher[64], count[64];
+    const char *argv[24];
+    size_t words = 0;
+    snprintf(program, sizeof program, "%s/%s_%s", PROGRAMS, library, name);
+    snprintf(launcher, sizeof launcher, "mpirun.%s", library);
+    snprintf(count, sizeof count, "OMP_NUM_THREADS=%zu", threads);
+    if (!is_there(program))
+        return false;
+    argv[words++] = launcher;
+    if (is_open_mpi()) { /* what an emulated machine starts fastest with */
+        const char *const faster[] = {"--mca", "pml", "ob1", "--mca", "btl", "vader,self", "--oversubscribe"};
+        memcpy(argv + words, faster, sizeof faster);
+        words += sizeof faster / sizeof faster[0];
+    }
+    const char *const rest[] = {"-n", number(ranks), SERVET_PIN, priority_of_ranks(), "--", program, NULL};
+    memcpy(argv + words, rest, sizeof rest);
+    if (threads > 1)
+        child_run(&child, LIST(count, "OMP_WAIT_POLICY=passive"), argv);
+    else
+        child_run(&child, NULL, argv);
+    return true;
+}
+
+/* The number of threads, helpers of the library too, that may use more than one PU. */
+static size_t wide_masks(void)
+{
+    size_t wide = 0;
+    for (const char *line = strstr(child.out, "mask "); line; line = strstr(line + 1, "mask ")) {
+        char pus[256];
+        if (sscanf(line, "mask %*d %*d %255s", pus) == 1 && strpbrk(pus, ",-"))
+            wide++;
+    }
+    return wide;
+}
+
+/* Half as many ranks as cores, so that each has several PUs: its worker gets one, the helpers keep all. */
+START_TEST(ranks_are_where_servet_map_says)
+{
+    struct truth_map map;
+    size_t ranks = CORES / 2;
+    if (!run_ranks("ranks", ranks, 1))
+        return;
+    truth_ask_map(&map, LIST("-n", number(ranks), priority_of_ranks()));
+    truth_expect(&child, &map, ranks, 1);
+    ck_assert_uint_eq(truth_cores(map.pus, ranks), ranks);
+    ck_assert_msg(wide_masks() >= ranks, "helpers are confined to one PU:\n%s", child.out);
+}
+END_TEST
+
+START_TEST(domains_of_hybrid_ranks_are_inside_numa_nodes)
+{
+    struct truth_map map;
+    /* All PUs, or two cores for each of three ranks. */
+    size_t ranks = is_open_mpi() ? NODES : 3, threads = is_open_mpi() ? PUS_OF_NODE : 2;
+    if (!run_ranks("hybrid", ranks, threads))
+        return;
+    truth_ask_map(&map, LIST("-r", number(ranks), "-t", number(threads), priority_of_ranks()));
+    truth_expect(&child, &map, ranks, threads);
+    for (size_t rank = 0; rank < ranks; rank++)
+        ck_assert_uint_eq(truth_nodes(map.pus + rank * threads, threads), 1);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *all = suite_create("guest");
+    TCase *machine = tcase_create("machine"), *threads = tcase_create("threads"), *allowed = tcase_create("allowed"),
+          *offline = tcase_create("offline"), *ranks = tcase_create("ranks");
+    tcase_add_test(machine, the_guest_is_the_machine_that_the_tests_need);
+    tcase_add_test(machine, without_a_profile_sysfs_and_hwloc_tell_the_same);
+    tcase_add_loop_test(threads, openmp_threads_are_where_servet_map_says, 5, 6);
+    tcase_add_loop_test(threads, openmp_threads_are_where_servet_map_says, CORES, CORES + 1);
+    tcase_add_loop_test(threads, openmp_threads_are_where_servet_map_says, PUS, PUS + 1);
+    tcase_add_test(threads, posix_threads_are_where_servet_map_says);
+    tcase_add_test(threads, no_two_workers_share_a_core_while_cores_are_free);
+    tcase_add_test(threads, priorities_spread_and_pack);
+    tcase_add_test(allowed, an_affinity_mask_is_respected);
+    tcase_add_test(allowed, a_cpuset_is_respected);
+    tcase_add_test(ranks, ranks_are_where_servet_map_says);
+    tcase_add_test(ranks, domains_of_hybrid_ranks_are_inside_numa_nodes);
+    tcase_add_unchecked_fixture(offline, NULL, switch_all_cpus_on);
+    tcase_add_test(offline, an_offline_cpu_is_in_no_topology);
+    tcase_add_test(offline, an_offline_cpu_gets_nobody);
+    TCase *const cases[] = {machine, threads, allowed, offline, ranks};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tcase_set_timeout(cases[i], TEST_LIMIT_SECONDS);
+        suite_add_tcase(all, cases[i]);
+    }
+    return all;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        library = argv[1];
+    SRunner *runner = srunner_create(suite());
+    srunner_set_log(runner, "-"); /* result by result, so that one sees how far a guest came */
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
