@@ -1,0 +1,154 @@
+/* Do the launchers and runtimes that are installed understand what servet-map prints, and put processes and threads
+ * there? Each is run for real and asked where it ended; one that is not installed is left out by name.
+ */
+#include <check.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+#define SKIPPED 77
+#define WHERE "grep Cpus_allowed_list /proc/self/status"
+#define SLOW "timeout 60 "
+
+/* Two PUs that this process may use. */
+static int pus[2];
+
+static int find_pus(void)
+{
+    cpu_set_t set;
+    int count = 0;
+    if (sched_getaffinity(0, sizeof set, &set) < 0) {
+        return 0;
+    }
+    for (unsigned i = 0; i < CPU_SETSIZE && count < 2; i++) {
+        if (CPU_ISSET(i, &set)) {
+            pus[count++] = (int)i;
+        }
+    }
+    return count;
+}
+
+/* Is there such a command? */
+static int installed(const char *command)
+{
+    char line[512];
+    snprintf(line, sizeof line, "command -v %s >/dev/null 2>&1", command);
+    return system(line) == 0;
+}
+
+struct consumer {
+    const char *needs;  /* a command; an absolute path must exist */
+    const char *format; /* of servet-map */
+    const char *line;   /* $MAP: what servet-map printed; $FILE: a file with it */
+};
+
+/* Runs the line by the shell with servet-map's mapping of the PUs `map_options` selects. */
+static void assert_ends_on(const struct consumer *consumer, const char *map_options, const char *expected)
+{
+    char line[4096];
+    if (!installed(consumer->needs)) {
+        printf("left out: no %s here\n", consumer->needs);
+        return;
+    }
+    snprintf(line, sizeof line,
+             "/bin/sh -c 'FILE=$(mktemp); MAP=$(" SERVET_MAP " %s --format %s 2>/dev/null); echo \"$MAP\" >$FILE; %s; "
+             "rm $FILE'",
+             map_options, consumer->format, consumer->line);
+    struct run run = run_command(line);
+    ck_assert_msg(strstr(run.out, expected) != NULL, "%s: expected '%s', got:\n%s%s\nfrom: %s", consumer->format,
+                  expected, run.out, run.err, line);
+    run_free(&run);
+}
+
+START_TEST(processes_end_where_the_mapping_says)
+{
+    static const struct consumer consumers[] = {
+        {"taskset", "taskset", "$MAP " WHERE},
+        {"numactl", "numactl", "$MAP " WHERE},
+        {"hwloc-bind", "hwloc-bind", "$MAP " WHERE},
+        {"likwid-pin", "likwid-pin", SLOW "$MAP " WHERE},
+        {"mpirun.openmpi", "rankfile",
+         SLOW "mpirun.openmpi --mca rmaps_rank_file_physical 1 --rankfile $FILE -np 1 " WHERE},
+        {"mpirun.openmpi", "cpu-list", SLOW "mpirun.openmpi -np 1 $MAP " WHERE},
+        {"mpirun.mpich", "hydra", SLOW "mpirun.mpich -n 1 $MAP " WHERE},
+    };
+    for (size_t c = 0; c < sizeof consumers / sizeof *consumers; c++) {
+        for (int i = 0; i < 2; i++) {
+            char options[64], expected[64];
+            snprintf(options, sizeof options, "-n 1 --cpuset %d", pus[i]);
+            snprintf(expected, sizeof expected, "Cpus_allowed_list:\t%d\n", pus[i]);
+            assert_ends_on(&consumers[c], options, expected);
+        }
+    }
+}
+END_TEST
+
+START_TEST(ranks_end_where_the_mapping_says)
+{
+    static const struct consumer consumers[] = {
+        {"mpirun.openmpi", "rankfile",
+         SLOW "mpirun.openmpi --mca rmaps_rank_file_physical 1 --rankfile $FILE -np 2 "
+              "/bin/sh -c \"echo \\$OMPI_COMM_WORLD_RANK \\$(" WHERE ")\""},
+        {"mpirun.openmpi", "cpu-list",
+         SLOW "mpirun.openmpi -np 2 $MAP /bin/sh -c \"echo \\$OMPI_COMM_WORLD_RANK \\$(" WHERE ")\""},
+        {"mpirun.mpich", "hydra", SLOW "mpirun.mpich -n 2 $MAP /bin/sh -c \"echo \\$PMI_RANK \\$(" WHERE ")\""},
+    };
+    for (size_t c = 0; c < sizeof consumers / sizeof *consumers; c++) {
+        for (int rank = 0; rank < 2; rank++) {
+            char options[64], expected[64];
+            snprintf(options, sizeof options, "-n 2 --cpuset %d,%d", pus[0], pus[1]);
+            snprintf(expected, sizeof expected, "%d Cpus_allowed_list: %d\n", rank, pus[rank]);
+            assert_ends_on(&consumers[c], options, expected);
+        }
+    }
+}
+END_TEST
+
+START_TEST(openmp_threads_end_where_the_mapping_says)
+{
+    static const struct consumer consumers[] = {
+        {OMP_GCC, "omp-places", "env $MAP " OMP_GCC},
+        {OMP_GCC, "gomp", "env $MAP " OMP_GCC},
+        {OMP_CLANG, "omp-places", "env $MAP " OMP_CLANG},
+        {OMP_CLANG, "kmp", "env \"$MAP\" OMP_NUM_THREADS=2 " OMP_CLANG},
+    };
+    for (size_t c = 0; c < sizeof consumers / sizeof *consumers; c++) {
+        char options[64], expected[64];
+        snprintf(options, sizeof options, "-n 2 --cpuset %d,%d", pus[0], pus[1]);
+        snprintf(expected, sizeof expected, "%d,%d\n", pus[0], pus[1]);
+        assert_ends_on(&consumers[c], options, expected);
+        snprintf(options, sizeof options, "-n 2 --cpuset %d", pus[1]);
+        snprintf(expected, sizeof expected, "%d,%d\n", pus[1], pus[1]);
+        assert_ends_on(&consumers[c], options, expected);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    if (find_pus() < 2) {
+        printf("skipped: needs two PUs\n");
+        return SKIPPED;
+    }
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1); /* no profile: the topology */
+    unsetenv("SERVET_PROFILE");
+    Suite *suite = suite_create("consumers");
+    TCase *tcase = tcase_create("consumers");
+    tcase_set_timeout(tcase, 300);
+    tcase_add_test(tcase, processes_end_where_the_mapping_says);
+    tcase_add_test(tcase, ranks_end_where_the_mapping_says);
+    tcase_add_test(tcase, openmp_threads_end_where_the_mapping_says);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
