@@ -1,0 +1,108 @@
+#include "placers.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Rounds of swaps; each looks at all pairs of ranks. Gains after the third were nowhere seen. */
+#define MOST_ROUNDS 3
+
+/* Above this many ranks the swaps (ranks x ranks x partners) would take minutes. */
+#define MOST_SWAPPED_RANKS 1024
+
+/* A gain smaller than this part of the cost is rounding. */
+#define LEAST_GAIN 1e-9
+
+static double bytes_of_rank(const struct map_matrix *matrix, uint32_t rank)
+{
+    double bytes = 0;
+    for (size_t i = matrix->start[rank]; i < matrix->start[rank + 1]; i++) {
+        bytes += matrix->bytes[i];
+    }
+    return bytes;
+}
+
+/* Rank to place next: most bytes to those placed, then most bytes in all, then the lowest. */
+static uint32_t next_rank(const struct map_traffic *t, const double *to_placed)
+{
+    uint32_t best = MAP_NONE;
+    for (uint32_t r = 0; r < t->matrix->ranks; r++) {
+        if (t->place[r] != MAP_NONE) {
+            continue;
+        }
+        bool better = best == MAP_NONE || to_placed[r] > to_placed[best];
+        bool equal = best != MAP_NONE && to_placed[r] <= to_placed[best] && to_placed[r] >= to_placed[best];
+        if (better || (equal && bytes_of_rank(t->matrix, r) > bytes_of_rank(t->matrix, best))) {
+            best = r;
+        }
+    }
+    return best;
+}
+
+static uint32_t cheapest_place(const struct map_traffic *t, uint32_t rank, const bool *used)
+{
+    uint32_t best = MAP_NONE;
+    double least = 0;
+    for (uint32_t i = 0; i < t->matrix->ranks; i++) {
+        if (used[i]) {
+            continue;
+        }
+        double seconds = map_traffic_of_rank(t, rank, t->leaves[i]);
+        if (best == MAP_NONE || seconds < least) {
+            best = i;
+            least = seconds;
+        }
+    }
+    return best;
+}
+
+static double cost_of_two(const struct map_traffic *t, uint32_t a, uint32_t b)
+{
+    return map_traffic_of_rank(t, a, t->place[a]) + map_traffic_of_rank(t, b, t->place[b]);
+}
+
+static void swap(struct map_traffic *t, uint32_t a, uint32_t b)
+{
+    uint32_t leaf = t->place[a];
+    t->place[a] = t->place[b];
+    t->place[b] = leaf;
+}
+
+void map_improve_by_swaps(struct map_traffic *t)
+{
+    bool improved = t->matrix->ranks <= MOST_SWAPPED_RANKS;
+    for (int round = 0; improved && round < MOST_ROUNDS; round++) {
+        improved = false;
+        for (uint32_t a = 0; a < t->matrix->ranks; a++) {
+            for (uint32_t b = a + 1; b < t->matrix->ranks; b++) {
+                double before = cost_of_two(t, a, b);
+                swap(t, a, b);
+                if (cost_of_two(t, a, b) < before * (1 - LEAST_GAIN)) {
+                    improved = true;
+                } else {
+                    swap(t, a, b);
+                }
+            }
+        }
+    }
+}
+
+int map_place_greedily(struct map_traffic *t)
+{
+    uint32_t ranks = t->matrix->ranks;
+    double *to_placed = map_arena_get(&t->view->arena, ranks, sizeof *to_placed);
+    bool *used = map_arena_get(&t->view->arena, ranks, sizeof *used);
+    if (!to_placed || !used) {
+        return -ENOMEM;
+    }
+    memset(t->place, 0xff, ranks * sizeof *t->place);
+    for (uint32_t n = 0; n < ranks; n++) {
+        uint32_t rank = next_rank(t, to_placed), at = cheapest_place(t, rank, used);
+        used[at] = true;
+        t->place[rank] = t->leaves[at];
+        for (size_t i = t->matrix->start[rank]; i < t->matrix->start[rank + 1]; i++) {
+            to_placed[t->matrix->with[i]] += t->matrix->bytes[i];
+        }
+    }
+    map_improve_by_swaps(t);
+    return 0;
+}
