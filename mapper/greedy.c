@@ -86,7 +86,7 @@ void map_improve_by_swaps(struct map_traffic *t)
     }
 }
 
-int map_place_greedily(struct map_traffic *t)
+static int grow_placement(struct map_traffic *t)
 {
     uint32_t ranks = t->matrix->ranks;
     double *to_placed = map_arena_get(&t->view->arena, ranks, sizeof *to_placed);
@@ -103,6 +103,24 @@ int map_place_greedily(struct map_traffic *t)
             to_placed[t->matrix->with[i]] += t->matrix->bytes[i];
         }
     }
+    return 0;
+}
+
+/* Programs often number their ranks well already, so the swaps also start from rank order; the better end counts. */
+int map_place_greedily(struct map_traffic *t)
+{
+    uint32_t ranks = t->matrix->ranks;
+    uint32_t *grown = map_arena_get(&t->view->arena, ranks, sizeof *grown);
+    if (!grown || grow_placement(t) < 0) {
+        return -ENOMEM;
+    }
     map_improve_by_swaps(t);
+    double seconds = map_traffic_total(t);
+    memcpy(grown, t->place, ranks * sizeof *grown);
+    memcpy(t->place, t->leaves, ranks * sizeof *t->place);
+    map_improve_by_swaps(t);
+    if (map_traffic_total(t) > seconds) {
+        memcpy(t->place, grown, ranks * sizeof *grown);
+    }
     return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "cli.h"
 
-enum { MEM_PRIOR = 256, COMM_PRIOR, PROFILE, TOPOLOGY, EXPLAIN, COMPARE, FORMAT, CPUSET, SMT, NO_SMT, KIND };
+enum { MEM_PRIOR = 256, COMM_PRIOR, PROFILE, TOPOLOGY, EXPLAIN, COMPARE, FORMAT, CPUSET, SMT, NO_SMT, KIND, MATRIX };
 
 /* Most hardware threads of a core that anybody asks for (8 on POWER). */
 #define MOST_SMT 64
@@ -24,6 +24,8 @@ static const struct argp_option option_table[] = {
     {"no-smt", NO_SMT, NULL, 0, "use one hardware thread of each core", 0},
     {"kind", KIND, "KIND", 0,
      "use only these cores: 'p' the most capable, 'e' the least, or a number (0 the most capable)", 0},
+    {"matrix", MATRIX, "FILE", 0, "place ranks by who sends how many bytes to whom (rows of numbers, or Matrix Market)",
+     0},
     {"format", FORMAT, "NAME", 0, "print it in this language (default list; 'help' shows all)", 0},
     {"explain", EXPLAIN, NULL, 0,
      "print the weights before each choice first; of large machines a summary of the groups", 0},
@@ -106,6 +108,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KIND:
         set_kind(options, argument);
         return 0;
+    case MATRIX:
+        options->matrix = argument;
+        return 0;
     case COMPARE:
         options->compare = true;
         return 0;
@@ -173,8 +178,11 @@ static void check_options(struct map_options *options)
     if (options->thread_list && !options->ranks && !strchr(options->thread_list, ',')) {
         cli_usage("-t: expected -r RANKS with it, or a list with one number per rank");
     }
-    if (!options->workers && !options->ranks && !options->thread_list) {
-        cli_usage("expected -n WORKERS, or -r RANKS -t THREADS");
+    if (options->matrix && options->thread_list) {
+        cli_usage("--matrix: expected ranks of one thread, not -t");
+    }
+    if (!options->workers && !options->ranks && !options->thread_list && !options->matrix) {
+        cli_usage("expected -n WORKERS, -r RANKS -t THREADS, or --matrix FILE");
     }
     if (options->thread_list) {
         read_threads(options);

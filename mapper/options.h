@@ -10,7 +10,7 @@ struct map_options {
     uint32_t *threads; /* by rank; NULL: not hybrid */
     const char *thread_list;
     bool memory, communication, explain, compare;
-    const char *profile, *topology;
+    const char *profile, *topology, *matrix;
     const struct map_format *format;
     struct profile_set cpuset; /* empty: all */
     uint32_t smt;

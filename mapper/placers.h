@@ -14,8 +14,11 @@ struct map_traffic {
 /* Predicted time of what the rank exchanges with ranks that are placed, if it were on `leaf`. */
 double map_traffic_of_rank(const struct map_traffic *traffic, uint32_t rank, uint32_t leaf);
 
+/* Predicted time of all messages of a complete placement. */
+double map_traffic_total(const struct map_traffic *traffic);
+
 /* Next is always the rank with the most bytes to those placed, on the free PU where that takes least time; then ranks
- * change places while that saves time. 0 or -ENOMEM. */
+ * change places while that saves time. Or rank order after such changes, where that is better. 0 or -ENOMEM. */
 int map_place_greedily(struct map_traffic *traffic);
 
 /* Exchanges ranks of a complete placement while it saves time. */

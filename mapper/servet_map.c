@@ -2,13 +2,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 #include "compare.h"
 #include "explain.h"
 #include "formats.h"
 #include "map.h"
+#include "matrix.h"
 #include "options.h"
+#include "traffic.h"
 
 /* -- which machine ---------------------------------------------------------------------------------------------- */
 
@@ -111,13 +114,100 @@ static void map(const struct map_options *options, const struct servet_profile *
     refuse(rc, &error);
 }
 
+/* -- by traffic ------------------------------------------------------------------------------------------------- */
+
+static void read_matrix(struct map_options *options, struct map_matrix *matrix)
+{
+    struct servet_error error;
+    int rc = map_matrix_read(options->matrix, matrix, &error);
+    if (rc == -ENOMEM) {
+        cli_fail("%s", error.text);
+    }
+    if (rc < 0) {
+        cli_usage("--matrix: %s", error.text);
+    }
+    if (options->workers && options->workers != matrix->ranks) {
+        cli_usage("-n: expected %u, the ranks of %s, got %zu", matrix->ranks, options->matrix, options->workers);
+    }
+    options->workers = matrix->ranks;
+}
+
+struct traffic_choice {
+    enum map_placer placer;
+    double seconds[MAP_PLACERS];
+};
+
+/* The placement of the least predicted time; rank order, which is what there is without a matrix, on a draw. */
+static int place_best(struct map_view *view, const struct map_matrix *matrix, uint32_t *leaves,
+                      struct traffic_choice *choice)
+{
+    uint32_t *given = map_arena_get(&view->arena, matrix->ranks, sizeof *given);
+    uint32_t *placed = map_arena_get(&view->arena, matrix->ranks, sizeof *placed);
+    if (!given || !placed) {
+        return -ENOMEM;
+    }
+    memcpy(given, leaves, matrix->ranks * sizeof *given);
+    *choice = (struct traffic_choice){0};
+    for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
+        if (!map_placer_built(placer)) {
+            continue;
+        }
+        int rc = map_place_ranks(view, placer, matrix, given, placed, &choice->seconds[placer]);
+        if (rc < 0) {
+            return rc;
+        }
+        if (placer == MAP_RANK_ORDER || choice->seconds[placer] < choice->seconds[choice->placer]) {
+            choice->placer = placer;
+            memcpy(leaves, placed, matrix->ranks * sizeof *leaves);
+        }
+    }
+    return 0;
+}
+
+static void explain_traffic(FILE *out, const struct traffic_choice *choice, bool measured)
+{
+    fprintf(out, "predicted time of all messages%s:", measured ? ", s" : " (layers x bytes, nothing was measured)");
+    for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
+        if (map_placer_built(placer)) {
+            fprintf(out, " %s %.6g%s", map_placer_names[placer], choice->seconds[placer],
+                    placer == choice->placer ? " (taken)" : "");
+        }
+    }
+    fputc('\n', out);
+}
+
+static void place_by_traffic(const struct map_options *options, const struct servet_profile *profile,
+                             const struct map_matrix *matrix, FILE *out, uint32_t *pus)
+{
+    struct map_view view;
+    struct servet_error error;
+    struct traffic_choice choice;
+    refuse(map_view_make(profile, priority_of(options), options->workers, &view, &error), &error);
+    for (size_t r = 0; r < options->workers; r++) {
+        pus[r] = map_view_leaf(&view, pus[r]);
+    }
+    if (place_best(&view, matrix, pus, &choice) < 0) {
+        cli_fail("out of memory");
+    }
+    for (size_t r = 0; r < options->workers; r++) {
+        pus[r] = view.pu[pus[r]];
+    }
+    if (options->explain || options->compare) {
+        explain_traffic(out, &choice, profile->measured);
+    }
+    map_view_free(&view);
+}
+
 /* Writes all that was asked for; ends the program when some of it cannot be said. */
 static void answer(const struct map_options *options, const struct servet_profile *profile,
-                   const struct profile_set *allowed, FILE *out)
+                   const struct profile_set *allowed, const struct map_matrix *matrix, FILE *out)
 {
     size_t places = count_places(options);
     uint32_t *pus = map_needed(calloc(places, sizeof *pus));
     map(options, profile, allowed, out, pus);
+    if (options->matrix) {
+        place_by_traffic(options, profile, matrix, out, pus);
+    }
     struct map_plan plan;
     struct servet_error error;
     if (map_plan_make(profile, pus, options->threads ? options->ranks : options->workers, options->threads, &plan) <
@@ -143,6 +233,10 @@ int main(int argc, char **argv)
 {
     struct map_options options;
     map_options_read(argc, argv, &options);
+    struct map_matrix matrix = {0};
+    if (options.matrix) {
+        read_matrix(&options, &matrix);
+    }
     struct servet_profile *profile = open_profile(&options);
     struct map_limits limits = {options.cpuset.count ? &options.cpuset : NULL, options.smt, options.kind};
     struct profile_set allowed;
@@ -151,13 +245,14 @@ int main(int argc, char **argv)
     char *text = NULL;
     size_t size = 0;
     FILE *out = map_needed(open_memstream(&text, &size));
-    answer(&options, profile, &allowed, out);
+    answer(&options, profile, &allowed, &matrix, out);
     if (fclose(out) != 0) {
         cli_fail("out of memory");
     }
     fwrite(text, 1, size, stdout);
     free(text);
     profile_set_free(&allowed);
+    map_matrix_free(&matrix);
     map_options_free(&options);
     profile_free(profile);
     return cli_finish(CLI_OK);

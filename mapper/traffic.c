@@ -92,7 +92,7 @@ double map_traffic_of_rank(const struct map_traffic *t, uint32_t rank, uint32_t 
     return seconds;
 }
 
-static double total_of(const struct map_traffic *t)
+double map_traffic_total(const struct map_traffic *t)
 {
     double seconds = 0;
     for (uint32_t r = 0; r < t->matrix->ranks; r++) {
@@ -119,7 +119,7 @@ int map_place_ranks(struct map_view *view, enum map_placer placer, const struct 
         rc = map_place_by_scotch(&t);
     }
     if (rc == 0 && seconds) {
-        *seconds = total_of(&t);
+        *seconds = map_traffic_total(&t);
     }
     return rc;
 }

@@ -1,0 +1,215 @@
+/* Are communication matrices read as they are meant, refused where they are wrong, and do they improve placements? */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "map.h"
+#include "random_profile.h"
+#include "traffic.h"
+
+#define MOST 64
+
+static char path[64];
+
+static void make_file(void)
+{
+    strcpy(path, "/tmp/servet-matrix-XXXXXX");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+}
+
+static void remove_file(void)
+{
+    unlink(path);
+}
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static double bytes_between(const struct map_matrix *matrix, uint32_t a, uint32_t b)
+{
+    for (size_t i = matrix->start[a]; i < matrix->start[a + 1]; i++) {
+        if (matrix->with[i] == b) {
+            return matrix->bytes[i];
+        }
+    }
+    return 0;
+}
+
+START_TEST(both_formats_say_the_same)
+{
+    const char *texts[] = {
+        "# bytes\n9 10 0\n5 0 1e3\n0,0,7\n",
+        "%%MatrixMarket matrix coordinate real general\n% bytes\n3 3 4\n1 2 10\n2 1 5\n2 3 1e3\n1 1 9\n",
+        "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 15\n3 2 1000\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct map_matrix matrix;
+        struct servet_error error;
+        write_file(texts[i]);
+        ck_assert_msg(map_matrix_read(path, &matrix, &error) == 0, "%s", error.text);
+        ck_assert_uint_eq(matrix.ranks, 3);
+        ck_assert_double_eq(bytes_between(&matrix, 0, 1), 15);
+        ck_assert_double_eq(bytes_between(&matrix, 1, 0), 15);
+        ck_assert_double_eq(bytes_between(&matrix, 1, 2), 1000);
+        ck_assert_double_eq(bytes_between(&matrix, 0, 0), 0);
+        ck_assert_double_eq(bytes_between(&matrix, 0, 2), 0);
+        map_matrix_free(&matrix);
+    }
+}
+END_TEST
+
+START_TEST(wrong_matrices_are_one_line_and_status_2)
+{
+    const char *cases[][2] = {
+        {"", "one row per rank"},
+        {"1 2\n3\n", ":2: expected as many numbers"},
+        {"1 2\n3 4 5\n", ":2: expected as many numbers"},
+        {"1 2\n", "as many rows as columns"},
+        {"1 2\n3 4\n5 6\n", ":3: expected as many rows"},
+        {"1 x\n3 4\n", ":1: expected numbers"},
+        {"1 -2\n3 4\n", "not negative"},
+        {"1 nan\n3 4\n", "not negative"},
+        {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n", "coordinate"},
+        {"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n", ":2: expected 'ranks ranks entries'"},
+        {"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n", "the file ends early"},
+        {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n", ":3: expected 'row column bytes'"},
+        {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1\n2 1 1\n", "no more entries"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[512];
+        write_file(cases[i][0]);
+        snprintf(line, sizeof line, SERVET_MAP " --topology pu:4 --matrix %s", path);
+        struct run run = run_command(line);
+        ck_assert_msg(run.status == 2, "case %zu: status %d", i, run.status);
+        ck_assert_msg(strstr(run.err, cases[i][1]) && strstr(run.err, path), "case %zu: %s", i, run.err);
+        ck_assert_uint_eq(count_lines(run.err), 1);
+        ck_assert_str_eq(run.out, "");
+        run_free(&run);
+    }
+}
+END_TEST
+
+START_TEST(options_around_the_matrix_are_checked)
+{
+    const char *cases[] = {"--matrix /nonexistent/m", "--matrix /", "-n 3", "-r 2 -t 2"};
+    write_file("0 1\n1 0\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[512];
+        bool own = strstr(cases[i], "--matrix") != NULL;
+        snprintf(line, sizeof line, SERVET_MAP " --topology pu:4 %s %s %s", cases[i], own ? "" : "--matrix",
+                 own ? "" : path);
+        struct run run = run_command(line);
+        ck_assert_msg(run.status == 2, "%s: status %d", line, run.status);
+        ck_assert_uint_eq(count_lines(run.err), 1);
+        ck_assert_str_eq(run.out, "");
+        run_free(&run);
+    }
+}
+END_TEST
+
+START_TEST(partners_end_side_by_side)
+{
+    /* 0 talks to 3 and 1 to 2; the L3 of the Nehalem is shared by 0,2 and 1,3 but rank order would cross nodes. */
+    char line[512];
+    write_file("0 0 0 9\n0 0 9 0\n0 0 0 0\n0 0 0 0\n");
+    snprintf(line, sizeof line, SERVET_MAP " --profile " FIXTURES "/nehalem-2-nodes.json --matrix %s --format hostfile",
+             path);
+    struct run run = run_command(line);
+    ck_assert_int_eq(run.status, 0);
+    ck_assert_msg(strcmp(run.out, "node1\nnode2\nnode2\nnode1\n") == 0 ||
+                      strcmp(run.out, "node2\nnode1\nnode1\nnode2\n") == 0,
+                  "%s", run.out);
+    run_free(&run);
+}
+END_TEST
+
+START_TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order)
+{
+    for (uint64_t seed = 1; seed < 300; seed++) {
+        struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
+        struct servet_profile *profile = random_profile(&random, seed % 2);
+        struct map_view view;
+        ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 100, &view, NULL), 0);
+        uint32_t ranks = view.leaf_count, from[MOST], to[MOST], leaves[MOST], placed[MOST];
+        double bytes[MOST];
+        size_t edges = random_below(&random, MOST);
+        for (size_t e = 0; e < edges; e++) {
+            from[e] = random_below(&random, ranks);
+            to[e] = random_below(&random, ranks);
+            bytes[e] = random_below(&random, 1000);
+        }
+        for (uint32_t i = 0; i < ranks; i++) {
+            leaves[i] = i;
+        }
+        struct map_matrix matrix;
+        ck_assert_int_eq(map_matrix_make(ranks, from, to, bytes, edges, &matrix), 0);
+        double seconds[MAP_PLACERS] = {0};
+        for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
+            bool used[MOST] = {false};
+            if (!map_placer_built(placer)) {
+                continue;
+            }
+            ck_assert_int_eq(map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds[placer]), 0);
+            for (uint32_t r = 0; r < ranks; r++) {
+                ck_assert_msg(placed[r] < ranks && !used[placed[r]], "seed %lu: %s gives leaf %u twice", seed,
+                              map_placer_names[placer], placed[r]);
+                used[placed[r]] = true;
+            }
+        }
+        ck_assert_double_le(seconds[MAP_GREEDY], seconds[MAP_RANK_ORDER] * (1 + 1e-9));
+        map_matrix_free(&matrix);
+        map_view_free(&view);
+        profile_free(profile);
+    }
+}
+END_TEST
+
+START_TEST(messages_take_what_the_curve_says)
+{
+    struct profile_message_point points[] = {{100, 1e-6}, {1000, 2e-6}, {10000, 11e-6}};
+    struct servet_profile *profile;
+    ck_assert_int_eq(profile_load(FIXTURES "/nehalem-2-nodes.json", &profile, NULL), 0);
+    struct profile_layer *layer = &profile->classes[0].communication.layers[0];
+    struct map_view view;
+    ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
+    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 65536), 2 * layer->seconds, 1e-12); /* of 32 KiB */
+    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 8), layer->seconds, 1e-12);
+    layer->curve = points;
+    layer->curve_count = 3;
+    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 10), 1e-6, 1e-12);
+    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 550), 1.5e-6, 1e-12);
+    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 20000), 21e-6, 1e-12);
+    layer->curve = NULL;
+    layer->curve_count = 0;
+    map_view_free(&view);
+    profile_free(profile);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("matrix");
+    TCase *tcase = tcase_create("matrix");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, make_file, remove_file);
+    tcase_add_test(tcase, both_formats_say_the_same);
+    tcase_add_test(tcase, wrong_matrices_are_one_line_and_status_2);
+    tcase_add_test(tcase, options_around_the_matrix_are_checked);
+    tcase_add_test(tcase, partners_end_side_by_side);
+    tcase_add_test(tcase, every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order);
+    tcase_add_test(tcase, messages_take_what_the_curve_says);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
