@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "compare.h"
+#include "contradict.h"
 #include "explain.h"
 #include "formats.h"
 #include "map.h"
@@ -92,6 +93,17 @@ static size_t count_places(const struct map_options *options)
         places += options->threads[r];
     }
     return places;
+}
+
+static void note_contradiction(const struct servet_profile *profile)
+{
+    char text[512];
+    struct servet_error error;
+    int rc = map_contradiction(profile, text, sizeof text, &error);
+    refuse(rc, &error);
+    if (rc > 0) {
+        cli_note("groups of the profile contradict each other: %s; both are kept, and each rule counts its own", text);
+    }
 }
 
 /* The paper's table, where anybody could read it. */
@@ -242,6 +254,7 @@ int main(int argc, char **argv)
     struct profile_set allowed;
     struct servet_error error;
     refuse(map_restrict(profile, &limits, &allowed, &error), &error);
+    note_contradiction(profile);
     char *text = NULL;
     size_t size = 0;
     FILE *out = map_needed(open_memstream(&text, &size));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "formats.h"
@@ -180,6 +181,31 @@ START_TEST(explain_sums_up_large_machines)
 }
 END_TEST
 
+static void copy_with(const char *from, const char *old, const char *new, const char *to)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "sed 's/%s/%s/' %s > %s", old, new, from, to);
+    ck_assert_int_eq(system(line), 0);
+}
+
+START_TEST(contradicting_groups_are_named_and_mapped)
+{
+    char path[] = "/tmp/servet-map-XXXXXX", line[512];
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    copy_with(FIXTURES "/nehalem-2-nodes.json", "\\[\"0,2\", \"1,3\"", "[\"0-1\", \"2-3\"", path);
+    snprintf(line, sizeof line, "-n 3 --profile %s", path);
+    struct run run = map_with(line);
+    ck_assert_int_eq(run.status, 0);
+    ck_assert_msg(strstr(run.err, "L3 cache 0-1") && strstr(run.err, "memory level 1 0,2,4,6"), "%s", run.err);
+    ck_assert_uint_eq(count_lines(run.err), 1);
+    ck_assert_str_eq(run.out, "0,3,8\n"); /* 1 shares the L3 with 0 now, 2 its memory */
+    run_free(&run);
+    unlink(path);
+}
+END_TEST
+
 START_TEST(limits_are_obeyed)
 {
     assert_prints("-n 4 --no-smt --topology 'package:2 core:2 pu:2'", "0,4,2,6\n");
@@ -281,6 +307,7 @@ int main(void)
     tcase_add_test(tcase, json_says_who_is_where);
     tcase_add_test(tcase, compare_predicts_from_the_profile);
     tcase_add_test(tcase, explain_sums_up_large_machines);
+    tcase_add_test(tcase, contradicting_groups_are_named_and_mapped);
     tcase_add_test(tcase, limits_are_obeyed);
     tcase_add_test(tcase, format_help_lists_the_whole_table);
     tcase_add_test(tcase, unmeasured_machines_are_named_as_such);
