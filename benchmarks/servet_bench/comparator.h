@@ -1,0 +1,46 @@
+/* The ways to place a program that are compared: each makes a command line and an environment out of a program. */
+#ifndef SERVET_BENCH_COMPARATOR_H
+#define SERVET_BENCH_COMPARATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "words.h"
+
+struct program {
+    char *label;
+    struct words argv;
+    size_t ranks;   /* 0: not started by mpirun */
+    size_t threads; /* OMP_NUM_THREADS; 0: as the environment has it */
+};
+
+struct comparator {
+    const char *name;
+    const char *meaning;
+    bool for_threads; /* of one process */
+    bool for_ranks;
+    const char *needs; /* a command in $PATH, or NULL */
+    bool ours;         /* `needs` is a command of this project */
+    /* argv: what to run. environment: "NAME=value" beside the inherited one, which is free of OMP_*BIND, OMP_PLACES,
+     * *_AFFINITY, SERVET_* (but SERVET_PROFILE). */
+    void (*wrap)(const struct program *program, const char *tool, struct words *argv, struct words *environment);
+};
+
+extern const struct comparator comparators[];
+extern const size_t comparator_count;
+
+/* NULL when there is none of that name. */
+const struct comparator *comparator_find(const char *name);
+
+/* Why the comparator cannot be used for that program here, as a new string; NULL when it can: *tool (may be NULL in the
+ * result) is then the path of what it needs, a new string. */
+char *comparator_obstacle(const struct comparator *comparator, const struct program *program, char **tool);
+
+/* Command line and environment of the program under that comparator; words_free() both. */
+void comparator_command(const struct comparator *comparator, const struct program *program, const char *tool,
+                        struct words *argv, struct words *environment);
+
+/* The MPI launcher: $SERVET_BENCH_MPIRUN, mpirun.openmpi or mpirun; a new string or NULL. */
+char *comparator_mpirun(void);
+
+#endif

@@ -1,0 +1,212 @@
+#include "measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "load.h"
+#include "runner.h"
+
+#define LEAST_ROUNDS 3 /* a median of fewer says nothing */
+
+void metric_compile(struct metric *metric)
+{
+    if (!metric->expression) {
+        return;
+    }
+    int code = regcomp(&metric->compiled, metric->expression, REG_EXTENDED | REG_NEWLINE);
+    if (code) {
+        char text[128];
+        regerror(code, &metric->compiled, text, sizeof text);
+        cli_usage("--metric \"%s\": %s", metric->expression, text);
+    }
+}
+
+static bool number_in(const char *text, regoff_t from, regoff_t to, double *value)
+{
+    for (const char *at = text + from; at < text + to; at++) {
+        char *end;
+        double number = strtod(at, &end);
+        if (end > at) {
+            *value = number;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool metric_find(const struct metric *metric, const char *text, double *value)
+{
+    regmatch_t match[2];
+    bool found = false;
+    for (int flags = 0; *text && regexec(&metric->compiled, text, 2, match, flags) == 0;) {
+        const regmatch_t *number = match[1].rm_so >= 0 ? &match[1] : &match[0];
+        found = number_in(text, number->rm_so, number->rm_eo, value) || found;
+        text += match[0].rm_eo > 0 ? match[0].rm_eo : 1;
+        flags = REG_NOTBOL;
+    }
+    return found;
+}
+
+static char *text_of(const char *format, const char *name, const char *detail)
+{
+    char *text = NULL;
+    if (asprintf(&text, format, name, detail) < 0) {
+        cli_fail("out of memory");
+    }
+    return text;
+}
+
+static char *failure(const struct run *run, double limit)
+{
+    char number[64];
+    if (run->timed_out) {
+        snprintf(number, sizeof number, "%g", limit);
+        return text_of("%stook more than %s s", "", number);
+    }
+    snprintf(number, sizeof number, "exit status %d", run->status);
+    return text_of("%s: %s", number, run->complaint ? run->complaint : "nothing on stderr");
+}
+
+/* The figure of one run, or the reason why there is none. */
+static char *figure(const struct metric *metric, const struct run *run, double limit, double *value)
+{
+    if (run->status != 0 || run->timed_out) {
+        return failure(run, limit);
+    }
+    if (!metric->expression) {
+        *value = run->seconds;
+        return NULL;
+    }
+    return metric_find(metric, run->out, value)
+               ? NULL
+               : text_of("no number like \"%s\" in the output%s", metric->expression, "");
+}
+
+/* One run (of all jobs) under one comparator: the worst figure of the jobs. */
+static void run_once(struct comparison *comparison, struct series *series, size_t round)
+{
+    struct words argv, environment;
+    size_t jobs = comparison->conditions.jobs;
+    struct run *runs = calloc(jobs, sizeof *runs);
+    if (!runs) {
+        cli_fail("out of memory");
+    }
+    comparator_command(series->comparator, comparison->program, series->tool, &argv, &environment);
+    runner_run(&argv, &environment, jobs, comparison->conditions.limit_seconds, runs);
+    for (size_t job = 0; job < jobs; job++) {
+        double value = 0.0;
+        char *reason = figure(comparison->metric, &runs[job], comparison->conditions.limit_seconds, &value);
+        if (reason && !series->left_out) {
+            series->left_out = reason;
+            reason = NULL;
+        }
+        free(reason);
+        bool worse = comparison->metric->higher ? value < series->values[round] : value > series->values[round];
+        if (job == 0 || worse) {
+            series->values[round] = value;
+        }
+        runner_free(&runs[job]);
+    }
+    words_free(&argv);
+    words_free(&environment);
+    free(runs);
+}
+
+static char *command_line(const struct comparator *comparator, const struct program *program, const char *tool)
+{
+    struct words argv, environment;
+    comparator_command(comparator, program, tool, &argv, &environment);
+    words_add_all(&environment, argv.list);
+    char *text = words_text(&environment);
+    words_free(&argv);
+    words_free(&environment);
+    return text;
+}
+
+static void prepare(struct comparison *comparison, const char *const *names)
+{
+    size_t count = 0;
+    while (names[count]) {
+        count++;
+    }
+    comparison->series = calloc(count, sizeof *comparison->series);
+    comparison->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct series *series = &comparison->series[i];
+        series->comparator = comparator_find(names[i]);
+        series->left_out = comparator_obstacle(series->comparator, comparison->program, &series->tool);
+        series->values = calloc(comparison->conditions.rounds, sizeof *series->values);
+        if (!series->left_out) {
+            series->command = command_line(series->comparator, comparison->program, series->tool);
+        }
+    }
+}
+
+static void evaluate(struct comparison *comparison)
+{
+    size_t first = 0, rounds = comparison->rounds;
+    while (first < comparison->count && comparison->series[first].left_out) {
+        first++;
+    }
+    for (size_t i = first; i < comparison->count; i++) {
+        struct series *series = &comparison->series[i];
+        if (series->left_out) {
+            continue;
+        }
+        series->median = statistics_median(series->values, rounds);
+        series->interval = statistics_interval(series->values, rounds);
+        series->ratio =
+            statistics_ratio(series->values, comparison->series[first].values, rounds, &series->ratio_interval);
+    }
+}
+
+void measure(const struct program *program, const struct metric *metric, const struct conditions *conditions,
+             const char *const *names, struct comparison *out)
+{
+    *out = (struct comparison){.program = program, .metric = metric, .conditions = *conditions};
+    prepare(out, names);
+    struct load load;
+    load_start(conditions->load_pus, &load);
+    double started = runner_now();
+    for (; out->rounds < conditions->rounds; out->rounds++) {
+        double gone = runner_now() - started;
+        if (conditions->budget_seconds > 0.0 && gone > conditions->budget_seconds && out->rounds >= LEAST_ROUNDS) {
+            break;
+        }
+        for (size_t i = 0; i < out->count; i++) {
+            if (!out->series[i].left_out) {
+                run_once(out, &out->series[i], out->rounds);
+            }
+        }
+    }
+    load_stop(&load);
+    evaluate(out);
+}
+
+void measure_free(struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++) {
+        free(comparison->series[i].tool);
+        free(comparison->series[i].command);
+        free(comparison->series[i].left_out);
+        free(comparison->series[i].values);
+    }
+    free(comparison->series);
+}
+
+const struct series *measure_best(const struct comparison *comparison, bool ours)
+{
+    const struct series *best = NULL;
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct series *series = &comparison->series[i];
+        if (series->left_out || (strncmp(series->comparator->name, "servet-", 7) == 0) != ours) {
+            continue;
+        }
+        bool better =
+            !best || (comparison->metric->higher ? series->median > best->median : series->median < best->median);
+        best = better ? series : best;
+    }
+    return best;
+}

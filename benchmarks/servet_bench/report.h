@@ -1,0 +1,32 @@
+/* Comparisons as a table, as JSON, and as a plot. */
+#ifndef SERVET_BENCH_REPORT_H
+#define SERVET_BENCH_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "measure.h"
+
+/* The comparison in words, and the verdict: is servet slower than the best of the others, beyond the interval? */
+void report_table(FILE *out, const struct comparison *comparison);
+
+/* How servet (its first priority that was run, memory unless chosen otherwise) stands beside the best of the others:
+ * the ratio of its figure to that, turned so that above 1 means slower. False when one of the two is missing. */
+struct verdict {
+    const struct series *ours, *best;
+    double ratio;
+    struct interval interval;
+    bool slower; /* beyond the interval */
+};
+bool report_verdict(const struct comparison *comparison, struct verdict *out);
+
+json_t *report_json(const struct comparison *comparison);
+
+/* "host", "cpu", "kernel", "pus", "date": where and when. */
+json_t *report_machine(void);
+
+/* Ratios to the first comparator with their intervals, one group of bars a program, by gnuplot; the format follows the
+ * name (.svg, .png). Fails by cli_fail(). */
+void report_plot(const char *path, const struct comparison *comparisons, size_t count);
+
+#endif

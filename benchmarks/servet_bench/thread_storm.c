@@ -1,0 +1,46 @@
+/* Creates and joins threads one after the other, and says how long one took: the median of batches, because a few
+ * crossings of PUs are slow. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define BATCHES 51
+#define BATCH 20
+
+static void *nothing(void *argument)
+{
+    return argument;
+}
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int main(void)
+{
+    double times[BATCHES];
+    for (int batch = 0; batch < BATCHES; batch++) {
+        double start = now_us();
+        for (int i = 0; i < BATCH; i++) {
+            pthread_t thread;
+            if (pthread_create(&thread, NULL, nothing, NULL)) {
+                return 1;
+            }
+            pthread_join(thread, NULL);
+        }
+        times[batch] = (now_us() - start) / BATCH;
+    }
+    qsort(times, BATCHES, sizeof *times, ascending);
+    printf("us per thread: %.3f\n", times[BATCHES / 2]);
+    return 0;
+}

@@ -1,0 +1,140 @@
+/* Are the statistics and the predicted figures what they are said to be? */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "npb.h"
+#include "predict.h"
+#include "statistics.h"
+
+START_TEST(medians_and_intervals)
+{
+    const double odd[] = {5.0, 1.0, 3.0}, even[] = {4.0, 1.0, 3.0, 2.0}, same[] = {2.0, 2.0, 2.0, 2.0};
+    ck_assert_double_eq_tol(statistics_median(odd, 3), 3.0, 1e-15);
+    ck_assert_double_eq_tol(statistics_median(even, 4), 2.5, 1e-15);
+    struct interval interval = statistics_interval(same, 4);
+    ck_assert_double_eq_tol(interval.low, 2.0, 1e-15);
+    ck_assert_double_eq_tol(interval.high, 2.0, 1e-15);
+    interval = statistics_interval(odd, 3);
+    ck_assert_double_eq_tol(interval.low, 1.0, 1e-15);
+    ck_assert_double_eq_tol(interval.high, 5.0, 1e-15);
+}
+END_TEST
+
+/* A slow spell that hits both programs in the same rounds is no difference: with independent resamples the interval
+ * would reach from 0.2 to 20. */
+START_TEST(ratios_are_paired_by_round)
+{
+    double a[20], b[20];
+    for (int i = 0; i < 20; i++) {
+        b[i] = i % 2 ? 10.0 : 1.0;
+        a[i] = 2.0 * b[i];
+    }
+    struct interval interval;
+    ck_assert_double_eq_tol(statistics_ratio(a, b, 20, &interval), 2.0, 1e-12);
+    ck_assert_double_eq_tol(interval.low, 2.0, 1e-12);
+    ck_assert_double_eq_tol(interval.high, 2.0, 1e-12);
+}
+END_TEST
+
+/* Of 200 comparisons of equal distributions about 5 % may exclude 1; with an interval that is too narrow many do. */
+START_TEST(the_interval_covers_what_it_says)
+{
+    uint64_t state = 7;
+    int excluded = 0;
+    for (int trial = 0; trial < 200; trial++) {
+        double a[15], b[15];
+        for (int i = 0; i < 15; i++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            a[i] = 1.0 + 0.1 * (double)(state >> 40) / (double)(1 << 24);
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            b[i] = 1.0 + 0.1 * (double)(state >> 40) / (double)(1 << 24);
+        }
+        struct interval interval;
+        statistics_ratio(a, b, 15, &interval);
+        excluded += interval.low > 1.0 || interval.high < 1.0;
+    }
+    ck_assert_int_le(excluded, 20);
+}
+END_TEST
+
+START_TEST(npb_names)
+{
+    static const char *const good[] = {"bt.A.x", "cg.B.4", "sp-mz.W.x", "lu.C.16"};
+    static const char *const bad[] = {"bt.A", "bt.Z.x", "cg.B.0", "cg.b.x", "xcg.B.x", "cg.B.x.o", "bt.A.4x"};
+    static const size_t numbers[] = {0, 4, 0, 16};
+    size_t ranks;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        ck_assert_msg(npb_is_name(good[i], &ranks), "%s", good[i]);
+        ck_assert_uint_eq(ranks, numbers[i]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_msg(!npb_is_name(bad[i], &ranks), "%s", bad[i]);
+    }
+}
+END_TEST
+
+static struct servet_profile *load(const char *name)
+{
+    char path[4096];
+    struct servet_profile *profile;
+    snprintf(path, sizeof path, "%s/%s", FIXTURES, name);
+    ck_assert_int_eq(profile_load(path, &profile, NULL), 0);
+    return profile;
+}
+
+/* The bandwidths that the 2012 paper quotes for the Finis Terrae (Section 4.3): 2200 MB/s alone and in different cells,
+ * 1700 in one cell, 1000 on one bus; two workers of a ring send two messages. */
+START_TEST(predictions_follow_the_papers_bandwidths)
+{
+    struct servet_profile *profile = load("finis-terrae-2-nodes.json");
+    static const uint32_t pairs[][2] = {{0, 1}, {0, 4}, {0, 8}, {0, 16}};
+    static const double bytes[] = {2e9, 3.4e9, 4.4e9, 4.4e9}, seconds[] = {16e-6, 16e-6, 16e-6, 32e-6};
+    for (size_t i = 0; i < 4; i++) {
+        struct prediction prediction;
+        ck_assert_int_eq(predict_placement(profile, pairs[i], 2, &prediction), 0);
+        ck_assert_double_eq_tol(prediction.bytes_per_s, bytes[i], 1.0);
+        ck_assert_double_eq_tol(prediction.ring_seconds, seconds[i], 1e-12);
+        ck_assert_uint_eq(prediction.nodes, i == 3 ? 2 : 1);
+    }
+    const uint32_t bus[] = {0, 1, 2, 3}, unknown[] = {32};
+    struct prediction prediction;
+    ck_assert_int_eq(predict_placement(profile, bus, 4, &prediction), 0);
+    ck_assert_double_eq_tol(prediction.bytes_per_s, 2e9, 1.0); /* the bus is full with two */
+    ck_assert_int_eq(predict_placement(profile, unknown, 1, &prediction), -EINVAL);
+    profile_free(profile);
+}
+END_TEST
+
+START_TEST(the_default_fills_nodes_in_order)
+{
+    struct servet_profile *profile = load("finis-terrae-2-nodes.json");
+    uint32_t pus[33];
+    ck_assert_int_eq(predict_default(profile, 20, pus), 0);
+    ck_assert_uint_eq(pus[0], 0);
+    ck_assert_uint_eq(pus[19], 19);
+    ck_assert_int_eq(predict_default(profile, 33, pus), -ERANGE);
+    ck_assert_int_eq(predict_enlarge(profile, 32), 0);
+    ck_assert_uint_eq(profile_node_count(profile), 32);
+    ck_assert_int_eq(predict_default(profile, 33, pus), 0);
+    profile_free(profile);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("figures");
+    TCase *cases = tcase_create("figures");
+    tcase_add_test(cases, medians_and_intervals);
+    tcase_add_test(cases, ratios_are_paired_by_round);
+    tcase_add_test(cases, the_interval_covers_what_it_says);
+    tcase_add_test(cases, npb_names);
+    tcase_add_test(cases, predictions_follow_the_papers_bandwidths);
+    tcase_add_test(cases, the_default_fills_nodes_in_order);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,275 @@
+/* Does servet-bench compare what it says, and refuse what it cannot compare, in one line? */
+#include <check.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+
+static char folder[64];
+
+static struct run bench(const char *format, ...)
+{
+    char line[4096];
+    int used = snprintf(line, sizeof line, "%s ", SERVET_BENCH);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line + used, sizeof line - (size_t)used, format, arguments);
+    va_end(arguments);
+    return run_command(line);
+}
+
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/servet-bench-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void drop_folder(void)
+{
+    char line[128];
+    snprintf(line, sizeof line, "/bin/rm -rf %s", folder);
+    struct run run = run_command(line);
+    run_free(&run);
+}
+
+static void script(const char *name, const char *body)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "#!/bin/sh\n%s\n", body);
+    fclose(file);
+    ck_assert_int_eq(chmod(path, 0755), 0);
+}
+
+/* The object of one comparator in the only comparison. */
+static json_t *series(json_t *root, const char *name)
+{
+    json_t *list = json_object_get(json_array_get(json_object_get(root, "comparisons"), 0), "comparators"), *item;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        if (strcmp(json_string_value(json_object_get(item, "name")), name) == 0) {
+            return item;
+        }
+    }
+    ck_abort_msg("no comparator %s", name);
+    return NULL;
+}
+
+static json_t *parsed(struct run *run)
+{
+    ck_assert_msg(run->status == 0, "status %d: %s", run->status, run->err);
+    json_t *root = json_loads(run->out, 0, NULL);
+    ck_assert_msg(root != NULL, "not JSON: %s", run->out);
+    run_free(run);
+    return root;
+}
+
+/* The program says which comparator it runs under: 10 times as long with OMP_PROC_BIND as without. */
+START_TEST(figures_are_those_of_the_program_under_each_comparator)
+{
+    script("app", "if [ -n \"$OMP_PROC_BIND\" ]; then echo took 50 s; else echo took 5 s; fi");
+    struct run run = bench("-n 3 --json -c default,omp-close --metric 'took ([0-9]+)' -- %s/app", folder);
+    json_t *root = parsed(&run);
+    json_t *close = series(root, "omp-close");
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 5.0, 1e-12);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(close, "median")), 50.0, 1e-12);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(close, "ratio")), 10.0, 1e-12);
+    ck_assert_uint_eq(json_array_size(json_object_get(close, "values")), 3);
+    json_decref(root);
+}
+END_TEST
+
+/* A B A B, not A A B B: the program keeps the order of its runs. */
+START_TEST(rounds_are_interleaved)
+{
+    char body[256], path[128];
+    snprintf(body, sizeof body, "echo \"${OMP_PROC_BIND:-none}\" >>%s/order", folder);
+    script("app", body);
+    struct run run = bench("-n 3 -c default,omp-spread -- %s/app", folder);
+    ck_assert_int_eq(run.status, 0);
+    run_free(&run);
+    snprintf(path, sizeof path, "/bin/cat %s/order", folder);
+    run = run_command(path);
+    ck_assert_str_eq(run.out, "none\nspread\nnone\nspread\nnone\nspread\n");
+    run_free(&run);
+}
+END_TEST
+
+START_TEST(the_users_own_placement_does_not_leak_in)
+{
+    script("app", "echo \"value ${#OMP_PLACES}\"");
+    setenv("OMP_PLACES", "{0}", 1);
+    struct run run = bench("-n 1 --json -c default --metric 'value ([0-9]+)' -- %s/app", folder);
+    unsetenv("OMP_PLACES");
+    json_t *root = parsed(&run);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 0.0, 1e-12);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(servet_comparators_run_the_shim)
+{
+    script("app",
+           "case \"$LD_PRELOAD$SERVET_COMM_PRIOR\" in *libservet_pin.so*) echo pinned 1;; *) echo pinned 0;; esac");
+    struct run run = bench("-n 1 --json -c default,servet-mem,servet-comm --metric 'pinned ([0-9])' -- %s/app", folder);
+    json_t *root = parsed(&run);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 0.0, 1e-12);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "servet-mem"), "median")), 1.0, 1e-12);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "servet-comm"), "median")), 1.0, 1e-12);
+    json_decref(root);
+}
+END_TEST
+
+/* A comparator under which the program fails is left out with its reason; the others keep their figures. */
+START_TEST(failures_are_reasons_not_figures)
+{
+    script("app", "[ -z \"$OMP_PROC_BIND\" ] || { echo no places here >&2; exit 3; }");
+    struct run run = bench("-n 2 --json -c default,omp-close -- %s/app", folder);
+    json_t *root = parsed(&run);
+    ck_assert_str_eq(json_string_value(json_object_get(series(root, "omp-close"), "left_out")),
+                     "exit status 3: no places here");
+    ck_assert_ptr_nonnull(json_object_get(series(root, "default"), "median"));
+    json_decref(root);
+    run = bench("-n 1 --limit 0.2 -c default -- /bin/sleep 30");
+    ck_assert_int_eq(run.status, 1);
+    ck_assert_ptr_nonnull(strstr(run.out, "took more than 0.2 s"));
+    run_free(&run);
+}
+END_TEST
+
+/* Slower by ten with no spread is beyond any interval; the direction follows --higher. */
+START_TEST(the_verdict_names_a_slower_servet)
+{
+    script("app", "if [ -n \"$LD_PRELOAD\" ]; then echo figure 50; else echo figure 5; fi");
+    struct run run = bench("-n 3 -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
+    ck_assert_ptr_nonnull(strstr(run.out, "SLOWER beyond the interval"));
+    run_free(&run);
+    run = bench("-n 3 --higher -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
+    ck_assert_ptr_nonnull(strstr(run.out, "not slower beyond the interval"));
+    run_free(&run);
+}
+END_TEST
+
+START_TEST(jobs_run_at_the_same_time_and_the_worst_counts)
+{
+    char body[512];
+    /* each copy waits for the other: in turn they would never end */
+    snprintf(body, sizeof body,
+             "mkdir %s/first 2>/dev/null && { while [ ! -d %s/second ]; do sleep 0.05; done; echo rank 1; exit; }\n"
+             "mkdir %s/second; echo rank 2",
+             folder, folder, folder);
+    script("app", body);
+    struct run run = bench("-n 1 --json --limit 30 --jobs 2 -c default --metric 'rank ([0-9])' -- %s/app", folder);
+    json_t *root = parsed(&run);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 2.0, 1e-12);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(a_background_job_runs_during_the_measurement_and_not_after)
+{
+    char line[128];
+    script("app", "parent=$PPID; n=0; for s in /proc/[0-9]*/stat; do read -r p c st pp rest <$s && [ \"$pp\" = "
+                  "\"$parent\" ] && [ \"$p\" != $$ ] && n=$((n + 1)); done 2>/dev/null; echo beside $n");
+    struct run run = bench("-n 1 --json --load 1 -c default --metric 'beside ([0-9]+)' -- %s/app", folder);
+    json_t *root = parsed(&run);
+    ck_assert_double_ge(json_number_value(json_object_get(series(root, "default"), "median")), 1.0);
+    json_decref(root);
+    snprintf(line, sizeof line, "-n 1 --json -c default --metric 'beside ([0-9]+)' -- %s/app", folder);
+    run = bench("%s", line);
+    root = parsed(&run);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 0.0, 1e-12);
+    json_decref(root);
+}
+END_TEST
+
+/* NPB's names, in NPB's folders, and its own figure. */
+START_TEST(npb_binaries_are_found_and_run)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/bin", folder);
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+    script("bin/cg.S.x", "echo ' Mop/s total     =                   123.45'");
+    script("bin/is.W.x", "echo ' Mop/s total     =                    67.00'");
+    script("bin/make.sh", "echo ' Mop/s total = 1'");
+    struct run run = bench("-n 2 -c default --json --npb %s", folder);
+    json_t *root = parsed(&run), *list = json_object_get(root, "comparisons");
+    ck_assert_uint_eq(json_array_size(list), 2);
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(list, 0), "program")), "cg.S.x");
+    ck_assert_int_eq(json_is_true(json_object_get(json_array_get(list, 0), "higher_is_better")), 1);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 123.45, 1e-9);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(plots_are_drawn)
+{
+    if (access("/usr/bin/gnuplot", X_OK)) {
+        return; /* plots are optional: the command says so itself */
+    }
+    char line[256];
+    struct run run = bench("-n 2 -c default,omp-close --plot %s/p.svg -- /bin/true", folder);
+    ck_assert_msg(run.status == 0, "%s", run.err);
+    run_free(&run);
+    snprintf(line, sizeof line, "/bin/grep -c omp-close %s/p.svg", folder);
+    run = run_command(line);
+    ck_assert_int_eq(run.status, 0);
+    run_free(&run);
+}
+END_TEST
+
+static const char *const wrong[] = {
+    "",
+    "--kernels -- /bin/true",
+    "-n 0 -- /bin/true",
+    "-c nonsense -- /bin/true",
+    "-c , -- /bin/true",
+    "--metric ( -- /bin/true",
+    "--npb /nonexistent",
+    "--npb /proc/self/fd",
+    "--jobs x -- /bin/true",
+    "-n 1 -c default --plot /tmp/plot.txt -- /bin/true",
+    "-- /nonexistent/program",
+    "--kernels --metric x",
+};
+
+START_TEST(bad_usage_is_one_line_and_status_2)
+{
+    struct run run = bench("%s", wrong[_i]);
+    ck_assert_msg(run.status == 2 && count_lines(run.err) == 1, "%s: status %d, %s", wrong[_i], run.status, run.err);
+    run_free(&run);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("servet-bench");
+    TCase *cases = tcase_create("command");
+    tcase_set_timeout(cases, 60);
+    tcase_add_checked_fixture(cases, make_folder, drop_folder);
+    tcase_add_test(cases, figures_are_those_of_the_program_under_each_comparator);
+    tcase_add_test(cases, rounds_are_interleaved);
+    tcase_add_test(cases, the_users_own_placement_does_not_leak_in);
+    tcase_add_test(cases, servet_comparators_run_the_shim);
+    tcase_add_test(cases, failures_are_reasons_not_figures);
+    tcase_add_test(cases, the_verdict_names_a_slower_servet);
+    tcase_add_test(cases, jobs_run_at_the_same_time_and_the_worst_counts);
+    tcase_add_test(cases, a_background_job_runs_during_the_measurement_and_not_after);
+    tcase_add_test(cases, npb_binaries_are_found_and_run);
+    tcase_add_test(cases, plots_are_drawn);
+    tcase_add_loop_test(cases, bad_usage_is_one_line_and_status_2, 0, (int)(sizeof wrong / sizeof *wrong));
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
