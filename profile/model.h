@@ -224,7 +224,9 @@ int profile_parse(const char *text, size_t length, const char *name, struct serv
 
 /* Writes beside `path`, syncs, renames over it: a reader sees the old profile or the new one, never half of one. */
 int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error);
-/* The same text as a new string, or NULL. */
+/* Any text in the same way: the old file or the new one. 0, -EINVAL (not a regular file), -errno. */
+int profile_save_text(const char *text, const char *path, struct servet_error *error);
+/* The profile as text, a new string, or NULL. */
 char *profile_to_json(const struct servet_profile *profile);
 
 /* -- lookup.c ------------------------------------------------------------------------------------------------ */

@@ -97,13 +97,8 @@ static int replace(const char *path, const char *text, struct servet_error *erro
     return 0;
 }
 
-int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error)
+int profile_save_text(const char *text, const char *path, struct servet_error *error)
 {
-    struct servet_error why;
-    int rc = profile_check(profile, &why);
-    if (rc < 0) {
-        return profile_error(error, rc, "%s: not written: %s", path, why.text);
-    }
     /* A link keeps pointing at what it pointed at; a device or a folder is never replaced. */
     char target[PATH_MAX];
     struct stat status;
@@ -111,11 +106,21 @@ int profile_save(const struct servet_profile *profile, const char *path, struct 
     if (real && stat(real, &status) == 0 && !S_ISREG(status.st_mode)) {
         return profile_error(error, -EINVAL, "%s: not a regular file, expected one or none", path);
     }
+    return replace(real ? real : path, text, error);
+}
+
+int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error)
+{
+    struct servet_error why;
+    int rc = profile_check(profile, &why);
+    if (rc < 0) {
+        return profile_error(error, rc, "%s: not written: %s", path, why.text);
+    }
     char *text = profile_to_json(profile);
     if (!text) {
         return failed(error, path, ENOMEM);
     }
-    rc = replace(real ? real : path, text, error);
+    rc = profile_save_text(text, path, error);
     free(text);
     return rc;
 }

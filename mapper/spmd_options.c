@@ -1,0 +1,275 @@
+#include "spmd_options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+enum {
+    PROBLEM = 256,
+    STENCIL,
+    COMP,
+    COMM,
+    BYTES,
+    EFFICIENCY,
+    CORES,
+    TILE,
+    PROFILE,
+    TOPOLOGY,
+    CPUSET,
+    FORMAT,
+    PLAN,
+    CURVE,
+    SIMULATE,
+    CHARACTERISE,
+    INSTANCE,
+    INSTANCE_GRID,
+    EVALUATE,
+    AGAINST,
+    ITERATIONS
+};
+
+/* Tasks along one axis: their product must fit into 64 bits. */
+#define TASKS_MAX (1L << 31)
+/* A value larger than this is no task any more. */
+#define BYTES_MAX 1e9
+#define ITERATIONS_MAX (1L << 30)
+
+static const struct argp_option table[] = {
+    {0, 0, 0, 0, "The application:", 1},
+    {"problem", PROBLEM, "XxY", 0, "tasks (cells) of the whole problem; X alone is one-dimensional", 1},
+    {"stencil", STENCIL, "NAME", 0, "1d3, 2d5 (default), 2d9, or the offsets of all neighbours: 1:0,-1:0,0:1,0:-1", 1},
+    {"comp", COMP, "SECONDS", 0, "time of one task (1.3e-7)", 1},
+    {"bytes", BYTES, "B", 0, "bytes that one edge task sends to a neighbour (default 8)", 1},
+    {"characterise", CHARACTERISE, "COMMAND", 0,
+     "measure --comp and --bytes: run this small instance under a trace of its MPI calls; {problem}, {grid}, {cores} "
+     "and "
+     "{iterations} are filled in",
+     1},
+    {"instance", INSTANCE, "XxY", 0, "tasks of that small instance", 1},
+    {"instance-grid", INSTANCE_GRID, "NxM", 0, "processes of it along x and y (default 2x1)", 1},
+    {0, 0, 0, 0, "The machine:", 2},
+    {"profile", PROFILE, "FILE", 0, "a profile of servet-probe (default: the one of this machine)", 2},
+    {"topology", TOPOLOGY, "FILE|TEXT", 0, "an hwloc XML file or description instead; needs --comm", 2},
+    {"cpuset", CPUSET, "LIST", 0, "use only these PUs (0-3,8)", 2},
+    {"comm", COMM, "SECONDS", 0, "time to communicate one edge task, instead of what the profile's layers say", 2},
+    {0, 0, 0, 0, "What is wanted:", 3},
+    {"efficiency", EFFICIENCY, "E", 0, "least efficiency, above 0 and below 1 (default 0.85)", 3},
+    {"cores", CORES, "N", 0, "exactly so many cores, whatever the efficiency", 3},
+    {"tile", TILE, "XxY", 0, "exactly this tile, whatever the efficiency", 3},
+    {0, 0, 0, 0, "What is given out:", 4},
+    {"curve", CURVE, NULL, 0, "time, speed-up and efficiency against cores", 4},
+    {"simulate", SIMULATE, NULL, 0, "the curve with and without the plan, run on a simulation of the profile", 4},
+    {"format", FORMAT, "NAME", 0, "the mapping in this language ('help' shows all)", 4},
+    {"plan", PLAN, "FILE", 0, "write the plan, for servet_spmd.h", 4},
+    {"evaluate", EVALUATE, "COMMAND", 0, "run this program by the plan and report predicted against measured", 4},
+    {"against", AGAINST, "COMMAND", 0, "with --evaluate: the program without the plan", 4},
+    {"iterations", ITERATIONS, "K", 0, "what {iterations} becomes (default 100)", 4},
+    {0},
+};
+
+/* "800x600", or "800" when `alone` is allowed (then *b is 1). */
+static void parse_pair(const char *option, const char *text, bool alone, uint64_t *a, uint64_t *b)
+{
+    char *end;
+    errno = 0;
+    long x = strtol(text, &end, 10), y = 1;
+    bool second = end != text && *end == 'x';
+    if (second) {
+        const char *at = end + 1;
+        y = strtol(at, &end, 10);
+        second = end != at;
+    }
+    if (errno || end == text || *end || (!second && (!alone || strchr(text, 'x'))) || x < 1 || y < 1 || x > TASKS_MAX ||
+        y > TASKS_MAX) {
+        cli_usage("%s: expected %stwo numbers above 0 such as 800x600, got '%s'", option, alone ? "one or " : "", text);
+    }
+    *a = (uint64_t)x;
+    *b = (uint64_t)y;
+}
+
+static double parse_positive(const char *option, const char *text, const char *what, double most)
+{
+    double value = cli_number(option, text, 0, most);
+    if (!(value > 0)) {
+        cli_usage("%s: expected %s above 0, got '%s'", option, what, text);
+    }
+    return value;
+}
+
+static double parse_efficiency(const char *text)
+{
+    double value = cli_number("--efficiency", text, 0, 1);
+    if (!(value > 0 && value < 1)) {
+        cli_usage("--efficiency: expected a number above 0 and below 1, got '%s'", text);
+    }
+    return value;
+}
+
+static const struct map_format *parse_format(const char *name)
+{
+    const struct map_format *format = map_format_find(name);
+    if (strcmp(name, "help") == 0) {
+        for (format = map_formats; format->name; format++) {
+            printf("%-12s %s\n", format->name, format->purpose);
+        }
+        exit(cli_finish(CLI_OK));
+    }
+    if (!format) {
+        char names[512];
+        map_format_names(names, sizeof names);
+        cli_usage("--format: expected one of %s, got '%s'", names, name);
+    }
+    return format;
+}
+
+static void parse_stencil(struct spmd_options *options, const char *text)
+{
+    struct servet_error error;
+    if (spmd_stencil_parse(text, &options->problem.stencil, &error) < 0) {
+        cli_usage("--stencil: %s", error.text);
+    }
+}
+
+static error_t parse_application(int key, char *argument, struct spmd_options *options)
+{
+    struct spmd_problem *problem = &options->problem;
+    switch (key) {
+    case PROBLEM:
+        parse_pair("--problem", argument, true, &problem->x, &problem->y);
+        return 0;
+    case STENCIL:
+        parse_stencil(options, argument);
+        return 0;
+    case COMP:
+        problem->comp_s = parse_positive("--comp", argument, "a time", 1e9);
+        return 0;
+    case COMM:
+        options->comm_s = parse_positive("--comm", argument, "a time", 1e9);
+        return 0;
+    case BYTES:
+        problem->bytes = parse_positive("--bytes", argument, "a number of bytes", BYTES_MAX);
+        return 0;
+    case EFFICIENCY:
+        problem->efficiency = parse_efficiency(argument);
+        return 0;
+    case CHARACTERISE:
+        options->characterise = argument;
+        return 0;
+    case INSTANCE:
+        parse_pair("--instance", argument, true, &options->instance_x, &options->instance_y);
+        return 0;
+    case INSTANCE_GRID:
+        parse_pair("--instance-grid", argument, false, &options->instance_n, &options->instance_m);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct spmd_options *options = state->input;
+    switch (key) {
+    case CORES:
+        options->cores = (uint64_t)cli_integer("--cores", argument, 1, MAP_WORKER_LIMIT - 1);
+        return 0;
+    case TILE:
+        parse_pair("--tile", argument, true, &options->tile_x, &options->tile_y);
+        return 0;
+    case PROFILE:
+        options->profile = argument;
+        return 0;
+    case TOPOLOGY:
+        options->topology = argument;
+        return 0;
+    case CPUSET:
+        profile_set_free(&options->cpuset);
+        options->cpuset = cli_set("--cpuset", argument);
+        return 0;
+    case FORMAT:
+        options->format = parse_format(argument);
+        return 0;
+    case PLAN:
+        options->plan = argument;
+        return 0;
+    case CURVE:
+        options->curve = true;
+        return 0;
+    case SIMULATE:
+        options->simulate = true;
+        return 0;
+    case EVALUATE:
+        options->evaluate = argument;
+        return 0;
+    case AGAINST:
+        options->against = argument;
+        return 0;
+    case ITERATIONS:
+        options->iterations = (uint64_t)cli_integer("--iterations", argument, 2, ITERATIONS_MAX);
+        return 0;
+    default:
+        return parse_application(key, argument, options);
+    }
+}
+
+static void check_application(struct spmd_options *o)
+{
+    struct spmd_problem *problem = &o->problem;
+    if (!problem->x) {
+        cli_usage("--problem: missing, expected the tasks of the problem such as 8500x4000");
+    }
+    if (problem->stencil.one_dimension && problem->y != 1) {
+        cli_usage("--problem: expected one number for a stencil of one dimension, got two");
+    }
+    if (problem->comp_s > 0 && o->characterise) {
+        cli_usage("--comp, --characterise: expected one of them, not both");
+    }
+    if (!(problem->comp_s > 0) && !o->characterise) {
+        cli_usage("--comp: missing, expected the time of one task in seconds, or --characterise COMMAND");
+    }
+    if (o->characterise && !o->instance_x) {
+        cli_usage("--instance: missing, expected the tasks of the small instance that --characterise runs");
+    }
+}
+
+static void check(struct spmd_options *o)
+{
+    const struct spmd_problem *problem = &o->problem;
+    check_application(o);
+    if (o->profile && o->topology) {
+        cli_usage("--profile, --topology: expected one of them, not both");
+    }
+    if (o->cores && o->tile_x) {
+        cli_usage("--cores, --tile: expected one of them, not both");
+    }
+    if (o->tile_x && (problem->x % o->tile_x || problem->y % o->tile_y)) {
+        cli_usage("--tile: expected a tile that divides the problem of %llu x %llu, got %llu x %llu",
+                  (unsigned long long)problem->x, (unsigned long long)problem->y, (unsigned long long)o->tile_x,
+                  (unsigned long long)o->tile_y);
+    }
+    if (o->against && !o->evaluate) {
+        cli_usage("--against: expected --evaluate with it");
+    }
+}
+
+void spmd_options_parse(int argc, char **argv, struct spmd_options *out)
+{
+    const struct argp argp = {
+        .options = table,
+        .parser = parse_option,
+        .doc = "Plans how a static, local, regular SPMD application runs: how many cores keep a wanted efficiency, "
+               "which tile of the problem each gets, on which PU, and what is computed first."};
+    *out = (struct spmd_options){
+        .problem = {.efficiency = 0.85, .bytes = 8}, .instance_n = 2, .instance_m = 1, .iterations = 100};
+    bool one_dimension = false;
+    for (int i = 1; i < argc; i++) { /* the default stencil depends on the problem */
+        one_dimension |= strcmp(argv[i], "--problem") == 0 && i + 1 < argc && !strchr(argv[i + 1], 'x');
+        one_dimension |= strncmp(argv[i], "--problem=", 10) == 0 && !strchr(argv[i] + 10, 'x');
+    }
+    parse_stencil(out, one_dimension ? "1d3" : "2d5");
+    cli_parse(&argp, argc, argv, 0, NULL, out);
+    check(out);
+}

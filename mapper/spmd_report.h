@@ -1,0 +1,25 @@
+/* What servet-spmd prints. */
+#ifndef SERVET_MAPPER_SPMD_REPORT_H
+#define SERVET_MAPPER_SPMD_REPORT_H
+
+#include <stdio.h>
+
+#include "spmd_grid.h"
+#include "spmd_program.h"
+
+void spmd_report_choice(FILE *out, const struct spmd_problem *problem, const struct spmd_choice *choice,
+                        const struct spmd_grid *grid);
+
+/* One line for each number of cores; the chosen one is marked, and below it is said where efficiency and speed-up begin
+ * to fall. */
+void spmd_report_curve(FILE *out, const struct spmd_problem *problem, const struct spmd_choice *curve, size_t count,
+                       uint64_t chosen);
+
+/* Cores, and time, speed-up and efficiency without and with the plan, simulated. */
+void spmd_report_simulation_head(FILE *out);
+void spmd_report_simulation(FILE *out, const struct spmd_choice *choice, double plain_s, double planned_s);
+
+void spmd_report_evaluation(FILE *out, const struct spmd_choice *choice, double serial_s,
+                            const struct spmd_measured *planned, const struct spmd_measured *plain);
+
+#endif

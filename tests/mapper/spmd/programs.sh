@@ -1,0 +1,62 @@
+#!/bin/sh
+# Do the applications compute the same with a plan as without, to the last bit, on any grid? Does servet-spmd measure a
+# task with them, and tell predicted from measured times? Is a plan for other processes refused in one line?
+#     programs.sh SERVET_SPMD MPIRUN FIXTURES FOLDER_OF_PROGRAMS
+set -u
+spmd=$1 mpirun=$2 profile=$3/nehalem-2-nodes.json programs=$4
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_hwloc_base_binding_policy=none
+command -v "$mpirun" >/dev/null || { echo "no $mpirun here"; exit 77; }
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+checksum() {
+    sed -n 's/.*checksum //p' "$1"
+}
+
+# application problem tile ranks
+same_result() {
+    "$mpirun" -np 1 "$programs/spmd_$1_plain" --problem "$2" --iterations 30 >"$work/one" || fail "$1 on one process"
+    "$mpirun" -np "$4" "$programs/spmd_$1_plain" --problem "$2" --iterations 30 >"$work/plain" || fail "$1 plain"
+    "$spmd" --profile "$profile" --problem "$2" --comp 1e-8 --tile "$3" --plan "$work/plan" >/dev/null || fail "$1 plan"
+    SERVET_SPMD_PLAN=$work/plan "$mpirun" -np "$4" "$programs/spmd_$1" --iterations 30 >"$work/planned" ||
+        fail "$1 planned"
+    sum=$(checksum "$work/one")
+    [ -n "$sum" ] || fail "$1: no result"
+    [ "$sum" = "$(checksum "$work/plain")" ] || fail "$1 $2: $4 processes differ from one"
+    [ "$sum" = "$(checksum "$work/planned")" ] || fail "$1 $2 by tiles $3: the plan changes the result"
+}
+
+same_result heat 120x90 60x30 6
+same_result laplace 64x48 16x48 4
+same_result laplace 64x48 64x12 4
+same_result wave 3000 1000 3
+
+# other iterations, another checksum: the sums above do depend on what is computed
+"$mpirun" -np 1 "$programs/spmd_heat_plain" --problem 120x90 --iterations 29 >"$work/a"
+"$mpirun" -np 1 "$programs/spmd_heat_plain" --problem 120x90 --iterations 30 >"$work/b"
+[ "$(checksum "$work/a")" != "$(checksum "$work/b")" ] || fail "the checksum does not see an iteration"
+
+# a plan for 2 processes on 3
+"$spmd" --profile "$profile" --problem 600 --comp 1e-8 --cores 2 --plan "$work/plan" >/dev/null
+SERVET_SPMD_PLAN=$work/plan "$mpirun" -np 3 "$programs/spmd_wave" >"$work/out" 2>"$work/err" && fail "wrong plan accepted"
+grep -q "a plan for 2 x 1 processes, expected one for the 3 that run" "$work/err" || fail "wrong plan: $(cat "$work/err")"
+"$mpirun" -np 2 "$programs/spmd_wave" >"$work/out" 2>"$work/err" && fail "no plan accepted"
+grep -q "SERVET_SPMD_PLAN: not set" "$work/err" || fail "no plan: $(cat "$work/err")"
+
+# characterisation and evaluation (figures are not judged here)
+"$spmd" --profile "$profile" --problem 400x300 --instance 200x150 --iterations 20 --cores 2 --cpuset 0-1 \
+    --characterise "$programs/spmd_heat_plain --problem {problem} --grid {grid} --iterations {iterations}" \
+    --evaluate "$programs/spmd_heat --iterations {iterations}" \
+    --against "$programs/spmd_heat_plain --problem {problem} --grid {grid} --iterations {iterations}" \
+    >"$work/out" 2>"$work/err" || fail "evaluation: $(cat "$work/err")"
+grep -q "8 bytes for an edge task (21 iterations)" "$work/out" || fail "characterisation: $(cat "$work/out")"
+for line in predicted "with the plan" "without the plan" "the model is off by"; do
+    grep -q "^$line" "$work/out" || fail "evaluation has no '$line': $(cat "$work/out")"
+done
+exit $failed

@@ -1,0 +1,220 @@
+/* Do the equations of the SPMD execution tool give its Table 1, and is the tile that is chosen the best that keeps the
+ * wanted efficiency? */
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "spmd_model.h"
+
+static struct spmd_stencil stencil(const char *text)
+{
+    struct spmd_stencil out;
+    struct servet_error error;
+    ck_assert_msg(spmd_stencil_parse(text, &out, &error) == 0, "%s", error.text);
+    return out;
+}
+
+static void assert_within(double found, double expected, double part)
+{
+    ck_assert_msg(fabs(found - expected) <= part * fabs(expected), "%.9g, expected %.9g within %g", found, expected,
+                  part);
+}
+
+/* Table 1. The tiles do not follow from equations (1) to (5) and the efficiency of 85 % alone: heat transfer and
+ * Laplace would keep it with far smaller tiles on more cores (see the next test), and the wave equation does not keep
+ * it on 8. What makes the printed numbers is one more input: the number of cores. */
+static const struct {
+    const char *name, *stencil;
+    uint64_t x, y, cores;
+    double comp_s, comm_s;
+    uint64_t tile_x, tile_y;
+    double printed_s;
+    double digits; /* of the printed time: 0.27 stands for 0.27625, cut and not rounded */
+    bool kept;     /* constraint (4) at 85 % */
+} table_1[] = {
+    {"heat transfer", "2d5", 8500, 4000, 16, 0.13e-6, 5.8e-6, 2125, 1000, 0.27, 0.025, true},
+    {"Laplace", "2d5", 10000, 6000, 32, 0.54e-6, 40.6e-6, 1250, 1500, 1.01, 0.005, true},
+    {"wave", "1d3", 10800, 1, 8, 0.08e-6, 131.3e-6, 1350, 1, 0.000108, 1e-9, false},
+};
+
+static struct spmd_problem problem_of(size_t i)
+{
+    return (struct spmd_problem){.x = table_1[i].x,
+                                 .y = table_1[i].y,
+                                 .stencil = stencil(table_1[i].stencil),
+                                 .comp_s = table_1[i].comp_s,
+                                 .bytes = 8,
+                                 .efficiency = 0.85};
+}
+
+START_TEST(table_1_follows_from_the_number_of_cores)
+{
+    struct spmd_problem problem = problem_of((size_t)_i);
+    struct spmd_choice choice;
+    double comm_s = table_1[_i].comm_s;
+    ck_assert_int_eq(spmd_choose(&problem, table_1[_i].cores, true, spmd_comm_per_task, &comm_s, &choice), 0);
+    ck_assert_uint_eq(choice.tile.x, table_1[_i].tile_x);
+    ck_assert_uint_eq(choice.tile.y, table_1[_i].tile_y);
+    ck_assert_uint_eq(choice.times.cores, table_1[_i].cores);
+    /* the printed "Te" is Tcp of equation (3) */
+    assert_within(choice.times.compute_s, table_1[_i].printed_s, table_1[_i].digits);
+    ck_assert_int_eq(choice.times.kept, table_1[_i].kept);
+}
+END_TEST
+
+START_TEST(the_wave_equation_does_not_keep_85_percent_on_8_cores)
+{
+    struct spmd_problem problem = problem_of(2);
+    struct spmd_choice choice;
+    double comm_s = table_1[2].comm_s;
+    /* TcpInt = 1348 * 0.08 us = 107.84 us; Tcomm - TcpInt = 23.46 us > 107.84 us * 0.15 = 16.18 us */
+    ck_assert_int_eq(spmd_choose(&problem, 16, false, spmd_comm_per_task, &comm_s, &choice), 0);
+    ck_assert_uint_eq(choice.times.cores, 6); /* 7 does not divide */
+    problem.efficiency = 0.78;
+    ck_assert_int_eq(spmd_choose(&problem, 16, false, spmd_comm_per_task, &comm_s, &choice), 0);
+    ck_assert_uint_eq(choice.times.cores, 8);
+}
+END_TEST
+
+START_TEST(heat_and_laplace_keep_85_percent_on_more_cores_than_printed)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct spmd_problem problem = problem_of(i);
+        struct spmd_choice choice;
+        double comm_s = table_1[i].comm_s;
+        ck_assert_int_eq(spmd_choose(&problem, 1000, false, spmd_comm_per_task, &comm_s, &choice), 0);
+        ck_assert_uint_gt(choice.times.cores, 10 * table_1[i].cores);
+        ck_assert(choice.times.kept && choice.times.efficiency >= 0.85);
+    }
+}
+END_TEST
+
+START_TEST(equations_1_to_3_by_hand)
+{
+    struct spmd_problem problem = {.x = 60, .y = 40, .stencil = stencil("2d5"), .comp_s = 2, .efficiency = 0.9};
+    struct spmd_tile tile;
+    ck_assert_int_eq(spmd_tile_of_grid(&problem, 3, 4, &tile), 0);
+    struct spmd_times times = spmd_predict(&problem, &tile, 1000);
+    assert_within(times.internal_s, 18 * 8 * 2.0, 1e-15);
+    assert_within(times.edge_s, (20 * 10 - 18 * 8) * 2.0, 1e-15);
+    assert_within(times.compute_s, 400, 1e-15);
+    assert_within(times.iteration_s, 112 + 1000.0, 1e-15);
+    assert_within(times.speedup, 4800 / 1112.0, 1e-15);
+    ck_assert_uint_eq(times.cores, 12);
+    ck_assert(!times.kept);
+    ck_assert(spmd_predict(&problem, &tile, 288 * 1.1 - 1e-9).kept); /* equation (4) */
+    ck_assert(!spmd_predict(&problem, &tile, 288 * 1.1 + 1e-9).kept);
+}
+END_TEST
+
+START_TEST(what_keeps_the_constraint_keeps_the_efficiency)
+{
+    struct spmd_problem problem = {.x = 720, .y = 240, .stencil = stencil("2d9"), .comp_s = 1e-6};
+    struct spmd_choice *curve;
+    size_t count, kept = 0;
+    for (problem.efficiency = 0.05; problem.efficiency < 1; problem.efficiency += 0.05) {
+        for (double comm_s = 1e-7; comm_s < 1e-3; comm_s *= 3) {
+            double context = comm_s;
+            ck_assert_int_eq(spmd_curve(&problem, 48, spmd_comm_per_task, &context, &curve, &count), 0);
+            for (size_t i = 0; i < count; i++) {
+                kept += curve[i].times.kept;
+                ck_assert(!curve[i].times.kept || curve[i].times.efficiency >= problem.efficiency);
+            }
+            free(curve);
+        }
+    }
+    ck_assert_uint_gt(kept, 100);
+}
+END_TEST
+
+/* Every grid tried by hand: nobody keeps the constraint with more cores, or is faster with as many. */
+START_TEST(the_choice_is_the_best_of_all_grids)
+{
+    struct spmd_problem problem = {
+        .x = 360, .y = 200, .stencil = stencil("2d5"), .comp_s = 1e-7, .bytes = 8, .efficiency = 0.85};
+    double comm_s = 4e-6;
+    struct spmd_choice choice;
+    ck_assert_int_eq(spmd_choose(&problem, 100, false, spmd_comm_per_task, &comm_s, &choice), 0);
+    ck_assert(choice.times.kept);
+    for (uint64_t n = 1; n <= 100; n++) {
+        for (uint64_t m = 1; n * m <= 100; m++) {
+            struct spmd_tile tile;
+            if (spmd_tile_of_grid(&problem, n, m, &tile) < 0) {
+                continue;
+            }
+            struct spmd_times t =
+                spmd_predict(&problem, &tile, n * m > 1 ? spmd_comm_per_task(&comm_s, &problem, &tile) : 0);
+            ck_assert(!t.kept || n * m < choice.times.cores ||
+                      (n * m == choice.times.cores && t.iteration_s >= choice.times.iteration_s));
+        }
+    }
+}
+END_TEST
+
+START_TEST(stencils_say_who_is_a_neighbour)
+{
+    struct spmd_direction directions[SPMD_DIRECTIONS];
+    struct spmd_stencil wide = stencil("2:0,-1:0,0:3");
+    ck_assert_uint_eq(wide.right, 2);
+    ck_assert_uint_eq(wide.left, 1);
+    ck_assert_uint_eq(wide.up, 3);
+    ck_assert_uint_eq(wide.down, 0);
+    struct {
+        const char *text;
+        size_t neighbours;
+    } cases[] = {{"1d3", 2}, {"2d5", 4}, {"2d9", 8}, {"2:0,-1:0,0:3", 4}, {"1:0", 2}, {"1:1", 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spmd_stencil s = stencil(cases[i].text);
+        ck_assert_uint_eq(spmd_directions(&s, directions), cases[i].neighbours);
+    }
+    /* who reaches 2 to the right is sent two columns by its right neighbour */
+    struct spmd_tile tile = {.x = 10, .y = 7};
+    ck_assert_uint_eq(spmd_edge_tasks(&wide, &tile, (struct spmd_direction){-1, 0}), 14);
+    ck_assert_uint_eq(spmd_edge_tasks(&wide, &tile, (struct spmd_direction){1, 0}), 7);
+    ck_assert_uint_eq(spmd_edge_tasks(&wide, &tile, (struct spmd_direction){0, -1}), 30);
+}
+END_TEST
+
+START_TEST(what_is_no_stencil_is_refused)
+{
+    const char *wrong[] = {"", "3d7", "1", "1:", "1:0,", "0:0", "1:0;0:1", "99999:0", "a:b"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct spmd_stencil out;
+        struct servet_error error;
+        ck_assert_msg(spmd_stencil_parse(wrong[i], &out, &error) == -EINVAL, "'%s'", wrong[i]);
+    }
+}
+END_TEST
+
+START_TEST(grids_that_do_not_divide_or_are_too_thin_are_refused)
+{
+    struct spmd_problem problem = {.x = 12, .y = 4, .stencil = stencil("2d5"), .comp_s = 1, .efficiency = 0.5};
+    struct spmd_tile tile;
+    ck_assert_int_eq(spmd_tile_of_grid(&problem, 5, 1, &tile), -EINVAL);
+    ck_assert_int_eq(spmd_tile_of_grid(&problem, 0, 1, &tile), -EINVAL);
+    ck_assert_int_eq(spmd_tile_of_grid(&problem, 12, 1, &tile), -EINVAL); /* left edge and right edge are one */
+    ck_assert_int_eq(spmd_tile_of_grid(&problem, 6, 2, &tile), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("spmd model");
+    TCase *tcase = tcase_create("spmd model");
+    tcase_add_loop_test(tcase, table_1_follows_from_the_number_of_cores, 0, 3);
+    tcase_add_test(tcase, the_wave_equation_does_not_keep_85_percent_on_8_cores);
+    tcase_add_test(tcase, heat_and_laplace_keep_85_percent_on_more_cores_than_printed);
+    tcase_add_test(tcase, equations_1_to_3_by_hand);
+    tcase_add_test(tcase, what_keeps_the_constraint_keeps_the_efficiency);
+    tcase_add_test(tcase, the_choice_is_the_best_of_all_grids);
+    tcase_add_test(tcase, stencils_say_who_is_a_neighbour);
+    tcase_add_test(tcase, what_is_no_stencil_is_refused);
+    tcase_add_test(tcase, grids_that_do_not_divide_or_are_too_thin_are_refused);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
