@@ -235,5 +235,6 @@ void probe_message_free(struct profile_communication *result)
         free(layer->quality.note);
     }
     free(result->layers);
+    relation_free(&result->measured);
     memset(result, 0, sizeof *result);
 }

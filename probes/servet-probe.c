@@ -8,9 +8,10 @@
 #include "bsp_run.h"
 #include "campaign.h"
 #include "cli.h"
+#include "cluster_launch.h"
 #include "output.h"
 
-enum { OPTION_CPUSET = 0x100, OPTION_NO_MPI, OPTION_PROBES, OPTION_MACHINE, OPTION_SEED, OPTION_JSON };
+enum { OPTION_CPUSET = 0x100, OPTION_NO_MPI, OPTION_PROBES, OPTION_MACHINE, OPTION_SEED, OPTION_JSON, OPTION_CLUSTER };
 
 struct options {
     const char *output;  /* NULL: the default place */
@@ -51,6 +52,8 @@ static const struct argp_option table[] = {
     {"machine", OPTION_MACHINE, "KIND", 0, "native (default), or simulated:FILE", 0},
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
+    {"cluster", OPTION_CLUSTER, NULL, 0,
+     "Under mpirun or srun: measure all nodes of the job and the network between them (--cluster --help says more)", 0},
     {0},
 };
 
@@ -195,6 +198,9 @@ int main(int argc, char **argv)
     struct machine machine;
     struct progress progress;
     char path[PATH_MAX] = "";
+    if (cluster_wanted(argc, argv)) {
+        cluster_become(argc, argv);
+    }
     cli_parse(&argp, argc, argv, 0, NULL, &options);
     if (options.bsp.wanted && strcmp(options.machine, "native") != 0) {
         cli_usage("--bsp: expected --machine native with it, got '%s'", options.machine);

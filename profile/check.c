@@ -328,6 +328,25 @@ static int check_layer(const struct json_path *at, const struct profile_communic
     return rc < 0 ? rc : check_quality(at, &layer->quality, error);
 }
 
+/* Groups of measured pairs may overlap, so this is no relation in the sense of check_relation(). */
+static int check_measured(const struct json_path *at, const struct profile_relation *measured,
+                          const struct profile_set *members, struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(at, "measured");
+    for (size_t i = 0; i < measured->group_count; i++) {
+        if (!measured->groups[i].count || !profile_set_subset(&measured->groups[i], members)) {
+            return refuse(error, &here, "groups", "found an unknown member, expected those of the layers");
+        }
+    }
+    for (size_t i = 0; i < measured->pair_count; i++) {
+        const struct profile_pair *pair = &measured->pairs[i];
+        if (pair->a >= pair->b || !profile_set_has(members, pair->a) || !profile_set_has(members, pair->b)) {
+            return refuse(error, &here, "pairs", "expected two different known members, the lower one first");
+        }
+    }
+    return 0;
+}
+
 static int check_communication(const struct json_path *at, const struct profile_communication *communication,
                                const struct profile_set *members, struct servet_error *error)
 {
@@ -336,7 +355,7 @@ static int check_communication(const struct json_path *at, const struct profile_
     for (size_t i = 0; rc == 0 && i < communication->layer_count; i++) {
         rc = check_layer(&JSON_PATH_ITEM(&layers, i), communication, i, members, error);
     }
-    return rc;
+    return rc < 0 ? rc : check_measured(at, &communication->measured, members, error);
 }
 
 /* -- classes, nodes, the whole ------------------------------------------------------------------------------------ */

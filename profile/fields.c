@@ -137,6 +137,7 @@ static const struct profile_object layer = OBJECT_OF("layer", struct profile_lay
 static const struct profile_field communication_fields[] = {
     PLAIN(FIELD_U64, NO, struct profile_communication, message_bytes),
     ARRAY(NO, struct profile_communication, "layers", layers, layer_count, layer),
+    NESTED(NO, struct profile_communication, measured, relation),
 };
 static const struct profile_object communication =
     OBJECT_OF("communication", struct profile_communication, communication_fields);

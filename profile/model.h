@@ -129,6 +129,9 @@ struct profile_communication {
     uint64_t message_bytes; /* size at which layers were told apart: that of the L1 cache */
     struct profile_layer *layers;
     size_t layer_count;
+    /* Which pairs were measured: both in one of the groups (which may overlap), or listed. The layers of all others are
+     * inferred. Empty: nothing is said of single pairs, see the layers' quality. */
+    struct profile_relation measured;
 };
 
 /* Nodes that are alike. All PU numbers in it are OS indices. */

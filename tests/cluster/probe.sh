@@ -1,0 +1,56 @@
+#!/bin/bash
+# Does servet-probe --cluster find the nodes, the layers and the one slow cable of a cluster, under Open MPI and MPICH?
+#
+#     probe.sh openmpi|mpich
+set -u
+. "$(dirname "$0")/bed.sh"
+mpi=$1
+bed_need
+command -v "mpirun.$mpi" >/dev/null || bed_skip "no mpirun.$mpi"
+command -v python3 >/dev/null || bed_skip "no python3 to look into the profile"
+
+failed=0
+expect() { # what, command …
+	local what=$1
+	shift
+	if "$@"; then echo "ok: $what"; else echo "FAILED: $what"; failed=1; fi
+}
+
+# 2 ms from node to node, 10 ms between node1 and node3: far above what a busy machine adds.
+BED_SLOTS=1 bed_up 3 2000 1:3:10000 || exit 1
+profile=$BED/cluster.json
+case $mpi in
+openmpi) run="mpirun.openmpi -np 3 --map-by node" ;;
+mpich) run="mpirun.mpich -np 3 -ppn 1" ;; # one rank a node: with more, this UCX often hangs in MPI_Finalize
+esac
+# shellcheck disable=SC2086
+bed_run timeout 100 $run "$SERVET_PROBE" --cluster --per-node --probes none -o "$profile"
+expect "servet-probe --cluster ends well" [ $? = 0 ]
+expect "no process is left" [ -z "$(bed_leftovers)" ]
+
+ask() { python3 -c "
+import json, sys
+p = json.load(open('$profile'))
+network = p['network']['layers']
+def layer(a, b):
+    for i, l in enumerate(network):
+        for g in l['members'].get('groups', []):
+            low, *high = g.split('-')
+            if int(low) <= a <= int((high or [low])[0]) and int(low) <= b <= int((high or [low])[0]):
+                return i
+        if [a, b] in l['members'].get('pairs', []):
+            return i
+sys.exit(0 if ($1) else 1)"; }
+
+expect "the nodes are one class" ask "p['nodes'] == [{'names': 'node[1-3]', 'count': 3, 'class_index': 0}]"
+expect "links of one kind share a layer" ask "layer(0, 1) == layer(1, 2)"
+expect "the slow cable has a layer of its own" ask "layer(0, 2) == len(network) - 1 > layer(0, 1)"
+expect "the layers are milliseconds apart" \
+	ask "2e-3 <= network[layer(0, 1)]['seconds'] < 10e-3 <= network[layer(0, 2)]['seconds']"
+expect "every pair is marked as measured" ask "p['network']['measured']['groups'] == ['0-2']"
+expect "a curve from 1 byte to 4 MiB" \
+	ask "all(l['curve'][0]['bytes'] == 1 and l['curve'][-1]['bytes'] == 4194304 for l in network)"
+expect "servet-show reads it" eval '"$SERVET_SHOW" "$profile" >/dev/null'
+
+bed_down
+exit $failed
