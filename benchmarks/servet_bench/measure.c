@@ -8,8 +8,6 @@
 #include "load.h"
 #include "runner.h"
 
-#define LEAST_ROUNDS 3 /* a median of fewer says nothing */
-
 void metric_compile(struct metric *metric)
 {
     if (!metric->expression) {
@@ -172,7 +170,8 @@ void measure(const struct program *program, const struct metric *metric, const s
     double started = runner_now();
     for (; out->rounds < conditions->rounds; out->rounds++) {
         double gone = runner_now() - started;
-        if (conditions->budget_seconds > 0.0 && gone > conditions->budget_seconds && out->rounds >= LEAST_ROUNDS) {
+        if (conditions->budget_seconds > 0.0 && gone > conditions->budget_seconds &&
+            out->rounds >= STATISTICS_LEAST_ROUNDS) {
             break;
         }
         for (size_t i = 0; i < out->count; i++) {

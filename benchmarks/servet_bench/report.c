@@ -20,7 +20,7 @@ bool report_verdict(const struct comparison *comparison, struct verdict *out)
             out->ours = series;
         }
     }
-    if (!out->ours || !out->best) {
+    if (!out->ours || !out->best || comparison->rounds < STATISTICS_LEAST_ROUNDS) {
         return false;
     }
     const double *a = out->ours->values, *b = out->best->values;
@@ -69,6 +69,8 @@ void report_table(FILE *out, const struct comparison *comparison)
         fprintf(out, "  %s / %s (best of the others): %.3f [%.3f, %.3f], %s\n", verdict.ours->comparator->name,
                 verdict.best->comparator->name, verdict.ratio, verdict.interval.low, verdict.interval.high,
                 verdict.slower ? "SLOWER beyond the interval" : "not slower beyond the interval");
+    } else if (comparison->rounds < STATISTICS_LEAST_ROUNDS) {
+        fprintf(out, "  no verdict: 95 %% intervals need %d rounds\n", STATISTICS_LEAST_ROUNDS);
     }
     fprintf(out, "\n");
 }

@@ -11,7 +11,8 @@
 void report_table(FILE *out, const struct comparison *comparison);
 
 /* How servet (its first priority that was run, memory unless chosen otherwise) stands beside the best of the others:
- * the ratio of its figure to that, turned so that above 1 means slower. False when one of the two is missing. */
+ * the ratio of its figure to that, turned so that above 1 means slower. The best was picked by the same rounds, which
+ * favours it. False when one of the two is missing, or there were fewer than STATISTICS_LEAST_ROUNDS rounds. */
 struct verdict {
     const struct series *ours, *best;
     double ratio;

@@ -71,7 +71,7 @@ static const struct argp_option options[] = {
     {"jobs", KEY_JOBS, "N", 0, "Run N copies of the program at once; the figure is the worst of them", 2},
     {"load", KEY_LOAD, "N", 0, "Keep the first N PUs busy with a background job", 2},
     {"limit", KEY_LIMIT, "SECONDS", 0, "Kill a run that takes longer (default 600)", 2},
-    {"budget", KEY_BUDGET, "SECONDS", 0, "Start no further round of a program after that time, from the third on", 2},
+    {"budget", KEY_BUDGET, "SECONDS", 0, "Start no further round of a program after that time, from the sixth on", 2},
     {NULL, 0, NULL, 0, "Results:", 3},
     {"json", KEY_JSON, NULL, 0, "Print JSON instead of tables", 3},
     {"plot", KEY_PLOT, "FILE", 0, "Draw the ratios with gnuplot (.svg or .png)", 3},
@@ -311,6 +311,9 @@ static void run_npb(const struct request *request, struct results *results)
     }
     free_all(comparisons, list.count);
     npb_free(&list);
+    if (!request->metric.expression) {
+        regfree(&metric.compiled);
+    }
 }
 
 static void run_program(const struct request *request, char **argv, struct results *results)
