@@ -117,27 +117,31 @@ void pin_thread_forget(struct pin_thread *thread)
     pin_record_give_back(thread);
 }
 
+static void say_thread(const struct pin_thread *thread)
+{
+    int tid = (int)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    const char *dso = *thread->dso ? thread->dso : "the program";
+    if (thread->pu < 0)
+        pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
+    else
+        pin_note("process %d: thread %d of %s on PU %d", (int)getpid(), tid, dso, thread->pu);
+}
+
 static void settle(struct pin_thread *thread)
 {
     const struct pin_process *process = pin_process_get();
     thread->report_line = pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);
-    int tid = (int)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    const char *dso = *thread->dso ? thread->dso : "the program";
-    if (thread->pu < 0) {
-        if (pin_mask_set(0, &process->plan.own) == 0)
-            pin_process_set_thread_spread();
-        if (process->options.verbose)
-            pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
-        return;
-    }
-    int code = pin_mask_set_pu(0, (uint32_t)thread->pu);
+    int code = thread->pu < 0 ? pin_mask_set(0, &process->plan.own) : pin_mask_set_pu(0, (uint32_t)thread->pu);
     if (code < 0) {
         pin_failure("cannot pin a thread to PU %d: %s", thread->pu, strerrordesc_np(-code));
         return;
     }
-    pin_process_set_thread_pu(thread->pu);
+    if (thread->pu < 0)
+        pin_process_set_thread_spread();
+    else
+        pin_process_set_thread_pu(thread->pu);
     if (process->options.verbose)
-        pin_note("process %d: thread %d of %s on PU %d", (int)getpid(), tid, dso, thread->pu);
+        say_thread(thread);
 }
 
 void *pin_thread_main(void *argument)

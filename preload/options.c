@@ -53,14 +53,12 @@ static enum pin_membind membind_of(const char *value)
 
 void pin_options_read(struct pin_options *out)
 {
-    *out = (struct pin_options){
-        .mem_prior = is_on(PIN_MEM_PRIOR),
-        .comm_prior = is_on(PIN_COMM_PRIOR),
-        .verbose = is_on(PIN_VERBOSE),
-        .force = is_on(PIN_FORCE),
-        .disable = is_on(PIN_DISABLE),
-        .membind = membind_of(value_of(PIN_MEMBIND)),
-    };
+    out->mem_prior = is_on(PIN_MEM_PRIOR);
+    out->comm_prior = is_on(PIN_COMM_PRIOR);
+    out->verbose = is_on(PIN_VERBOSE);
+    out->force = is_on(PIN_FORCE);
+    out->disable = is_on(PIN_DISABLE);
+    out->membind = membind_of(value_of(PIN_MEMBIND));
     copy_value(PIN_PROFILE, out->profile, sizeof out->profile);
     copy_value(PIN_REGISTRY, out->registry, sizeof out->registry);
     out->no_registry = strcmp(out->registry, "0") == 0;

@@ -36,16 +36,16 @@ extern const struct pin_option pin_option_table[PIN_OPTION_COUNT];
 enum pin_membind { PIN_MEMBIND_NONE, PIN_MEMBIND_LOCAL, PIN_MEMBIND_INTERLEAVE, PIN_MEMBIND_UNKNOWN };
 
 struct pin_options {
-    bool mem_prior, comm_prior, verbose, force, disable;
+    bool mem_prior, comm_prior, verbose, force, disable, no_registry;
+    enum pin_membind membind;
+    char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
     char profile[PATH_MAX]; /* "" when not set, as all texts here */
     char registry[PATH_MAX];
-    bool no_registry;
-    enum pin_membind membind;
     char report[PATH_MAX];
-    char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
 };
 
-/* Reads the environment. A switch is on when it is set to anything but "" and "0". Opens nothing, allocates nothing. */
+/* Reads the environment. A switch is on when it is set to anything but "" and "0". Opens nothing, allocates nothing.
+ * `out` must be all zeros: writing 14 KB of them at every start of a program would be four page faults. */
 void pin_options_read(struct pin_options *out);
 
 #endif

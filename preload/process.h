@@ -15,8 +15,8 @@
 #include "slots.h"
 
 struct pin_process {
+    struct pin_mask start; /* what the process was started with; the mask of its children */
     struct pin_options options;
-    struct pin_mask start;   /* what the process was started with; the mask of its children */
     struct pin_mask allowed; /* what its threads may use; valid with the plan */
     struct pin_launcher launcher;
     struct pin_plan plan;

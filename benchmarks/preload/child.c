@@ -1,0 +1,160 @@
+/* What the overhead benchmark runs:  child nothing | first | loop N by | burst N by | million N
+ *
+ *   nothing   returns at once
+ *   first     prints the nanoseconds of the first pthread_create and join
+ *   loop      creates and joins N threads one after the other, prints nanoseconds for each
+ *   burst     8 threads create 8 each, N times, prints nanoseconds for each thread
+ *   million   as loop, and prints the growth of the resident memory in kB and where the last thread ran
+ *
+ * `by` is "hand" (the thread calls sched_setaffinity for PU 1 itself, as the fastest program that knows where it
+ * belongs would; main does for PU 0) or "nobody".
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CREATORS 8
+#define EACH 8
+
+static bool by_hand;
+static atomic_int next_pu;
+static int pus[2];
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+static void pin(int pu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)pu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+static void *brief(void *unused)
+{
+    if (by_hand)
+        pin(pus[1]);
+    return unused;
+}
+
+static void *brief_in_turn(void *unused)
+{
+    if (by_hand)
+        pin(pus[next_pu++ % 2]);
+    return unused;
+}
+
+static void one(void *(*start)(void *))
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, start, NULL) != 0)
+        exit(1);
+    pthread_join(thread, NULL);
+}
+
+static void *creator(void *unused)
+{
+    pthread_t thread[EACH];
+    for (int i = 0; i < EACH; i++)
+        if (pthread_create(&thread[i], NULL, brief_in_turn, NULL) != 0)
+            exit(1);
+    for (int i = 0; i < EACH; i++)
+        pthread_join(thread[i], NULL);
+    return unused;
+}
+
+static void burst(void)
+{
+    pthread_t thread[CREATORS];
+    for (int i = 0; i < CREATORS; i++)
+        if (pthread_create(&thread[i], NULL, creator, NULL) != 0)
+            exit(1);
+    for (int i = 0; i < CREATORS; i++)
+        pthread_join(thread[i], NULL);
+}
+
+static long resident_kb(void)
+{
+    char line[256];
+    long kb = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        sscanf(line, "VmRSS: %ld", &kb);
+    if (file)
+        fclose(file);
+    return kb;
+}
+
+static void find_pus(void)
+{
+    cpu_set_t set;
+    int count = 0;
+    sched_getaffinity(0, sizeof set, &set);
+    for (int pu = 0; pu < CPU_SETSIZE && count < 2; pu++)
+        if (CPU_ISSET((size_t)pu, &set))
+            pus[count++] = pu;
+    if (count == 1)
+        pus[1] = pus[0];
+}
+
+static void measure_loop(long count)
+{
+    one(brief);
+    double start = now_ns();
+    for (long i = 0; i < count; i++)
+        one(brief);
+    printf("%.0f\n", (now_ns() - start) / (double)count);
+}
+
+static void measure_burst(long count)
+{
+    burst();
+    double start = now_ns();
+    for (long i = 0; i < count; i++)
+        burst();
+    printf("%.0f\n", (now_ns() - start) / (double)(count * (CREATORS * EACH + CREATORS)));
+}
+
+static void measure_million(long count)
+{
+    for (int i = 0; i < 1000; i++)
+        one(brief);
+    long before = resident_kb();
+    for (long i = 0; i < count; i++)
+        one(brief);
+    printf("%ld\n", resident_kb() - before);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "nothing") == 0)
+        return 0;
+    long count = argc > 2 ? atol(argv[2]) : 1;
+    by_hand = argc > 3 && strcmp(argv[3], "hand") == 0;
+    find_pus();
+    if (by_hand)
+        pin(pus[0]);
+    double start = now_ns();
+    if (strcmp(argv[1], "first") == 0) {
+        one(brief);
+        printf("%.0f\n", now_ns() - start);
+    } else if (strcmp(argv[1], "loop") == 0) {
+        measure_loop(count);
+    } else if (strcmp(argv[1], "burst") == 0) {
+        measure_burst(count);
+    } else {
+        measure_million(count);
+    }
+    return 0;
+}

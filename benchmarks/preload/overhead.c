@@ -1,0 +1,225 @@
+/* What the shim costs:  overhead [ROUNDS [THREADS [start]]]      start: only that part
+ *
+ * Every comparison runs its candidates in turn, round by round, in one run, and prints medians and the ratio to the
+ * first candidate: on a shared machine only that is comparable. */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "plan.h"
+
+#define MOST_ROUNDS 2000
+#define MOST_CANDIDATES 6
+
+struct candidate {
+    const char *name;
+    const char *preload;
+    const char *argv[12];
+    double sample[MOST_ROUNDS];
+};
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *sample, size_t count, double q)
+{
+    qsort(sample, count, sizeof *sample, by_value);
+    return sample[(size_t)(q * (double)(count - 1))];
+}
+
+static void become(const struct candidate *candidate, int output)
+{
+    if (candidate->preload)
+        setenv("LD_PRELOAD", candidate->preload, 1);
+    setenv("SERVET_REGISTRY", "/dev/shm/servet-benchmark", 1);
+    dup2(output, STDOUT_FILENO);
+    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    execvp(candidate->argv[0], (char *const *)(uintptr_t)candidate->argv);
+    _exit(127);
+}
+
+/* Wall time of the whole process in microseconds, and in `*said` the number that it printed. */
+static double run(const struct candidate *candidate, double *said)
+{
+    int output[2], status;
+    char text[4096] = "";
+    if (pipe2(output, O_CLOEXEC) < 0)
+        exit(1);
+    double start = now_us();
+    pid_t pid = fork();
+    if (pid == 0)
+        become(candidate, output[1]);
+    close(output[1]);
+    size_t length = 0;
+    for (ssize_t got; length < sizeof text - 1 && (got = read(output[0], text + length, sizeof text - 1 - length)) > 0;)
+        length += (size_t)got;
+    close(output[0]);
+    waitpid(pid, &status, 0);
+    double took = now_us() - start;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        fprintf(stderr, "overhead: %s failed\n", candidate->argv[0]);
+        exit(1);
+    }
+    /* likwid-pin says things on stdout first; the number is the last line. */
+    text[length] = '\0';
+    while (length > 0 && text[length - 1] == '\n')
+        text[--length] = '\0';
+    const char *last = strrchr(text, '\n');
+    *said = atof(last ? last + 1 : text);
+    return took;
+}
+
+static void compare(const char *title, const char *unit, struct candidate *candidates, size_t count, size_t rounds,
+                    bool whole)
+{
+    for (size_t round = 0; round < rounds; round++) {
+        for (size_t i = 0; i < count; i++) {
+            double said, took = run(&candidates[i], &said);
+            candidates[i].sample[round] = whole ? took : said;
+        }
+    }
+    printf("%s (%s; median and lower quartile of %zu interleaved runs)\n", title, unit, rounds);
+    double base = 0, base_low = 0;
+    for (size_t i = 0; i < count; i++) {
+        double low = quantile(candidates[i].sample, rounds, 0.25), median = quantile(candidates[i].sample, rounds, 0.5);
+        base = i == 0 ? median : base;
+        base_low = i == 0 ? low : base_low;
+        printf("  %-44s %12.1f  x %.3f   %12.1f  x %.3f\n", candidates[i].name, median, median / base, low,
+               low / base_low);
+    }
+    fflush(stdout);
+}
+
+static bool have(const char *tool)
+{
+    char command[256];
+    snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", tool);
+    return system(command) == 0;
+}
+
+/* A profile of 256 PUs (8 packages of 32 cores) for this host, as a cluster's file would hold it. */
+static void write_big_profile(const char *path)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    char host[256];
+    if (profile_from_hwloc("package:8 l3:4 l2:8 pu:1", &profile, &error) < 0) {
+        fprintf(stderr, "overhead: %s\n", error.text);
+        exit(1);
+    }
+    gethostname(host, sizeof host);
+    host[strcspn(host, ".")] = '\0';
+    free(profile->host_name);
+    free(profile->topology_signature);
+    free(profile->nodes[0].names);
+    profile->host_name = strdup(host);
+    profile->topology_signature = strdup("");
+    profile->nodes[0].names = strdup(host);
+    if (profile_save(profile, path, &error) < 0) {
+        fprintf(stderr, "overhead: %s\n", error.text);
+        exit(1);
+    }
+    profile_free(profile);
+}
+
+/* Profile read and plan made for all 256 PUs, in this process. */
+static void measure_plan(const char *path, size_t rounds)
+{
+    static double sample[MOST_ROUNDS];
+    static struct pin_options options;
+    struct pin_launcher launcher = {0};
+    struct pin_mask allowed = {0}, taken = {0};
+    for (uint32_t pu = 0; pu < 256; pu++)
+        pin_mask_add(&allowed, pu);
+    snprintf(options.profile, sizeof options.profile, "%s", path);
+    for (size_t i = 0; i < rounds; i++) {
+        struct pin_plan plan;
+        double start = now_us();
+        if (pin_plan_make(&options, &launcher, 0, &allowed, &taken, &plan) < 0 || plan.count != 256) {
+            fprintf(stderr, "overhead: no plan for 256 PUs\n");
+            exit(1);
+        }
+        sample[i] = now_us() - start;
+        pin_plan_free(&plan);
+    }
+    printf("profile of 256 PUs read, plan for all of them made (us; of %zu)\n  median %.1f  lower quartile %.1f\n",
+           rounds, quantile(sample, rounds, 0.5), quantile(sample, rounds, 0.25));
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    size_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 200;
+    const char *threads = argc > 2 ? argv[2] : "2000";
+    char profile[] = "/tmp/servet-overhead-XXXXXX";
+    rounds = rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS;
+    size_t some = rounds / 10 > 5 ? rounds / 10 : 5;
+    static struct candidate start[] = {
+        {.name = "empty preload object", .preload = EMPTY, .argv = {CHILD, "nothing"}},
+        {.name = "shim", .preload = SHIM, .argv = {CHILD, "nothing"}},
+        {.name = "nothing preloaded", .argv = {CHILD, "nothing"}},
+    };
+    compare("start of a program that makes no thread", "us", start, 3, rounds, true);
+    if (argc > 3)
+        return 0;
+
+    close(mkstemp(profile));
+    write_big_profile(profile);
+    measure_plan(profile, rounds);
+    setenv("SERVET_PROFILE", profile, 1);
+    static struct candidate first[] = {
+        {.name = "nothing preloaded", .argv = {CHILD, "first"}},
+        {.name = "shim, profile of 256 PUs", .preload = SHIM, .argv = {CHILD, "first"}},
+    };
+    compare("first thread, created and joined", "ns", first, 2, rounds, false);
+
+    static struct candidate loop[] = {
+        {.name = "sched_setaffinity by hand in the child", .argv = {CHILD, "loop", NULL, "hand"}},
+        {.name = "shim", .preload = SHIM, .argv = {CHILD, "loop", NULL, "nobody"}},
+        {.name = "not pinned", .argv = {CHILD, "loop", NULL, "nobody"}},
+    };
+    for (size_t i = 0; i < 3; i++)
+        loop[i].argv[2] = threads;
+    compare("each further thread, one at a time", "ns", loop, 3, some, false);
+
+    static struct candidate burst[] = {
+        {.name = "sched_setaffinity by hand in the child", .argv = {CHILD, "burst", "50", "hand"}},
+        {.name = "shim", .preload = SHIM, .argv = {CHILD, "burst", "50", "nobody"}},
+        {.name = "not pinned", .argv = {CHILD, "burst", "50", "nobody"}},
+    };
+    compare("64 threads at once by 8 creators, each thread", "ns", burst, 3, some, false);
+
+    if (have("likwid-pin")) {
+        static struct candidate launch[] = {
+            {.name = "servet-pin", .argv = {PIN, "--", CHILD, "nothing"}},
+            {.name = "likwid-pin -c 0,1", .argv = {"likwid-pin", "-q", "-c", "0,1", CHILD, "nothing"}},
+            {.name = "taskset -c 0,1", .argv = {"taskset", "-c", "0,1", CHILD, "nothing"}},
+        };
+        compare("start through a launcher", "us", launch, 3, 5, true);
+        static struct candidate pinned[] = {
+            {.name = "servet-pin", .argv = {PIN, "--", CHILD, "loop", NULL, "nobody"}},
+            {.name = "likwid-pin -c 0,1", .argv = {"likwid-pin", "-q", "-c", "0,1", CHILD, "loop", NULL, "nobody"}},
+        };
+        pinned[0].argv[4] = pinned[1].argv[6] = "100";
+        compare("each further thread under a launcher", "ns", pinned, 2, 3, false);
+    }
+    unlink(profile);
+    unlink("/dev/shm/servet-benchmark");
+    return 0;
+}
