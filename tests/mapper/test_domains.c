@@ -93,6 +93,28 @@ START_TEST(more_threads_than_pus_share_them)
 }
 END_TEST
 
+START_TEST(pus_of_others_are_left_to_them_while_there_are_free_ones)
+{
+    struct servet_profile *cluster = loaded(FIXTURES "/nehalem-2-nodes.json");
+    struct map_node_view view;
+    const struct servet_profile *node = map_one_node(&cluster->classes[0], &view);
+    struct profile_set allowed, taken, used;
+    ck_assert_int_eq(profile_set_parse("0-4,6", &allowed), 0);
+    ck_assert_int_eq(profile_set_parse("0,2", &taken), 0);
+    struct map_domain_request request = {.ranks = 1, .threads_each = 4, .allowed = &allowed, .taken = &taken};
+    uint32_t out[MOST];
+    ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
+    ck_assert_int_eq(profile_set_from_array(out, 4, &used), 0);
+    char *text = profile_set_text(&used);
+    ck_assert_str_eq(text, "1,3-4,6");
+    free(text);
+    profile_set_free(&used);
+    profile_set_free(&allowed);
+    profile_set_free(&taken);
+    profile_free(cluster);
+}
+END_TEST
+
 START_TEST(smt_siblings_wait_until_every_core_has_a_thread)
 {
     struct servet_profile *profile;
@@ -216,9 +238,10 @@ START_TEST(no_rank_straddles_while_there_is_another_way)
         struct servet_profile *profile = packages(domains, size);
         uint32_t threads[32], room[MOST_DOMAINS], left = domains * size, out[MOST];
         size_t ranks = 0;
-        while (left && ranks < 10) {
+        uint32_t even = random_below(&random, 2) ? 1 + random_below(&random, size) : 0; /* 0: uneven */
+        while (left && left >= even && ranks < 10) {
             uint32_t most = left < size ? left : size;
-            left -= threads[ranks++] = 1 + random_below(&random, most);
+            left -= threads[ranks++] = even ? even : 1 + random_below(&random, most);
         }
         for (uint32_t d = 0; d < domains; d++) {
             room[d] = size;
@@ -268,6 +291,7 @@ int main(void)
     tcase_add_test(tcase, memory_priority_spreads_domains_and_communication_priority_packs_them);
     tcase_add_test(tcase, uneven_ranks_keep_their_order_and_their_memory_domain);
     tcase_add_test(tcase, more_threads_than_pus_share_them);
+    tcase_add_test(tcase, pus_of_others_are_left_to_them_while_there_are_free_ones);
     tcase_add_test(tcase, smt_siblings_wait_until_every_core_has_a_thread);
     tcase_add_test(tcase, ranks_of_one_thread_are_plain_workers);
     tcase_add_test(tcase, any_request_keeps_every_rank_inside_a_node);
