@@ -145,7 +145,7 @@ int bsp_run(const struct bsp_options *options, struct machine *native, bool mpi,
 {
     unsigned backends = options->backends ? options->backends : BSP_BACKEND_THREADS | (mpi ? BSP_BACKEND_MPI : 0u);
     double share = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) ? 0.5 : 1;
-    struct probe tell = {native, progress_step, progress, seed};
+    struct probe tell = {.machine = native, .progress = progress_step, .progress_argument = progress, .seed = seed};
     struct profile_set counts;
     int rc = bsp_processor_counts(options, (uint32_t)native->pus.count, &counts);
     if (rc < 0) {

@@ -87,6 +87,19 @@ static bool power_of_two(uint64_t n)
     return n && (n & (n - 1)) == 0;
 }
 
+/* Most caches are pseudo-LRU or LRU; what is neither must explain more. */
+static const double policy_disbelief[CACHE_POLICIES] = {
+    [CACHE_LRU] = 0, [CACHE_PLRU] = 0, [CACHE_LEAKY] = 0.3, [CACHE_RANDOM] = 0.4, [CACHE_ADAPTIVE] = 0.3};
+
+/* Large caches have many ways, and direct-mapped ones are a thing of the past. */
+static double ways_disbelief(uint64_t bytes, uint32_t ways)
+{
+    if (ways == 1 || (bytes >= (256u << 10) && ways < 4) || (bytes >= (2u << 20) && ways < 8)) {
+        return 1;
+    }
+    return ways == 5 || ways == 10 || ways == 15 || (ways == 6 && bytes > (128u << 10)) ? 0.3 : 0;
+}
+
 static void add_candidates_of_size(struct fit *fit, const struct cache_size *size, const struct cache_curve *curve)
 {
     /* Sets are selected by address bits, except in large sliced caches, where a hash chooses the slice. */
@@ -107,7 +120,8 @@ static void add_candidates_of_size(struct fit *fit, const struct cache_size *siz
                 }
                 fit->candidates[fit->candidate_count++] = (struct candidate){
                     .shape = {size->bytes, ways[w], (enum cache_policy)policy, scattered},
-                    .price = disbelief_weight * size->disbelief,
+                    .price = disbelief_weight *
+                             (size->disbelief + policy_disbelief[policy] + ways_disbelief(size->bytes, ways[w])),
                 };
             }
         }

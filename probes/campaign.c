@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "conditions.h"
+#include "probe_cache_paper.h"
 #include "restrict.h"
 #include "result.h"
 
@@ -92,7 +93,9 @@ static int run_probes(const struct campaign *campaign, struct findings *findings
     int rc = 0;
     if (campaign->probes & CAMPAIGN_CACHE) {
         progress_next(campaign->progress, share_cache);
-        rc = probe_cache(&findings->probe, campaign->machine->pus.ids[0], &findings->caches, error);
+        uint32_t pu = campaign->machine->pus.ids[0];
+        rc = campaign->paper ? probe_cache_paper(&findings->probe, pu, &findings->caches, error)
+                             : probe_cache(&findings->probe, pu, &findings->caches, error);
     }
     if (rc == 0 && (campaign->probes & CAMPAIGN_SHARING) && findings->caches.count > 0) {
         progress_next(campaign->progress, share_sharing);
@@ -165,7 +168,13 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
     strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
     double begun = machine_elapsed(campaign->machine);
     struct findings findings = {
-        .probe = {campaign->machine, progress_step, campaign->progress, campaign->seed},
+        .probe = {.machine = campaign->machine,
+                  .progress = progress_step,
+                  .progress_argument = campaign->progress,
+                  .seed = campaign->seed,
+                  .declared = &profile->classes[0],
+                  .exhaustive = campaign->exhaustive,
+                  .deadline = campaign->budget_s > 0 ? begun + campaign->budget_s : 0},
         .node_class = &profile->classes[0],
     };
     int rc = run_probes(campaign, &findings, error);

@@ -15,7 +15,10 @@ enum campaign_probes {
 
 struct campaign {
     unsigned probes;
-    bool mpi; /* messages through MPI where that can be had */
+    bool mpi;        /* messages through MPI where that can be had */
+    bool paper;      /* cache sizes by the method of the 2010 paper */
+    bool exhaustive; /* every pair, nothing taken over */
+    double budget_s; /* 0: as long as it takes */
     uint64_t seed;
     struct machine *machine;
     struct progress *progress;

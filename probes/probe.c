@@ -46,3 +46,8 @@ double probe_spread(double *values, size_t count)
     double middle = probe_median(values, count);
     return middle > 0 ? (values[(3 * count - 1) / 4] - values[count / 4]) / middle : -1;
 }
+
+bool probe_late(const struct probe *probe)
+{
+    return probe->deadline > 0 && machine_elapsed(probe->machine) > probe->deadline;
+}

@@ -16,8 +16,15 @@ struct probe {
     struct machine *machine;
     probe_progress_function *progress; /* may be NULL */
     void *progress_argument;
-    uint64_t seed; /* counts up: every measurement gets its own */
+    uint64_t seed;                        /* counts up: every measurement gets its own */
+    const struct profile_class *declared; /* says which pairs are alike (schedule.h); NULL: nothing is known */
+    bool exhaustive;                      /* measure every pair */
+    double deadline;                      /* on the machine's own clock; 0: none. From then on nothing is repeated that
+                                             need not be */
 };
+
+/* Is the time that the user granted used up? */
+bool probe_late(const struct probe *probe);
 
 void probe_tell(const struct probe *probe, double done, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -6,8 +6,15 @@
 #include <string.h>
 
 #include "cluster.h"
+#include "schedule.h"
 
-enum { ROUNDS = 3, PASSES = 3, SCALING_ALL_UP_TO = 8 };
+enum {
+    ROUNDS = 3,
+    PASSES = 3,
+    SCALING_ALL_UP_TO = 8,
+    ALONE_MAX = 64,      /* measurements of one PU alone; more say nothing new */
+    EXPECTED_PAIRS = 32, /* for the progress bar */
+};
 static const double collision_margin = 0.9; /* of the bandwidth alone; rounds differ by 4-7 % on a shared machine */
 static const size_t caches_beyond = 4;      /* times the last level cache, per array */
 static const size_t array_least = 32u << 20, array_most = (size_t)512 << 20;
@@ -99,40 +106,87 @@ static size_t choose_bytes(const struct probe *probe, size_t last_level_bytes)
 
 /* Alone and in pairs by turns, so that a drift of the machine meets both. The reference is the best of its rounds,
  * a pair is the median of its own: alone nothing can make a copy faster than it is. */
-static int measure_pairs(struct probe *probe, size_t bytes, double *alone, size_t *alone_count, double *pairs)
+struct question {
+    struct probe *probe;
+    size_t bytes, asked;
+    double alone[ALONE_MAX];
+    size_t alone_count;
+};
+
+static int measure_alone(struct question *question, uint32_t pu)
 {
-    const struct profile_set *pus = &probe->machine->pus;
-    size_t all = pair_count(pus->count), done = 0;
-    for (size_t i = 0; i < pus->count; i++) {
-        for (size_t j = i + 1; j < pus->count; j++) {
-            const uint32_t both[] = {pus->ids[i], pus->ids[j]};
-            double rounds[ROUNDS], rates[2];
-            probe_tell(probe, (double)done++ / (double)(all + 1), "memory of PUs %u and %u", both[0], both[1]);
-            for (int round = 0; round < ROUNDS; round++) {
-                int rc = j == i + 1 ? copy(probe, bytes, both, 1, &alone[(*alone_count)++]) : 0;
-                rc = rc < 0 ? rc : copy(probe, bytes, both, 2, rates);
-                if (rc < 0) {
-                    return rc;
-                }
-                rounds[round] = fmin(rates[0], rates[1]);
-            }
-            pairs[pair_index(pus->count, i, j)] = probe_median(rounds, ROUNDS);
-        }
+    if (question->alone_count == ALONE_MAX) {
+        return 0;
     }
-    if (pus->count == 1) {
-        for (int round = 0; round < ROUNDS; round++) {
-            int rc = copy(probe, bytes, pus->ids, 1, &alone[(*alone_count)++]);
-            if (rc < 0) {
-                return rc;
-            }
+    return copy(question->probe, question->bytes, &pu, 1, &question->alone[question->alone_count++]);
+}
+
+static int ask(void *argument, size_t i, size_t j, double *bytes_per_s)
+{
+    struct question *question = argument;
+    const struct profile_set *pus = &question->probe->machine->pus;
+    const uint32_t both[] = {pus->ids[i], pus->ids[j]};
+    double rounds[ROUNDS], rates[2];
+    size_t count = probe_late(question->probe) ? 1 : ROUNDS;
+    probe_tell(question->probe, 1 - exp(-(double)question->asked++ / EXPECTED_PAIRS), "memory of PUs %u and %u",
+               both[0], both[1]);
+    for (size_t round = 0; round < count; round++) {
+        int rc = measure_alone(question, both[0]);
+        rc = rc < 0 ? rc : copy(question->probe, question->bytes, both, 2, rates);
+        if (rc < 0) {
+            return rc;
         }
+        rounds[round] = fmin(rates[0], rates[1]);
     }
+    *bytes_per_s = probe_median(rounds, count);
     return 0;
+}
+
+static int measure_pairs(struct question *question, struct schedule_outcome *outcome)
+{
+    struct probe *probe = question->probe;
+    const struct profile_set *pus = &probe->machine->pus;
+    struct schedule schedule;
+    int rc = 0;
+    for (int round = 0; round < ROUNDS && pus->count == 1 && rc == 0; round++) {
+        rc = measure_alone(question, pus->ids[0]);
+    }
+    if (rc < 0 || pus->count == 1) {
+        return rc;
+    }
+    rc = schedule_init(&schedule, pus, probe->declared);
+    if (rc == 0) {
+        schedule.exhaustive = probe->exhaustive;
+        rc = schedule_run(&schedule, NULL, ++probe->seed, ask, schedule_agree_cluster, question, outcome);
+        schedule_free(&schedule);
+    }
+    return rc;
 }
 
 static uint32_t next_workers(uint32_t workers)
 {
     return workers < SCALING_ALL_UP_TO ? workers + 1 : workers + workers / 4;
+}
+
+/* What so many workers of the group get together: the median of the rounds. */
+static int measure_workers(struct probe *probe, size_t bytes, const struct profile_set *group, uint32_t workers,
+                           double *rates, double *total)
+{
+    size_t room = probe->machine->memory_limit_bytes / (3 * (size_t)workers);
+    size_t rounds = probe_late(probe) ? 1 : ROUNDS;
+    double totals[ROUNDS];
+    for (size_t round = 0; round < rounds; round++) {
+        int rc = copy(probe, bytes < room ? bytes : room, group->ids, workers, rates);
+        if (rc < 0) {
+            return rc;
+        }
+        totals[round] = 0;
+        for (uint32_t i = 0; i < workers; i++) {
+            totals[round] += rates[i];
+        }
+    }
+    *total = probe_median(totals, rounds);
+    return 0;
 }
 
 /* How much the first group of the level gets by number of workers. */
@@ -145,14 +199,7 @@ static int measure_scaling(struct probe *probe, size_t bytes, const struct profi
     for (uint32_t workers = 1; rc == 0 && workers <= group->count;) {
         double total = reference;
         probe_tell(probe, 0.95, "memory with %u workers", workers);
-        if (workers > 1) {
-            size_t room = probe->machine->memory_limit_bytes / (3 * (size_t)workers);
-            rc = copy(probe, bytes < room ? bytes : room, group->ids, workers, rates);
-            total = 0;
-            for (uint32_t i = 0; i < workers; i++) {
-                total += rates[i];
-            }
-        }
+        rc = workers > 1 ? measure_workers(probe, bytes, group, workers, rates, &total) : 0;
         if (rc == 0) {
             level->scaling[level->scaling_count++] = (struct profile_scaling_point){workers, total};
         }
@@ -163,22 +210,28 @@ static int measure_scaling(struct probe *probe, size_t bytes, const struct profi
     return rc;
 }
 
+/* From what was measured to levels, without scaling. */
+static int infer(struct question *question, const struct schedule_outcome *outcome, struct probe_memory *result)
+{
+    double spread = probe_spread(question->alone, question->alone_count); /* sorts */
+    double best = question->alone[question->alone_count - 1];
+    int rc = probe_memory_levels(&question->probe->machine->pus, best, outcome->values, &result->memory);
+    result->memory.quality = (struct profile_quality){
+        .origin = PROFILE_MEASURED, .repetitions = (uint32_t)question->alone_count, .spread = spread};
+    for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
+        result->memory.levels[i].quality.note = schedule_note(outcome);
+    }
+    return rc;
+}
+
 static int measure(struct probe *probe, struct probe_memory *result)
 {
-    const struct profile_set *pus = &probe->machine->pus;
-    double *alone = calloc(ROUNDS * pus->count, sizeof *alone);
-    double *pairs = calloc(pair_count(pus->count) + 1, sizeof *pairs);
-    size_t alone_count = 0;
-    int rc = alone && pairs ? measure_pairs(probe, result->array_bytes, alone, &alone_count, pairs) : -ENOMEM;
-    if (rc == 0) {
-        double spread = probe_spread(alone, alone_count), best = alone[0];
-        for (size_t i = 1; i < alone_count; i++) {
-            best = fmax(best, alone[i]);
-        }
-        rc = probe_memory_levels(pus, best, pairs, &result->memory);
-        result->memory.quality = (struct profile_quality){
-            .origin = PROFILE_MEASURED, .repetitions = (uint32_t)alone_count, .spread = spread};
-    }
+    size_t pairs = pair_count(probe->machine->pus.count);
+    struct question question = {.probe = probe, .bytes = result->array_bytes};
+    struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
+                                       .measured = calloc(pairs + 1, sizeof *outcome.measured)};
+    int rc = outcome.values && outcome.measured ? measure_pairs(&question, &outcome) : -ENOMEM;
+    rc = rc < 0 ? rc : infer(&question, &outcome, result);
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];
         if (level->collisions.group_count > 0) {
@@ -186,8 +239,8 @@ static int measure(struct probe *probe, struct probe_memory *result)
                                  result->memory.reference_bytes_per_s, level);
         }
     }
-    free(alone);
-    free(pairs);
+    free(outcome.values);
+    free(outcome.measured);
     return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cluster.h"
+#include "schedule.h"
 
 enum { SWEEPS = 2, BATCHES = 5, CONCURRENCY_MAX = 64 };
 static const double sweeps_agree = 0.05;                 /* relative; otherwise a third sweep of that pair */
@@ -62,30 +63,87 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
     return 0;
 }
 
-/* -- all pairs -- */
+/* -- pairs -- */
 
-static int sweep(struct probe *probe, size_t bytes, int number, double *least, double *apart)
+struct question {
+    struct probe *probe;
+    size_t bytes;
+    bool again; /* the second sweep */
+};
+
+/* The smaller of two figures that lie apart in time; a third where they differ. The first sweep is the schedule's, the
+ * second goes over the same pairs. */
+static int ask(void *argument, size_t i, size_t j, double *seconds)
 {
-    const struct profile_set *pus = &probe->machine->pus;
-    size_t all = pair_count(pus->count);
-    for (size_t i = 0, k = 0; i < pus->count; i++) {
-        for (size_t j = i + 1; j < pus->count; j++, k++) {
-            const struct profile_pair pair = {pus->ids[i], pus->ids[j]};
-            double seconds;
-            if (number >= SWEEPS && apart[k] <= sweeps_agree) {
-                continue;
-            }
-            int rc = exchange(probe, bytes, &pair, 1, &seconds);
+    struct question *question = argument;
+    const struct profile_set *pus = &question->probe->machine->pus;
+    const struct profile_pair pair = {pus->ids[i], pus->ids[j]};
+    probe_tell(question->probe, question->again ? 0.4 : 0.2, "messages between PUs %u and %u", pair.a, pair.b);
+    return exchange(question->probe, question->bytes, &pair, 1, seconds);
+}
+
+static int second_sweep(struct question *question, struct schedule_outcome *outcome)
+{
+    const struct profile_set *pus = &question->probe->machine->pus;
+    question->again = true;
+    for (size_t i = 0; i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count; j++) {
+            double *value = &outcome->values[pair_index(pus->count, i, j)], again = 0;
+            int rc = outcome->measured[pair_index(pus->count, i, j)] ? ask(question, i, j, &again) : 0;
+            bool apart = again > 0 && fabs(again / *value - 1) > sweeps_agree;
+            *value = again > 0 ? fmin(*value, again) : *value;
+            rc = rc == 0 && apart ? ask(question, i, j, &again) : rc;
+            *value = again > 0 ? fmin(*value, again) : *value;
             if (rc < 0) {
                 return rc;
             }
-            apart[k] = number ? fabs(seconds / least[k] - 1) : 0;
-            least[k] = number == 0 || seconds < least[k] ? seconds : least[k];
-            probe_tell(probe, 0.6 * ((double)number + (double)(k + 1) / (double)all) / (SWEEPS + 1),
-                       "messages between PUs %u and %u", pair.a, pair.b);
         }
     }
     return 0;
+}
+
+/* Pairs that were not measured take over the median of those of their class. */
+static int take_over(const struct schedule *schedule, struct schedule_outcome *outcome)
+{
+    size_t pairs = pair_count(schedule->pus->count);
+    double *sample = malloc((pairs + 1) * sizeof *sample);
+    if (!sample) {
+        return -ENOMEM;
+    }
+    for (size_t class = 0; class < schedule->class_count; class ++) {
+        size_t count = 0;
+        for (size_t k = 0; k < pairs; k++) {
+            if (schedule->class_of[k] == class && outcome->measured[k]) {
+                sample[count++] = outcome->values[k];
+            }
+        }
+        double middle = probe_median(sample, count);
+        for (size_t k = 0; k < pairs; k++) {
+            if (schedule->class_of[k] == class && !outcome->measured[k]) {
+                outcome->values[k] = middle;
+            }
+        }
+    }
+    free(sample);
+    return 0;
+}
+
+static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome)
+{
+    struct question question = {.probe = probe, .bytes = bytes};
+    struct schedule schedule;
+    int rc = schedule_init(&schedule, &probe->machine->pus, probe->declared);
+    if (rc < 0) {
+        return rc;
+    }
+    schedule.exhaustive = probe->exhaustive;
+    rc = schedule_run(&schedule, NULL, ++probe->seed, ask, schedule_agree_cluster, &question, outcome);
+    if (rc == 0 && !probe_late(probe)) {
+        rc = second_sweep(&question, outcome);
+        rc = rc < 0 ? rc : take_over(&schedule, outcome);
+    }
+    schedule_free(&schedule);
+    return rc;
 }
 
 /* -- one layer -- */
@@ -196,18 +254,19 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
 {
     const struct profile_set *pus = &probe->machine->pus;
     size_t pairs = pair_count(pus->count);
-    double *least = calloc(pairs + 1, sizeof *least), *apart = calloc(pairs + 1, sizeof *apart);
-    int rc = least && apart ? 0 : -ENOMEM;
-    for (int number = 0; number <= SWEEPS && rc == 0; number++) {
-        rc = sweep(probe, bytes, number, least, apart);
-    }
-    rc = rc < 0 ? rc : probe_message_layers(pus, least, result);
+    struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
+                                       .measured = calloc(pairs + 1, sizeof *outcome.measured)};
+    int rc = outcome.values && outcome.measured ? measure_pairs(probe, bytes, &outcome) : -ENOMEM;
+    rc = rc < 0 ? rc : probe_message_layers(pus, outcome.values, result);
     if (rc == 0) {
         result->message_bytes = bytes;
-        rc = measure_layers(probe, least, result);
+        for (size_t i = 0; i < result->layer_count; i++) {
+            result->layers[i].quality.note = schedule_note(&outcome);
+        }
+        rc = measure_layers(probe, outcome.values, result);
     }
-    free(least);
-    free(apart);
+    free(outcome.values);
+    free(outcome.measured);
     return rc;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schedule.h"
+
 enum { TRIALS = 5, WARM_PASSES = 16, NODE = 256 };
 static const double set_share = 2.0 / 3;   /* of the cache, per PU (2010 paper, Figure 5) */
 static const double ratio_shared = 2;      /* 2010 paper */
@@ -84,46 +86,88 @@ static size_t share_of(const struct probe *probe, const struct probe_cache_level
     return bytes < limit ? bytes : limit / NODE * NODE;
 }
 
-/* Sharing is an equivalence, so every PU is compared with one member of each group found so far; and it nests, so
- * only PUs that share the next outer cache can share this one. `group_of` goes from the outer level's to this one's. */
-static int test_level(struct probe *probe, const struct probe_cache_level *cache, size_t *group_of,
-                      struct probe_sharing_level *level, double done, double span)
+/* What the schedule asks for: 1 for a pair that shares the cache, 0 for one that does not. */
+struct question {
+    struct probe *probe;
+    size_t bytes;
+    struct probe_sharing_level *level;
+    double done;
+};
+
+static int ask(void *argument, size_t i, size_t j, double *shares)
+{
+    struct question *question = argument;
+    const uint32_t *ids = question->probe->machine->pus.ids;
+    bool shared = false;
+    probe_tell(question->probe, question->done, "sharing of %zu KiB by PUs %u and %u", question->bytes >> 10, ids[i],
+               ids[j]);
+    int rc = test_pair(question->probe, question->bytes, ids[i], ids[j], question->level, &shared);
+    *shares = shared ? 1 : 0;
+    return rc;
+}
+
+/* Pairs that do not share but have a partner with which both do, or the other way round: the relation has them as
+ * single pairs. Asked again, whether they were measured or not. */
+static int ask_again(struct question *question, const struct profile_relation *relation, double *shares)
+{
+    const struct profile_set *pus = &question->probe->machine->pus;
+    bool *involved = calloc(pus->count, sizeof *involved);
+    int rc = involved ? 0 : -ENOMEM;
+    for (size_t k = 0; rc == 0 && k < relation->pair_count; k++) {
+        for (size_t i = 0; i < pus->count; i++) {
+            involved[i] |= pus->ids[i] == relation->pairs[k].a || pus->ids[i] == relation->pairs[k].b;
+        }
+    }
+    for (size_t i = 0; i < pus->count && rc == 0; i++) {
+        for (size_t j = i + 1; j < pus->count && rc == 0; j++) {
+            if (involved[i] && involved[j]) {
+                rc = ask(question, i, j, &shares[pair_index(pus->count, i, j)]);
+            }
+        }
+    }
+    free(involved);
+    return rc;
+}
+
+static int group(const struct profile_set *pus, const double *shares, struct profile_relation *out)
+{
+    struct pair_classes classes;
+    int rc = pair_classes_init(&classes, pus);
+    for (size_t i = 0; rc == 0 && i < pair_count(pus->count); i++) {
+        classes.of[i] = shares[i] > 0 ? 0 : PAIR_NONE;
+    }
+    rc = rc < 0 ? rc : relation_from_classes(&classes, 0, 0, out);
+    pair_classes_free(&classes);
+    return rc;
+}
+
+/* `outer` (by pair_index()): the pairs that share the level outside of this one; then those that share this one. */
+static int test_level(struct probe *probe, const struct schedule *schedule, const struct probe_cache_level *cache,
+                      bool *outer, struct probe_sharing_level *level, double done)
 {
     const struct profile_set *pus = &probe->machine->pus;
-    struct pair_classes classes;
-    size_t bytes = share_of(probe, cache);
-    size_t *group = malloc(pus->count * sizeof *group);
-    int rc = group ? pair_classes_init(&classes, pus) : -ENOMEM;
-    if (rc < 0) {
-        free(group);
-        return rc;
-    }
-    for (size_t i = 0; i < pus->count && rc == 0; i++) {
-        group[i] = i;
-        for (size_t first = 0; first < i && group[i] == i && rc == 0; first++) {
-            bool shared = false;
-            if (group[first] != first || group_of[first] != group_of[i]) {
-                continue;
-            }
-            probe_tell(probe, done + span * (double)i / (double)pus->count, "cache of %llu KiB on PUs %u and %u",
-                       (unsigned long long)(cache->size_bytes >> 10), pus->ids[first], pus->ids[i]);
-            rc = test_pair(probe, bytes, pus->ids[first], pus->ids[i], level, &shared);
-            group[i] = shared ? first : i;
-        }
-    }
-    for (size_t i = 0; i < pus->count && rc == 0; i++) {
-        for (size_t j = i + 1; j < pus->count; j++) {
-            if (group[i] == group[j]) {
-                classes.of[pair_index(pus->count, i, j)] = 0;
-            }
-        }
-    }
+    size_t pairs = pair_count(pus->count);
+    struct question question = {probe, share_of(probe, cache), level, done};
+    struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
+                                       .measured = calloc(pairs + 1, sizeof *outcome.measured)};
+    int rc = outcome.values && outcome.measured ? 0 : -ENOMEM;
     if (rc == 0) {
-        rc = relation_from_classes(&classes, 0, 0, &level->sharing);
-        memcpy(group_of, group, pus->count * sizeof *group);
+        rc = schedule_run(schedule, outer, ++probe->seed, ask, schedule_agree_equal, &question, &outcome);
     }
-    pair_classes_free(&classes);
-    free(group);
+    rc = rc < 0 ? rc : group(pus, outcome.values, &level->sharing);
+    if (rc == 0 && level->sharing.pair_count > 0 && !probe_late(probe)) {
+        rc = ask_again(&question, &level->sharing, outcome.values);
+        relation_free(&level->sharing);
+        rc = rc < 0 ? rc : group(pus, outcome.values, &level->sharing);
+    }
+    level->contradictions = level->sharing.pair_count;
+    level->measured = outcome.measured_count;
+    level->pairs = outcome.pair_count;
+    for (size_t i = 0; rc == 0 && i < pairs; i++) {
+        outer[i] = outcome.values[i] > 0;
+    }
+    free(outcome.values);
+    free(outcome.measured);
     return rc;
 }
 
@@ -131,14 +175,23 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
                   struct servet_error *error)
 {
     struct probe_sharing result = {.count = caches->count};
-    size_t *group_of = calloc(probe->machine->pus.count, sizeof *group_of); /* outermost: all in one */
-    int rc = group_of ? 0 : -ENOMEM;
-    for (size_t i = caches->count; i-- > 0 && rc == 0;) {
-        double span = 1.0 / (double)caches->count;
-        result.levels[i].spread = -1;
-        rc = test_level(probe, &caches->levels[i], group_of, &result.levels[i], 1 - (double)(i + 1) * span, span);
+    const struct profile_set *pus = &probe->machine->pus;
+    struct schedule schedule;
+    size_t pairs = pair_count(pus->count);
+    bool *outer = malloc(pairs + 1);
+    int rc = schedule_init(&schedule, pus, probe->declared);
+    rc = outer ? rc : -ENOMEM;
+    schedule.exhaustive = probe->exhaustive;
+    for (size_t i = 0; rc == 0 && i < pairs; i++) {
+        outer[i] = true; /* outside of the last level all share the memory */
     }
-    free(group_of);
+    for (size_t i = caches->count; i-- > 0 && rc == 0;) {
+        result.levels[i].spread = -1;
+        rc = test_level(probe, &schedule, &caches->levels[i], outer, &result.levels[i],
+                        1 - (double)(i + 1) / (double)caches->count);
+    }
+    free(outer);
+    schedule_free(&schedule);
     if (rc < 0) {
         probe_sharing_free(&result);
         return probe_error(error, rc, "measuring shared caches");

@@ -5,6 +5,9 @@
  * slower of the two counts. Disturbance only slows down, so a pair is called sharing when the second smallest of five
  * ratios, each of a run together against a run alone beside it in time, exceeds 2 (the papers' ratio; the later one
  * uses 1.5, between the two we say "uncertain").
+ *
+ * Sharing nests, so only pairs that share the next outer level are asked about an inner one; of pairs alike in the
+ * topology a sample is measured (schedule.h). It is an equivalence, too: pairs that contradict that are asked again.
  */
 #ifndef SERVET_PROBES_PROBE_SHARING_H
 #define SERVET_PROBES_PROBE_SHARING_H
@@ -15,8 +18,10 @@
 struct probe_sharing_level {
     struct profile_relation sharing; /* owned */
     uint32_t repetitions;
-    double spread;      /* largest of the pairs' */
-    uint32_t uncertain; /* pairs whose ratio lay between 1.5 and 2 */
+    double spread;          /* largest of the pairs' */
+    uint32_t uncertain;     /* pairs whose ratio lay between 1.5 and 2 */
+    size_t measured, pairs; /* pairs measured, of those that might share it */
+    size_t contradictions;  /* pairs that share it without their common partners doing so, also when asked again */
 };
 
 struct probe_sharing {

@@ -39,7 +39,24 @@ static void size_text(uint64_t bytes, char *text, size_t size)
     }
 }
 
-static char *cache_note(const struct probe_cache_level *level, uint64_t declared, uint32_t uncertain)
+static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing)
+{
+    if (sharing && sharing->uncertain > 0) {
+        fprintf(stream, "%s%u pairs neither clearly share it nor clearly do not", ftell(stream) > 0 ? "; " : "",
+                sharing->uncertain);
+    }
+    if (sharing && sharing->contradictions > 0) {
+        fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence", ftell(stream) > 0 ? "; " : "",
+                sharing->contradictions);
+    }
+    if (sharing && sharing->measured < sharing->pairs) {
+        fprintf(stream, "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+                ftell(stream) > 0 ? "; " : "", sharing->measured, sharing->pairs);
+    }
+}
+
+static char *cache_note(const struct probe_cache_level *level, uint64_t declared,
+                        const struct probe_sharing_level *sharing)
 {
     char low[32], high[32], size[32], *note = NULL;
     size_t length;
@@ -59,10 +76,7 @@ static char *cache_note(const struct probe_cache_level *level, uint64_t declared
                 ratio < 1 ? "part of it may be in use by neighbours or partitioned away"
                           : "declared is less than what holds data");
     }
-    if (uncertain > 0) {
-        fprintf(stream, "%s%u pairs neither clearly share it nor clearly do not", ftell(stream) > 0 ? "; " : "",
-                uncertain);
-    }
+    note_sharing(stream, sharing);
     fclose(stream);
     if (note && note[0] == '\0') {
         free(note);
@@ -108,7 +122,7 @@ static int make_cache(const struct probe_cache_level *level, const struct profil
                                      : 0,
         .quality = {.origin = PROFILE_MEASURED, .repetitions = level->repetitions, .spread = level->spread},
     };
-    out->quality.note = cache_note(level, out->declared_size_bytes, sharing ? sharing->uncertain : 0);
+    out->quality.note = cache_note(level, out->declared_size_bytes, sharing);
     if (sharing) {
         out->sharing = sharing->sharing;
         sharing->sharing = (struct profile_relation){0};

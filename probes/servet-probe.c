@@ -11,7 +11,18 @@
 #include "cluster_launch.h"
 #include "output.h"
 
-enum { OPTION_CPUSET = 0x100, OPTION_NO_MPI, OPTION_PROBES, OPTION_MACHINE, OPTION_SEED, OPTION_JSON, OPTION_CLUSTER };
+enum {
+    OPTION_CPUSET = 0x100,
+    OPTION_NO_MPI,
+    OPTION_PROBES,
+    OPTION_MACHINE,
+    OPTION_SEED,
+    OPTION_JSON,
+    OPTION_CLUSTER,
+    OPTION_METHOD,
+    OPTION_EXHAUSTIVE,
+    OPTION_BUDGET,
+};
 
 struct options {
     const char *output;  /* NULL: the default place */
@@ -19,7 +30,8 @@ struct options {
     struct profile_set cpuset;
     unsigned probes;
     uint64_t seed;
-    bool quiet, no_mpi, json;
+    double budget_s;
+    bool quiet, no_mpi, json, paper, exhaustive;
     struct bsp_options bsp;
 };
 
@@ -51,6 +63,9 @@ static const struct argp_option table[] = {
     {"probes", OPTION_PROBES, "NAMES", 0, "Comma-separated: cache, sharing, memory, message (default: all)", 0},
     {"machine", OPTION_MACHINE, "KIND", 0, "native (default), or simulated:FILE", 0},
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
+    {"method", OPTION_METHOD, "NAME", 0, "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
+    {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0, "Measure every pair of PUs; nothing is taken over from pairs alike", 0},
+    {"budget", OPTION_BUDGET, "SECONDS", 0, "After that long repeat nothing that need not be repeated", 0},
     {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
     {"cluster", OPTION_CLUSTER, NULL, 0,
      "Under mpirun or srun: measure all nodes of the job and the network between them (--cluster --help says more)", 0},
@@ -116,6 +131,18 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_JSON:
         options->json = true;
         return 0;
+    case OPTION_METHOD:
+        if (strcmp(argument, "default") != 0 && strcmp(argument, "paper") != 0) {
+            cli_usage("--method: expected default or paper, got '%s'", argument);
+        }
+        options->paper = strcmp(argument, "paper") == 0;
+        return 0;
+    case OPTION_EXHAUSTIVE:
+        options->exhaustive = true;
+        return 0;
+    case OPTION_BUDGET:
+        options->budget_s = cli_number("--budget", argument, 0.001, 1e6);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -173,7 +200,14 @@ static int measure(const struct options *options, struct machine *machine, struc
                    struct servet_profile **profile, struct servet_error *error)
 {
     unsigned probes = options->probes ? options->probes : CAMPAIGN_ALL;
-    struct campaign campaign = {probes, !options->no_mpi, options->seed, machine, progress};
+    struct campaign campaign = {.probes = probes,
+                                .mpi = !options->no_mpi,
+                                .paper = options->paper,
+                                .exhaustive = options->exhaustive,
+                                .budget_s = options->budget_s,
+                                .seed = options->seed,
+                                .machine = machine,
+                                .progress = progress};
     bool bsp_alone = options->bsp.wanted && !options->probes;
     int rc = bsp_alone ? bsp_base_profile(machine, path, profile, error) : campaign_run(&campaign, profile, error);
     if (rc == 0 && !bsp_alone) {

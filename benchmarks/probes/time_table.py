@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""How long does servet-probe take on machines with more cores than this one?
+
+    time_table.py path/to/servet-probe [CORES …]
+
+Regular simulated machines (packages of cores with private L1 and L2 and one L3 each) are measured by the real probes;
+their clock adds up what each measurement takes on the native backend. Prints one line per machine: seconds of the whole
+run, and how many of all pairs were measured, for the default and (up to 64 PUs) for --exhaustive.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+K, M = 1024, 1 << 20
+
+
+def machine(pus, per_package):
+    packages = [f"{i}-{i + per_package - 1}" for i in range(0, pus, per_package)]
+    domains = [dict(pus=p, bytes_per_s=1e10 * max(1.6, per_package / 4)) for p in packages]
+    return dict(servet_machine=1, name=f"regular-{pus}", pus=f"0-{pus - 1}", packages=packages, page_bytes=4096,
+                caches=[dict(level=1, size_bytes=32 * K, ways=8, seconds=1.2e-9, policy="plru", indexing="virtual"),
+                        dict(level=2, size_bytes=1 * M, ways=16, seconds=4.5e-9, policy="plru"),
+                        dict(level=3, size_bytes=16 * M, ways=16, slices=8, seconds=1.8e-8, policy="plru",
+                             groups=packages)],
+                memory=dict(seconds=1e-7, pu_bytes_per_s=1e10, domains=domains),
+                layers=[dict(name="package", groups=packages, seconds=4e-7, bytes_per_s=9e9, parallel=per_package / 4),
+                        dict(name="node", groups=[f"0-{pus - 1}"], seconds=9e-7, bytes_per_s=4e9, parallel=2)],
+                noise=dict(relative=0.02, outlier_probability=0.02, outlier_factor=3))
+
+
+def measure(probe, description, *options):
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = os.path.join(folder, "machine.json"), os.path.join(folder, "profile.json")
+        with open(path, "w") as file:
+            json.dump(description, file)
+        subprocess.run([probe, "-q", "--machine", "simulated:" + path, "-o", out, *options], check=True)
+        with open(out) as file:
+            profile = json.load(file)
+    return profile
+
+
+def pairs_measured(profile, pus):
+    note = profile["node_classes"][0]["communication"]["layers"][0]["quality"].get("note", "")
+    found = re.match(r"(\d+) of", note)
+    return int(found.group(1)) if found else pus * (pus - 1) // 2
+
+
+def main():
+    probe = sys.argv[1]
+    sizes = [int(text) for text in sys.argv[2:]] or [2, 8, 24, 64, 256]
+    print(f"{'PUs':>5} {'pairs':>6} {'measured':>8} {'seconds':>8} {'exhaustive':>10}")
+    for pus in sizes:
+        description = machine(pus, max(2, min(pus // 2, 32)) if pus > 2 else 2)
+        profile = measure(probe, description)
+        full = f"{measure(probe, description, '--exhaustive')['measurement']['seconds']:.0f}" if pus <= 24 else "-"
+        print(f"{pus:5} {pus * (pus - 1) // 2:6} {pairs_measured(profile, pus):8} "
+              f"{profile['measurement']['seconds']:8.1f} {full:>10}", flush=True)
+
+
+main()

@@ -1,0 +1,110 @@
+/* Are few pairs measured where the machine is as regular as its topology says, and all where it is not? */
+#include <check.h>
+#include <stdlib.h>
+
+#include "schedule.h"
+#include "topology.h"
+
+enum { PUS = 64, PAIRS = PUS * (PUS - 1) / 2, PACKAGE = 16 };
+
+struct world {
+    size_t asked;
+    bool odd; /* PU 5 has a slow link that no topology knows of */
+};
+
+static double latency(const struct world *world, size_t i, size_t j)
+{
+    double seconds = i / PACKAGE == j / PACKAGE ? 1e-6 : 2e-6;
+    return world->odd && (i % 4 == 1 || j % 4 == 1) ? 3 * seconds : seconds;
+}
+
+static int ask(void *argument, size_t i, size_t j, double *value)
+{
+    struct world *world = argument;
+    world->asked++;
+    *value = latency(world, i, j);
+    return 0;
+}
+
+static double values[PAIRS];
+static bool measured[PAIRS];
+
+/* Runs over packages of 16 PUs and returns whether every value is right. */
+static bool run(struct world *world, bool exhaustive, struct schedule_outcome *outcome)
+{
+    struct servet_profile *profile = topology_new();
+    struct profile_set pus, package;
+    struct schedule schedule;
+    bool right = true;
+    ck_assert_int_eq(profile_set_parse("0-63", &pus), 0);
+    static const char *const packages[] = {"0-15", "16-31", "32-47", "48-63"};
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(profile_set_parse(packages[i], &package), 0);
+        ck_assert_int_eq(topology_add_group(&profile->classes[0].packages, package), 0);
+    }
+    ck_assert_int_eq(schedule_init(&schedule, &pus, &profile->classes[0]), 0);
+    ck_assert_uint_eq(schedule.class_count, 2);
+    schedule.exhaustive = exhaustive;
+    *outcome = (struct schedule_outcome){.values = values, .measured = measured};
+    ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, world, outcome), 0);
+    for (size_t i = 0; i < PUS; i++) {
+        for (size_t j = i + 1; j < PUS; j++) {
+            double ratio = values[pair_index(PUS, i, j)] / latency(world, i, j);
+            right &= ratio > 0.99 && ratio < 1.01;
+        }
+    }
+    schedule_free(&schedule);
+    profile_set_free(&pus);
+    profile_free(profile);
+    return right;
+}
+
+START_TEST(a_regular_machine_needs_few_measurements)
+{
+    struct world world = {0};
+    struct schedule_outcome outcome;
+    ck_assert(run(&world, false, &outcome));
+    ck_assert_uint_le(world.asked, 60); /* two classes of 4 log2(64) = 24 */
+    ck_assert_uint_eq(outcome.measured_count, world.asked);
+    ck_assert_uint_eq(outcome.pair_count, PAIRS);
+    ck_assert_uint_eq(outcome.fallbacks, 0);
+    char *note = schedule_note(&outcome);
+    ck_assert_ptr_nonnull(note);
+    free(note);
+}
+END_TEST
+
+START_TEST(where_the_sample_disagrees_all_are_measured)
+{
+    struct world world = {.odd = true};
+    struct schedule_outcome outcome;
+    ck_assert(run(&world, false, &outcome));
+    ck_assert_uint_eq(outcome.fallbacks, 2);
+    ck_assert_uint_eq(world.asked, PAIRS);
+}
+END_TEST
+
+START_TEST(exhaustive_measures_every_pair)
+{
+    struct world world = {0};
+    struct schedule_outcome outcome;
+    ck_assert(run(&world, true, &outcome));
+    ck_assert_uint_eq(world.asked, PAIRS);
+    ck_assert_ptr_null(schedule_note(&outcome));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("schedule");
+    tcase_add_test(tests, a_regular_machine_needs_few_measurements);
+    tcase_add_test(tests, where_the_sample_disagrees_all_are_measured);
+    tcase_add_test(tests, exhaustive_measures_every_pair);
+    Suite *suite = suite_create("schedule");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
