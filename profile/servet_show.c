@@ -1,5 +1,6 @@
 /* servet-show: what a profile says, for people and (--json) for programs. */
 #include "cli.h"
+#include "live.h"
 #include "model.h"
 #include "show_bsp.h"
 #include "show_text.h"
@@ -12,11 +13,13 @@
 struct options {
     const char *file; /* NULL: looked for */
     bool json, bsp;
+    pid_t live; /* 0: not asked for */
 };
 
 static const struct argp_option option_table[] = {
     {"json", 'j', NULL, 0, "Print the profile as JSON (checked, in the order of the schema)", 0},
     {"bsp", 'b', NULL, 0, "Print the table of BSP parameters only: p, g, l and the time of a 0-relation", 0},
+    {"live", 'l', "PID", 0, "Print where each thread of a running program is (with --json: JSON lines)", 0},
     {0},
 };
 
@@ -29,6 +32,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case 'b':
         options->bsp = true;
+        return 0;
+    case 'l':
+        options->live = (pid_t)cli_integer("--live", argument, 1, INT_MAX);
         return 0;
     case ARGP_KEY_ARG:
         if (options->file) {
@@ -116,6 +122,18 @@ static int print_bsp(const struct servet_profile *profile, const char *source)
     return 0;
 }
 
+static int show_live(const struct options *options)
+{
+    int rc = pin_live_print(stdout, options->json, options->live);
+    if (rc == -ESRCH) {
+        cli_usage("--live: expected a running process, %d is none", (int)options->live);
+    }
+    if (rc < 0) {
+        cli_fail("--live %d: %s", (int)options->live, strerrordesc_np(-rc));
+    }
+    return cli_finish(CLI_OK);
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {0};
@@ -123,6 +141,12 @@ int main(int argc, char **argv)
     cli_parse(&command, argc, argv, 0, NULL, &options);
     if (options.json && options.bsp) {
         cli_usage("--json, --bsp: expected one of them, not both");
+    }
+    if (options.live) {
+        if (options.file || options.bsp) {
+            cli_usage("--live: expected alone or with --json");
+        }
+        return show_live(&options);
     }
     struct servet_profile *profile = options.file ? load(options.file) : find(path, sizeof path);
     const char *source = options.file ? options.file : *path ? path : NULL;

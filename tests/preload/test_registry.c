@@ -280,6 +280,26 @@ START_TEST(independent_jobs_start_on_different_pus)
 }
 END_TEST
 
+START_TEST(a_running_program_can_be_looked_at)
+{
+    char pid[16], expected[64];
+    struct stayer stayer = start_stayer("1");
+    snprintf(pid, sizeof pid, "%d", (int)stayer.pid);
+    child_run(&child, NULL, ARGV(SERVET_SHOW, "--live", pid));
+    ck_assert_msg(child.status == 0, "%s", child.err);
+    ck_assert_uint_eq(child_lines(child.out, ""), 3);
+    snprintf(expected, sizeof expected, " main PU %u ", order[0]);
+    ck_assert_msg(strstr(child.out, expected), "%s", child.out);
+    snprintf(expected, sizeof expected, " worker PU %u ", order[1]);
+    ck_assert_msg(strstr(child.out, expected), "%s", child.out);
+    ck_assert_ptr_nonnull(strstr(child.out, "check: no two workers share a PU\n"));
+    end_stayer(&stayer);
+    child_run(&child, NULL, ARGV(SERVET_SHOW, "--live", pid));
+    ck_assert_int_eq(child.status, 2);
+    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+}
+END_TEST
+
 int main(void)
 {
     here_need_two_pus();
@@ -295,6 +315,7 @@ int main(void)
     tcase_add_test(test, a_reused_pid_is_recognised);
     tcase_add_test(test, ranks_of_one_job_are_no_foreigners);
     tcase_add_test(test, the_least_loaded_counts_as_free);
+    tcase_add_test(test, a_running_program_can_be_looked_at);
     tcase_add_test(test, a_forged_registry_is_not_used);
     tcase_add_test(test, garbage_in_the_registry_is_begun_anew);
     Suite *suite = suite_create("preload-registry");
