@@ -7,8 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "slurm.h"
+
 /* How many generations the launcher's daemon may be away (wrappers such as servet-pin, time or a shell script). */
 #define MOST_GENERATIONS 8
+
+static const char slurm_name[] = "Slurm";
 
 /* First match wins. Intel MPI and MVAPICH (hydra) set MPI_LOCALRANKID too. A size that no variable tells is NULL. */
 static const struct {
@@ -66,7 +70,7 @@ static bool read_slurm(struct pin_launcher *out)
     read_number("SLURM_NODEID", &node);
     if (!entry_of_counts(counts, node, &out->local_size))
         return false;
-    out->name = "Slurm";
+    out->name = slurm_name;
     return true;
 }
 
@@ -89,7 +93,7 @@ static bool is_set(const char *name)
     return value && *value;
 }
 
-static enum pin_binding who_bound(bool slurm)
+static enum pin_binding who_bound(bool slurm, bool rebind)
 {
     /* Open MPI hands --bind-to down as the parameter's value, and a default binding only as the fact. */
     if (is_set("OMPI_MCA_hwloc_base_binding_policy") || is_set("PRTE_MCA_hwloc_default_binding_policy")) {
@@ -100,11 +104,11 @@ static enum pin_binding who_bound(bool slurm)
         return PIN_LAUNCHERS_CHOICE;
     if (is_set("HYDRA_USER_PROVIDED_BINDING"))
         return PIN_USERS_CHOICE;
-    /* Slurm's variable looks the same whether the user or the administrator chose, and without a cpuset a wider mask
-     * would leave the allocation: what Slurm bound stays. */
+    /* Slurm's variable looks the same whether the user or Slurm chose; the plugin knows. Without it, what Slurm bound
+     * stays. */
     const char *slurm_binding = slurm ? getenv("SLURM_CPU_BIND_TYPE") : NULL;
     if (slurm_binding && *slurm_binding && strncmp(slurm_binding, "none", 4) != 0)
-        return PIN_USERS_CHOICE;
+        return rebind ? PIN_LAUNCHERS_CHOICE : PIN_USERS_CHOICE;
     return PIN_SHARED_MASK;
 }
 
@@ -176,14 +180,14 @@ static uint64_t job_of_launcher(void)
     return hash_text(hash, daemon) | 1;
 }
 
-void pin_launcher_read(struct pin_launcher *out)
+void pin_launcher_read(bool rebind, struct pin_launcher *out)
 {
     *out = (struct pin_launcher){0};
     /* Open MPI's and hydra's own ranks first: mpirun inside a Slurm step leaves that step's variables in place. */
     if (!is_set("OMPI_COMM_WORLD_LOCAL_RANK") && !is_set("MPI_LOCALRANKID") && read_slurm(out))
-        out->binding = who_bound(true);
+        out->binding = who_bound(true, rebind);
     else if (read_dialect(out))
-        out->binding = who_bound(false);
+        out->binding = who_bound(false, rebind);
     else
         return;
     if (out->binding == PIN_USERS_CHOICE) {
@@ -201,6 +205,10 @@ void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_
     *out = *start;
     if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE)
         return;
+    if (strcmp(launcher->name, slurm_name) == 0) {
+        pin_slurm_step_pus(getenv("SLURM_CPU_BIND_TYPE"), getenv("SLURM_CPU_BIND_LIST"), out);
+        return;
+    }
     pid_t pid = find_launcher();
     if (pid > 0 && pin_mask_get(pid, &mask) == 0)
         *out = mask;

@@ -23,15 +23,16 @@ struct pin_launcher {
     uint64_t job; /* the same for all ranks of a job on this node, and for no other job that runs; 0: not known */
 };
 
-/* Reads the launcher's variables. */
-void pin_launcher_read(struct pin_launcher *out);
+/* Reads the launcher's variables. With `rebind`, a binding by Slurm counts as the launcher's choice. */
+void pin_launcher_read(bool rebind, struct pin_launcher *out);
 
 /* The PUs that the job may use on this node, given the mask this process was started with.
  *
  * A binding chosen by the launcher on its own is not a user's choice: then it is the mask of the launcher's daemon on
  * this node (the nearest ancestor of that kind: mpirun, orted …), which has what the user, the batch system or the
  * container gave to it
- * (`taskset -c 1 mpirun …` gives 1). In every other case it is `start` itself. */
+ * (`taskset -c 1 mpirun …` gives 1). Slurm's daemons may use the whole node; there it is what Slurm gave to all tasks
+ * of the step on this node. In every other case it is `start` itself. */
 void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start, struct pin_mask *out);
 
 #endif

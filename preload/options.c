@@ -20,6 +20,9 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
                      "local: memory touched before threads had places follows them; interleave: over their nodes"},
     [PIN_REPORT] = {"SERVET_REPORT", "none",
                     "file (appended to; .json: JSON lines) or stderr: at exit, where every thread was and why"},
+    [PIN_REBIND] =
+        {"SERVET_REBIND", "off",
+         "Slurm's binding of tasks is its own: place them anywhere in the step's PUs (set by the Slurm plugin)"},
     [PIN_WORKERS] = {"SERVET_WORKERS", "none", "pattern,…: libraries (or programs) whose threads are workers"},
 };
 
@@ -58,6 +61,7 @@ void pin_options_read(struct pin_options *out)
     out->verbose = is_on(PIN_VERBOSE);
     out->force = is_on(PIN_FORCE);
     out->disable = is_on(PIN_DISABLE);
+    out->rebind = is_on(PIN_REBIND);
     out->membind = membind_of(value_of(PIN_MEMBIND));
     copy_value(PIN_PROFILE, out->profile, sizeof out->profile);
     copy_value(PIN_REGISTRY, out->registry, sizeof out->registry);

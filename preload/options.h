@@ -19,6 +19,7 @@ enum pin_option_id {
     PIN_REGISTRY,
     PIN_MEMBIND,
     PIN_REPORT,
+    PIN_REBIND,
     PIN_OPTION_COUNT,
 };
 
@@ -36,7 +37,7 @@ extern const struct pin_option pin_option_table[PIN_OPTION_COUNT];
 enum pin_membind { PIN_MEMBIND_NONE, PIN_MEMBIND_LOCAL, PIN_MEMBIND_INTERLEAVE, PIN_MEMBIND_UNKNOWN };
 
 struct pin_options {
-    bool mem_prior, comm_prior, verbose, force, disable, no_registry;
+    bool mem_prior, comm_prior, verbose, force, disable, no_registry, rebind;
     enum pin_membind membind;
     char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
     char profile[PATH_MAX]; /* "" when not set, as all texts here */

@@ -92,7 +92,7 @@ static void make_plan(void)
     inside = true;
     int saved = errno;
     pin_resolve_process_calls();
-    pin_launcher_read(&process.launcher);
+    pin_launcher_read(process.options.rebind, &process.launcher);
     pin_launcher_allowed(&process.launcher, &process.start, &process.allowed);
     process.users_choice = users_choice_set();
     if (process.users_choice && pin_owner_runtime_loaded())
