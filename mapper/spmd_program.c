@@ -20,7 +20,7 @@ enum { WORDS = 128, FILE_NAME = 64 };
 /* Beside this command (build folder), in its prefix's library folder, or where it was to be installed. */
 static int find_trace(char *path, size_t size)
 {
-    static const char *const beside[] = {"/", "/../lib/servet/"};
+    static const char *const beside[] = {"/", "/../" SERVET_SPMD_LIBDIR "/"};
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     for (size_t i = 0; length > 0 && i < sizeof beside / sizeof *beside; i++) {
@@ -31,7 +31,7 @@ static int find_trace(char *path, size_t size)
             return 0;
         }
     }
-    snprintf(path, size, "%s", SERVET_SPMD_LIBDIR "/" TRACE_LIBRARY);
+    snprintf(path, size, "%s", SERVET_SPMD_PREFIX "/" SERVET_SPMD_LIBDIR "/" TRACE_LIBRARY);
     return access(path, R_OK) == 0 ? 0 : -ENOENT;
 }
 

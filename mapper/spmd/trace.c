@@ -4,7 +4,8 @@
  * At MPI_Finalize rank 0 writes the file $SERVET_SPMD_TRACE, one line for every rank:
  *     rank RANK seconds ALL iterations N iteration SECONDS compute SECONDS to RANK BYTES [to RANK BYTES …]
  * An iteration lies between two messages to the first neighbour (N: how many were seen); `compute` is the part of it
- * outside of these calls. BYTES are those of one message, the largest. Without the variable nothing is written.
+ * outside of these calls. Both are medians over the iterations: on a shared machine some of them are interrupted. BYTES
+ * are those of one message, the largest. Without the variable nothing is written.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -15,16 +16,31 @@ enum { NEIGHBOURS = 8, LINE = 512 };
 
 #define INTERPOSER __attribute__((visibility("default")))
 
+/* Iterations whose times are kept for the median; later ones are only counted. */
+enum { SAMPLES = 1 << 16 };
+
 static struct {
-    double begun;       /* end of MPI_Init */
-    double inside;      /* seconds in MPI calls so far */
-    double first, last; /* when the first neighbour was sent its first and its latest message */
-    double inside_at_first, inside_at_last;
-    long marks; /* messages to it */
+    double begun;                /* end of MPI_Init */
+    double inside;               /* seconds in MPI calls so far */
+    double last, inside_at_last; /* when the first neighbour was sent its latest message, and `inside` then */
+    long marks;                  /* messages to it */
+    double iteration[SAMPLES], compute[SAMPLES];
     int peers[NEIGHBOURS];
     long bytes[NEIGHBOURS];
     int peer_count;
 } trace;
+
+/* The first neighbour is sent a message: an iteration ends, another begins. */
+static void mark(double now)
+{
+    if (trace.marks > 0 && trace.marks <= SAMPLES) {
+        trace.iteration[trace.marks - 1] = now - trace.last;
+        trace.compute[trace.marks - 1] = now - trace.last - (trace.inside - trace.inside_at_last);
+    }
+    trace.marks++;
+    trace.last = now;
+    trace.inside_at_last = trace.inside;
+}
 
 static void count_message(int count, MPI_Datatype type, int to, double now)
 {
@@ -45,12 +61,7 @@ static void count_message(int count, MPI_Datatype type, int to, double now)
     long bytes = (long)count * size;
     trace.bytes[k] = bytes > trace.bytes[k] ? bytes : trace.bytes[k];
     if (k == 0) {
-        trace.last = now;
-        trace.inside_at_last = trace.inside;
-        if (trace.marks++ == 0) {
-            trace.first = now;
-            trace.inside_at_first = trace.inside;
-        }
+        mark(now);
     }
 }
 
@@ -137,12 +148,27 @@ INTERPOSER int MPI_Barrier(MPI_Comm comm)
     TIMED(PMPI_Barrier(comm));
 }
 
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, long count)
+{
+    count = count < SAMPLES ? count : SAMPLES;
+    if (count < 1) {
+        return 0;
+    }
+    qsort(values, (size_t)count, sizeof *values, compare);
+    return values[count / 2];
+}
+
 static void describe(int rank, char line[LINE])
 {
-    double iterations = trace.marks > 1 ? (double)(trace.marks - 1) : 1;
-    double all = trace.last - trace.first, inside = trace.inside_at_last - trace.inside_at_first;
     int used = snprintf(line, LINE, "rank %d seconds %.9g iterations %ld iteration %.9g compute %.9g", rank,
-                        PMPI_Wtime() - trace.begun, trace.marks, all / iterations, (all - inside) / iterations);
+                        PMPI_Wtime() - trace.begun, trace.marks, median(trace.iteration, trace.marks - 1),
+                        median(trace.compute, trace.marks - 1));
     for (int k = 0; k < trace.peer_count && used < LINE - 1; k++) {
         used += snprintf(line + used, LINE - (size_t)used, " to %d %ld", trace.peers[k], trace.bytes[k]);
     }
