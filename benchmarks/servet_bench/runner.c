@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,6 +40,8 @@ double runner_now(void)
 static _Noreturn void become(const struct words *argv, const struct words *environment, const struct child *child)
 {
     setpgid(0, 0);
+    /* Out of the terminal's process group Ctrl-C does not reach it: it ends when this command does. */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(child->out, STDOUT_FILENO) < 0 ||
         dup2(child->err, STDERR_FILENO) < 0) {

@@ -63,6 +63,14 @@ static json_t *series(json_t *root, const char *name)
     return NULL;
 }
 
+/* servet-bench on FOLDER/app under a command that ends it. */
+static struct run run_command_for(const char *front, const char *where)
+{
+    char line[4096];
+    snprintf(line, sizeof line, "%s %s -n 1 -c default -- %s/app", front, SERVET_BENCH, where);
+    return run_command(line);
+}
+
 static json_t *parsed(struct run *run)
 {
     ck_assert_msg(run->status == 0, "status %d: %s", run->status, run->err);
@@ -196,6 +204,28 @@ START_TEST(a_background_job_runs_during_the_measurement_and_not_after)
 }
 END_TEST
 
+/* Ctrl-C, or a batch system's kill, must not leave the program running on the machine. */
+START_TEST(programs_end_with_servet_bench)
+{
+    char body[256], path[128], gone[160];
+    snprintf(body, sizeof body, "echo $$ >%s/pid; exec sleep 60", folder);
+    snprintf(path, sizeof path, "%s/pid", folder);
+    script("app", body);
+    struct run run = run_command_for("/usr/bin/timeout -s INT 2", folder);
+    run_free(&run);
+    FILE *file = fopen(path, "r");
+    int pid = 0;
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%d", &pid), 1);
+    fclose(file);
+    snprintf(gone, sizeof gone, "/proc/%d/exe", pid);
+    for (int i = 0; i < 100 && access(gone, F_OK) == 0; i++) {
+        usleep(50000);
+    }
+    ck_assert_int_ne(access(gone, F_OK), 0);
+}
+END_TEST
+
 /* NPB's names, in NPB's folders, and its own figure. */
 START_TEST(npb_binaries_are_found_and_run)
 {
@@ -270,6 +300,7 @@ int main(void)
     tcase_add_test(cases, failures_are_reasons_not_figures);
     tcase_add_test(cases, jobs_run_at_the_same_time_and_the_worst_counts);
     tcase_add_test(cases, a_background_job_runs_during_the_measurement_and_not_after);
+    tcase_add_test(cases, programs_end_with_servet_bench);
     tcase_add_test(cases, npb_binaries_are_found_and_run);
     tcase_add_test(cases, plots_are_drawn);
     tcase_add_loop_test(cases, bad_usage_is_one_line_and_status_2, 0, (int)(sizeof wrong / sizeof *wrong));
