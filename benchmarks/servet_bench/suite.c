@@ -60,17 +60,28 @@ static void add(struct suite *suite, const char *folder, const struct entry *ent
     words_add(&program->argv, "%c", entry->problem);
 }
 
-void suite_kernels(size_t threads, struct suite *out)
+static void add_all(struct suite *suite, const struct entry *list, size_t count, size_t threads)
 {
     char *folder = tools_kernels();
-    *out = (struct suite){.programs = calloc(sizeof entries / sizeof *entries, sizeof *out->programs)};
-    if (!folder || !out->programs) {
+    *suite = (struct suite){.programs = calloc(count, sizeof *suite->programs)};
+    if (!folder || !suite->programs) {
         cli_fail("the kernels were not built with this servet-bench");
     }
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-        add(out, folder, &entries[i], threads);
+    for (size_t i = 0; i < count; i++) {
+        add(suite, folder, &list[i], threads);
     }
     free(folder);
+}
+
+void suite_kernels(size_t threads, struct suite *out)
+{
+    add_all(out, entries, sizeof entries / sizeof *entries, threads);
+}
+
+void suite_loaded(size_t threads, struct suite *out)
+{
+    static const struct entry list[] = {{"cg", 'W', OMP}};
+    add_all(out, list, sizeof list / sizeof *list, threads > 1 ? threads / 2 : 1);
 }
 
 void suite_free(struct suite *suite)

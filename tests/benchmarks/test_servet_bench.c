@@ -2,6 +2,7 @@
 #include <check.h>
 #include <jansson.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +262,31 @@ START_TEST(plots_are_drawn)
 }
 END_TEST
 
+/* Section 4.2 of the 2012 paper: one core per package up to 16 cores, one per L3 on 32, on 8 nodes; and whatever is
+ * predicted says that it is. */
+START_TEST(figures_are_predicted_for_the_papers_core_counts)
+{
+    struct run run = bench("--figures --json");
+    json_t *root = parsed(&run), *figures = json_object_get(root, "figures"), *figure, *point;
+    size_t i, j;
+    ck_assert_uint_eq(json_array_size(figures), 3);
+    json_array_foreach(figures, i, figure)
+    {
+        ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(figure, "origin")), "not measured"));
+        ck_assert_uint_eq(json_array_size(json_object_get(figure, "points")), 15);
+    }
+    json_array_foreach(json_object_get(json_array_get(figures, 0), "points"), j, point)
+    {
+        json_int_t cores = json_integer_value(json_object_get(point, "cores"));
+        bool memory = strcmp(json_string_value(json_object_get(point, "placement")), "servet-mem") == 0;
+        json_int_t nodes = cores / (memory ? 2 : 8);
+        nodes = nodes < 1 ? 1 : (nodes > 8 ? 8 : nodes);
+        ck_assert_int_eq(json_integer_value(json_object_get(point, "nodes")), nodes);
+    }
+    json_decref(root);
+}
+END_TEST
+
 static const char *const wrong[] = {
     "",
     "--kernels -- /bin/true",
@@ -303,6 +329,7 @@ int main(void)
     tcase_add_test(cases, programs_end_with_servet_bench);
     tcase_add_test(cases, npb_binaries_are_found_and_run);
     tcase_add_test(cases, plots_are_drawn);
+    tcase_add_test(cases, figures_are_predicted_for_the_papers_core_counts);
     tcase_add_loop_test(cases, bad_usage_is_one_line_and_status_2, 0, (int)(sizeof wrong / sizeof *wrong));
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
