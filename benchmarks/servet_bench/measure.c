@@ -160,6 +160,18 @@ static void evaluate(struct comparison *comparison)
     }
 }
 
+/* No verdict is better than none of the programs that follow: on a machine that is that busy, fewer rounds it is. */
+#define OVERRUN 2.0
+
+static bool spent(const struct conditions *conditions, size_t rounds, double gone)
+{
+    double budget = conditions->budget_seconds;
+    if (budget <= 0.0 || rounds == 0) {
+        return false;
+    }
+    return gone > (rounds < STATISTICS_LEAST_ROUNDS ? OVERRUN * budget : budget);
+}
+
 void measure(const struct program *program, const struct metric *metric, const struct conditions *conditions,
              const char *const *names, struct comparison *out)
 {
@@ -169,9 +181,7 @@ void measure(const struct program *program, const struct metric *metric, const s
     load_start(conditions->load_pus, &load);
     double started = runner_now();
     for (; out->rounds < conditions->rounds; out->rounds++) {
-        double gone = runner_now() - started;
-        if (conditions->budget_seconds > 0.0 && gone > conditions->budget_seconds &&
-            out->rounds >= STATISTICS_LEAST_ROUNDS) {
+        if (spent(conditions, out->rounds, runner_now() - started)) {
             break;
         }
         for (size_t i = 0; i < out->count; i++) {

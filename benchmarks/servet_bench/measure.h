@@ -15,8 +15,8 @@ struct metric {
 
 struct conditions {
     size_t rounds;
-    double budget_seconds; /* start no further round once the program has taken that long, from the sixth on (see
-                              statistics.h); 0: no limit */
+    double budget_seconds; /* start no further round once the program has taken that long: from the sixth on (see
+                              statistics.h), or twice that long, from the first on; 0: no limit */
     double limit_seconds;  /* of one run */
     size_t jobs;           /* copies of the program at the same time, each with all its threads; figure: the worst */
     size_t load_pus;       /* background job on that many PUs */

@@ -205,6 +205,18 @@ START_TEST(a_background_job_runs_during_the_measurement_and_not_after)
 }
 END_TEST
 
+START_TEST(a_budget_ends_the_rounds)
+{
+    script("app", "sleep 0.2; echo figure 1");
+    struct run run = bench("-n 1000 --budget 0.3 --json -c default --metric 'figure ([0-9]+)' -- %s/app", folder);
+    json_t *root = parsed(&run);
+    size_t rounds = json_array_size(json_object_get(series(root, "default"), "values"));
+    ck_assert_uint_ge(rounds, 1);
+    ck_assert_uint_le(rounds, 3); /* 0.6 s are over after three */
+    json_decref(root);
+}
+END_TEST
+
 /* Ctrl-C, or a batch system's kill, must not leave the program running on the machine. */
 START_TEST(programs_end_with_servet_bench)
 {
@@ -326,6 +338,7 @@ int main(void)
     tcase_add_test(cases, failures_are_reasons_not_figures);
     tcase_add_test(cases, jobs_run_at_the_same_time_and_the_worst_counts);
     tcase_add_test(cases, a_background_job_runs_during_the_measurement_and_not_after);
+    tcase_add_test(cases, a_budget_ends_the_rounds);
     tcase_add_test(cases, programs_end_with_servet_bench);
     tcase_add_test(cases, npb_binaries_are_found_and_run);
     tcase_add_test(cases, plots_are_drawn);
