@@ -237,7 +237,9 @@ static void fill_sizes(void)
     for (double bytes = 4 * kib; bytes <= 512 * mib; bytes *= 2) {
         add_size(bytes, 0);
         if (bytes >= 8 * kib) {
-            add_size(1.5 * bytes, bytes >= 128 * kib && bytes < 1 * mib ? 3 : 1);
+            add_size(1.5 * bytes, bytes >= 256 * kib && bytes < 1 * mib   ? 6
+                                  : bytes >= 128 * kib && bytes < 1 * mib ? 2
+                                                                          : 1);
         }
         if (bytes >= 256 * kib && bytes <= 256 * mib) {
             add_size(1.25 * bytes, bytes >= 1 * mib ? 1 : 4);

@@ -1,6 +1,6 @@
 /* How often are cache levels found? Runs both methods on simulated machines and prints the confusion table.
  *
- *     accuracy [--method default|paper|both] [--list] MACHINE.json …
+ *     accuracy [--method default|paper|both] [--list] [--least PERCENT] MACHINE.json …
  *
  * Right is the size of the description; of a level that holds victims also that size plus the level before it, which is
  * what a program can use. Levels are compared in order of size: each found one with the nearest true one.
@@ -33,6 +33,7 @@ struct truth {
 
 struct arguments {
     bool paper, fit, list;
+    double least; /* percent of the levels that must be right */
     uint64_t seed;
 };
 
@@ -126,7 +127,8 @@ static void run(const struct arguments *arguments, const char *path, bool paper,
     machine_close(&machine);
 }
 
-static void print(const char *method, const struct table *table)
+/* Returns the percentage of levels that are right. */
+static double print(const char *method, const struct table *table)
 {
     unsigned right = 0, all = 0;
     printf("%s method, %u machines\n  level    right   near  wrong missed\n", method, table->machines);
@@ -141,6 +143,7 @@ static void print(const char *method, const struct table *table)
     }
     printf("  all      %u of %u right (%.1f %%), %u spurious levels\n", right, all, all ? 100.0 * right / all : 0,
            table->spurious);
+    return all ? 100.0 * right / all : 0;
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -160,8 +163,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 's':
         arguments->seed = (uint64_t)cli_integer("--seed", argument, 0, INT32_MAX);
         return 0;
-    case ARGP_KEY_ARG:
-        return ARGP_ERR_UNKNOWN;
+    case 'p':
+        arguments->least = cli_number("--least", argument, 0, 100);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -172,6 +176,7 @@ int main(int argc, char **argv)
     static const struct argp_option options[] = {
         {"method", 'm', "NAME", 0, "default, paper or both (default: both)", 0},
         {"list", 'l', NULL, 0, "One line per machine: = right, ~ near, x wrong, o missed, + spurious", 0},
+        {"least", 'p', "PERCENT", 0, "Fail if fewer levels than that are right with the default method", 0},
         {"seed", 's', "N", 0, "Of the noise and the page placement (default: 1)", 0},
         {0}};
     static const struct argp argp = {
@@ -192,11 +197,12 @@ int main(int argc, char **argv)
             run(&arguments, argv[i], true, &paper);
         }
     }
+    double right = 100;
     if (arguments.fit) {
-        print("default", &fit);
+        right = print("default", &fit);
     }
     if (arguments.paper) {
         print("paper", &paper);
     }
-    return cli_finish(CLI_OK);
+    return cli_finish(right < arguments.least ? CLI_FAILED : CLI_OK);
 }
