@@ -22,6 +22,8 @@ const struct map_format map_formats[] = {
     {"cpu-list", "Open MPI, one node: mpirun $(...) ./app", MAP_FORMAT_EACH_NODE, print_cpu_list},
     {"host", "rank order over nodes: mpirun $(...) ./app", MAP_FORMAT_ANYTHING, print_host},
     {"hostfile", "rank order over nodes, one host per rank (also SLURM_HOSTFILE)", MAP_FORMAT_ANYTHING, print_hostfile},
+    {"hydra-hosts", "MPICH, rank order over nodes: mpiexec $(...) ./app", MAP_FORMAT_ANYTHING, print_hydra_hosts},
+    {"slurm-hosts", "Slurm, rank order over nodes: srun $(...) ./app", MAP_FORMAT_ANYTHING, print_slurm_hosts},
     {"hydra", "MPICH: mpiexec $(...) ./app", MAP_FORMAT_EACH_NODE, print_hydra},
     {"impi-list", "Intel MPI, one PU per rank: env $(...) mpirun", MAP_FORMAT_EACH_NODE, print_impi_list},
     {"impi-domain", "Intel MPI, ranks with threads: env $(...) mpirun", MAP_FORMAT_EACH_NODE, print_impi_domain},

@@ -5,7 +5,23 @@
 
 #include "cli.h"
 
-enum { MEM_PRIOR = 256, COMM_PRIOR, PROFILE, TOPOLOGY, EXPLAIN, COMPARE, FORMAT, CPUSET, SMT, NO_SMT, KIND, MATRIX };
+enum {
+    MEM_PRIOR = 256,
+    COMM_PRIOR,
+    PROFILE,
+    TOPOLOGY,
+    EXPLAIN,
+    COMPARE,
+    FORMAT,
+    CPUSET,
+    SMT,
+    NO_SMT,
+    KIND,
+    MATRIX,
+    CLUSTER,
+    NODES,
+    SLURM
+};
 
 /* Most hardware threads of a core that anybody asks for (8 on POWER). */
 #define MOST_SMT 64
@@ -19,6 +35,9 @@ static const struct argp_option option_table[] = {
     {"profile", PROFILE, "FILE", 0, "a profile of servet-probe (default: the one of this machine)", 0},
     {"topology", TOPOLOGY, "FILE|TEXT", 0,
      "plan for an hwloc XML file or a description such as \"package:2 core:4 pu:2\"", 0},
+    {"cluster", CLUSTER, NULL, 0, "map a job over the nodes of a cluster's profile", 0},
+    {"nodes", NODES, "FILE", 0, "with --cluster: only the nodes in FILE, one to a line, as in a hostfile", 0},
+    {"slurm", SLURM, NULL, 0, "with --cluster: only the nodes of this Slurm job", 0},
     {"cpuset", CPUSET, "LIST", 0, "use only these PUs (0-3,8)", 0},
     {"smt", SMT, "K", 0, "use at most K hardware threads of each core", 0},
     {"no-smt", NO_SMT, NULL, 0, "use one hardware thread of each core", 0},
@@ -95,6 +114,15 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case TOPOLOGY:
         options->topology = argument;
         return 0;
+    case CLUSTER:
+        options->cluster = true;
+        return 0;
+    case NODES:
+        options->nodes = argument;
+        return 0;
+    case SLURM:
+        options->slurm = true;
+        return 0;
     case CPUSET:
         profile_set_free(&options->cpuset);
         options->cpuset = cli_set("--cpuset", argument);
@@ -168,6 +196,12 @@ static void check_options(struct map_options *options)
 {
     if (options->memory && options->communication) {
         cli_usage("--mem-prior, --comm-prior: expected one of them, not both");
+    }
+    if ((options->nodes || options->slurm) && !options->cluster) {
+        cli_usage("--nodes, --slurm: expected --cluster with them");
+    }
+    if (options->nodes && options->slurm) {
+        cli_usage("--nodes, --slurm: expected one of them, not both");
     }
     if (options->profile && options->topology) {
         cli_usage("--profile, --topology: expected one of them, not both");

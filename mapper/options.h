@@ -11,6 +11,8 @@ struct map_options {
     const char *thread_list;
     bool memory, communication, explain, compare;
     const char *profile, *topology, *matrix;
+    bool cluster, slurm;
+    const char *nodes; /* file with the nodes of a job; NULL: all of the profile */
     const struct map_format *format;
     struct profile_set cpuset; /* empty: all */
     uint32_t smt;

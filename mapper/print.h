@@ -11,6 +11,8 @@ int print_list(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 int print_json(FILE *out, const struct map_plan *plan, size_t begin, size_t end);
 int print_rankfile(FILE *out, const struct map_plan *plan, size_t begin, size_t end);
 int print_host(FILE *out, const struct map_plan *plan, size_t begin, size_t end);
+int print_hydra_hosts(FILE *out, const struct map_plan *plan, size_t begin, size_t end);
+int print_slurm_hosts(FILE *out, const struct map_plan *plan, size_t begin, size_t end);
 int print_hostfile(FILE *out, const struct map_plan *plan, size_t begin, size_t end);
 
 /* One process: places [begin, end). */

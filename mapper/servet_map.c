@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cluster_job.h"
 #include "compare.h"
 #include "contradict.h"
 #include "explain.h"
@@ -241,6 +242,36 @@ static void answer(const struct map_options *options, const struct servet_profil
     free(pus);
 }
 
+/* --cluster: the PUs of the job's nodes take the place of --cpuset, or what that leaves of them. */
+static void choose_nodes(struct map_options *options, const struct servet_profile *profile)
+{
+    struct servet_error error;
+    struct profile_set nodes = {0}, both;
+    if (options->cluster && profile_node_count(profile) < 2) {
+        cli_usage(
+            "--cluster: expected the profile of a cluster (mpirun servet-probe --cluster makes one), this is one of "
+            "a single node");
+    }
+    if (!options->nodes && !options->slurm) {
+        return;
+    }
+    int rc = options->slurm ? cluster_job_from_slurm(profile, &nodes, &error)
+                            : cluster_job_from_file(profile, options->nodes, &nodes, &error);
+    refuse(rc == -ENOENT || rc == -EACCES || rc == -EISDIR ? -EINVAL : rc, &error);
+    if (options->cpuset.count) {
+        if (profile_set_intersect(&options->cpuset, &nodes, &both) < 0) {
+            cli_fail("out of memory");
+        }
+        if (!both.count) {
+            cli_usage("--cpuset: expected PUs of the job's nodes");
+        }
+        profile_set_free(&nodes);
+        nodes = both;
+    }
+    profile_set_free(&options->cpuset);
+    options->cpuset = nodes;
+}
+
 int main(int argc, char **argv)
 {
     struct map_options options;
@@ -250,6 +281,7 @@ int main(int argc, char **argv)
         read_matrix(&options, &matrix);
     }
     struct servet_profile *profile = open_profile(&options);
+    choose_nodes(&options, profile);
     struct map_limits limits = {options.cpuset.count ? &options.cpuset : NULL, options.smt, options.kind};
     struct profile_set allowed;
     struct servet_error error;

@@ -121,7 +121,9 @@ static const struct argp_option table[] = {
     {"budget", OPTION_BUDGET, "SECONDS", 0, "Stop measuring the network when so much time has gone (60, 60s)", 0},
     {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0, "Measure every pair of nodes, however many there are", 0},
     {"probes", OPTION_PROBES, "NAMES", 0,
-     "What every node measures by itself, comma-separated: cache, sharing, memory, message, or none (default: all)", 0},
+     "What every node measures by itself besides messages, comma-separated: cache, sharing, memory, or none (default: "
+     "all)",
+     0},
     {"output", 'o', "FILE", 0, "Write the profile to FILE ('-': standard output) instead of where servet looks for it",
      0},
     {"quiet", 'q', NULL, 0, "No closing line", 0},
@@ -214,7 +216,9 @@ void cluster_parse(int argc, char **argv, struct cluster_options *options)
 
 void cluster_node_probes(const struct cluster_options *options, bool covered, char *names, size_t size)
 {
-    unsigned probes = options->probes;
+    /* Messages inside a node are always measured: beside measured seconds of the network, a declared layer would count
+     * with a rank for seconds. */
+    unsigned probes = options->probes | CAMPAIGN_MESSAGE;
     if (covered && !options->per_node) {
         probes &= ~(unsigned)CAMPAIGN_MESSAGE;
     }

@@ -13,6 +13,8 @@
 #define EXACT_UP_TO 64u
 /* Latencies that the clusters are made of; more would only cost time. */
 #define CLUSTER_SAMPLE 4096u
+/* Latencies between neighbours by name that are taken in any case. */
+#define CLUSTER_LEAST 256u
 /* Inferred pairs that are measured to verify: one in so many nodes, and at least so many. */
 #define CHECK_PER_NODES 4u
 #define CHECK_LEAST 32u
@@ -40,15 +42,33 @@ static void merge_near(struct clusters *clusters, uint32_t *of, size_t count)
     clusters->count = kept + 1;
 }
 
+/* Latencies that speak for all pairs. Most are of neighbours by name, while most pairs are far from each other: of the
+ * neighbours only as many are taken as there are others, or the farthest layer would drown. */
+static size_t sample(const struct survey *survey, double *values)
+{
+    size_t far = 0, count = 0, taken = 0;
+    for (size_t i = 0; i < survey->edge_count; i++) {
+        far += !survey->edges[i].local;
+    }
+    size_t local = survey->edge_count - far, enough = far > CLUSTER_LEAST ? far : CLUSTER_LEAST;
+    size_t step = far + (local < enough ? local : enough), every = step / CLUSTER_SAMPLE + 1;
+    size_t every_local = (local / enough + 1) * every;
+    for (size_t i = 0, near = 0; i < survey->edge_count; i++) {
+        const struct survey_edge *edge = &survey->edges[i];
+        bool take = edge->local ? near++ % every_local == 0 : taken++ % every == 0;
+        if (take) {
+            values[count++] = edge->seconds;
+        }
+    }
+    return count;
+}
+
 int survey_cluster(const struct survey *survey, struct survey_layers *out)
 {
-    size_t step = survey->edge_count / CLUSTER_SAMPLE + 1, count = (survey->edge_count + step - 1) / step;
-    double *values = calloc(count + 1, sizeof *values), highest[CLUSTERS_MAX] = {0}, lowest[CLUSTERS_MAX];
-    uint32_t *of = calloc(count + 1, sizeof *of);
+    double *values = calloc(survey->edge_count + 1, sizeof *values), highest[CLUSTERS_MAX] = {0}, lowest[CLUSTERS_MAX];
+    uint32_t *of = calloc(survey->edge_count + 1, sizeof *of);
     struct clusters clusters;
-    for (size_t i = 0; values && i < count; i++) {
-        values[i] = survey->edges[i * step].seconds;
-    }
+    size_t count = values && of ? sample(survey, values) : 0;
     int rc = values && of ? cluster_values(values, count, of, &clusters) : -ENOMEM;
     if (rc == 0) {
         merge_near(&clusters, of, count);

@@ -103,7 +103,8 @@ static int record(struct survey *survey, struct profile_pair pair, double second
     uint32_t a = pair.a < pair.b ? pair.a : pair.b, b = pair.a < pair.b ? pair.b : pair.a;
     uint32_t *slot = find_slot(survey, a, b);
     if (!*slot) {
-        survey->edges[survey->edge_count++] = (struct survey_edge){a, b, seconds, INFINITY, 1, false};
+        survey->edges[survey->edge_count++] =
+            (struct survey_edge){a, b, seconds, INFINITY, 1, !survey->spread_out, false};
         *slot = (uint32_t)survey->edge_count;
         return 0;
     }
@@ -340,6 +341,7 @@ int survey_blocks(struct survey *survey, const uint32_t *items, size_t count, si
     if (rc == 0 && !survey->out_of_time) {
         rc = note_blocks(survey, items, count, block);
     }
+    survey->spread_out = true;
     free(pairs);
     free(start);
     return rc;

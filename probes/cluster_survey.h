@@ -42,6 +42,7 @@ struct survey_edge {
     double seconds; /* the least of the sweeps */
     double next;    /* the second least; infinite after one sweep */
     uint8_t sweeps;
+    bool local;    /* measured in the first blocks, among neighbours by name */
     bool in_block; /* every pair of some block was measured, this one among them */
 };
 
@@ -53,6 +54,7 @@ struct survey {
     size_t edge_count, edge_room;
     struct profile_set *blocks; /* of nodes, in which every pair was measured */
     size_t block_count;
+    bool spread_out; /* the first blocks are done */
     uint32_t *index; /* hash table of edges: position + 1 */
     size_t index_size;
     size_t width;        /* pairs at the same time; 0: not yet tried */

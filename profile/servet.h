@@ -104,6 +104,24 @@ double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint
  * without measurement too, then in the order that the caches suggest. -1: not known, or the same PU twice. */
 int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
+/* -- order of ranks (2012 paper: ranks that are neighbours in their order talk most) ------------------------------- */
+
+/* New numbers for the ranks of a program that may be renumbered before its data is laid out: rank i, which sits on PU
+ * pus[i], should become rank order[i]. As the key of MPI_Comm_split this gives a communicator to use instead of
+ * MPI_COMM_WORLD, or to make a Cartesian one of without reordering:
+ *
+ *     MPI_Comm_split(MPI_COMM_WORLD, 0, (int)order[rank], &reordered);
+ *
+ * `traffic` NULL: new ranks that follow each other talk. Otherwise ranks x ranks numbers from 0, row by row: what new
+ * rank i sends to new rank j, in any unit. Greedy, never worse than the order there is (which then stays), by the sum
+ * of traffic times latency; ranks^3 steps with a dense matrix. Every rank that asks with the same arguments gets the
+ * same answer.
+ *
+ * 0 and order[0 … ranks - 1]; -EINVAL (no rank or more than 16384, a PU that the profile does not have, a number below
+ * 0); -ENOMEM. */
+int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32_t ranks, const double *traffic,
+                      uint32_t *order, struct servet_error *error);
+
 /* -- supersteps (Bisseling's BSP cost model) ------------------------------------------------------------------------
  */
 

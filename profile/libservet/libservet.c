@@ -3,6 +3,7 @@
 
 #include "bsp.h"
 #include "query.h"
+#include "rank_order.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -225,4 +226,10 @@ double servet_bsp_cost(const servet_profile *profile, uint32_t processors, doubl
         return 0;
     }
     return work_flops + h_words * found.g_flops + found.l_flops;
+}
+
+int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32_t ranks, const double *traffic,
+                      uint32_t *order, struct servet_error *error)
+{
+    return rank_order(profile, pus, ranks, traffic, order, error);
 }

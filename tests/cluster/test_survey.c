@@ -1,0 +1,251 @@
+/* Are the layers of a network right although most of its pairs are never measured, and is it said where they are not?
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "cluster_curves.h"
+#include "cluster_layers.h"
+#include "cluster_nodes.h"
+#include "fat_tree.h"
+#include "probe_message.h"
+#include "query.h"
+
+static struct fat_tree usual_tree(uint32_t nodes)
+{
+    return (struct fat_tree){.nodes = nodes,
+                             .per_switch = 24,
+                             .per_pod = 8,
+                             .seconds = {2e-6, 3.2e-6, 5e-6},
+                             .noise = 0.02,
+                             .outliers = 0.03,
+                             .slow = UINT32_MAX,
+                             .random = {7}};
+}
+
+struct done {
+    struct survey survey;
+    struct survey_result result;
+    struct machine machine;
+    struct probe probe;
+};
+
+static void survey_tree(struct fat_tree *tree, bool exhaustive, double until_s, struct done *done)
+{
+    ck_assert_int_eq(fat_tree_open(tree, &done->machine), 0);
+    done->probe = (struct probe){.machine = &done->machine, .seed = 1};
+    const struct survey_layout layout = fat_tree_layout(tree);
+    const struct survey_options options = {32768, exhaustive, until_s};
+    ck_assert_int_eq(survey_open(&done->survey, &done->probe, &layout, &options), 0);
+    ck_assert_int_eq(survey_run(&done->survey, &done->result), 0);
+}
+
+static void finish(struct fat_tree *tree, struct done *done)
+{
+    probe_message_free(&done->result.network);
+    survey_close(&done->survey);
+    fat_tree_close(tree, &done->machine);
+}
+
+/* Layer of every pair against the truth; how many are wrong. */
+static size_t count_wrong(const struct fat_tree *tree, const struct profile_communication *network)
+{
+    size_t wrong = 0;
+    for (uint32_t a = 0; a < tree->nodes; a++) {
+        for (uint32_t b = a + 1; b < tree->nodes; b++) {
+            size_t layer = SIZE_MAX;
+            profile_layer_of(network, a, b, &layer);
+            wrong += layer != fat_tree_layer(tree, a, b);
+        }
+    }
+    return wrong;
+}
+
+START_TEST(a_fat_tree_is_found_from_few_of_its_pairs)
+{
+    struct fat_tree tree = usual_tree(600);
+    struct done done;
+    survey_tree(&tree, false, 0, &done);
+    ck_assert_uint_eq(done.result.network.layer_count, 3);
+    ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
+    ck_assert_uint_lt(done.result.measured_pairs, 15 * 600 + 600);
+    ck_assert_uint_gt(done.result.checked, 100);
+    ck_assert_uint_eq(done.result.unreached, 0);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert(fabs(done.result.network.layers[i].seconds / tree.seconds[i] - 1) < 0.05);
+        ck_assert_int_eq(done.result.network.layers[i].quality.origin, PROFILE_INFERRED);
+    }
+    finish(&tree, &done);
+}
+END_TEST
+
+START_TEST(exhaustive_measures_every_pair)
+{
+    struct fat_tree tree = usual_tree(60);
+    struct done done;
+    survey_tree(&tree, true, 0, &done);
+    ck_assert_uint_eq(done.result.measured_pairs, 60 * 59 / 2);
+    ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
+    ck_assert_int_eq(done.result.network.layers[0].quality.origin, PROFILE_MEASURED);
+    ck_assert_uint_eq(done.result.network.measured.group_count, 1);
+    ck_assert_uint_eq(done.result.network.measured.groups[0].count, 60);
+    finish(&tree, &done);
+}
+END_TEST
+
+/* Each measured pair is marked, and no other. */
+START_TEST(marks_tell_measured_from_inferred)
+{
+    struct fat_tree tree = usual_tree(200);
+    struct done done;
+    survey_tree(&tree, false, 0, &done);
+    const struct profile_relation *marks = &done.result.network.measured;
+    size_t marked = 0;
+    for (uint32_t a = 0; a < tree.nodes; a++) {
+        for (uint32_t b = a + 1; b < tree.nodes; b++) {
+            bool mark = false;
+            for (size_t i = 0; i < marks->group_count && !mark; i++) {
+                mark = profile_set_has(&marks->groups[i], a) && profile_set_has(&marks->groups[i], b);
+            }
+            for (size_t i = 0; i < marks->pair_count && !mark; i++) {
+                mark = marks->pairs[i].a == a && marks->pairs[i].b == b;
+            }
+            ck_assert(mark == (survey_find(&done.survey, a, b) != NULL));
+            marked += mark;
+        }
+    }
+    ck_assert_uint_eq(marked, done.result.measured_pairs);
+    ck_assert_uint_lt(marked, 200 * 199 / 4);
+    finish(&tree, &done);
+}
+END_TEST
+
+START_TEST(a_node_with_a_slow_card_is_a_layer_of_its_own)
+{
+    struct fat_tree tree = usual_tree(20);
+    struct done done;
+    size_t layer = 0;
+    tree.slow = 7;
+    tree.seconds[0] = 2e-6;
+    survey_tree(&tree, false, 0, &done);
+    ck_assert_uint_eq(done.result.network.layer_count, 2);
+    for (uint32_t node = 0; node < 20; node++) {
+        if (node != 7) {
+            ck_assert(profile_layer_of(&done.result.network, node, 7, &layer) != NULL);
+            ck_assert_uint_eq(layer, 1);
+        }
+    }
+    finish(&tree, &done);
+}
+END_TEST
+
+START_TEST(pairs_that_disturb_each_other_are_measured_apart)
+{
+    struct fat_tree tree = usual_tree(600);
+    struct done done;
+    tree.most_pairs = 10;
+    survey_tree(&tree, false, 0, &done);
+    ck_assert_uint_le(done.survey.width, 10);
+    ck_assert_uint_ge(done.survey.width, 5);
+    ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
+    finish(&tree, &done);
+}
+END_TEST
+
+START_TEST(a_budget_ends_early_and_says_so)
+{
+    struct fat_tree tree = usual_tree(600);
+    struct done done;
+    tree.most_pairs = 1;
+    survey_tree(&tree, false, 0.02, &done);
+    ck_assert(done.survey.out_of_time);
+    ck_assert_uint_gt(done.result.unreached, 0);
+    ck_assert(tree.elapsed_s < 0.03);
+    ck_assert_uint_gt(done.result.network.layer_count, 0);
+    ck_assert_int_eq(done.result.network.layers[0].quality.origin, PROFILE_INFERRED);
+    finish(&tree, &done);
+}
+END_TEST
+
+START_TEST(a_protocol_switch_is_a_jump_of_the_curve)
+{
+    struct profile_message_point curve[24];
+    uint64_t found[4];
+    for (size_t i = 0; i < 24; i++) {
+        uint64_t bytes = UINT64_C(1) << i;
+        curve[i] = (struct profile_message_point){bytes, (bytes > 8192 ? 9e-6 : 2e-6) + (double)bytes * 1e-10};
+    }
+    ck_assert_uint_eq(curve_switches(curve, 24, found, 4), 1);
+    ck_assert_uint_eq(found[0], 8192);
+}
+END_TEST
+
+static void assert_hostlist(const char *expected, char **names, uint32_t count)
+{
+    char *text = cluster_hostlist(names, count);
+    ck_assert_str_eq(text, expected);
+    free(text);
+}
+
+START_TEST(names_are_written_as_batch_systems_do)
+{
+    assert_hostlist("node[1-3]", (char *[]){"node1", "node2", "node3"}, 3);
+    assert_hostlist("node[9-11]", (char *[]){"node9", "node10", "node11"}, 3);
+    assert_hostlist("n[098-100]-ib,login", (char *[]){"n098-ib", "n099-ib", "n100-ib", "login"}, 4);
+    assert_hostlist("a1,b2", (char *[]){"a1", "b2"}, 2);
+    ck_assert_int_lt(cluster_compare_names("node2", "node10"), 0);
+    ck_assert_int_gt(cluster_compare_names("node2b", "node2a"), 0);
+}
+END_TEST
+
+static struct servet_profile *synthetic(const char *description, double bytes_per_s)
+{
+    struct servet_profile *profile;
+    ck_assert_int_eq(profile_from_hwloc(description, &profile, NULL), 0);
+    profile->classes[0].memory.reference_bytes_per_s = bytes_per_s;
+    return profile;
+}
+
+START_TEST(nodes_that_differ_are_named_with_the_reason)
+{
+    struct cluster_node nodes[4] = {
+        {(char *)"node1", synthetic("package:2 core:4 pu:1", 9e9)},
+        {(char *)"node2", synthetic("package:2 core:4 pu:1", 8e9)},
+        {(char *)"node3", synthetic("package:2 core:2 pu:1", 9e9)},
+        {(char *)"node4", synthetic("package:2 core:4 pu:1", 3e9)},
+    };
+    struct cluster_classes classes;
+    ck_assert_int_eq(cluster_classes_make(nodes, 4, &classes), 0);
+    ck_assert_uint_eq(classes.profile->class_count, 3);
+    ck_assert_uint_eq(classes.class_of[1], 0);
+    ck_assert_str_eq(classes.profile->nodes[0].names, "node[1-2]");
+    ck_assert_str_eq(classes.outliers, "node3: 4 PUs, not 8 as on node1\n"
+                                       "node4: memory bandwidth 3 GB/s, not 9 as on node1\n");
+    cluster_classes_free(&classes);
+    for (size_t i = 0; i < 4; i++) {
+        profile_free(nodes[i].profile);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("survey");
+    TCase *tcase = tcase_create("survey");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, a_fat_tree_is_found_from_few_of_its_pairs);
+    tcase_add_test(tcase, exhaustive_measures_every_pair);
+    tcase_add_test(tcase, marks_tell_measured_from_inferred);
+    tcase_add_test(tcase, a_node_with_a_slow_card_is_a_layer_of_its_own);
+    tcase_add_test(tcase, pairs_that_disturb_each_other_are_measured_apart);
+    tcase_add_test(tcase, a_budget_ends_early_and_says_so);
+    tcase_add_test(tcase, a_protocol_switch_is_a_jump_of_the_curve);
+    tcase_add_test(tcase, names_are_written_as_batch_systems_do);
+    tcase_add_test(tcase, nodes_that_differ_are_named_with_the_reason);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

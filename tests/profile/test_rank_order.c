@@ -1,0 +1,77 @@
+/* Do ranks that talk to each other get neighbouring numbers (or places), and is a good order left as it is? */
+#include <check.h>
+#include <stdlib.h>
+
+#include "servet.h"
+
+static servet_profile *nehalem(void)
+{
+    servet_profile *profile;
+    ck_assert_int_eq(servet_profile_open(FIXTURES "/nehalem-2-nodes.json", &profile, NULL), 0);
+    return profile;
+}
+
+static void assert_order(const uint32_t *pus, uint32_t ranks, const double *traffic, const uint32_t *expected)
+{
+    servet_profile *profile = nehalem();
+    struct servet_error error = {""};
+    uint32_t order[16];
+    ck_assert_msg(servet_rank_order(profile, pus, ranks, traffic, order, &error) == 0, "%s", error.text);
+    for (uint32_t i = 0; i < ranks; i++) {
+        ck_assert_msg(order[i] == expected[i], "rank %u: expected %u, got %u", i, expected[i], order[i]);
+    }
+    servet_profile_close(profile);
+}
+
+START_TEST(neighbours_in_rank_order_get_on_one_node)
+{
+    /* ranks dealt out over the two nodes in turn */
+    assert_order((uint32_t[]){0, 8, 1, 9, 2, 10}, 6, NULL, (uint32_t[]){0, 3, 1, 4, 2, 5});
+}
+END_TEST
+
+START_TEST(a_good_order_stays)
+{
+    assert_order((uint32_t[]){0, 1, 2, 8, 9, 10}, 6, NULL, (uint32_t[]){0, 1, 2, 3, 4, 5});
+    assert_order((uint32_t[]){5}, 1, NULL, (uint32_t[]){0});
+}
+END_TEST
+
+START_TEST(a_matrix_says_who_talks)
+{
+    /* new ranks 0 and 3 talk, 1 and 2 talk; old ranks 0, 1 are on one node and 2, 3 on the other */
+    const double traffic[16] = {0, 0, 0, 9, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    assert_order((uint32_t[]){0, 1, 8, 9}, 4, traffic, (uint32_t[]){0, 3, 1, 2});
+}
+END_TEST
+
+START_TEST(bad_input_is_refused_by_name)
+{
+    servet_profile *profile = nehalem();
+    struct servet_error error;
+    uint32_t order[2] = {77, 77};
+    const double traffic[4] = {0, -1, 0, 0};
+    ck_assert_int_lt(servet_rank_order(profile, (uint32_t[]){0, 99}, 2, NULL, order, &error), 0);
+    ck_assert_str_eq(error.text, "rank 1: expected a PU of the profile, got 99");
+    ck_assert_int_lt(servet_rank_order(profile, (uint32_t[]){0, 1}, 2, traffic, order, &error), 0);
+    ck_assert_int_lt(servet_rank_order(profile, NULL, 0, NULL, order, &error), 0);
+    ck_assert_uint_eq(order[0], 77);
+    servet_profile_close(profile);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rank_order");
+    TCase *tcase = tcase_create("rank_order");
+    tcase_add_test(tcase, neighbours_in_rank_order_get_on_one_node);
+    tcase_add_test(tcase, a_good_order_stays);
+    tcase_add_test(tcase, a_matrix_says_who_talks);
+    tcase_add_test(tcase, bad_input_is_refused_by_name);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
