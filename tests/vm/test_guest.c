@@ -322,6 +322,31 @@ START_TEST(domains_of_hybrid_ranks_are_inside_numa_nodes)
 }
 END_TEST
 
+#ifdef SPANK_SERVET
+/* Four tasks with four threads each on 16 PUs: domains inside the step, each in a NUMA node, threads in order. */
+START_TEST(tasks_of_a_slurm_step_are_where_servet_map_says)
+{
+    struct truth_map map;
+    static const char script[] = "echo required " SPANK_SERVET " shim=" SERVET_SHIM " >$BED_PLUGSTACK && "
+                                 "OMP_NUM_THREADS=4 srun --label -n 4 -c 4 --servet=mem " PROGRAMS "/openmp_gcc";
+    if (strcmp(library, "openmpi") != 0 || !is_there(PROGRAMS "/openmp_gcc"))
+        return; /* one boot is enough */
+    child_run(&child, LIST("OMP_WAIT_POLICY=passive"), LIST(SLURM_BED, "/bin/sh", "-c", script));
+    if (child.status == 77) {
+        fprintf(stderr, "not checked: %s", child.out);
+        return;
+    }
+    ck_assert_msg(child.status == 0, "exit status %d: %s%s", child.status, child.out, child.err);
+    truth_ask_map(&map, LIST("-r", number(NODES), "-t", number(PUS_OF_NODE)));
+    for (size_t i = 0; i < map.count; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "%zu: worker 0 %zu %u ", i / PUS_OF_NODE, i % PUS_OF_NODE, map.pus[i]);
+        ck_assert_msg(strstr(child.out, line), "no \"%s\" in:\n%s", line, child.out);
+    }
+}
+END_TEST
+#endif
+
 static Suite *suite(void)
 {
     Suite *all = suite_create("guest");
@@ -342,6 +367,9 @@ static Suite *suite(void)
     tcase_add_unchecked_fixture(offline, NULL, switch_all_cpus_on);
     tcase_add_test(offline, an_offline_cpu_is_in_no_topology);
     tcase_add_test(offline, an_offline_cpu_gets_nobody);
+#ifdef SPANK_SERVET
+    tcase_add_test(ranks, tasks_of_a_slurm_step_are_where_servet_map_says);
+#endif
     TCase *const cases[] = {machine, threads, allowed, offline, ranks};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tcase_set_timeout(cases[i], TEST_LIMIT_SECONDS);
