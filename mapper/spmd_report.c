@@ -73,6 +73,9 @@ static void measured_line(FILE *out, const char *name, double iteration_s, doubl
             serial_s / iteration_s / (double)cores);
 }
 
+/* A speed-up this far above the number of cores is another program's doing: caches alone were seen to give 1.05. */
+#define IMPOSSIBLE_EFFICIENCY 1.2
+
 void spmd_report_evaluation(FILE *out, const struct spmd_choice *choice, double serial_s,
                             const struct spmd_measured *planned, const struct spmd_measured *plain)
 {
@@ -84,6 +87,10 @@ void spmd_report_evaluation(FILE *out, const struct spmd_choice *choice, double 
         measured_line(out, "without the plan", plain->iteration_s, serial_s, cores);
     }
     fprintf(out, "one core           %12.6g (predicted %.6g)\n", serial_s, choice->times.serial_s);
+    if (serial_s > IMPOSSIBLE_EFFICIENCY * planned->iteration_s * (double)cores) {
+        fprintf(out, "speed-up and efficiency mean nothing here: one core was slower than the others together, so the "
+                     "machine was busy\n");
+    }
     fprintf(out, "the model is off by %.1f %%\n",
             100 * fabs(choice->times.iteration_s - planned->iteration_s) / planned->iteration_s);
 }
