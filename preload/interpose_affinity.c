@@ -52,12 +52,15 @@ static const struct pin_mask *view_for(const void *caller)
     return view && counts_pus(caller) ? view : NULL;
 }
 
-/* The kernel itself answers first, so that sizes and addresses it refuses are refused in its way and the number of
- * bytes is its number; then the set is exchanged. */
+/* The kernel is asked as well, into memory of ours: a size that it refuses is refused in its way, and the number of
+ * bytes is its number. Never into the caller's: libgomp's threads share one buffer and would count the truth while it
+ * is there. */
 static long answer(const struct pin_mask *view, size_t size, void *out)
 {
-    long bytes = pin_raw(SYS_sched_getaffinity, 0, (long)size, (long)out, 0, 0, 0);
-    if (bytes > 0 && (size_t)bytes <= sizeof *view)
+    struct pin_mask truth;
+    size_t room = size < sizeof truth ? size : sizeof truth;
+    long bytes = pin_raw(SYS_sched_getaffinity, 0, (long)room, (long)&truth, 0, 0, 0);
+    if (bytes > 0)
         memcpy(out, view, (size_t)bytes);
     return bytes;
 }

@@ -198,6 +198,7 @@ START_TEST(the_least_loaded_counts_as_free)
     }
     /* The child writes through its own copy; wait until its entry is there. */
     close(registry.file);
+    free(registry.entries);
     for (int i = 0; i < 1000; i++) {
         usleep(2000);
         if (pin_registry_open(path, &registry) < 0)
