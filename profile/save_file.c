@@ -1,4 +1,6 @@
 /* profile_save(): the new text beside the old file, then one rename. */
+#include "save_file.h"
+
 #include "model.h"
 
 #include <errno.h>
@@ -17,9 +19,8 @@ static int failed(struct servet_error *error, const char *path, int code)
     return profile_error(error, -code, "%s: %s", path, strerrordesc_np(code));
 }
 
-static int write_all(int fd, const char *text)
+static int write_all(int fd, const char *text, size_t left)
 {
-    size_t left = strlen(text);
     while (left) {
         ssize_t n = TEMP_FAILURE_RETRY(write(fd, text, left));
         if (n < 0) {
@@ -40,9 +41,9 @@ static mode_t usual_mode(void)
     return NEW_FILE_MODE & ~mask;
 }
 
-static int write_temporary(int fd, const char *text)
+static int write_temporary(int fd, const char *text, size_t length)
 {
-    int rc = write_all(fd, text);
+    int rc = write_all(fd, text, length);
     if (rc == 0 && fchmod(fd, usual_mode()) < 0) {
         rc = -errno;
     }
@@ -74,7 +75,7 @@ static void sync_folder(const char *path)
     }
 }
 
-static int replace(const char *path, const char *text, struct servet_error *error)
+static int replace(const char *path, const char *text, size_t length, struct servet_error *error)
 {
     char temporary[PATH_MAX];
     int n = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
@@ -85,7 +86,7 @@ static int replace(const char *path, const char *text, struct servet_error *erro
     if (fd < 0) {
         return failed(error, path, errno);
     }
-    int rc = write_temporary(fd, text);
+    int rc = write_temporary(fd, text, length);
     if (rc == 0 && rename(temporary, path) < 0) {
         rc = -errno;
     }
@@ -97,7 +98,7 @@ static int replace(const char *path, const char *text, struct servet_error *erro
     return 0;
 }
 
-int profile_save_text(const char *text, const char *path, struct servet_error *error)
+int save_file(const char *path, const char *data, size_t length, struct servet_error *error)
 {
     /* A link keeps pointing at what it pointed at; a device or a folder is never replaced. */
     char target[PATH_MAX];
@@ -106,7 +107,12 @@ int profile_save_text(const char *text, const char *path, struct servet_error *e
     if (real && stat(real, &status) == 0 && !S_ISREG(status.st_mode)) {
         return profile_error(error, -EINVAL, "%s: not a regular file, expected one or none", path);
     }
-    return replace(real ? real : path, text, error);
+    return replace(real ? real : path, data, length, error);
+}
+
+int profile_save_text(const char *text, const char *path, struct servet_error *error)
+{
+    return save_file(path, text, strlen(text), error);
 }
 
 int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error)
@@ -120,7 +126,7 @@ int profile_save(const struct servet_profile *profile, const char *path, struct 
     if (!text) {
         return failed(error, path, ENOMEM);
     }
-    rc = profile_save_text(text, path, error);
+    rc = save_file(path, text, strlen(text), error);
     free(text);
     return rc;
 }

@@ -208,13 +208,56 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
 /* -- communication ----------------------------------------------------------------------------------------------------
  */
 
-static void show_curves(struct show *show, const struct profile_layer *layer, size_t index)
+/* Sizes in the table of message times: the first, the last and evenly between; --json has all of them. */
+#define CURVE_ROWS 8
+#define CURVE_LAYERS (TABLE_COLUMNS - 1)
+
+static const struct profile_message_point *point_at(const struct profile_layer *layer, uint64_t bytes)
 {
     for (size_t i = 0; i < layer->curve_count; i++) {
-        fprintf(show->stream, "%s%s in %s", i ? ", " : "", figure_bytes(layer->curve[i].bytes).text,
-                figure_seconds(layer->curve[i].seconds).text);
-        fputs(i + 1 == layer->curve_count ? "\n" : "", show->stream);
+        if (layer->curve[i].bytes == bytes) {
+            return &layer->curve[i];
+        }
     }
+    return NULL;
+}
+
+static void add_size(struct table *table, const struct profile_communication *communication, uint64_t bytes)
+{
+    table_row(table);
+    table_cell(table, "%s", bytes ? figure_bytes(bytes).text : "0 B");
+    for (size_t i = 0; i < communication->layer_count && i < CURVE_LAYERS; i++) {
+        const struct profile_message_point *point = point_at(&communication->layers[i], bytes);
+        table_cell(table, "%s", point ? figure_seconds(point->seconds).text : "-");
+    }
+}
+
+static void show_sizes(struct show *show, const struct profile_communication *communication)
+{
+    const struct profile_layer *longest = communication->layers;
+    struct table table = {0};
+    for (size_t i = 1; i < communication->layer_count; i++) {
+        const struct profile_layer *layer = &communication->layers[i];
+        longest = layer->curve_count > longest->curve_count ? layer : longest;
+    }
+    size_t count = longest->curve_count, rows = count < CURVE_ROWS ? count : CURVE_ROWS;
+    if (!count) {
+        return;
+    }
+    table_row(&table);
+    table_cell(&table, "size");
+    for (size_t i = 0; i < communication->layer_count && i < CURVE_LAYERS; i++) {
+        table_cell(&table, "layer %zu", i);
+    }
+    for (size_t i = 0; i < rows; i++) {
+        add_size(&table, communication, longest->curve[rows > 1 ? i * (count - 1) / (rows - 1) : 0].bytes);
+    }
+    fprintf(show->stream, "%*stime by size, one way%s\n", INDENT, "", count > rows ? " (all sizes: --json)" : "");
+    print_table(show, &table);
+}
+
+static void show_concurrency(struct show *show, const struct profile_layer *layer, size_t index)
+{
     for (size_t i = 0; i < layer->concurrency_count; i++) {
         if (!i) {
             fprintf(show->stream, "%*slayer %zu, messages at a time:", INDENT, "", index);
@@ -253,11 +296,9 @@ static void show_communication(struct show *show, const struct profile_communica
         char name[40];
         snprintf(name, sizeof name, "layer %zu", i);
         note(show, name, &layer->quality);
-        if (layer->curve_count) {
-            fprintf(show->stream, "%*slayer %zu, by size: ", INDENT, "", i);
-        }
-        show_curves(show, layer, i);
+        show_concurrency(show, layer, i);
     }
+    show_sizes(show, communication);
 }
 
 int show_text(const struct servet_profile *profile, const char *source, FILE *stream)

@@ -1,7 +1,11 @@
 /* servet-show: what a profile says, for people and (--json) for programs. */
 #include "cli.h"
+#include "diff.h"
+#include "html.h"
 #include "live.h"
+#include "map.h"
 #include "model.h"
+#include "save_file.h"
 #include "show_bsp.h"
 #include "show_text.h"
 
@@ -11,15 +15,24 @@
 #include <string.h>
 
 struct options {
-    const char *file; /* NULL: looked for */
-    bool json, bsp;
+    const char *file;   /* NULL: looked for */
+    const char *second; /* of --diff */
+    const char *html, *png;
+    size_t workers; /* of --map; 0: none */
+    bool json, bsp, diff;
     pid_t live; /* 0: not asked for */
 };
+
+enum { OPTION_HTML = 0x100, OPTION_PNG, OPTION_MAP, OPTION_DIFF };
 
 static const struct argp_option option_table[] = {
     {"json", 'j', NULL, 0, "Print the profile as JSON (checked, in the order of the schema)", 0},
     {"bsp", 'b', NULL, 0, "Print the table of BSP parameters only: p, g, l and the time of a 0-relation", 0},
     {"live", 'l', "PID", 0, "Print where each thread of a running program is (with --json: JSON lines)", 0},
+    {"html", OPTION_HTML, "FILE", 0, "Write a report with plots and pictures, one page that needs no network", 0},
+    {"png", OPTION_PNG, "DIR", 0, "Write the report's plots as PNG files", 0},
+    {"map", OPTION_MAP, "N", 0, "With --html: show where N workers would go", 0},
+    {"diff", OPTION_DIFF, NULL, 0, "Say what changed from the profile OLD to NEW, and whether the mapping would", 0},
     {0},
 };
 
@@ -36,7 +49,23 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 'l':
         options->live = (pid_t)cli_integer("--live", argument, 1, INT_MAX);
         return 0;
+    case OPTION_HTML:
+        options->html = argument;
+        return 0;
+    case OPTION_PNG:
+        options->png = argument;
+        return 0;
+    case OPTION_MAP:
+        options->workers = (size_t)cli_integer("--map", argument, 1, MAP_WORKER_LIMIT - 1);
+        return 0;
+    case OPTION_DIFF:
+        options->diff = true;
+        return 0;
     case ARGP_KEY_ARG:
+        if (options->file && options->diff && !options->second) {
+            options->second = argument;
+            return 0;
+        }
         if (options->file) {
             cli_usage("expected one profile, got '%s' and '%s'", options->file, argument);
         }
@@ -56,7 +85,8 @@ static const char doc[] =
     "operating system declares, marked as not measured.\n\n"
     "Exit status: 0, 1 when it failed, 2 when the profile or the usage is wrong (one line says where and why).";
 
-static const struct argp command = {.options = option_table, .parser = parse, .args_doc = "[FILE]", .doc = doc};
+static const struct argp command = {
+    .options = option_table, .parser = parse, .args_doc = "[FILE]\n--diff OLD NEW", .doc = doc};
 
 /* A missing or wrong profile is bad input (2), lack of memory a failure (1). */
 static _Noreturn void give_up(int rc, const struct servet_error *error)
@@ -134,25 +164,97 @@ static int show_live(const struct options *options)
     return cli_finish(CLI_OK);
 }
 
+/* What was found missing or wrong with the output is a failure (1): the profile and the usage were right. */
+static void write_html(const struct report *report, const char *path)
+{
+    char *text;
+    size_t length;
+    struct servet_error error;
+    if (report_html(report, &text, &length, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    if (strcmp(path, "-") == 0) {
+        fwrite(text, 1, length, stdout);
+    } else if (save_file(path, text, length, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    free(text);
+}
+
+static void write_png(const struct report *report, const char *folder)
+{
+    size_t count;
+    struct servet_error error;
+    if (report_png(report, folder, &count, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    if (count == 0) {
+        cli_note("%s: nothing to plot in this profile", folder);
+    }
+}
+
+static void show_diff(const struct options *options)
+{
+    struct servet_error error;
+    struct servet_profile *old = load(options->file), *new = load(options->second);
+    int rc = diff_print(old, new, stdout, &error);
+    profile_free(old);
+    profile_free(new);
+    if (rc < 0) {
+        cli_fail("%s", error.text);
+    }
+}
+
+static void refuse_combinations(const struct options *options)
+{
+    bool pictures = options->html || options->png;
+    if (options->json + options->bsp + options->diff + pictures > 1) {
+        cli_usage("--json, --bsp, --diff, --html and --png: expected one of them (or --html with --png)");
+    }
+    if (options->live && (options->file || options->bsp || options->diff || pictures)) {
+        cli_usage("--live: expected alone or with --json");
+    }
+    if (options->diff && !options->second) {
+        cli_usage("--diff: expected two profiles, OLD and NEW");
+    }
+    if (options->workers && !options->html) {
+        cli_usage("--map: expected --html FILE beside it (servet-map prints mappings)");
+    }
+}
+
+static int show_profile(const struct options *options, const struct servet_profile *profile, const char *source)
+{
+    const struct report report = {.profile = profile, .source = source, .workers = options->workers};
+    if (options->html) {
+        write_html(&report, options->html);
+    }
+    if (options->png) {
+        write_png(&report, options->png);
+    }
+    if (options->html || options->png) {
+        return 0;
+    }
+    return options->json  ? print_json(profile)
+           : options->bsp ? print_bsp(profile, source)
+                          : show_text(profile, source, stdout);
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {0};
     char path[PATH_MAX];
     cli_parse(&command, argc, argv, 0, NULL, &options);
-    if (options.json && options.bsp) {
-        cli_usage("--json, --bsp: expected one of them, not both");
-    }
+    refuse_combinations(&options);
     if (options.live) {
-        if (options.file || options.bsp) {
-            cli_usage("--live: expected alone or with --json");
-        }
         return show_live(&options);
+    }
+    if (options.diff) {
+        show_diff(&options);
+        return cli_finish(CLI_OK);
     }
     struct servet_profile *profile = options.file ? load(options.file) : find(path, sizeof path);
     const char *source = options.file ? options.file : *path ? path : NULL;
-    int rc = options.json  ? print_json(profile)
-             : options.bsp ? print_bsp(profile, source)
-                           : show_text(profile, source, stdout);
+    int rc = show_profile(&options, profile, source);
     profile_free(profile);
     if (rc < 0) {
         cli_fail("%s", strerrordesc_np(-rc));

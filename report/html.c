@@ -1,0 +1,346 @@
+#include "html.h"
+
+#include "fields.h"
+#include "figures.h"
+#include "html_map.h"
+#include "items.h"
+#include "plots.h"
+#include "style.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct page {
+    const struct report *report;
+    FILE *out;
+    struct plot_list plots;
+    struct item_list items;
+};
+
+static const struct {
+    const char *id, *heading, *none;
+} sections[PLOT_SECTIONS] = {
+    [PLOT_CACHES] = {"caches", "Caches", "This profile keeps no latency curve: run servet-probe to measure one."},
+    [PLOT_SHARING] = {"sharing", "Who shares what",
+                      "No heat map: it takes from 2 to 1024 PUs in a node class, and this profile has fewer or more."},
+    [PLOT_MEMORY] = {"memory", "Memory bandwidth",
+                     "No bandwidth by number of workers was measured, or no two PUs disturb one another."},
+    [PLOT_MESSAGES] = {"messages", "Messages", "No messages were measured."},
+    [PLOT_BSP] = {"bsp", "BSP parameters", "No BSP parameters were measured (servet-probe --bsp)."},
+};
+
+void html_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        switch (*text) {
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        default:
+            fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+        }
+    }
+}
+
+static void cell(FILE *out, const char *class_name, const char *text)
+{
+    fprintf(out, "<td%s%s%s>", class_name ? " class=\"" : "", class_name ? class_name : "", class_name ? "\"" : "");
+    html_text(out, text ? text : "");
+    fputs("</td>", out);
+}
+
+static void term(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, "<dt>%s</dt><dd>", name);
+    html_text(out, text && *text ? text : "not known");
+    fputs("</dd>\n", out);
+}
+
+/* -- head ------------------------------------------------------------------------------------------------------- */
+
+static void put_head(struct page *page)
+{
+    const struct servet_profile *p = page->report->profile;
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\n<title>Servet: ",
+          page->out);
+    html_text(page->out, p->host_name);
+    fprintf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<h1>", report_style);
+    html_text(page->out, p->host_name);
+    fputs("</h1>\n<p class=\"lead\">", page->out);
+    html_text(page->out, p->cpu_model && *p->cpu_model ? p->cpu_model : "processor not known");
+    fputs("</p>\n<nav>\n<a href=\"#summary\">Summary</a>\n", page->out);
+    for (size_t i = 0; i < PLOT_SECTIONS; i++) {
+        fprintf(page->out, "<a href=\"#%s\">%s</a>\n", sections[i].id, sections[i].heading);
+    }
+    fputs("<a href=\"#topology\">Topology</a>\n<a href=\"#figures\">Every figure</a>\n</nav>\n", page->out);
+}
+
+static void put_summary(struct page *page)
+{
+    const struct servet_profile *p = page->report->profile;
+    FILE *out = page->out;
+    char text[160];
+    size_t pus = 0;
+    for (size_t i = 0; i < p->class_count; i++) {
+        pus += p->classes[i].pus.count;
+    }
+    fputs("<section id=\"summary\">\n<h2>Summary</h2>\n", out);
+    if (!p->measured) {
+        fputs("<div class=\"warn\">Nothing was measured: sizes and groups are what the operating system declares, and "
+              "there are no bandwidths and latencies. Run servet-probe.</div>\n",
+              out);
+    }
+    fputs("<div class=\"grid\">\n<div class=\"card\"><h3>Machine</h3><dl>\n", out);
+    term(out, "Processor", p->cpu_model);
+    term(out, "Architecture", p->architecture);
+    term(out, "Kernel", p->kernel);
+    snprintf(text, sizeof text, "%u in %zu class%s", profile_node_count(p), p->class_count,
+             p->class_count == 1 ? "" : "es");
+    term(out, "Nodes", text);
+    snprintf(text, sizeof text, "%zu%s", pus, p->class_count > 1 ? " in one node of each class" : " in a node");
+    term(out, "PUs", text);
+    fputs("</dl></div>\n<div class=\"card\"><h3>Measurement</h3><dl>\n", out);
+    term(out, "Profile", page->report->source ? page->report->source : "none: declared by the operating system");
+    term(out, "Measured", p->measured ? (p->started && *p->started ? p->started : "at a time not known") : "no");
+    if (p->measured) {
+        term(out, "By", p->tool);
+        snprintf(text, sizeof text, "%.3g s", p->seconds);
+        term(out, "Took", p->seconds > 0 ? text : NULL);
+    }
+    for (size_t i = 0; i < p->condition_count; i++) {
+        fputs("<dt>", out);
+        html_text(out, p->conditions[i].key);
+        fputs("</dt><dd>", out);
+        html_text(out, p->conditions[i].value);
+        fputs("</dd>\n", out);
+    }
+    fputs("</dl></div>\n</div>\n", out);
+}
+
+static void doubt(struct page *page, size_t *found, const char *name, const char *where, const char *why)
+{
+    fputs((*found)++ ? "<li>"
+                     : "<div class=\"warn\" id=\"suspicious\"><strong>What looked suspicious</strong><ul>\n<li>",
+          page->out);
+    html_text(page->out, name);
+    fputs(" (", page->out);
+    html_text(page->out, where);
+    fputs("): ", page->out);
+    html_text(page->out, why);
+    fputs("</li>\n", page->out);
+}
+
+/* Conditions under which figures deserve less trust. More than half a runnable process per PU competes with what is
+ * measured. */
+#define BUSY_LOAD_PER_PU 0.5
+
+static size_t put_conditions(struct page *page)
+{
+    const struct servet_profile *p = page->report->profile;
+    size_t found = 0;
+    for (size_t i = 0; i < p->condition_count; i++) {
+        const char *key = p->conditions[i].key, *value = p->conditions[i].value;
+        bool busy = strcmp(key, "load_average") == 0 &&
+                    strtod(value, NULL) > BUSY_LOAD_PER_PU * (double)p->classes[0].pus.count;
+        if (busy) {
+            doubt(page, &found, "load average", "conditions", "the machine was busy while it was measured");
+        } else if (strcmp(key, "governor") == 0 && strcmp(value, "performance") != 0) {
+            doubt(page, &found, "governor", "conditions", "the clock frequency may have changed while measuring");
+        }
+    }
+    return found;
+}
+
+static void put_doubts(struct page *page)
+{
+    size_t found = put_conditions(page);
+    for (size_t i = 0; i < page->items.count; i++) {
+        char *why = item_doubt(&page->items.items[i]);
+        if (why) {
+            doubt(page, &found, page->items.items[i].name, page->items.items[i].where, why);
+        }
+        free(why);
+    }
+    fputs(found ? "</ul></div>\n</section>\n"
+                : "<p class=\"note\" id=\"suspicious\">Nothing looked suspicious while measuring.</p>\n</section>\n",
+          page->out);
+}
+
+/* -- sections -------------------------------------------------------------------------------------------------------
+ */
+
+static int put_plot(struct page *page, const struct plot *plot, struct servet_error *error)
+{
+    char *svg;
+    size_t length;
+    int rc = plot_svg(plot, &svg, &length, error);
+    if (rc < 0) {
+        return rc;
+    }
+    fprintf(page->out, "<figure class=\"plot\" id=\"%s\">\n<h3>", plot->name);
+    html_text(page->out, plot->title);
+    fprintf(page->out, "</h3>\n%s\n<figcaption>", svg);
+    html_text(page->out, plot->caption);
+    fputs("</figcaption>\n</figure>\n", page->out);
+    free(svg);
+    return 0;
+}
+
+static int put_plots(struct page *page, enum plot_section section, size_t node_class, size_t *shown,
+                     struct servet_error *error)
+{
+    int rc = 0;
+    size_t here = 0;
+    for (size_t i = 0; rc == 0 && i < page->plots.count; i++) {
+        const struct plot *plot = &page->plots.items[i];
+        if (plot->section == section && plot->node_class == node_class) {
+            fputs(here++ ? "" : "<div class=\"grid\">\n", page->out);
+            rc = put_plot(page, plot, error);
+        }
+    }
+    fputs(here ? "</div>\n" : "", page->out);
+    *shown += here;
+    return rc;
+}
+
+static void put_class_name(struct page *page, size_t index)
+{
+    const struct profile_class *node_class = &page->report->profile->classes[index];
+    if (page->report->profile->class_count < 2) {
+        return;
+    }
+    fprintf(page->out, "<p><strong>Node class %zu%s", index, node_class->name ? ": " : "");
+    html_text(page->out, node_class->name ? node_class->name : "");
+    fputs("</strong></p>\n", page->out);
+}
+
+static void put_cache_table(struct page *page, const struct profile_class *node_class)
+{
+    FILE *out = page->out;
+    fputs("<div class=\"card scroll\">\n<table><tr><th>Level</th><th>Effective</th><th>Declared</th><th>Line</th>"
+          "<th>Shared by</th><th>Quality</th></tr>\n",
+          out);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        const struct profile_cache *cache = &node_class->caches[i];
+        bool alone = !cache->sharing.group_count && !cache->sharing.pair_count;
+        fprintf(out, "<tr><td>L%u</td>", cache->level);
+        cell(out, "n",
+             cache->quality.origin == PROFILE_DECLARED ? "not measured" : figure_bytes(cache->size_bytes).text);
+        cell(out, "n", figure_bytes(cache->declared_size_bytes).text);
+        cell(out, "n", figure_bytes(cache->line_bytes).text);
+        cell(out, NULL, alone ? "nobody" : figure_relation(&cache->sharing).text);
+        cell(out, NULL, figure_quality(&cache->quality).text);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n</div>\n", out);
+}
+
+static int put_sections(struct page *page, struct servet_error *error)
+{
+    int rc = 0;
+    size_t classes = page->report->profile->class_count;
+    for (unsigned s = 0; rc == 0 && s < PLOT_SECTIONS; s++) {
+        size_t shown = 0;
+        fprintf(page->out, "<section id=\"%s\">\n<h2>%s</h2>\n", sections[s].id, sections[s].heading);
+        for (size_t i = 0; rc == 0 && i < classes && s != PLOT_BSP; i++) {
+            put_class_name(page, i);
+            if (s == PLOT_CACHES && page->report->profile->classes[i].cache_count) {
+                put_cache_table(page, &page->report->profile->classes[i]);
+            }
+            rc = put_plots(page, s, i, &shown, error);
+        }
+        rc = rc < 0 ? rc : put_plots(page, s, PLOT_NETWORK, &shown, error);
+        if (!shown) {
+            fprintf(page->out, "<p class=\"note\">%s</p>\n", sections[s].none);
+        }
+        fputs("</section>\n", page->out);
+    }
+    return rc;
+}
+
+static void put_figures(struct page *page)
+{
+    FILE *out = page->out;
+    fputs(
+        "<section id=\"figures\">\n<h2>Every figure and its quality</h2>\n<div class=\"card scroll\">\n"
+        "<table><tr><th>Of</th><th>Figure</th><th>Value</th><th>Origin</th><th>Repetitions</th><th>Spread</th></tr>\n",
+        out);
+    for (size_t i = 0; i < page->items.count; i++) {
+        const struct item *item = &page->items.items[i];
+        char repetitions[24] = "", spread[24] = "";
+        if (item->quality && item->quality->repetitions) {
+            snprintf(repetitions, sizeof repetitions, "%u", item->quality->repetitions);
+        }
+        if (item->quality && item->quality->spread >= 0) {
+            snprintf(spread, sizeof spread, "%.2g %%", fmin(item->quality->spread * 100, 1e9));
+        }
+        fputs("<tr>", out);
+        cell(out, "n", item->where);
+        cell(out, NULL, item->name);
+        cell(out, NULL, item->shown);
+        cell(out, "n", item->quality ? profile_origin_names[item->quality->origin] : "");
+        cell(out, "n", repetitions);
+        cell(out, "n", spread);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n</div>\n<p class=\"note\">Spread: distance of the quartiles over the median. Inferred: taken over "
+          "from an equivalent thing that was measured.</p>\n</section>\n",
+          out);
+}
+
+static int put_page(struct page *page, struct servet_error *error)
+{
+    put_head(page);
+    put_summary(page);
+    put_doubts(page);
+    int rc = put_sections(page, error);
+    rc = rc < 0 ? rc : html_topology(page->report, page->out, error);
+    if (rc == 0) {
+        put_figures(page);
+        fputs("<footer><p class=\"note\">servet " SERVET_VERSION "</p></footer>\n</main>\n</body>\n</html>\n",
+              page->out);
+    }
+    return rc;
+}
+
+int report_html(const struct report *report, char **out, size_t *length, struct servet_error *error)
+{
+    struct page page = {.report = report};
+    char *text = NULL;
+    size_t size = 0;
+    int rc = plots_of(report->profile, &page.plots, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = items_collect(report->profile, &page.items);
+    page.out = rc == 0 ? open_memstream(&text, &size) : NULL;
+    if (page.out) {
+        rc = put_page(&page, error);
+        if (fclose(page.out) != 0 && rc == 0) {
+            rc = profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
+        }
+    } else {
+        rc = profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
+    }
+    items_free(&page.items);
+    plot_free(&page.plots);
+    if (rc < 0) {
+        free(text);
+        return rc;
+    }
+    *out = text;
+    *length = size;
+    return 0;
+}

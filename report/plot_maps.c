@@ -1,0 +1,219 @@
+/* Heat maps: what every two PUs share, and how long a message between them takes, in the order of their numbers and in
+ * the order of their groups. */
+#include "plot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "figures.h"
+#include "order.h"
+#include "query.h"
+
+#define MEMBERS_MOST 1024 /* of one map; a picture of more shows nothing */
+#define TICKS_ALL 16      /* up to so many members each one gets its tick */
+#define TICKS_SOME 8
+
+struct map {
+    const struct profile_class *node_class;            /* of sharing */
+    const struct profile_communication *communication; /* of latency */
+    const uint32_t *order;
+    size_t count;
+};
+
+static void ticks(FILE *out, const struct map *map)
+{
+    size_t step = map->count <= TICKS_ALL ? 1 : (map->count + TICKS_SOME - 1) / TICKS_SOME;
+    for (const char *axis = "xy"; *axis; axis++) {
+        fprintf(out, "set %ctics (", *axis);
+        for (size_t i = 0; i < map->count; i += step) {
+            fprintf(out, "%s'%u' %zu", i ? ", " : "", map->order[i], i);
+        }
+        fputs(") nomirror scale 0.3\n", out);
+    }
+    fprintf(out,
+            "set xrange [-0.5:%g]\nset yrange [%g:-0.5]\nset size ratio 1\nunset grid\nset border 15 lc rgb muted\n",
+            (double)map->count - 0.5, (double)map->count - 0.5);
+    fputs(
+        "set border 15\nset lmargin at screen 0.10\nset rmargin at screen 0.74\nset bmargin at screen 0.12\n"
+        "set tmargin at screen 0.95\nset colorbox user origin screen 0.78, screen 0.22 size screen 0.03, screen 0.6\n",
+        out);
+}
+
+/* Which innermost thing two PUs share: 0 … caches - 1 from L1 outwards, then the overhead levels, then nothing. */
+static size_t shared(const struct profile_class *node_class, uint32_t a, uint32_t b)
+{
+    size_t index = 0;
+    for (size_t i = 0; i < node_class->cache_count; i++, index++) {
+        if (profile_related(&node_class->caches[i].sharing, a, b)) {
+            return index;
+        }
+    }
+    for (size_t i = 0; i < node_class->memory.level_count; i++, index++) {
+        if (profile_related(&node_class->memory.levels[i].collisions, a, b)) {
+            return index;
+        }
+    }
+    return index;
+}
+
+static void sharing_legend(FILE *out, const struct profile_class *node_class)
+{
+    size_t last = node_class->cache_count + node_class->memory.level_count;
+    fprintf(out, "set cbrange [-0.5:%g]\nset cbtics (", (double)last + 0.5);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        fprintf(out, "'L%u' %zu, ", node_class->caches[i].level, i);
+    }
+    for (size_t i = 0; i < node_class->memory.level_count; i++) {
+        fprintf(out, "'memory %zu' %zu, ", i, node_class->cache_count + i);
+    }
+    fprintf(out, "'nothing' %zu) scale 0\n", last);
+}
+
+/* gnuplot 5.4 has no named palettes; this is viridis at five points (Smith and van der Walt, 2015, public domain). */
+static void palette(FILE *out)
+{
+    fputs("set palette defined (0 '#fde725', 1 '#5ec962', 2 '#21918c', 3 '#3b528b', 4 '#440154')\n", out);
+}
+
+static void draw(FILE *out, const struct map *map)
+{
+    fputs("$map << EOD\n", out);
+    for (size_t i = 0; i < map->count; i++) {
+        for (size_t k = 0; k < map->count; k++) {
+            uint32_t a = map->order[i], b = map->order[k];
+            if (i == k) {
+                fputs("NaN ", out);
+            } else if (map->node_class) {
+                fprintf(out, "%zu ", shared(map->node_class, a, b));
+            } else {
+                const struct profile_layer *layer = profile_layer_of(map->communication, a, b, NULL);
+                if (layer) {
+                    fprintf(out, "%.5g ", layer->seconds);
+                } else {
+                    fputs("NaN ", out);
+                }
+            }
+        }
+        fputc('\n', out);
+    }
+    fputs("EOD\nplot $map matrix with image notitle\n", out);
+}
+
+static void sharing_map(struct plot_list *list, const struct servet_profile *profile, size_t index,
+                        const uint32_t *order, const char *name, const char *title, const char *caption)
+{
+    FILE *out = plot_open(list, PLOT_SHARING, PLOT_MAP, index, profile->class_count, name, title);
+    if (!out) {
+        return;
+    }
+    const struct profile_class *node_class = &profile->classes[index];
+    struct map map = {.node_class = node_class, .order = order, .count = node_class->pus.count};
+    size_t last = node_class->cache_count + node_class->memory.level_count;
+    ticks(out, &map);
+    palette(out);
+    sharing_legend(out, node_class);
+    fprintf(out, "set palette maxcolors %zu\n", last + 1);
+    draw(out, &map);
+    plot_close(list, "%s", caption);
+}
+
+static void latency_map(struct plot_list *list, const struct profile_communication *communication, bool measured,
+                        const struct map *where, size_t index, size_t classes, const char *name, const char *title,
+                        const char *caption)
+{
+    FILE *out = plot_open(list, PLOT_MESSAGES, PLOT_MAP, index, classes, name, title);
+    if (!out) {
+        return;
+    }
+    struct map map = {.communication = communication, .order = where->order, .count = where->count};
+    double low = communication->layers[0].seconds;
+    double high = communication->layers[communication->layer_count - 1].seconds;
+    ticks(out, &map);
+    palette(out);
+    if (high > low) {
+        fprintf(out, "set cbrange [%.5g:%.5g]\n", low, high);
+    } else {
+        fprintf(out, "set cbrange [0:%.5g]\n", 2 * high);
+    }
+    fprintf(out, "set format cb '%s'\nset cbtics scale 0.3\n", measured ? "%.1s %cs" : "%.0f");
+    draw(out, &map);
+    plot_close(list, "%s%s", caption, measured ? "" : " Not measured: only the order means something.");
+}
+
+static int number_order(const struct profile_set *members, uint32_t *out)
+{
+    for (size_t i = 0; i < members->count; i++) {
+        out[i] = members->ids[i];
+    }
+    return 0;
+}
+
+static void class_maps(struct plot_list *list, const struct servet_profile *profile, size_t index)
+{
+    const struct profile_class *node_class = &profile->classes[index];
+    size_t count = node_class->pus.count, classes = profile->class_count;
+    if (count < 2 || count > MEMBERS_MOST) {
+        return;
+    }
+    uint32_t *order = calloc(2 * count, sizeof *order);
+    if (!order || order_class(node_class, order + count) < 0) {
+        free(order);
+        list->rc = -ENOMEM;
+        return;
+    }
+    number_order(&node_class->pus, order);
+    sharing_map(list, profile, index, order, "sharing-core-order", "What two PUs share, in core order",
+                "The innermost cache, or else the memory overhead level, that two PUs share; PUs by number.");
+    sharing_map(list, profile, index, order + count, "sharing-group-order", "What two PUs share, in group order",
+                "The same, with PUs of one group beside one another.");
+    if (node_class->communication.layer_count) {
+        struct map core = {.order = order, .count = count}, group = {.order = order + count, .count = count};
+        latency_map(list, &node_class->communication, profile->measured, &core, index, classes, "latency-core-order",
+                    "Latency between two PUs, in core order", "One way, of the layer that holds both; PUs by number.");
+        latency_map(list, &node_class->communication, profile->measured, &group, index, classes, "latency-group-order",
+                    "Latency between two PUs, in group order", "The same, with PUs of one group beside one another.");
+    }
+    free(order);
+}
+
+static void network_maps(struct plot_list *list, const struct servet_profile *profile)
+{
+    const struct profile_communication *network = &profile->network;
+    size_t count = profile_node_count(profile);
+    if (!network->layer_count || count < 2 || count > MEMBERS_MOST) {
+        return;
+    }
+    uint32_t *order = calloc(2 * count, sizeof *order);
+    const struct profile_relation **relations = calloc(network->layer_count, sizeof(struct profile_relation *));
+    int rc = order && relations ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        order[i] = (uint32_t)i;
+    }
+    for (size_t i = 0; rc == 0 && i < network->layer_count; i++) {
+        relations[i] = &network->layers[i].members;
+    }
+    if (rc == 0) {
+        struct profile_set nodes = {order, count};
+        rc = order_by_groups(&nodes, relations, network->layer_count, order + count);
+    }
+    if (rc < 0) {
+        list->rc = rc;
+    } else {
+        struct map number = {.order = order, .count = count}, group = {.order = order + count, .count = count};
+        latency_map(list, network, profile->measured, &number, PLOT_NETWORK, 0, "network-node-order",
+                    "Latency between two nodes, in their order", "One way, of the layer that holds both.");
+        latency_map(list, network, profile->measured, &group, PLOT_NETWORK, 0, "network-group-order",
+                    "Latency between two nodes, in group order",
+                    "The same, with nodes of one group beside one another.");
+    }
+    free(relations);
+    free(order);
+}
+
+void plot_maps(struct plot_list *list, const struct servet_profile *profile)
+{
+    for (size_t i = 0; i < profile->class_count; i++) {
+        class_maps(list, profile, i);
+    }
+    network_maps(list, profile);
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Does a real browser show every plot of the report at 1280 and at 400 pixels, inside the page's width and without an error?
+browser.py SERVET-SHOW BIG-PROFILE"""
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+browser = shutil.which("chromium") or shutil.which("chromium-browser")
+if not browser or not shutil.which("gnuplot"):
+    print("skipped: no chromium or no gnuplot")
+    sys.exit(77)
+
+show, big = sys.argv[1:3]
+folder = tempfile.mkdtemp()
+subprocess.run([show, big, "--html", f"{folder}/report.html", "--map", "48"], check=True)
+# A headless window cannot be 400 pixels wide; a frame can, and the page lays itself out by the frame.
+open(f"{folder}/frames.html", "w").write("""<!DOCTYPE html><body><pre id=result>nothing</pre>
+<iframe id=wide src=report.html width=1280 height=900></iframe><iframe id=narrow src=report.html width=400 height=900></iframe>
+<script>
+window.onload = () => {
+  const found = {};
+  for (const id of ['wide', 'narrow']) {
+    const page = document.getElementById(id).contentDocument;
+    const plots = [...page.querySelectorAll('figure svg')].map(svg => {
+      const box = svg.getBoundingClientRect(), frame = svg.closest('figure').getBoundingClientRect();
+      return {name: svg.closest('figure').id, plot: svg.closest('figure').className == 'plot', width: box.width,
+              height: box.height, left: frame.left, right: frame.right,
+              drawn: [...svg.querySelectorAll('path,image,rect,text')].filter(e => e.getBoundingClientRect().width > 1).length};
+    });
+    found[id] = {plots, overflow: page.documentElement.scrollWidth - page.documentElement.clientWidth};
+  }
+  document.getElementById('result').textContent = 'RESULT' + JSON.stringify(found) + 'END';
+};
+</script></body>""")
+try:
+    done = subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync", "--allow-file-access-from-files", f"--user-data-dir={folder}/user",
+         "--window-size=1400,2000", "--enable-logging=stderr", "--dump-dom", f"file://{folder}/frames.html"],
+        capture_output=True, text=True, timeout=90)
+except subprocess.TimeoutExpired:
+    print("skipped: the browser did not finish in 90 s")
+    sys.exit(77)
+match = re.search("RESULT(.*)END", done.stdout)
+if not match:
+    print("skipped: the browser could not be run here:", done.stderr[-600:])
+    sys.exit(77)
+found = json.loads(match.group(1).replace("&amp;", "&"))
+failed = [f"the browser says: {line}" for line in done.stderr.splitlines() if ":CONSOLE" in line]
+for view, width in (("wide", 1280), ("narrow", 400)):
+    plots = found[view]["plots"]
+    if found[view]["overflow"] > 0:
+        failed.append(f"{view}: the page is {found[view]['overflow']} pixels wider than the screen")
+    if sum(p["plot"] for p in plots) != 11 or len(plots) < 11:
+        failed.append(f"{view}: {[p['name'] for p in plots]}")
+    for p in plots:
+        if p["width"] < 250 or p["height"] < 100 or p["left"] < 0 or p["right"] > width or p["drawn"] < 10:
+            failed.append(f"{view}: not visible: {p}")
+print("\n".join(failed) or f"{len(found['wide']['plots'])} pictures visible at 1280 and 400 pixels")
+shutil.rmtree(folder, ignore_errors=True)
+sys.exit(1 if failed else 0)

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Does --diff name what changed, leave noise alone, and say whether the mapping would change? diff.py SERVET-SHOW FIXTURES"""
+import json
+import subprocess
+import sys
+import tempfile
+
+show, fixtures = sys.argv[1:3]
+folder = tempfile.mkdtemp()
+old = f"{fixtures}/nehalem-2-nodes.json"
+
+
+def changed(change):
+    profile = json.load(open(old))
+    change(profile)
+    json.dump(profile, open(f"{folder}/new.json", "w"))
+    done = subprocess.run([show, "--diff", old, f"{folder}/new.json"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "", done
+    return done.stdout
+
+
+node = lambda profile: profile["node_classes"][0]
+same = changed(lambda p: None)
+assert "0 changed, 0 gone, 0 new" in same and "mapping  the same for 1 to 16 workers, both priorities" in same, same
+
+noise = changed(lambda p: node(p)["memory"].update(reference_bytes_per_s=node(p)["memory"].get("reference_bytes_per_s", 0) * 1.05))
+assert "0 changed, 0 gone, 0 new" in noise, noise
+
+half = changed(lambda p: node(p)["caches"][2].update(size_bytes=4 << 20))
+assert "changed  node class 0: L3 effective size: 8 MiB -> 4 MiB (-50 %)\n" in half and "mapping  the same" in half, half
+
+# The L3 groups of the papers' machine the other way round: neighbours in number share instead of every second one.
+other = changed(lambda p: node(p)["caches"][2]["sharing"].update(groups=["0,4", "1,5", "2,6", "3,7"]))
+assert "changed  node class 0: L3 shared by: 0,2 1,3 4,6 5,7 -> 0,4 1,5 2,6 3,7\n" in other, other
+assert "mapping  " in other and "mapping  the same" not in other, other
+
+gone = changed(lambda p: node(p)["caches"].pop())
+assert "gone     node class 0: L3 effective size: 8 MiB\n" in gone, gone
+
+for arguments, status, says in ((["--diff", old], 2, "expected two profiles"), (["--diff", old, old, old], 2, "expected one profile"),
+                                (["--diff", "--json", old, old], 2, "expected one of them"), (["--map", "4", old], 2, "--map"),
+                                (["--map", "0", "--html", "x", old], 2, "--map: expected an integer from 1")):
+    done = subprocess.run([show, *arguments], capture_output=True, text=True, cwd=folder)
+    assert done.returncode == status and done.stderr.count("\n") == 1 and says in done.stderr, done

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Is the report one well-formed page that needs nothing else and shows every plot, and is nothing half-written when it cannot be
+made? report.py SERVET-SHOW FIXTURES BIG-PROFILE"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+
+if not shutil.which("gnuplot"):
+    print("skipped: no gnuplot (Debian: gnuplot-nox)")
+    sys.exit(77)
+
+show, fixtures, big = sys.argv[1:4]
+folder = tempfile.mkdtemp()
+failed = []
+
+
+def check(good, what):
+    if not good:
+        failed.append(what)
+        print("FAIL:", what)
+
+
+def run(*arguments, **more):
+    environment = dict(os.environ, XDG_CONFIG_HOME="/nonexistent", **more)
+    environment.pop("SERVET_PROFILE", None)
+    return subprocess.run([show, *arguments], capture_output=True, text=True, cwd=folder, env=environment)
+
+
+def page(profile, *more):
+    done = run(profile, "--html", "out.html", *more)
+    check(done.returncode == 0 and done.stderr == "", f"{profile}: status {done.returncode}: {done.stderr}")
+    text = open(f"{folder}/out.html").read()
+    # The page is written so that it is XML, too: the strictest parser there is.
+    root = xml.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+    for needle in ("http", "<script", "@import", "url(http", "//"):
+        check(needle not in text.replace("data:image/png;base64,", "").split("<body>")[0] if needle == "//" else needle not in text,
+              f"{profile}: the page holds {needle}")
+    for element in root.iter():
+        for key in ("src", "href"):
+            value = element.get(key, "#")
+            check(value.startswith(("#", "data:")), f"{profile}: refers to {value[:60]}")
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    check(len(ids) == len(set(ids)), f"{profile}: an id is there twice")
+    for element in root.iter():
+        target = element.get("href", "")
+        check(not target.startswith("#") or target[1:] in ids, f"{profile}: nothing is called {target}")
+    return text, root, ids
+
+
+EVERYTHING = """summary suspicious caches sharing memory messages bsp topology figures mapping cache-curve sharing-core-order
+sharing-group-order latency-core-order latency-group-order memory-scaling message-time message-bandwidth message-concurrency
+bsp-g bsp-l topology-0 map-memory-0 map-communication-0""".split()
+
+text, root, ids = page(big, "--map", "48")
+for name in EVERYTHING:
+    check(name in ids, f"256 PUs: no {name}")
+for figure in root.iter("figure"):
+    if figure.get("class") == "plot":
+        check(len(list(figure.iter("path"))) + len(list(figure.iter("image"))) > 5, f"{figure.get('id')} is empty")
+check("prefers-color-scheme:dark" in text and "var(--c1)" in text and "rgb(1,1," not in text, "colours of the style sheet")
+check("the middle half of 5 measurements spreads over 40 %" in text, "a wide spread is not called suspicious")
+check("the machine was busy" in text, "a busy machine is not called suspicious")
+check("PU P#" in text or not shutil.which("lstopo"), "no topology picture although lstopo is there")
+check(text.count("worker 47") >= 2 or not shutil.which("lstopo"), "the last worker is on no picture")
+
+# A cluster, a machine without a curve, and every field there is.
+for name in ("nehalem-2-nodes", "dunnington", "every-field", "cartesius-bsp"):
+    page(f"{fixtures}/{name}.json", "--map", "2")
+
+# What the user or a file says is text, never markup and never a command of gnuplot.
+hostile = open(big).read().replace('"name": "L3"', '"name": "`touch pwned` <b>&\'; system(\'touch pwned\')"')
+hostile = hostile.replace('"name": "big"', '"name": "<script>alert(1)</script>"')
+open(f"{folder}/hostile.json", "w").write(hostile)
+page("hostile.json")
+check(not os.path.exists(f"{folder}/pwned"), "a name in a profile was run as a command")
+
+# Nothing half-written.
+before = sorted(os.listdir(folder))
+done = run(big, "--html", "missing/out.html")
+check(done.returncode == 1 and done.stderr.count("\n") == 1 and "missing/out.html" in done.stderr, f"bad path: {done}")
+done = run(big, "--html", ".")
+check(done.returncode == 1 and "not a regular file" in done.stderr, f"a folder: {done}")
+bare = tempfile.mkdtemp()
+done = run(big, "--html", "new.html", "--png", "new", PATH=bare)
+check(done.returncode == 1 and done.stderr.count("\n") == 1 and "gnuplot: not installed" in done.stderr, f"no gnuplot: {done}")
+check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
+os.symlink(shutil.which("gnuplot"), f"{bare}/gnuplot")
+done = run(big, "--html", "new.html", PATH=bare)
+check(done.returncode == 0 and "No picture of the topology: lstopo: not installed" in open(f"{folder}/new.html").read(),
+      "no lstopo: no sentence")
+
+# PNG for slides.
+done = run(big, "--png", "slides")
+check(done.returncode == 0, f"--png: {done.stderr}")
+pictures = sorted(os.listdir(f"{folder}/slides")) if done.returncode == 0 else []
+check(len(pictures) == 11, f"--png wrote {pictures}")
+check(all(open(f"{folder}/slides/{p}", "rb").read(8) == b"\x89PNG\r\n\x1a\n" for p in pictures), "--png: no PNG")
+
+shutil.rmtree(folder)
+shutil.rmtree(bare)
+sys.exit(1 if failed else 0)
