@@ -88,7 +88,7 @@ static int make_grid(struct cache_curve *curve, size_t end)
     return 0;
 }
 
-static int measure_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
+int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
 {
     const struct machine_traversal what = {
         .bytes = bytes,
@@ -117,8 +117,8 @@ static int sweep(struct probe *probe, uint32_t pu, int number, const struct cach
     for (size_t i = 0; i < curve->count; i++) {
         size_t count = places_of(curve->bytes[i]);
         for (size_t place = 0; place < count; place++) {
-            int rc = measure_point(probe, pu, (size_t)curve->bytes[i],
-                                   &samples[i * SAMPLES_MAX + (size_t)number * count + place]);
+            int rc = probe_cache_point(probe, pu, (size_t)curve->bytes[i],
+                                       &samples[i * SAMPLES_MAX + (size_t)number * count + place]);
             if (rc < 0) {
                 return probe_error(error, rc, "measuring cache sizes");
             }

@@ -256,6 +256,11 @@ int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memo
     return 0;
 }
 
+int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu, double *bytes_per_s)
+{
+    return copy(probe, choose_bytes(probe, last_level_bytes), &pu, 1, bytes_per_s);
+}
+
 void probe_memory_free(struct probe_memory *result)
 {
     for (size_t i = 0; i < result->memory.level_count; i++) {

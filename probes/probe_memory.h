@@ -23,6 +23,8 @@ int probe_memory_levels(const struct profile_set *pus, double reference, const d
 
 /* `last_level_bytes`: the largest cache, declared or measured. */
 int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out, struct servet_error *error);
+/* One worker alone, once. 0 or the machine's -errno. */
+int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu, double *bytes_per_s);
 void probe_memory_free(struct probe_memory *result);
 
 #endif

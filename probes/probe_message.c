@@ -297,3 +297,8 @@ void probe_message_free(struct profile_communication *result)
     relation_free(&result->measured);
     memset(result, 0, sizeof *result);
 }
+
+int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair, double *seconds)
+{
+    return exchange(probe, bytes, pair, 1, seconds);
+}

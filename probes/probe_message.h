@@ -17,6 +17,8 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
 /* On `probe->machine`, which need only exchange. Result in the profile's own form. */
 int probe_message(struct probe *probe, size_t message_bytes, struct profile_communication *out,
                   struct servet_error *error);
+/* One pair, once, one way. 0 or the machine's -errno. */
+int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair, double *seconds);
 void probe_message_free(struct profile_communication *result);
 
 #endif

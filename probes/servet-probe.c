@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "cluster_launch.h"
 #include "output.h"
+#include "recheck.h"
 
 enum {
     OPTION_CPUSET = 0x100,
@@ -22,6 +23,7 @@ enum {
     OPTION_METHOD,
     OPTION_EXHAUSTIVE,
     OPTION_BUDGET,
+    OPTION_CHECK,
 };
 
 struct options {
@@ -32,6 +34,8 @@ struct options {
     uint64_t seed;
     double budget_s;
     bool quiet, no_mpi, json, paper, exhaustive;
+    bool check;
+    const char *check_file; /* NULL: the profile that servet finds */
     struct bsp_options bsp;
 };
 
@@ -67,6 +71,8 @@ static const struct argp_option table[] = {
     {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0, "Measure every pair of PUs; nothing is taken over from pairs alike", 0},
     {"budget", OPTION_BUDGET, "SECONDS", 0, "After that long repeat nothing that need not be repeated", 0},
     {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
+    {"check", OPTION_CHECK, "FILE", OPTION_ARG_OPTIONAL,
+     "Measure a sample (within 5 s) and say whether the profile still describes this machine: status 0 yes, 1 no", 0},
     {"cluster", OPTION_CLUSTER, NULL, 0,
      "Under mpirun or srun: measure all nodes of the job and the network between them (--cluster --help says more)", 0},
     {0},
@@ -127,6 +133,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case OPTION_SEED:
         options->seed = (uint64_t)cli_integer("--seed", argument, 0, LONG_MAX);
+        return 0;
+    case OPTION_CHECK:
+        options->check = true;
+        options->check_file = argument;
         return 0;
     case OPTION_JSON:
         options->json = true;
@@ -219,6 +229,42 @@ static int measure(const struct options *options, struct machine *machine, struc
     return rc;
 }
 
+/* -- --check -- */
+
+static struct servet_profile *stored_profile(const struct options *options)
+{
+    char path[PATH_MAX];
+    struct servet_profile *profile;
+    struct servet_error error;
+    if (!options->check_file && profile_find(path, sizeof path) < 0) {
+        cli_usage("--check: expected a profile to compare with, found none; servet-probe measures one");
+    }
+    if (profile_load(options->check_file ? options->check_file : path, &profile, &error) < 0) {
+        cli_usage("%s", error.text);
+    }
+    return profile;
+}
+
+static int check(const struct options *options)
+{
+    struct machine machine;
+    struct servet_error error;
+    struct servet_profile *profile = stored_profile(options);
+    catch_signals();
+    open_machine(options, &machine);
+    int rc = recheck(&machine, profile, !options->no_mpi, stdout, &error);
+    machine_close(&machine);
+    profile_free(profile);
+    if (interrupted) {
+        cli_note("interrupted");
+        return 128 + interrupted;
+    }
+    if (rc < 0) {
+        cli_fail("%s", error.text);
+    }
+    return cli_finish(rc ? CLI_OK : CLI_FAILED);
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -238,6 +284,9 @@ int main(int argc, char **argv)
     cli_parse(&argp, argc, argv, 0, NULL, &options);
     if (options.bsp.wanted && strcmp(options.machine, "native") != 0) {
         cli_usage("--bsp: expected --machine native with it, got '%s'", options.machine);
+    }
+    if (options.check) {
+        return check(&options);
     }
     bool to_stdout = options.output && strcmp(options.output, "-") == 0;
     if (!to_stdout && output_choose(options.output, path, sizeof path, &error) < 0) {

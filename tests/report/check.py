@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Does servet-probe --check know the machine of its profile, notice one that changed, and write nothing?
+check.py SERVET-PROBE MACHINES"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+probe, machines = sys.argv[1:3]
+folder = tempfile.mkdtemp()
+original = f"{machines}/two-packages.json"
+profile = f"{folder}/profile.json"
+
+
+def run(*arguments):
+    environment = {k: v for k, v in os.environ.items() if k != "SERVET_PROFILE"}
+    environment["XDG_CONFIG_HOME"] = folder + "/config"
+    return subprocess.run([probe, *arguments], capture_output=True, text=True, env=environment)
+
+
+assert run("--machine", f"simulated:{original}", "-q", "-o", profile).returncode == 0
+stored = open(profile).read()
+
+
+def check(change, seed):
+    machine = json.load(open(original))
+    change(machine)
+    json.dump(machine, open(f"{folder}/machine.json", "w"))
+    done = run("--machine", f"simulated:{folder}/machine.json", "--seed", str(seed), f"--check={profile}")
+    assert done.stderr == "", done
+    assert open(profile).read() == stored, "the stored profile was written to"
+    return done
+
+
+for seed in range(1, 6):  # other places in memory and other noise are no other machine
+    done = check(lambda m: None, seed)
+    assert done.returncode == 0 and "\nyes: " in done.stdout and "CHANGED" not in done.stdout, done
+
+smaller = check(lambda m: m["caches"][2].update(size_bytes=2 << 20), 1)
+assert smaller.returncode == 1 and "CHANGED   in half of L3" in smaller.stdout and "\nno: 1 of 6" in smaller.stdout, smaller
+
+slower = check(lambda m: m["caches"][1].update(seconds=2 * m["caches"][1]["seconds"]), 1)
+assert slower.returncode == 1 and "CHANGED   in half of L2" in slower.stdout, slower
+
+# This machine is not the simulated one.
+native = run(f"--check={profile}")
+assert native.returncode == 1 and native.stdout.startswith("no: "), native
+
+# Nothing measured: nothing to measure again. No profile: bad usage.
+unmeasured = json.loads(stored)
+unmeasured["measurement"]["measured"] = False
+json.dump(unmeasured, open(f"{folder}/unmeasured.json", "w"))
+done = run("--machine", f"simulated:{original}", f"--check={folder}/unmeasured.json")
+assert done.returncode == 1 and "nothing in the profile" in done.stdout, done
+for arguments, says in ((["--check=/nonexistent.json"], "/nonexistent.json: No such file"), (["--check"], "found none")):
+    if says == "found none" and os.path.exists("/etc/servet"):
+        continue
+    done = run(*arguments)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and says in done.stderr, done
