@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Does --diff name what changed, leave noise alone, and say whether the mapping would change? diff.py SERVET-SHOW FIXTURES"""
 import json
+import os
 import subprocess
 import sys
 import tempfile
 
-show, fixtures = sys.argv[1:3]
+show, fixtures = map(os.path.abspath, sys.argv[1:3])
 folder = tempfile.mkdtemp()
 old = f"{fixtures}/nehalem-2-nodes.json"
 

@@ -12,7 +12,7 @@ if not shutil.which("gnuplot"):
     print("skipped: no gnuplot (Debian: gnuplot-nox)")
     sys.exit(77)
 
-show, fixtures, big = sys.argv[1:4]
+show, fixtures, big = map(os.path.abspath, sys.argv[1:4])
 folder = tempfile.mkdtemp()
 failed = []
 
