@@ -1,0 +1,49 @@
+# bash completion for the servet commands. Options are read from --help, so that none is missing or left over.
+
+_servet_options() {
+	"$1" --help 2>/dev/null | sed -n 's/^ \{2,6\}\(-[[:alnum:]?],\)\{0,1\} *\(--[a-z][a-z-]*\).*/\2/p'
+}
+
+# Words that an option's argument can be, one list per option that has one.
+_servet_values() {
+	case $1:$2 in
+	servet-probe:--probes) echo "cache sharing memory message" ;;
+	servet-probe:--machine) echo "native simulated:" ;;
+	servet-map:--format) servet-map --format=help 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;
+	servet-map:--kind) echo "p e" ;;
+	*) return 1 ;;
+	esac
+}
+
+_servet_complete() {
+	local command=${COMP_WORDS[0]##*/} word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} values i
+	COMPREPLY=()
+	# servet-pin runs another command: behind the first word that is no option, that one is completed.
+	if [[ $command == servet-pin ]]; then
+		for ((i = 1; i < COMP_CWORD; i++)); do
+			if [[ ${COMP_WORDS[i]} != -* && ${COMP_WORDS[i - 1]} != -p && ${COMP_WORDS[i]} != = && ${COMP_WORDS[i - 1]} != = ]]; then
+				mapfile -t COMPREPLY < <(compgen -f -- "$word")
+				return
+			fi
+		done
+		if [[ $word != -* && $before != -p && $before != = && $before != --profile ]]; then
+			mapfile -t COMPREPLY < <(compgen -c -- "$word")
+			return
+		fi
+	fi
+	# bash cuts words at '=': "--probes = ca" has its option two words back.
+	if [[ $word == = ]]; then
+		word=
+	elif [[ $before == = ]]; then
+		before=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	if [[ $before == --* ]] && values=$(_servet_values "$command" "$before"); then
+		mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")
+	elif [[ $word == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_servet_options "${COMP_WORDS[0]}")" -- "$word")
+	else
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+	fi
+}
+
+complete -o filenames -F _servet_complete servet-probe servet-show servet-map servet-pin

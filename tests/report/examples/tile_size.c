@@ -1,0 +1,103 @@
+/* A program that tunes itself: a matrix product whose tile is chosen from the effective cache sizes.
+ *
+ *   tile_size [PROFILE [N]]     without a profile this machine's, or what the operating system declares; N x N matrices
+ *
+ * Three tiles (of A, B and C) fit into what one PU may count on of its L2 cache: the effective size divided by the PUs
+ * that share it. The result is compared with that of the plain product. Build it with
+ *   cc tile_size.c $(pkg-config --cflags --libs servet) -lm
+ */
+#include <math.h>
+#include <servet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEVEL 2     /* the last level that most machines give each core alone */
+#define FALLBACK 32 /* nothing is known of that level */
+#define N_MOST 4096
+#define AGREEMENT 1e-9 /* sums of N products of numbers below 1, in another order */
+
+static size_t choose_tile(const servet_profile *profile, uint32_t pu)
+{
+    uint32_t sharers = servet_cache_sharers(profile, LEVEL, pu);
+    double bytes = (double)servet_cache_bytes(profile, LEVEL, pu) / (sharers ? sharers : 1);
+    double elements = bytes / sizeof(double) / 3;
+    size_t line = servet_cache_line_bytes(profile, LEVEL, pu) / sizeof(double);
+    size_t tile = (size_t)sqrt(elements);
+    return tile < 1 ? FALLBACK : line && tile > line ? tile / line * line : tile;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void multiply(const double *a, const double *b, double *c, size_t n, size_t tile)
+{
+    for (size_t i0 = 0; i0 < n; i0 += tile) {
+        for (size_t k0 = 0; k0 < n; k0 += tile) {
+            for (size_t j0 = 0; j0 < n; j0 += tile) {
+                for (size_t i = i0; i < least(i0 + tile, n); i++) {
+                    for (size_t k = k0; k < least(k0 + tile, n); k++) {
+                        for (size_t j = j0; j < least(j0 + tile, n); j++) {
+                            c[i * n + j] += a[i * n + k] * b[k * n + j];
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+static int agree(const double *x, const double *y, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (fabs(x[i] - y[i]) > AGREEMENT * fabs(x[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int compute(size_t n, size_t tile)
+{
+    double *a = calloc(4 * n * n, sizeof *a);
+    if (!a) {
+        fputs("tile_size: out of memory\n", stderr);
+        return 1;
+    }
+    double *b = a + n * n, *tiled = b + n * n, *plain = tiled + n * n;
+    for (size_t i = 0; i < n * n; i++) {
+        a[i] = 1 / (1 + (double)(i % 17));
+        b[i] = 1 / (1 + (double)(i % 23));
+    }
+    multiply(a, b, tiled, n, tile);
+    multiply(a, b, plain, n, n);
+    int good = agree(tiled, plain, n * n);
+    printf("%zu x %zu: %s\n", n, n, good ? "the same as without tiles" : "WRONG");
+    free(a);
+    return !good;
+}
+
+int main(int argc, char **argv)
+{
+    servet_profile *profile;
+    struct servet_error error;
+    size_t n = argc > 2 ? strtoul(argv[2], NULL, 10) : 200;
+    if (n < 1 || n > N_MOST) {
+        fprintf(stderr, "tile_size: expected N from 1 to %d\n", N_MOST);
+        return 2;
+    }
+    if (servet_profile_open(argc > 1 ? argv[1] : NULL, &profile, &error) < 0) {
+        fprintf(stderr, "tile_size: %s\n", error.text);
+        return 2;
+    }
+    uint32_t pu = 0;
+    servet_pus(profile, &pu, 1);
+    size_t tile = choose_tile(profile, pu);
+    printf("L%d of PU %u: %s %llu bytes, shared by %u: tile %zu\n", LEVEL, pu,
+           servet_measured(profile) ? "effective" : "declared",
+           (unsigned long long)servet_cache_bytes(profile, LEVEL, pu), servet_cache_sharers(profile, LEVEL, pu), tile);
+    servet_profile_close(profile);
+    return compute(n, tile);
+}
