@@ -23,9 +23,22 @@ case $mpi in
 openmpi) run="mpirun.openmpi -np 3 --map-by node" ;;
 mpich) run="mpirun.mpich -np 3 -ppn 1" ;; # one rank a node: with more, this UCX often hangs in MPI_Finalize
 esac
-# shellcheck disable=SC2086
-bed_run timeout 100 $run "$SERVET_PROBE" --cluster --per-node --probes none -o "$profile"
-expect "servet-probe --cluster ends well" [ $? = 0 ]
+# Debian's MPICH 4.0.2 over UCX loses the first messages of a node in about one run of five on a busy machine (Open MPI
+# does not): such a run has to end by itself and say which node is silent, and is tried again.
+tries=1
+[ "$mpi" = openmpi ] || tries=3
+for ((try = 1; try <= tries; try++)); do
+	# shellcheck disable=SC2086
+	bed_run timeout 100 $run "$SERVET_PROBE" --cluster --per-node --probes none -o "$profile" 2>"$BED/err"
+	status=$?
+	cat "$BED/err"
+	[ $status != 0 ] || break
+	expect "a run that fails says why" grep -q "^servet-probe: .*\(heard\|answer\|nothing\|no message\)" "$BED/err"
+	expect "and writes nothing" [ ! -e "$profile" ]
+	sleep 1
+	expect "and leaves no process" [ -z "$(bed_leftovers)" ]
+done
+expect "servet-probe --cluster ends well" [ $status = 0 ]
 expect "no process is left" [ -z "$(bed_leftovers)" ]
 
 ask() { python3 -c "
