@@ -38,6 +38,9 @@ for ((try = 1; try <= tries; try++)); do
 	sleep 1
 	expect "and leaves no process" [ -z "$(bed_leftovers)" ]
 done
+if [ "$mpi" = mpich ] && [ $status != 0 ] && [ $failed = 0 ]; then
+	bed_skip "MPICH lost the first messages of a node $tries times in a row"
+fi
 expect "servet-probe --cluster ends well" [ $status = 0 ]
 expect "no process is left" [ -z "$(bed_leftovers)" ]
 
