@@ -49,11 +49,12 @@ int print_rankfile(FILE *out, const struct map_plan *plan, size_t begin, size_t 
     return 0;
 }
 
+/* Without `seq`, Open MPI takes the node of mpirun first, whatever the order, and all ranks of a node together. */
 int print_host(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
-    fprintf(out, "-host ");
+    fprintf(out, "--map-by seq -host ");
     for (size_t r = 0; r < plan->rank_count; r++) {
         char name[256];
         map_plan_node_name(plan, plan->places[plan->first[r]].node, name, sizeof name);

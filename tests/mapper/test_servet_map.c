@@ -113,7 +113,7 @@ START_TEST(formats_speak_their_launcher)
         {"-n 2 --format likwid-pin", "likwid-pin -c 0,1\n"},
         {"-n 4 --format rankfile",
          "rank 0=node1 slot=0\nrank 1=node1 slot=1\nrank 2=node2 slot=0\nrank 3=node2 slot=1\n"},
-        {"-n 4 --format host", "-host node1,node1,node2,node2\n"},
+        {"-n 4 --format host", "--map-by seq -host node1,node1,node2,node2\n"},
         {"-n 4 --format hostfile", "node1\nnode1\nnode2\nnode2\n"},
         {"-n 4 --format hydra", "-bind-to user:0,1\n"},
         {"-n 4 --format slurm-map", "--cpu-bind=map_cpu:0,1\n"},
