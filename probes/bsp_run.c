@@ -79,7 +79,7 @@ static int measure_all(const struct bsp_options *options, const struct profile_s
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < counts->count; i++) {
         struct probe_bsp_request request = {options->h_low, options->h_high, options->runs, tell->seed};
-        progress_next(tell->progress_argument, share / (double)counts->count);
+        progress_next(tell->progress_argument, "bsp", share / (double)counts->count);
         rc = probe_bsp(&series->machine, counts->ids[i], &request, tell, &series->found[i], error);
         series->count += rc == 0;
     }

@@ -25,6 +25,7 @@ struct findings {
     struct probe_memory memory;
     struct profile_communication messages;
     char layer_note[640];
+    unsigned left_out; /* probes that the budget left no time for */
 };
 
 static void free_findings(struct findings *findings)
@@ -79,6 +80,7 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
         snprintf(findings->layer_note, sizeof findings->layer_note,
                  "between threads through shared memory, not through MPI");
     }
+    findings->probe.clock = campaign->machine;
     findings->probe.machine = rc == 0 ? &messenger : campaign->machine;
     int result = probe_message(&findings->probe, message_bytes(findings), &findings->messages, error);
     findings->probe.machine = campaign->machine;
@@ -88,25 +90,39 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
     return result;
 }
 
+/* Asked for, and still within the budget. What is left out stays as declared; the first probe always runs. */
+static bool wanted(const struct campaign *campaign, struct findings *findings, unsigned probe)
+{
+    bool first = (campaign->probes & (probe - 1)) == 0;
+    if (!(campaign->probes & probe)) {
+        return false;
+    }
+    if (!first && probe_late(&findings->probe)) {
+        findings->left_out |= probe;
+        return false;
+    }
+    return true;
+}
+
 static int run_probes(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
 {
     int rc = 0;
     if (campaign->probes & CAMPAIGN_CACHE) {
-        progress_next(campaign->progress, share_cache);
+        progress_next(campaign->progress, "cache", share_cache);
         uint32_t pu = campaign->machine->pus.ids[0];
         rc = campaign->paper ? probe_cache_paper(&findings->probe, pu, &findings->caches, error)
                              : probe_cache(&findings->probe, pu, &findings->caches, error);
     }
-    if (rc == 0 && (campaign->probes & CAMPAIGN_SHARING) && findings->caches.count > 0) {
-        progress_next(campaign->progress, share_sharing);
+    if (rc == 0 && wanted(campaign, findings, CAMPAIGN_SHARING) && findings->caches.count > 0) {
+        progress_next(campaign->progress, "sharing", share_sharing);
         rc = probe_sharing(&findings->probe, &findings->caches, &findings->sharing, error);
     }
-    if (rc == 0 && (campaign->probes & CAMPAIGN_MEMORY)) {
-        progress_next(campaign->progress, share_memory);
+    if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MEMORY)) {
+        progress_next(campaign->progress, "memory", share_memory);
         rc = probe_memory(&findings->probe, largest_cache(findings), &findings->memory, error);
     }
-    if (rc == 0 && (campaign->probes & CAMPAIGN_MESSAGE)) {
-        progress_next(campaign->progress, share_message);
+    if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MESSAGE)) {
+        progress_next(campaign->progress, "message", share_message);
         rc = run_messages(campaign, findings, error);
     }
     return rc;
@@ -120,16 +136,29 @@ static int assemble(const struct campaign *campaign, struct findings *findings)
         rc = result_set_caches(findings->node_class, &findings->caches, shared ? &findings->sharing : NULL);
         rc = rc < 0 ? rc : result_set_cache_curve(findings->node_class, &findings->caches.curve);
     }
-    if (rc == 0 && (campaign->probes & CAMPAIGN_MEMORY)) {
+    if (rc == 0 && (campaign->probes & ~findings->left_out & CAMPAIGN_MEMORY)) {
         result_set_memory(findings->node_class, &findings->memory);
     }
-    if (rc == 0 && (campaign->probes & CAMPAIGN_MESSAGE)) {
+    if (rc == 0 && (campaign->probes & ~findings->left_out & CAMPAIGN_MESSAGE)) {
         rc = result_set_layers(findings->node_class, &findings->messages);
         if (rc == 0 && findings->layer_note[0]) {
             rc = result_note_layers(findings->node_class, findings->layer_note);
         }
     }
     return rc;
+}
+
+static int add_budget(const struct campaign *campaign, const struct findings *findings, struct servet_profile *profile)
+{
+    char text[160];
+    unsigned out = findings->left_out;
+    if (!probe_late(&findings->probe)) {
+        return 0;
+    }
+    snprintf(text, sizeof text, "%g s used up%s%s%s%s", campaign->budget_s, out ? "; not measured:" : "",
+             out & CAMPAIGN_SHARING ? " sharing" : "", out & CAMPAIGN_MEMORY ? " memory" : "",
+             out & CAMPAIGN_MESSAGE ? " message" : "");
+    return conditions_add(profile, "budget", text);
 }
 
 static int add_conditions(const struct campaign *campaign, const struct findings *findings,
@@ -142,6 +171,7 @@ static int add_conditions(const struct campaign *campaign, const struct findings
     if (rc == 0 && machine->copy_method && (campaign->probes & CAMPAIGN_MEMORY)) {
         rc = conditions_add(profile, "copy", machine->copy_method);
     }
+    rc = rc < 0 ? rc : add_budget(campaign, findings, profile);
     if (rc == 0 && findings->caches.cut_short) {
         char text[64];
         snprintf(text, sizeof text, "curve ends at %llu MiB",

@@ -15,7 +15,7 @@ void probe_tell(const struct probe *probe, double done, const char *format, ...)
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    probe->progress(probe->progress_argument, what, done);
+    probe->progress(probe->progress_argument, what, done, &probe->pairs);
 }
 
 int probe_error(struct servet_error *error, int code, const char *what)
@@ -49,5 +49,5 @@ double probe_spread(double *values, size_t count)
 
 bool probe_late(const struct probe *probe)
 {
-    return probe->deadline > 0 && machine_elapsed(probe->machine) > probe->deadline;
+    return probe->deadline > 0 && machine_elapsed(probe->clock ? probe->clock : probe->machine) > probe->deadline;
 }

@@ -9,17 +9,25 @@
 
 #include "machine.h"
 
+/* The pair of PUs at hand, and how many of those planned are done. */
+struct probe_pairs {
+    struct profile_pair pair;
+    size_t done, planned; /* planned 0: nothing is measured pair by pair just now */
+};
+
 /* Called with what is being measured ("cache sizes", "PUs 0 and 1") and how much of this probe is done, in [0, 1]. */
-typedef void probe_progress_function(void *argument, const char *what, double done);
+typedef void probe_progress_function(void *argument, const char *what, double done, const struct probe_pairs *pairs);
 
 struct probe {
     struct machine *machine;
     probe_progress_function *progress; /* may be NULL */
     void *progress_argument;
+    struct probe_pairs pairs;
     uint64_t seed;                        /* counts up: every measurement gets its own */
     const struct profile_class *declared; /* says which pairs are alike (schedule.h); NULL: nothing is known */
     bool exhaustive;                      /* measure every pair */
-    double deadline;                      /* on the machine's own clock; 0: none. From then on nothing is repeated that
+    struct machine *clock;                /* whose elapsed time counts; NULL: `machine` (a messenger has none) */
+    double deadline;                      /* on that clock; 0: none. From then on nothing is repeated that
                                              need not be */
 };
 

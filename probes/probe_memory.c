@@ -111,6 +111,7 @@ struct question {
     size_t bytes, asked;
     double alone[ALONE_MAX];
     size_t alone_count;
+    uint32_t fewest_rounds; /* of any pair */
 };
 
 static int measure_alone(struct question *question, uint32_t pu)
@@ -138,6 +139,7 @@ static int ask(void *argument, size_t i, size_t j, double *bytes_per_s)
         }
         rounds[round] = fmin(rates[0], rates[1]);
     }
+    question->fewest_rounds = count < question->fewest_rounds ? (uint32_t)count : question->fewest_rounds;
     *bytes_per_s = probe_median(rounds, count);
     return 0;
 }
@@ -157,6 +159,7 @@ static int measure_pairs(struct question *question, struct schedule_outcome *out
     rc = schedule_init(&schedule, pus, probe->declared);
     if (rc == 0) {
         schedule.exhaustive = probe->exhaustive;
+        schedule.probe = probe;
         rc = schedule_run(&schedule, NULL, ++probe->seed, ask, schedule_agree_cluster, question, outcome);
         schedule_free(&schedule);
     }
@@ -210,6 +213,24 @@ static int measure_scaling(struct probe *probe, size_t bytes, const struct profi
     return rc;
 }
 
+/* Is a pair of this level among those that were measured? A level's centre is nearest to its own pairs. */
+static enum profile_origin level_origin(const struct question *question, const struct schedule_outcome *outcome,
+                                        const struct profile_memory *memory, size_t level)
+{
+    size_t pairs = pair_count(question->probe->machine->pus.count);
+    for (size_t k = 0; k < pairs; k++) {
+        size_t nearest = 0;
+        for (size_t i = 1; i < memory->level_count; i++) {
+            double distance = fabs(log(outcome->values[k] / memory->levels[i].bytes_per_s));
+            nearest = distance < fabs(log(outcome->values[k] / memory->levels[nearest].bytes_per_s)) ? i : nearest;
+        }
+        if (nearest == level && outcome->measured[k]) {
+            return PROFILE_MEASURED;
+        }
+    }
+    return PROFILE_INFERRED;
+}
+
 /* From what was measured to levels, without scaling. */
 static int infer(struct question *question, const struct schedule_outcome *outcome, struct probe_memory *result)
 {
@@ -219,7 +240,10 @@ static int infer(struct question *question, const struct schedule_outcome *outco
     result->memory.quality = (struct profile_quality){
         .origin = PROFILE_MEASURED, .repetitions = (uint32_t)question->alone_count, .spread = spread};
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
-        result->memory.levels[i].quality.note = schedule_note(outcome);
+        struct profile_memory_level *level = &result->memory.levels[i];
+        level->quality.note = schedule_note(outcome);
+        level->quality.repetitions = question->fewest_rounds;
+        level->quality.origin = level_origin(question, outcome, &result->memory, i);
     }
     return rc;
 }
@@ -227,14 +251,14 @@ static int infer(struct question *question, const struct schedule_outcome *outco
 static int measure(struct probe *probe, struct probe_memory *result)
 {
     size_t pairs = pair_count(probe->machine->pus.count);
-    struct question question = {.probe = probe, .bytes = result->array_bytes};
+    struct question question = {.probe = probe, .bytes = result->array_bytes, .fewest_rounds = ROUNDS};
     struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
     int rc = outcome.values && outcome.measured ? measure_pairs(&question, &outcome) : -ENOMEM;
     rc = rc < 0 ? rc : infer(&question, &outcome, result);
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];
-        if (level->collisions.group_count > 0) {
+        if (level->collisions.group_count > 0 && !probe_late(probe)) {
             rc = measure_scaling(probe, result->array_bytes, &level->collisions.groups[0],
                                  result->memory.reference_bytes_per_s, level);
         }

@@ -128,7 +128,7 @@ static int take_over(const struct schedule *schedule, struct schedule_outcome *o
     return 0;
 }
 
-static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome)
+static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome, uint32_t *sweeps)
 {
     struct question question = {.probe = probe, .bytes = bytes};
     struct schedule schedule;
@@ -137,8 +137,11 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
         return rc;
     }
     schedule.exhaustive = probe->exhaustive;
+    schedule.probe = probe;
     rc = schedule_run(&schedule, NULL, ++probe->seed, ask, schedule_agree_cluster, &question, outcome);
-    if (rc == 0 && !probe_late(probe)) {
+    *sweeps = 1;
+    if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
+        *sweeps = SWEEPS;
         rc = second_sweep(&question, outcome);
         rc = rc < 0 ? rc : take_over(&schedule, outcome);
     }
@@ -232,7 +235,7 @@ static int measure_concurrency(struct probe *probe, size_t bytes, const struct p
 static int measure_layers(struct probe *probe, const double *pair_seconds, struct profile_communication *result)
 {
     const struct profile_set *pus = &probe->machine->pus;
-    for (size_t i = 0; i < result->layer_count; i++) {
+    for (size_t i = 0; i < result->layer_count && !probe_late(probe); i++) {
         struct profile_layer *layer = &result->layers[i];
         struct profile_pair pair, pairs[CONCURRENCY_MAX];
         if (!find_pair(pus, pair_seconds, result, i, &pair)) {
@@ -250,19 +253,65 @@ static int measure_layers(struct probe *probe, const double *pair_seconds, struc
     return 0;
 }
 
+static size_t nearest_layer(const struct profile_communication *result, double seconds)
+{
+    size_t nearest = 0;
+    for (size_t i = 1; i < result->layer_count; i++) {
+        bool closer =
+            fabs(log(seconds / result->layers[i].seconds)) < fabs(log(seconds / result->layers[nearest].seconds));
+        nearest = closer ? i : nearest;
+    }
+    return nearest;
+}
+
+static enum profile_origin layer_origin(const struct profile_communication *result, size_t layer,
+                                        const struct schedule_outcome *outcome, size_t pairs)
+{
+    for (size_t k = 0; k < pairs; k++) {
+        if (outcome->measured[k] && nearest_layer(result, outcome->values[k]) == layer) {
+            return PROFILE_MEASURED;
+        }
+    }
+    return PROFILE_INFERRED;
+}
+
+/* The pairs behind the layers, where not all were measured. */
+static int list_measured(const struct profile_set *pus, const struct schedule_outcome *outcome,
+                         struct profile_relation *out)
+{
+    struct pair_classes classes;
+    if (outcome->measured_count == outcome->pair_count) {
+        return 0;
+    }
+    int rc = pair_classes_init(&classes, pus);
+    for (size_t k = 0; rc == 0 && k < pair_count(pus->count); k++) {
+        classes.of[k] = outcome->measured[k] ? 0 : PAIR_NONE;
+    }
+    rc = rc < 0 ? rc : relation_from_classes(&classes, 0, 0, out);
+    pair_classes_free(&classes);
+    return rc;
+}
+
 static int measure(struct probe *probe, size_t bytes, struct profile_communication *result)
 {
     const struct profile_set *pus = &probe->machine->pus;
     size_t pairs = pair_count(pus->count);
     struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
-    int rc = outcome.values && outcome.measured ? measure_pairs(probe, bytes, &outcome) : -ENOMEM;
+    uint32_t sweeps = 0;
+    int rc = outcome.values && outcome.measured ? measure_pairs(probe, bytes, &outcome, &sweeps) : -ENOMEM;
     rc = rc < 0 ? rc : probe_message_layers(pus, outcome.values, result);
     if (rc == 0) {
         result->message_bytes = bytes;
         for (size_t i = 0; i < result->layer_count; i++) {
-            result->layers[i].quality.note = schedule_note(&outcome);
+            struct profile_quality *quality = &result->layers[i].quality;
+            quality->note = schedule_note(&outcome);
+            quality->repetitions = sweeps * BATCHES;
+            quality->origin = layer_origin(result, i, &outcome, pairs);
         }
+        rc = list_measured(pus, &outcome, &result->measured);
+    }
+    if (rc == 0) {
         rc = measure_layers(probe, outcome.values, result);
     }
     free(outcome.values);

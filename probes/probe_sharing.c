@@ -163,6 +163,7 @@ static int test_level(struct probe *probe, const struct schedule *schedule, cons
     level->contradictions = level->sharing.pair_count;
     level->measured = outcome.measured_count;
     level->pairs = outcome.pair_count;
+    level->cut_short = outcome.cut_short;
     for (size_t i = 0; rc == 0 && i < pairs; i++) {
         outer[i] = outcome.values[i] > 0;
     }
@@ -182,6 +183,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     int rc = schedule_init(&schedule, pus, probe->declared);
     rc = outer ? rc : -ENOMEM;
     schedule.exhaustive = probe->exhaustive;
+    schedule.probe = probe;
     for (size_t i = 0; rc == 0 && i < pairs; i++) {
         outer[i] = true; /* outside of the last level all share the memory */
     }

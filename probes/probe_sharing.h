@@ -21,6 +21,7 @@ struct probe_sharing_level {
     double spread;          /* largest of the pairs' */
     uint32_t uncertain;     /* pairs whose ratio lay between 1.5 and 2 */
     size_t measured, pairs; /* pairs measured, of those that might share it */
+    bool cut_short;         /* by the budget */
     size_t contradictions;  /* pairs that share it without their common partners doing so, also when asked again */
 };
 

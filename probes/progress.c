@@ -1,5 +1,6 @@
 #include "progress.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -15,26 +16,72 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-void progress_start(struct progress *progress, bool wanted)
+/* One event in one write, so that a reader sees whole lines; a reader that is gone stops nothing. */
+static void send(struct progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void send(struct progress *progress, const char *format, ...)
 {
-    *progress = (struct progress){.shown = wanted && isatty(STDERR_FILENO), .started_s = now()};
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (progress->events >= 0 && length > 0 && (size_t)length < sizeof line &&
+        write(progress->events, line, (size_t)length) < 0) {
+        progress->events = -1;
+    }
 }
 
-void progress_next(struct progress *progress, double share)
+void progress_start(struct progress *progress, bool wanted, int events)
+{
+    *progress = (struct progress){
+        .shown = events < 0 && wanted && isatty(STDERR_FILENO), .events = events, .probe = "", .started_s = now()};
+}
+
+void progress_next(struct progress *progress, const char *probe, double share)
 {
     progress->before += progress->share;
     progress->share = share;
+    progress->probe = probe;
+    progress->drawn_s = 0; /* the first step of a probe is always shown */
+    send(progress, "{\"event\": \"probe\", \"probe\": \"%s\", \"elapsed_s\": %.2f}\n", probe,
+         now() - progress->started_s);
 }
 
-void progress_step(void *argument, const char *what, double done)
+void progress_outcome(struct progress *progress, const char *outcome)
+{
+    send(progress, "{\"event\": \"end\", \"outcome\": \"%s\", \"elapsed_s\": %.2f}\n", outcome,
+         now() - progress->started_s);
+}
+
+static void send_step(struct progress *progress, const char *what, double whole, double spent,
+                      const struct probe_pairs *pairs)
+{
+    char pair[128] = "", left[48] = "";
+    if (pairs->planned > 0) {
+        snprintf(pair, sizeof pair, ", \"pair\": [%u, %u], \"pairs_done\": %zu, \"pairs_total\": %zu", pairs->pair.a,
+                 pairs->pair.b, pairs->done, pairs->planned);
+    }
+    if (spent > guess_after_s && whole > 0) {
+        snprintf(left, sizeof left, ", \"seconds_left\": %.1f", spent / whole * (1 - whole));
+    }
+    send(progress,
+         "{\"event\": \"step\", \"probe\": \"%s\", \"what\": \"%s\", \"done\": %.4f, \"elapsed_s\": %.2f%s%s}\n",
+         progress->probe, what, whole, spent, pair, left);
+}
+
+void progress_step(void *argument, const char *what, double done, const struct probe_pairs *pairs)
 {
     struct progress *progress = argument;
     double time = now(), whole = progress->before + progress->share * done, spent = time - progress->started_s;
-    if (!progress->shown || time - progress->drawn_s < redraw_s) {
+    if ((!progress->shown && progress->events < 0) || time - progress->drawn_s < redraw_s) {
         return;
     }
     progress->drawn_s = time;
     whole = whole < 0 ? 0 : whole > 1 ? 1 : whole;
+    if (progress->events >= 0) {
+        send_step(progress, what, whole, spent, pairs);
+        return;
+    }
     char bar[BAR + 1], left[32] = "";
     int filled = (int)(whole * BAR);
     memset(bar, '.', BAR);

@@ -50,8 +50,9 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
                 sharing->contradictions);
     }
     if (sharing && sharing->measured < sharing->pairs) {
-        fprintf(stream, "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
-                ftell(stream) > 0 ? "; " : "", sharing->measured, sharing->pairs);
+        fprintf(stream, "%s%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+                ftell(stream) > 0 ? "; " : "", sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
+                sharing->pairs);
     }
 }
 

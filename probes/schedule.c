@@ -123,8 +123,23 @@ struct run {
     struct schedule_outcome *outcome;
     struct position *members; /* of the class at hand, in random order */
     double *sample;
-    size_t count;
+    size_t count, sampled; /* of those, measured: the first of `members` */
 };
+
+static bool late(const struct run *run)
+{
+    return run->schedule->probe && probe_late(run->schedule->probe);
+}
+
+static void tell(const struct run *run, const struct position *position)
+{
+    if (run->schedule->probe) {
+        const uint32_t *ids = run->schedule->pus->ids;
+        run->schedule->probe->pairs = (struct probe_pairs){.pair = {ids[position->i], ids[position->j]},
+                                                           .done = run->outcome->measured_count,
+                                                           .planned = run->outcome->planned_count};
+    }
+}
 
 static void collect(struct run *run, const bool *wanted, size_t class, struct random *random)
 {
@@ -151,6 +166,11 @@ static int measure_members(struct run *run, size_t from, size_t to)
     size_t n = run->schedule->pus->count;
     for (size_t k = from; k < to; k++) {
         size_t pair = pair_index(n, run->members[k].i, run->members[k].j);
+        if (k > 0 && late(run)) { /* one pair of the class there must be: the others need something to take over */
+            run->outcome->cut_short = true;
+            return 0;
+        }
+        tell(run, &run->members[k]);
         int rc = run->measure(run->argument, run->members[k].i, run->members[k].j, &run->outcome->values[pair]);
         if (rc < 0) {
             return rc;
@@ -158,6 +178,7 @@ static int measure_members(struct run *run, size_t from, size_t to)
         run->outcome->measured[pair] = true;
         run->outcome->measured_count++;
         run->sample[k] = run->outcome->values[pair];
+        run->sampled++;
     }
     return 0;
 }
@@ -172,17 +193,19 @@ static size_t sample_size(const struct run *run)
 static int run_class(struct run *run)
 {
     size_t n = run->schedule->pus->count, size = sample_size(run);
-    run->outcome->pair_count += run->count;
+    run->sampled = 0;
     int rc = measure_members(run, 0, size);
-    if (rc < 0 || size == run->count) {
+    if (rc == 0 && run->sampled == size && size < run->count && !run->agree(run->sample, size)) {
+        run->outcome->fallbacks++;
+        run->outcome->planned_count += run->count - size;
+        rc = measure_members(run, size, run->count);
+    }
+    if (rc < 0 || run->sampled == run->count) {
         return rc;
     }
-    if (!run->agree(run->sample, size)) {
-        run->outcome->fallbacks++;
-        return measure_members(run, size, run->count);
-    }
-    double middle = probe_median(run->sample, size);
-    for (size_t k = size; k < run->count; k++) {
+    size_t from = run->sampled;
+    double middle = probe_median(run->sample, from);
+    for (size_t k = from; k < run->count; k++) {
         run->outcome->values[pair_index(n, run->members[k].i, run->members[k].j)] = middle;
     }
     return 0;
@@ -200,13 +223,24 @@ int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t s
                       outcome,
                       malloc((pairs + 1) * sizeof *run.members),
                       malloc((pairs + 1) * sizeof *run.sample),
+                      0,
                       0};
     int rc = run.members && run.sample ? 0 : -ENOMEM;
     memset(outcome->measured, 0, pairs * sizeof *outcome->measured);
-    outcome->measured_count = outcome->pair_count = outcome->fallbacks = 0;
+    outcome->measured_count = outcome->pair_count = outcome->planned_count = outcome->fallbacks = 0;
+    outcome->cut_short = false;
+    for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
+        struct random scratch = {seed};
+        collect(&run, wanted, class, &scratch);
+        outcome->pair_count += run.count;
+        outcome->planned_count += sample_size(&run);
+    }
     for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
         collect(&run, wanted, class, &random);
         rc = run_class(&run);
+    }
+    if (schedule->probe) {
+        schedule->probe->pairs = (struct probe_pairs){0};
     }
     free(run.members);
     free(run.sample);
@@ -219,8 +253,9 @@ char *schedule_note(const struct schedule_outcome *outcome)
     if (outcome->measured_count == outcome->pair_count) {
         return NULL;
     }
-    if (asprintf(&note, "%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
-                 outcome->measured_count, outcome->pair_count) < 0) {
+    if (asprintf(&note, "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+                 outcome->cut_short ? "cut short by the budget: " : "", outcome->measured_count,
+                 outcome->pair_count) < 0) {
         return NULL;
     }
     return note;

@@ -9,13 +9,15 @@
 #ifndef SERVET_PROBES_SCHEDULE_H
 #define SERVET_PROBES_SCHEDULE_H
 
+#include "probe.h"
 #include "relation.h"
 
 struct schedule {
     const struct profile_set *pus; /* not owned */
     uint8_t *class_of;             /* by pair_index(): 0 is the closest */
     size_t class_count;
-    bool exhaustive; /* every pair */
+    bool exhaustive;     /* every pair */
+    struct probe *probe; /* told how many pairs are done, asked whether it is late; may be NULL. Not owned */
 };
 
 /* Classes from a declared topology; without one (NULL) all pairs are of one class. 0 or -ENOMEM. */
@@ -31,7 +33,9 @@ struct schedule_outcome {
     double *values;                    /* by pair_index(); of pairs that were left out as given */
     bool *measured;                    /* by pair_index() */
     size_t measured_count, pair_count; /* of the pairs that were to be looked at */
+    size_t planned_count;              /* pairs to be measured, as far as known */
     size_t fallbacks;                  /* classes whose sample did not agree */
+    bool cut_short;                    /* the probe was late: a class was left after its first pairs */
 };
 
 /* `wanted` (by pair_index(), NULL: all) says which pairs to look at; `values` and `measured` are the caller's arrays.
@@ -44,7 +48,7 @@ bool schedule_agree_cluster(double *values, size_t count);
 /* Agreement of yes or no. */
 bool schedule_agree_equal(double *values, size_t count);
 
-/* "12 of 276 pairs measured, the others like them", or NULL when all were. To be freed. */
+/* "12 of 276 pairs measured, the others taken over …", or NULL when all were. To be freed. */
 char *schedule_note(const struct schedule_outcome *outcome);
 
 #endif

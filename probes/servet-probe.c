@@ -1,9 +1,11 @@
 /* servet-probe: measures this machine (or a simulated one) and writes its profile. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bsp_run.h"
 #include "campaign.h"
@@ -24,6 +26,7 @@ enum {
     OPTION_EXHAUSTIVE,
     OPTION_BUDGET,
     OPTION_CHECK,
+    OPTION_PROGRESS,
 };
 
 struct options {
@@ -35,6 +38,7 @@ struct options {
     double budget_s;
     bool quiet, no_mpi, json, paper, exhaustive;
     bool check;
+    int events;             /* file descriptor of --progress=json; < 0: a bar */
     const char *check_file; /* NULL: the profile that servet finds */
     struct bsp_options bsp;
 };
@@ -69,7 +73,10 @@ static const struct argp_option table[] = {
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"method", OPTION_METHOD, "NAME", 0, "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
     {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0, "Measure every pair of PUs; nothing is taken over from pairs alike", 0},
-    {"budget", OPTION_BUDGET, "SECONDS", 0, "After that long repeat nothing that need not be repeated", 0},
+    {"progress", OPTION_PROGRESS, "FORM", 0,
+     "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or on descriptor FD", 0},
+    {"budget", OPTION_BUDGET, "SECONDS", 0,
+     "After that long repeat nothing, infer where one can, and start no further probe", 0},
     {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
     {"check", OPTION_CHECK, "FILE", OPTION_ARG_OPTIONAL,
      "Measure a sample (within 5 s) and say whether the profile still describes this machine: status 0 yes, 1 no", 0},
@@ -100,6 +107,24 @@ static unsigned parse_probes(const char *text)
         probes |= CAMPAIGN_CACHE; /* sharing is asked of caches whose size is known */
     }
     return probes;
+}
+
+static int parse_progress(const char *text)
+{
+    if (strcmp(text, "bar") == 0) {
+        return -1;
+    }
+    if (strcmp(text, "json") == 0) {
+        return STDERR_FILENO;
+    }
+    if (strncmp(text, "json:", strlen("json:")) != 0) {
+        cli_usage("--progress: expected bar, json or json:FD, got '%s'", text);
+    }
+    int descriptor = (int)cli_integer("--progress=json:", text + strlen("json:"), 0, INT_MAX);
+    if (fcntl(descriptor, F_GETFD) < 0) {
+        cli_usage("--progress: expected an open file descriptor, got %d", descriptor);
+    }
+    return descriptor;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -137,6 +162,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_CHECK:
         options->check = true;
         options->check_file = argument;
+        return 0;
+    case OPTION_PROGRESS:
+        options->events = parse_progress(argument);
         return 0;
     case OPTION_JSON:
         options->json = true;
@@ -272,7 +300,7 @@ int main(int argc, char **argv)
         .parser = parse_option,
         .doc = "Measures caches, memory bandwidth and message latency of this machine and writes its profile.",
         .children = more_options};
-    struct options options = {.machine = "native", .seed = 1};
+    struct options options = {.machine = "native", .seed = 1, .events = -1};
     struct servet_error error;
     struct servet_profile *profile = NULL;
     struct machine machine;
@@ -295,9 +323,10 @@ int main(int argc, char **argv)
     catch_signals();
     open_machine(&options, &machine);
     bsp_options_check(&options.bsp, &machine.pus);
-    progress_start(&progress, !options.quiet);
+    progress_start(&progress, !options.quiet, options.events);
     int rc = measure(&options, &machine, &progress, path, &profile, &error);
     progress_end(&progress);
+    progress_outcome(&progress, interrupted ? "interrupted" : rc < 0 ? "failed" : "done");
     machine_close(&machine);
     profile_set_free(&options.cpuset);
     profile_set_free(&options.bsp.processors);

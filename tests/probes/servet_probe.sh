@@ -49,6 +49,26 @@ done
 # a terminal gets a bar, a file does not
 grep -q '\[' "$folder/err" && fail "a progress bar in a file"
 
+# events for scripts: one JSON object a line on the descriptor asked for, from the first probe to the end
+refused 2 "progress" --progress=xml
+refused 2 "descriptor" --progress=json:77
+"$probe" -q --machine "simulated:$machines/two-packages.json" --progress=json:3 -o "$folder/events.json" \
+    3>"$folder/events" 2>"$folder/err" || fail "events: $(cat "$folder/err")"
+for name in cache sharing memory message; do
+    grep -q "^{\"event\": \"probe\", \"probe\": \"$name\", " "$folder/events" || fail "no event of $name"
+done
+grep -q '"pair": \[[0-9]*, [0-9]*\], "pairs_done": [0-9]*, "pairs_total": [1-9]' "$folder/events" || fail "no event of a pair"
+tail -n 1 "$folder/events" | grep -q '^{"event": "end", "outcome": "done", ' || fail "the last event is not the end"
+grep -qv '^{.*}$' "$folder/events" && fail "an event that is no object on one line"
+[ -s "$folder/err" ] && fail "events elsewhere, yet on stderr: $(cat "$folder/err")"
+
+# a budget that the first probe uses up: the others are left as declared, and that is said
+"$probe" -q --machine "simulated:$machines/two-packages.json" --budget 0.001 -o "$folder/brief.json" ||
+    fail "--budget failed"
+grep -q '"budget": "0.001 s used up; not measured: sharing memory message"' "$folder/brief.json" ||
+    fail "the budget is not marked: $(grep budget "$folder/brief.json")"
+grep -q '"reference_bytes_per_s": [1-9]' "$folder/brief.json" && fail "memory was measured beyond the budget"
+
 # one PU of this machine, only what is quick
 allowed=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 

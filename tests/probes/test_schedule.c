@@ -1,6 +1,7 @@
 /* Are few pairs measured where the machine is as regular as its topology says, and all where it is not? */
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "schedule.h"
 #include "topology.h"
@@ -94,10 +95,48 @@ START_TEST(exhaustive_measures_every_pair)
 }
 END_TEST
 
+/* A machine with a clock and nothing else. */
+static double ticking(struct machine *machine)
+{
+    return (double)(*(size_t *)machine->state)++;
+}
+
+START_TEST(a_late_probe_stops_and_says_so)
+{
+    static const struct machine_ops ops = {.elapsed = ticking};
+    size_t ticks = 0;
+    struct machine clock = {.ops = &ops, .state = &ticks};
+    struct probe probe = {.machine = &clock, .deadline = 10};
+    struct profile_set pus;
+    struct schedule schedule;
+    struct world world = {0};
+    struct schedule_outcome outcome = {.values = values, .measured = measured};
+    ck_assert_int_eq(profile_set_parse("0-63", &pus), 0);
+    ck_assert_int_eq(schedule_init(&schedule, &pus, NULL), 0);
+    schedule.exhaustive = true;
+    schedule.probe = &probe;
+    ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, &world, &outcome), 0);
+    ck_assert_uint_ge(outcome.measured_count, 2);
+    ck_assert_uint_lt(outcome.measured_count, 20);
+    ck_assert_uint_eq(outcome.planned_count, PAIRS);
+    ck_assert(outcome.cut_short);
+    for (size_t k = 0; k < PAIRS; k++) {
+        ck_assert(values[k] > 0); /* the others take over what there is */
+    }
+    char *note = schedule_note(&outcome);
+    ck_assert_ptr_nonnull(strstr(note, "cut short by the budget"));
+    ck_assert_uint_eq(probe.pairs.planned, 0);
+    free(note);
+    schedule_free(&schedule);
+    profile_set_free(&pus);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("schedule");
     tcase_add_test(tests, a_regular_machine_needs_few_measurements);
+    tcase_add_test(tests, a_late_probe_stops_and_says_so);
     tcase_add_test(tests, where_the_sample_disagrees_all_are_measured);
     tcase_add_test(tests, exhaustive_measures_every_pair);
     Suite *suite = suite_create("schedule");
