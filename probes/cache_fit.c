@@ -16,6 +16,7 @@ static const double alternative_margin = 6; /* sizes within this of the best obj
 static const double least_tlb_distance = 4;     /* between the entries of two TLB levels */
 static const double tlb_disbelief = 0.3;        /* its shape, a slow rise, is seldom mistaken */
 static const uint64_t adaptive_from = 2u << 20; /* bytes; policies that resist thrashing are for last level caches */
+static const uint64_t aged_from = 128u << 10;   /* bytes; first levels are of (pseudo-)LRU or random replacement */
 
 enum {
     POINTS_MIN = 8,
@@ -89,7 +90,8 @@ static bool power_of_two(uint64_t n)
 
 /* Most caches are pseudo-LRU or LRU; what is neither must explain more. */
 static const double policy_disbelief[CACHE_POLICIES] = {
-    [CACHE_LRU] = 0, [CACHE_PLRU] = 0, [CACHE_LEAKY] = 0.3, [CACHE_RANDOM] = 0.4, [CACHE_ADAPTIVE] = 0.3};
+    [CACHE_LRU] = 0,      [CACHE_PLRU] = 0,   [CACHE_LEAKY] = 0.3,
+    [CACHE_RANDOM] = 0.4, [CACHE_AGED] = 0.2, [CACHE_ADAPTIVE] = 0.3};
 
 /* Large caches have many ways, and direct-mapped ones are a thing of the past. */
 static double ways_disbelief(uint64_t bytes, uint32_t ways)
@@ -111,7 +113,8 @@ static void add_candidates_of_size(struct fit *fit, const struct cache_size *siz
             continue;
         }
         for (int policy = 0; policy < CACHE_POLICIES; policy++) {
-            if (policy == CACHE_ADAPTIVE && size->bytes < adaptive_from) {
+            if ((policy == CACHE_ADAPTIVE && size->bytes < adaptive_from) ||
+                (policy == CACHE_AGED && size->bytes < aged_from)) {
                 continue;
             }
             for (int scattered = sets_fit ? 0 : 1; scattered < 2; scattered++) {

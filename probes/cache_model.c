@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* -- one set -- */
 
@@ -121,6 +122,66 @@ static double plru_miss(double lines, uint32_t ways)
     return *miss;
 }
 
+/* -- ages: played through as well -- */
+
+enum { OLDEST = 3, AGE_OF_NEW = 1 };
+
+struct aged {
+    uint32_t ways;
+    uint64_t lines[WAYS_MAX];
+    uint8_t ages[WAYS_MAX];
+};
+
+static bool aged_visit(struct aged *set, uint64_t line)
+{
+    uint32_t way = 0;
+    while (way < set->ways && set->lines[way] != line) {
+        way++;
+    }
+    bool hit = way < set->ways;
+    if (!hit) {
+        for (way = 0; way + 1 < set->ways && set->ages[way] != OLDEST; way++) {
+        }
+        set->lines[way] = line;
+    }
+    set->ages[way] = hit ? 0 : AGE_OF_NEW;
+    uint8_t oldest = 0;
+    for (uint32_t i = 0; i < set->ways; i++) {
+        oldest = set->ages[i] > oldest ? set->ages[i] : oldest;
+    }
+    for (uint32_t i = 0; i < set->ways; i++) {
+        set->ages[i] = (uint8_t)(set->ages[i] + (i == way ? 0 : OLDEST - oldest));
+    }
+    return hit;
+}
+
+static double aged_played(uint32_t lines, uint32_t ways)
+{
+    enum { WARM_TURNS = 40, TURNS = 40 };
+    struct aged set = {.ways = ways};
+    uint32_t misses = 0;
+    memset(set.ages, OLDEST, sizeof set.ages);
+    for (uint32_t turn = 0; turn < WARM_TURNS + TURNS; turn++) {
+        for (uint64_t line = 1; line <= lines; line++) {
+            misses += !aged_visit(&set, line) && turn >= WARM_TURNS;
+        }
+    }
+    return (double)misses / ((double)lines * TURNS);
+}
+
+static double aged_miss(double lines, uint32_t ways)
+{
+    static double known[WAYS_MAX + 1][LINES_MAX + 1];
+    if (lines > 4.0 * ways || lines > LINES_MAX || ways > WAYS_MAX) {
+        return 1;
+    }
+    double *miss = &known[ways][(size_t)lines];
+    if (*miss == 0) {
+        *miss = fmax(aged_played((uint32_t)lines, ways), 1e-9);
+    }
+    return *miss;
+}
+
 static double set_miss(enum cache_policy policy, double lines, uint32_t ways)
 {
     if (lines <= ways) {
@@ -133,6 +194,8 @@ static double set_miss(enum cache_policy policy, double lines, uint32_t ways)
         return plru_miss(lines, ways);
     case CACHE_RANDOM:
         return random_miss(lines, ways);
+    case CACHE_AGED:
+        return aged_miss(lines, ways);
     case CACHE_LEAKY:
         return 0.5 * (1 + random_miss(lines, ways));
     default:

@@ -13,10 +13,13 @@
 #include <stdint.h>
 
 enum cache_policy {
-    CACHE_LRU,      /* all X lines miss once X > K */
-    CACHE_PLRU,     /* a tree of bits (ways a power of two) or one reference bit per way */
-    CACHE_LEAKY,    /* something between LRU and random */
-    CACHE_RANDOM,   /* a random way is evicted */
+    CACHE_LRU,    /* all X lines miss once X > K */
+    CACHE_PLRU,   /* a tree of bits (ways a power of two) or one reference bit per way */
+    CACHE_LEAKY,  /* something between LRU and random */
+    CACHE_RANDOM, /* a random way is evicted */
+    CACHE_AGED,   /* four ages per line: a line comes in at age 1, a hit makes it 0, the first of age 3 is evicted, and
+                     when none is left all others age (Intel's quad-age LRU, QLRU_H00_M1_R0_U1 in the naming of Abel
+                     and Reineke, nanoBench, ISPASS 2020) */
     CACHE_ADAPTIVE, /* keeps K - 1 of the X lines whatever happens (DRRIP and its like) */
     CACHE_POLICIES,
 };

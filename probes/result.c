@@ -73,9 +73,11 @@ static char *cache_note(const struct probe_cache_level *level, uint64_t declared
     double ratio = declared ? (double)level->size_bytes / (double)declared : 1;
     if (ratio > agreement || ratio < 1 / agreement) {
         size_text(declared, size, sizeof size);
-        fprintf(stream, "%sdeclared %s: %s", ftell(stream) > 0 ? "; " : "", size,
-                ratio < 1 ? "part of it may be in use by neighbours or partitioned away"
-                          : "declared is less than what holds data");
+        char measured[32];
+        size_text(level->size_bytes, measured, sizeof measured);
+        fprintf(stream, "%smeasured %s, declared %s: %s", ftell(stream) > 0 ? "; " : "", measured, size,
+                ratio < 1 ? "part of it may have been in use by others or be partitioned away"
+                          : "the machine may not show its real caches, or the model of replacement may not fit");
     }
     note_sharing(stream, sharing);
     fclose(stream);

@@ -11,6 +11,7 @@ enum sim_policy {
     SIM_LRU,
     SIM_TREE_PLRU, /* for ways that are no power of two: one reference bit per way */
     SIM_RANDOM,
+    SIM_AGED,     /* four ages, as CACHE_AGED of cache_model.h */
     SIM_ADAPTIVE, /* DRRIP: set dueling between SRRIP and BRRIP (Jaleel et al., ISCA 2010) */
 };
 

@@ -6,7 +6,7 @@
 
 /* DRRIP: 2-bit predictions; a line comes in as "long" (2), by the thrash-resistant half as "distant" (3) but for one in
  * 32; one row in 32 always follows the one, one the other policy, and the rest whichever missed less. */
-enum { DISTANT = 3, LONG_INTERVAL = 2, LEADER_EVERY = 32, BIMODAL = 32, DUEL_LIMIT = 512 };
+enum { DISTANT = 3, LONG_INTERVAL = 2, AGE_OF_NEW = 1, LEADER_EVERY = 32, BIMODAL = 32, DUEL_LIMIT = 512 };
 
 int sim_ways_init(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed)
 {
@@ -96,6 +96,19 @@ static void bits_touch(struct sim_ways *ways, size_t row, uint32_t way)
     marks[way] = 1;
 }
 
+/* Gives the line its age; when none of the set is of the highest then, all others age until one is. */
+static void set_age(struct sim_ways *ways, size_t row, uint32_t way, uint8_t age)
+{
+    uint8_t *marks = &ways->marks[row * ways->kind->ways], oldest = 0;
+    marks[way] = age;
+    for (uint32_t i = 0; i < ways->kind->ways; i++) {
+        oldest = marks[i] > oldest ? marks[i] : oldest;
+    }
+    for (uint32_t i = 0; i < ways->kind->ways && oldest < DISTANT; i++) {
+        marks[i] = (uint8_t)(marks[i] + (i == way ? 0 : DISTANT - oldest));
+    }
+}
+
 static void to_front(uint64_t *lines, uint32_t way)
 {
     uint64_t line = lines[way];
@@ -115,6 +128,9 @@ static void touch(struct sim_ways *ways, size_t row, uint32_t way)
         } else {
             bits_touch(ways, row, way);
         }
+        return;
+    case SIM_AGED:
+        set_age(ways, row, way, 0);
         return;
     case SIM_ADAPTIVE:
         ways->marks[row * ways->kind->ways + way] = 0;
@@ -166,6 +182,7 @@ static uint32_t victim(struct sim_ways *ways, size_t row)
         return count - 1;
     case SIM_RANDOM:
         return (uint32_t)((uint64_t)random_bits(ways) * count >> 32);
+    case SIM_AGED: /* like SIM_ADAPTIVE, the first of the highest age */
     case SIM_ADAPTIVE:
         return adaptive_victim(ways, row);
     default:
@@ -203,6 +220,8 @@ uint64_t sim_ways_fill(struct sim_ways *ways, uint64_t line)
     *slot = line;
     if (ways->kind->policy == SIM_ADAPTIVE) {
         adaptive_insert(ways, row, way);
+    } else if (ways->kind->policy == SIM_AGED) {
+        set_age(ways, row, way, AGE_OF_NEW);
     } else {
         touch(ways, row, way);
     }

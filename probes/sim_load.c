@@ -170,7 +170,7 @@ static void read_cache(struct reader *reader, const json_t *object, size_t index
     static const char *const keys[] = {"level",   "size_bytes", "declared_size_bytes", "ways",     "line_bytes",
                                        "seconds", "policy",     "inclusion",           "indexing", "slices",
                                        "groups",  NULL};
-    static const char *const policies[] = {"lru", "plru", "random", "adaptive", NULL};
+    static const char *const policies[] = {"lru", "plru", "random", "aged", "adaptive", NULL};
     static const char *const inclusions[] = {"filled", "inclusive", "victim", NULL};
     static const char *const indexings[] = {"physical", "virtual", NULL};
     char where[32];

@@ -34,7 +34,7 @@ FAMILIES = [
      [(15, 20, 6, "adaptive", "inclusive"), (20, 20, 8, "adaptive", "inclusive"), (25, 20, 10, "adaptive", "inclusive"),
       (30, 20, 12, "adaptive", "inclusive"), (35, 20, 14, "adaptive", "inclusive"),
       (45, 20, 18, "adaptive", "inclusive"), (55, 20, 22, "adaptive", "inclusive")], 95, X86, (64, 1024)),
-    ("intel-skylake-sp", (32, 8, "plru"), [(1024, 16, "plru")],
+    ("intel-skylake-sp", (32, 8, "plru"), [(1024, 16, "aged")],
      [(11, 11, 8, "plru", "victim"), (13.75, 11, 10, "plru", "victim"), (16.5, 11, 12, "plru", "victim"),
       (19.25, 11, 14, "plru", "victim"), (22, 11, 16, "plru", "victim"), (24.75, 11, 18, "plru", "victim"),
       (33, 11, 24, "plru", "victim"), (35.75, 11, 26, "plru", "victim"), (38.5, 11, 28, "plru", "victim")],

@@ -70,6 +70,17 @@ START_TEST(sizes_between_powers_of_two_are_found)
 }
 END_TEST
 
+/* Half of the loads miss only at 1.2 times this L2's size: without its policy it passes for 1.25 MiB. */
+START_TEST(an_l2_with_ages_is_not_taken_for_a_larger_one)
+{
+    const struct truth levels[] = {{{32 * KIB, 8, CACHE_PLRU, false}, 4.4},
+                                   {{1 * MIB, 16, CACHE_AGED, true}, 23},
+                                   {{32 * MIB, 16, CACHE_LRU, true}, 100}};
+    assert_found(levels, 3, 0, 7);
+    assert_found(levels, 3, 0.01, 8);
+}
+END_TEST
+
 START_TEST(two_levels_are_not_made_three)
 {
     const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false}, 6}, {{512 * KIB, 16, CACHE_LRU, true}, 110}};
@@ -115,6 +126,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, three_levels_of_a_server_core_are_found);
     tcase_add_test(tests, sizes_between_powers_of_two_are_found);
+    tcase_add_test(tests, an_l2_with_ages_is_not_taken_for_a_larger_one);
     tcase_add_test(tests, two_levels_are_not_made_three);
     tcase_add_test(tests, a_flat_curve_has_no_level);
     tcase_add_test(tests, a_few_points_are_no_curve);

@@ -37,6 +37,16 @@ START_TEST(gentler_policies_lose_less)
 }
 END_TEST
 
+START_TEST(ages_keep_some_of_a_set_that_is_a_little_too_large)
+{
+    double little = miss(1024 * KIB, 16, CACHE_AGED, false, 1088 * KIB);
+    double more = miss(1024 * KIB, 16, CACHE_AGED, false, 1280 * KIB);
+    ck_assert_double_eq_tol(miss(1024 * KIB, 16, CACHE_LRU, false, 1088 * KIB), 1, 1e-9);
+    ck_assert_msg(little > 0.1 && little < 0.4 && more > little && more < 0.8, "%g and %g", little, more);
+    ck_assert_double_eq_tol(miss(1024 * KIB, 16, CACHE_AGED, false, 8192 * KIB), 1, 1e-9);
+}
+END_TEST
+
 START_TEST(random_pages_miss_before_the_cache_is_full_and_hit_beyond)
 {
     double before = miss(1024 * KIB, 16, CACHE_LRU, true, 768 * KIB);
@@ -96,6 +106,7 @@ int main(void)
     tcase_add_test(tests, a_set_that_fits_does_not_miss);
     tcase_add_test(tests, lru_loses_everything_one_way_too_many);
     tcase_add_test(tests, gentler_policies_lose_less);
+    tcase_add_test(tests, ages_keep_some_of_a_set_that_is_a_little_too_large);
     tcase_add_test(tests, random_pages_miss_before_the_cache_is_full_and_hit_beyond);
     tcase_add_test(tests, shares_rise_with_the_working_set);
     tcase_add_test(tests, the_papers_binomial_model_is_reproduced);
