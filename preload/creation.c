@@ -12,6 +12,8 @@
 #include "records.h"
 #include "report.h"
 
+#define NO_SLOT SIZE_MAX
+
 /* Has the program given this thread a mask of its own? An attribute without one answers with all bits set. */
 static bool has_affinity(const pthread_attr_t *attributes)
 {
@@ -23,6 +25,19 @@ static bool has_affinity(const pthread_attr_t *attributes)
     if (pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0)
         return false;
     return !pin_mask_equal(&mask, &all);
+}
+
+/* The slot of a thread that a runtime puts on one of the places which servet-pin gave it: those are the plan's own. */
+static size_t slot_of_place(const struct pin_process *process, const pthread_attr_t *attributes)
+{
+    struct pin_mask mask = {0};
+    if (!process->handed_over || !attributes ||
+        pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0 || pin_mask_count(&mask) != 1)
+        return NO_SLOT;
+    for (size_t slot = 0; slot < process->plan.count; slot++)
+        if (pin_mask_has(&mask, process->plan.pus[slot]))
+            return slot;
+    return NO_SLOT;
 }
 
 static struct pin_thread *new_record(const void *start, void *argument, const char *dso, const char *role,
@@ -49,15 +64,18 @@ static struct pin_thread *prepare_free(const void *start, void *argument, const 
     return pin_process_view() ? new_record(start, argument, dso, role, decided_by) : NULL;
 }
 
+/* `wanted`: the slot it must have, or NO_SLOT. */
 static struct pin_thread *prepare_worker(struct pin_process *process, const void *start, void *argument,
-                                         const char *dso, const char *role)
+                                         const char *dso, const char *role, size_t wanted)
 {
     pin_process_pin_main(process);
     struct pin_thread *thread = new_record(start, argument, dso, role, "servet");
     if (!thread)
         return NULL;
     thread->pool = pin_slots_pool(&process->slots, dso);
-    thread->slot = (uint32_t)pin_process_take_slot(process, thread->pool);
+    if (wanted != NO_SLOT)
+        pin_slots_take_this(&process->slots, thread->pool, wanted);
+    thread->slot = (uint32_t)(wanted != NO_SLOT ? wanted : pin_process_take_slot(process, thread->pool));
     thread->pu = (int32_t)process->plan.pus[thread->slot];
     if (process->options.report[0] && pin_slots_threads(&process->slots, thread->slot) > 1)
         pin_report_shared((uint32_t)thread->pu);
@@ -75,7 +93,8 @@ static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *
     struct pin_process *process = pin_process_plan();
     if (!process)
         return NULL;
-    if (has_affinity(attributes) && !process->options.force) {
+    size_t placed = owner == PIN_RUNTIME ? slot_of_place(process, attributes) : NO_SLOT;
+    if (placed == NO_SLOT && has_affinity(attributes) && !process->options.force) {
         if (process->options.verbose)
             pin_note("process %d: a thread of %s keeps the mask its creator chose", (int)getpid(),
                      *dso ? dso : "the program");
@@ -85,7 +104,7 @@ static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *
         pin_process_pin_main(process); /* says that it stays */
         return prepare_free(start, argument, dso, "worker", "user");
     }
-    return prepare_worker(process, start, argument, dso, owner == PIN_APPLICATION ? "thread" : "worker");
+    return prepare_worker(process, start, argument, dso, owner == PIN_APPLICATION ? "thread" : "worker", placed);
 }
 
 struct pin_thread *pin_thread_prepare(const pthread_attr_t *attributes, const void *start, void *argument)

@@ -23,6 +23,8 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_REBIND] =
         {"SERVET_REBIND", "off",
          "Slurm's binding of tasks is its own: place them anywhere in the step's PUs (set by the Slurm plugin)"},
+    [PIN_RANK] = {"SERVET_RANK", "none",
+                  "which rank servet-pin made OMP_PLACES and OMP_PROC_BIND for (set by servet-pin, not by users)"},
     [PIN_WORKERS] = {"SERVET_WORKERS", "none", "pattern,…: libraries (or programs) whose threads are workers"},
 };
 

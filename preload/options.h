@@ -20,6 +20,7 @@ enum pin_option_id {
     PIN_MEMBIND,
     PIN_REPORT,
     PIN_REBIND,
+    PIN_RANK,
     PIN_OPTION_COUNT,
 };
 

@@ -245,6 +245,13 @@ static enum map_priority priority_of(const struct pin_options *options)
     return options->comm_prior && !options->mem_prior ? MAP_COMMUNICATION : MAP_MEMORY;
 }
 
+uint32_t pin_plan_threads(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    unsigned long value = text ? strtoul(text, NULL, 10) : 0;
+    return value <= PIN_MASK_PUS ? (uint32_t)value : 0;
+}
+
 int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher, uint32_t threads,
                   const struct pin_mask *allowed, const struct pin_mask *taken, struct pin_plan *out)
 {

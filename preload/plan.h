@@ -25,6 +25,9 @@ struct pin_plan {
     char source[256];       /* what it was made from, in words */
 };
 
+/* First number of OMP_NUM_THREADS ("4,2" has one for each level of nesting), 0 without one. */
+uint32_t pin_plan_threads(void);
+
 /* Makes the plan for a process that may use `allowed`, of which other programs hold `taken`. `threads` is what
  * OMP_NUM_THREADS says, 0 if it says nothing. A profile that cannot be used is one line on stderr, and the plan is made
  * from the declared topology. 0 or -errno (said on stderr). */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "handover.h"
 #include "interpose.h"
 #include "note.h"
 #include "owner.h"
@@ -58,25 +59,6 @@ const struct pin_process *pin_process_get(void)
     return &process;
 }
 
-static bool users_choice_set(void)
-{
-    static const char *const names[] = {"OMP_PLACES", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value)
-            return true;
-    }
-    return false;
-}
-
-/* First number of OMP_NUM_THREADS ("4,2" has one for each level of nesting). */
-static uint32_t threads_asked_for(void)
-{
-    const char *text = getenv("OMP_NUM_THREADS");
-    unsigned long value = text ? strtoul(text, NULL, 10) : 0;
-    return value <= PIN_MASK_PUS ? (uint32_t)value : 0;
-}
-
 static void after_fork_in_child(void);
 
 static int watch_forks(void)
@@ -93,13 +75,16 @@ static void make_plan(void)
     int saved = errno;
     pin_resolve_process_calls();
     pin_launcher_read(process.options.rebind, &process.launcher);
-    pin_launcher_allowed(&process.launcher, &process.start, &process.allowed);
-    process.users_choice = users_choice_set();
+    process.handed_over = pin_handover_read(&process.launcher, &process.children);
+    if (!process.handed_over)
+        process.children = process.start;
+    pin_launcher_allowed(&process.launcher, &process.children, &process.allowed);
+    process.users_choice = !process.handed_over && pin_users_places_set();
     if (process.users_choice && pin_owner_runtime_loaded())
         pin_process_saw_runtime();
     struct pin_mask taken;
     pin_claims_begin(&process.claims, &process.options, &process.launcher, &process.allowed, &taken);
-    if (pin_plan_make(&process.options, &process.launcher, threads_asked_for(), &process.allowed, &taken,
+    if (pin_plan_make(&process.options, &process.launcher, pin_plan_threads(), &process.allowed, &taken,
                       &process.plan) == 0) {
         if (pin_slots_make(process.plan.count, &process.slots) == 0)
             planned = watch_forks() == 0;
@@ -134,8 +119,12 @@ struct pin_process *pin_process_plan(void)
 /* Has the program, or a runtime in it, changed the main thread's mask since it started? */
 static bool bound_by_program(const struct pin_process *this)
 {
-    struct pin_mask now;
-    return pin_mask_get(getpid(), &now) == 0 && !pin_mask_equal(&now, &this->start);
+    struct pin_mask now, first = {0};
+    if (pin_mask_get(getpid(), &now) < 0 || pin_mask_equal(&now, &this->start))
+        return false;
+    /* A runtime that follows servet-pin's places puts the main thread where we would. */
+    pin_mask_add(&first, this->plan.pus[0]);
+    return !this->handed_over || !pin_mask_equal(&now, &first);
 }
 
 /* The user's word for OpenMP counts for the whole process once there is a runtime in it that heeds it. */
@@ -251,7 +240,7 @@ bool pin_process_lend_start_mask(void)
     struct pin_mask given, now;
     if (!given_mask(&given) || pin_mask_get(0, &now) < 0 || !pin_mask_equal(&now, &given))
         return false;
-    return pin_mask_set(0, &process.start) == 0;
+    return pin_mask_set(0, &process.children) == 0;
 }
 
 void pin_process_take_back_mask(void)
@@ -267,7 +256,8 @@ void pin_process_take_back_mask(void)
 static void after_fork_in_child(void)
 {
     static const pthread_once_t again = PTHREAD_ONCE_INIT;
-    pin_process_lend_start_mask();
+    if (pin_process_lend_start_mask())
+        process.start = process.children;
     on_main = true;
     own_pu = 0;
     own_spread = false;

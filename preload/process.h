@@ -15,14 +15,16 @@
 #include "slots.h"
 
 struct pin_process {
-    struct pin_mask start; /* what the process was started with; the mask of its children */
+    struct pin_mask start; /* what the process was started with */
     struct pin_options options;
     struct pin_mask allowed; /* what its threads may use; valid with the plan */
     struct pin_launcher launcher;
     struct pin_plan plan;
     struct pin_slots slots;
     struct pin_claims claims;
-    bool users_choice; /* OMP_PLACES and the like: OpenMP threads are left alone */
+    struct pin_mask children; /* what its children get: `start`, or what was there before servet-pin; as above */
+    bool handed_over;         /* the environment's OpenMP places are servet-pin's, made from the same plan */
+    bool users_choice;        /* OMP_PLACES and the like: OpenMP threads are left alone */
 };
 
 /* Reads the environment and the mask if that has not been done. Called by the constructor and by every interposer: a

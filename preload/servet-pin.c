@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "options.h"
+#include "rank.h"
 
 /* As a shell, env(1) and nohup(1): found but not executable, not found. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
@@ -174,6 +175,7 @@ int main(int argc, char **argv)
         cli_usage("no command to run; expected: servet-pin [OPTION...] -- COMMAND [ARGUMENT...]");
     set_preload();
     set_variables(&request);
+    pin_rank_hand_over();
     execvp(argv[first], argv + first);
     cli_note("%s: %s", argv[first], strerror(errno));
     return errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;

@@ -103,6 +103,12 @@ size_t pin_slots_take(struct pin_slots *slots, unsigned pool)
     }
 }
 
+void pin_slots_take_this(struct pin_slots *slots, unsigned pool, size_t slot)
+{
+    atomic_fetch_add_explicit(&slots->own[pool * slots->count + slot], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&slots->total[slot], 1, memory_order_relaxed);
+}
+
 void pin_slots_give_back(struct pin_slots *slots, unsigned pool, size_t slot)
 {
     atomic_fetch_sub_explicit(&slots->own[pool * slots->count + slot], 1, memory_order_relaxed);

@@ -34,6 +34,8 @@ unsigned pin_slots_pool(struct pin_slots *slots, const char *name);
 
 /* Takes a slot for a thread of `pool`; never fails. */
 size_t pin_slots_take(struct pin_slots *slots, unsigned pool);
+/* Takes this slot, whoever else is on it. */
+void pin_slots_take_this(struct pin_slots *slots, unsigned pool, size_t slot);
 /* Threads on a slot now. */
 unsigned pin_slots_threads(const struct pin_slots *slots, size_t slot);
 

@@ -16,7 +16,7 @@
 #define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static const char *launcher, *prefix;
-static bool open_mpi;
+static bool open_mpi, with_shim = true;
 static struct child child;
 
 static const char *path_of(const char *name)
@@ -51,6 +51,11 @@ static void run_two(const char *name, const char *const *changes, const char *op
     argv[count++] = SERVET_PIN;
     argv[count++] = "--mem-prior";
     argv[count++] = "--";
+    if (!with_shim) {
+        argv[count++] = "env";
+        argv[count++] = "-u";
+        argv[count++] = "LD_PRELOAD";
+    }
     argv[count++] = program;
     child_run(&child, changes, argv);
     ck_assert_msg(child.status == 0, "%s", child.err);
@@ -191,6 +196,111 @@ START_TEST(a_taskset_around_the_launcher_is_obeyed)
 }
 END_TEST
 
+/* Without a number of threads each rank has its share of the PUs, and what OpenMP sees is that share. */
+static void expect_own_share(const char *name)
+{
+    uint32_t order[2];
+    if (here_pus() != 2)
+        return;
+    here_order(MAP_MEMORY, 2, order);
+    run_two(name, NULL, NULL, NULL);
+    for (int rank = 0; rank < 2; rank++) {
+        char expected[64];
+        child_expect(&child, rank, 0, order[rank]);
+        snprintf(expected, sizeof expected, "place %d 0 0\n", rank);
+        ck_assert_msg(strstr(child.out, expected), "no \"%s\" in\n%s", expected, child.out);
+        snprintf(expected, sizeof expected, "count %d 1\n", rank);
+        ck_assert_msg(strstr(child.out, expected), "no \"%s\" in\n%s", expected, child.out);
+    }
+}
+
+/* The PUs of the two threads of each of two ranks, which must be on places 0 and 1. */
+static void read_team(const char *name, const char *const *changes, char pus[2][2][256])
+{
+    run_two(name, changes, NULL, NULL);
+    for (int worker = 0; worker < 4; worker++) {
+        char expected[64];
+        child_worker(&child, worker / 2, worker % 2, pus[worker / 2][worker % 2], sizeof pus[0][0]);
+        snprintf(expected, sizeof expected, "place %d %d %d\n", worker / 2, worker % 2, worker % 2);
+        ck_assert_msg(strstr(child.out, expected), "no \"%s\" in\n%s", expected, child.out);
+    }
+    ck_assert_msg(strstr(child.out, "count 0 2\n") && strstr(child.out, "count 1 2\n"), "%s", child.out);
+}
+
+/* With the shim switched off in the rank the runtime alone places the threads, by what servet-pin exported. */
+static void expect_same_places(const char *name)
+{
+    char together[2][2][256], alone[2][2][256];
+    read_team(name, CHANGES("OMP_NUM_THREADS=2", "SERVET_VERBOSE=1"), together);
+    ck_assert_msg(!strstr(child.err, "stays where"), "%s", child.err);
+    ck_assert_msg(!strstr(child.err, "creator chose"), "%s", child.err);
+    with_shim = false;
+    read_team(name, CHANGES("OMP_NUM_THREADS=2"), alone);
+    with_shim = true;
+    for (int worker = 0; worker < 4; worker++) {
+        ck_assert_msg(!strpbrk(together[worker / 2][worker % 2], ",-"), "%s", together[worker / 2][worker % 2]);
+        ck_assert_str_eq(together[worker / 2][worker % 2], alone[worker / 2][worker % 2]);
+    }
+}
+
+static void expect_users_places(const char *name)
+{
+    char places[64];
+    uint32_t order[2];
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(places, sizeof places, "OMP_PLACES={%u},{%u}", order[1], order[0]);
+    /* MPICH leaves the ranks on all PUs; Open MPI is told to. */
+    run_two(name, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", places), open_mpi ? "--bind-to" : NULL, "none");
+    for (int rank = 0; rank < 2; rank++) {
+        child_expect(&child, rank, 0, order[1]);
+        child_expect(&child, rank, 1, order[0]);
+    }
+}
+
+static bool has_libomp(void)
+{
+    return access(path_of("hybrid_libomp"), X_OK) == 0;
+}
+
+START_TEST(libgomp_is_told_its_share)
+{
+    expect_own_share("hybrid");
+}
+END_TEST
+
+START_TEST(libomp_is_told_its_share)
+{
+    if (has_libomp())
+        expect_own_share("hybrid_libomp");
+}
+END_TEST
+
+START_TEST(libgomp_and_the_shim_agree_on_the_places)
+{
+    expect_same_places("hybrid");
+}
+END_TEST
+
+START_TEST(libomp_and_the_shim_agree_on_the_places)
+{
+    if (has_libomp())
+        expect_same_places("hybrid_libomp");
+}
+END_TEST
+
+START_TEST(the_users_own_places_stay)
+{
+    expect_users_places("hybrid");
+}
+END_TEST
+
+START_TEST(the_users_own_places_stay_with_libomp)
+{
+    if (has_libomp())
+        expect_users_places("hybrid_libomp");
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     if (argc != 3)
@@ -211,6 +321,12 @@ int main(int argc, char **argv)
     tcase_add_test(test, helpers_have_the_domain);
     tcase_add_test(test, a_binding_that_the_user_asked_for_wins);
     tcase_add_test(test, a_taskset_around_the_launcher_is_obeyed);
+    tcase_add_test(test, libgomp_is_told_its_share);
+    tcase_add_test(test, libomp_is_told_its_share);
+    tcase_add_test(test, libgomp_and_the_shim_agree_on_the_places);
+    tcase_add_test(test, libomp_and_the_shim_agree_on_the_places);
+    tcase_add_test(test, the_users_own_places_stay);
+    tcase_add_test(test, the_users_own_places_stay_with_libomp);
     Suite *suite = suite_create("preload-ranks");
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

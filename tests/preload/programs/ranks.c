@@ -16,7 +16,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 #ifdef _OPENMP
 #pragma omp parallel
-    report_worker(rank, omp_get_thread_num());
+    {
+        report_worker(rank, omp_get_thread_num());
+        report_place(rank, omp_get_thread_num(), omp_get_place_num());
+    }
     report_count(rank, omp_get_num_procs());
 #else
     report_worker(rank, 0);

@@ -2,6 +2,7 @@
  *
  *     worker RANK THREAD PUS SUM     PUS: Cpus_allowed_list of the thread, SUM: of something it computed
  *     count RANK N                   what the program counts as its processors
+ *     place RANK THREAD PLACE        what OpenMP calls the place of the thread, -1: none
  *     mask RANK TID PUS              of every thread of the process, helpers too
  */
 #ifndef SERVET_TESTS_PRELOAD_REPORT_H
@@ -56,6 +57,14 @@ static inline void report_count(int rank, int count)
 {
     char line[64];
     snprintf(line, sizeof line, "count %d %d\n", rank, count);
+    report_line(line);
+}
+
+/* "place RANK THREAD PLACE", the OpenMP runtime's own number of it. */
+static inline void report_place(int rank, int thread, int place)
+{
+    char line[64];
+    snprintf(line, sizeof line, "place %d %d %d\n", rank, thread, place);
     report_line(line);
 }
 

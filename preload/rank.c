@@ -1,0 +1,55 @@
+/* servet-pin in front of a rank of a parallel program. */
+#include "rank.h"
+
+#include <string.h>
+
+#include "claims.h"
+#include "handover.h"
+#include "launcher.h"
+#include "mask.h"
+#include "note.h"
+#include "options.h"
+#include "plan.h"
+
+/* The registry's entry stays this process's when it has become the rank. */
+static int make_plan(const struct pin_options *options, const struct pin_launcher *launcher,
+                     const struct pin_mask *start, struct pin_plan *plan)
+{
+    static struct pin_claims claims;
+    struct pin_mask allowed, taken;
+    pin_launcher_allowed(launcher, start, &allowed);
+    pin_claims_begin(&claims, options, launcher, &allowed, &taken);
+    int code = pin_plan_make(options, launcher, pin_plan_threads(), &allowed, &taken, plan);
+    pin_claims_commit(&claims, code < 0 ? NULL : &plan->held);
+    return code;
+}
+
+static void hand_over(const struct pin_launcher *launcher, const struct pin_mask *start, const struct pin_plan *plan)
+{
+    int code = pin_mask_set(0, &plan->own);
+    code = code < 0 ? code : pin_handover_export(launcher, start, plan);
+    if (code == 0)
+        return;
+    pin_mask_set(0, start);
+    pin_failure("cannot export the rank's places: %s", strerrordesc_np(-code));
+}
+
+void pin_rank_hand_over(void)
+{
+    static struct pin_options options;
+    struct pin_launcher launcher;
+    struct pin_mask start, before;
+    struct pin_plan plan;
+    pin_options_read(&options);
+    if (options.disable)
+        return;
+    pin_launcher_read(options.rebind, &launcher);
+    if (!launcher.name || pin_handover_read(&launcher, &before))
+        return; /* no rank, or servet-pin in front of servet-pin */
+    if (pin_users_places_set() && !options.force)
+        return;
+    if (pin_mask_get(0, &start) < 0 || make_plan(&options, &launcher, &start, &plan) < 0)
+        return;
+    hand_over(&launcher, &start, &plan);
+    pin_plan_free(&plan);
+}
