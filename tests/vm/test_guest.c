@@ -322,7 +322,53 @@ START_TEST(domains_of_hybrid_ranks_are_inside_numa_nodes)
 }
 END_TEST
 
+/* -- launchers that read what servet-map prints -------------------------------------------------------------- */
+
+/* Neighbouring OS indices are far apart in the scattered machine: a launcher that reads them as positions in the
+ * topology puts the ranks elsewhere. Each prints "NUMBER: … PU". */
+static void expect_ranks(const char *separator, const struct truth_map *map)
+{
+    ck_assert_msg(child.status == 0, "exit status %d: %s%s", child.status, child.out, child.err);
+    for (size_t rank = 0; rank < map->count; rank++) {
+        char line[64];
+        snprintf(line, sizeof line, "%zu: Cpus_allowed_list:%s%u\n", rank, separator, map->pus[rank]);
+        ck_assert_msg(strstr(child.out, line), "no \"%s\" in:\n%s", line, child.out);
+    }
+}
+
+START_TEST(open_mpi_reads_a_rankfile_by_os_index)
+{
+    struct truth_map map;
+    static const char script[] =
+        "file=$(mktemp) && " SERVET_MAP " -n 4 --format rankfile >$file && "
+        "mpirun.openmpi --mca rmaps_rank_file_physical 1 --rankfile $file -np 4 /bin/sh -c "
+        "'echo \"$OMPI_COMM_WORLD_RANK: $(grep -w Cpus_allowed_list /proc/self/status | tr \"\\t\" \" \")\"'";
+    if (is_open_mpi() || !is_there("/usr/bin/mpirun.openmpi"))
+        return; /* one boot is enough: that of the scattered machine */
+    child_run(&child, NULL, LIST("/bin/sh", "-c", script));
+    truth_ask_map(&map, LIST("-n", "4"));
+    expect_ranks(" ", &map);
+}
+END_TEST
+
 #ifdef SPANK_SERVET
+START_TEST(slurm_reads_map_cpu_by_os_index)
+{
+    struct truth_map map;
+    static const char script[] =
+        "srun --label -n 4 -c 4 $(" SERVET_MAP " -n 4 --format slurm-map) grep -w Cpus_allowed_list /proc/self/status";
+    if (is_open_mpi())
+        return;
+    child_run(&child, NULL, LIST(SLURM_BED, "/bin/sh", "-c", script));
+    if (child.status == 77) {
+        fprintf(stderr, "not checked: %s", child.out);
+        return;
+    }
+    truth_ask_map(&map, LIST("-n", "4"));
+    expect_ranks("\t", &map);
+}
+END_TEST
+
 /* Four tasks with four threads each on 16 PUs: domains inside the step, each in a NUMA node, threads in order. */
 START_TEST(tasks_of_a_slurm_step_are_where_servet_map_says)
 {
@@ -351,7 +397,7 @@ static Suite *suite(void)
 {
     Suite *all = suite_create("guest");
     TCase *machine = tcase_create("machine"), *threads = tcase_create("threads"), *allowed = tcase_create("allowed"),
-          *offline = tcase_create("offline"), *ranks = tcase_create("ranks");
+          *offline = tcase_create("offline"), *ranks = tcase_create("ranks"), *launchers = tcase_create("launchers");
     tcase_add_test(machine, the_guest_is_the_machine_that_the_tests_need);
     tcase_add_test(machine, without_a_profile_sysfs_and_hwloc_tell_the_same);
     tcase_add_loop_test(threads, openmp_threads_are_where_servet_map_says, 5, 6);
@@ -364,13 +410,15 @@ static Suite *suite(void)
     tcase_add_test(allowed, a_cpuset_is_respected);
     tcase_add_test(ranks, ranks_are_where_servet_map_says);
     tcase_add_test(ranks, domains_of_hybrid_ranks_are_inside_numa_nodes);
+    tcase_add_test(launchers, open_mpi_reads_a_rankfile_by_os_index);
     tcase_add_unchecked_fixture(offline, NULL, switch_all_cpus_on);
     tcase_add_test(offline, an_offline_cpu_is_in_no_topology);
     tcase_add_test(offline, an_offline_cpu_gets_nobody);
 #ifdef SPANK_SERVET
+    tcase_add_test(launchers, slurm_reads_map_cpu_by_os_index);
     tcase_add_test(ranks, tasks_of_a_slurm_step_are_where_servet_map_says);
 #endif
-    TCase *const cases[] = {machine, threads, allowed, offline, ranks};
+    TCase *const cases[] = {machine, threads, allowed, offline, ranks, launchers};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tcase_set_timeout(cases[i], TEST_LIMIT_SECONDS);
         suite_add_tcase(all, cases[i]);
