@@ -33,6 +33,11 @@ for ((try = 1; try <= tries; try++)); do
 	status=$?
 	cat "$BED/err"
 	[ $status != 0 ] || break
+	# Its MPI_Finalize fails or hangs now and then as well, after our work is done: judged by the output.
+	if [ "$mpi" = mpich ] && grep -q "profile written to $profile" "$BED/err"; then
+		status=0
+		break
+	fi
 	expect "a run that fails says why" grep -q "^servet-probe: .*\(heard\|answer\|nothing\|no message\)" "$BED/err"
 	expect "and writes nothing" [ ! -e "$profile" ]
 	sleep 1

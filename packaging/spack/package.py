@@ -1,0 +1,34 @@
+# Spack recipe. In a repository of your own: packages/servet/package.py; `spack dev-build servet@main` builds a checkout.
+from spack.package import *
+
+
+class Servet(MesonPackage):
+    """Measures a multicore machine or cluster, and places the threads and MPI ranks of
+    unmodified programs by what was measured."""
+
+    license("BSD-3-Clause")
+
+    version("main", branch="main")
+
+    variant("mpi", default=True, description="Probes of messages, clusters and BSP parameters")
+    variant("scotch", default=False, description="Place ranks by a communication matrix with Scotch")
+    variant("tests", default=False, description="Build the test suites")
+
+    depends_on("c", type="build")
+    depends_on("meson@1.0:", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("hwloc@2.5:")
+    depends_on("numactl")
+    depends_on("jansson@2.12:")
+    depends_on("mpi", when="+mpi")
+    depends_on("scotch", when="+scotch")
+    depends_on("check@0.15:", type="build", when="+tests")
+
+    def meson_args(self):
+        enabled = {True: "enabled", False: "disabled"}
+        return [
+            f"-Dmpi={enabled[self.spec.satisfies('+mpi')]}",
+            f"-Dscotch={enabled[self.spec.satisfies('+scotch')]}",
+            f"-Dtests={str(self.spec.satisfies('+tests')).lower()}",
+            "-Dbenchmarks=false",
+        ]
