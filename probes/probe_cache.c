@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe_line.h"
+
 /* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said otherwise. */
 enum {
     SWEEPS = 3,
@@ -169,6 +171,25 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
     }
 }
 
+/* Line size and ways of the first level; of the others they cannot be told without physically contiguous memory. */
+static int measure_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+{
+    struct probe_line found;
+    if (out->count == 0) {
+        return 0;
+    }
+    struct probe_cache_level *first = &out->levels[0];
+    const struct probe_line_level level = {first->size_bytes, first->seconds,
+                                           out->count > 1 ? out->levels[1].seconds : out->memory_seconds};
+    int rc = probe_line(probe, pu, &level, &found, error);
+    if (rc == 0) {
+        first->ways = found.ways;
+        first->way_bytes = found.way_bytes;
+        first->line_bytes = found.line_bytes;
+    }
+    return rc;
+}
+
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
 {
     struct probe_cache result = {.curve.page_bytes = probe->machine->page_bytes};
@@ -199,6 +220,9 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struc
     }
     if (rc == 0) {
         fill_levels(&result, fits, samples);
+        rc = measure_geometry(probe, pu, &result, error);
+    }
+    if (rc == 0) {
         result.largest_bytes = (uint64_t)result.curve.bytes[result.curve.count - 1];
         *out = result;
     } else {

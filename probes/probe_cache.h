@@ -14,8 +14,9 @@
 struct probe_cache_level {
     uint64_t size_bytes;            /* effective */
     uint64_t low_bytes, high_bytes; /* sizes that explain the measurement about as well */
-    uint32_t ways;                  /* 0: not known */
-    uint32_t line_bytes;            /* 0: not known */
+    uint32_t ways;                  /* measured; 0: not known */
+    uint64_t way_bytes;             /* sets * line, measured; 0: not known */
+    uint32_t line_bytes;            /* measured; 0: not known */
     double seconds;                 /* latency of a load that hits in this level */
     uint32_t repetitions;
     double spread; /* of the latency around the knee between sweeps; < 0: not known */

@@ -56,9 +56,27 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
     }
 }
 
-static char *cache_note(const struct probe_cache_level *level, uint64_t declared,
+/* What of the geometry was not measured but taken from the declared cache, and whether what was agrees with the size.
+ */
+static void note_geometry(FILE *stream, const struct probe_cache_level *level, const struct profile_cache *declared)
+{
+    const char *separator = ftell(stream) > 0 ? "; " : "";
+    char size[32];
+    bool line = declared && !level->line_bytes && declared->line_bytes;
+    bool ways = declared && !level->ways && declared->associativity;
+    if (line || ways) {
+        fprintf(stream, "%s%s%s%s as declared, not measured", separator, line ? "line size" : "",
+                line && ways ? " and " : "", ways ? "ways" : "");
+    } else if (level->ways && level->ways * level->way_bytes != level->size_bytes) {
+        size_text(level->ways * level->way_bytes, size, sizeof size);
+        fprintf(stream, "%sways times size of a way give %s", separator, size);
+    }
+}
+
+static char *cache_note(const struct probe_cache_level *level, const struct profile_cache *cache,
                         const struct probe_sharing_level *sharing)
 {
+    uint64_t declared = cache ? cache->declared_size_bytes : 0;
     char low[32], high[32], size[32], *note = NULL;
     size_t length;
     FILE *stream = open_memstream(&note, &length);
@@ -79,6 +97,7 @@ static char *cache_note(const struct probe_cache_level *level, uint64_t declared
                 ratio < 1 ? "part of it may have been in use by others or be partitioned away"
                           : "the machine may not show its real caches, or the model of replacement may not fit");
     }
+    note_geometry(stream, level, cache);
     note_sharing(stream, sharing);
     fclose(stream);
     if (note && note[0] == '\0') {
@@ -125,7 +144,7 @@ static int make_cache(const struct probe_cache_level *level, const struct profil
                                      : 0,
         .quality = {.origin = PROFILE_MEASURED, .repetitions = level->repetitions, .spread = level->spread},
     };
-    out->quality.note = cache_note(level, out->declared_size_bytes, sharing);
+    out->quality.note = cache_note(level, declared, sharing);
     if (sharing) {
         out->sharing = sharing->sharing;
         sharing->sharing = (struct profile_relation){0};

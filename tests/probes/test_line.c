@@ -1,0 +1,85 @@
+/* Are line size, ways and the size of a way of the first cache measured rather than copied? */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "probe_line.h"
+
+static void assert_geometry(uint32_t kib, uint32_t ways, uint32_t line, const char *policy, size_t page)
+{
+    char path[] = "/tmp/servet-machine-XXXXXX";
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    dprintf(
+        descriptor,
+        "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": \"random\", \"caches\": ["
+        "{\"level\": 1, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": %u, \"policy\": \"%s\", \"seconds\": 1.2e-9},"
+        "{\"level\": 2, \"size_bytes\": 1048576, \"ways\": 16, \"line_bytes\": %u, \"seconds\": 4.4e-9}],"
+        "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10}}",
+        page, kib * 1024, ways, line, policy, line);
+    close(descriptor);
+    struct machine machine;
+    struct servet_error error;
+    struct probe_line found;
+    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    unlink(path);
+    struct probe probe = {.machine = &machine, .seed = 1};
+    const struct probe_line_level level = {kib * 1024, 1.2e-9, 4.4e-9};
+    ck_assert_int_eq(probe_line(&probe, 0, &level, &found, &error), 0);
+    ck_assert_msg(found.line_bytes == line && found.ways == ways && found.way_bytes == kib * 1024 / ways,
+                  "%u KiB, %u ways, lines of %u, %s: found %u ways of %llu, lines of %u", kib, ways, line, policy,
+                  found.ways, (unsigned long long)found.way_bytes, found.line_bytes);
+    machine_close(&machine);
+}
+
+START_TEST(geometries_that_are_built_are_found)
+{
+    assert_geometry(32, 8, 64, "plru", 4096);
+    assert_geometry(48, 12, 64, "lru", 4096);
+    assert_geometry(16, 4, 32, "lru", 4096);
+    assert_geometry(64, 2, 64, "lru", 4096);
+    assert_geometry(64, 4, 256, "lru", 65536);
+    assert_geometry(128, 8, 128, "plru", 16384);
+    assert_geometry(32, 4, 64, "random", 4096);
+}
+END_TEST
+
+START_TEST(a_cache_that_costs_nothing_to_miss_tells_nothing)
+{
+    const uint32_t distances[] = {8, 16, 32, 64, 128, 256};
+    const double flat[] = {1.2, 1.2, 1.21, 1.2, 1.22, 1.2}, steep[] = {1.4, 1.6, 2, 2.8, 4, 6};
+    ck_assert_uint_eq(probe_line_infer(distances, flat, 6, 1.2), 0);
+    ck_assert_uint_eq(probe_line_infer(distances, steep, 6, 1.2), 0);
+}
+END_TEST
+
+START_TEST(ways_that_go_on_halving_are_not_told)
+{
+    const uint64_t strides[] = {1024, 2048, 4096, 8192};
+    const uint32_t halving[] = {64, 32, 16, 8}, ending[] = {32, 16, 8, 8};
+    uint32_t ways;
+    uint64_t way;
+    probe_line_ways(strides, halving, 4, &ways, &way);
+    ck_assert_uint_eq(ways, 0);
+    probe_line_ways(strides, ending, 4, &ways, &way);
+    ck_assert_uint_eq(ways, 8);
+    ck_assert_uint_eq(way, 4096);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("line");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, geometries_that_are_built_are_found);
+    tcase_add_test(tests, a_cache_that_costs_nothing_to_miss_tells_nothing);
+    tcase_add_test(tests, ways_that_go_on_halving_are_not_told);
+    Suite *suite = suite_create("line");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
