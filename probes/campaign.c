@@ -11,6 +11,7 @@
 #include "probe_cache_paper.h"
 #include "restrict.h"
 #include "result.h"
+#include "surroundings.h"
 
 /* Expected shares of the time, for the bar; measured on two PUs. */
 static const double share_cache = 0.5, share_sharing = 0.2, share_memory = 0.2, share_message = 0.1;
@@ -207,12 +208,17 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
                   .deadline = campaign->budget_s > 0 ? begun + campaign->budget_s : 0},
         .node_class = &profile->classes[0],
     };
-    int rc = run_probes(campaign, &findings, error);
+    struct surroundings around;
+    bool native = strcmp(campaign->machine->name, "native") == 0;
+    int rc = native ? surroundings_before(campaign->machine, findings.node_class, &around) : 0;
+    rc = rc < 0 ? profile_error(error, rc, "warming up: %s", machine_strerror(rc))
+                : run_probes(campaign, &findings, error);
     if (rc == 0) {
         campaign->machine->declared = NULL;
         profile->measured = true;
         profile->seconds = machine_elapsed(campaign->machine) - begun;
-        rc = restrict_class(findings.node_class, &campaign->machine->pus);
+        rc = native ? surroundings_after(&around, campaign->machine, findings.node_class, profile) : 0;
+        rc = rc < 0 ? rc : restrict_class(findings.node_class, &campaign->machine->pus);
         rc = rc < 0 ? rc : assemble(campaign, &findings);
         rc = rc < 0 ? rc : set_texts(profile, started);
         rc = rc < 0 ? rc : add_conditions(campaign, &findings, profile);

@@ -80,11 +80,8 @@ static bool cpuinfo(const char *key, char *value, size_t size)
 
 int conditions_of_this_machine(struct servet_profile *profile)
 {
-    char text[4096], load[64] = "";
+    char text[4096];
     int rc = add_file(profile, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-    if (read_line("/proc/loadavg", text, sizeof text) && sscanf(text, "%63s", load) == 1) {
-        rc = rc < 0 ? rc : conditions_add(profile, "load_average", load);
-    }
     rc = rc < 0 ? rc : add_chosen(profile, "transparent_huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
     rc = rc < 0 ? rc : add_file(profile, "smt", "/sys/devices/system/cpu/smt/control");
     if (cpuinfo("flags", text, sizeof text)) {

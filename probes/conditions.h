@@ -7,7 +7,7 @@
 /* Appends a condition; both texts are copied. 0 or -ENOMEM. */
 int conditions_add(struct servet_profile *profile, const char *key, const char *value);
 
-/* Governor, load average, virtual machine, THP, SMT, microcode of this machine. Unreadable ones are left out. */
+/* Governor, virtual machine, THP, SMT, microcode of this machine. Unreadable ones are left out. */
 int conditions_of_this_machine(struct servet_profile *profile);
 
 #endif

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "machine_guard.h"
+
 static bool cancelled(const struct machine *machine)
 {
     return machine->cancel && *machine->cancel;
@@ -24,6 +26,21 @@ static bool distinct_and_known(const struct machine *machine, const uint32_t *pu
     return count > 0;
 }
 
+static int run_traverse(struct machine *machine, const void *what, const void *pus, size_t count, double *values)
+{
+    return machine->ops->traverse(machine, what, pus, count, values);
+}
+
+static int run_copy(struct machine *machine, const void *what, const void *pus, size_t count, double *values)
+{
+    return machine->ops->copy(machine, what, pus, count, values);
+}
+
+static int run_exchange(struct machine *machine, const void *what, const void *pairs, size_t count, double *values)
+{
+    return machine->ops->exchange(machine, what, pairs, count, values);
+}
+
 int machine_traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
                      double *seconds_per_access)
 {
@@ -37,7 +54,7 @@ int machine_traverse(struct machine *machine, const struct machine_traversal *wh
         !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    return machine->ops->traverse(machine, what, pus, count, seconds_per_access);
+    return machine_guarded(machine, run_traverse, what, pus, count, count, seconds_per_access);
 }
 
 int machine_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
@@ -52,7 +69,7 @@ int machine_copy(struct machine *machine, const struct machine_copy *what, const
     if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    return machine->ops->copy(machine, what, pus, count, bytes_per_s);
+    return machine_guarded(machine, run_copy, what, pus, count, count, bytes_per_s);
 }
 
 int machine_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
@@ -78,7 +95,7 @@ int machine_exchange(struct machine *machine, const struct machine_exchange *wha
             }
         }
     }
-    return machine->ops->exchange(machine, what, pairs, count, seconds);
+    return machine_guarded(machine, run_exchange, what, pairs, count, 2 * count, seconds);
 }
 
 double machine_elapsed(struct machine *machine)

@@ -73,7 +73,16 @@ struct machine_ops {
                     size_t count, double *seconds);
     /* Seconds gone on this machine since it was opened: the wall clock, or the simulated machine's own. */
     double (*elapsed)(struct machine *machine);
+    /* Seconds since it was opened that its workers were ready to run and another task had their PU; of all together. */
+    double (*disturbed)(struct machine *machine);
     void (*close)(struct machine *machine);
+};
+
+/* What machine_guard.c has seen so far. */
+struct machine_guard {
+    size_t operations, repeated;
+    size_t disturbed; /* operations that stayed so */
+    double repeat_s;  /* spent on repeating */
 };
 
 struct machine {
@@ -87,6 +96,7 @@ struct machine {
     size_t memory_limit_bytes;           /* that all working sets together may take */
     const char *copy_method;             /* "AVX2 non-temporal stores", … or NULL */
     const volatile sig_atomic_t *cancel; /* may be NULL */
+    struct machine_guard guard;
     void *state;
 };
 

@@ -83,6 +83,17 @@ static double native_elapsed(struct machine *machine)
     return (double)(native_now_ns() - native->started_ns) * 1e-9;
 }
 
+/* Only between jobs: workers count while they have one. */
+static double native_disturbed(struct machine *machine)
+{
+    const struct native *native = machine->state;
+    uint64_t waited = 0;
+    for (size_t i = 0; i < machine->pus.count; i++) {
+        waited += native->workers[i] ? native->workers[i]->waited_ns : 0;
+    }
+    return (double)waited * 1e-9;
+}
+
 static void native_close(struct machine *machine)
 {
     struct native *native = machine->state;
@@ -101,6 +112,7 @@ static const struct machine_ops native_ops = {
     .copy = native_copy,
     .exchange = native_exchange,
     .elapsed = native_elapsed,
+    .disturbed = native_disturbed,
     .close = native_close,
 };
 

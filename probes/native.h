@@ -26,6 +26,7 @@ struct native_worker {
     size_t index;           /* within the job */
     sem_t start;
     struct native_region pool, huge_pool, copy; /* chases take `pool`, copies `copy` */
+    uint64_t waited_ns;                         /* ready during a job, and without its PU */
     uint64_t last_used;                         /* number of the job; decides whose memory goes first */
 };
 

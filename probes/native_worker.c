@@ -1,10 +1,12 @@
 #include "native.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The kernel moves the threads of a PU that goes offline, and widens their masks: then the figures are of another PU.
  */
@@ -13,20 +15,39 @@ static bool on_own_pu(const struct native_worker *worker)
     return sched_getcpu() == (int)worker->pu;
 }
 
+/* Nanoseconds that this thread was ready and did not run: the second number of the kernel's accounts; 0 without. */
+static uint64_t waited_ns(int schedstat)
+{
+    char text[96];
+    unsigned long long ran, waited;
+    ssize_t length = schedstat < 0 ? -1 : pread(schedstat, text, sizeof text - 1, 0);
+    if (length <= 0) {
+        return 0;
+    }
+    text[length] = '\0';
+    return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : 0;
+}
+
 static void *work(void *argument)
 {
     struct native_worker *worker = argument;
+    int schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     for (;;) {
         while (sem_wait(&worker->start) < 0) {
         }
         struct native_job *job = worker->job;
         if (!job) {
+            if (schedstat >= 0) {
+                close(schedstat);
+            }
             return NULL;
         }
+        uint64_t before = waited_ns(schedstat);
         int rc = on_own_pu(worker) ? job->run(worker, job) : -ENODEV;
         if (rc == 0 && !on_own_pu(worker)) {
             rc = -ENODEV;
         }
+        worker->waited_ns += waited_ns(schedstat) - before;
         if (rc < 0) {
             int none = 0;
             atomic_compare_exchange_strong(&job->failed, &none, rc);

@@ -216,6 +216,15 @@ static void print_profile(const struct servet_profile *profile)
     free(text);
 }
 
+static void note_busy(const struct servet_profile *profile)
+{
+    for (size_t i = 0; i < profile->condition_count; i++) {
+        if (strcmp(profile->conditions[i].key, "busy") == 0) {
+            cli_note("the machine was busy: %s", profile->conditions[i].value);
+        }
+    }
+}
+
 static void save(const struct options *options, const struct servet_profile *profile, const char *path)
 {
     struct servet_error error;
@@ -225,6 +234,7 @@ static void save(const struct options *options, const struct servet_profile *pro
     if (path[0] != '\0' && !options->quiet) {
         cli_note("measured %zu PUs in %.1f s; profile written to %s", profile->classes[0].pus.count, profile->seconds,
                  path);
+        note_busy(profile);
     }
     if (path[0] == '\0' || options->json) {
         print_profile(profile);

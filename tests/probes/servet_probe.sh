@@ -77,6 +77,30 @@ allowed=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 [ -s "$folder/err" ] && fail "--quiet, yet: $(cat "$folder/err")"
 grep -q "\"pus\": \"$allowed\"" "$folder/one.json" || fail "the profile does not speak of PU $allowed alone"
 
+# another task on the measured PU is noticed and marked
+if [ -r /proc/self/schedstat ]; then
+    taskset -c "$allowed" sh -c 'while :; do :; done' &
+    hog=$!
+    "$probe" --cpuset "$allowed" --probes memory -o "$folder/busy.json" 2>"$folder/err" || fail "beside a busy task"
+    kill $hog
+    wait $hog 2>/dev/null
+    grep -q '"busy": "other tasks ran' "$folder/busy.json" || fail "a busy PU is not marked"
+    grep -q 'the machine was busy' "$folder/err" || fail "a busy PU is not told: $(cat "$folder/err")"
+fi
+
+# a limit of memory below the working sets: one line, no profile, or a smaller set that is marked
+(
+    ulimit -v 262144
+    "$probe" -q --cpuset "$allowed" --probes cache,memory -o "$folder/limited.json" 2>"$folder/err"
+)
+status=$?
+case $status in
+0) grep -q '"memory_limited"' "$folder/limited.json" || fail "a memory limit is not marked" ;;
+1) [ "$(wc -l <"$folder/err")" -eq 1 ] && grep -q memory "$folder/err" || fail "memory limit: $(cat "$folder/err")"
+   [ -e "$folder/limited.json" ] && fail "memory limit: half a profile" ;;
+*) fail "memory limit: status $status: $(cat "$folder/err")" ;;
+esac
+
 # interrupted in the middle of the messages (mpirun is running then) and of the caches
 for what in message cache; do
     delay=1

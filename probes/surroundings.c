@@ -1,0 +1,160 @@
+#include "surroundings.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conditions.h"
+#include "machine_guard.h"
+
+enum { STAT_BYTES = 1 << 20, SETTLE_ROUNDS = 3 };
+static const double settle_agreement = 0.02, settle_most_s = 0.3;
+/* Below these nothing is worth a line: a tick is 10 ms, and a hypervisor's own work shows as some tenths of a per cent.
+ */
+static const double steal_least = 0.005, siblings_least = 0.05;
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = file ? malloc(STAT_BYTES) : NULL;
+    if (text) {
+        text[fread(text, 1, STAT_BYTES - 1, file)] = '\0';
+    }
+    if (file) {
+        fclose(file);
+    }
+    return text;
+}
+
+struct surroundings_ticks surroundings_sum(const char *stat_text, const struct profile_set *pus)
+{
+    struct surroundings_ticks sum = {0};
+    for (const char *line = stat_text; line && *line; line = strchr(line, '\n'), line += line ? 1 : 0) {
+        unsigned pu;
+        unsigned long long t[8] = {0}; /* user nice system idle iowait irq softirq steal */
+        if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &pu, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
+                   &t[6], &t[7]) < 5 ||
+            !profile_set_has(pus, pu)) {
+            continue;
+        }
+        for (int i = 0; i < 8; i++) {
+            sum.all += t[i];
+        }
+        sum.idle += t[3] + t[4];
+        sum.stolen += t[7];
+    }
+    return sum;
+}
+
+/* PUs that share a core with a measured one and are not measured themselves. */
+static int siblings_of(const struct machine *machine, const struct profile_class *declared, struct profile_set *out)
+{
+    uint32_t *ids = malloc((declared->pus.count + 1) * sizeof *ids);
+    size_t count = 0;
+    for (size_t g = 0; ids && g < declared->cores.group_count; g++) {
+        const struct profile_set *core = &declared->cores.groups[g];
+        bool measured = false;
+        for (size_t i = 0; i < core->count; i++) {
+            measured |= profile_set_has(&machine->pus, core->ids[i]);
+        }
+        for (size_t i = 0; i < core->count && measured; i++) {
+            if (!profile_set_has(&machine->pus, core->ids[i])) {
+                ids[count++] = core->ids[i];
+            }
+        }
+    }
+    int rc = ids ? profile_set_from_array(ids, count, out) : -ENOMEM;
+    free(ids);
+    return rc;
+}
+
+static int look(const struct machine *machine, const struct profile_class *declared,
+                struct surroundings_ticks *measured, struct surroundings_ticks *siblings)
+{
+    struct profile_set others;
+    int rc = siblings_of(machine, declared, &others);
+    if (rc < 0) {
+        return rc;
+    }
+    char *text = read_text("/proc/stat");
+    *measured = surroundings_sum(text, &machine->pus);
+    *siblings = surroundings_sum(text, &others);
+    free(text);
+    profile_set_free(&others);
+    return 0;
+}
+
+/* A core that was idle starts slow: loads that hit in the L1 take as long as its frequency has it. */
+static int settle(struct machine *machine, struct surroundings *out)
+{
+    const struct machine_traversal what = {
+        .bytes = 8192, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 64, .seed = 1};
+    double last[SETTLE_ROUNDS] = {0}, end = machine_elapsed(machine) + settle_most_s;
+    for (size_t round = 0; !out->settled && machine_elapsed(machine) < end; round++) {
+        int rc = machine_traverse(machine, &what, machine->pus.ids, 1, &last[round % SETTLE_ROUNDS]);
+        if (rc < 0) {
+            return rc;
+        }
+        double low = fmin(last[0], fmin(last[1], last[2])), high = fmax(last[0], fmax(last[1], last[2]));
+        out->settle_spread = low > 0 ? high / low - 1 : -1;
+        out->settled = round + 1 >= SETTLE_ROUNDS && out->settle_spread < settle_agreement;
+    }
+    return 0;
+}
+
+int surroundings_before(struct machine *machine, const struct profile_class *declared, struct surroundings *out)
+{
+    *out = (struct surroundings){.settle_spread = -1};
+    char *text = read_text("/proc/loadavg");
+    if (text) {
+        snprintf(out->load, sizeof out->load, "%.*s", (int)strcspn(text, " \n"), text);
+    }
+    free(text);
+    int rc = look(machine, declared, &out->measured, &out->siblings);
+    return rc < 0 ? rc : settle(machine, out);
+}
+
+static double share(unsigned long long part, unsigned long long all)
+{
+    return all > 0 ? (double)part / (double)all : 0;
+}
+
+static int add_busy(const struct machine *machine, struct servet_profile *profile)
+{
+    char text[160];
+    const struct machine_guard *guard = &machine->guard;
+    if (!machine_was_busy(machine)) {
+        return 0;
+    }
+    snprintf(text, sizeof text, "other tasks ran on the measured PUs during %zu of %zu measurements; %zu were repeated",
+             guard->disturbed, guard->operations, guard->repeated);
+    return conditions_add(profile, "busy", text);
+}
+
+int surroundings_after(const struct surroundings *before, struct machine *machine, const struct profile_class *declared,
+                       struct servet_profile *profile)
+{
+    struct surroundings_ticks measured, siblings;
+    char text[96];
+    int rc = look(machine, declared, &measured, &siblings);
+    if (rc == 0 && before->load[0]) {
+        rc = conditions_add(profile, "load_average", before->load);
+    }
+    if (rc == 0 && before->settle_spread >= 0 && !before->settled) {
+        snprintf(text, sizeof text, "not settled: L1 latency still moved by %.0f %%", 100 * before->settle_spread);
+        rc = conditions_add(profile, "warm_up", text);
+    }
+    double stolen = share(measured.stolen - before->measured.stolen, measured.all - before->measured.all);
+    if (rc == 0 && stolen >= steal_least) {
+        snprintf(text, sizeof text, "%.1f %% of the measured PUs' time", 100 * stolen);
+        rc = conditions_add(profile, "steal", text);
+    }
+    double busy = 1 - share(siblings.idle - before->siblings.idle, siblings.all - before->siblings.all);
+    if (rc == 0 && siblings.all > before->siblings.all && busy >= siblings_least) {
+        snprintf(text, sizeof text, "busy %.0f %% of the time", 100 * busy);
+        rc = conditions_add(profile, "smt_siblings", text);
+    }
+    return rc < 0 ? rc : add_busy(machine, profile);
+}

@@ -1,0 +1,30 @@
+/* What else the machine did while it was measured: time stolen by a hypervisor, siblings at work, load. */
+#ifndef SERVET_PROBES_SURROUNDINGS_H
+#define SERVET_PROBES_SURROUNDINGS_H
+
+#include "machine.h"
+
+/* Clock ticks since boot of some PUs together. */
+struct surroundings_ticks {
+    unsigned long long all, idle, stolen;
+};
+
+struct surroundings {
+    char load[32]; /* load average of the last minute, before any worker of ours ran; "" if unreadable */
+    struct surroundings_ticks measured, siblings;
+    double settle_spread; /* between the last warm-up figures; < 0: no warm-up */
+    bool settled;
+};
+
+/* Sums the ticks of `pus` in a text like /proc/stat. */
+struct surroundings_ticks surroundings_sum(const char *stat_text, const struct profile_set *pus);
+
+/* Before the first probe on this very machine: looks around, and keeps the first PU busy until its frequency stands
+ * still (at most 0.3 s). 0 or -errno of the machine. */
+int surroundings_before(struct machine *machine, const struct profile_class *declared, struct surroundings *out);
+
+/* After the last: conditions load_average, warm_up, steal, smt_siblings, busy. 0 or -ENOMEM. */
+int surroundings_after(const struct surroundings *before, struct machine *machine, const struct profile_class *declared,
+                       struct servet_profile *profile);
+
+#endif

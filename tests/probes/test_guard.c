@@ -1,0 +1,204 @@
+/* Is a measurement repeated when other tasks were in the way, no longer than promised, and is a busy machine marked?
+ * And does a fault of the machine come through as what it is? */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "campaign.h"
+#include "machine_guard.h"
+#include "surroundings.h"
+
+/* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure is n. */
+struct world {
+    const double *waits;
+    size_t count, asked;
+    double clock_s, waited_s;
+    size_t offline_from; /* operations from this one on fail; 0: none */
+};
+
+static int traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
+                    double *seconds)
+{
+    struct world *world = machine->state;
+    (void)what;
+    (void)pus;
+    if (world->offline_from && world->asked >= world->offline_from) {
+        return -ENODEV;
+    }
+    for (size_t i = 0; i < count; i++) {
+        seconds[i] = (double)world->asked;
+    }
+    world->waited_s += world->waits[world->asked++ % world->count];
+    world->clock_s += 1;
+    return 0;
+}
+
+static double elapsed(struct machine *machine)
+{
+    return ((const struct world *)machine->state)->clock_s;
+}
+
+static double disturbed(struct machine *machine)
+{
+    return ((const struct world *)machine->state)->waited_s;
+}
+
+static const struct machine_ops ops = {.traverse = traverse, .elapsed = elapsed, .disturbed = disturbed};
+static const struct machine_traversal small = {.bytes = 8192, .stride_bytes = 64};
+static const uint32_t pu;
+static struct machine machine;
+static struct world world;
+
+static void start(const double *waits, size_t count)
+{
+    world = (struct world){.waits = waits, .count = count};
+    machine = (struct machine){.ops = &ops, .state = &world};
+    ck_assert_int_eq(profile_set_parse("0", &machine.pus), 0);
+}
+
+static double measure(void)
+{
+    double seconds = -1;
+    ck_assert_int_eq(machine_traverse(&machine, &small, &pu, 1, &seconds), 0);
+    return seconds;
+}
+
+START_TEST(a_calm_measurement_is_made_once)
+{
+    static const double waits[] = {0.001};
+    start(waits, 1);
+    ck_assert_double_eq(measure(), 0);
+    ck_assert_uint_eq(world.asked, 1);
+    ck_assert(!machine_was_busy(&machine));
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(the_calmer_of_two_counts)
+{
+    static const double better[] = {0.5, 0}, worse[] = {0.3, 0.6};
+    start(better, 2);
+    ck_assert_double_eq(measure(), 1);
+    ck_assert_uint_eq(machine.guard.disturbed, 0);
+    machine_close(&machine);
+    start(worse, 2);
+    ck_assert_double_eq(measure(), 0);
+    ck_assert_uint_eq(machine.guard.disturbed, 1);
+    ck_assert(machine_was_busy(&machine));
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(a_machine_that_is_never_idle_is_not_measured_twice_for_ever)
+{
+    static const double waits[] = {0.5};
+    start(waits, 1);
+    for (int i = 0; i < 100; i++) {
+        measure();
+    }
+    ck_assert_uint_gt(machine.guard.repeated, 0);
+    ck_assert_uint_lt(world.asked, 110);
+    ck_assert(machine_was_busy(&machine));
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(a_pu_that_goes_offline_is_reported)
+{
+    static const double waits[] = {0.5};
+    double seconds = -1;
+    start(waits, 1);
+    world.offline_from = 1; /* during the repetition: the first figure stands */
+    ck_assert_double_eq(measure(), 0);
+    ck_assert_int_eq(machine_traverse(&machine, &small, &pu, 1, &seconds), -ENODEV);
+    ck_assert_double_eq(seconds, -1);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(ticks_of_the_measured_pus_are_summed)
+{
+    static const char text[] = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 0 2 30 4 0 0 5 0 0\ncpu1 100 0 0 7 0 0 0 3 0 0\n"
+                               "cpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n";
+    struct profile_set pus;
+    ck_assert_int_eq(profile_set_parse("0-1", &pus), 0);
+    struct surroundings_ticks sum = surroundings_sum(text, &pus);
+    ck_assert_uint_eq(sum.all, 42 + 110);
+    ck_assert_uint_eq(sum.idle, 34 + 7);
+    ck_assert_uint_eq(sum.stolen, 8);
+    profile_set_free(&pus);
+}
+END_TEST
+
+/* -- faults in the middle of a whole run, injected at the seam of a simulated machine -- */
+
+static struct machine_ops faulty;
+static const struct machine_ops *honest;
+static size_t operations, fault_at;
+static int fault;
+
+static int faulty_traverse(struct machine *subject, const struct machine_traversal *what, const uint32_t *pus,
+                           size_t count, double *seconds)
+{
+    return ++operations >= fault_at ? fault : honest->traverse(subject, what, pus, count, seconds);
+}
+
+static int faulty_copy(struct machine *subject, const struct machine_copy *what, const uint32_t *pus, size_t count,
+                       double *rates)
+{
+    return ++operations >= fault_at ? fault : honest->copy(subject, what, pus, count, rates);
+}
+
+START_TEST(a_fault_ends_the_run_with_its_reason)
+{
+    static const struct {
+        int fault;
+        const char *text;
+    } cases[] = {{-ENODEV, "offline"}, {-EPERM, "not allowed to pin"}, {-ENOMEM, "not enough memory"}};
+    static const size_t at[] = {1, 20};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/two-packages.json", getenv("MACHINES"));
+    for (size_t i = 0; i < 6; i++) {
+        struct progress progress;
+        struct machine simulated;
+        struct servet_error error = {.text = ""};
+        struct servet_profile *profile = NULL;
+        ck_assert_int_eq(machine_open_simulated(path, 1, &simulated, &error), 0);
+        honest = simulated.ops;
+        faulty = *honest;
+        faulty.traverse = faulty_traverse;
+        faulty.copy = faulty_copy;
+        simulated.ops = &faulty;
+        operations = 0;
+        fault_at = at[i % 2];
+        fault = cases[i / 2].fault;
+        progress_start(&progress, false, -1);
+        struct campaign campaign = {.probes = CAMPAIGN_MEMORY, .seed = 1, .machine = &simulated, .progress = &progress};
+        ck_assert_int_eq(campaign_run(&campaign, &profile, &error), cases[i / 2].fault);
+        ck_assert_ptr_null(profile);
+        ck_assert_msg(strstr(error.text, cases[i / 2].text), "%s", error.text);
+        machine_close(&simulated);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("guard");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_calm_measurement_is_made_once);
+    tcase_add_test(tests, the_calmer_of_two_counts);
+    tcase_add_test(tests, a_machine_that_is_never_idle_is_not_measured_twice_for_ever);
+    tcase_add_test(tests, a_pu_that_goes_offline_is_reported);
+    tcase_add_test(tests, ticks_of_the_measured_pus_are_summed);
+    tcase_add_test(tests, a_fault_ends_the_run_with_its_reason);
+    Suite *suite = suite_create("guard");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
