@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "conditions.h"
+#include "machine_journal.h"
 #include "probe_cache_paper.h"
 #include "restrict.h"
 #include "result.h"
@@ -81,6 +82,7 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
         snprintf(findings->layer_note, sizeof findings->layer_note,
                  "between threads through shared memory, not through MPI");
     }
+    messenger.journal = rc == 0 ? campaign->journal : NULL;
     findings->probe.clock = campaign->machine;
     findings->probe.machine = rc == 0 ? &messenger : campaign->machine;
     int result = probe_message(&findings->probe, message_bytes(findings), &findings->messages, error);
@@ -173,6 +175,12 @@ static int add_conditions(const struct campaign *campaign, const struct findings
         rc = conditions_add(profile, "copy", machine->copy_method);
     }
     rc = rc < 0 ? rc : add_budget(campaign, findings, profile);
+    size_t taken = machine_journal_taken(campaign->journal);
+    if (rc == 0 && taken > 0) {
+        char text[96];
+        snprintf(text, sizeof text, "%zu measurements are of an earlier, interrupted run", taken);
+        rc = conditions_add(profile, "resumed", text);
+    }
     if (rc == 0 && findings->caches.cut_short) {
         char text[64];
         snprintf(text, sizeof text, "curve ends at %llu MiB",
@@ -189,6 +197,15 @@ static int set_texts(struct servet_profile *profile, const char *started)
     profile->tool = strdup("servet " SERVET_VERSION);
     profile->started = strdup(started);
     return profile->tool && profile->started ? 0 : -ENOMEM;
+}
+
+/* Warming up is not part of what is resumed. */
+static int probe_with_journal(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
+{
+    campaign->machine->journal = campaign->journal;
+    int rc = run_probes(campaign, findings, error);
+    campaign->machine->journal = NULL;
+    return rc;
 }
 
 int campaign_run(struct campaign *campaign, struct servet_profile **out, struct servet_error *error)
@@ -212,7 +229,7 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
     bool native = strcmp(campaign->machine->name, "native") == 0;
     int rc = native ? surroundings_before(campaign->machine, findings.node_class, &around) : 0;
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", machine_strerror(rc))
-                : run_probes(campaign, &findings, error);
+                : probe_with_journal(campaign, &findings, error);
     if (rc == 0) {
         campaign->machine->declared = NULL;
         profile->measured = true;

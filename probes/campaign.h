@@ -20,6 +20,7 @@ struct campaign {
     bool exhaustive; /* every pair, nothing taken over */
     double budget_s; /* 0: as long as it takes */
     uint64_t seed;
+    struct machine_journal *journal; /* of an interrupted run, or for one; may be NULL */
     struct machine *machine;
     struct progress *progress;
 };

@@ -1,9 +1,41 @@
 #include "machine.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "machine_guard.h"
+#include "machine_journal.h"
+
+/* The answer of an earlier run, or one measured now and kept for a later run. `words` is all that was asked. */
+static int journaled(struct machine *machine, const char *kind, machine_guard_run *run, const void *what,
+                     const void *places, size_t count, size_t workers, const uint64_t *words, size_t word_count,
+                     double *values)
+{
+    if (!machine->journal) {
+        return machine_guarded(machine, run, what, places, count, workers, values);
+    }
+    uint64_t key = machine_journal_key(machine->name, kind, words, word_count);
+    if (machine_journal_take(machine->journal, key, values, count)) {
+        return 0;
+    }
+    int rc = machine_guarded(machine, run, what, places, count, workers, values);
+    if (rc == 0) {
+        machine_journal_put(machine->journal, key, values, count);
+    }
+    return rc;
+}
+
+/* PUs as one word: what tells questions apart need not be kept in full. */
+static uint64_t digest(const uint32_t *ids, size_t count)
+{
+    uint64_t hash = count;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t words[] = {hash, ids[i]};
+        hash = machine_journal_key("", "", words, 2);
+    }
+    return hash;
+}
 
 static bool cancelled(const struct machine *machine)
 {
@@ -54,7 +86,11 @@ int machine_traverse(struct machine *machine, const struct machine_traversal *wh
         !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    return machine_guarded(machine, run_traverse, what, pus, count, count, seconds_per_access);
+    const uint64_t words[] = {
+        what->bytes,       what->stride_bytes, (uint64_t)what->order, (uint64_t)what->pages, what->scatter,
+        what->warm_passes, what->seed,         digest(pus, count)};
+    return journaled(machine, "traverse", run_traverse, what, pus, count, count, words, sizeof words / sizeof *words,
+                     seconds_per_access);
 }
 
 int machine_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
@@ -69,7 +105,9 @@ int machine_copy(struct machine *machine, const struct machine_copy *what, const
     if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    return machine_guarded(machine, run_copy, what, pus, count, count, bytes_per_s);
+    const uint64_t words[] = {what->bytes, what->passes, (uint64_t)(int64_t)what->numa, digest(pus, count)};
+    return journaled(machine, "copy", run_copy, what, pus, count, count, words, sizeof words / sizeof *words,
+                     bytes_per_s);
 }
 
 int machine_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
@@ -95,7 +133,11 @@ int machine_exchange(struct machine *machine, const struct machine_exchange *wha
             }
         }
     }
-    return machine_guarded(machine, run_exchange, what, pairs, count, 2 * count, seconds);
+    /* Pairs are two numbers each, and nothing else. */
+    static_assert(sizeof *pairs == 2 * sizeof(uint32_t), "a pair has padding");
+    const uint64_t words[] = {what->bytes, what->round_trips, what->batches, digest(&pairs->a, 2 * count)};
+    return journaled(machine, "exchange", run_exchange, what, pairs, count, 2 * count, words,
+                     sizeof words / sizeof *words, seconds);
 }
 
 double machine_elapsed(struct machine *machine)

@@ -97,6 +97,7 @@ struct machine {
     const char *copy_method;             /* "AVX2 non-temporal stores", … or NULL */
     const volatile sig_atomic_t *cancel; /* may be NULL */
     struct machine_guard guard;
+    struct machine_journal *journal; /* answers kept for --resume (machine_journal.h); may be NULL. Not owned */
     void *state;
 };
 

@@ -11,6 +11,7 @@
 #include "campaign.h"
 #include "cli.h"
 #include "cluster_launch.h"
+#include "machine_journal.h"
 #include "output.h"
 #include "recheck.h"
 
@@ -27,6 +28,7 @@ enum {
     OPTION_BUDGET,
     OPTION_CHECK,
     OPTION_PROGRESS,
+    OPTION_RESUME,
 };
 
 struct options {
@@ -37,7 +39,7 @@ struct options {
     uint64_t seed;
     double budget_s;
     bool quiet, no_mpi, json, paper, exhaustive;
-    bool check;
+    bool check, resume;
     int events;             /* file descriptor of --progress=json; < 0: a bar */
     const char *check_file; /* NULL: the profile that servet finds */
     struct bsp_options bsp;
@@ -73,6 +75,8 @@ static const struct argp_option table[] = {
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"method", OPTION_METHOD, "NAME", 0, "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
     {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0, "Measure every pair of PUs; nothing is taken over from pairs alike", 0},
+    {"resume", OPTION_RESUME, NULL, 0,
+     "Keep what is measured beside the output, and go on from there if an earlier run was interrupted", 0},
     {"progress", OPTION_PROGRESS, "FORM", 0,
      "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or on descriptor FD", 0},
     {"budget", OPTION_BUDGET, "SECONDS", 0,
@@ -163,6 +167,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->check = true;
         options->check_file = argument;
         return 0;
+    case OPTION_RESUME:
+        options->resume = true;
+        return 0;
     case OPTION_PROGRESS:
         options->events = parse_progress(argument);
         return 0;
@@ -243,9 +250,31 @@ static void save(const struct options *options, const struct servet_profile *pro
 
 static const struct argp_child more_options[] = {{&bsp_argp, 0, NULL, 0}, {0}};
 
+/* Everything that decides which questions are asked, on one line. */
+static int open_journal(const struct options *options, const struct machine *machine, const char *path,
+                        struct machine_journal **out, struct servet_error *error)
+{
+    char *file = NULL, *run = NULL, *pus = profile_set_text(&machine->pus);
+    int rc = -ENOMEM;
+    if (pus && asprintf(&file, "%s.resume", path) >= 0 &&
+        asprintf(&run,
+                 "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d exhaustive=%d budget=%g",
+                 SERVET_VERSION, machine->declared->topology_signature, options->machine,
+                 (unsigned long long)options->seed, pus, options->probes, !options->no_mpi, options->paper,
+                 options->exhaustive, options->budget_s) >= 0) {
+        rc = machine_journal_open(file, run, out, error);
+    } else {
+        profile_error(error, rc, "--resume: %s", strerror(ENOMEM));
+    }
+    free(pus);
+    free(run);
+    free(file);
+    return rc;
+}
+
 /* The probes that were asked for; --bsp alone asks for no other, and adds to the profile that is there. */
 static int measure(const struct options *options, struct machine *machine, struct progress *progress, const char *path,
-                   struct servet_profile **profile, struct servet_error *error)
+                   struct machine_journal *journal, struct servet_profile **profile, struct servet_error *error)
 {
     unsigned probes = options->probes ? options->probes : CAMPAIGN_ALL;
     struct campaign campaign = {.probes = probes,
@@ -254,6 +283,7 @@ static int measure(const struct options *options, struct machine *machine, struc
                                 .exhaustive = options->exhaustive,
                                 .budget_s = options->budget_s,
                                 .seed = options->seed,
+                                .journal = journal,
                                 .machine = machine,
                                 .progress = progress};
     bool bsp_alone = options->bsp.wanted && !options->probes;
@@ -315,6 +345,7 @@ int main(int argc, char **argv)
     struct servet_profile *profile = NULL;
     struct machine machine;
     struct progress progress;
+    struct machine_journal *journal = NULL;
     char path[PATH_MAX] = "";
     if (cluster_wanted(argc, argv)) {
         cluster_become(argc, argv);
@@ -330,11 +361,15 @@ int main(int argc, char **argv)
     if (!to_stdout && output_choose(options.output, path, sizeof path, &error) < 0) {
         cli_fail("%s", error.text);
     }
+    if (options.resume && to_stdout) {
+        cli_usage("--resume: expected --output with a file, got '-'");
+    }
     catch_signals();
     open_machine(&options, &machine);
     bsp_options_check(&options.bsp, &machine.pus);
     progress_start(&progress, !options.quiet, options.events);
-    int rc = measure(&options, &machine, &progress, path, &profile, &error);
+    int rc = options.resume ? open_journal(&options, &machine, path, &journal, &error) : 0;
+    rc = rc < 0 ? rc : measure(&options, &machine, &progress, path, journal, &profile, &error);
     progress_end(&progress);
     progress_outcome(&progress, interrupted ? "interrupted" : rc < 0 ? "failed" : "done");
     machine_close(&machine);
@@ -342,6 +377,9 @@ int main(int argc, char **argv)
     profile_set_free(&options.bsp.processors);
     if (interrupted || rc < 0) {
         profile_free(profile);
+    }
+    if (interrupted || rc < 0) {
+        machine_journal_close(journal, false);
     }
     if (interrupted) {
         cli_note("interrupted; %s", path[0] ? "no profile was written, an older one is untouched" : "no profile");
@@ -354,6 +392,7 @@ int main(int argc, char **argv)
         cli_fail("%s", error.text);
     }
     save(&options, profile, path);
+    machine_journal_close(journal, true);
     profile_free(profile);
     return cli_finish(CLI_OK);
 }

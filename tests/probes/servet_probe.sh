@@ -77,6 +77,26 @@ allowed=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 [ -s "$folder/err" ] && fail "--quiet, yet: $(cat "$folder/err")"
 grep -q "\"pus\": \"$allowed\"" "$folder/one.json" || fail "the profile does not speak of PU $allowed alone"
 
+# resumed: what an interrupted run had is not measured again
+"$probe" -q --resume --cpuset "$allowed" --probes cache --no-mpi -o "$folder/resumed.json" 2>"$folder/err" &
+child=$!
+sleep 1
+kill -INT $child 2>/dev/null
+wait $child
+if [ $? -eq 130 ]; then
+    entries=$(wc -l <"$folder/resumed.json.resume")
+    [ "$entries" -gt 3 ] || fail "resume: only $entries entries were kept"
+    refused 2 "expected the state of a run with the same" --resume --seed 7 --cpuset "$allowed" --probes cache \
+        --no-mpi -o "$folder/resumed.json"
+    [ "$(wc -l <"$folder/resumed.json.resume")" -eq "$entries" ] || fail "resume: a refused run changed the state"
+    printf '123 1 0x1.8p' >>"$folder/resumed.json.resume" # torn by a crash
+    "$probe" -q --resume --cpuset "$allowed" --probes cache --no-mpi -o "$folder/resumed.json" 2>"$folder/err" ||
+        fail "resume: $(cat "$folder/err")"
+    grep -q "\"resumed\": \"$((entries - 1)) measurements" "$folder/resumed.json" ||
+        fail "resume: not $((entries - 1)) but $(grep resumed "$folder/resumed.json")"
+    [ -e "$folder/resumed.json.resume" ] && fail "resume: the state is left after success"
+fi
+
 # another task on the measured PU is noticed and marked
 if [ -r /proc/self/schedstat ]; then
     taskset -c "$allowed" sh -c 'while :; do :; done' &
