@@ -181,6 +181,11 @@ static int add_conditions(const struct campaign *campaign, const struct findings
         snprintf(text, sizeof text, "%zu measurements are of an earlier, interrupted run", taken);
         rc = conditions_add(profile, "resumed", text);
     }
+    if (rc == 0 && campaign->largest_bytes > 0 && findings->caches.count > 0) {
+        char text[64];
+        snprintf(text, sizeof text, "%zu KiB, a limit set by the user", campaign->largest_bytes >> 10);
+        rc = conditions_add(profile, "largest_working_set", text);
+    }
     if (rc == 0 && findings->caches.cut_short) {
         char text[64];
         snprintf(text, sizeof text, "curve ends at %llu MiB",
@@ -222,6 +227,7 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
                   .seed = campaign->seed,
                   .declared = &profile->classes[0],
                   .exhaustive = campaign->exhaustive,
+                  .largest_bytes = campaign->largest_bytes,
                   .deadline = campaign->budget_s > 0 ? begun + campaign->budget_s : 0},
         .node_class = &profile->classes[0],
     };

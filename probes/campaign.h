@@ -15,10 +15,11 @@ enum campaign_probes {
 
 struct campaign {
     unsigned probes;
-    bool mpi;        /* messages through MPI where that can be had */
-    bool paper;      /* cache sizes by the method of the 2010 paper */
-    bool exhaustive; /* every pair, nothing taken over */
-    double budget_s; /* 0: as long as it takes */
+    bool mpi;             /* messages through MPI where that can be had */
+    bool paper;           /* cache sizes by the method of the 2010 paper */
+    bool exhaustive;      /* every pair, nothing taken over */
+    double budget_s;      /* 0: as long as it takes */
+    size_t largest_bytes; /* of the working sets that cache sizes are inferred from; 0: as declared caches suggest */
     uint64_t seed;
     struct machine_journal *journal; /* of an interrupted run, or for one; may be NULL */
     struct machine *machine;

@@ -60,11 +60,13 @@ static size_t declared_largest(const struct machine *machine)
 }
 
 /* Where to stop. The declared sizes only say how far to look; without any, as far as memory lets us. */
-static size_t choose_end(const struct machine *machine, bool *cut_short)
+static size_t choose_end(const struct probe *probe, bool *cut_short)
 {
+    const struct machine *machine = probe->machine;
     double declared = beyond_declared * (double)declared_largest(machine);
     size_t wanted = declared > 0 ? (size_t)fmax(declared, (double)least_span) : largest_bytes / 2;
     wanted = wanted < largest_bytes ? wanted : largest_bytes;
+    wanted = probe->largest_bytes ? probe->largest_bytes : wanted;
     size_t limit = machine->memory_limit_bytes / 2; /* the pool is larger than the working set */
     *cut_short = limit < wanted;
     return *cut_short ? limit : wanted;
@@ -194,7 +196,7 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struc
 {
     struct probe_cache result = {.curve.page_bytes = probe->machine->page_bytes};
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
-    size_t end = choose_end(probe->machine, &result.cut_short);
+    size_t end = choose_end(probe, &result.cut_short);
     int rc = make_grid(&result.curve, end);
     double *samples = calloc(GRID_MAX * SAMPLES_MAX, sizeof *samples);
     if (rc < 0 || !samples) {

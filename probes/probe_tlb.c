@@ -119,7 +119,8 @@ int probe_tlb(struct probe *probe, uint32_t pu, struct probe_tlb *out, struct se
     size_t count = 0, page = probe->machine->page_bytes;
     for (int step = 0; count < POINTS_MAX; step++) {
         double spread, wanted = floor(first_pages * exp2((double)step / STEPS_PER_OCTAVE));
-        if (wanted > last_pages || wanted * (double)page > (double)probe->machine->memory_limit_bytes / 4) {
+        if (wanted > last_pages || (probe->largest_bytes && wanted * (double)page > (double)probe->largest_bytes) ||
+            wanted * (double)page > (double)probe->machine->memory_limit_bytes / 4) {
             break;
         }
         int rc = measure(probe, pu, (size_t)wanted, true, &spread);

@@ -27,6 +27,7 @@ enum {
     OPTION_EXHAUSTIVE,
     OPTION_BUDGET,
     OPTION_CHECK,
+    OPTION_LARGEST,
     OPTION_PROGRESS,
     OPTION_RESUME,
 };
@@ -38,6 +39,7 @@ struct options {
     unsigned probes;
     uint64_t seed;
     double budget_s;
+    size_t largest_bytes;
     bool quiet, no_mpi, json, paper, exhaustive;
     bool check, resume;
     int events;             /* file descriptor of --progress=json; < 0: a bar */
@@ -79,6 +81,8 @@ static const struct argp_option table[] = {
      "Keep what is measured beside the output, and go on from there if an earlier run was interrupted", 0},
     {"progress", OPTION_PROGRESS, "FORM", 0,
      "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or on descriptor FD", 0},
+    {"largest", OPTION_LARGEST, "SIZE", 0,
+     "Infer cache sizes from working sets up to SIZE, such as 4M (default: well beyond the largest declared cache)", 0},
     {"budget", OPTION_BUDGET, "SECONDS", 0,
      "After that long repeat nothing, infer where one can, and start no further probe", 0},
     {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
@@ -129,6 +133,24 @@ static int parse_progress(const char *text)
         cli_usage("--progress: expected an open file descriptor, got %d", descriptor);
     }
     return descriptor;
+}
+
+/* Bytes, with K, M or G behind for powers of 1024; at least 64 KiB, for a curve to have enough points. */
+static size_t parse_size(const char *option, const char *text)
+{
+    const size_t least = 64u << 10, most = (size_t)1 << 40;
+    const char *units = "KMG", *unit;
+    char *end;
+    errno = 0;
+    unsigned long long size = strtoull(text, &end, 10);
+    if (*end && (unit = strchr(units, *end)) && size < most) {
+        size <<= 10 * (unit - units + 1);
+        end++;
+    }
+    if (errno || text[0] < '0' || text[0] > '9' || *end || size < least || size > most) {
+        cli_usage("%s: expected a size of at least 64K, such as 512K or 4M, got '%s'", option, text);
+    }
+    return size;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -184,6 +206,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case OPTION_EXHAUSTIVE:
         options->exhaustive = true;
+        return 0;
+    case OPTION_LARGEST:
+        options->largest_bytes = parse_size("--largest", argument);
         return 0;
     case OPTION_BUDGET:
         options->budget_s = cli_number("--budget", argument, 0.001, 1e6);
@@ -282,6 +307,7 @@ static int measure(const struct options *options, struct machine *machine, struc
                                 .paper = options->paper,
                                 .exhaustive = options->exhaustive,
                                 .budget_s = options->budget_s,
+                                .largest_bytes = options->largest_bytes,
                                 .seed = options->seed,
                                 .journal = journal,
                                 .machine = machine,

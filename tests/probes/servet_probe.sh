@@ -29,6 +29,8 @@ refused() {
 
 refused 2 "probes" --probes cache,disk
 refused 2 "cpuset" --cpuset 3-1
+refused 2 "--largest" --largest 4X
+refused 2 "--largest" --largest 1K
 refused 2 "machine" --machine remote
 refused 2 "no-such.json" --machine "simulated:$folder/no-such.json"
 refused 1 "PU 7000" --cpuset 7000
