@@ -117,6 +117,9 @@ END_TEST
 START_TEST(other_ways_to_make_a_thread)
 {
     char line[64];
+#ifdef THREAD_SANITIZER
+    return; /* it does not know thrd_create(): its own state is missing in such a thread */
+#endif
     child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/ways"));
     ck_assert_msg(child.status == 0, "status %d: %s", child.status, child.err);
     child_expect(&child, 0, 1, order[1]);
