@@ -10,6 +10,7 @@
 
 #include "cluster_guard.h"
 #include "cluster_nodes.h"
+#include "mpi_rank.h"
 
 enum tag { TAG_ORDER = 1, TAG_READY, TAG_GO, TAG_MESSAGE, TAG_RESULT, TAG_BEAT, TAG_TEXT };
 enum order_kind { ORDER_EXCHANGE = 1, ORDER_STAY, ORDER_END };
@@ -88,20 +89,6 @@ static int allow_all(struct profile_set *allowed)
     return rc;
 }
 
-static int pin_to(uint32_t pu)
-{
-    size_t size = CPU_ALLOC_SIZE(pu + 1);
-    cpu_set_t *mask = CPU_ALLOC(pu + 1);
-    if (!mask) {
-        return -ENOMEM;
-    }
-    CPU_ZERO_S(size, mask);
-    CPU_SET_S(pu, size, mask);
-    int rc = sched_setaffinity(0, size, mask) < 0 ? -errno : 0;
-    CPU_FREE(mask);
-    return rc;
-}
-
 /* On rank 0 and everywhere alike: they all see the same table. */
 static int check_table(const struct ranks *ranks, bool per_node, struct servet_error *error)
 {
@@ -171,7 +158,7 @@ static void introduce(struct ranks *ranks, bool per_node, struct rank_info *mine
     mine->host[strcspn(mine->host, ".")] = '\0';
     if (!per_node && ranks->local_rank < (int)ranks->allowed.count) {
         uint32_t pu = ranks->allowed.ids[ranks->local_rank];
-        mine->pu = pin_to(pu) == 0 ? (int32_t)pu : -1;
+        mine->pu = rank_pin(pu) == 0 ? (int32_t)pu : -1;
     }
 }
 

@@ -9,9 +9,7 @@
  * Trouble is one line "! …". Ranks that have nothing to do sleep between looks: an MPI library that spins in a
  * barrier on a PU that is not its own would be measured as a slow layer.
  */
-#include <errno.h>
 #include <mpi.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +18,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "mpi_rank.h"
 #include "set.h"
 
 enum { HEADER = 4, TAG_MESSAGE = 1, TAG_RESULT = 2, SLEEP_US = 200 };
@@ -28,34 +27,6 @@ struct order {
     uint64_t bytes, round_trips, batches, pairs;
     uint32_t *ranks; /* 2 * pairs */
 };
-
-static void say(const char *line)
-{
-    printf("%s\n", line);
-    fflush(stdout);
-}
-
-static void wait_asleep(MPI_Request *request)
-{
-    int done = 0;
-    while (MPI_Test(request, &done, MPI_STATUS_IGNORE), !done) {
-        usleep(SLEEP_US);
-    }
-}
-
-static int pin_to(uint32_t pu)
-{
-    size_t size = CPU_ALLOC_SIZE(pu + 1);
-    cpu_set_t *mask = CPU_ALLOC(pu + 1);
-    if (!mask) {
-        return -ENOMEM;
-    }
-    CPU_ZERO_S(size, mask);
-    CPU_SET_S(pu, size, mask);
-    int rc = sched_setaffinity(0, size, mask) < 0 ? -errno : 0;
-    CPU_FREE(mask);
-    return rc;
-}
 
 /* Rank 0: reads one order. False at the end of input. */
 static int read_order(struct order *order, int ranks)
@@ -91,7 +62,7 @@ static int share_order(struct order *order, int rank, int ranks)
         memcpy(header, (uint64_t[]){order->bytes, order->round_trips, order->batches, order->pairs}, sizeof header);
     }
     MPI_Ibcast(header, HEADER, MPI_UINT64_T, 0, MPI_COMM_WORLD, &request);
-    wait_asleep(&request);
+    rank_wait_asleep(&request);
     order->bytes = header[0];
     order->round_trips = header[1];
     order->batches = header[2];
@@ -100,7 +71,7 @@ static int share_order(struct order *order, int rank, int ranks)
         return 0;
     }
     MPI_Ibcast(order->ranks, (int)(2 * order->pairs), MPI_UINT32_T, 0, MPI_COMM_WORLD, &request);
-    wait_asleep(&request);
+    rank_wait_asleep(&request);
     return 1;
 }
 
@@ -170,12 +141,12 @@ static void obey(const struct order *order, int rank)
             double seconds;
             MPI_Request request;
             MPI_Irecv(&seconds, 1, MPI_DOUBLE, (int)order->ranks[2 * i], TAG_RESULT, MPI_COMM_WORLD, &request);
-            wait_asleep(&request);
+            rank_wait_asleep(&request);
             printf(" %a", seconds);
         }
-        say("");
+        rank_say("");
     }
-    wait_asleep(&sent);
+    rank_wait_asleep(&sent);
 }
 
 int main(int argc, char **argv)
@@ -189,18 +160,18 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc != 2 || profile_set_parse(argv[1], &pus) < 0 || pus.count != (size_t)ranks) {
         if (rank == 0) {
-            say("! expected one rank per PU and the list of PUs; this program is started by servet-probe");
+            rank_say("! expected one rank per PU and the list of PUs; this program is started by servet-probe");
         }
         MPI_Finalize();
         return 2;
     }
-    int failed = pin_to(pus.ids[rank]) < 0, any = 0;
+    int failed = rank_pin(pus.ids[rank]) < 0, any = 0;
     MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     order.ranks = calloc((size_t)ranks + 1, sizeof *order.ranks);
     if (rank == 0) {
         char line[64];
         snprintf(line, sizeof line, any || !order.ranks ? "! a rank cannot be pinned to its PU" : "ready %d", ranks);
-        say(line);
+        rank_say(line);
     }
     while (!any && order.ranks && share_order(&order, rank, ranks)) {
         obey(&order, rank);
