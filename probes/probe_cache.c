@@ -204,14 +204,17 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struc
         probe_cache_free(&result);
         return probe_error(error, -ENOMEM, "measuring cache sizes");
     }
-    rc = probe_tlb(probe, pu, &result.tlb, error);
-    for (size_t i = 0; i < result.tlb.count && rc == 0; i++) {
-        result.curve.tlb_reach_bytes[result.curve.tlb_count++] = (double)result.tlb.levels[i].reach_bytes;
-    }
+    struct probe_tlb_times tlb_times = {.count = 0};
+    rc = probe_tlb_pass(probe, pu, &tlb_times, error);
     for (int number = 0; number < SWEEPS && rc == 0; number++) {
         rc = sweep(probe, pu, number, &result.curve, samples, error);
+        rc = rc < 0 ? rc : probe_tlb_pass(probe, pu, &tlb_times, error);
     }
     if (rc == 0) {
+        probe_tlb_conclude(probe, &tlb_times, &result.tlb);
+        for (size_t i = 0; i < result.tlb.count; i++) {
+            result.curve.tlb_reach_bytes[result.curve.tlb_count++] = (double)result.tlb.levels[i].reach_bytes;
+        }
         reduce(&result.curve, samples);
         cache_isotonic(result.curve.seconds, result.curve.count);
         rc = cache_fit(&result.curve, fits, &result.count, &result.memory_seconds);

@@ -5,8 +5,6 @@
 
 enum {
     STEPS_PER_OCTAVE = 4,
-    POINTS_MAX = 64,
-    REPEATS = 3,
     WARM_PASSES = 8,
     LINE = 64,           /* the smallest line in use: shorter steps would visit one line twice */
     CANDIDATE_STEPS = 4, /* tried reaches per octave */
@@ -89,54 +87,60 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
     return found;
 }
 
+/* One measurement; `*seconds` becomes it if it is less, or was 0. */
 static int measure(struct probe *probe, uint32_t pu, size_t pages, bool spread, double *seconds)
 {
     size_t page = probe->machine->page_bytes;
-    *seconds = INFINITY;
-    for (int i = 0; i < REPEATS; i++) {
-        double once;
-        const struct machine_traversal what = {
-            .bytes = pages * (spread ? page : LINE),
-            .stride_bytes = spread ? page : LINE,
-            .order = spread ? MACHINE_SPREAD : MACHINE_CHASE,
-            .pages = probe->machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY,
-            .warm_passes = WARM_PASSES,
-            .seed = ++probe->seed,
-        };
-        int rc = machine_traverse(probe->machine, &what, &pu, 1, &once);
-        if (rc < 0) {
-            return rc;
+    const struct machine_traversal what = {
+        .bytes = pages * (spread ? page : LINE),
+        .stride_bytes = spread ? page : LINE,
+        .order = spread ? MACHINE_SPREAD : MACHINE_CHASE,
+        .pages = probe->machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY,
+        .warm_passes = WARM_PASSES,
+        .seed = ++probe->seed,
+    };
+    double once;
+    int rc = machine_traverse(probe->machine, &what, &pu, 1, &once);
+    if (rc == 0) {
+        *seconds = *seconds > 0 ? fmin(*seconds, once) : once;
+    }
+    return rc;
+}
+
+static bool fits(const struct probe *probe, double bytes)
+{
+    return (!probe->largest_bytes || bytes <= (double)probe->largest_bytes) &&
+           bytes <= (double)probe->machine->memory_limit_bytes / 4;
+}
+
+int probe_tlb_pass(struct probe *probe, uint32_t pu, struct probe_tlb_times *times, struct servet_error *error)
+{
+    for (size_t i = 0; i < TLB_POINTS_MAX; i++) {
+        double pages = floor(first_pages * exp2((double)i / STEPS_PER_OCTAVE));
+        if (pages > last_pages || !fits(probe, pages * (double)probe->machine->page_bytes)) {
+            break;
         }
-        *seconds = fmin(*seconds, once);
+        int rc = measure(probe, pu, (size_t)pages, true, &times->spread_s[i]);
+        rc = rc < 0 ? rc : measure(probe, pu, (size_t)pages, false, &times->reference_s[i]);
+        if (rc < 0) {
+            return probe_error(error, rc, "measuring the TLB");
+        }
+        times->pages[i] = pages;
+        times->count = i + 1 > times->count ? i + 1 : times->count;
     }
     return 0;
 }
 
-int probe_tlb(struct probe *probe, uint32_t pu, struct probe_tlb *out, struct servet_error *error)
+void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times, struct probe_tlb *out)
 {
-    double pages[POINTS_MAX], extra[POINTS_MAX], reference[POINTS_MAX], reach[TLB_LEVELS_MAX], cost[TLB_LEVELS_MAX];
-    struct probe_tlb result = {.count = 0};
-    size_t count = 0, page = probe->machine->page_bytes;
-    for (int step = 0; count < POINTS_MAX; step++) {
-        double spread, wanted = floor(first_pages * exp2((double)step / STEPS_PER_OCTAVE));
-        if (wanted > last_pages || (probe->largest_bytes && wanted * (double)page > (double)probe->largest_bytes) ||
-            wanted * (double)page > (double)probe->machine->memory_limit_bytes / 4) {
-            break;
-        }
-        int rc = measure(probe, pu, (size_t)wanted, true, &spread);
-        rc = rc < 0 ? rc : measure(probe, pu, (size_t)wanted, false, &reference[count]);
-        if (rc < 0) {
-            return probe_error(error, rc, "measuring the TLB");
-        }
-        extra[count] = spread - reference[count];
-        pages[count++] = wanted;
-        probe_tell(probe, 0, "reach of the TLB on PU %u", pu);
+    double extra[TLB_POINTS_MAX], reach[TLB_LEVELS_MAX], cost[TLB_LEVELS_MAX];
+    for (size_t i = 0; i < times->count; i++) {
+        extra[i] = times->spread_s[i] - times->reference_s[i];
     }
-    result.count = probe_tlb_infer(pages, extra, reference, count, reach, cost);
-    for (size_t i = 0; i < result.count; i++) {
-        result.levels[i].reach_bytes = (uint64_t)(reach[i] * (double)page);
-        result.levels[i].seconds = cost[i];
+    *out = (struct probe_tlb){.count =
+                                  probe_tlb_infer(times->pages, extra, times->reference_s, times->count, reach, cost)};
+    for (size_t i = 0; i < out->count; i++) {
+        out->levels[i].reach_bytes = (uint64_t)(reach[i] * (double)probe->machine->page_bytes);
+        out->levels[i].seconds = cost[i];
     }
-    *out = result;
-    return 0;
 }

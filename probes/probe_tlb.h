@@ -24,6 +24,18 @@ struct probe_tlb {
 size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s, size_t count,
                        double reach_pages[TLB_LEVELS_MAX], double seconds[TLB_LEVELS_MAX]);
 
-int probe_tlb(struct probe *probe, uint32_t pu, struct probe_tlb *out, struct servet_error *error);
+#define TLB_POINTS_MAX 64
+
+/* Least time of all passes so far, by number of pages. All zero before the first pass. */
+struct probe_tlb_times {
+    double pages[TLB_POINTS_MAX], spread_s[TLB_POINTS_MAX], reference_s[TLB_POINTS_MAX];
+    size_t count;
+};
+
+/* Goes once through all numbers of pages. A busy neighbour only ever makes a TLB look smaller, for a second or so at a
+ * time: call it several times, with other measurements between. 0 or what machine_traverse() returns. */
+int probe_tlb_pass(struct probe *probe, uint32_t pu, struct probe_tlb_times *times, struct servet_error *error);
+
+void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times, struct probe_tlb *out);
 
 #endif
