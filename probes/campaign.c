@@ -164,6 +164,19 @@ static int add_budget(const struct campaign *campaign, const struct findings *fi
     return conditions_add(profile, "budget", text);
 }
 
+/* What the fit took for address translation, not for a cache. */
+static int add_tlb(const struct findings *findings, struct servet_profile *profile)
+{
+    const struct probe_tlb *tlb = &findings->caches.tlb;
+    char text[128] = "";
+    for (size_t i = 0; i < tlb->count; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%llu KiB (a miss adds %.1f ns)", i ? ", " : "",
+                 (unsigned long long)((tlb->levels[i].reach_bytes + 512) >> 10), tlb->levels[i].seconds * 1e9);
+    }
+    return tlb->count ? conditions_add(profile, "tlb_reach", text) : 0;
+}
+
 static int add_conditions(const struct campaign *campaign, const struct findings *findings,
                           struct servet_profile *profile)
 {
@@ -174,6 +187,7 @@ static int add_conditions(const struct campaign *campaign, const struct findings
     if (rc == 0 && machine->copy_method && (campaign->probes & CAMPAIGN_MEMORY)) {
         rc = conditions_add(profile, "copy", machine->copy_method);
     }
+    rc = rc < 0 ? rc : add_tlb(findings, profile);
     rc = rc < 0 ? rc : add_budget(campaign, findings, profile);
     size_t taken = machine_journal_taken(campaign->journal);
     if (rc == 0 && taken > 0) {
