@@ -14,8 +14,13 @@ expect() { # what, command …
 }
 
 BED_SLOTS=2 bed_up 3 2000 || exit 1
-bed_run timeout 60 mpirun.openmpi -np 3 --map-by node "$SERVET_PROBE" --cluster --per-node --probes none \
-	--quiet -o "$BED/profile.json"
+# Tried again where the machine is so busy with other work that a node was given up (probe.sh asks how that ends).
+for ((try = 0; try < 3; try++)); do
+	bed_run timeout 60 mpirun.openmpi -np 3 --map-by node "$SERVET_PROBE" --cluster --per-node --probes none \
+		--quiet -o "$BED/profile.json"
+	[ ! -s "$BED/profile.json" ] || break
+	sleep 5
+done
 expect "a profile of three nodes" [ -s "$BED/profile.json" ]
 expect "messages inside the nodes are measured too" grep -q '"origin": "measured"' \
 	<(sed -n '/"communication"/,/"nodes"/p' "$BED/profile.json")
