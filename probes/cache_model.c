@@ -95,6 +95,21 @@ static bool plru_visit(struct plru *set, uint64_t line)
     return hit;
 }
 
+/* Miss shares that were played through, by ways and lines; 0: not yet. */
+typedef double played_table[WAYS_MAX + 1][LINES_MAX + 1];
+
+static double remembered(played_table known, double (*play)(uint32_t lines, uint32_t ways), double lines, uint32_t ways)
+{
+    if (lines > 4.0 * ways || lines > LINES_MAX || ways > WAYS_MAX) {
+        return 1;
+    }
+    double *miss = &known[ways][(size_t)lines];
+    if (*miss == 0) {
+        *miss = fmax(play((uint32_t)lines, ways), 1e-9);
+    }
+    return *miss;
+}
+
 /* In whatever order the lines of a set are visited, it is the same in every turn: they may be numbered by it. */
 static double plru_played(uint32_t lines, uint32_t ways)
 {
@@ -111,15 +126,8 @@ static double plru_played(uint32_t lines, uint32_t ways)
 
 static double plru_miss(double lines, uint32_t ways)
 {
-    static double known[WAYS_MAX + 1][LINES_MAX + 1];
-    if (lines > 4.0 * ways || lines > LINES_MAX || ways > WAYS_MAX) {
-        return 1;
-    }
-    double *miss = &known[ways][(size_t)lines];
-    if (*miss == 0) {
-        *miss = fmax(plru_played((uint32_t)lines, ways), 1e-9);
-    }
-    return *miss;
+    static played_table known;
+    return remembered(known, plru_played, lines, ways);
 }
 
 /* -- ages: played through as well -- */
@@ -171,15 +179,8 @@ static double aged_played(uint32_t lines, uint32_t ways)
 
 static double aged_miss(double lines, uint32_t ways)
 {
-    static double known[WAYS_MAX + 1][LINES_MAX + 1];
-    if (lines > 4.0 * ways || lines > LINES_MAX || ways > WAYS_MAX) {
-        return 1;
-    }
-    double *miss = &known[ways][(size_t)lines];
-    if (*miss == 0) {
-        *miss = fmax(aged_played((uint32_t)lines, ways), 1e-9);
-    }
-    return *miss;
+    static played_table known;
+    return remembered(known, aged_played, lines, ways);
 }
 
 static double set_miss(enum cache_policy policy, double lines, uint32_t ways)
