@@ -125,6 +125,19 @@ START_TEST(processing_elements_of_openshmem_are_ranks)
 }
 END_TEST
 
+/* Nothing in such a program calls MPI: the coarray library does, before main. */
+START_TEST(images_of_a_coarray_program_are_ranks)
+{
+    if (access(path_of("images"), X_OK) < 0) {
+        fprintf(stderr, "not checked: %s was not built (packages libcoarrays-openmpi-dev, libcoarrays-mpich-dev)\n",
+                path_of("images"));
+        return;
+    }
+    run_two("images", NULL, NULL, NULL);
+    expect_ranks();
+}
+END_TEST
+
 /* The domain of each of two ranks with two threads is the whole machine here: every worker has one PU, the rank's two
  * are different, OpenMP counts two, and no helper of the library is confined to one PU. */
 START_TEST(hybrid_ranks_have_domains)
@@ -321,6 +334,7 @@ int main(int argc, char **argv)
     tcase_add_test(test, a_preload_set_before_the_launcher_reaches_the_ranks);
     tcase_add_test(test, a_session_makes_a_rank);
     tcase_add_test(test, processing_elements_of_openshmem_are_ranks);
+    tcase_add_test(test, images_of_a_coarray_program_are_ranks);
     tcase_add_test(test, hybrid_ranks_have_domains);
     tcase_add_test(test, helpers_have_the_domain);
     tcase_add_test(test, a_binding_that_the_user_asked_for_wins);

@@ -1,0 +1,157 @@
+/* Are the threads of a numeric library's own pool workers with a PU each, and does nothing collapse to one thread for
+ * it: numpy with OpenBLAS in a Python program, with an OpenMP runtime that is loaded after it?
+ */
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "here.h"
+
+#define PYTHON "/usr/bin/python3"
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct child child, plain;
+static uint32_t order[2];
+static char pair[32]; /* the two PUs that every program here may use */
+
+/* Prints after the import, and after a product that is big enough for the pool:
+ *     WHEN MAIN OTHER…      what the threads may use, the main thread first
+ *     WHEN same|narrowed    os.sched_getaffinity() as it was at the start or not
+ */
+#define BEGINNING                                                                                                      \
+    "import ctypes, os, sys\n"                                                                                         \
+    "before = os.sched_getaffinity(0)\n"                                                                               \
+    "import numpy\n"                                                                                                   \
+    "path = [l.split()[-1] for l in open('/proc/self/maps') if 'libopenblas' in l]\n"                                  \
+    "blas = ctypes.CDLL(path[0])\n"                                                                                    \
+    "def allowed(tid):\n"                                                                                              \
+    "    for line in open('/proc/self/task/%d/status' % tid):\n"                                                       \
+    "        if line.startswith('Cpus_allowed_list'): return line.split()[1]\n"                                        \
+    "def show(when):\n"                                                                                                \
+    "    tids = sorted(map(int, os.listdir('/proc/self/task')))\n"                                                     \
+    "    print(when, *map(allowed, tids))\n"                                                                           \
+    "    print(when, 'same' if os.sched_getaffinity(0) == before else 'narrowed')\n"
+
+#define PRODUCT                                                                                                        \
+    "show('import')\n"                                                                                                 \
+    "a = numpy.arange(360000.).reshape(600, 600) % 7\n"                                                                \
+    "print('sum', int((a @ a).sum()))\n"                                                                               \
+    "show('product')\n"                                                                                                \
+    "print('threads', blas.openblas_get_num_threads())\n"
+
+/* The library's pool is made; a parallel region comes from an object that nobody has loaded before. */
+#define LATE_RUNTIME                                                                                                   \
+    "team = ctypes.CDLL(sys.argv[1])\n"                                                                                \
+    "print('most', ctypes.CDLL('libgomp.so.1').omp_get_max_threads())\n"                                               \
+    "sys.stdout.flush()\n"                                                                                             \
+    "team.run_team(3)\n"                                                                                               \
+    "show('team')\n"
+
+static void expect(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void expect(const char *format, ...)
+{
+    char line[256];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s%s", line, child.out, child.err);
+}
+
+static void run_python(const char *change, const char *script, const char *argument)
+{
+    child_run_preloaded(&child, CHANGES(change ? change : "OPENBLAS_NUM_THREADS="),
+                        ARGV("taskset", "-c", pair, PYTHON, "-c", script, argument));
+    ck_assert_msg(child.status == 0, "exit status %d:\n%s%s", child.status, child.out, child.err);
+}
+
+static void setup(void)
+{
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(pair, sizeof pair, "%u,%u", order[0], order[1]);
+}
+
+START_TEST(threads_of_openblas_have_a_pu_each)
+{
+    run_python("SERVET_REPORT=stderr", BEGINNING PRODUCT, NULL);
+    expect("import %u %u\n", order[0], order[1]);
+    expect("product %u %u\n", order[0], order[1]);
+    ck_assert_msg(strstr(child.err, " worker PU "), "%s", child.err);
+    ck_assert_msg(strstr(child.err, "no two workers shared a PU"), "%s", child.err);
+}
+END_TEST
+
+START_TEST(python_and_openblas_go_on_counting_every_pu)
+{
+    run_python(NULL, BEGINNING PRODUCT, NULL);
+    expect("import same\n");
+    expect("product same\n");
+    expect("threads 2\n");
+    run_python("OPENBLAS_NUM_THREADS=2", BEGINNING PRODUCT, NULL);
+    expect("threads 2\n");
+    expect("product %u %u\n", order[0], order[1]);
+    run_python("OPENBLAS_NUM_THREADS=1", BEGINNING PRODUCT, NULL);
+    expect("threads 1\n");
+}
+END_TEST
+
+START_TEST(the_result_is_the_same)
+{
+    run_python(NULL, BEGINNING PRODUCT, NULL);
+    child_run(&plain, NULL, ARGV("taskset", "-c", pair, PYTHON, "-c", BEGINNING PRODUCT));
+    const char *with = strstr(child.out, "sum "), *without = strstr(plain.out, "sum ");
+    ck_assert_msg(with && without, "%s%s", child.out, plain.out);
+    ck_assert_int_eq(strncmp(with, without, strcspn(without, "\n") + 1), 0);
+    ck_assert_str_eq(child.err, plain.err);
+}
+END_TEST
+
+/* The pool sleeps on slot 1: the team's worker goes there all the same, and the runtime counts two. */
+START_TEST(an_openmp_runtime_after_it_has_its_whole_team)
+{
+    const char *team = PROGRAMS "/libteam_gcc.so";
+    if (access(team, R_OK) < 0)
+        return;
+    run_python(NULL, BEGINNING LATE_RUNTIME, team);
+    expect("most 2\n");
+    expect("count 3 2\n");
+    child_expect(&child, 3, 0, order[0]);
+    child_expect(&child, 3, 1, order[1]);
+    expect("team same\n");
+}
+END_TEST
+
+static bool has_openblas(void)
+{
+    return system("exec " PYTHON
+                  " -c 'import numpy, sys; sys.exit(\"libopenblas\" not in open(\"/proc/self/maps\").read())'"
+                  " 2>/dev/null") == 0;
+}
+
+int main(void)
+{
+    here_need_two_pus();
+    if (!has_openblas()) {
+        printf("skipped: no numpy with OpenBLAS (packages python3-numpy, libopenblas0-pthread)\n");
+        return 77;
+    }
+    TCase *test = tcase_create("numeric");
+    tcase_set_timeout(test, 60);
+    tcase_add_checked_fixture(test, setup, NULL);
+    tcase_add_test(test, threads_of_openblas_have_a_pu_each);
+    tcase_add_test(test, python_and_openblas_go_on_counting_every_pu);
+    tcase_add_test(test, the_result_is_the_same);
+    tcase_add_test(test, an_openmp_runtime_after_it_has_its_whole_team);
+    Suite *suite = suite_create("preload-numeric");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
