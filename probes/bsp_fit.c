@@ -104,9 +104,11 @@ static double split_at(const struct bsp_curve *curve, size_t place, struct bsp_b
     return squares(curve, 0, place, &out->before) + squares(curve, place, curve->count, &out->after);
 }
 
-int bsp_find_bend(const struct bsp_curve *curve, struct bsp_bend *out)
+int bsp_find_bend(const struct bsp_curve *all, struct bsp_bend *out)
 {
     struct bsp_line whole;
+    size_t skip = all->count && all->h[0] == 0; /* T(0) sends nothing: it lies below the line of any machine */
+    const struct bsp_curve relations = {all->h + skip, all->time + skip, all->count - skip}, *curve = &relations;
     int rc = bsp_least_squares(curve, &whole);
     *out = (struct bsp_bend){0};
     if (rc < 0 || curve->count < 2 * PIECE_POINTS) {

@@ -41,7 +41,8 @@ int bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out);
 int bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out);
 
 /* Is the curve two straight pieces rather than one? Only where two explain it much better than noise would let them,
- * and differ visibly from one. out->h is 0 where there is no bend. 0, -EINVAL (fewer than two points), -ENOMEM. */
+ * and differ visibly from one; T(0) is left out. out->h is 0 where there is no bend. 0, -EINVAL (fewer than two
+ * points), -ENOMEM. */
 int bsp_find_bend(const struct bsp_curve *curve, struct bsp_bend *out);
 
 /* How far two fits are apart over [low, high]: the larger of the relative difference of their g, and of their times at

@@ -3,7 +3,7 @@
  *
  * Backends: threads    pinned threads, puts into queues that a synchronisation delivers
  *           mpi        ranks of servet-bsp-mpi, an all-to-all-v per superstep
- *           simulated  a formula with noise
+ *           simulated  a formula with noise, or the `bsp` of a described machine (sim.h) with the noise of that
  *
  * Both operations: 0 and the output set, or -errno as machine.h has it.
  */
@@ -67,6 +67,11 @@ int native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t 
 
 /* `simulation` must outlive the machine. */
 int bsp_open_simulated(struct bsp_simulation *simulation, uint32_t processors, struct bsp_machine *out);
+/* The parameters that the description of a simulated machine gives, on straight lines between the numbers of processors
+ * that it names; the machine must outlive it. -EINVAL: it names none, or not those of one and of all PUs. */
+int bsp_open_described(struct machine *simulated, struct bsp_machine *out, struct servet_error *error);
+/* Is it a machine of machine_open_simulated()? */
+bool bsp_is_described(const struct machine *machine);
 
 void bsp_machine_close(struct bsp_machine *machine);
 

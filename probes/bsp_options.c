@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bsp_machine.h"
 #include "bsp_run.h"
 #include "cli.h"
 #include "probe_bsp.h"
@@ -21,7 +22,9 @@ static const struct argp_option table[] = {
      "runs unless --probes names it",
      1},
     {"p", OPTION_P, "LIST", 0, "Numbers of processors, such as 1,2,4-8 (default: powers of two and divisors)", 1},
-    {"h", OPTION_H, "LOW-HIGH", 0, "Interval of h for the fit (default: 0-2048)", 1},
+    {"h", OPTION_H, "LOW-HIGH[:STEP]", 0,
+     "Interval of h for the fit, and every which h is measured (default: 0-2048 in 129 steps; 0-2048:1 measures all)",
+     1},
     {"runs", OPTION_RUNS, "N", 0, "Runs of which the best two must agree, at least 3 (default: 3)", 1},
     {"backend", OPTION_BACKEND, "NAMES", 0, "threads, mpi (default: both)", 1},
     {"plot", OPTION_PLOT, "DIR", 0, "Write data and gnuplot scripts of T(h), g and l there, and draw them", 1},
@@ -34,9 +37,18 @@ static void parse_interval(struct bsp_options *options, const char *text)
     errno = 0;
     long low = strtol(text, &end, 10);
     long high = *end == '-' ? strtol(end + 1, &end, 10) : -1;
+    bool stepped = high >= 0 && *end == ':';
+    const char *digits = stepped ? end + 1 : "1";
+    long step = stepped ? strtol(digits, &end, 10) : 0;
     if (errno || *end || text[0] < '0' || text[0] > '9' || low < 0 || high < low + 2 || high > (long)BSP_H_MAX) {
         cli_usage("--h: expected LOW-HIGH with HIGH from LOW + 2 to %u, such as 0-2048, got '%s'", BSP_H_MAX, text);
     }
+    long least = (high - low + (long)BSP_POINTS_MAX - 1) / (long)BSP_POINTS_MAX;
+    if (digits[0] < '0' || digits[0] > '9' || (stepped && (step < least || step > (high - low) / 2))) {
+        cli_usage("--h: expected a step from %ld to %ld (at most %u values of h, at least 3), got '%s'", least,
+                  (high - low) / 2, BSP_POINTS_MAX, text);
+    }
+    options->h_step = (uint32_t)step;
     options->h_low = (uint32_t)low;
     options->h_high = (uint32_t)high;
 }
@@ -109,13 +121,17 @@ static void check_plot_folder(const char *folder)
     }
 }
 
-void bsp_options_check(const struct bsp_options *options, const struct profile_set *pus)
+void bsp_options_check(const struct bsp_options *options, const struct machine *machine)
 {
+    const struct profile_set *pus = &machine->pus;
     if (!options->wanted && options->tuned_by) {
         cli_usage("%s: expected --bsp with it", options->tuned_by);
     }
     if (!options->wanted) {
         return;
+    }
+    if (options->backends && bsp_is_described(machine)) {
+        cli_usage("--backend: expected none with a simulated machine: it has the one that its description says");
     }
     size_t count = options->processors.count;
     if (count && (options->processors.ids[0] < 1 || options->processors.ids[count - 1] > pus->count)) {

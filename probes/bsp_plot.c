@@ -94,6 +94,30 @@ static void write_parameters_script(FILE *file, const char *backend, const char 
             name, backend, name, name);
 }
 
+static void write_rates(FILE *file, const struct probe_bsp *found, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fprintf(file, "%s# words   r (flop/s)   (p = %u)\n", i ? "\n\n" : "", found[i].processors);
+        for (size_t k = 0; k < BSP_LENGTHS; k++) {
+            fprintf(file, "%u %.6g\n", probe_bsp_lengths[k], found[i].rate[k]);
+        }
+    }
+}
+
+static void write_rates_script(FILE *file, const struct probe_bsp *found, size_t count, const char *backend,
+                               const char *name)
+{
+    fprintf(file,
+            "set terminal svg size 900,600\nset output '%s.svg'\nset key bottom right\nset xlabel 'words of a vector'\n"
+            "set logscale x 2\nset yrange [0:*]\nset ylabel 'r in Gflop/s'\nset title 'Rate of DAXPY (%s)'\nplot ",
+            name, backend);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(file, "%s'%s.dat' index %zu using 1:($2 * 1e-9) with linespoints title 'p = %u'", i ? ", " : "", name,
+                i, found[i].processors);
+    }
+    fputc('\n', file);
+}
+
 /* -- gnuplot -- */
 
 /* 0; -ENOENT: it is not installed; -EIO: it failed. */
@@ -156,6 +180,23 @@ static int plot_parameters(const char *folder, const char *name, const char *bac
     return finish(script, folder, name, error);
 }
 
+static int plot_rates(const char *folder, const char *name, const char *backend, const struct probe_bsp *found,
+                      size_t count, struct servet_error *error)
+{
+    FILE *data = create(folder, name, ".dat", error);
+    if (!data) {
+        return -EIO;
+    }
+    write_rates(data, found, count);
+    int rc = finish(data, folder, name, error);
+    FILE *script = rc == 0 ? create(folder, name, ".gp", error) : NULL;
+    if (!script) {
+        return -EIO;
+    }
+    write_rates_script(script, found, count, backend, name);
+    return finish(script, folder, name, error);
+}
+
 int bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found, size_t count,
              struct servet_error *error)
 {
@@ -171,6 +212,12 @@ int bsp_plot(const char *folder, const char *backend, const struct probe_bsp *fo
     }
     snprintf(name, sizeof name, "bsp-%s", backend);
     int rc = plot_parameters(folder, name, backend, found, count, error);
+    if (rc < 0) {
+        return rc;
+    }
+    drawn = drawn < 0 ? drawn : draw(folder, name);
+    snprintf(name, sizeof name, "bsp-%s-r", backend);
+    rc = plot_rates(folder, name, backend, found, count, error);
     if (rc < 0) {
         return rc;
     }

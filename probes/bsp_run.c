@@ -9,6 +9,22 @@
 #include "cli.h"
 #include "probe_bsp.h"
 
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* By what both say of themselves: a simulated machine cannot be asked, and has no signature. */
+static int same_machine(const struct servet_profile *a, const struct servet_profile *b, struct servet_error *error)
+{
+    bool alike = a->host_name && same_text(a->host_name, b->host_name) &&
+                 same_text(a->topology_signature, b->topology_signature) && a->class_count == 1 &&
+                 b->class_count == 1 && profile_set_equal(&a->classes[0].pus, &b->classes[0].pus);
+    return alike ? 0
+                 : profile_error(error, -ESTALE, "the profile is of %s, not of this machine",
+                                 a->host_name ? a->host_name : "another one");
+}
+
 int bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out, struct servet_error *error)
 {
     struct servet_profile *profile;
@@ -22,7 +38,8 @@ int bsp_base_profile(struct machine *machine, const char *path, struct servet_pr
     if (rc < 0) {
         return rc;
     }
-    rc = profile_matches(profile, "", NULL, &why);
+    rc = bsp_is_described(machine) ? same_machine(profile, machine->declared, &why)
+                                   : profile_matches(profile, "", NULL, &why);
     if (rc < 0) {
         profile_free(profile);
         return profile_error(error, rc, "%s: %s: not touched (-o FILE writes elsewhere)", path, why.text);
@@ -38,7 +55,7 @@ void bsp_keep(const char *path, struct servet_profile *profile)
     if (path[0] == '\0' || profile_load(path, &old, &ignored) < 0) {
         return;
     }
-    if (profile_matches(old, "", NULL, &ignored) == 0 && !profile->bsp_count) {
+    if (same_machine(old, profile, &ignored) == 0 && !profile->bsp_count) {
         profile->bsp = old->bsp;
         profile->bsp_count = old->bsp_count;
         old->bsp = NULL;
@@ -78,7 +95,8 @@ static int measure_all(const struct bsp_options *options, const struct profile_s
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < counts->count; i++) {
-        struct probe_bsp_request request = {options->h_low, options->h_high, options->runs, tell->seed};
+        struct probe_bsp_request request = {options->h_low, options->h_high, options->h_step, options->runs,
+                                            tell->seed};
         progress_next(tell->progress_argument, "bsp", share / (double)counts->count);
         rc = probe_bsp(&series->machine, counts->ids[i], &request, tell, &series->found[i], error);
         series->count += rc == 0;
@@ -120,6 +138,19 @@ static int run_threads(const struct bsp_options *options, struct machine *native
     return rc;
 }
 
+static int run_described(const struct bsp_options *options, struct machine *simulated, const struct profile_set *counts,
+                         struct probe *tell, struct servet_profile *profile, struct servet_error *error)
+{
+    struct series series = {0};
+    int rc = bsp_open_described(simulated, &series.machine, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = run_backend(options, counts, &series, tell, 1, profile, error);
+    bsp_machine_close(&series.machine);
+    return rc;
+}
+
 static int run_mpi(const struct bsp_options *options, struct machine *native, const struct profile_set *counts,
                    struct probe *tell, double share, struct servet_profile *profile, struct servet_error *error)
 {
@@ -150,6 +181,10 @@ int bsp_run(const struct bsp_options *options, struct machine *native, bool mpi,
     int rc = bsp_processor_counts(options, (uint32_t)native->pus.count, &counts);
     if (rc < 0) {
         return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
+    }
+    if (bsp_is_described(native)) {
+        rc = run_described(options, native, &counts, &tell, profile, error);
+        backends = 0;
     }
     if (backends & BSP_BACKEND_THREADS) {
         rc = run_threads(options, native, &counts, &tell, share, profile, error);

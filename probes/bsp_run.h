@@ -11,18 +11,18 @@ enum { BSP_BACKEND_THREADS = 1, BSP_BACKEND_MPI = 2 };
 
 struct bsp_options {
     bool wanted;
-    struct profile_set processors; /* empty: powers of two and divisors of the number of PUs */
-    uint32_t h_low, h_high, runs;
-    unsigned backends;    /* 0: threads, and MPI where there is one */
-    const char *plot;     /* folder, or NULL */
-    const char *tuned_by; /* an option that means nothing without --bsp, or NULL */
+    struct profile_set processors;        /* empty: powers of two and divisors of the number of PUs */
+    uint32_t h_low, h_high, h_step, runs; /* step 0: as the probe chooses */
+    unsigned backends;                    /* 0: threads, and MPI where there is one */
+    const char *plot;                     /* folder, or NULL */
+    const char *tuned_by;                 /* an option that means nothing without --bsp, or NULL */
 };
 
 /* An argp child whose input is a struct bsp_options; defaults are set by it. */
 extern const struct argp bsp_argp;
 
-/* After parsing: what makes no sense ends the program as bad usage. `pus`: those that will be measured on. */
-void bsp_options_check(const struct bsp_options *options, const struct profile_set *pus);
+/* After parsing: what makes no sense on that machine ends the program as bad usage. */
+void bsp_options_check(const struct bsp_options *options, const struct machine *machine);
 
 /* The numbers of processors that will be measured, ascending. 0 or -ENOMEM. */
 int bsp_processor_counts(const struct bsp_options *options, uint32_t pus, struct profile_set *out);

@@ -7,8 +7,6 @@
 
 #include "random.h"
 
-/* Points of a curve: with 129 the line is as sure as with all 2049, in a sixteenth of the time. */
-enum { POINTS = 129 };
 /* Of a run: each h is visited in every sweep, in a new order, so that what changes while it lasts falls on all h. */
 enum { SWEEPS = 2, BATCHES = 4 };
 /* A batch this long is far above the clock's step, and short against what interrupts it. */
@@ -17,7 +15,7 @@ enum { SUPERSTEPS_MAX = 1000 };
 /* Runs made beyond those asked for, until the best two agree; doublings of the interval until g and l are positive. */
 enum { MORE_RUNS = 3, ENLARGEMENTS = 3 };
 
-static const uint32_t lengths[] = {64, 128, 256, 512, 1024}; /* two vectors of 8 KiB: any primary cache holds them */
+const uint32_t probe_bsp_lengths[BSP_LENGTHS] = {64, 128, 256, 512, 1024};
 
 struct run {
     double *time;
@@ -68,16 +66,19 @@ static int measure(struct study *study, uint32_t h, uint32_t supersteps, uint32_
     return 0;
 }
 
-static int choose_h(struct study *study, uint32_t low, uint32_t high)
+/* From `low` to `high`, both among them: every `step`-th, or BSP_POINTS evenly if it is 0. */
+static int choose_h(struct study *study, uint32_t low, uint32_t high, uint32_t step)
 {
-    uint32_t span = high - low, points = span + 1 < POINTS ? span + 1 : POINTS;
+    uint32_t span = high - low, points = span + 1 < BSP_POINTS ? span + 1 : BSP_POINTS;
+    points = step ? (span + step - 1) / step + 1 : points;
     study->curve.h = malloc(points * sizeof *study->curve.h);
     study->curve.time = malloc(points * sizeof *study->curve.time);
     if (!study->curve.h || !study->curve.time) {
         return profile_error(study->error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
     }
     for (uint32_t i = 0; i < points; i++) {
-        study->curve.h[i] = low + (uint32_t)((uint64_t)span * i / (points - 1));
+        uint32_t far = step ? i * step : (uint32_t)((uint64_t)span * i / (points - 1));
+        study->curve.h[i] = low + (far < span ? far : span);
     }
     study->curve.count = points;
     return 0;
@@ -211,7 +212,8 @@ static int examine(struct study *study, const struct probe_bsp_request *request,
                    struct probe_bsp_fit *out)
 {
     double none;
-    int rc = choose_h(study, request->h_low, high);
+    uint32_t grown = (high - request->h_low) / (request->h_high - request->h_low); /* as many points as asked for */
+    int rc = choose_h(study, request->h_low, high, request->h_step * grown);
     rc = rc < 0 ? rc : measure(study, 0, 1, BATCHES, &none); /* T(0) is told whatever the interval */
     rc = rc < 0 ? rc : measure(study, request->h_low, 1, BATCHES, &study->estimate_low_s);
     rc = rc < 0 ? rc : measure(study, high, 1, BATCHES, &study->estimate_high_s);
@@ -253,15 +255,16 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing, 
 
 static int measure_rate(struct bsp_machine *machine, struct probe_bsp *found, struct servet_error *error)
 {
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    for (size_t i = 0; i < BSP_LENGTHS; i++) {
         double rate;
-        int rc = machine->ops->daxpy(machine, found->processors, lengths[i], &rate);
+        int rc = machine->ops->daxpy(machine, found->processors, probe_bsp_lengths[i], &rate);
         if (rc < 0) {
             return profile_error(error, rc, "DAXPY on %u processors: %s", found->processors, machine_strerror(rc));
         }
+        found->rate[i] = fmax(found->rate[i], rate);
         if (rate > found->flop_per_s) {
             found->flop_per_s = rate;
-            found->length = lengths[i];
+            found->length = probe_bsp_lengths[i];
         }
     }
     return 0;
@@ -272,7 +275,8 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors, const struct pro
 {
     struct probe_bsp found = {.processors = processors};
     if (!processors || processors > machine->processors_max || request->h_high < request->h_low + 2 ||
-        request->h_high > BSP_H_MAX || request->runs < BSP_RUNS || request->runs > BSP_RUNS_MAX) {
+        request->h_high > BSP_H_MAX || request->h_step > request->h_high - request->h_low || request->runs < BSP_RUNS ||
+        request->runs > BSP_RUNS_MAX) {
         return profile_error(error, -EINVAL,
                              "BSP parameters: expected 1 to %u processors, h from low to at least low + 2 and at most "
                              "%u, and 3 to %u runs",

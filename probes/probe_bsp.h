@@ -15,9 +15,14 @@
 #define BSP_RUNS 3u      /* "Run the benchmark at least three times" */
 #define BSP_RUNS_MAX 64u
 #define BSP_H_MAX (1u << 22) /* 32 MiB of words per processor */
+/* Points of a curve by default: with 129 the line is as sure as with all 2049, in a sixteenth of the time. */
+#define BSP_POINTS 129u
+#define BSP_POINTS_MAX (1u << 16) /* beyond this a curve takes minutes */
+#define BSP_LENGTHS 5             /* of vectors by which r is measured */
 
 struct probe_bsp_request {
     uint32_t h_low, h_high; /* the interval of the fit; high > low + 1 */
+    uint32_t h_step;        /* distance of two h; 0: so that BSP_POINTS are measured */
     uint32_t runs;          /* >= BSP_RUNS */
     uint64_t seed;          /* of the order in which the h are taken */
 };
@@ -35,11 +40,15 @@ struct probe_bsp_fit {
 
 struct probe_bsp {
     uint32_t processors;
-    double flop_per_s; /* r */
-    uint32_t length;   /* of the vectors that reached it */
-    double t0_s;       /* of a 0-relation */
+    double flop_per_s;        /* r */
+    uint32_t length;          /* of the vectors that reached it */
+    double rate[BSP_LENGTHS]; /* flop/s by vector length, probe_bsp_lengths */
+    double t0_s;              /* of a 0-relation */
     struct probe_bsp_fit words, packets;
 };
+
+/* Words of a vector, ascending; two of the longest are 16 KiB: any primary cache holds them. */
+extern const uint32_t probe_bsp_lengths[BSP_LENGTHS];
 
 void probe_bsp_free(struct probe_bsp *found);
 

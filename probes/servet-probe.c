@@ -377,9 +377,6 @@ int main(int argc, char **argv)
         cluster_become(argc, argv);
     }
     cli_parse(&argp, argc, argv, 0, NULL, &options);
-    if (options.bsp.wanted && strcmp(options.machine, "native") != 0) {
-        cli_usage("--bsp: expected --machine native with it, got '%s'", options.machine);
-    }
     if (options.check) {
         return check(&options);
     }
@@ -392,7 +389,7 @@ int main(int argc, char **argv)
     }
     catch_signals();
     open_machine(&options, &machine);
-    bsp_options_check(&options.bsp, &machine.pus);
+    bsp_options_check(&options.bsp, &machine);
     progress_start(&progress, !options.quiet, options.events);
     int rc = options.resume ? open_journal(&options, &machine, path, &journal, &error) : 0;
     rc = rc < 0 ? rc : measure(&options, &machine, &progress, path, journal, &profile, &error);

@@ -58,6 +58,12 @@ struct sim_layer {
     double parallel; /* messages at once that do not slow each other down; 0: any number */
 };
 
+/* BSP parameters by the number of processors; flops are those of `flop_per_s`, as in a profile. */
+struct sim_bsp {
+    uint32_t processors;
+    double flop_per_s, g_flops, g_packets_flops, l_flops, t0_flops;
+};
+
 struct sim_noise {
     double relative;            /* standard deviation of every figure */
     double outlier_probability; /* of a figure that is up to `outlier_factor` times too slow */
@@ -83,6 +89,8 @@ struct sim {
     size_t domain_count;
     struct sim_layer *layers;
     size_t layer_count;
+    struct sim_bsp *bsp; /* ascending; empty: the description has none */
+    size_t bsp_count;
     struct sim_noise noise;
     struct random random;
     double clock_s; /* what the same measurements would have taken on the machine itself */

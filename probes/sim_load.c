@@ -285,6 +285,31 @@ static void read_arrays(struct reader *reader, const json_t *root, const struct 
     }
 }
 
+static void read_bsp(struct reader *reader, const json_t *array, struct sim *sim)
+{
+    static const char *const keys[] = {"processors", "r_flop_per_s", "g_flops", "g_packets_flops",
+                                       "l_flops",    "t0_flops",     NULL};
+    if (array && !json_is_array(array)) {
+        refuse(reader, "bsp: expected an array");
+    }
+    sim->bsp = calloc(json_array_size(array) + 1, sizeof *sim->bsp);
+    for (size_t i = 0; sim->bsp && i < json_array_size(array) && !reader->failed; i++) {
+        const json_t *object = json_array_get(array, i);
+        struct sim_bsp *bsp = &sim->bsp[i];
+        char where[32];
+        snprintf(where, sizeof where, "bsp[%zu]", i);
+        known_keys(reader, object, where, keys);
+        double least = i ? sim->bsp[i - 1].processors + 1.0 : 1;
+        bsp->processors = (uint32_t)whole(reader, object, where, "processors", NAN, least, (double)sim->pu_count);
+        bsp->flop_per_s = number(reader, object, where, "r_flop_per_s", NAN, 1e3, 1e15);
+        bsp->g_flops = number(reader, object, where, "g_flops", NAN, 0, 1e12);
+        bsp->g_packets_flops = number(reader, object, where, "g_packets_flops", bsp->g_flops, 0, 1e12);
+        bsp->t0_flops = number(reader, object, where, "t0_flops", NAN, 0, 1e15);
+        bsp->l_flops = number(reader, object, where, "l_flops", bsp->t0_flops, 0, 1e15);
+        sim->bsp_count++;
+    }
+}
+
 /* -- what the machine says of itself -- */
 
 static int declare_groups(struct profile_relation *relation, const struct profile_set *sets, size_t count)
@@ -350,10 +375,23 @@ static int declare(const struct sim *sim, const struct profile_set *pus, const s
 
 static void read_machine(struct reader *reader, const json_t *root, struct sim *sim, struct machine *machine)
 {
-    static const char *const keys[] = {"servet_machine", "name",     "source",     "pus",
-                                       "cores",          "packages", "page_bytes", "huge_page_bytes",
-                                       "page_mapping",   "caches",   "tlbs",       "prefetched_stride_bytes",
-                                       "memory",         "layers",   "noise",      NULL};
+    static const char *const keys[] = {"servet_machine",
+                                       "name",
+                                       "source",
+                                       "pus",
+                                       "cores",
+                                       "packages",
+                                       "page_bytes",
+                                       "huge_page_bytes",
+                                       "page_mapping",
+                                       "caches",
+                                       "tlbs",
+                                       "prefetched_stride_bytes",
+                                       "memory",
+                                       "layers",
+                                       "noise",
+                                       "bsp",
+                                       NULL};
     static const char *const mappings[] = {"random", "coloured", "contiguous", NULL};
     size_t package_count = 0, core_count = 0;
     known_keys(reader, root, "machine", keys);
@@ -377,6 +415,7 @@ static void read_machine(struct reader *reader, const json_t *root, struct sim *
     read_arrays(reader, root, &machine->pus, sim);
     read_memory(reader, json_object_get(root, "memory"), &machine->pus, sim);
     read_noise(reader, json_object_get(root, "noise"), &sim->noise);
+    read_bsp(reader, json_object_get(root, "bsp"), sim);
     struct profile_set *packages = groups(reader, root, "machine", "packages", &machine->pus, &package_count);
     struct profile_set *cores = groups(reader, root, "machine", "cores", &machine->pus, &core_count);
     if (!reader->failed) {
@@ -437,5 +476,6 @@ void sim_free(struct sim *sim)
     }
     free(sim->domains);
     free(sim->layers);
+    free(sim->bsp);
     free(sim->name);
 }

@@ -45,6 +45,12 @@ static struct servet_profile *load(void)
     return profile;
 }
 
+static void assert_within(const char *what, uint32_t p, double found, double expected)
+{
+    ck_assert_msg(found > 0.95 * expected && found < 1.05 * expected, "%s of %u: %g, expected %g", what, p, found,
+                  expected);
+}
+
 #define QUICK "--bsp --h 0-96 --backend threads "
 
 START_TEST(threads_are_measured_and_stored_beside_what_is_there)
@@ -105,6 +111,63 @@ START_TEST(curves_are_written_for_plotting)
 }
 END_TEST
 
+/* The slides' table, as the description of the machine and as a profile has it. */
+START_TEST(a_described_machine_is_found_within_five_percent_under_noise)
+{
+    struct servet_profile *truth;
+    struct servet_error error;
+    size_t compared = 0;
+    unlink(profile_path);
+    ck_assert_int_eq(run("--bsp --machine simulated:" MACHINES "/cartesius.json --p 1-8,12,16,20,24,28,32"), 0);
+    struct servet_profile *found = load();
+    ck_assert_int_eq(profile_load(MACHINES "/../cartesius-bsp.json", &truth, &error), 0);
+    ck_assert_uint_eq(found->bsp_count, truth->bsp_count);
+    for (size_t i = 0; i < truth->bsp_count; i++) {
+        const struct profile_bsp *is = &found->bsp[i], *was = &truth->bsp[i];
+        ck_assert_uint_eq(is->processors, was->processors);
+        assert_within("r", is->processors, is->r_flop_per_s, was->r_flop_per_s);
+        assert_within("g", is->processors, is->g_flops, was->g_flops);
+        assert_within("T(0)", is->processors, is->t0_flops, was->t0_flops);
+        if (was->l_flops > 0) {
+            assert_within("l", is->processors, is->l_flops, was->l_flops);
+            compared++;
+        }
+        ck_assert_uint_eq(is->bend_h, 0);
+    }
+    ck_assert_uint_eq(compared, 13);
+    profile_free(truth);
+    profile_free(found);
+    /* The same machine again adds to it, another one does not. */
+    ck_assert_int_eq(run("--bsp --machine simulated:" MACHINES "/cartesius.json --p 9"), 0);
+    found = load();
+    ck_assert_uint_eq(found->bsp_count, 15);
+    profile_free(found);
+    ck_assert_int_eq(run("--bsp --p 1 --h 0-96 --backend threads"), 2);
+}
+END_TEST
+
+START_TEST(a_step_of_one_measures_every_h)
+{
+    char *command, *path, *line = NULL;
+    size_t size = 0, lines = 0;
+    ck_assert(asprintf(&command, "--bsp --machine simulated:%s/cartesius.json --p 2 --h 0-2048:1 --plot %s", MACHINES,
+                       folder) > 0);
+    unlink(profile_path);
+    ck_assert_int_eq(run(command), 0);
+    ck_assert(asprintf(&path, "%s/bsp-simulated-p2.dat", folder) > 0);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (getline(&line, &size, file) > 0) {
+        lines += line[0] >= '0' && line[0] <= '9';
+    }
+    fclose(file);
+    ck_assert_uint_eq(lines, 2 * 2049); /* single words, packets */
+    free(line);
+    free(path);
+    free(command);
+}
+END_TEST
+
 START_TEST(bad_input_is_one_line_and_touches_nothing)
 {
     static const char *const cases[][2] = {
@@ -119,7 +182,19 @@ START_TEST(bad_input_is_one_line_and_touches_nothing)
         {"--bsp --plot /nonexistent", "--plot: expected a folder"},
         {"--bsp --plot /dev/null", "--plot: expected a folder"},
         {"--runs 3", "--runs: expected --bsp with it"},
-        {"--bsp --machine simulated:x", "--bsp: expected --machine native"},
+        {"--bsp --h 0-96:0", "--h: expected a step from 1 to 48"},
+        {"--bsp --h 0-96:49", "--h: expected a step from 1 to 48"},
+        {"--bsp --h 0-96:", "--h: expected a step from 1 to 48"},
+        {"--bsp --h 0-4194304:1", "--h: expected a step from 64 to"},
+        {"--bsp --machine simulated:/nonexistent", "/nonexistent: No such file"},
+        {"--bsp --machine simulated:" MACHINES "/dempsey.json -o none.json",
+         "--bsp: expected a machine whose description has bsp parameters from 1 to 2 processors, the one of dempsey "
+         "has "
+         "none"},
+        {"--bsp --machine simulated:" MACHINES "/cartesius.json --backend threads -o none.json",
+         "--backend: expected none with a simulated machine"},
+        {"--bsp --machine simulated:" MACHINES "/cartesius.json --p 33 -o none.json",
+         "--p: expected numbers from 1 to 32"},
         {"--bsp", "not a profile"},
     };
     FILE *file = fopen(profile_path, "w");
@@ -151,6 +226,8 @@ int main(void)
     tcase_add_test(tcase, threads_are_measured_and_stored_beside_what_is_there);
     tcase_add_test(tcase, ranks_are_measured);
     tcase_add_test(tcase, curves_are_written_for_plotting);
+    tcase_add_test(tcase, a_described_machine_is_found_within_five_percent_under_noise);
+    tcase_add_test(tcase, a_step_of_one_measures_every_h);
     tcase_add_test(tcase, bad_input_is_one_line_and_touches_nothing);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

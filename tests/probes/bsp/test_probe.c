@@ -9,7 +9,7 @@
 
 #include "probe_bsp.h"
 
-static const struct probe_bsp_request usual = {0, BSP_H_HIGH, BSP_RUNS, 1};
+static const struct probe_bsp_request usual = {0, BSP_H_HIGH, 0, BSP_RUNS, 1};
 
 /* 5.711 Gflop/s, and the g, l and T(0) of p = 32 on Cartesius */
 static struct bsp_simulation cartesius(uint64_t seed)
@@ -38,7 +38,7 @@ static void assert_within(double found, double expected, double part)
 START_TEST(a_silent_machine_gives_its_parameters_exactly)
 {
     struct bsp_simulation simulation = cartesius(1);
-    struct probe_bsp_request request = {1, BSP_H_HIGH, BSP_RUNS, 1}; /* T(0) is not on the line */
+    struct probe_bsp_request request = {1, BSP_H_HIGH, 0, BSP_RUNS, 1}; /* T(0) is not on the line */
     struct probe_bsp found;
     char note[512];
     find(&simulation, &request, &found);
@@ -123,7 +123,7 @@ static struct bsp_simulation late_start(void)
 START_TEST(a_negative_l_enlarges_the_interval)
 {
     struct bsp_simulation simulation = late_start();
-    struct probe_bsp_request request = {300, 1200, BSP_RUNS, 1};
+    struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1};
     struct probe_bsp found;
     char note[512];
     find(&simulation, &request, &found);
@@ -139,7 +139,7 @@ END_TEST
 START_TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
 {
     struct bsp_simulation simulation = cartesius(1);
-    struct probe_bsp_request request = {300, 1200, BSP_RUNS, 1};
+    struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1};
     struct probe_bsp found;
     struct servet_profile profile = {0};
     simulation.l_s = -1000 / simulation.flop_per_s;
@@ -219,7 +219,7 @@ START_TEST(senseless_requests_are_refused)
     struct bsp_machine machine;
     struct probe_bsp found;
     struct servet_error error;
-    struct probe_bsp_request empty = {5, 6, BSP_RUNS, 1}, rare = {0, 100, 2, 1};
+    struct probe_bsp_request empty = {5, 6, 0, BSP_RUNS, 1}, rare = {0, 100, 0, 2, 1};
     bsp_open_simulated(&simulation, 4, &machine);
     ck_assert_int_eq(probe_bsp(&machine, 5, &usual, NULL, &found, &error), -EINVAL);
     ck_assert_int_eq(probe_bsp(&machine, 0, &usual, NULL, &found, &error), -EINVAL);
