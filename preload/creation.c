@@ -121,7 +121,8 @@ static void release(void *argument)
 {
     struct pin_thread *thread = argument;
     const struct pin_process *process = pin_process_get();
-    pin_report_end(thread->report_line);
+    if (!pin_process_retired())
+        pin_report_end(thread->report_line);
     pin_process_set_thread_pu(-1);
     if (thread->pu >= 0)
         pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);

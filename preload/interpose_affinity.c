@@ -4,6 +4,7 @@
  *   sched_getaffinity        Python, OpenBLAS and others count the process's PUs by it
  *   syscall                  libomp and libiomp ask and set by number; each worker of theirs, and the main thread,
  *                            goes back to the process's whole set when it starts
+ *                            (and seccomp(2), see interpose_sandbox.c)
  *   sched_setaffinity        the same from runtimes that use libc's functions
  *   pthread_setaffinity_np   (as above)
  *
@@ -13,6 +14,7 @@
  * its PU. All other changes are carried out.
  */
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -128,8 +130,15 @@ PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_s
 
 #if PIN_HAVE_RAW
 
-static long affinity_call(long number, pid_t tid, size_t size, void *set, const void *caller)
+static long affinity_call(long number, long first, long second, void *set, const void *caller)
 {
+    if (number == SYS_seccomp) {
+        if (first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER)
+            pin_process_retire();
+        return pin_raw(number, first, second, (long)set, 0, 0, 0);
+    }
+    pid_t tid = (pid_t)first;
+    size_t size = (size_t)second;
     if (number == SYS_sched_setaffinity)
         return keeps_pu(tid, size, set, caller) ? 0 : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
     const struct pin_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
@@ -148,10 +157,10 @@ static long with_errno(long result)
 
 #if defined(__x86_64__)
 
-__attribute__((used)) long pin_affinity_syscall(long number, long tid, long size, long set, long caller);
-long pin_affinity_syscall(long number, long tid, long size, long set, long caller)
+__attribute__((used)) long pin_affinity_syscall(long number, long first, long second, long set, long caller);
+long pin_affinity_syscall(long number, long first, long second, long set, long caller)
 {
-    return with_errno(affinity_call(number, (pid_t)tid, (size_t)size, (void *)set, (const void *)caller));
+    return with_errno(affinity_call(number, first, second, (void *)set, (const void *)caller));
 }
 
 __attribute__((used)) long pin_failed_syscall(long result);
@@ -161,7 +170,8 @@ long pin_failed_syscall(long result)
 }
 
 /* In assembler, because a call may return twice or on another stack (clone, vfork): for all other numbers this is
- * libc's function instruction by instruction. The two affinity numbers go on with the caller as fifth argument. */
+ * libc's function instruction by instruction. The three numbers that are of interest, all of calls with three
+ * arguments, go on with the caller as fifth argument. */
 #define TEXT_OF(number) TEXT_OF_(number)
 #define TEXT_OF_(number) #number
 PIN_EXPORT long syscall(long number, ...);
@@ -175,6 +185,8 @@ __asm__(".text\n"
         "    cmpq $" TEXT_OF(__NR_sched_setaffinity) ", %rdi\n"
         "    je 1f\n"
         "    cmpq $" TEXT_OF(__NR_sched_getaffinity) ", %rdi\n"
+        "    je 1f\n"
+        "    cmpq $" TEXT_OF(__NR_seccomp) ", %rdi\n"
         "    je 1f\n"
         "    movq %rdi, %rax\n"
         "    movq %rsi, %rdi\n"
@@ -205,9 +217,9 @@ PIN_EXPORT long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         argument[i] = va_arg(list, long);
     va_end(list);
-    if (number == SYS_sched_setaffinity || number == SYS_sched_getaffinity)
-        return with_errno(affinity_call(number, (pid_t)argument[0], (size_t)argument[1], (void *)argument[2],
-                                        __builtin_return_address(0)));
+    if (number == SYS_sched_setaffinity || number == SYS_sched_getaffinity || number == SYS_seccomp)
+        return with_errno(
+            affinity_call(number, argument[0], argument[1], (void *)argument[2], __builtin_return_address(0)));
     return with_errno(pin_raw(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]));
 }
 

@@ -1,16 +1,58 @@
 /* What the shim says. */
 #include "note.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "raw.h"
+#include "signals.h"
 
 /* Longest line, with its newline; longer ones are cut. */
 #define LINE_BYTES 512
+
+static bool started, had_stderr;
+static dev_t stderr_device;
+static ino_t stderr_number;
+
+void pin_note_start(void)
+{
+    struct stat about;
+    had_stderr = fstat(STDERR_FILENO, &about) == 0;
+    if (had_stderr) {
+        stderr_device = about.st_dev;
+        stderr_number = about.st_ino;
+    }
+    started = true;
+}
+
+static bool is_stderr_as_it_was(void)
+{
+    struct stat about;
+    if (!started)
+        return true;
+    return had_stderr && fstat(STDERR_FILENO, &about) == 0 && about.st_dev == stderr_device &&
+           about.st_ino == stderr_number;
+}
+
+/* A closed or full stderr is not this program's trouble. */
+static void write_line(const char *line, size_t length)
+{
+    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+    struct timespec at_once = {0};
+    struct pin_signals before;
+    if (pin_raw(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 0)
+        return;
+    pin_signals_hold(&before);
+    (void)pin_raw(SYS_write, STDERR_FILENO, (long)line, (long)length, 0, 0, 0);
+    pin_signals_release(&before);
+}
 
 static void say(const char *format, va_list arguments)
 {
@@ -23,14 +65,13 @@ static void say(const char *format, va_list arguments)
         return;
     used += (size_t)length < sizeof line - used - 1 ? (size_t)length : sizeof line - used - 2;
     line[used++] = '\n';
-    /* A closed or full stderr is not this program's trouble. */
-    (void)pin_raw(SYS_write, STDERR_FILENO, (long)line, (long)used, 0, 0, 0);
+    write_line(line, used);
 }
 
 void pin_failure(const char *format, ...)
 {
     static atomic_uint said;
-    if (atomic_fetch_add_explicit(&said, 1, memory_order_relaxed) >= PIN_FAILURE_CAP)
+    if (atomic_fetch_add_explicit(&said, 1, memory_order_relaxed) >= PIN_FAILURE_CAP || !is_stderr_as_it_was())
         return;
     va_list arguments;
     va_start(arguments, format);

@@ -11,12 +11,15 @@
 #include "handover.h"
 #include "interpose.h"
 #include "note.h"
+#include "own_stack.h"
 #include "owner.h"
 #include "report.h"
 
 static struct pin_process process;
 static atomic_bool started;
 static atomic_bool runtime_seen;
+static atomic_bool retired;
+static pid_t own_pid;
 
 enum { MAIN_FREE = -1, MAIN_CLAIMED = -2, MAIN_LEFT = -3 };
 static atomic_int main_pu = MAIN_FREE; /* where the main thread has been put, or one of those */
@@ -27,6 +30,8 @@ static bool planned;
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 static __thread bool own_spread __attribute__((tls_model("initial-exec")));
 static __thread bool on_main __attribute__((tls_model("initial-exec")));
+/* The thread that the process began with, in a fork's child too: not `on_main`. */
+static __thread bool first_stack __attribute__((tls_model("initial-exec")));
 /* PU + 1 of this thread if it is another one, 0: not pinned by us. */
 static __thread int32_t own_pu __attribute__((tls_model("initial-exec")));
 
@@ -35,7 +40,11 @@ void pin_process_start(void)
     if (atomic_load_explicit(&started, memory_order_acquire))
         return;
     /* Only the first caller can be here: no second thread exists before the first interposed call has returned. */
-    on_main = true;
+    on_main = first_stack = true;
+    own_pid = getpid();
+    int saved = errno;
+    pin_note_start();
+    errno = saved;
     pin_options_read(&process.options);
     pin_owner_extend(process.options.helpers, process.options.workers);
     if (!process.options.disable && pin_mask_get(0, &process.start) < 0)
@@ -51,7 +60,25 @@ __attribute__((constructor)) static void constructor(void)
 bool pin_process_active(void)
 {
     pin_process_start();
-    return !process.options.disable && !inside;
+    return !process.options.disable && !inside && !pin_process_retired();
+}
+
+bool pin_process_retired(void)
+{
+    return atomic_load_explicit(&retired, memory_order_relaxed);
+}
+
+void pin_process_retire(void)
+{
+    /* A child of vfork() has our memory, but it is not this process that is shut in. */
+    if (!pin_process_active() || getpid() != own_pid)
+        return;
+    int saved = errno;
+    pin_process_lend_start_mask();
+    if (planned && process.options.verbose)
+        pin_note("process %d: shuts itself in a sandbox; threads are not placed from now on", (int)getpid());
+    atomic_store(&retired, true);
+    errno = saved;
 }
 
 const struct pin_process *pin_process_get(void)
@@ -71,8 +98,6 @@ static int watch_forks(void)
 
 static void make_plan(void)
 {
-    inside = true;
-    int saved = errno;
     pin_resolve_process_calls();
     pin_launcher_read(process.options.rebind, &process.launcher);
     process.handed_over = pin_handover_read(&process.launcher, &process.children);
@@ -92,7 +117,13 @@ static void make_plan(void)
             pin_failure("no memory for the plan; threads are not pinned");
     }
     pin_claims_commit(&process.claims, planned ? &process.plan.held : NULL);
-    errno = saved;
+}
+
+static void make_plan_aside(void)
+{
+    inside = true;
+    if (pin_with_enough_stack(first_stack, make_plan) < 0)
+        pin_failure("no memory for the plan; threads are not pinned");
     inside = false;
 }
 
@@ -112,7 +143,7 @@ size_t pin_process_take_slot(struct pin_process *this, unsigned pool)
 
 struct pin_process *pin_process_plan(void)
 {
-    pthread_once(&plan_once, make_plan);
+    pthread_once(&plan_once, make_plan_aside);
     return planned ? &process : NULL;
 }
 
@@ -256,9 +287,10 @@ void pin_process_take_back_mask(void)
 static void after_fork_in_child(void)
 {
     static const pthread_once_t again = PTHREAD_ONCE_INIT;
-    if (pin_process_lend_start_mask())
+    if (!pin_process_retired() && pin_process_lend_start_mask())
         process.start = process.children;
     on_main = true;
+    own_pid = getpid();
     own_pu = 0;
     own_spread = false;
     atomic_store(&main_pu, MAIN_FREE);
@@ -268,14 +300,19 @@ static void after_fork_in_child(void)
     plan_once = again;
 }
 
+static void say_goodbye(void)
+{
+    pin_claims_end(&process.claims);
+    pin_report_write(&process.options, &process.launcher);
+}
+
 /* A process that ends otherwise is dropped from the registry by the next one that looks. */
 __attribute__((destructor)) static void destructor(void)
 {
-    if (!planned)
+    if (!planned || pin_process_retired())
         return;
     inside = true;
-    pin_claims_end(&process.claims);
-    pin_report_write(&process.options, &process.launcher);
+    (void)pin_with_enough_stack(first_stack, say_goodbye);
 }
 
 const struct pin_mask *pin_process_view(void)

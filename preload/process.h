@@ -35,6 +35,11 @@ void pin_process_start(void);
  * allocator that creates a thread). */
 bool pin_process_active(void);
 
+/* The program is about to shut itself in a sandbox: gives the calling thread the start mask back, if its own is ours,
+ * and makes the shim do nothing from now on, not even at exit. */
+void pin_process_retire(void);
+bool pin_process_retired(void);
+
 /* The options and the start mask (always valid after pin_process_start()). */
 const struct pin_process *pin_process_get(void);
 

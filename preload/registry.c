@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "signals.h"
+
 /* Also the layout's version: a file of another one is begun anew. */
 #define MAGIC 0x7365727665743031u /* "servet01" */
 
@@ -53,7 +55,9 @@ static uint64_t start_of(pid_t pid)
 
 static bool is_alive(const struct pin_registry_entry *entry)
 {
-    return entry->pid != 0 && entry->pid <= INT32_MAX && start_of((pid_t)entry->pid) == entry->start_ticks;
+    /* Without /proc a process does not know its own start, and nobody could tell when it is gone. */
+    return entry->pid != 0 && entry->pid <= INT32_MAX && entry->start_ticks != 0 &&
+           start_of((pid_t)entry->pid) == entry->start_ticks;
 }
 
 static int take_lock(int file)
@@ -124,10 +128,13 @@ void pin_registry_close(struct pin_registry *registry)
 {
     struct header header = {.magic = MAGIC, .count = registry->count};
     size_t bytes = registry->count * sizeof *registry->entries;
-    /* Should a write fail (memory of /dev/shm used up), the next reader drops what it cannot read. */
+    struct pin_signals before;
+    pin_signals_hold(&before);
+    /* Should a write fail (memory of /dev/shm used up, ulimit -f), the next reader drops what it cannot read. */
     if (pwrite(registry->file, registry->entries, bytes, sizeof header) == (ssize_t)bytes &&
         pwrite(registry->file, &header, sizeof header, 0) == sizeof header)
         (void)!ftruncate(registry->file, (off_t)(sizeof header + bytes));
+    pin_signals_release(&before);
     close(registry->file);
     free(registry->entries);
     *registry = (struct pin_registry){.file = -1};
@@ -189,12 +196,15 @@ int pin_registry_enter(struct pin_registry *registry, uint64_t job, const struct
                        const struct pin_mask *held)
 {
     struct pin_registry_entry *entry = own_entry(registry);
+    uint64_t start = start_of(getpid());
+    if (start == 0)
+        return -ESRCH;
     if (!entry && registry->count >= PIN_REGISTRY_ENTRIES)
         return -ENOSPC;
     if (!entry)
         entry = &registry->entries[registry->count++];
     *entry = (struct pin_registry_entry){
-        .pid = (uint64_t)getpid(), .start_ticks = start_of(getpid()), .job = job, .taken = *taken, .held = *held};
+        .pid = (uint64_t)getpid(), .start_ticks = start, .job = job, .taken = *taken, .held = *held};
     return 0;
 }
 

@@ -42,7 +42,8 @@ void pin_registry_close(struct pin_registry *registry);
 void pin_registry_taken(const struct pin_registry *registry, uint64_t job, const struct pin_mask *allowed,
                         struct pin_mask *taken);
 
-/* Enters this process, in place of any older entry of the same pid. -ENOSPC when there is no room. */
+/* Enters this process, in place of any older entry of the same pid. -ENOSPC when there is no room,
+ * -ESRCH without /proc, where nobody could tell when this process is gone. */
 int pin_registry_enter(struct pin_registry *registry, uint64_t job, const struct pin_mask *taken,
                        const struct pin_mask *held);
 

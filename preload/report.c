@@ -15,6 +15,7 @@
 
 #include "note.h"
 #include "raw.h"
+#include "signals.h"
 #include "where.h"
 
 struct line {
@@ -176,6 +177,8 @@ static void deliver(const char *where, const char *text, size_t length)
         pin_failure("SERVET_REPORT: %s: %s", where, strerrordesc_np(errno));
         return;
     }
+    struct pin_signals before;
+    pin_signals_hold(&before);
     while (length > 0) {
         long done = pin_raw(SYS_write, file, (long)text, (long)length, 0, 0, 0);
         if (done <= 0)
@@ -183,6 +186,7 @@ static void deliver(const char *where, const char *text, size_t length)
         text += done;
         length -= (size_t)done;
     }
+    pin_signals_release(&before);
     if (!standard)
         close(file);
 }

@@ -163,6 +163,27 @@ START_TEST(a_reused_pid_is_recognised)
 }
 END_TEST
 
+/* As one without /proc would write it: nobody can tell when it is gone. */
+START_TEST(an_entry_without_a_start_time_holds_nothing)
+{
+    struct pin_registry registry;
+    struct pin_mask held = {0}, nothing = {0};
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    waitpid(gone, NULL, 0);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    pin_mask_add(&held, order[0]);
+    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    ((uint64_t *)(void *)registry.entries)[0] = (uint64_t)gone;
+    ((uint64_t *)(void *)registry.entries)[1] = 0;
+    pin_registry_close(&registry);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_uint_eq(registry.count, 0);
+    pin_registry_close(&registry);
+}
+END_TEST
+
 START_TEST(ranks_of_one_job_are_no_foreigners)
 {
     struct pin_registry registry;
@@ -318,6 +339,7 @@ int main(void)
     tcase_add_test(test, running_programs_hold_and_ended_ones_do_not);
     tcase_add_test(test, a_killed_holder_holds_nothing);
     tcase_add_test(test, a_reused_pid_is_recognised);
+    tcase_add_test(test, an_entry_without_a_start_time_holds_nothing);
     tcase_add_test(test, ranks_of_one_job_are_no_foreigners);
     tcase_add_test(test, the_least_loaded_counts_as_free);
     tcase_add_test(test, a_running_program_can_be_looked_at);

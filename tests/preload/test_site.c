@@ -1,0 +1,212 @@
+/* Can the shim be left switched on for everybody: in programs with the smallest stacks, at the limits of the shell, in
+ * a sandbox of their own, with a stderr that is gone, without /proc and /sys, and below debuggers?
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "here.h"
+
+#define PROGRAM PROGRAMS "/odd"
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct child child;
+static uint32_t order[2];
+static char folder[] = "/tmp/servet-test-XXXXXX";
+static char registry[96], report[96];
+
+static void setup(void)
+{
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(registry, sizeof registry, "SERVET_REGISTRY=%s/registry", folder);
+    snprintf(report, sizeof report, "SERVET_REPORT=%s/report", folder);
+}
+
+static void expect_success(void)
+{
+    ck_assert_msg(child.status == 0, "exit status %d:\n%s%s", child.status, child.out, child.err);
+}
+
+/* The program ends as without the shim, which says nothing. */
+static void expect_nothing(const char *const *changes, const char *const *argv)
+{
+    child_run_preloaded(&child, changes, argv);
+    expect_success();
+    ck_assert_str_eq(child.err, "");
+    ck_assert_str_eq(child.out, "");
+}
+
+START_TEST(the_smallest_stacks_suffice)
+{
+#ifdef SANITIZERS
+    return; /* their own part of a thread does not fit */
+#endif
+    expect_nothing(CHANGES(registry, report), ARGV(PROGRAM, "small"));
+    child_run_preloaded(&child, CHANGES("SERVET_PROFILE=/nonexistent", "SERVET_VERBOSE=1"), ARGV(PROGRAM, "small"));
+    expect_success();
+}
+END_TEST
+
+START_TEST(a_thousand_threads_at_once_are_placed)
+{
+    expect_nothing(NULL, ARGV(PROGRAM, "many", "1000"));
+}
+END_TEST
+
+START_TEST(a_thread_that_cannot_be_made_leaves_no_trace)
+{
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "refused"));
+    expect_success();
+    ck_assert_str_eq(child.err, "");
+    char pair[32];
+    snprintf(pair, sizeof pair, "%u,%u", order[0], order[1]);
+    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", pair, PROGRAM, "refused"));
+    child_expect(&child, 0, 1, order[0]);
+}
+END_TEST
+
+/* A filter that kills for what the shim would call, set in each of the two ways. */
+START_TEST(a_sandbox_of_the_program_is_not_touched)
+{
+    static const char *const ways[] = {"prctl", "syscall"};
+    char expected[32];
+#ifdef SANITIZERS
+    return; /* they open files at the end */
+#endif
+    snprintf(expected, sizeof expected, "count 0 %zu\n", here_pus());
+    for (size_t i = 0; i < 2; i++) {
+        child_run_preloaded(&child, CHANGES(registry, report), ARGV(PROGRAM, "sandbox", ways[i]));
+        if (child.status == 77)
+            return; /* a kernel without seccomp */
+        expect_success();
+        ck_assert_str_eq(child.out, expected);
+        ck_assert_str_eq(child.err, "");
+    }
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "vfork"));
+    child_expect(&child, 0, 1, order[1]);
+}
+END_TEST
+
+/* No file may grow; one file beside the standard ones, which the loader needs too. */
+START_TEST(limits_of_the_shell_cost_a_few_lines_at_most)
+{
+#ifdef SANITIZERS
+    return; /* they read files of their own */
+#endif
+    expect_nothing(CHANGES(registry, report), ARGV("/bin/sh", "-c", "ulimit -f 0; exec " PROGRAM " many 3"));
+    child_run_preloaded(
+        &child, CHANGES(registry, report),
+        ARGV("/bin/sh", "-c", "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&-; ulimit -n 4; exec " PROGRAM " many 3"));
+    expect_success();
+    ck_assert_uint_le(child_lines(child.err, "servet: "), 4);
+}
+END_TEST
+
+START_TEST(a_stderr_that_is_gone_does_no_harm)
+{
+    const char *lines = "SERVET_PROFILE=/nonexistent", *verbose = "SERVET_VERBOSE=1", *to = "SERVET_REPORT=stderr";
+    child_run_preloaded(&child, CHANGES(lines, verbose, to), ARGV(PROGRAM, "broken", PROGRAM, "many", "3"));
+    expect_success();
+    child_run_preloaded(&child, CHANGES(lines, verbose), ARGV(PROGRAM, "full", PROGRAM, "many", "3"));
+    expect_success();
+    child_run_preloaded(&child, CHANGES(lines, verbose, to, registry),
+                        ARGV("/bin/sh", "-c", "exec " PROGRAM " many 3 0<&- 1>&- 2>&-"));
+    expect_success();
+}
+END_TEST
+
+START_TEST(a_file_in_the_place_of_stderr_gets_nothing)
+{
+    char path[64];
+    struct stat about;
+    snprintf(path, sizeof path, "%s/data", folder);
+    expect_nothing(CHANGES("SERVET_PROFILE=/nonexistent"), ARGV(PROGRAM, "file", path));
+    ck_assert_int_eq(stat(path, &about), 0);
+    ck_assert_int_eq(about.st_size, 0);
+    /* It would have been a line. */
+    child_run_preloaded(&child, CHANGES("SERVET_PROFILE=/nonexistent"), ARGV(PROGRAM, "many", "1"));
+    ck_assert_uint_eq(child_lines(child.err, "servet: "), 1);
+    unlink(path);
+}
+END_TEST
+
+/* A container with nothing in it but the program. */
+START_TEST(without_proc_and_sys_a_program_runs_unpinned)
+{
+    static const char script[] = "mount -t tmpfs none /sys && mount -t tmpfs none /proc && exec \"$@\"";
+    if (system("unshare --mount true 2>/dev/null") != 0) {
+        fprintf(stderr, "not checked: no namespaces here, or not root\n");
+        return;
+    }
+    child_run_preloaded(&child, CHANGES(registry),
+                        ARGV("unshare", "--mount", "sh", "-c", script, "sh", PROGRAM, "many", "3"));
+    expect_success();
+    ck_assert_uint_le(child_lines(child.err, ""), 2);
+    ck_assert_uint_eq(child_lines(child.err, "servet: "), child_lines(child.err, ""));
+}
+END_TEST
+
+static bool have(const char *tool)
+{
+    char command[256];
+    snprintf(command, sizeof command, "command -v %s >/dev/null", tool);
+    if (system(command) == 0)
+        return true;
+    fprintf(stderr, "not checked: %s is not installed\n", tool);
+    return false;
+}
+
+/* The tool and what it looks at are both under the shim. */
+START_TEST(debuggers_and_tracers_see_the_program_that_they_would_see)
+{
+#ifdef SANITIZERS
+    return; /* they do not run below another one */
+#endif
+    if (have("strace"))
+        expect_nothing(NULL, ARGV("strace", "-f", "-o", "/dev/null", PROGRAM, "many", "3"));
+    if (have("valgrind")) {
+        child_run_preloaded(
+            &child, NULL, ARGV("valgrind", "-q", "--error-exitcode=9", "--leak-check=full", PROGRAMS "/pthreads", "3"));
+        expect_success();
+        ck_assert_str_eq(child.err, "");
+        child_expect(&child, 0, 1, order[1]);
+    }
+    if (have("gdb")) {
+        child_run_preloaded(&child, NULL, ARGV("gdb", "-q", "-batch", "-ex", "run", "--args", PROGRAM, "many", "3"));
+        ck_assert_msg(strstr(child.out, "exited normally]"), "%s%s", child.out, child.err);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    here_need_two_pus();
+    if (!mkdtemp(folder))
+        return 99;
+    TCase *test = tcase_create("site");
+    tcase_set_timeout(test, 60);
+    tcase_add_checked_fixture(test, setup, NULL);
+    tcase_add_test(test, the_smallest_stacks_suffice);
+    tcase_add_test(test, a_thousand_threads_at_once_are_placed);
+    tcase_add_test(test, a_thread_that_cannot_be_made_leaves_no_trace);
+    tcase_add_test(test, a_sandbox_of_the_program_is_not_touched);
+    tcase_add_test(test, limits_of_the_shell_cost_a_few_lines_at_most);
+    tcase_add_test(test, a_stderr_that_is_gone_does_no_harm);
+    tcase_add_test(test, a_file_in_the_place_of_stderr_gets_nothing);
+    tcase_add_test(test, without_proc_and_sys_a_program_runs_unpinned);
+    tcase_add_test(test, debuggers_and_tracers_see_the_program_that_they_would_see);
+    Suite *suite = suite_create("preload-site");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command) != 0 || failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
