@@ -64,6 +64,109 @@ START_TEST(few_messages_go_over_the_slowest_links)
 }
 END_TEST
 
+/* -- against every order there is -- */
+
+struct search {
+    const struct spmd_grid *grid;
+    struct spmd_direction directions[SPMD_DIRECTIONS];
+    size_t direction_count;
+    unsigned char layer[9][9];
+    uint32_t at[9]; /* by process: position among the PUs */
+    int64_t best[SPMD_LAYERS];
+};
+
+static bool fewer(const int64_t a[SPMD_LAYERS], const int64_t b[SPMD_LAYERS])
+{
+    size_t i = SPMD_LAYERS - 1;
+    while (i > 0 && a[i] == b[i]) {
+        i--;
+    }
+    return a[i] < b[i];
+}
+
+static void judge(struct search *s)
+{
+    int64_t counts[SPMD_LAYERS] = {0};
+    for (uint64_t rank = 0; rank < s->grid->n * s->grid->m; rank++) {
+        for (size_t d = 0; d < s->direction_count; d++) {
+            int64_t other = spmd_neighbour(s->grid, rank, s->directions[d]);
+            if (other >= 0) {
+                counts[s->layer[s->at[rank]][s->at[other]]]++;
+            }
+        }
+    }
+    if (fewer(counts, s->best)) {
+        memcpy(s->best, counts, sizeof counts);
+    }
+}
+
+static void try_orders(struct search *s, size_t placed)
+{
+    size_t count = s->grid->n * s->grid->m;
+    if (placed == count) {
+        judge(s);
+        return;
+    }
+    for (size_t i = placed; i < count; i++) {
+        uint32_t keep = s->at[placed];
+        s->at[placed] = s->at[i];
+        s->at[i] = keep;
+        try_orders(s, placed + 1);
+        s->at[i] = s->at[placed];
+        s->at[placed] = keep;
+    }
+}
+
+static const struct {
+    const char *profile, *allowed, *stencil;
+    uint64_t n, m;
+} small[] = {
+    {FIXTURES "/nehalem-2-nodes.json", NULL, "2d5", 4, 2},
+    {FIXTURES "/nehalem-2-nodes.json", "0-3,8-11", "2d5", 2, 4},
+    {FIXTURES "/nehalem-2-nodes.json", "0-2,8-12", "2d5", 4, 2}, /* nodes that no rectangle fills */
+    {FIXTURES "/nehalem-2-nodes.json", "0-4,8-11", "2d5", 3, 3},
+    {FIXTURES "/nehalem-2-nodes.json", "0-3,8-11", "2d9", 4, 2},
+    {FIXTURES "/nehalem-2-nodes.json", "0-4,8-11", "2d9", 3, 3},
+    {FIXTURES "/nehalem-2-nodes.json", "0-1,8-13", "1:0,-1:0", 8, 1},
+    {FIXTURES "/nehalem-2-nodes.json", "0-4,8-10", "1:0,2:0,0:-1", 2, 4},
+    {FIXTURES "/nehalem-2-nodes.json", "1-2,9-12", "1:1,-1:-1", 3, 2},
+    {FIXTURES "/spmd-dell.json", "0-1,8-9,16-17,24-25", "2d5", 4, 2}, /* two on each of four nodes */
+    {FIXTURES "/spmd-dell.json", "0,8-9,16-18,24-26", "2d5", 3, 3},
+    {FIXTURES "/spmd-ibm.json", "0-2,4-6,8-9", "2d5", 2, 4},
+    {FIXTURES "/spmd-amd.json", "0-1,3-6", "1d3", 6, 1},
+};
+
+START_TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links)
+{
+    struct servet_profile *profile = loaded(small[_i].profile);
+    struct spmd_problem p = problem(small[_i].stencil, 5040, 5040, 1);
+    struct profile_set allowed = {0};
+    struct servet_error error;
+    struct search s = {.best = {[SPMD_LAYERS - 1] = INT64_MAX}};
+    struct spmd_grid grid;
+    ck_assert_int_eq(small[_i].allowed ? profile_set_parse(small[_i].allowed, &allowed) : 0, 0);
+    ck_assert_int_eq(spmd_grid_map(profile, small[_i].allowed ? &allowed : NULL, &p.stencil, small[_i].n, small[_i].m,
+                                   &grid, &error),
+                     0);
+    s.grid = &grid;
+    s.direction_count = spmd_directions(&p.stencil, s.directions);
+    for (uint32_t a = 0; a < grid.n * grid.m; a++) {
+        s.at[a] = a;
+        for (uint32_t b = 0; b < grid.n * grid.m; b++) {
+            s.layer[a][b] = (unsigned char)spmd_layer(profile, grid.pus[a], grid.pus[b], NULL);
+        }
+    }
+    try_orders(&s, 0);
+    for (size_t i = 0; i < SPMD_LAYERS; i++) {
+        ck_assert_msg((int64_t)grid.messages[i] == s.best[i], "layer %d: %d messages, the best order has %d", (int)i,
+                      (int)grid.messages[i], (int)s.best[i]);
+    }
+    spmd_grid_free(&grid);
+    profile_set_free(&allowed);
+    profile_free(profile);
+}
+END_TEST
+
 START_TEST(every_process_has_a_pu_of_its_own)
 {
     struct servet_profile *profile = loaded(FIXTURES "/spmd-ibm.json");
@@ -196,6 +299,8 @@ int main(void)
     TCase *tcase = tcase_create("spmd grid");
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, few_messages_go_over_the_slowest_links, 0, sizeof clusters / sizeof *clusters);
+    tcase_add_loop_test(tcase, no_other_order_of_the_processes_sends_fewer_over_the_slowest_links, 0,
+                        sizeof small / sizeof *small);
     tcase_add_test(tcase, every_process_has_a_pu_of_its_own);
     tcase_add_test(tcase, the_boxes_of_a_plan_are_the_tile_by_priority);
     tcase_add_test(tcase, messages_over_slow_links_are_posted_first);
