@@ -5,23 +5,7 @@
 
 #include "cli.h"
 
-enum {
-    MEM_PRIOR = 256,
-    COMM_PRIOR,
-    PROFILE,
-    TOPOLOGY,
-    EXPLAIN,
-    COMPARE,
-    FORMAT,
-    CPUSET,
-    SMT,
-    NO_SMT,
-    KIND,
-    MATRIX,
-    CLUSTER,
-    NODES,
-    SLURM
-};
+enum { MEM_PRIOR = 256, COMM_PRIOR, EXPLAIN, COMPARE, FORMAT, SMT, NO_SMT, KIND, MATRIX, CLUSTER, NODES, SLURM };
 
 /* Most hardware threads of a core that anybody asks for (8 on POWER). */
 #define MOST_SMT 64
@@ -32,13 +16,9 @@ static const struct argp_option option_table[] = {
     {"threads", 't', "T", 0, "threads of every rank, or a list with one number per rank (3,3,2)", 0},
     {"mem-prior", MEM_PRIOR, NULL, 0, "memory bandwidth and caches before latency (default)", 0},
     {"comm-prior", COMM_PRIOR, NULL, 0, "latency before memory bandwidth and caches", 0},
-    {"profile", PROFILE, "FILE", 0, "a profile of servet-probe (default: the one of this machine)", 0},
-    {"topology", TOPOLOGY, "FILE|TEXT", 0,
-     "plan for an hwloc XML file or a description such as \"package:2 core:4 pu:2\"", 0},
     {"cluster", CLUSTER, NULL, 0, "map a job over the nodes of a cluster's profile", 0},
     {"nodes", NODES, "FILE", 0, "with --cluster: only the nodes in FILE, one to a line, as in a hostfile", 0},
     {"slurm", SLURM, NULL, 0, "with --cluster: only the nodes of this Slurm job", 0},
-    {"cpuset", CPUSET, "LIST", 0, "use only these PUs (0-3,8)", 0},
     {"smt", SMT, "K", 0, "use at most K hardware threads of each core", 0},
     {"no-smt", NO_SMT, NULL, 0, "use one hardware thread of each core", 0},
     {"kind", KIND, "KIND", 0,
@@ -51,27 +31,6 @@ static const struct argp_option option_table[] = {
     {"compare", COMPARE, NULL, 0, "print what this, compact and scatter are predicted to give first", 0},
     {0},
 };
-
-static void print_formats(void)
-{
-    for (const struct map_format *format = map_formats; format->name; format++) {
-        printf("%-12s %s\n", format->name, format->purpose);
-    }
-    exit(cli_finish(CLI_OK));
-}
-
-static void set_format(struct map_options *options, const char *name)
-{
-    if (strcmp(name, "help") == 0) {
-        print_formats();
-    }
-    options->format = map_format_find(name);
-    if (!options->format) {
-        char names[512];
-        map_format_names(names, sizeof names);
-        cli_usage("--format: expected one of %s, got '%s'", names, name);
-    }
-}
 
 static void set_kind(struct map_options *options, const char *kind)
 {
@@ -108,11 +67,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case COMM_PRIOR:
         options->communication = true;
         return 0;
-    case PROFILE:
-        options->profile = argument;
-        return 0;
-    case TOPOLOGY:
-        options->topology = argument;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->machine;
         return 0;
     case CLUSTER:
         options->cluster = true;
@@ -122,10 +78,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case SLURM:
         options->slurm = true;
-        return 0;
-    case CPUSET:
-        profile_set_free(&options->cpuset);
-        options->cpuset = cli_set("--cpuset", argument);
         return 0;
     case SMT:
         options->smt = (uint32_t)cli_integer("--smt", argument, 1, MOST_SMT);
@@ -143,7 +95,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->compare = true;
         return 0;
     case FORMAT:
-        set_format(options, argument);
+        options->format = common_format(argument);
         return 0;
     case EXPLAIN:
         options->explain = true;
@@ -203,9 +155,7 @@ static void check_options(struct map_options *options)
     if (options->nodes && options->slurm) {
         cli_usage("--nodes, --slurm: expected one of them, not both");
     }
-    if (options->profile && options->topology) {
-        cli_usage("--profile, --topology: expected one of them, not both");
-    }
+    common_machine_check(&options->machine);
     if (options->workers && (options->ranks || options->thread_list)) {
         cli_usage("-n: expected either -n, or -r and -t, not both");
     }
@@ -228,11 +178,12 @@ static void check_options(struct map_options *options)
 void map_options_read(int argc, char **argv, struct map_options *options)
 {
     *options = (struct map_options){.format = &map_formats[0], .kind = MAP_KIND_ANY};
+    static const struct argp_child children[] = {{&common_machine_argp, 0, NULL, 0}, {0}};
     const struct argp argp = {
-        option_table, parse_option,
-        NULL,         "Chooses PUs for the workers of a parallel program from what was measured of the machine.",
-        NULL,         NULL,
-        NULL};
+        .options = option_table,
+        .parser = parse_option,
+        .doc = "Chooses PUs for the workers of a parallel program from what was measured of the machine.",
+        .children = children};
     cli_parse(&argp, argc, argv, 0, NULL, options);
     check_options(options);
 }
@@ -240,5 +191,5 @@ void map_options_read(int argc, char **argv, struct map_options *options)
 void map_options_free(struct map_options *options)
 {
     free(options->threads);
-    profile_set_free(&options->cpuset);
+    profile_set_free(&options->machine.cpuset);
 }

@@ -2,7 +2,7 @@
 #ifndef SERVET_MAPPER_OPTIONS_H
 #define SERVET_MAPPER_OPTIONS_H
 
-#include "formats.h"
+#include "common_options.h"
 #include "restrict.h"
 
 struct map_options {
@@ -10,11 +10,11 @@ struct map_options {
     uint32_t *threads; /* by rank; NULL: not hybrid */
     const char *thread_list;
     bool memory, communication, explain, compare;
-    const char *profile, *topology, *matrix;
+    struct common_machine machine;
+    const char *matrix;
     bool cluster, slurm;
     const char *nodes; /* file with the nodes of a job; NULL: all of the profile */
     const struct map_format *format;
-    struct profile_set cpuset; /* empty: all */
     uint32_t smt;
     int kind;
 };

@@ -15,61 +15,6 @@
 #include "options.h"
 #include "traffic.h"
 
-/* -- which machine ---------------------------------------------------------------------------------------------- */
-
-static struct servet_profile *from_topology(const char *source)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    if (profile_from_hwloc(source, &profile, &error) < 0) {
-        if (source) {
-            cli_usage("--topology: %s", error.text);
-        }
-        cli_fail("%s", error.text);
-    }
-    return profile;
-}
-
-static struct servet_profile *from_file(const char *path)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    int rc = profile_load(path, &profile, &error);
-    if (rc == -ENOMEM) {
-        cli_fail("%s", error.text);
-    }
-    if (rc < 0) {
-        cli_usage("%s", error.text);
-    }
-    return profile;
-}
-
-/* The profile of this machine; one of another machine is said to be so and left alone. */
-static struct servet_profile *of_this_machine(void)
-{
-    char path[4096];
-    if (profile_find(path, sizeof path) < 0) {
-        cli_note("no profile of this machine (servet-probe makes one): nothing was measured, using the topology");
-        return from_topology(NULL);
-    }
-    struct servet_profile *profile = from_file(path);
-    struct servet_error error;
-    if (profile_matches(profile, "", NULL, &error) < 0) {
-        cli_note("%s: %s: nothing measured is used, only the topology (--profile %s insists)", path, error.text, path);
-        profile_free(profile);
-        return from_topology(NULL);
-    }
-    return profile;
-}
-
-static struct servet_profile *open_profile(const struct map_options *options)
-{
-    if (options->profile) {
-        return from_file(options->profile);
-    }
-    return options->topology ? from_topology(options->topology) : of_this_machine();
-}
-
 /* -- mapping ---------------------------------------------------------------------------------------------------- */
 
 static void refuse(int rc, const struct servet_error *error)
@@ -258,8 +203,8 @@ static void choose_nodes(struct map_options *options, const struct servet_profil
     int rc = options->slurm ? cluster_job_from_slurm(profile, &nodes, &error)
                             : cluster_job_from_file(profile, options->nodes, &nodes, &error);
     refuse(rc == -ENOENT || rc == -EACCES || rc == -EISDIR ? -EINVAL : rc, &error);
-    if (options->cpuset.count) {
-        if (profile_set_intersect(&options->cpuset, &nodes, &both) < 0) {
+    if (options->machine.cpuset.count) {
+        if (profile_set_intersect(&options->machine.cpuset, &nodes, &both) < 0) {
             cli_fail("out of memory");
         }
         if (!both.count) {
@@ -268,8 +213,8 @@ static void choose_nodes(struct map_options *options, const struct servet_profil
         profile_set_free(&nodes);
         nodes = both;
     }
-    profile_set_free(&options->cpuset);
-    options->cpuset = nodes;
+    profile_set_free(&options->machine.cpuset);
+    options->machine.cpuset = nodes;
 }
 
 int main(int argc, char **argv)
@@ -280,9 +225,10 @@ int main(int argc, char **argv)
     if (options.matrix) {
         read_matrix(&options, &matrix);
     }
-    struct servet_profile *profile = open_profile(&options);
+    struct servet_profile *profile = common_machine_open(&options.machine);
     choose_nodes(&options, profile);
-    struct map_limits limits = {options.cpuset.count ? &options.cpuset : NULL, options.smt, options.kind};
+    struct map_limits limits = {options.machine.cpuset.count ? &options.machine.cpuset : NULL, options.smt,
+                                options.kind};
     struct profile_set allowed;
     struct servet_error error;
     refuse(map_restrict(profile, &limits, &allowed, &error), &error);

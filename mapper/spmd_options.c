@@ -16,9 +16,6 @@ enum {
     EFFICIENCY,
     CORES,
     TILE,
-    PROFILE,
-    TOPOLOGY,
-    CPUSET,
     FORMAT,
     PLAN,
     CURVE,
@@ -28,7 +25,8 @@ enum {
     INSTANCE_GRID,
     EVALUATE,
     AGAINST,
-    ITERATIONS
+    ITERATIONS,
+    ROUNDS
 };
 
 /* Tasks along one axis: their product must fit into 64 bits. */
@@ -44,17 +42,16 @@ static const struct argp_option table[] = {
     {"comp", COMP, "SECONDS", 0, "time of one task (1.3e-7)", 1},
     {"bytes", BYTES, "B", 0, "bytes that one edge task sends to a neighbour (default 8)", 1},
     {"characterise", CHARACTERISE, "COMMAND", 0,
-     "measure --comp and --bytes: run this small instance under a trace of its MPI calls; {problem}, {grid}, {cores} "
-     "and "
-     "{iterations} are filled in",
+     "measure --comp and --bytes: run it under a trace of its MPI calls; {problem}, {grid}, {cores} and {iterations} "
+     "are "
+     "filled in",
      1},
-    {"instance", INSTANCE, "XxY", 0, "tasks of that small instance", 1},
-    {"instance-grid", INSTANCE_GRID, "NxM", 0, "processes of it along x and y (default 2x1)", 1},
-    {0, 0, 0, 0, "The machine:", 2},
-    {"profile", PROFILE, "FILE", 0, "a profile of servet-probe (default: the one of this machine)", 2},
-    {"topology", TOPOLOGY, "FILE|TEXT", 0, "an hwloc XML file or description instead; needs --comm", 2},
-    {"cpuset", CPUSET, "LIST", 0, "use only these PUs (0-3,8)", 2},
-    {"comm", COMM, "SECONDS", 0, "time to communicate one edge task, instead of what the profile's layers say", 2},
+    {"instance", INSTANCE, "XxY", 0,
+     "tasks of a small instance to measure (default: the whole problem cut as it is chosen, until the choice stays)",
+     1},
+    {"instance-grid", INSTANCE_GRID, "NxM", 0, "processes of that instance along x and y (default 2x1)", 1},
+    {"comm", COMM, "SECONDS", 0,
+     "time to communicate one edge task, instead of what the profile's layers say; needed with --topology", 1},
     {0, 0, 0, 0, "What is wanted:", 3},
     {"efficiency", EFFICIENCY, "E", 0, "least efficiency, above 0 and below 1 (default 0.85)", 3},
     {"cores", CORES, "N", 0, "exactly so many cores, whatever the efficiency", 3},
@@ -66,6 +63,7 @@ static const struct argp_option table[] = {
     {"plan", PLAN, "FILE", 0, "write the plan, for servet_spmd.h", 4},
     {"evaluate", EVALUATE, "COMMAND", 0, "run this program by the plan and report predicted against measured", 4},
     {"against", AGAINST, "COMMAND", 0, "with --evaluate: the program without the plan", 4},
+    {"rounds", ROUNDS, "N", 0, "with --evaluate: how often each runs, in turns (default 7)", 4},
     {"iterations", ITERATIONS, "K", 0, "what {iterations} becomes (default 100)", 4},
     {0},
 };
@@ -106,23 +104,6 @@ static double parse_efficiency(const char *text)
         cli_usage("--efficiency: expected a number above 0 and below 1, got '%s'", text);
     }
     return value;
-}
-
-static const struct map_format *parse_format(const char *name)
-{
-    const struct map_format *format = map_format_find(name);
-    if (strcmp(name, "help") == 0) {
-        for (format = map_formats; format->name; format++) {
-            printf("%-12s %s\n", format->name, format->purpose);
-        }
-        exit(cli_finish(CLI_OK));
-    }
-    if (!format) {
-        char names[512];
-        map_format_names(names, sizeof names);
-        cli_usage("--format: expected one of %s, got '%s'", names, name);
-    }
-    return format;
 }
 
 static void parse_stencil(struct spmd_options *options, const char *text)
@@ -179,18 +160,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case TILE:
         parse_pair("--tile", argument, true, &options->tile_x, &options->tile_y);
         return 0;
-    case PROFILE:
-        options->profile = argument;
-        return 0;
-    case TOPOLOGY:
-        options->topology = argument;
-        return 0;
-    case CPUSET:
-        profile_set_free(&options->cpuset);
-        options->cpuset = cli_set("--cpuset", argument);
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->machine;
         return 0;
     case FORMAT:
-        options->format = parse_format(argument);
+        options->format = common_format(argument);
         return 0;
     case PLAN:
         options->plan = argument;
@@ -209,6 +183,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case ITERATIONS:
         options->iterations = (uint64_t)cli_integer("--iterations", argument, 2, ITERATIONS_MAX);
+        return 0;
+    case ROUNDS:
+        options->rounds = (uint32_t)cli_integer("--rounds", argument, 1, SPMD_ROUNDS_MAX);
         return 0;
     default:
         return parse_application(key, argument, options);
@@ -230,8 +207,15 @@ static void check_application(struct spmd_options *o)
     if (!(problem->comp_s > 0) && !o->characterise) {
         cli_usage("--comp: missing, expected the time of one task in seconds, or --characterise COMMAND");
     }
-    if (o->characterise && !o->instance_x) {
-        cli_usage("--instance: missing, expected the tasks of the small instance that --characterise runs");
+    if (!o->characterise && (o->instance_x || o->instance_n)) {
+        cli_usage("--instance, --instance-grid: expected --characterise with them");
+    }
+    if (o->instance_n && !o->instance_x) {
+        cli_usage("--instance-grid: expected --instance with it");
+    }
+    if (!o->instance_n) {
+        o->instance_n = 2;
+        o->instance_m = 1;
     }
 }
 
@@ -239,9 +223,7 @@ static void check(struct spmd_options *o)
 {
     const struct spmd_problem *problem = &o->problem;
     check_application(o);
-    if (o->profile && o->topology) {
-        cli_usage("--profile, --topology: expected one of them, not both");
-    }
+    common_machine_check(&o->machine);
     if (o->cores && o->tile_x) {
         cli_usage("--cores, --tile: expected one of them, not both");
     }
@@ -257,13 +239,14 @@ static void check(struct spmd_options *o)
 
 void spmd_options_parse(int argc, char **argv, struct spmd_options *out)
 {
+    static const struct argp_child children[] = {{&common_machine_argp, 0, "The machine:", 2}, {0}};
     const struct argp argp = {
         .options = table,
         .parser = parse_option,
+        .children = children,
         .doc = "Plans how a static, local, regular SPMD application runs: how many cores keep a wanted efficiency, "
                "which tile of the problem each gets, on which PU, and what is computed first."};
-    *out = (struct spmd_options){
-        .problem = {.efficiency = 0.85, .bytes = 8}, .instance_n = 2, .instance_m = 1, .iterations = 100};
+    *out = (struct spmd_options){.problem = {.efficiency = 0.85, .bytes = 8}, .iterations = 100, .rounds = SPMD_ROUNDS};
     bool one_dimension = false;
     for (int i = 1; i < argc; i++) { /* the default stencil depends on the problem */
         one_dimension |= strcmp(argv[i], "--problem") == 0 && i + 1 < argc && !strchr(argv[i + 1], 'x');

@@ -84,6 +84,14 @@ static void make_words(const struct spmd_run *run, struct words *words)
     add(words, SERVET_MPIRUN);
     add(words, "-np");
     add(words, count);
+#ifdef SERVET_MPIRUN_EXPORTS
+    /* Open MPI starts ranks of other nodes with what it is told to export only, and all ranks must be traced. */
+    static const char *const exported[] = {"LD_PRELOAD", "SERVET_SPMD_TRACE", "SERVET_SPMD_PLAN"};
+    for (size_t i = 0; i < sizeof exported / sizeof *exported - !run->plan; i++) {
+        add(words, "-x");
+        add(words, exported[i]);
+    }
+#endif
     for (size_t i = 0; run->bind && run->bind[i]; i++) {
         add(words, run->bind[i]);
     }
@@ -157,7 +165,7 @@ static int read_trace(const char *path, struct spmd_measured *out)
         ranks++;
         found.seconds = fmax(found.seconds, seconds);
         found.iteration_s = fmax(found.iteration_s, iteration);
-        found.compute_s += compute;
+        found.compute_s = fmax(found.compute_s, compute);
         found.iterations = marks && marks < found.iterations ? marks : found.iterations;
         for (const char *at = line; (at = strstr(at, " to ")); at++) {
             double bytes;
@@ -171,7 +179,6 @@ static int read_trace(const char *path, struct spmd_measured *out)
     if (!ranks) {
         return -EINVAL;
     }
-    found.compute_s /= (double)ranks;
     found.iterations = found.iterations == UINT64_MAX ? 0 : found.iterations;
     *out = found;
     return 0;
@@ -222,28 +229,4 @@ int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out, stru
     }
     unlink(trace);
     return rc;
-}
-
-int spmd_program_serial(const struct spmd_run *run, double *iteration_s, struct servet_error *error)
-{
-    struct spmd_run one = *run;
-    struct spmd_measured few, many;
-    one.n = one.m = 1;
-    if (!strstr(run->command, "{iterations}")) {
-        return profile_error(error, -EINVAL, "'%s': expected {iterations} in it, which is set to two numbers",
-                             run->command);
-    }
-    int rc = spmd_program_run(&one, &few, error);
-    one.iterations *= 3;
-    rc = rc < 0 ? rc : spmd_program_run(&one, &many, error);
-    if (rc < 0) {
-        return rc;
-    }
-    double seconds = (many.seconds - few.seconds) / (double)(one.iterations - run->iterations);
-    if (!(seconds > 0)) {
-        return profile_error(error, -EINVAL, "'%s': its time does not grow with its iterations; take more of them",
-                             run->command);
-    }
-    *iteration_s = seconds;
-    return 0;
 }

@@ -21,16 +21,12 @@ struct spmd_measured {
     double seconds;      /* from MPI_Init to MPI_Finalize, slowest rank */
     uint64_t iterations; /* messages to the first neighbour, fewest of all ranks that have one */
     double iteration_s;  /* of the slowest rank; 0 where no rank sends */
-    double compute_s;    /* of one iteration outside of MPI, mean over the ranks */
+    double compute_s;    /* of one iteration outside of MPI: of the slowest rank, for which its neighbours wait */
     double bytes;        /* largest message of any rank */
 };
 
 /* 0; -ENOENT (mpirun or the trace library is not there), -EINVAL (the program does not run, or says nothing to the
  * trace: `error` names it and its own first line), -errno. */
 int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out, struct servet_error *error);
-
-/* Task's time on one core: the difference of two runs of one process with other numbers of iterations, which takes
- * away the start. Needs {iterations} in the command. Seconds of one iteration. */
-int spmd_program_serial(const struct spmd_run *run, double *iteration_s, struct servet_error *error);
 
 #endif

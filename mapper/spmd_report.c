@@ -67,30 +67,40 @@ void spmd_report_simulation(FILE *out, const struct spmd_choice *choice, double 
             serial / plain_s / cores, planned_s, serial / planned_s, serial / planned_s / cores);
 }
 
-static void measured_line(FILE *out, const char *name, double iteration_s, double serial_s, uint64_t cores)
+static void measured_line(FILE *out, const char *name, const struct spmd_median *iteration_s, double serial_s,
+                          uint64_t cores)
 {
-    fprintf(out, "%-18s %12.6g %9.4g %11.4g\n", name, iteration_s, serial_s / iteration_s,
-            serial_s / iteration_s / (double)cores);
+    fprintf(out, "%-18s %12.6g %9.4g %11.4g  [%.4g, %.4g]\n", name, iteration_s->median, serial_s / iteration_s->median,
+            serial_s / iteration_s->median / (double)cores, iteration_s->low, iteration_s->high);
 }
 
 /* A speed-up this far above the number of cores is another program's doing: caches alone were seen to give 1.05. */
 #define IMPOSSIBLE_EFFICIENCY 1.2
 
-void spmd_report_evaluation(FILE *out, const struct spmd_choice *choice, double serial_s,
-                            const struct spmd_measured *planned, const struct spmd_measured *plain)
+void spmd_report_evaluation(FILE *out, const struct spmd_problem *problem, const struct spmd_choice *choice,
+                            const struct spmd_evaluation *e)
 {
-    uint64_t cores = choice->times.cores;
-    fprintf(out, "\n                    iteration_s  speed-up  efficiency\n");
-    measured_line(out, "predicted", choice->times.iteration_s, choice->times.serial_s, cores);
-    measured_line(out, "with the plan", planned->iteration_s, serial_s, cores);
-    if (plain) {
-        measured_line(out, "without the plan", plain->iteration_s, serial_s, cores);
+    const struct spmd_times *t = &choice->times;
+    uint64_t cores = t->cores;
+    fprintf(out, "\n                    iteration_s  speed-up  efficiency  %s of %zu rounds\n",
+            e->rounds < 6 ? "[least, most]" : "[95 % interval]", e->rounds);
+    fprintf(out, "%-18s %12.6g %9.4g %11.4g\n", "predicted", t->iteration_s, t->speedup, t->efficiency);
+    measured_line(out, "with the plan", &e->planned_s, e->serial_s, cores);
+    if (e->against) {
+        measured_line(out, "without the plan", &e->plain_s, e->serial_s, cores);
     }
-    fprintf(out, "one core           %12.6g (predicted %.6g)\n", serial_s, choice->times.serial_s);
-    if (serial_s > IMPOSSIBLE_EFFICIENCY * planned->iteration_s * (double)cores) {
+    fprintf(out, "one core           %12.6g (predicted %.6g)\n", e->serial_s, t->serial_s);
+    if (e->against) {
+        fprintf(out, "with to without    %12.4g  [%.4g, %.4g], round by round\n", e->ratio.median, e->ratio.low,
+                e->ratio.high);
+    }
+    if (e->serial_s > IMPOSSIBLE_EFFICIENCY * e->planned_s.median * (double)cores) {
         fprintf(out, "speed-up and efficiency mean nothing here: one core was slower than the others together, so the "
                      "machine was busy\n");
     }
-    fprintf(out, "the model is off by %.1f %%\n",
-            100 * fabs(choice->times.iteration_s - planned->iteration_s) / planned->iteration_s);
+    fprintf(out, "the model is off by %.1f %%\n", 100 * fabs(t->iteration_s / e->planned_s.median - 1));
+    fprintf(out, "a task took %.4g s in these runs [%.4g, %.4g], %.4g s when it was planned\n", e->task_s.median,
+            e->task_s.low, e->task_s.high, problem->comp_s);
+    fprintf(out, "with the time of a task in these runs the model is off by %+.1f %% [%+.1f, %+.1f]\n",
+            100 * e->off.median, 100 * e->off.low, 100 * e->off.high);
 }

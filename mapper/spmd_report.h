@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
+#include "spmd_evaluate.h"
 #include "spmd_grid.h"
-#include "spmd_program.h"
 
 void spmd_report_choice(FILE *out, const struct spmd_problem *problem, const struct spmd_choice *choice,
                         const struct spmd_grid *grid);
@@ -19,7 +19,17 @@ void spmd_report_curve(FILE *out, const struct spmd_problem *problem, const stru
 void spmd_report_simulation_head(FILE *out);
 void spmd_report_simulation(FILE *out, const struct spmd_choice *choice, double plain_s, double planned_s);
 
-void spmd_report_evaluation(FILE *out, const struct spmd_choice *choice, double serial_s,
-                            const struct spmd_measured *planned, const struct spmd_measured *plain);
+struct spmd_evaluation {
+    size_t rounds;
+    bool against;                          /* the program without the plan ran too: plain_s and ratio */
+    struct spmd_median planned_s, plain_s; /* of an iteration */
+    struct spmd_median ratio;              /* of planned to plain, round by round */
+    struct spmd_median task_s;             /* in the runs themselves */
+    struct spmd_median off;                /* of the model with that time, relative, signed */
+    double serial_s;                       /* of an iteration on one core */
+};
+
+void spmd_report_evaluation(FILE *out, const struct spmd_problem *problem, const struct spmd_choice *choice,
+                            const struct spmd_evaluation *evaluation);
 
 #endif

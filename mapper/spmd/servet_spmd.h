@@ -1,9 +1,14 @@
+/* clang-format off */
 /* Runs the plan of servet-spmd inside an MPI application: edge tasks first, internal tasks while the edges travel.
  *
  *     servet_spmd *plan;
- *     if (servet_spmd_open(NULL, MPI_COMM_WORLD, sizeof(double), &plan, line, sizeof line) < 0) { puts(line); exit(2);
- * } const struct servet_spmd_layout *t = servet_spmd_layout(plan); double *now = calloc(t->stride * t->rows, sizeof
- * *now), *next = calloc(t->stride * t->rows, sizeof *next);
+ *     if (servet_spmd_open(NULL, MPI_COMM_WORLD, sizeof(double), &plan, line, sizeof line) < 0) {
+ *         fprintf(stderr, "%s\n", line);
+ *         exit(2);
+ *     }
+ *     const struct servet_spmd_layout *t = servet_spmd_layout(plan);
+ *     double *now = calloc(t->stride * t->rows, sizeof *now);
+ *     double *next = calloc(t->stride * t->rows, sizeof *next);
  *     ...
  *     servet_spmd_exchange(plan, now);                       the halo of the first array
  *     for (k = 0; k < iterations; k++) {
@@ -16,10 +21,13 @@
  * from 0, is at ((y + down) * stride + x + left). Where there is no neighbour the halo is the application's (border
  * values), and is never written to.
  *
- * Communication is non-blocking; between slices of the internal tasks the library gives MPI a chance to go on.
+ * Communication is non-blocking; between slices of the internal tasks the library gives MPI a chance to go on. The paper
+ * has a second thread in every process for it; that would take a core from the computation, or share one with it, and
+ * asks MPI_THREAD_MULTIPLE of every application.
  *
  * Source: the scheduling phase of the SPMD execution tool (Section 3.4 and Figure 4).
  */
+/* clang-format on */
 #ifndef SERVET_SPMD_H
 #define SERVET_SPMD_H
 

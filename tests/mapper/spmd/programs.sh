@@ -51,14 +51,19 @@ grep -q "a plan for 2 x 1 processes, expected one for the 3 that run" "$work/err
 "$mpirun" -np 2 "$programs/spmd_wave" >"$work/out" 2>"$work/err" && fail "no plan accepted"
 grep -q "SERVET_SPMD_PLAN: not set" "$work/err" || fail "no plan: $(cat "$work/err")"
 
-# characterisation and evaluation (figures are not judged here)
-"$spmd" --profile "$profile" --problem 400x300 --instance 200x150 --iterations 20 --cores 2 --cpuset 0-1 \
+# characterisation and evaluation (figures are not judged here): by an instance of its own, and by the chosen tiles
+"$spmd" --profile "$profile" --problem 400x300 --instance 200x150 --iterations 20 --cores 2 --cpuset 0-1 --rounds 2 \
     --characterise "$programs/spmd_heat_plain --problem {problem} --grid {grid} --iterations {iterations}" \
     --evaluate "$programs/spmd_heat --iterations {iterations}" \
     --against "$programs/spmd_heat_plain --problem {problem} --grid {grid} --iterations {iterations}" \
     >"$work/out" 2>"$work/err" || fail "evaluation: $(cat "$work/err")"
-grep -q "8 bytes for an edge task (21 iterations)" "$work/out" || fail "characterisation: $(cat "$work/out")"
-for line in predicted "with the plan" "without the plan" "the model is off by"; do
+grep -q "8 bytes for an edge task (21 iterations, tiles of 100 x 150 on 2 cores)" "$work/out" || fail "characterisation: $(cat "$work/out")"
+for line in predicted "with the plan" "without the plan" "with to without" "the model is off by" "a task took"; do
     grep -q "^$line" "$work/out" || fail "evaluation has no '$line': $(cat "$work/out")"
 done
+"$spmd" --profile "$profile" --problem 400x300 --iterations 20 --cores 2 --cpuset 0-1 \
+    --characterise "$programs/spmd_heat_plain --problem {problem} --grid {grid} --iterations {iterations}" \
+    >"$work/out" 2>"$work/err" || fail "characterisation by tiles: $(cat "$work/err")"
+tile=$(sed -n 's/^tile  *\(.*\) tasks/\1/p' "$work/out")
+grep -q "^characterised.*tiles of $tile on 2 cores" "$work/out" || fail "another tile was measured: $(cat "$work/out")"
 exit $failed

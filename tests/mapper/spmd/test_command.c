@@ -102,7 +102,16 @@ START_TEST(bad_input_is_one_line_and_status_2)
         {"--problem 80x60 --comp 1 --profile /nonexistent.json", "/nonexistent.json"},
         {"--problem 80x60 --comp 1 --topology 'package:2 pu:2'", "--comm: missing"},
         {"--problem 80x60 --comp 1 --plan /nonexistent/plan" DELL, "--plan: /nonexistent/plan"},
-        {"--problem 80x60 --characterise /nonexistent" DELL, "--instance: missing"},
+        {"--problem 80x60 --comp 1 --instance 8x6" DELL, "--instance, --instance-grid: expected --characterise"},
+        {"--problem 80x60 --instance-grid 2x2 --characterise /bin/true" DELL, "--instance-grid: expected --instance"},
+        {"--problem 80x60 --characterise /nonexistent/app --cpuset 0-1" DELL, "'/nonexistent/app' does not run"},
+        {"--problem 80x60 --characterise /bin/true --cpuset 0" DELL,
+         "--characterise: expected a problem for at least 2"},
+        {"--problem 79x59 --characterise /bin/true --cpuset 0-1" DELL,
+         "--characterise: expected a problem for at least 2"},
+        {"--problem 80x60 --comp 1 --rounds 0" DELL, "--rounds: expected"},
+        {"--problem 80x60 --comp 1 --evaluate /bin/true --against /bin/true" DELL,
+         "--against: '/bin/true': expected {iterations}"},
         {"--problem 80x60 --instance 80x60 --characterise /nonexistent/app" DELL, "'/nonexistent/app' does not run"},
         {"--problem 80x60 --instance 81x61 --characterise /bin/true" DELL, "--instance: expected"},
         {"--problem 80x60 --instance 80x60 --characterise /bin/true" DELL, "left no trace"},
@@ -122,6 +131,23 @@ START_TEST(bad_input_is_one_line_and_status_2)
                       run.err);
         run_free(&run);
     }
+}
+END_TEST
+
+START_TEST(a_program_that_does_not_run_leaves_the_old_plan)
+{
+    char path[] = "/tmp/servet-test-XXXXXX", *options, text[16] = "";
+    int fd = mkstemp(path);
+    ck_assert(write(fd, "old", 3) == 3);
+    ck_assert(asprintf(&options, HEAT "--cores 2 --cpuset 0-1 --evaluate /bin/false --plan %s" DELL, path) > 0);
+    struct run run = spmd(options);
+    ck_assert_int_eq(run.status, 2);
+    ck_assert(pread(fd, text, sizeof text - 1, 0) == 3);
+    ck_assert_str_eq(text, "old");
+    close(fd);
+    unlink(path);
+    free(options);
+    run_free(&run);
 }
 END_TEST
 
@@ -152,6 +178,7 @@ int main(void)
     tcase_add_test(tcase, mappings_come_in_the_mappers_formats);
     tcase_add_test(tcase, the_plan_is_a_file);
     tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
+    tcase_add_test(tcase, a_program_that_does_not_run_leaves_the_old_plan);
     tcase_add_test(tcase, a_refused_plan_leaves_the_old_one);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
