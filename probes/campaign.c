@@ -25,6 +25,7 @@ struct findings {
     struct probe_cache caches;
     struct probe_sharing sharing;
     struct probe_memory memory;
+    struct probe_numa numa;
     struct profile_communication messages;
     char layer_note[640];
     unsigned left_out; /* probes that the budget left no time for */
@@ -35,6 +36,7 @@ static void free_findings(struct findings *findings)
     probe_cache_free(&findings->caches);
     probe_sharing_free(&findings->sharing);
     probe_memory_free(&findings->memory);
+    probe_numa_free(&findings->numa);
     probe_message_free(&findings->messages);
 }
 
@@ -107,6 +109,20 @@ static bool wanted(const struct campaign *campaign, struct findings *findings, u
     return true;
 }
 
+static int run_memory(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
+{
+    struct probe_memory *memory = &findings->memory;
+    int rc = probe_memory(&findings->probe, largest_cache(findings), memory, error);
+    if (rc < 0) {
+        return rc;
+    }
+    memory->memory.method = probe_memory_method(campaign->machine, memory->array_bytes);
+    if (!memory->memory.method) {
+        return profile_error(error, -ENOMEM, "measuring memory bandwidth: %s", strerror(ENOMEM));
+    }
+    return probe_numa(&findings->probe, memory->array_bytes, &findings->numa, error);
+}
+
 static int run_probes(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
 {
     int rc = 0;
@@ -122,7 +138,7 @@ static int run_probes(const struct campaign *campaign, struct findings *findings
     }
     if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MEMORY)) {
         progress_next(campaign->progress, "memory", share_memory);
-        rc = probe_memory(&findings->probe, largest_cache(findings), &findings->memory, error);
+        rc = run_memory(campaign, findings, error);
     }
     if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MESSAGE)) {
         progress_next(campaign->progress, "message", share_message);
@@ -141,6 +157,7 @@ static int assemble(const struct campaign *campaign, struct findings *findings)
     }
     if (rc == 0 && (campaign->probes & ~findings->left_out & CAMPAIGN_MEMORY)) {
         result_set_memory(findings->node_class, &findings->memory);
+        result_set_numa(findings->node_class, &findings->numa);
     }
     if (rc == 0 && (campaign->probes & ~findings->left_out & CAMPAIGN_MESSAGE)) {
         rc = result_set_layers(findings->node_class, &findings->messages);
@@ -180,12 +197,11 @@ static int add_tlb(const struct findings *findings, struct servet_profile *profi
 static int add_conditions(const struct campaign *campaign, const struct findings *findings,
                           struct servet_profile *profile)
 {
-    const struct machine *machine = campaign->machine;
-    bool native = strcmp(machine->name, "native") == 0;
-    int rc = conditions_add(profile, "machine", machine->name);
+    bool native = strcmp(campaign->machine->name, "native") == 0;
+    int rc = conditions_add(profile, "machine", campaign->machine->name);
     rc = rc < 0 || !native ? rc : conditions_of_this_machine(profile);
-    if (rc == 0 && machine->copy_method && (campaign->probes & CAMPAIGN_MEMORY)) {
-        rc = conditions_add(profile, "copy", machine->copy_method);
+    if (rc == 0 && findings->numa.why[0]) {
+        rc = conditions_add(profile, "numa_access", findings->numa.why);
     }
     rc = rc < 0 ? rc : add_tlb(findings, profile);
     rc = rc < 0 ? rc : add_budget(campaign, findings, profile);

@@ -86,9 +86,16 @@ int machine_traverse(struct machine *machine, const struct machine_traversal *wh
         !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    const uint64_t words[] = {
-        what->bytes,       what->stride_bytes, (uint64_t)what->order, (uint64_t)what->pages, what->scatter,
-        what->warm_passes, what->seed,         digest(pus, count)};
+    const uint64_t words[] = {what->bytes,
+                              what->stride_bytes,
+                              (uint64_t)what->order,
+                              (uint64_t)what->pages,
+                              what->scatter,
+                              what->warm_passes,
+                              what->seed,
+                              what->on_node,
+                              (uint64_t)(int64_t)what->numa,
+                              digest(pus, count)};
     return journaled(machine, "traverse", run_traverse, what, pus, count, count, words, sizeof words / sizeof *words,
                      seconds_per_access);
 }
@@ -105,7 +112,8 @@ int machine_copy(struct machine *machine, const struct machine_copy *what, const
     if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    const uint64_t words[] = {what->bytes, what->passes, (uint64_t)(int64_t)what->numa, digest(pus, count)};
+    const uint64_t words[] = {what->bytes, what->passes, (uint64_t)(int64_t)what->numa, (uint64_t)what->pages,
+                              digest(pus, count)};
     return journaled(machine, "copy", run_copy, what, pus, count, count, words, sizeof words / sizeof *words,
                      bytes_per_s);
 }
@@ -166,6 +174,8 @@ const char *machine_strerror(int error)
         return "a PU went offline while it was measured";
     case ENOMEM:
         return "not enough memory for the working sets";
+    case EACCES:
+        return "not allowed to place memory on this NUMA node";
     case EINTR:
         return "interrupted";
     default:

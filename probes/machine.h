@@ -9,7 +9,8 @@
  *   -ENOTSUP  this backend cannot
  *   -EPERM    not allowed to pin to one of the PUs
  *   -ENODEV   a PU went offline
- *   -ENOMEM   working set not to be had
+ *   -ENOMEM   working set not to be had, or not on the NUMA node that was named
+ *   -EACCES   this process may not place memory on that NUMA node
  *   -EINTR    `*cancel` became non-zero
  *   -EINVAL   a PU is named twice or not one of the machine's, or a size is 0
  *   -EIO      a helper process of the backend failed
@@ -41,7 +42,9 @@ struct machine_traversal {
         stride_bytes; /* distance of two loads (STRIDE) or size of one node (CHASE: the node's first line is loaded) */
     enum machine_order order;
     enum machine_pages pages;
-    bool scatter;         /* take the pages at random from a larger pool, not side by side */
+    bool scatter; /* take the pages at random from a larger pool, not side by side */
+    bool on_node; /* the memory is on NUMA node `numa` (OS index), in the region that copies use */
+    int32_t numa;
     uint32_t warm_passes; /* passes over the whole set, in the order of the measurement, before the clock starts */
     uint64_t seed;        /* of the random cycle, and of the place in the pool */
 };
@@ -50,6 +53,7 @@ struct machine_copy {
     size_t bytes;    /* of the source and of the target, each, per PU */
     uint32_t passes; /* of which the median is reported */
     int32_t numa;    /* OS index of the NUMA node to place both on; < 0: local to each PU */
+    enum machine_pages pages;
 };
 
 struct machine_exchange {

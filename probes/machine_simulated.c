@@ -41,7 +41,7 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
     for (size_t i = 0; i < count && rc == 0; i++) {
         positions[i] = position_of(machine, pus[i]);
     }
-    rc = rc < 0 ? rc : sim_traverse(sim, what, positions, count, seconds);
+    rc = rc < 0 ? rc : sim_traverse(sim, what, &machine->pus, positions, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
         slowest = fmax(slowest, seconds[i]);
         seconds_per_access[i] = noisy(sim, seconds[i]);
@@ -61,7 +61,34 @@ static bool in_domain(const struct sim_domain *domain, uint32_t pu)
     return profile_set_has(&domain->pus, pu);
 }
 
-static void share_bandwidth(const struct sim *sim, const uint32_t *pus, size_t count, double *rates)
+static const struct sim_node *node_at(const struct sim *sim, int32_t numa, uint32_t pu)
+{
+    for (size_t i = 0; i < sim->node_count; i++) {
+        if (numa < 0 ? profile_set_has(&sim->nodes[i].pus, pu) : sim->nodes[i].os_index == (uint32_t)numa) {
+            return &sim->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds, double *bytes_per_s)
+{
+    const struct sim_node *node = node_at(sim, numa, pu);
+    if (!node && numa > 0) { /* a machine without nodes of its own has number 0 */
+        return -EACCES;
+    }
+    *seconds = sim->memory_seconds;
+    *bytes_per_s = sim->pu_bytes_per_s;
+    for (size_t i = 0; node && i < node->from_count; i++) {
+        if (profile_set_has(&node->from[i].pus, pu)) {
+            *seconds = node->from[i].seconds;
+            *bytes_per_s = node->from[i].bytes_per_s;
+        }
+    }
+    return 0;
+}
+
+static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, size_t count, double *rates)
 {
     bool *fixed = calloc(count, sizeof *fixed);
     size_t open = fixed ? count : 0;
@@ -94,11 +121,31 @@ static void share_bandwidth(const struct sim *sim, const uint32_t *pus, size_t c
     free(fixed);
 }
 
+static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *pus, size_t count, double *rates)
+{
+    share_local_bandwidth(sim, pus, count, rates);
+    for (size_t i = 0; i < count; i++) {
+        const struct sim_node *own = node_at(sim, -1, pus[i]);
+        bool far = numa >= 0 && own && own->os_index != (uint32_t)numa;
+        double seconds, most;
+        int rc = sim_memory_of(sim, numa, pus[i], &seconds, &most);
+        if (rc < 0) {
+            return rc;
+        }
+        /* Domains are of local traffic: elsewhere a PU has what `nodes` says, and no limit beside. */
+        rates[i] = far ? most : fmin(most, rates[i]);
+    }
+    return 0;
+}
+
 static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
                 double *bytes_per_s)
 {
     struct sim *sim = machine->state;
-    share_bandwidth(sim, pus, count, bytes_per_s);
+    int rc = share_bandwidth(sim, what->numa, pus, count, bytes_per_s);
+    if (rc < 0) {
+        return rc;
+    }
     double slowest = INFINITY;
     for (size_t i = 0; i < count; i++) {
         slowest = fmin(slowest, bytes_per_s[i]);

@@ -25,7 +25,7 @@ struct native_worker {
     struct native_job *job; /* what to do next; NULL: end */
     size_t index;           /* within the job */
     sem_t start;
-    struct native_region pool, huge_pool, copy; /* chases take `pool`, copies `copy` */
+    struct native_region pool, huge_pool, copy; /* chases take a pool, copies and what is on a node `copy` */
     uint64_t waited_ns;                         /* ready during a job, and without its PU */
     uint64_t last_used;                         /* number of the job; decides whose memory goes first */
 };
@@ -65,6 +65,10 @@ void native_end_workers(struct native *native);
 /* -- native_memory.c -- */
 /* At least `bytes` of touched memory, or -ENOMEM. Memory of workers that are idle is given back first. */
 int native_region_grow(struct native_worker *worker, struct native_region *region, size_t bytes);
+/* The same on a NUMA node (< 0: where it is first touched) and with pages of a kind; what it held before is lost when
+ * either is another. -ENOMEM also when the node has less than twice that free, -EACCES when it is out of reach. */
+int native_region_place(struct native_worker *worker, struct native_region *region, int32_t numa,
+                        enum machine_pages pages, size_t bytes);
 void native_region_free(struct native_region *region);
 /* What this process may still take: the smallest of MemAvailable and the limits of its control groups, halved. */
 size_t native_memory_limit(void);

@@ -62,14 +62,17 @@ static uint32_t *choose_pages(const struct machine_traversal *what, size_t wante
 
 static int build_cycle(struct native_worker *worker, const struct machine_traversal *what, struct cycle *cycle)
 {
-    struct native_region *region = what->pages == MACHINE_PAGES_HUGE ? &worker->huge_pool : &worker->pool;
+    struct native_region *region = what->on_node                       ? &worker->copy
+                                   : what->pages == MACHINE_PAGES_HUGE ? &worker->huge_pool
+                                                                       : &worker->pool;
     size_t page = what->pages == MACHINE_PAGES_HUGE && worker->native->machine->huge_page_bytes
                       ? worker->native->machine->huge_page_bytes
                       : worker->native->machine->page_bytes;
     struct random random = {what->seed + worker->index};
     size_t slack = what->scatter && what->bytes > slack_bytes ? what->bytes : slack_bytes;
-    int rc = native_region_grow(worker, region, what->bytes + slack);
-    if (rc == -ENOMEM) { /* as little as it can be */
+    int rc = what->on_node ? native_region_place(worker, region, what->numa, what->pages, what->bytes + page)
+                           : native_region_grow(worker, region, what->bytes + slack);
+    if (rc == -ENOMEM && !what->on_node) { /* as little as it can be */
         rc = native_region_grow(worker, region, what->bytes + page);
     }
     if (rc < 0) {

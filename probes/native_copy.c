@@ -82,15 +82,6 @@ const char *native_copy_method(void)
     return name;
 }
 
-static int place_arrays(struct native_worker *worker, const struct machine_copy *what, size_t bytes)
-{
-    if (worker->copy.numa != what->numa) {
-        native_region_free(&worker->copy);
-        worker->copy.numa = what->numa;
-    }
-    return native_region_grow(worker, &worker->copy, 2 * bytes);
-}
-
 static double timed_copy(copy_function *copy, unsigned char *start, size_t bytes)
 {
     uint64_t begin = native_now_ns();
@@ -105,7 +96,7 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     const char *name;
     copy_function *copy = best_copy(&name);
     size_t bytes = what->bytes & ~(size_t)4095;
-    int rc = place_arrays(worker, what, bytes);
+    int rc = native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
     double *rates = malloc(what->passes * sizeof *rates);
     if (rc < 0 || !rates) {
         free(rates);

@@ -1,6 +1,7 @@
 #include "native.h"
 
 #include <errno.h>
+#include <numa.h>
 #include <numaif.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,36 @@ static int bind_to_node(struct native_region *region)
     }
     unsigned long mask[NODES / BITS] = {0};
     mask[(size_t)region->numa / BITS] |= 1ul << ((size_t)region->numa % BITS);
-    return mbind(region->start, region->reserved, MPOL_BIND, mask, NODES, 0) < 0 ? -errno : 0;
+    if (mbind(region->start, region->reserved, MPOL_BIND, mask, NODES, 0) == 0) {
+        return 0;
+    }
+    /* A node outside of the control group's, or without memory; or a sandbox that forbids the call. */
+    return errno == EINVAL || errno == EPERM || errno == ENOSYS ? -EACCES : -errno;
+}
+
+/* A node that has less than that free is left alone: bound memory that does not fit calls the OOM killer. */
+static int node_has_room(const struct native_region *region, size_t more)
+{
+    long long free_bytes = 0;
+    if (region->numa < 0) {
+        return 0;
+    }
+    if (numa_available() < 0 || numa_node_size64(region->numa, &free_bytes) < 0) {
+        return -EACCES;
+    }
+    return (long long)(2 * more) <= free_bytes ? 0 : -ENOMEM;
+}
+
+int native_region_place(struct native_worker *worker, struct native_region *region, int32_t numa,
+                        enum machine_pages pages, size_t bytes)
+{
+    if (region->numa != numa || region->pages != pages) {
+        native_region_free(region);
+        region->numa = numa;
+        region->pages = pages;
+    }
+    int rc = bytes > region->touched ? node_has_room(region, bytes - region->touched) : 0;
+    return rc < 0 ? rc : native_region_grow(worker, region, bytes);
 }
 
 static int reserve(struct native_region *region, size_t bytes)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,9 +90,26 @@ int probe_memory_levels(const struct profile_set *pus, double reference, const d
 
 /* -- measurement -- */
 
+enum machine_pages probe_memory_pages(const struct machine *machine)
+{
+    return machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
+}
+
+char *probe_memory_method(const struct machine *machine, size_t array_bytes)
+{
+    char *text = NULL;
+    size_t page = machine->huge_page_bytes ? machine->huge_page_bytes : machine->page_bytes;
+    bool large = page >= 1u << 20;
+    int length = asprintf(&text, "%s, pages of %zu %s%s, arrays of %zu MiB",
+                          machine->copy_method ? machine->copy_method : "copies", page >> (large ? 20 : 10),
+                          large ? "MiB" : "KiB", machine->huge_page_bytes ? " asked for" : "", array_bytes >> 20);
+    return length < 0 ? NULL : text;
+}
+
 static int copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count, double *bytes_per_s)
 {
-    const struct machine_copy what = {.bytes = bytes, .passes = PASSES, .numa = -1};
+    const struct machine_copy what = {
+        .bytes = bytes, .passes = PASSES, .numa = -1, .pages = probe_memory_pages(probe->machine)};
     return machine_copy(probe->machine, &what, pus, count, bytes_per_s);
 }
 
@@ -295,5 +313,6 @@ void probe_memory_free(struct probe_memory *result)
     }
     free(result->memory.levels);
     free(result->memory.quality.note);
+    free(result->memory.method);
     memset(result, 0, sizeof *result);
 }

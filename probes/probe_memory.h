@@ -21,6 +21,13 @@ struct probe_memory {
 int probe_memory_levels(const struct profile_set *pus, double reference, const double *pair_bytes_per_s,
                         struct profile_memory *out);
 
+/* The pages that memory is measured with: huge ones where they are to be had, as what is allocated in large pieces
+ * gets; the TLB then adds nothing to what memory takes. */
+enum machine_pages probe_memory_pages(const struct machine *machine);
+
+/* "AVX2 non-temporal stores, pages of 2 MiB asked for, arrays of 128 MiB": a new string, or NULL. */
+char *probe_memory_method(const struct machine *machine, size_t array_bytes);
+
 /* `last_level_bytes`: the largest cache, declared or measured. */
 int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out, struct servet_error *error);
 /* One worker alone, once. 0 or the machine's -errno. */

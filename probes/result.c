@@ -240,6 +240,16 @@ void result_set_memory(struct profile_class *node_class, struct probe_memory *fo
     probe_memory_free(&old);
 }
 
+void result_set_numa(struct profile_class *node_class, struct probe_numa *found)
+{
+    struct probe_numa old = {.rows = node_class->numa_access, .count = node_class->numa_access_count};
+    node_class->numa_access = found->rows;
+    node_class->numa_access_count = found->count;
+    found->rows = NULL;
+    found->count = 0;
+    probe_numa_free(&old);
+}
+
 /* -- layers -- */
 
 static bool together(const struct profile_relation *relation, uint32_t a, uint32_t b)

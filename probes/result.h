@@ -6,6 +6,7 @@
 #include "probe_cache.h"
 #include "probe_memory.h"
 #include "probe_message.h"
+#include "probe_numa.h"
 #include "probe_sharing.h"
 
 /* Puts the measured levels in the place of the declared caches. A declared level that was not seen in the measurement
@@ -18,6 +19,7 @@ int result_set_cache_curve(struct profile_class *node_class, const struct cache_
 
 /* Move what was found into the class; `found` is empty afterwards. */
 void result_set_memory(struct profile_class *node_class, struct probe_memory *found);
+void result_set_numa(struct profile_class *node_class, struct probe_numa *found);
 int result_set_layers(struct profile_class *node_class, struct profile_communication *found);
 
 /* A note on every layer ("through threads, not through MPI"). 0 or -ENOMEM. */

@@ -16,7 +16,7 @@ enum { SAMPLE_MIN = 3, CLASSES_MAX = 32 };
 /* -- classes -- */
 
 /* Marks the pairs of the relation's groups as of class `class` unless they are of a closer one. */
-static void mark(struct schedule *schedule, const struct profile_relation *relation, uint8_t class)
+static void mark(struct schedule *schedule, const struct profile_relation *relation, int class)
 {
     const struct profile_set *pus = schedule->pus;
     for (size_t g = 0; g < relation->group_count; g++) {
@@ -27,20 +27,38 @@ static void mark(struct schedule *schedule, const struct profile_relation *relat
             for (size_t j = i + 1; j < pus->count; j++) {
                 uint8_t *slot = &schedule->class_of[pair_index(pus->count, i, j)];
                 if (*slot > class && profile_set_has(&relation->groups[g], pus->ids[j])) {
-                    *slot = class;
+                    *slot = (uint8_t) class;
                 }
             }
         }
     }
 }
 
-static void mark_numa(struct schedule *schedule, const struct profile_class *declared, uint8_t class)
+static void mark_numa(struct schedule *schedule, const struct profile_class *declared, int class)
 {
     for (size_t i = 0; i < declared->numa_count; i++) {
         struct profile_set pus = declared->numa[i].pus;
         const struct profile_relation one = {.groups = &pus, .group_count = 1};
         mark(schedule, &one, class);
     }
+}
+
+static size_t largest_node(const struct profile_class *declared)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        largest = declared->numa[i].pus.count > largest ? declared->numa[i].pus.count : largest;
+    }
+    return largest;
+}
+
+static size_t largest_group(const struct profile_relation *relation)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < relation->group_count; i++) {
+        largest = relation->groups[i].count > largest ? relation->groups[i].count : largest;
+    }
+    return largest;
 }
 
 /* Renumbers the classes that occur to 0, 1, 2 … */
@@ -75,8 +93,10 @@ int schedule_init(struct schedule *schedule, const struct profile_set *pus, cons
         for (size_t i = 0; i < declared->cache_count && class < CLASSES_MAX - 4; i++) {
             mark(schedule, &declared->caches[i].sharing, class ++);
         }
-        mark_numa(schedule, declared, class ++);
-        mark(schedule, &declared->packages, class ++);
+        /* What is smaller lies within the other: a machine whose memory is interleaved has one node of all packages. */
+        bool nodes_inside = largest_node(declared) <= largest_group(&declared->packages);
+        mark_numa(schedule, declared, nodes_inside ? class : class + 1);
+        mark(schedule, &declared->packages, nodes_inside ? class + 1 : class);
     }
     renumber(schedule);
     return 0;

@@ -48,6 +48,20 @@ struct sim_domain {
     double bytes_per_s;
 };
 
+/* What these PUs get of a NUMA node's memory. */
+struct sim_access {
+    struct profile_set pus;
+    double seconds, bytes_per_s;
+};
+
+struct sim_node {
+    uint32_t os_index;
+    struct profile_set pus; /* empty: memory only */
+    uint64_t memory_bytes;
+    struct sim_access *from; /* PUs in none of these: the machine's memory_seconds and pu_bytes_per_s */
+    size_t from_count;
+};
+
 struct sim_layer {
     char *name;
     struct profile_set *groups;
@@ -87,6 +101,8 @@ struct sim {
     double memory_seconds, pu_bytes_per_s;
     struct sim_domain *domains;
     size_t domain_count;
+    struct sim_node *nodes;
+    size_t node_count;
     struct sim_layer *layers;
     size_t layer_count;
     struct sim_bsp *bsp; /* ascending; empty: the description has none */
@@ -100,8 +116,13 @@ struct sim {
 int sim_load(const char *path, struct sim *sim, struct machine *machine, struct servet_error *error);
 void sim_free(struct sim *sim);
 
-/* Seconds per access of each PU (positions in the machine's set) traversing as told, without noise. 0 or -ENOMEM. */
-int sim_traverse(struct sim *sim, const struct machine_traversal *what, const size_t *positions, size_t count,
-                 double *seconds_per_access);
+/* Seconds of a load by `pu` from node `numa` (< 0: the PU's own), and what it copies there in a second. -EACCES when
+ * the machine has no such node. */
+int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds, double *bytes_per_s);
+
+/* Seconds per access of each PU (positions in `pus`, the machine's set) traversing as told, without noise. 0 or
+ * -ENOMEM. */
+int sim_traverse(struct sim *sim, const struct machine_traversal *what, const struct profile_set *pus,
+                 const size_t *positions, size_t count, double *seconds_per_access);
 
 #endif

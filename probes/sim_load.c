@@ -1,152 +1,21 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
+#include "sim_reader.h"
 #include "topology.h"
-
-/* Where we are in the file, for messages; the first error sticks. */
-struct reader {
-    const char *path;
-    struct servet_error *error;
-    int failed;
-};
-
-static void refuse(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void refuse(struct reader *reader, const char *format, ...)
-{
-    char text[256];
-    va_list args;
-    if (reader->failed) {
-        return;
-    }
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    reader->failed = profile_error(reader->error, -EINVAL, "%s: %s", reader->path, text);
-}
-
-/* -- fields -- */
-
-/* A missing field takes `missing`; NAN there makes it required. */
-static double number(struct reader *reader, const json_t *object, const char *where, const char *key, double missing,
-                     double low, double high)
-{
-    const json_t *value = json_object_get(object, key);
-    if (!value && !isnan(missing)) {
-        return missing;
-    }
-    if (!json_is_number(value) || json_number_value(value) < low || json_number_value(value) > high) {
-        refuse(reader, "%s.%s: expected a number from %g to %g", where, key, low, high);
-        return low;
-    }
-    return json_number_value(value);
-}
-
-static uint64_t whole(struct reader *reader, const json_t *object, const char *where, const char *key, double missing,
-                      double low, double high)
-{
-    double value = number(reader, object, where, key, missing, low, high);
-    if (value != floor(value)) {
-        refuse(reader, "%s.%s: expected an integer", where, key);
-    }
-    return (uint64_t)value;
-}
-
-static int choice(struct reader *reader, const json_t *object, const char *where, const char *key,
-                  const char *const *names, int missing)
-{
-    const json_t *value = json_object_get(object, key);
-    char all[128] = "";
-    if (!value) {
-        return missing;
-    }
-    for (int i = 0; names[i]; i++) {
-        if (json_is_string(value) && strcmp(json_string_value(value), names[i]) == 0) {
-            return i;
-        }
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", names[i]);
-    }
-    refuse(reader, "%s.%s: expected one of %s", where, key, all);
-    return missing;
-}
-
-static void known_keys(struct reader *reader, const json_t *object, const char *where, const char *const *keys)
-{
-    const char *key;
-    json_t *value;
-    if (!json_is_object(object)) {
-        refuse(reader, "%s: expected an object", where);
-        return;
-    }
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
-        size_t i = 0;
-        while (keys[i] && strcmp(keys[i], key) != 0) {
-            i++;
-        }
-        if (!keys[i]) {
-            refuse(reader, "%s.%s: unknown field", where, key);
-        }
-    }
-}
-
-static struct profile_set pu_list(struct reader *reader, const json_t *value, const char *where,
-                                  const struct profile_set *within)
-{
-    struct profile_set set = {0};
-    if (!json_is_string(value) || profile_set_parse(json_string_value(value), &set) < 0) {
-        refuse(reader, "%s: expected a list of PUs such as \"0-3,8\"", where);
-    } else if (within && !profile_set_subset(&set, within)) {
-        refuse(reader, "%s: names a PU that the machine does not have", where);
-    }
-    return set;
-}
-
-/* An array of disjoint lists; a missing one is empty. */
-static struct profile_set *groups(struct reader *reader, const json_t *object, const char *where, const char *key,
-                                  const struct profile_set *within, size_t *count)
-{
-    const json_t *array = json_object_get(object, key);
-    size_t n = json_array_size(array), members = 0;
-    char place[96];
-    *count = 0;
-    snprintf(place, sizeof place, "%s.%s", where, key);
-    if (array && !json_is_array(array)) {
-        refuse(reader, "%s: expected an array", place);
-    }
-    struct profile_set *sets = calloc(n + 1, sizeof *sets), all = {0};
-    if (!sets) {
-        refuse(reader, "%s: %s", place, strerror(ENOMEM));
-        return NULL;
-    }
-    for (size_t i = 0; i < n && !reader->failed; i++) {
-        struct profile_set sum = {0};
-        sets[(*count)++] = pu_list(reader, json_array_get(array, i), place, within);
-        members += sets[i].count;
-        if (!reader->failed && profile_set_union(&all, &sets[i], &sum) == 0) {
-            profile_set_free(&all);
-            all = sum;
-        }
-    }
-    if (!reader->failed && all.count != members) {
-        refuse(reader, "%s: expected groups without a common PU", place);
-    }
-    profile_set_free(&all);
-    return sets;
-}
 
 /* -- caches -- */
 
-static void number_instances(struct reader *reader, struct sim_cache *cache, const struct profile_set *pus)
+static void number_instances(struct sim_reader *reader, struct sim_cache *cache, const struct profile_set *pus)
 {
     cache->instance_of = calloc(pus->count, sizeof *cache->instance_of);
     if (!cache->instance_of) {
-        refuse(reader, "%s", strerror(ENOMEM));
+        sim_refuse(reader, "%s", strerror(ENOMEM));
         return;
     }
     for (size_t i = 0; i < pus->count; i++) {
@@ -164,7 +33,7 @@ static void number_instances(struct reader *reader, struct sim_cache *cache, con
     cache->instances += (uint32_t)cache->group_count;
 }
 
-static void read_cache(struct reader *reader, const json_t *object, size_t index, const struct profile_set *pus,
+static void read_cache(struct sim_reader *reader, const json_t *object, size_t index, const struct profile_set *pus,
                        struct sim_cache *cache)
 {
     static const char *const keys[] = {"level",   "size_bytes", "declared_size_bytes", "ways",     "line_bytes",
@@ -175,22 +44,22 @@ static void read_cache(struct reader *reader, const json_t *object, size_t index
     static const char *const indexings[] = {"physical", "virtual", NULL};
     char where[32];
     snprintf(where, sizeof where, "caches[%zu]", index);
-    known_keys(reader, object, where, keys);
-    cache->level = (uint32_t)whole(reader, object, where, "level", NAN, 1, 5);
-    cache->size_bytes = whole(reader, object, where, "size_bytes", NAN, 1024, 0x1p34);
+    sim_known_keys(reader, object, where, keys);
+    cache->level = (uint32_t)sim_whole(reader, object, where, "level", NAN, 1, 5);
+    cache->size_bytes = sim_whole(reader, object, where, "size_bytes", NAN, 1024, 0x1p34);
     cache->declared_size_bytes =
-        whole(reader, object, where, "declared_size_bytes", (double)cache->size_bytes, 0, 0x1p34);
-    cache->ways = (uint32_t)whole(reader, object, where, "ways", NAN, 1, 64);
-    cache->line_bytes = (uint32_t)whole(reader, object, where, "line_bytes", 64, 16, 1024);
-    cache->slices = (uint32_t)whole(reader, object, where, "slices", 1, 1, 256);
-    cache->seconds = number(reader, object, where, "seconds", NAN, 1e-11, 1e-5);
-    cache->policy = (enum sim_policy)choice(reader, object, where, "policy", policies, SIM_LRU);
-    cache->inclusion = (enum sim_inclusion)choice(reader, object, where, "inclusion", inclusions, SIM_FILLED);
-    cache->virtual_index = choice(reader, object, where, "indexing", indexings, index == 0) == 1;
-    cache->groups = groups(reader, object, where, "groups", pus, &cache->group_count);
+        sim_whole(reader, object, where, "declared_size_bytes", (double)cache->size_bytes, 0, 0x1p34);
+    cache->ways = (uint32_t)sim_whole(reader, object, where, "ways", NAN, 1, 64);
+    cache->line_bytes = (uint32_t)sim_whole(reader, object, where, "line_bytes", 64, 16, 1024);
+    cache->slices = (uint32_t)sim_whole(reader, object, where, "slices", 1, 1, 256);
+    cache->seconds = sim_number(reader, object, where, "seconds", NAN, 1e-11, 1e-5);
+    cache->policy = (enum sim_policy)sim_choice(reader, object, where, "policy", policies, SIM_LRU);
+    cache->inclusion = (enum sim_inclusion)sim_choice(reader, object, where, "inclusion", inclusions, SIM_FILLED);
+    cache->virtual_index = sim_choice(reader, object, where, "indexing", indexings, index == 0) == 1;
+    cache->groups = sim_groups(reader, object, where, "groups", pus, &cache->group_count);
     uint64_t row = (uint64_t)cache->ways * cache->line_bytes * cache->slices;
     if (cache->size_bytes % row != 0) {
-        refuse(reader, "%s.size_bytes: expected a multiple of ways * line_bytes * slices", where);
+        sim_refuse(reader, "%s.size_bytes: expected a multiple of ways * line_bytes * slices", where);
         return;
     }
     cache->sets = cache->size_bytes / row;
@@ -199,45 +68,81 @@ static void read_cache(struct reader *reader, const json_t *object, size_t index
 
 /* -- memory, layers, noise -- */
 
-static void read_memory(struct reader *reader, const json_t *object, const struct profile_set *pus, struct sim *sim)
+static void read_access(struct sim_reader *reader, const json_t *object, const char *where,
+                        const struct profile_set *pus, struct sim_access *out)
 {
-    static const char *const keys[] = {"seconds", "pu_bytes_per_s", "domains", NULL};
+    static const char *const keys[] = {"pus", "seconds", "bytes_per_s", NULL};
+    sim_known_keys(reader, object, where, keys);
+    out->pus = sim_pu_list(reader, json_object_get(object, "pus"), where, pus);
+    out->seconds = sim_number(reader, object, where, "seconds", NAN, 1e-9, 1e-3);
+    out->bytes_per_s = sim_number(reader, object, where, "bytes_per_s", NAN, 1e6, 1e13);
+}
+
+static void read_node(struct sim_reader *reader, const json_t *object, size_t index, const struct profile_set *pus,
+                      struct sim_node *out)
+{
+    static const char *const keys[] = {"os_index", "pus", "memory_bytes", "from", NULL};
+    const json_t *from = json_object_get(object, "from");
+    char where[48], row[80];
+    snprintf(where, sizeof where, "memory.nodes[%zu]", index);
+    sim_known_keys(reader, object, where, keys);
+    out->os_index = (uint32_t)sim_whole(reader, object, where, "os_index", NAN, 0, 1023);
+    const char *local = json_string_value(json_object_get(object, "pus"));
+    if (!local || *local) { /* none: memory only */
+        out->pus = sim_pu_list(reader, json_object_get(object, "pus"), where, pus);
+    }
+    out->memory_bytes = sim_whole(reader, object, where, "memory_bytes", 0, 0, 0x1p50);
+    out->from = calloc(json_array_size(from) + 1, sizeof *out->from);
+    for (size_t i = 0; out->from && i < json_array_size(from); i++) {
+        snprintf(row, sizeof row, "%s.from[%zu]", where, i);
+        read_access(reader, json_array_get(from, i), row, pus, &out->from[out->from_count++]);
+    }
+}
+
+static void read_memory(struct sim_reader *reader, const json_t *object, const struct profile_set *pus, struct sim *sim)
+{
+    static const char *const keys[] = {"seconds", "pu_bytes_per_s", "domains", "nodes", NULL};
     static const char *const domain_keys[] = {"pus", "bytes_per_s", NULL};
     const json_t *domains = json_object_get(object, "domains");
-    known_keys(reader, object, "memory", keys);
-    sim->memory_seconds = number(reader, object, "memory", "seconds", NAN, 1e-9, 1e-3);
-    sim->pu_bytes_per_s = number(reader, object, "memory", "pu_bytes_per_s", NAN, 1e6, 1e13);
+    sim_known_keys(reader, object, "memory", keys);
+    sim->memory_seconds = sim_number(reader, object, "memory", "seconds", NAN, 1e-9, 1e-3);
+    sim->pu_bytes_per_s = sim_number(reader, object, "memory", "pu_bytes_per_s", NAN, 1e6, 1e13);
     sim->domains = calloc(json_array_size(domains) + 1, sizeof *sim->domains);
     for (size_t i = 0; sim->domains && i < json_array_size(domains); i++) {
         const json_t *domain = json_array_get(domains, i);
         char where[48];
         snprintf(where, sizeof where, "memory.domains[%zu]", i);
-        known_keys(reader, domain, where, domain_keys);
-        sim->domains[i].bytes_per_s = number(reader, domain, where, "bytes_per_s", NAN, 1e6, 1e14);
-        sim->domains[i].pus = pu_list(reader, json_object_get(domain, "pus"), where, pus);
+        sim_known_keys(reader, domain, where, domain_keys);
+        sim->domains[i].bytes_per_s = sim_number(reader, domain, where, "bytes_per_s", NAN, 1e6, 1e14);
+        sim->domains[i].pus = sim_pu_list(reader, json_object_get(domain, "pus"), where, pus);
         sim->domain_count++;
+    }
+    const json_t *nodes = json_object_get(object, "nodes");
+    sim->nodes = calloc(json_array_size(nodes) + 1, sizeof *sim->nodes);
+    for (size_t i = 0; sim->nodes && i < json_array_size(nodes); i++) {
+        read_node(reader, json_array_get(nodes, i), i, pus, &sim->nodes[sim->node_count++]);
     }
 }
 
-static void read_layer(struct reader *reader, const json_t *object, size_t index, const struct profile_set *pus,
+static void read_layer(struct sim_reader *reader, const json_t *object, size_t index, const struct profile_set *pus,
                        struct sim_layer *layer)
 {
     static const char *const keys[] = {
         "name", "groups", "seconds", "bytes_per_s", "eager_bytes", "rendezvous_seconds", "parallel", NULL};
     char where[32];
     snprintf(where, sizeof where, "layers[%zu]", index);
-    known_keys(reader, object, where, keys);
+    sim_known_keys(reader, object, where, keys);
     const char *name = json_string_value(json_object_get(object, "name"));
     layer->name = strdup(name ? name : "");
-    layer->seconds = number(reader, object, where, "seconds", NAN, 1e-9, 10);
-    layer->bytes_per_s = number(reader, object, where, "bytes_per_s", NAN, 1e3, 1e13);
-    layer->rendezvous_seconds = number(reader, object, where, "rendezvous_seconds", 0, 0, 10);
-    layer->eager_bytes = whole(reader, object, where, "eager_bytes", 0, 0, 0x1p40);
-    layer->parallel = number(reader, object, where, "parallel", 0, 0, 1e6);
-    layer->groups = groups(reader, object, where, "groups", pus, &layer->group_count);
+    layer->seconds = sim_number(reader, object, where, "seconds", NAN, 1e-9, 10);
+    layer->bytes_per_s = sim_number(reader, object, where, "bytes_per_s", NAN, 1e3, 1e13);
+    layer->rendezvous_seconds = sim_number(reader, object, where, "rendezvous_seconds", 0, 0, 10);
+    layer->eager_bytes = sim_whole(reader, object, where, "eager_bytes", 0, 0, 0x1p40);
+    layer->parallel = sim_number(reader, object, where, "parallel", 0, 0, 1e6);
+    layer->groups = sim_groups(reader, object, where, "groups", pus, &layer->group_count);
 }
 
-static void read_noise(struct reader *reader, const json_t *object, struct sim_noise *noise)
+static void read_noise(struct sim_reader *reader, const json_t *object, struct sim_noise *noise)
 {
     static const char *const keys[] = {
         "relative",        "outlier_probability", "outlier_factor", "neighbour_probability",
@@ -245,37 +150,37 @@ static void read_noise(struct reader *reader, const json_t *object, struct sim_n
     if (!object) {
         return;
     }
-    known_keys(reader, object, "noise", keys);
-    noise->relative = number(reader, object, "noise", "relative", 0, 0, 1);
-    noise->outlier_probability = number(reader, object, "noise", "outlier_probability", 0, 0, 1);
-    noise->outlier_factor = number(reader, object, "noise", "outlier_factor", 1, 1, 100);
-    noise->neighbour_probability = number(reader, object, "noise", "neighbour_probability", 0, 0, 1);
-    noise->neighbour_lines = number(reader, object, "noise", "neighbour_lines", 0, 0, 10);
-    noise->sibling_probability = number(reader, object, "noise", "sibling_probability", 0, 0, 1);
-    noise->sibling_lines = number(reader, object, "noise", "sibling_lines", 0, 0, 10);
+    sim_known_keys(reader, object, "noise", keys);
+    noise->relative = sim_number(reader, object, "noise", "relative", 0, 0, 1);
+    noise->outlier_probability = sim_number(reader, object, "noise", "outlier_probability", 0, 0, 1);
+    noise->outlier_factor = sim_number(reader, object, "noise", "outlier_factor", 1, 1, 100);
+    noise->neighbour_probability = sim_number(reader, object, "noise", "neighbour_probability", 0, 0, 1);
+    noise->neighbour_lines = sim_number(reader, object, "noise", "neighbour_lines", 0, 0, 10);
+    noise->sibling_probability = sim_number(reader, object, "noise", "sibling_probability", 0, 0, 1);
+    noise->sibling_lines = sim_number(reader, object, "noise", "sibling_lines", 0, 0, 10);
 }
 
-static void read_arrays(struct reader *reader, const json_t *root, const struct profile_set *pus, struct sim *sim)
+static void read_arrays(struct sim_reader *reader, const json_t *root, const struct profile_set *pus, struct sim *sim)
 {
     const json_t *caches = json_object_get(root, "caches"), *tlbs = json_object_get(root, "tlbs");
     const json_t *layers = json_object_get(root, "layers");
     static const char *const tlb_keys[] = {"entries", "seconds", NULL};
     const size_t caches_max = sizeof sim->caches / sizeof *sim->caches, tlbs_max = sizeof sim->tlbs / sizeof *sim->tlbs;
     if (json_array_size(caches) == 0 || json_array_size(caches) > caches_max) {
-        refuse(reader, "caches: expected an array of 1 to %zu levels", caches_max);
+        sim_refuse(reader, "caches: expected an array of 1 to %zu levels", caches_max);
     }
     for (size_t i = 0; i < json_array_size(caches) && !reader->failed; i++) {
         read_cache(reader, json_array_get(caches, i), i, pus, &sim->caches[i]);
         sim->cache_count++;
     }
     if (json_array_size(tlbs) > tlbs_max) {
-        refuse(reader, "tlbs: expected at most %zu levels", tlbs_max);
+        sim_refuse(reader, "tlbs: expected at most %zu levels", tlbs_max);
     }
     for (size_t i = 0; i < json_array_size(tlbs) && !reader->failed; i++) {
         const json_t *tlb = json_array_get(tlbs, i);
-        known_keys(reader, tlb, "tlbs[]", tlb_keys);
-        sim->tlbs[i].entries = whole(reader, tlb, "tlbs[]", "entries", NAN, 1, 1e7);
-        sim->tlbs[i].seconds = number(reader, tlb, "tlbs[]", "seconds", NAN, 0, 1e-5);
+        sim_known_keys(reader, tlb, "tlbs[]", tlb_keys);
+        sim->tlbs[i].entries = sim_whole(reader, tlb, "tlbs[]", "entries", NAN, 1, 1e7);
+        sim->tlbs[i].seconds = sim_number(reader, tlb, "tlbs[]", "seconds", NAN, 0, 1e-5);
         sim->tlb_count++;
     }
     sim->layers = calloc(json_array_size(layers) + 1, sizeof *sim->layers);
@@ -285,12 +190,12 @@ static void read_arrays(struct reader *reader, const json_t *root, const struct 
     }
 }
 
-static void read_bsp(struct reader *reader, const json_t *array, struct sim *sim)
+static void read_bsp(struct sim_reader *reader, const json_t *array, struct sim *sim)
 {
     static const char *const keys[] = {"processors", "r_flop_per_s", "g_flops", "g_packets_flops",
                                        "l_flops",    "t0_flops",     NULL};
     if (array && !json_is_array(array)) {
-        refuse(reader, "bsp: expected an array");
+        sim_refuse(reader, "bsp: expected an array");
     }
     sim->bsp = calloc(json_array_size(array) + 1, sizeof *sim->bsp);
     for (size_t i = 0; sim->bsp && i < json_array_size(array) && !reader->failed; i++) {
@@ -298,14 +203,14 @@ static void read_bsp(struct reader *reader, const json_t *array, struct sim *sim
         struct sim_bsp *bsp = &sim->bsp[i];
         char where[32];
         snprintf(where, sizeof where, "bsp[%zu]", i);
-        known_keys(reader, object, where, keys);
+        sim_known_keys(reader, object, where, keys);
         double least = i ? sim->bsp[i - 1].processors + 1.0 : 1;
-        bsp->processors = (uint32_t)whole(reader, object, where, "processors", NAN, least, (double)sim->pu_count);
-        bsp->flop_per_s = number(reader, object, where, "r_flop_per_s", NAN, 1e3, 1e15);
-        bsp->g_flops = number(reader, object, where, "g_flops", NAN, 0, 1e12);
-        bsp->g_packets_flops = number(reader, object, where, "g_packets_flops", bsp->g_flops, 0, 1e12);
-        bsp->t0_flops = number(reader, object, where, "t0_flops", NAN, 0, 1e15);
-        bsp->l_flops = number(reader, object, where, "l_flops", bsp->t0_flops, 0, 1e15);
+        bsp->processors = (uint32_t)sim_whole(reader, object, where, "processors", NAN, least, (double)sim->pu_count);
+        bsp->flop_per_s = sim_number(reader, object, where, "r_flop_per_s", NAN, 1e3, 1e15);
+        bsp->g_flops = sim_number(reader, object, where, "g_flops", NAN, 0, 1e12);
+        bsp->g_packets_flops = sim_number(reader, object, where, "g_packets_flops", bsp->g_flops, 0, 1e12);
+        bsp->t0_flops = sim_number(reader, object, where, "t0_flops", NAN, 0, 1e15);
+        bsp->l_flops = sim_number(reader, object, where, "l_flops", bsp->t0_flops, 0, 1e15);
         sim->bsp_count++;
     }
 }
@@ -345,6 +250,21 @@ static int declare_cache(struct profile_class *node_class, const struct sim_cach
     return 0;
 }
 
+/* Without nodes of its own the machine has one, number 0, of all PUs. */
+static int declare_nodes(struct profile_class *node_class, const struct sim *sim, const struct profile_set *pus)
+{
+    const struct sim_node whole = {.pus = *pus};
+    for (size_t i = 0; i < (sim->node_count ? sim->node_count : 1); i++) {
+        const struct sim_node *node = sim->node_count ? &sim->nodes[i] : &whole;
+        struct profile_set copy;
+        if (profile_set_copy(&node->pus, &copy) < 0 ||
+            topology_add_numa(node_class, node->os_index, node->memory_bytes, copy) < 0) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
 static int declare(const struct sim *sim, const struct profile_set *pus, const struct profile_set *packages,
                    size_t package_count, const struct profile_set *cores, size_t core_count, struct machine *machine,
                    struct servet_error *error)
@@ -359,6 +279,7 @@ static int declare(const struct sim *sim, const struct profile_set *pus, const s
     int rc = profile->host_name ? profile_set_copy(pus, &node_class->pus) : -ENOMEM;
     rc = rc < 0 ? rc : declare_groups(&node_class->packages, packages, package_count);
     rc = rc < 0 ? rc : declare_groups(&node_class->cores, cores, core_count);
+    rc = rc < 0 ? rc : declare_nodes(node_class, sim, pus);
     for (size_t i = 0; i < sim->cache_count && rc == 0; i++) {
         rc = sim->caches[i].declared_size_bytes ? declare_cache(node_class, &sim->caches[i], pus) : 0;
     }
@@ -373,7 +294,7 @@ static int declare(const struct sim *sim, const struct profile_set *pus, const s
 
 /* -- the file -- */
 
-static void read_machine(struct reader *reader, const json_t *root, struct sim *sim, struct machine *machine)
+static void read_machine(struct sim_reader *reader, const json_t *root, struct sim *sim, struct machine *machine)
 {
     static const char *const keys[] = {"servet_machine",
                                        "name",
@@ -394,21 +315,21 @@ static void read_machine(struct reader *reader, const json_t *root, struct sim *
                                        NULL};
     static const char *const mappings[] = {"random", "coloured", "contiguous", NULL};
     size_t package_count = 0, core_count = 0;
-    known_keys(reader, root, "machine", keys);
-    if (whole(reader, root, "machine", "servet_machine", NAN, 1, 1) != 1 || reader->failed) {
+    sim_known_keys(reader, root, "machine", keys);
+    if (sim_whole(reader, root, "machine", "servet_machine", NAN, 1, 1) != 1 || reader->failed) {
         return;
     }
     const char *name = json_string_value(json_object_get(root, "name"));
     sim->name = strdup(name ? name : "simulated");
-    machine->pus = pu_list(reader, json_object_get(root, "pus"), "pus", NULL);
+    machine->pus = sim_pu_list(reader, json_object_get(root, "pus"), "pus", NULL);
     sim->pu_count = machine->pus.count;
-    sim->page_bytes = whole(reader, root, "machine", "page_bytes", 4096, 1024, 0x1p20);
-    sim->huge_page_bytes = whole(reader, root, "machine", "huge_page_bytes", 0, 0, 0x1p30);
-    sim->mapping = (enum sim_mapping)choice(reader, root, "machine", "page_mapping", mappings, SIM_PAGES_RANDOM);
+    sim->page_bytes = sim_whole(reader, root, "machine", "page_bytes", 4096, 1024, 0x1p20);
+    sim->huge_page_bytes = sim_whole(reader, root, "machine", "huge_page_bytes", 0, 0, 0x1p30);
+    sim->mapping = (enum sim_mapping)sim_choice(reader, root, "machine", "page_mapping", mappings, SIM_PAGES_RANDOM);
     if ((sim->page_bytes & (sim->page_bytes - 1)) || (sim->huge_page_bytes & (sim->huge_page_bytes - 1))) {
-        refuse(reader, "machine.page_bytes: expected powers of two");
+        sim_refuse(reader, "machine.page_bytes: expected powers of two");
     }
-    sim->prefetched_stride_bytes = whole(reader, root, "machine", "prefetched_stride_bytes", 0, 0, 0x1p20);
+    sim->prefetched_stride_bytes = sim_whole(reader, root, "machine", "prefetched_stride_bytes", 0, 0, 0x1p20);
     if (reader->failed) {
         return;
     }
@@ -416,8 +337,8 @@ static void read_machine(struct reader *reader, const json_t *root, struct sim *
     read_memory(reader, json_object_get(root, "memory"), &machine->pus, sim);
     read_noise(reader, json_object_get(root, "noise"), &sim->noise);
     read_bsp(reader, json_object_get(root, "bsp"), sim);
-    struct profile_set *packages = groups(reader, root, "machine", "packages", &machine->pus, &package_count);
-    struct profile_set *cores = groups(reader, root, "machine", "cores", &machine->pus, &core_count);
+    struct profile_set *packages = sim_groups(reader, root, "machine", "packages", &machine->pus, &package_count);
+    struct profile_set *cores = sim_groups(reader, root, "machine", "cores", &machine->pus, &core_count);
     if (!reader->failed) {
         int rc = declare(sim, &machine->pus, packages, package_count, cores, core_count, machine, reader->error);
         reader->failed = rc;
@@ -434,7 +355,7 @@ static void read_machine(struct reader *reader, const json_t *root, struct sim *
 
 int sim_load(const char *path, struct sim *sim, struct machine *machine, struct servet_error *error)
 {
-    struct reader reader = {path, error, 0};
+    struct sim_reader reader = {path, error, 0};
     json_error_t where;
     FILE *file = fopen(path, "re");
     if (!file) {
@@ -474,6 +395,14 @@ void sim_free(struct sim *sim)
         free(sim->layers[i].name);
         free_sets(sim->layers[i].groups, sim->layers[i].group_count);
     }
+    for (size_t i = 0; i < sim->node_count; i++) {
+        for (size_t j = 0; j < sim->nodes[i].from_count; j++) {
+            profile_set_free(&sim->nodes[i].from[j].pus);
+        }
+        free(sim->nodes[i].from);
+        profile_set_free(&sim->nodes[i].pus);
+    }
+    free(sim->nodes);
     free(sim->domains);
     free(sim->layers);
     free(sim->bsp);

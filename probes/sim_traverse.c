@@ -17,6 +17,7 @@ struct stream {
     uint64_t *virtual; /* addresses in the order of the visits */
     uint64_t *physical;
     size_t count;
+    double memory_seconds; /* of a load that misses every cache */
 };
 
 struct stage {
@@ -172,9 +173,11 @@ static void fill(struct stage *stage, size_t level, size_t position, uint64_t li
 }
 
 /* One load; its latency. */
-static double load(struct stage *stage, size_t position, uint64_t virtual, uint64_t physical)
+static double load(struct stage *stage, const struct stream *stream, size_t i)
 {
     struct sim *sim = stage->sim;
+    const size_t position = stream->position;
+    const uint64_t virtual = stream->virtual[i], physical = stream->physical[i];
     size_t hit = 0;
     for (; hit < sim->cache_count; hit++) {
         struct sim_cache *cache = &sim->caches[hit];
@@ -187,12 +190,12 @@ static double load(struct stage *stage, size_t position, uint64_t virtual, uint6
             break;
         }
     }
-    for (size_t i = hit; i-- > 0;) {
-        if (sim->caches[i].inclusion != SIM_VICTIM) {
-            fill(stage, i, position, line_at(&sim->caches[i], virtual, physical));
+    for (size_t level = hit; level-- > 0;) {
+        if (sim->caches[level].inclusion != SIM_VICTIM) {
+            fill(stage, level, position, line_at(&sim->caches[level], virtual, physical));
         }
     }
-    return hit < sim->cache_count ? sim->caches[hit].seconds : sim->memory_seconds;
+    return hit < sim->cache_count ? sim->caches[hit].seconds : stream->memory_seconds;
 }
 
 static void intrude(struct stage *stage, size_t position)
@@ -220,7 +223,7 @@ static double one_turn(struct stage *stage, struct stream *streams, size_t count
     for (size_t i = 0; i < longest; i++) {
         for (size_t s = 0; s < count; s++) {
             if (i < streams[s].count) {
-                mean[s] += load(stage, streams[s].position, streams[s].virtual[i], streams[s].physical[i]);
+                mean[s] += load(stage, &streams[s], i);
             }
         }
         if (stage->neighbour || stage->sibling) {
@@ -308,15 +311,18 @@ static void run(struct stage *stage, const struct machine_traversal *what, struc
     }
 }
 
-int sim_traverse(struct sim *sim, const struct machine_traversal *what, const size_t *positions, size_t count,
-                 double *seconds_per_access)
+int sim_traverse(struct sim *sim, const struct machine_traversal *what, const struct profile_set *pus,
+                 const size_t *positions, size_t count, double *seconds_per_access)
 {
     struct stream *streams = calloc(count, sizeof *streams);
     struct stage stage;
     int rc = streams ? make_stage(sim, &stage) : -ENOMEM;
     for (size_t i = 0; i < count && rc == 0; i++) {
         streams[i].position = positions[i];
-        rc = make_stream(sim, what, i, &streams[i]);
+        double rate;
+        rc = sim_memory_of(sim, what->on_node ? what->numa : -1, pus->ids[positions[i]], &streams[i].memory_seconds,
+                           &rate);
+        rc = rc < 0 ? rc : make_stream(sim, what, i, &streams[i]);
         rc = rc < 0 ? rc : take_instances(&stage, positions[i]);
     }
     if (rc == 0) {

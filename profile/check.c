@@ -272,6 +272,47 @@ static int check_memory(const struct json_path *at, const struct profile_class *
     return rc;
 }
 
+static bool has_numa(const struct profile_class *node_class, uint32_t os_index)
+{
+    size_t i = 0;
+    while (i < node_class->numa_count && node_class->numa[i].os_index != os_index) {
+        i++;
+    }
+    return i < node_class->numa_count;
+}
+
+/* Does `b` come after `a`? By lowest PU, then by node. */
+static bool access_follows(const struct profile_numa_access *a, const struct profile_numa_access *b)
+{
+    return a->pus.ids[0] < b->pus.ids[0] || (a->pus.ids[0] == b->pus.ids[0] && a->node < b->node);
+}
+
+static int check_numa_access(const struct json_path *at, const struct profile_class *node_class,
+                             struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(at, "numa_access");
+    for (size_t i = 0; i < node_class->numa_access_count; i++) {
+        struct json_path item = JSON_PATH_ITEM(&here, i);
+        const struct profile_numa_access *row = &node_class->numa_access[i];
+        if (!row->pus.count || !profile_set_subset(&row->pus, &node_class->pus)) {
+            return refuse(error, &item, "pus", "expected PUs of the node class, at least one");
+        }
+        if (!has_numa(node_class, row->node)) {
+            return refuse(error, &item, "node", "expected the number of one of the class's NUMA nodes");
+        }
+        if (i && !access_follows(row - 1, row)) {
+            return refuse(error, &item, NULL, "expected an order by lowest PU, then by node, without repetition");
+        }
+        int rc = check_number(&item, "seconds_per_access", row->seconds_per_access, true, error);
+        rc = rc < 0 ? rc : check_number(&item, "bytes_per_s", row->bytes_per_s, true, error);
+        rc = rc < 0 ? rc : check_quality(&item, &row->quality, error);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
 /* -- communication ----------------------------------------------------------------------------------------------- */
 
 static int check_curve(const struct json_path *at, const struct profile_layer *layer, struct servet_error *error)
@@ -383,6 +424,9 @@ static int check_class(const struct json_path *at, const struct profile_class *n
     }
     if (rc == 0) {
         rc = check_memory(at, node_class, error);
+    }
+    if (rc == 0) {
+        rc = check_numa_access(at, node_class, error);
     }
     if (rc == 0) {
         rc = check_communication(&JSON_PATH_KEY(at, "communication"), &node_class->communication, &node_class->pus,

@@ -106,10 +106,21 @@ static const struct profile_object memory_level =
 
 static const struct profile_field memory_fields[] = {
     PLAIN(FIELD_NUMBER, NO, struct profile_memory, reference_bytes_per_s),
+    PLAIN(FIELD_STRING, NO, struct profile_memory, method),
     NESTED(YES, struct profile_memory, quality, quality),
     ARRAY(YES, struct profile_memory, "levels", levels, level_count, memory_level),
 };
 static const struct profile_object memory = OBJECT_OF("memory", struct profile_memory, memory_fields);
+
+static const struct profile_field numa_access_fields[] = {
+    PLAIN(FIELD_SET, YES, struct profile_numa_access, pus),
+    PLAIN(FIELD_U32, YES, struct profile_numa_access, node),
+    PLAIN(FIELD_NUMBER, NO, struct profile_numa_access, seconds_per_access),
+    PLAIN(FIELD_NUMBER, NO, struct profile_numa_access, bytes_per_s),
+    NESTED(YES, struct profile_numa_access, quality, quality),
+};
+static const struct profile_object numa_access =
+    OBJECT_OF("numa_access", struct profile_numa_access, numa_access_fields);
 
 static const struct profile_field message_fields[] = {
     PLAIN(FIELD_U64, YES, struct profile_message_point, bytes),
@@ -152,6 +163,7 @@ static const struct profile_field class_fields[] = {
     ARRAY(YES, struct profile_class, "caches", caches, cache_count, cache),
     ARRAY(NO, struct profile_class, "cache_curve", cache_curve, cache_curve_count, cache_point),
     NESTED(YES, struct profile_class, memory, memory),
+    ARRAY(NO, struct profile_class, "numa_access", numa_access, numa_access_count, numa_access),
     NESTED(NO, struct profile_class, communication, communication),
 };
 static const struct profile_object node_class = OBJECT_OF("node_class", struct profile_class, class_fields);

@@ -97,9 +97,20 @@ struct profile_memory_level {
 
 struct profile_memory {
     double reference_bytes_per_s; /* one worker alone (copy, read + written bytes); 0: not measured */
+    char *method; /* how it was measured: instruction set, kind of stores, pages, size of the arrays; or NULL */
     struct profile_quality quality;
     struct profile_memory_level *levels; /* worst first */
     size_t level_count;
+};
+
+/* What one PU gets of the memory of one NUMA node while all else is idle. Measured on the first PU of a group, taken
+ * over for the others of it. */
+struct profile_numa_access {
+    struct profile_set pus;    /* a group of PUs that are local to the same node; never empty */
+    uint32_t node;             /* OS index of the NUMA node that the memory is on */
+    double seconds_per_access; /* of a dependent load that misses every cache; 0: not measured */
+    double bytes_per_s;        /* one worker, copying within that node; 0: not measured */
+    struct profile_quality quality;
 };
 
 struct profile_message_point {
@@ -149,6 +160,8 @@ struct profile_class {
     struct profile_cache_point *cache_curve; /* ascending bytes, on one PU of the class; empty: not kept */
     size_t cache_curve_count;
     struct profile_memory memory;
+    struct profile_numa_access *numa_access; /* by lowest PU of the group, then by node; empty: not measured */
+    size_t numa_access_count;
     struct profile_communication communication; /* inside the node */
 };
 

@@ -92,6 +92,14 @@ uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uin
  * line; above the largest one its figure. 0: not measured, or `workers` is 0. */
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers);
 
+/* The same of one worker on `pu` that copies within the memory of NUMA node `numa_node` (the operating system's number
+ * on the PU's own node), while all else is idle; nodes that have memory only are asked in the same way. 0: not
+ * measured. */
+double servet_numa_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
+
+/* Seconds of a load on `pu` from the memory of NUMA node `numa_node` that misses every cache. 0: not measured. */
+double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
+
 /* -- messages (2010 paper, Section III-D) ---------------------------------------------------------------------------
  */
 

@@ -175,11 +175,41 @@ static void show_scaling(struct show *show, const struct profile_memory_level *l
     }
 }
 
+static void show_numa_access(struct show *show, const struct profile_class *node_class)
+{
+    struct table table = {0};
+    if (!node_class->numa_access_count) {
+        return;
+    }
+    fprintf(show->stream, "\nMemory of each NUMA node\n");
+    HEADING(&table, "from PUs", "node", "latency", "one worker", "quality");
+    for (size_t i = 0; i < node_class->numa_access_count; i++) {
+        const struct profile_numa_access *row = &node_class->numa_access[i];
+        struct profile_relation pus = {.groups = (struct profile_set *)&row->pus, .group_count = 1};
+        table_row(&table);
+        table_cell(&table, "%s", figure_relation(&pus).text);
+        table_cell(&table, "%u", row->node);
+        table_cell(&table, "%s", figure_seconds(row->seconds_per_access).text);
+        table_cell(&table, "%s", figure_bandwidth(row->bytes_per_s).text);
+        table_cell(&table, "%s", figure_quality(&row->quality).text);
+    }
+    print_table(show, &table);
+    for (size_t i = 0; i < node_class->numa_access_count; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "PU %u and node %u", node_class->numa_access[i].pus.ids[0],
+                 node_class->numa_access[i].node);
+        note(show, name, &node_class->numa_access[i].quality);
+    }
+}
+
 static void show_memory(struct show *show, const struct profile_class *node_class)
 {
     const struct profile_memory *memory = &node_class->memory;
     struct table table = {0};
     fprintf(show->stream, "\nMemory access\n");
+    if (memory->method) {
+        fprintf(show->stream, "%*s%s\n", INDENT, "", memory->method);
+    }
     fprintf(show->stream, "%*sone worker alone: %s\n", INDENT, "",
             memory->reference_bytes_per_s > 0 ? figure_bandwidth(memory->reference_bytes_per_s).text : "not measured");
     if (!memory->level_count) {
@@ -286,7 +316,8 @@ static void show_communication(struct show *show, const struct profile_communica
         table_row(&table);
         table_cell(&table, "%zu%s", i, i ? "" : " (fastest)");
         table_cell(&table, "%s", layer->name ? layer->name : "-");
-        table_cell(&table, "%s", show->profile->measured ? figure_seconds(layer->seconds).text : "not measured");
+        bool measured = show->profile->measured && layer->quality.origin != PROFILE_DECLARED;
+        table_cell(&table, "%s", measured ? figure_seconds(layer->seconds).text : "not measured");
         table_cell(&table, "%s", figure_relation(&layer->members).text);
         table_cell(&table, "%s", figure_quality(&layer->quality).text);
     }
@@ -310,6 +341,7 @@ int show_text(const struct servet_profile *profile, const char *source, FILE *st
         show_class_head(&show, node_class, i);
         show_caches(&show, node_class);
         show_memory(&show, node_class);
+        show_numa_access(&show, node_class);
         show_communication(&show, &node_class->communication, "inside a node", "PUs");
     }
     show_communication(&show, &profile->network, "between nodes", "nodes (numbered from 0)");

@@ -247,6 +247,34 @@ static void put_cache_table(struct page *page, const struct profile_class *node_
     fputs("</table>\n</div>\n", out);
 }
 
+static void put_access_table(struct page *page, const struct profile_class *node_class)
+{
+    FILE *out = page->out;
+    if (node_class->memory.method) {
+        fputs("<p class=\"note\">Measured with ", out);
+        html_text(out, node_class->memory.method);
+        fputs(".</p>\n", out);
+    }
+    if (!node_class->numa_access_count) {
+        return;
+    }
+    fputs("<div class=\"card scroll\" id=\"numa-access\">\n<h3>Memory of each NUMA node</h3>\n<table><tr><th>From "
+          "PUs</th><th>Node</th><th>Latency</th><th>One worker</th><th>Quality</th></tr>\n",
+          out);
+    for (size_t i = 0; i < node_class->numa_access_count; i++) {
+        const struct profile_numa_access *row = &node_class->numa_access[i];
+        const struct profile_relation pus = {.groups = (struct profile_set *)&row->pus, .group_count = 1};
+        fputs("<tr>", out);
+        cell(out, NULL, figure_relation(&pus).text);
+        fprintf(out, "<td class=\"n\">%u</td>", row->node);
+        cell(out, "n", figure_seconds(row->seconds_per_access).text);
+        cell(out, "n", figure_bandwidth(row->bytes_per_s).text);
+        cell(out, NULL, figure_quality(&row->quality).text);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n</div>\n", out);
+}
+
 static int put_sections(struct page *page, struct servet_error *error)
 {
     int rc = 0;
@@ -258,6 +286,9 @@ static int put_sections(struct page *page, struct servet_error *error)
             put_class_name(page, i);
             if (s == PLOT_CACHES && page->report->profile->classes[i].cache_count) {
                 put_cache_table(page, &page->report->profile->classes[i]);
+            }
+            if (s == PLOT_MEMORY) {
+                put_access_table(page, &page->report->profile->classes[i]);
             }
             rc = put_plots(page, s, i, &shown, error);
         }

@@ -122,6 +122,19 @@ static void add_memory(struct item_list *list, const char *where, const struct p
     }
 }
 
+static void add_numa_access(struct item_list *list, const char *where, const struct profile_class *node_class)
+{
+    for (size_t i = 0; i < node_class->numa_access_count; i++) {
+        const struct profile_numa_access *row = &node_class->numa_access[i];
+        char *pus = profile_set_text(&row->pus);
+        say_number(list, add(list, where, "latency of NUMA node %u from PUs %.80s", row->node, pus ? pus : ""),
+                   row->seconds_per_access, figure_seconds(row->seconds_per_access).text, &row->quality);
+        say_number(list, add(list, where, "bandwidth of NUMA node %u from PUs %.80s", row->node, pus ? pus : ""),
+                   row->bytes_per_s, figure_bandwidth(row->bytes_per_s).text, &row->quality);
+        free(pus);
+    }
+}
+
 static void add_layers(struct item_list *list, const char *where, const struct profile_communication *communication,
                        bool measured)
 {
@@ -143,6 +156,7 @@ static void add_class(struct item_list *list, const struct servet_profile *profi
     say_relation(list, add(list, where, "packages"), &node_class->packages);
     add_caches(list, where, node_class);
     add_memory(list, where, &node_class->memory);
+    add_numa_access(list, where, node_class);
     add_layers(list, where, &node_class->communication, profile->measured);
 }
 

@@ -165,6 +165,33 @@ double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint3
     return workers == 1 ? memory->reference_bytes_per_s : 0;
 }
 
+static const struct profile_numa_access *find_access(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
+{
+    struct profile_place place;
+    if (!profile->measured || !profile_locate(profile, pu, &place)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < place.node_class->numa_access_count; i++) {
+        const struct profile_numa_access *row = &place.node_class->numa_access[i];
+        if (row->node == numa_node && profile_set_has(&row->pus, place.os_index)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+double servet_numa_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
+{
+    const struct profile_numa_access *row = find_access(profile, pu, numa_node);
+    return row ? row->bytes_per_s : 0;
+}
+
+double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
+{
+    const struct profile_numa_access *row = find_access(profile, pu, numa_node);
+    return row ? row->seconds_per_access : 0;
+}
+
 /* -- messages ---------------------------------------------------------------------------------------------------- */
 
 static const struct profile_layer *find_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, int *number)

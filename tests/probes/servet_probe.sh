@@ -44,7 +44,7 @@ refused 2 "torn.json:" --machine "simulated:$folder/torn.json"
 profile=$(find "$XDG_CONFIG_HOME" -name '*.json')
 [ -n "$profile" ] || fail "no profile in the default place"
 for expected in '"size_bytes": 32768' '"size_bytes": 262144' '"size_bytes": 8388608' '"groups": \["0-3", "4-7"\]' \
-    '"measured": true' '"machine": "simulated"' '"cache_curve":' '"seconds_per_access":'; do
+    '"numa_access":' '"method": "copies, pages of 4 KiB, arrays of 32 MiB"' '"measured": true' '"machine": "simulated"' '"cache_curve":' '"seconds_per_access":'; do
     grep -q "$expected" "$profile" || fail "$expected is not in the profile"
 done
 

@@ -76,6 +76,29 @@ START_TEST(all_pus_copy_and_traverse_together)
 }
 END_TEST
 
+/* Node 0 is there on nearly every machine; one that has others only, or forbids placing, says so. */
+START_TEST(memory_is_placed_on_a_node_or_refused)
+{
+    struct machine_traversal far = small;
+    struct machine_copy what = {.bytes = 4u << 20, .passes = 2, .numa = 0, .pages = MACHINE_PAGES_HUGE};
+    double seconds = -1, rate = -1;
+    far.on_node = true;
+    far.bytes = 4u << 20;
+    int copied = machine_copy(&machine, &what, machine.pus.ids, 1, &rate);
+    ck_assert(copied == 0 ? rate > 0 : (copied == -EACCES || copied == -ENOMEM) && rate < 0);
+    int chased = machine_traverse(&machine, &far, machine.pus.ids, 1, &seconds);
+    ck_assert_int_eq(chased, copied);
+    ck_assert(chased == 0 ? seconds > 0 : seconds < 0);
+    far.numa = what.numa = 1000; /* the kernel takes numbers up to 1023, and no machine has this one */
+    rate = seconds = -1;
+    ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), -EACCES);
+    ck_assert_int_eq(machine_traverse(&machine, &far, machine.pus.ids, 1, &seconds), -EACCES);
+    ck_assert(rate < 0 && seconds < 0);
+    what.numa = -1; /* and after that as if nothing had been */
+    ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+}
+END_TEST
+
 START_TEST(a_longer_message_takes_longer)
 {
     if (machine.pus.count < 2) {
@@ -136,6 +159,7 @@ int main(void)
     tcase_add_test(tests, a_large_cycle_is_slower_than_a_small_one);
     tcase_add_test(tests, every_order_and_kind_of_page_gives_a_time);
     tcase_add_test(tests, all_pus_copy_and_traverse_together);
+    tcase_add_test(tests, memory_is_placed_on_a_node_or_refused);
     tcase_add_test(tests, a_longer_message_takes_longer);
     tcase_add_test(tests, impossible_orders_are_refused);
     tcase_add_test(tests, a_cancelled_machine_stops);

@@ -8,6 +8,7 @@
 #include "probe_cache.h"
 #include "probe_memory.h"
 #include "probe_message.h"
+#include "probe_numa.h"
 #include "probe_sharing.h"
 
 static struct machine machine;
@@ -93,6 +94,67 @@ START_TEST(layers_curves_and_concurrency_are_found)
 }
 END_TEST
 
+static void assert_row(const struct profile_numa_access *row, const char *pus, uint32_t node, double seconds,
+                       double bytes_per_s)
+{
+    assert_text(&row->pus, pus);
+    ck_assert_uint_eq(row->node, node);
+    /* the caches hold a part of the cycle: 8 MiB of 32 */
+    ck_assert_msg(row->seconds_per_access > 0.75 * seconds && row->seconds_per_access < 1.15 * seconds, "%g",
+                  row->seconds_per_access);
+    ck_assert_double_eq_tol(row->bytes_per_s, bytes_per_s, 0.1 * bytes_per_s);
+    ck_assert_int_eq(row->quality.origin, PROFILE_MEASURED);
+    ck_assert_uint_eq(row->quality.repetitions, 3);
+}
+
+START_TEST(memory_of_every_node_is_measured_from_every_group)
+{
+    struct probe_numa found;
+    open_fixture("numa-nodes");
+    probe.declared = &machine.declared->classes[0];
+    ck_assert_int_eq(probe_numa(&probe, 64 << 20, &found, NULL), 0);
+    ck_assert_uint_eq(found.count, 6);
+    assert_row(&found.rows[0], "0-3", 0, 9e-8, 1.2e10);
+    assert_row(&found.rows[1], "0-3", 1, 1.5e-7, 7e9);
+    assert_row(&found.rows[2], "0-3", 4, 3.5e-7, 2e9); /* memory only */
+    assert_row(&found.rows[3], "4-7", 0, 1.5e-7, 7e9);
+    assert_row(&found.rows[4], "4-7", 1, 9e-8, 1.2e10);
+    assert_row(&found.rows[5], "4-7", 4, 2.6e-7, 4e9);
+    ck_assert_str_eq(found.why, "");
+    probe_numa_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(a_machine_of_one_node_has_one_row)
+{
+    struct probe_numa found;
+    open_fixture("two-packages");
+    probe.declared = &machine.declared->classes[0];
+    ck_assert_int_eq(probe_numa(&probe, 64 << 20, &found, NULL), 0);
+    ck_assert_uint_eq(found.count, 1);
+    assert_row(&found.rows[0], "0-7", 0, 9e-8, 1.2e10);
+    probe_numa_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+/* Memory on a node whose number the machine does not have: as a control group's limits make it. */
+START_TEST(a_node_out_of_reach_leaves_its_rows_out_and_says_so)
+{
+    struct probe_numa found;
+    open_fixture("numa-nodes");
+    machine.declared->classes[0].numa[2].os_index = 9;
+    probe.declared = &machine.declared->classes[0];
+    ck_assert_int_eq(probe_numa(&probe, 64 << 20, &found, NULL), 0);
+    ck_assert_uint_eq(found.count, 4);
+    ck_assert_uint_eq(found.planned, 6);
+    ck_assert_str_eq(found.why, "node 9 from PU 0: not allowed to place memory on this NUMA node");
+    probe_numa_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
 START_TEST(the_same_seed_gives_the_same_figures)
 {
     const struct machine_traversal what = {
@@ -155,6 +217,9 @@ int main(void)
     tcase_add_test(tests, cache_sizes_and_groups_are_found);
     tcase_add_test(tests, memory_overhead_and_saturation_are_found);
     tcase_add_test(tests, layers_curves_and_concurrency_are_found);
+    tcase_add_test(tests, memory_of_every_node_is_measured_from_every_group);
+    tcase_add_test(tests, a_machine_of_one_node_has_one_row);
+    tcase_add_test(tests, a_node_out_of_reach_leaves_its_rows_out_and_says_so);
     tcase_add_test(tests, the_same_seed_gives_the_same_figures);
     tcase_add_test(tests, wrong_descriptions_are_refused_with_their_place);
     tcase_add_test(tests, a_missing_description_is_not_found);

@@ -213,6 +213,10 @@ static const struct refusal doubles[] = {
      "memory.levels[1].bytes_per_s: expected levels from the lowest bandwidth to the highest"},
     {"\"curve\": [", "\"curve\": [{\"bytes\": 1, \"seconds\": 1}, ",
      "curve[1].bytes: found 0, expected an integer from 2"},
+    {"\"numa_access\": [",
+     "\"numa_access\": [{\"pus\": \"0-3\", \"node\": 0, \"quality\": {\"origin\": \"measured\"}}, ",
+     "numa_access[1]: expected an order by lowest PU"},
+    {"\"node\": 2", "\"node\": 1", "numa_access[1].node: expected the number of one of the class's NUMA nodes"},
     {"\"numa\": [", "\"numa\": [{\"os_index\": 1, \"pus\": \"\"}, ",
      "numa[1].os_index: expected NUMA nodes in ascending"},
 };

@@ -66,7 +66,9 @@ START_TEST(curves_are_followed_between_and_beyond_their_points)
     ck_assert(about(servet_memory_bandwidth(p, 0, 2), 8));
     ck_assert(about(servet_memory_bandwidth(p, 0, 100), 8));
     ck_assert(about(servet_memory_bandwidth(p, 0, 1), 7.5));
-    ck_assert_int_eq(servet_cache_shared(p, 1, 1, 9), 1); /* a pair */
+    ck_assert(about(servet_numa_seconds(p, 3, 2), 1.5e-7));  /* a node that is memory only */
+    ck_assert(about(servet_numa_bandwidth(p, 10, 0), 7.25)); /* node 1, PU 0 */
+    ck_assert_int_eq(servet_cache_shared(p, 1, 1, 9), 1);    /* a pair */
     ck_assert_int_eq(servet_cache_shared(p, 1, 2, 9), 0);
     ck_assert_uint_eq(servet_pu_count(p), 15);
     ck_assert_uint_eq(servet_cache_bytes(p, 1, 19), 1); /* node 1, PU 9 */
@@ -85,6 +87,8 @@ START_TEST(what_is_not_known_is_zero)
     ck_assert_int_eq(servet_cache_shared(p, 2, 0, 0), 0);
     ck_assert(servet_memory_bandwidth(p, 0, 0) == 0);
     ck_assert(servet_memory_bandwidth(p, 9, 2) == 0); /* in no collision group */
+    ck_assert(servet_numa_seconds(p, 9, 0) == 0);     /* in no row */
+    ck_assert(servet_numa_bandwidth(p, 0, 1) == 0);
     ck_assert(servet_message_seconds(p, 3, 3, 8) == 0);
     ck_assert_int_eq(servet_message_layer(p, 3, 3), -1);
     ck_assert_int_eq(servet_message_layer(p, 2, 3), -1);

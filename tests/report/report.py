@@ -66,6 +66,11 @@ check("the machine was busy" in text, "a busy machine is not called suspicious")
 check("PU P#" in text or not shutil.which("lstopo"), "no topology picture although lstopo is there")
 check(text.count("worker 47") >= 2 or not shutil.which("lstopo"), "the last worker is on no picture")
 
+text, root, ids = page(f"{fixtures}/every-field.json")
+check("numa-access" in ids and "<td class=\"n\">150 ns</td>" in text, "no table of the NUMA nodes' memory")
+check("Measured with m." in text, "how memory was measured is not said")
+check("latency of NUMA node 2 from PUs 0-3" in text, "a NUMA node is not among the figures")
+
 # A cluster, a machine without a curve, and every field there is.
 for name in ("nehalem-2-nodes", "dunnington", "every-field", "cartesius-bsp"):
     page(f"{fixtures}/{name}.json", "--map", "2")

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "machine.h"
 #include "model.h"
 #include "truth.h"
 
@@ -114,6 +115,53 @@ static void expect_one_topology(size_t pus)
 START_TEST(without_a_profile_sysfs_and_hwloc_tell_the_same)
 {
     expect_one_topology(PUS);
+}
+END_TEST
+
+/* MiB of this process's memory on each node: the kernel's accounts of its mappings. */
+static void count_memory(double *mib)
+{
+    char line[4096];
+    FILE *file = fopen("/proc/self/numa_maps", "r");
+    ck_assert_ptr_nonnull(file);
+    memset(mib, 0, NODES * sizeof *mib);
+    while (fgets(line, sizeof line, file)) {
+        double page_kib = 4;
+        const char *size = strstr(line, "kernelpagesize_kB=");
+        if (size)
+            page_kib = strtod(size + strlen("kernelpagesize_kB="), NULL);
+        for (unsigned node = 0; node < NODES; node++) {
+            char key[8];
+            snprintf(key, sizeof key, " N%u=", node);
+            const char *count = strstr(line, key);
+            mib[node] += count ? strtod(count + strlen(key), NULL) * page_kib / 1024 : 0;
+        }
+    }
+    fclose(file);
+}
+
+/* From PU 0, of node 0, to each node. */
+START_TEST(what_the_probes_measure_on_a_node_is_on_that_node)
+{
+    enum { MIB = 8 };
+    struct machine machine;
+    struct servet_error error;
+    struct profile_set pus;
+    ck_assert_int_eq(profile_set_parse("0", &pus), 0);
+    ck_assert_msg(machine_open_native(&pus, NULL, &machine, &error) == 0, "%s", error.text);
+    for (int32_t node = 0; node < NODES; node++) {
+        const struct machine_copy copy = {.bytes = MIB << 20, .passes = 1, .numa = node};
+        const struct machine_traversal chase = {
+            .bytes = MIB << 20, .stride_bytes = 256, .order = MACHINE_CHASE, .on_node = true, .numa = node, .seed = 1};
+        double value, before[NODES], after[NODES];
+        count_memory(before);
+        ck_assert_int_eq(machine_copy(&machine, &copy, pus.ids, 1, &value), 0);
+        ck_assert_int_eq(machine_traverse(&machine, &chase, pus.ids, 1, &value), 0);
+        count_memory(after);
+        ck_assert_msg(after[node] - before[node] > MIB, "node %d: %g MiB, then %g", node, before[node], after[node]);
+    }
+    machine_close(&machine);
+    profile_set_free(&pus);
 }
 END_TEST
 
@@ -400,6 +448,7 @@ static Suite *suite(void)
           *offline = tcase_create("offline"), *ranks = tcase_create("ranks"), *launchers = tcase_create("launchers");
     tcase_add_test(machine, the_guest_is_the_machine_that_the_tests_need);
     tcase_add_test(machine, without_a_profile_sysfs_and_hwloc_tell_the_same);
+    tcase_add_test(machine, what_the_probes_measure_on_a_node_is_on_that_node);
     tcase_add_loop_test(threads, openmp_threads_are_where_servet_map_says, 5, 6);
     tcase_add_loop_test(threads, openmp_threads_are_where_servet_map_says, CORES, CORES + 1);
     tcase_add_loop_test(threads, openmp_threads_are_where_servet_map_says, PUS, PUS + 1);
