@@ -69,7 +69,7 @@ int survey_cluster(const struct survey *survey, struct survey_layers *out)
     uint32_t *of = calloc(survey->edge_count + 1, sizeof *of);
     struct clusters clusters;
     size_t count = values && of ? sample(survey, values) : 0;
-    int rc = values && of ? cluster_values(values, count, of, &clusters) : -ENOMEM;
+    int rc = values && of ? cluster_values(values, count, CLUSTER_USUAL_SPREAD, of, &clusters) : -ENOMEM;
     if (rc == 0) {
         merge_near(&clusters, of, count);
         for (size_t i = 0; i < CLUSTERS_MAX; i++) {

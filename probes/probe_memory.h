@@ -2,7 +2,8 @@
  *
  * Copies of arrays far larger than every cache. A pair collides when one of them, both copying, gets less than 90 % of
  * what it gets alone ("b < ref" of the paper needs a margin). Colliding bandwidths are clustered (cluster.h) to
- * overhead levels, worst first; a level's groups are of PUs that collide so or worse, so that groups nest.
+ * overhead levels, worst first; what a second look at a pair of each level contradicts is measured again; a level's
+ * groups are of PUs that collide so or worse, so that groups nest.
  */
 #ifndef SERVET_PROBES_PROBE_MEMORY_H
 #define SERVET_PROBES_PROBE_MEMORY_H
@@ -17,8 +18,8 @@ struct probe_memory {
 };
 
 /* Overhead levels from the bandwidth of every pair (by pair_index(), of the slower one); `reference` is that of one
- * PU alone. Levels come without scaling. 0 or -ENOMEM. */
-int probe_memory_levels(const struct profile_set *pus, double reference, const double *pair_bytes_per_s,
+ * PU alone, `spread` the relative deviation of one figure (cluster.h). Levels come without scaling. 0 or -ENOMEM. */
+int probe_memory_levels(const struct profile_set *pus, double reference, const double *pair_bytes_per_s, double spread,
                         struct profile_memory *out);
 
 /* The pages that memory is measured with: huge ones where they are to be had, as what is allocated in large pieces

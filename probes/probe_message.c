@@ -8,7 +8,8 @@
 #include "cluster.h"
 #include "schedule.h"
 
-enum { SWEEPS = 2, BATCHES = 5, CONCURRENCY_MAX = 64 };
+enum { SWEEPS = 2, BATCHES = 5, CONCURRENCY_MAX = 64, PILOTS = 5 };
+static const double quartiles_of_deviation = 1.349;      /* their distance, of a Gaussian */
 static const double sweeps_agree = 0.05;                 /* relative; otherwise a third sweep of that pair */
 static const size_t curve_from = 1, curve_to = 4u << 20; /* bytes, doubling every other step */
 
@@ -26,7 +27,8 @@ static int exchange(struct probe *probe, size_t bytes, const struct profile_pair
 
 /* -- inference -- */
 
-int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, struct profile_communication *out)
+int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, double spread,
+                         struct profile_communication *out)
 {
     struct profile_communication result = {0};
     struct pair_classes classes;
@@ -38,7 +40,7 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
         free(cluster_of);
         return rc;
     }
-    rc = cluster_values(pair_seconds, pairs, cluster_of, &clusters);
+    rc = cluster_values(pair_seconds, pairs, spread, cluster_of, &clusters);
     if (rc == 0) {
         result.layers = calloc(clusters.count, sizeof *result.layers);
         rc = result.layers ? 0 : -ENOMEM;
@@ -49,7 +51,9 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
     for (size_t i = 0; rc == 0 && i < clusters.count; i++) {
         result.layers[i].seconds = clusters.centre[i];
         result.layers[i].quality =
-            (struct profile_quality){.origin = PROFILE_MEASURED, .repetitions = SWEEPS * BATCHES, .spread = -1};
+            (struct profile_quality){.origin = PROFILE_MEASURED,
+                                     .repetitions = SWEEPS * BATCHES,
+                                     .spread = spread > 0 ? quartiles_of_deviation * spread : -1};
         rc = relation_from_classes(&classes, 0, (uint8_t)i, &result.layers[i].members);
         result.layer_count += rc == 0;
     }
@@ -68,8 +72,18 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
 struct question {
     struct probe *probe;
     size_t bytes;
-    bool again; /* the second sweep */
+    bool again;    /* the second sweep */
+    double *logs;  /* of the ratios of two figures of one pair */
+    size_t ratios; /* room for one of every pair */
+    double spread; /* of one figure, from them */
 };
+
+static double spread_so_far(const struct question *question)
+{
+    double sorted[PILOTS];
+    memcpy(sorted, question->logs, question->ratios * sizeof *sorted);
+    return cluster_spread(sorted, question->ratios);
+}
 
 /* The smaller of two figures that lie apart in time; a third where they differ. The first sweep is the schedule's, the
  * second goes over the same pairs. */
@@ -79,17 +93,33 @@ static int ask(void *argument, size_t i, size_t j, double *seconds)
     const struct profile_set *pus = &question->probe->machine->pus;
     const struct profile_pair pair = {pus->ids[i], pus->ids[j]};
     probe_tell(question->probe, question->again ? 0.4 : 0.2, "messages between PUs %u and %u", pair.a, pair.b);
-    return exchange(question->probe, question->bytes, &pair, 1, seconds);
+    int rc = exchange(question->probe, question->bytes, &pair, 1, seconds);
+    if (rc < 0 || question->again || question->ratios >= PILOTS) {
+        return rc;
+    }
+    /* The first pairs twice: whether a class's pairs agree is asked before the second sweep. */
+    double twice;
+    rc = exchange(question->probe, question->bytes, &pair, 1, &twice);
+    if (rc == 0) {
+        question->logs[question->ratios++] = log(twice / *seconds);
+        question->spread = spread_so_far(question);
+        *seconds = fmin(*seconds, twice);
+    }
+    return rc;
 }
 
 static int second_sweep(struct question *question, struct schedule_outcome *outcome)
 {
     const struct profile_set *pus = &question->probe->machine->pus;
     question->again = true;
+    question->ratios = 0;
     for (size_t i = 0; i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++) {
             double *value = &outcome->values[pair_index(pus->count, i, j)], again = 0;
             int rc = outcome->measured[pair_index(pus->count, i, j)] ? ask(question, i, j, &again) : 0;
+            if (rc == 0 && again > 0) {
+                question->logs[question->ratios++] = log(again / *value);
+            }
             bool apart = again > 0 && fabs(again / *value - 1) > sweeps_agree;
             *value = again > 0 ? fmin(*value, again) : *value;
             rc = rc == 0 && apart ? ask(question, i, j, &again) : rc;
@@ -99,6 +129,7 @@ static int second_sweep(struct question *question, struct schedule_outcome *outc
             }
         }
     }
+    question->spread = cluster_spread(question->logs, question->ratios);
     return 0;
 }
 
@@ -128,14 +159,19 @@ static int take_over(const struct schedule *schedule, struct schedule_outcome *o
     return 0;
 }
 
-static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome, uint32_t *sweeps)
+static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome, uint32_t *sweeps,
+                         double *spread)
 {
-    struct question question = {.probe = probe, .bytes = bytes};
+    size_t pairs = pair_count(probe->machine->pus.count);
+    struct question question = {
+        .probe = probe, .bytes = bytes, .logs = malloc((pairs + PILOTS) * sizeof *question.logs)};
     struct schedule schedule;
-    int rc = schedule_init(&schedule, &probe->machine->pus, probe->declared);
+    int rc = question.logs ? schedule_init(&schedule, &probe->machine->pus, probe->declared) : -ENOMEM;
     if (rc < 0) {
+        free(question.logs);
         return rc;
     }
+    schedule.spread = &question.spread;
     schedule.exhaustive = probe->exhaustive;
     schedule.probe = probe;
     rc = schedule_run(&schedule, NULL, ++probe->seed, ask, schedule_agree_cluster, &question, outcome);
@@ -145,7 +181,9 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
         rc = second_sweep(&question, outcome);
         rc = rc < 0 ? rc : take_over(&schedule, outcome);
     }
+    *spread = question.spread;
     schedule_free(&schedule);
+    free(question.logs);
     return rc;
 }
 
@@ -299,8 +337,9 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
     struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
     uint32_t sweeps = 0;
-    int rc = outcome.values && outcome.measured ? measure_pairs(probe, bytes, &outcome, &sweeps) : -ENOMEM;
-    rc = rc < 0 ? rc : probe_message_layers(pus, outcome.values, result);
+    double spread = 0;
+    int rc = outcome.values && outcome.measured ? measure_pairs(probe, bytes, &outcome, &sweeps, &spread) : -ENOMEM;
+    rc = rc < 0 ? rc : probe_message_layers(pus, outcome.values, spread, result);
     if (rc == 0) {
         result->message_bytes = bytes;
         for (size_t i = 0; i < result->layer_count; i++) {

@@ -11,8 +11,10 @@
 #include "probe.h"
 #include "relation.h"
 
-/* Layers from the latency of every pair (by pair_index()); without curves and names. 0 or -ENOMEM, -EINVAL. */
-int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, struct profile_communication *out);
+/* Layers from the latency of every pair (by pair_index()), of which one figure deviates by `spread` (cluster.h);
+ * without curves and names. 0 or -ENOMEM, -EINVAL. */
+int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, double spread,
+                         struct profile_communication *out);
 
 /* On `probe->machine`, which need only exchange. Result in the profile's own form. */
 int probe_message(struct probe *probe, size_t message_bytes, struct profile_communication *out,

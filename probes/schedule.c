@@ -110,17 +110,18 @@ void schedule_free(struct schedule *schedule)
 
 /* -- agreement -- */
 
-bool schedule_agree_cluster(double *values, size_t count)
+bool schedule_agree_cluster(double *values, size_t count, double spread)
 {
     struct clusters clusters;
     uint32_t *cluster_of = malloc((count + 1) * sizeof *cluster_of);
-    int rc = cluster_of ? cluster_values(values, count, cluster_of, &clusters) : -ENOMEM;
+    int rc = cluster_of ? cluster_values(values, count, spread, cluster_of, &clusters) : -ENOMEM;
     free(cluster_of);
     return rc == 0 && clusters.count == 1;
 }
 
-bool schedule_agree_equal(double *values, size_t count)
+bool schedule_agree_equal(double *values, size_t count, double spread)
 {
+    (void)spread;
     for (size_t i = 1; i < count; i++) {
         if (values[i] < values[0] || values[i] > values[0]) {
             return false;
@@ -215,7 +216,8 @@ static int run_class(struct run *run)
     size_t n = run->schedule->pus->count, size = sample_size(run);
     run->sampled = 0;
     int rc = measure_members(run, 0, size);
-    if (rc == 0 && run->sampled == size && size < run->count && !run->agree(run->sample, size)) {
+    double spread = run->schedule->spread ? *run->schedule->spread : 0;
+    if (rc == 0 && run->sampled == size && size < run->count && !run->agree(run->sample, size, spread)) {
         run->outcome->fallbacks++;
         run->outcome->planned_count += run->count - size;
         rc = measure_members(run, size, run->count);

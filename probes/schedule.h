@@ -16,8 +16,9 @@ struct schedule {
     const struct profile_set *pus; /* not owned */
     uint8_t *class_of;             /* by pair_index(): 0 is the closest */
     size_t class_count;
-    bool exhaustive;     /* every pair */
-    struct probe *probe; /* told how many pairs are done, asked whether it is late; may be NULL. Not owned */
+    bool exhaustive;      /* every pair */
+    const double *spread; /* of one figure so far, which may grow as more are measured; NULL: yes or no. Not owned */
+    struct probe *probe;  /* told how many pairs are done, asked whether it is late; may be NULL. Not owned */
 };
 
 /* Classes from a declared topology; without one (NULL) all pairs are of one class. 0 or -ENOMEM. */
@@ -26,8 +27,8 @@ void schedule_free(struct schedule *schedule);
 
 /* Measures the pair of the i-th and the j-th PU. 0 or -errno. */
 typedef int schedule_measure_function(void *argument, size_t i, size_t j, double *value);
-/* Are these values of one class alike? May reorder them. */
-typedef bool schedule_agree_function(double *values, size_t count);
+/* Are these values of one class, whose deviation is `spread`, alike? May reorder them. */
+typedef bool schedule_agree_function(double *values, size_t count, double spread);
 
 struct schedule_outcome {
     double *values;                    /* by pair_index(); of pairs that were left out as given */
@@ -44,9 +45,9 @@ int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t s
                  schedule_agree_function *agree, void *argument, struct schedule_outcome *outcome);
 
 /* Agreement of latencies and bandwidths: one cluster (cluster.h). */
-bool schedule_agree_cluster(double *values, size_t count);
+bool schedule_agree_cluster(double *values, size_t count, double spread);
 /* Agreement of yes or no. */
-bool schedule_agree_equal(double *values, size_t count);
+bool schedule_agree_equal(double *values, size_t count, double spread);
 
 /* "12 of 276 pairs measured, the others taken over …", or NULL when all were. To be freed. */
 char *schedule_note(const struct schedule_outcome *outcome);

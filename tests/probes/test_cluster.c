@@ -29,7 +29,7 @@ START_TEST(three_layers_a_third_apart_are_told_apart)
     int right = 0;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         fill(values, 0.03, 0, seed);
-        ck_assert_int_eq(cluster_values(values, MANY, cluster_of, &clusters), 0);
+        ck_assert_int_eq(cluster_values(values, MANY, 0.01, cluster_of, &clusters), 0);
         right += clusters.count == 3;
     }
     ck_assert_msg(right >= 49, "%d of 50", right);
@@ -43,7 +43,7 @@ START_TEST(members_are_those_of_their_layer)
     uint32_t cluster_of[MANY];
     struct clusters clusters;
     fill(values, 0.02, 0, 7);
-    ck_assert_int_eq(cluster_values(values, MANY, cluster_of, &clusters), 0);
+    ck_assert_int_eq(cluster_values(values, MANY, 0.01, cluster_of, &clusters), 0);
     for (size_t i = 0; i < MANY; i++) {
         ck_assert_uint_eq(cluster_of[i], i % 3);
     }
@@ -59,7 +59,7 @@ START_TEST(one_layer_stays_one)
     for (size_t i = 0; i < MANY; i++) {
         values[i] = 5e-6 * exp(0.05 * random_normal(&random));
     }
-    ck_assert_int_eq(cluster_values(values, MANY, cluster_of, &clusters), 0);
+    ck_assert_int_eq(cluster_values(values, MANY, 0.01, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 1);
     ck_assert_uint_eq(clusters.size[0], MANY);
 }
@@ -75,7 +75,7 @@ START_TEST(a_few_outliers_are_no_layer)
     }
     values[10] = 3;
     values[200] = 40;
-    ck_assert_int_eq(cluster_values(values, MANY, cluster_of, &clusters), 0);
+    ck_assert_int_eq(cluster_values(values, MANY, 0.01, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 1);
 }
 END_TEST
@@ -85,9 +85,38 @@ START_TEST(with_few_values_every_one_counts)
     const double values[] = {1.0, 1.01, 4.0};
     uint32_t cluster_of[3];
     struct clusters clusters;
-    ck_assert_int_eq(cluster_values(values, 3, cluster_of, &clusters), 0);
+    ck_assert_int_eq(cluster_values(values, 3, 0.01, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 2);
     ck_assert_uint_eq(cluster_of[2], 1);
+}
+END_TEST
+
+/* The threshold is the measured spread: what a quiet measurement tells apart, a noisy one does not. */
+START_TEST(noise_decides_what_is_similar)
+{
+    const double values[] = {1.0, 1.01, 1.2, 1.21};
+    uint32_t cluster_of[4];
+    struct clusters clusters;
+    ck_assert_int_eq(cluster_values(values, 4, 0.01, cluster_of, &clusters), 0);
+    ck_assert_uint_eq(clusters.count, 2);
+    ck_assert_uint_eq(cluster_of[1], 0);
+    ck_assert_uint_eq(cluster_of[2], 1);
+    ck_assert_int_eq(cluster_values(values, 4, 0.08, cluster_of, &clusters), 0);
+    ck_assert_uint_eq(clusters.count, 1);
+}
+END_TEST
+
+START_TEST(the_spread_is_that_of_one_figure_and_bears_outliers)
+{
+    enum { RATIOS = 400 };
+    double logs[RATIOS];
+    struct random random = {11};
+    for (size_t i = 0; i < RATIOS; i++) {
+        logs[i] = 0.03 * (random_normal(&random) - random_normal(&random));
+        logs[i] += i % 10 == 0 ? 1 : 0;
+    }
+    ck_assert_double_eq_tol(cluster_spread(logs, RATIOS), 0.03, 0.006);
+    ck_assert_double_eq(cluster_spread(logs, 0), 0);
 }
 END_TEST
 
@@ -96,9 +125,9 @@ START_TEST(no_values_and_impossible_ones_are_refused)
     const double zero[] = {1, 0}, none[] = {NAN};
     uint32_t cluster_of[2];
     struct clusters clusters;
-    ck_assert_int_eq(cluster_values(zero, 0, cluster_of, &clusters), -EINVAL);
-    ck_assert_int_eq(cluster_values(zero, 2, cluster_of, &clusters), -EINVAL);
-    ck_assert_int_eq(cluster_values(none, 1, cluster_of, &clusters), -EINVAL);
+    ck_assert_int_eq(cluster_values(zero, 0, 0, cluster_of, &clusters), -EINVAL);
+    ck_assert_int_eq(cluster_values(zero, 2, 0, cluster_of, &clusters), -EINVAL);
+    ck_assert_int_eq(cluster_values(none, 1, 0, cluster_of, &clusters), -EINVAL);
 }
 END_TEST
 
@@ -110,6 +139,8 @@ int main(void)
     tcase_add_test(tests, one_layer_stays_one);
     tcase_add_test(tests, a_few_outliers_are_no_layer);
     tcase_add_test(tests, with_few_values_every_one_counts);
+    tcase_add_test(tests, noise_decides_what_is_similar);
+    tcase_add_test(tests, the_spread_is_that_of_one_figure_and_bears_outliers);
     tcase_add_test(tests, no_values_and_impossible_ones_are_refused);
     Suite *suite = suite_create("cluster");
     suite_add_tcase(suite, tests);

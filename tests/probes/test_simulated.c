@@ -70,6 +70,44 @@ START_TEST(memory_overhead_and_saturation_are_found)
 }
 END_TEST
 
+/* -- another program at work while pairs are measured, injected at the seam -- */
+
+static const struct machine_ops *honest;
+static size_t pairs_copied, disturbed_pairs;
+
+static int disturbed_copy(struct machine *subject, const struct machine_copy *what, const uint32_t *pus, size_t count,
+                          double *rates)
+{
+    int rc = honest->copy(subject, what, pus, count, rates);
+    for (size_t i = 0; i < count && count == 2 && pairs_copied < disturbed_pairs; i++) {
+        rates[i] /= 2;
+    }
+    pairs_copied += count == 2;
+    return rc;
+}
+
+START_TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling)
+{
+    struct machine_ops ops;
+    struct probe_memory found;
+    open_fixture("dempsey");
+    honest = machine.ops;
+    ops = *honest;
+    ops.copy = disturbed_copy;
+    machine.ops = &ops;
+    pairs_copied = 0;
+    disturbed_pairs = 3; /* all rounds of the only pair */
+    ck_assert_int_eq(probe_memory(&probe, 2 << 20, &found, NULL), 0);
+    ck_assert_uint_eq(found.memory.level_count, 1);
+    const struct profile_memory_level *level = &found.memory.levels[0];
+    ck_assert_double_eq_tol(level->bytes_per_s, 2e9, 0.05 * 2e9);
+    ck_assert_uint_eq(level->scaling[1].workers, 2);
+    ck_assert_double_eq_tol(level->scaling[1].bytes_per_s, 4e9, 0.05 * 4e9);
+    probe_memory_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
 START_TEST(layers_curves_and_concurrency_are_found)
 {
     struct profile_communication found;
@@ -216,6 +254,7 @@ int main(void)
     tcase_set_timeout(tests, 100);
     tcase_add_test(tests, cache_sizes_and_groups_are_found);
     tcase_add_test(tests, memory_overhead_and_saturation_are_found);
+    tcase_add_test(tests, pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling);
     tcase_add_test(tests, layers_curves_and_concurrency_are_found);
     tcase_add_test(tests, memory_of_every_node_is_measured_from_every_group);
     tcase_add_test(tests, a_machine_of_one_node_has_one_row);
