@@ -54,7 +54,9 @@ END_TEST
 
 START_TEST(children_have_the_original_mask)
 {
-    static const char *const ways[] = {"fork", "vfork", "execlp", "posix_spawn", "popen", "system"};
+    static const char *const ways[] = {"fork",        "execl",        "execlp",  "execle",  "execv",
+                                       "execvp",      "execve",       "execvpe", "fexecve", "execveat",
+                                       "posix_spawn", "posix_spawnp", "popen",   "system"};
     static const char *const makers[] = {"main", "worker"};
     char line[512], original[256];
     uint32_t order[2];
@@ -69,6 +71,9 @@ START_TEST(children_have_the_original_mask)
             snprintf(line, sizeof line, "child %s %s %s\n", makers[maker], ways[way], original);
             ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
         }
+        /* A fork's child starts afresh: its first thread takes the second place. */
+        snprintf(line, sizeof line, "child %s thread %u\n", makers[maker], order[1]);
+        ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
         snprintf(line, sizeof line, "self %s failed-exec %u\n", makers[maker], order[maker]);
         ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
         snprintf(line, sizeof line, "self %s after %u\n", makers[maker], order[maker]);

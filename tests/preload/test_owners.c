@@ -150,6 +150,22 @@ START_TEST(nested_teams_use_every_pu)
 }
 END_TEST
 
+/* A runtime that puts a worker on everything it may use has not chosen anything; one PU is a choice. */
+START_TEST(a_runtime_cannot_widen_a_worker)
+{
+    char pu[16], line[64];
+    snprintf(pu, sizeof pu, "%u", order[0]);
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/masks", pu));
+    ck_assert_msg(child.status == 0, "%s", child.err);
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 2, order[1]);
+    child_expect(&child, 0, 3, order[0]);
+    snprintf(line, sizeof line, "count 4 %zu\ncount 5 1\n", here_pus());
+    ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+    expect_all(0, 7); /* a helper that a pinned thread makes */
+}
+END_TEST
+
 #define PYTHON_SCRIPT                                                                                                  \
     "import os, threading\n"                                                                                           \
     "before = os.sched_getaffinity(0)\n"                                                                               \
@@ -185,6 +201,7 @@ int main(void)
     tcase_add_test(test, threads_of_a_constructor_are_seen);
     tcase_add_test(test, other_ways_to_make_a_thread);
     tcase_add_test(test, nested_teams_use_every_pu);
+    tcase_add_test(test, a_runtime_cannot_widen_a_worker);
     tcase_add_test(test, python_still_counts_the_process);
     Suite *suite = suite_create("preload-owners");
     suite_add_tcase(suite, test);

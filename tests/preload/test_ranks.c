@@ -189,6 +189,100 @@ START_TEST(a_binding_that_the_user_asked_for_wins)
 }
 END_TEST
 
+/* Each rank bound to a core of its own: with servet-pin in front it is on the PUs that it had without. */
+START_TEST(a_binding_that_the_user_asked_for_is_the_same_below_servet_pin)
+{
+    const char *argv[16] = {launcher, "-n", "2"}, *program = path_of("ranks");
+    char bound[2][256], placed[2][256];
+    size_t count = 3;
+    need(program);
+    if (open_mpi)
+        argv[count++] = "--oversubscribe";
+    argv[count++] = open_mpi ? "--bind-to" : "-bind-to";
+    argv[count++] = "core";
+    argv[count] = program;
+    child_run(&child, NULL, argv);
+    for (int rank = 0; rank < 2; rank++)
+        child_worker(&child, rank, 0, bound[rank], sizeof bound[rank]);
+    argv[count++] = SERVET_PIN;
+    argv[count++] = program;
+    child_run(&child, NULL, argv);
+    for (int rank = 0; rank < 2; rank++) {
+        struct profile_set had, has;
+        child_worker(&child, rank, 0, placed[rank], sizeof placed[rank]);
+        ck_assert_int_eq(profile_set_parse(bound[rank], &had), 0);
+        ck_assert_int_eq(profile_set_parse(placed[rank], &has), 0);
+        ck_assert_msg(has.count == 1 && profile_set_has(&had, has.ids[0]), "rank %d, bound to %s, is on %s", rank,
+                      bound[rank], placed[rank]);
+        profile_set_free(&had);
+        profile_set_free(&has);
+    }
+}
+END_TEST
+
+/* The two ranks behind `servet-pin [OPTION] -- COMMAND…`, unbound by the launcher. */
+static void run_unbound(const char *const *changes, const char *option, const char *const *command)
+{
+    const char *argv[24] = {launcher, "-n", "2"};
+    size_t count = 3;
+    if (open_mpi) {
+        argv[count++] = "--oversubscribe";
+        argv[count++] = "--bind-to";
+        argv[count++] = "none";
+    }
+    argv[count++] = SERVET_PIN;
+    if (option)
+        argv[count++] = option;
+    argv[count++] = "--";
+    for (size_t i = 0; command[i]; i++)
+        argv[count++] = command[i];
+    child_run(&child, changes, argv);
+    ck_assert_msg(child.status == 0, "%s", child.err);
+}
+
+/* A job's script in front of the program is not the rank; the program that it runs is, even one after another. */
+START_TEST(a_rank_below_a_shell_is_placed)
+{
+    const char *program = path_of("ranks");
+    need(program);
+    run_unbound(CHANGES("OMP_NUM_THREADS=1"), NULL, ARGV("sh", "-c", "true; \"$0\"; exit $?", program));
+    expect_ranks();
+}
+END_TEST
+
+/* servet-pin has narrowed the rank to its one PU; what the rank starts gets the mask from before. */
+START_TEST(children_of_a_rank_have_the_mask_from_before_servet_pin)
+{
+    static const char *const ways[] = {"fork", "execve", "posix_spawn", "popen", "system"};
+    char all[256], line[512];
+    child_run(&child, NULL, ARGV(PROGRAMS "/pthreads", "1"));
+    child_worker(&child, 0, 0, all, sizeof all);
+    run_unbound(CHANGES("OMP_NUM_THREADS=1"), NULL, ARGV(PROGRAMS "/children"));
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        snprintf(line, sizeof line, "child main %s %s\n", ways[i], all);
+        const char *first = strstr(child.out, line);
+        ck_assert_msg(first && strstr(first + 1, line), "not twice \"%s\" in\n%s", line, child.out);
+    }
+}
+END_TEST
+
+/* The user has swapped the places of every rank; --force puts them where the mapper says. */
+START_TEST(force_overrules_the_users_places)
+{
+    char places[64];
+    const char *program = path_of("hybrid");
+    uint32_t order[2];
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(places, sizeof places, "OMP_PLACES={%u},{%u}", order[1], order[0]);
+    need(program);
+    run_unbound(CHANGES("OMP_NUM_THREADS=1", "OMP_PROC_BIND=close", places), "--force", ARGV(program));
+    expect_ranks();
+    run_unbound(CHANGES("OMP_NUM_THREADS=1", "OMP_PROC_BIND=close", places), NULL, ARGV(program));
+    child_expect(&child, 0, 0, order[1]);
+    child_expect(&child, 1, 0, order[1]);
+}
+END_TEST
+
 START_TEST(a_taskset_around_the_launcher_is_obeyed)
 {
     uint32_t order[2];
@@ -338,6 +432,10 @@ int main(int argc, char **argv)
     tcase_add_test(test, hybrid_ranks_have_domains);
     tcase_add_test(test, helpers_have_the_domain);
     tcase_add_test(test, a_binding_that_the_user_asked_for_wins);
+    tcase_add_test(test, a_binding_that_the_user_asked_for_is_the_same_below_servet_pin);
+    tcase_add_test(test, a_rank_below_a_shell_is_placed);
+    tcase_add_test(test, children_of_a_rank_have_the_mask_from_before_servet_pin);
+    tcase_add_test(test, force_overrules_the_users_places);
     tcase_add_test(test, a_taskset_around_the_launcher_is_obeyed);
     tcase_add_test(test, libgomp_is_told_its_share);
     tcase_add_test(test, libomp_is_told_its_share);

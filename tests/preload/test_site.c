@@ -135,6 +135,19 @@ START_TEST(a_file_in_the_place_of_stderr_gets_nothing)
 }
 END_TEST
 
+/* A container that refuses to change masks: some lines, and no more for more threads. */
+START_TEST(what_is_refused_is_said_and_not_too_often)
+{
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "refusing", PROGRAM, "many", "20"));
+    if (child.status == 77)
+        return;
+    expect_success();
+    size_t lines = child_lines(child.err, "servet: cannot pin");
+    ck_assert_msg(lines > 0 && lines <= 4, "%s", child.err);
+    ck_assert_uint_eq(lines, child_lines(child.err, ""));
+}
+END_TEST
+
 /* A container with nothing in it but the program. */
 START_TEST(without_proc_and_sys_a_program_runs_unpinned)
 {
@@ -198,6 +211,7 @@ int main(void)
     tcase_add_test(test, limits_of_the_shell_cost_a_few_lines_at_most);
     tcase_add_test(test, a_stderr_that_is_gone_does_no_harm);
     tcase_add_test(test, a_file_in_the_place_of_stderr_gets_nothing);
+    tcase_add_test(test, what_is_refused_is_said_and_not_too_often);
     tcase_add_test(test, without_proc_and_sys_a_program_runs_unpinned);
     tcase_add_test(test, debuggers_and_tracers_see_the_program_that_they_would_see);
     Suite *suite = suite_create("preload-site");

@@ -113,6 +113,20 @@ START_TEST(an_attribute_of_the_program_wins)
 }
 END_TEST
 
+START_TEST(a_main_thread_that_the_program_has_bound_stays)
+{
+    uint32_t order[2];
+    char pu[16];
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(pu, sizeof pu, "%u", order[1]);
+    child_run_preloaded(&child, CHANGES("SERVET_VERBOSE=1"), ARGV(PROGRAMS "/odd", "bound", pu));
+    child_expect(&child, 0, 0, order[1]);
+    ck_assert_msg(strstr(child.err, "main thread stays where the program wants it"), "%s", child.err);
+    child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"), ARGV(PROGRAMS "/odd", "bound", pu));
+    child_expect(&child, 0, 0, order[0]);
+}
+END_TEST
+
 START_TEST(only_allowed_pus_are_used)
 {
     uint32_t order[2];
@@ -138,6 +152,7 @@ int main(void)
     tcase_add_test(test, a_bad_profile_costs_one_line);
     tcase_add_test(test, a_profile_of_another_machine_is_not_used_silently);
     tcase_add_test(test, an_attribute_of_the_program_wins);
+    tcase_add_test(test, a_main_thread_that_the_program_has_bound_stays);
     tcase_add_test(test, only_allowed_pus_are_used);
     Suite *suite = suite_create("preload-threads");
     suite_add_tcase(suite, test);

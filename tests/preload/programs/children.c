@@ -1,7 +1,9 @@
 /* A threads program that makes children in every way from its main thread and from a worker, each of which prints the
  * mask it has:   child WHO HOW PUS   (the child is `sh`, which reads /proc by itself). Then "self WHO PUS". */
+#include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <sys/wait.h>
 
 #include "report.h"
@@ -24,6 +26,22 @@ static void wait_for(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
+static void *show_thread(void *who)
+{
+    char pus[256], line[512];
+    report_allowed("/proc/thread-self/status", pus, sizeof pus);
+    snprintf(line, sizeof line, "child %s thread %s\n", (const char *)who, pus);
+    report_line(line);
+    return NULL;
+}
+
+static void in_a_thread(const char *who)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, show_thread, (void *)(uintptr_t)who) == 0)
+        pthread_join(thread, NULL);
+}
+
 static void by_fork(const char *who)
 {
     char pus[256], line[512];
@@ -32,18 +50,8 @@ static void by_fork(const char *who)
         report_allowed("/proc/thread-self/status", pus, sizeof pus);
         snprintf(line, sizeof line, "child %s fork %s\n", who, pus);
         report_line(line);
+        in_a_thread(who);
         _exit(0);
-    }
-    wait_for(pid);
-}
-
-static void by_vfork(const char *who)
-{
-    char *arguments[] = {"sh", "-c", script_of(who, "vfork"), NULL};
-    pid_t pid = vfork();
-    if (pid == 0) {
-        execv("/bin/sh", arguments);
-        _exit(1);
     }
     wait_for(pid);
 }
@@ -57,22 +65,46 @@ static void by_failed_exec(const char *who)
     report_line(line);
 }
 
-static void by_execlp(const char *who)
+/* One of the exec family in a child of vfork(), which has the maker's mask until then. */
+static void by_exec(const char *who, const char *how)
 {
-    char *script = script_of(who, "execlp");
-    pid_t pid = fork();
+    char *script = script_of(who, how);
+    char *arguments[] = {"sh", "-c", script, NULL};
+    int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+    pid_t pid = vfork();
     if (pid == 0) {
-        execlp("sh", "sh", "-c", script, NULL);
+        if (strcmp(how, "execl") == 0)
+            execl("/bin/sh", "sh", "-c", script, NULL);
+        else if (strcmp(how, "execlp") == 0)
+            execlp("sh", "sh", "-c", script, NULL);
+        else if (strcmp(how, "execle") == 0)
+            execle("/bin/sh", "sh", "-c", script, NULL, environ);
+        else if (strcmp(how, "execv") == 0)
+            execv("/bin/sh", arguments);
+        else if (strcmp(how, "execvp") == 0)
+            execvp("sh", arguments);
+        else if (strcmp(how, "execve") == 0)
+            execve("/bin/sh", arguments, environ);
+        else if (strcmp(how, "execvpe") == 0)
+            execvpe("sh", arguments, environ);
+        else if (strcmp(how, "fexecve") == 0)
+            fexecve(shell, arguments, environ);
+        else
+            execveat(AT_FDCWD, "/bin/sh", arguments, environ, 0);
         _exit(1);
     }
     wait_for(pid);
+    close(shell);
 }
 
 static void by_spawn(const char *who)
 {
     pid_t pid;
-    char *arguments[] = {"sh", "-c", script_of(who, "posix_spawn"), NULL};
+    char *arguments[] = {"sh", "-c", script_of(who, "posix_spawnp"), NULL};
     if (posix_spawnp(&pid, "sh", NULL, NULL, arguments, environ) == 0)
+        wait_for(pid);
+    arguments[2] = script_of(who, "posix_spawn");
+    if (posix_spawn(&pid, "/bin/sh", NULL, NULL, arguments, environ) == 0)
         wait_for(pid);
 }
 
@@ -88,10 +120,12 @@ static void by_popen(const char *who)
 
 static void in_every_way(const char *who)
 {
+    static const char *const family[] = {"execl",  "execlp",  "execle",  "execv",   "execvp",
+                                         "execve", "execvpe", "fexecve", "execveat"};
     char pus[256], line[512];
     by_fork(who);
-    by_vfork(who);
-    by_execlp(who);
+    for (size_t i = 0; i < sizeof family / sizeof family[0]; i++)
+        by_exec(who, family[i]);
     by_spawn(who);
     by_popen(who);
     if (system(script_of(who, "system")) != 0)

@@ -7,6 +7,8 @@
  *                         kills; "count 0 N": what it may run on then; makes a thread, forks, ends
  *   odd vfork             the same by a child of vfork(); then a thread that reports as thread 1
  *   odd file PATH         closes stderr and opens a file instead, then makes a thread
+ *   odd bound PU          binds its main thread, then makes a thread; they report as threads 0 and 1
+ *   odd refusing COMMAND… COMMAND in a container that refuses to change masks
  *   odd broken COMMAND…   COMMAND with a stderr that nobody reads any more
  *   odd full COMMAND…     COMMAND with a stderr that takes nothing any more
  */
@@ -163,6 +165,34 @@ static int by_vfork(void)
     return 0;
 }
 
+static int bound(size_t pu)
+{
+    pthread_t thread;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(pu, &set);
+    must(sched_setaffinity(0, sizeof set, &set));
+    must(pthread_create(&thread, NULL, reports, (void *)1));
+    pthread_join(thread, NULL);
+    report_worker(0, 0);
+    return 0;
+}
+
+static int refusing(char **command)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        return 77;
+    execv(command[0], command);
+    return 5;
+}
+
 static int other_file(const char *path)
 {
     close(STDERR_FILENO);
@@ -204,5 +234,9 @@ int main(int argc, char **argv)
         return sandbox(argv[2]);
     if (strcmp(what, "file") == 0)
         return other_file(argv[2]);
+    if (strcmp(what, "bound") == 0)
+        return bound((size_t)atoi(argv[2]));
+    if (strcmp(what, "refusing") == 0)
+        return refusing(argv + 2);
     return behind_pipe(strcmp(what, "full") == 0, argv + 2);
 }

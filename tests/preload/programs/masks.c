@@ -1,0 +1,45 @@
+/* A runtime that changes and asks for masks, in a worker:
+ *   worker 0 1, 2    after it has set the whole set by sched_setaffinity, by pthread_setaffinity_np
+ *   worker 0 3       after it has set one PU, that of the argument
+ *   count 4 N        PUs of the calling thread that it is told, count 5 N: of another thread
+ *   worker 0 7       a helper's thread, made by the pinned main thread:  masks PU */
+#include <pthread.h>
+#include <sched.h>
+
+#include "report.h"
+
+int stub_widen_by_sched(const cpu_set_t *all);
+int stub_widen_by_pthread(const cpu_set_t *all);
+int stub_count(pid_t tid);
+int stub_help(void);
+
+static cpu_set_t all, one;
+
+static void *work(void *unused)
+{
+    if (stub_widen_by_sched(&all) != 0)
+        exit(4);
+    report_worker(0, 1);
+    if (stub_widen_by_pthread(&all) != 0)
+        exit(4);
+    report_worker(0, 2);
+    report_count(4, stub_count(0));
+    report_count(5, stub_count(getpid()));
+    if (stub_widen_by_sched(&one) != 0)
+        exit(4);
+    report_worker(0, 3);
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    if (argc < 2 || sched_getaffinity(0, sizeof all, &all) != 0)
+        return 3;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)atoi(argv[1]), &one);
+    if (pthread_create(&thread, NULL, work, NULL) != 0)
+        return 4;
+    pthread_join(thread, NULL);
+    return stub_help();
+}

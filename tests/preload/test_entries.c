@@ -1,0 +1,58 @@
+/* Does a process become a rank, on the PU of its rank, in every entry of MPI, Fortran's MPI and OpenSHMEM that a
+ * program can come through? The library behind them is a stub, so each entry stands alone: none is reached through
+ * another.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "child.h"
+#include "here.h"
+
+static const char *const entries[] = {"MPI_Init",         "MPI_Init_thread",   "PMPI_Init",         "PMPI_Init_thread",
+                                      "mpi_init",         "mpi_init_",         "mpi_init__",        "MPI_INIT",
+                                      "mpi_init_thread",  "mpi_init_thread_",  "mpi_init_thread__", "MPI_INIT_THREAD",
+                                      "MPI_Session_init", "PMPI_Session_init", "shmem_init",        "shmem_init_thread",
+                                      "start_pes"};
+enum { ENTRIES = sizeof entries / sizeof entries[0] };
+
+static struct child child;
+
+static bool returns_nothing(const char *entry)
+{
+    return strcmp(entry, "shmem_init") == 0 || strcmp(entry, "start_pes") == 0 ||
+           strncasecmp(entry, "mpi_init", 8) == 0;
+}
+
+START_TEST(the_entry_makes_a_rank)
+{
+    static const char *const second_of_two[] = {"OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2", NULL};
+    const char *const argv[] = {PROGRAMS "/entries", entries[_i], NULL};
+    char reached[64];
+    uint32_t order[2];
+    here_order(MAP_MEMORY, 2, order);
+    child_run_preloaded(&child, second_of_two, argv);
+    ck_assert_msg(child.status == 0, "%s: exit status %d: %s", entries[_i], child.status, child.err);
+    snprintf(reached, sizeof reached, "reached %s\n", entries[_i]);
+    ck_assert_msg(strstr(child.out, reached), "%s", child.out);
+    child_expect(&child, 0, 0, order[1]);
+    if (!returns_nothing(entries[_i]))
+        ck_assert_msg(strstr(child.out, "count 0 42\n"), "%s: not the library's answer:\n%s", entries[_i], child.out);
+}
+END_TEST
+
+int main(void)
+{
+    here_need_two_pus();
+    TCase *test = tcase_create("entries");
+    tcase_set_timeout(test, 60);
+    tcase_add_loop_test(test, the_entry_makes_a_rank, 0, ENTRIES);
+    Suite *suite = suite_create("preload-entries");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
