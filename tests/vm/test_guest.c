@@ -370,6 +370,64 @@ START_TEST(domains_of_hybrid_ranks_are_inside_numa_nodes)
 }
 END_TEST
 
+/* -- memory --------------------------------------------------------------------------------------------------- */
+
+enum { PAGES = 256 }; /* as `pages` touches */
+
+/* Rank 1 of `ranks`, each with all PUs of a part of the machine, has touched memory on a node that is none of its own;
+ * nodes[] gets those of its domain. */
+static void run_pages(size_t ranks, const char *membind, uint32_t *nodes, uint32_t *foreign)
+{
+    struct truth_map map;
+    char size[64], threads[64];
+    size_t each = PUS / ranks, count = 0;
+    truth_ask_map(&map, LIST("-r", number(ranks), "-t", number(each)));
+    for (size_t i = 0; i < each; i++) {
+        uint32_t node = truth_place_of(map.pus[each + i]).node;
+        if (count == 0 || (nodes[0] != node && count < NODES / ranks))
+            nodes[count++] = node;
+    }
+    ck_assert_uint_eq(count, NODES / ranks);
+    for (*foreign = 0; *foreign == nodes[0] || *foreign == nodes[count - 1];)
+        ++*foreign;
+    snprintf(size, sizeof size, "OMPI_COMM_WORLD_LOCAL_SIZE=%zu", ranks);
+    snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%zu", each);
+    child_run_preloaded(&child, LIST("OMPI_COMM_WORLD_LOCAL_RANK=1", size, threads, membind),
+                        LIST(PROGRAMS "/pages", number(*foreign)));
+    ck_assert_msg(child.status == 0, "exit status %d: %s", child.status, child.err);
+    ck_assert_str_eq(child.err, "");
+}
+
+static void expect_pages(const char *what, uint32_t node, int count)
+{
+    char line[64];
+    snprintf(line, sizeof line, "%s %u:%d\n", what, node, count);
+    ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+}
+
+START_TEST(local_memory_follows_the_rank)
+{
+    uint32_t node[NODES], foreign;
+    run_pages(NODES, "SERVET_MEMBIND=none", node, &foreign);
+    expect_pages("early", foreign, PAGES);
+    run_pages(NODES, "SERVET_MEMBIND=local", node, &foreign);
+    expect_pages("early", node[0], PAGES);
+    expect_pages("fresh", node[0], PAGES);
+}
+END_TEST
+
+START_TEST(interleaved_memory_is_spread_over_the_domain)
+{
+    uint32_t node[NODES], foreign;
+    char line[64];
+    run_pages(NODES / 2, "SERVET_MEMBIND=interleave", node, &foreign);
+    expect_pages("early", foreign, PAGES);
+    uint32_t low = node[0] < node[1] ? node[0] : node[1], high = node[0] < node[1] ? node[1] : node[0];
+    snprintf(line, sizeof line, "fresh %u:%d %u:%d\n", low, PAGES / 2, high, PAGES / 2);
+    ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+}
+END_TEST
+
 /* -- launchers that read what servet-map prints -------------------------------------------------------------- */
 
 /* Neighbouring OS indices are far apart in the scattered machine: a launcher that reads them as positions in the
@@ -445,7 +503,8 @@ static Suite *suite(void)
 {
     Suite *all = suite_create("guest");
     TCase *machine = tcase_create("machine"), *threads = tcase_create("threads"), *allowed = tcase_create("allowed"),
-          *offline = tcase_create("offline"), *ranks = tcase_create("ranks"), *launchers = tcase_create("launchers");
+          *offline = tcase_create("offline"), *ranks = tcase_create("ranks"), *launchers = tcase_create("launchers"),
+          *memory = tcase_create("memory");
     tcase_add_test(machine, the_guest_is_the_machine_that_the_tests_need);
     tcase_add_test(machine, without_a_profile_sysfs_and_hwloc_tell_the_same);
     tcase_add_test(machine, what_the_probes_measure_on_a_node_is_on_that_node);
@@ -459,6 +518,8 @@ static Suite *suite(void)
     tcase_add_test(allowed, a_cpuset_is_respected);
     tcase_add_test(ranks, ranks_are_where_servet_map_says);
     tcase_add_test(ranks, domains_of_hybrid_ranks_are_inside_numa_nodes);
+    tcase_add_test(memory, local_memory_follows_the_rank);
+    tcase_add_test(memory, interleaved_memory_is_spread_over_the_domain);
     tcase_add_test(launchers, open_mpi_reads_a_rankfile_by_os_index);
     tcase_add_unchecked_fixture(offline, NULL, switch_all_cpus_on);
     tcase_add_test(offline, an_offline_cpu_is_in_no_topology);
@@ -467,7 +528,7 @@ static Suite *suite(void)
     tcase_add_test(launchers, slurm_reads_map_cpu_by_os_index);
     tcase_add_test(ranks, tasks_of_a_slurm_step_are_where_servet_map_says);
 #endif
-    TCase *const cases[] = {machine, threads, allowed, offline, ranks, launchers};
+    TCase *const cases[] = {machine, memory, threads, allowed, offline, ranks, launchers};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tcase_set_timeout(cases[i], TEST_LIMIT_SECONDS);
         suite_add_tcase(all, cases[i]);
