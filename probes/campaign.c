@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "conditions.h"
+#include "machine_guard.h"
 #include "machine_journal.h"
 #include "probe_cache_paper.h"
 #include "restrict.h"
@@ -90,6 +91,7 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
     int result = probe_message(&findings->probe, message_bytes(findings), &findings->messages, error);
     findings->probe.machine = campaign->machine;
     if (rc == 0) {
+        machine_guard_add(&campaign->machine->guard, &messenger.guard);
         machine_close(&messenger);
     }
     return result;

@@ -77,7 +77,8 @@ struct machine_ops {
                     size_t count, double *seconds);
     /* Seconds gone on this machine since it was opened: the wall clock, or the simulated machine's own. */
     double (*elapsed)(struct machine *machine);
-    /* Seconds since it was opened that its workers were ready to run and another task had their PU; of all together. */
+    /* Seconds since it was opened that its workers had an operation at hand and did not run, because another task had
+     * their PU, they were stopped or the machine was asleep; of all together. */
     double (*disturbed)(struct machine *machine);
     void (*close)(struct machine *machine);
 };
@@ -87,6 +88,7 @@ struct machine_guard {
     size_t operations, repeated;
     size_t disturbed; /* operations that stayed so */
     double repeat_s;  /* spent on repeating */
+    double still_s;   /* that workers stood still with an operation at hand: stopped, or the machine asleep */
 };
 
 struct machine {

@@ -63,6 +63,15 @@ int machine_guarded(struct machine *machine, machine_guard_run *run, const void 
     return 0;
 }
 
+void machine_guard_add(struct machine_guard *sum, const struct machine_guard *more)
+{
+    sum->operations += more->operations;
+    sum->repeated += more->repeated;
+    sum->disturbed += more->disturbed;
+    sum->repeat_s += more->repeat_s;
+    sum->still_s += more->still_s;
+}
+
 bool machine_was_busy(const struct machine *machine)
 {
     return (double)machine->guard.disturbed > busy_share * (double)machine->guard.operations;

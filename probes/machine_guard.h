@@ -17,6 +17,9 @@ typedef int machine_guard_run(struct machine *machine, const void *what, const v
 int machine_guarded(struct machine *machine, machine_guard_run *run, const void *what, const void *places, size_t count,
                     size_t workers, double *values);
 
+/* Adds the account of a machine that measured for this one. */
+void machine_guard_add(struct machine_guard *sum, const struct machine_guard *more);
+
 /* Too many operations stayed disturbed for the figures to be trusted. */
 bool machine_was_busy(const struct machine *machine);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli.h"
 #include "machine.h"
@@ -13,6 +14,8 @@ static const double answer_timeout_s = 60;
 struct messenger {
     struct mpi_child child;
     bool broken;
+    double waited_s; /* by ranks that had messages to send: ready, and without their PU */
+    struct timespec opened;
 };
 
 static uint32_t rank_of(const struct machine *machine, uint32_t pu)
@@ -41,8 +44,9 @@ static char *order_text(const struct machine *machine, const struct machine_exch
     return fclose(stream) == 0 ? text : (free(text), NULL);
 }
 
-static int parse_answer(const char *line, size_t count, double *seconds)
+static int parse_answer(const char *line, size_t count, double *seconds, double *waited_s)
 {
+    char *rest;
     if (line[0] != '=') {
         return -EIO;
     }
@@ -55,6 +59,11 @@ static int parse_answer(const char *line, size_t count, double *seconds)
         }
         line = end;
     }
+    double waited = strtod(line, &rest);
+    if (rest == line || !(waited >= 0)) {
+        return -EIO;
+    }
+    *waited_s += waited;
     return 0;
 }
 
@@ -73,7 +82,7 @@ static int mpi_exchange(struct machine *machine, const struct machine_exchange *
         rc = mpi_child_receive(&messenger->child, answer_timeout_s, machine->cancel, line, sizeof line);
     }
     if (rc == 0) {
-        rc = parse_answer(line, count, seconds);
+        rc = parse_answer(line, count, seconds, &messenger->waited_s);
     }
     messenger->broken |= rc < 0;
     return rc == -ETIMEDOUT ? -EIO : rc;
@@ -89,7 +98,21 @@ static void mpi_close(struct machine *machine)
     machine->state = NULL;
 }
 
-static const struct machine_ops mpi_ops = {.exchange = mpi_exchange, .close = mpi_close};
+static double mpi_elapsed(struct machine *machine)
+{
+    const struct messenger *messenger = machine->state;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - messenger->opened.tv_sec) + 1e-9 * (double)(now.tv_nsec - messenger->opened.tv_nsec);
+}
+
+static double mpi_disturbed(struct machine *machine)
+{
+    return ((const struct messenger *)machine->state)->waited_s;
+}
+
+static const struct machine_ops mpi_ops = {
+    .exchange = mpi_exchange, .elapsed = mpi_elapsed, .disturbed = mpi_disturbed, .close = mpi_close};
 
 int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel, struct machine *out,
                      struct servet_error *error)
@@ -114,6 +137,7 @@ int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t 
         cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 are set for mpirun");
     }
     machine.state = messenger;
+    clock_gettime(CLOCK_MONOTONIC, &messenger->opened);
     rc = mpi_child_greet(&messenger->child, cancel, error);
     if (rc < 0) {
         messenger->broken = true;

@@ -21,6 +21,17 @@ void rank_wait_asleep(MPI_Request *request)
     }
 }
 
+double rank_waited_s(void)
+{
+    FILE *file = fopen("/proc/thread-self/schedstat", "re");
+    unsigned long long ran, waited;
+    int fields = file ? fscanf(file, "%llu %llu", &ran, &waited) : 0;
+    if (file) {
+        fclose(file);
+    }
+    return fields == 2 ? (double)waited * 1e-9 : 0;
+}
+
 int rank_pin(uint32_t pu)
 {
     size_t size = CPU_ALLOC_SIZE(pu + 1);

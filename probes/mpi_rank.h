@@ -10,6 +10,10 @@
 void rank_say(const char *line);
 /* Waits for the request, sleeping between looks. */
 void rank_wait_asleep(MPI_Request *request);
+/* Seconds since its start that this thread was ready to run and another had its PU; 0 where the kernel keeps no
+ * account.
+ */
+double rank_waited_s(void);
 /* Moves this process to one PU. 0 or -errno. */
 int rank_pin(uint32_t pu);
 

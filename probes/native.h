@@ -26,7 +26,8 @@ struct native_worker {
     size_t index;           /* within the job */
     sem_t start;
     struct native_region pool, huge_pool, copy; /* chases take a pool, copies and what is on a node `copy` */
-    uint64_t waited_ns;                         /* ready during a job, and without its PU */
+    uint64_t waited_ns;                         /* during all jobs: ready and without its PU, or stood still */
+    uint64_t still_ns;                          /* during the last job: stopped, or the machine asleep */
     uint64_t last_used;                         /* number of the job; decides whose memory goes first */
 };
 

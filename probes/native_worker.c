@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The kernel moves the threads of a PU that goes offline, and widens their masks: then the figures are of another PU.
@@ -28,6 +29,37 @@ static uint64_t waited_ns(int schedstat)
     return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : 0;
 }
 
+/* Time that goes on while the machine sleeps, and the time that this thread ran. */
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A job never sleeps: what it neither ran nor waited for its PU it stood still, stopped by a signal or with the whole
+ * machine. Page faults are waited for as well, for milliseconds. */
+static uint64_t stood_still_ns(uint64_t wall, uint64_t ran, uint64_t waited)
+{
+    static const uint64_t least = 50u * 1000000u;
+    return wall > ran + waited + least ? wall - ran - waited : 0;
+}
+
+static int run_watched(struct native_worker *worker, struct native_job *job, int schedstat)
+{
+    uint64_t waited = waited_ns(schedstat), wall = clock_ns(CLOCK_BOOTTIME), ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    int rc = on_own_pu(worker) ? job->run(worker, job) : -ENODEV;
+    if (rc == 0 && !on_own_pu(worker)) {
+        rc = -ENODEV;
+    }
+    waited = waited_ns(schedstat) - waited;
+    wall = clock_ns(CLOCK_BOOTTIME) - wall;
+    ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
+    worker->still_ns = stood_still_ns(wall, ran, waited);
+    worker->waited_ns += waited + worker->still_ns;
+    return rc;
+}
+
 static void *work(void *argument)
 {
     struct native_worker *worker = argument;
@@ -42,12 +74,7 @@ static void *work(void *argument)
             }
             return NULL;
         }
-        uint64_t before = waited_ns(schedstat);
-        int rc = on_own_pu(worker) ? job->run(worker, job) : -ENODEV;
-        if (rc == 0 && !on_own_pu(worker)) {
-            rc = -ENODEV;
-        }
-        worker->waited_ns += waited_ns(schedstat) - before;
+        int rc = run_watched(worker, job, schedstat);
         if (rc < 0) {
             int none = 0;
             atomic_compare_exchange_strong(&job->failed, &none, rc);
@@ -151,6 +178,11 @@ int native_run(struct native *native, struct native_job *job, const uint32_t *pu
             }
         }
         rc = atomic_load(&job->failed);
+        uint64_t still = 0;
+        for (size_t i = 0; i < count; i++) {
+            still = team[i]->still_ns > still ? team[i]->still_ns : still;
+        }
+        native->machine->guard.still_s += (double)still * 1e-9;
     }
     free(team);
     return rc;

@@ -3,7 +3,8 @@
  *     mpirun -np N servet-probe-mpi CPULIST          rank i sits on the i-th PU of CPULIST
  *     <- ready N
  *     -> BYTES ROUND_TRIPS BATCHES PAIRS a b a b …   (ranks; pairs are disjoint)
- *     <- = SECONDS …                                 one way, per pair, %a
+ *     <- = SECONDS … WAITED                          one way, per pair; then how long the ranks of the pairs together
+ *                                                    were ready to run and had no PU; %a
  *     -> (end of file)                               all ranks end
  *
  * Trouble is one line "! …". Ranks that have nothing to do sleep between looks: an MPI library that spins in a
@@ -115,11 +116,29 @@ static double exchange(const struct order *order, int partner, int first)
     return result;
 }
 
+static void answer(const struct order *order)
+{
+    double all_waited = 0;
+    printf("=");
+    for (uint64_t i = 0; i < 2 * order->pairs; i++) {
+        double theirs[2];
+        MPI_Request request;
+        MPI_Irecv(theirs, 2, MPI_DOUBLE, (int)order->ranks[i], TAG_RESULT, MPI_COMM_WORLD, &request);
+        rank_wait_asleep(&request);
+        all_waited += theirs[1];
+        if (i % 2 == 0) {
+            printf(" %a", theirs[0]);
+        }
+    }
+    printf(" %a", all_waited);
+    rank_say("");
+}
+
 static void obey(const struct order *order, int rank)
 {
     int position = -1, done = 0;
     MPI_Request start, sent = MPI_REQUEST_NULL;
-    double mine = 0;
+    double mine[2] = {0}; /* seconds of a message, seconds waited for the PU */
     for (uint64_t i = 0; i < 2 * order->pairs; i++) {
         position = (int)order->ranks[i] == rank ? (int)i : position;
     }
@@ -130,21 +149,13 @@ static void obey(const struct order *order, int rank)
         }
     }
     if (position >= 0) {
-        mine = exchange(order, (int)order->ranks[position ^ 1], position % 2 == 0);
-    }
-    if (position >= 0 && position % 2 == 0) {
-        MPI_Isend(&mine, 1, MPI_DOUBLE, 0, TAG_RESULT, MPI_COMM_WORLD, &sent);
+        mine[1] = rank_waited_s();
+        mine[0] = exchange(order, (int)order->ranks[position ^ 1], position % 2 == 0);
+        mine[1] = rank_waited_s() - mine[1];
+        MPI_Isend(mine, 2, MPI_DOUBLE, 0, TAG_RESULT, MPI_COMM_WORLD, &sent);
     }
     if (rank == 0) {
-        printf("=");
-        for (uint64_t i = 0; i < order->pairs; i++) {
-            double seconds;
-            MPI_Request request;
-            MPI_Irecv(&seconds, 1, MPI_DOUBLE, (int)order->ranks[2 * i], TAG_RESULT, MPI_COMM_WORLD, &request);
-            rank_wait_asleep(&request);
-            printf(" %a", seconds);
-        }
-        rank_say("");
+        answer(order);
     }
     rank_wait_asleep(&sent);
 }

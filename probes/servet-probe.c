@@ -283,10 +283,11 @@ static int open_journal(const struct options *options, const struct machine *mac
     int rc = -ENOMEM;
     if (pus && asprintf(&file, "%s.resume", path) >= 0 &&
         asprintf(&run,
-                 "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d exhaustive=%d budget=%g",
+                 "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d exhaustive=%d budget=%g "
+                 "largest=%zu",
                  SERVET_VERSION, machine->declared->topology_signature, options->machine,
                  (unsigned long long)options->seed, pus, options->probes, !options->no_mpi, options->paper,
-                 options->exhaustive, options->budget_s) >= 0) {
+                 options->exhaustive, options->budget_s, options->largest_bytes) >= 0) {
         rc = machine_journal_open(file, run, out, error);
     } else {
         profile_error(error, rc, "--resume: %s", strerror(ENOMEM));

@@ -133,6 +133,21 @@ static int add_busy(const struct machine *machine, struct servet_profile *profil
     return conditions_add(profile, "busy", text);
 }
 
+/* Shorter is a page fault that had to wait for memory. */
+static const double still_least_s = 0.2;
+
+static int add_standstill(const struct machine *machine, struct servet_profile *profile)
+{
+    char text[160];
+    if (machine->guard.still_s < still_least_s) {
+        return 0;
+    }
+    snprintf(text, sizeof text,
+             "%.1f s, stopped, asleep or without its virtual CPU; what was measured then was measured again",
+             machine->guard.still_s);
+    return conditions_add(profile, "stood_still", text);
+}
+
 int surroundings_after(const struct surroundings *before, struct machine *machine, const struct profile_class *declared,
                        struct servet_profile *profile)
 {
@@ -156,5 +171,6 @@ int surroundings_after(const struct surroundings *before, struct machine *machin
         snprintf(text, sizeof text, "busy %.0f %% of the time", 100 * busy);
         rc = conditions_add(profile, "smt_siblings", text);
     }
+    rc = rc < 0 ? rc : add_standstill(machine, profile);
     return rc < 0 ? rc : add_busy(machine, profile);
 }

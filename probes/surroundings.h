@@ -23,7 +23,7 @@ struct surroundings_ticks surroundings_sum(const char *stat_text, const struct p
  * still (at most 0.3 s). 0 or -errno of the machine. */
 int surroundings_before(struct machine *machine, const struct profile_class *declared, struct surroundings *out);
 
-/* After the last: conditions load_average, warm_up, steal, smt_siblings, busy. 0 or -ENOMEM. */
+/* After the last: conditions load_average, warm_up, steal, smt_siblings, stood_still, busy. 0 or -ENOMEM. */
 int surroundings_after(const struct surroundings *before, struct machine *machine, const struct profile_class *declared,
                        struct servet_profile *profile);
 

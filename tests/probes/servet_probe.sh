@@ -90,6 +90,8 @@ if [ $? -eq 130 ]; then
     [ "$entries" -gt 3 ] || fail "resume: only $entries entries were kept"
     refused 2 "expected the state of a run with the same" --resume --seed 7 --cpuset "$allowed" --probes cache \
         --no-mpi -o "$folder/resumed.json"
+    refused 2 "expected the state of a run with the same" --resume --largest 1M --cpuset "$allowed" --probes cache \
+        --no-mpi -o "$folder/resumed.json"
     [ "$(wc -l <"$folder/resumed.json.resume")" -eq "$entries" ] || fail "resume: a refused run changed the state"
     printf '123 1 0x1.8p' >>"$folder/resumed.json.resume" # torn by a crash
     "$probe" -q --resume --cpuset "$allowed" --probes cache --no-mpi -o "$folder/resumed.json" 2>"$folder/err" ||
@@ -104,10 +106,36 @@ if [ -r /proc/self/schedstat ]; then
     taskset -c "$allowed" sh -c 'while :; do :; done' &
     hog=$!
     "$probe" --cpuset "$allowed" --probes memory -o "$folder/busy.json" 2>"$folder/err" || fail "beside a busy task"
+    # ranks of an MPI program are watched as our own threads are
+    "$probe" -q --probes message -o "$folder/ranks.json" 2>"$folder/ranks.err"
     kill $hog
     wait $hog 2>/dev/null
+    if grep -q '"note": "between threads' "$folder/ranks.json"; then
+        echo "note: no MPI, its ranks were not watched"
+    elif grep -q '"layers": \[\]' "$folder/ranks.json" || ! grep -q '"curve"' "$folder/ranks.json"; then
+        echo "note: one PU, no messages"
+    else
+        grep -q '"busy": "other tasks ran' "$folder/ranks.json" || fail "a busy PU of a rank is not marked"
+    fi
     grep -q '"busy": "other tasks ran' "$folder/busy.json" || fail "a busy PU is not marked"
     grep -q 'the machine was busy' "$folder/err" || fail "a busy PU is not told: $(cat "$folder/err")"
+fi
+
+# stopped again and again: what was measured then is measured again, and that is said; between two measurements a stop
+# harms nothing
+"$probe" -q --cpuset "$allowed" --probes cache,memory -o "$folder/stopped.json" 2>"$folder/err" &
+child=$!
+stops=0
+while [ $stops -lt 8 ] && sleep 0.3 && kill -STOP $child 2>/dev/null; do
+    sleep 0.4
+    kill -CONT $child
+    stops=$((stops + 1))
+done
+wait $child || fail "stopped: $(cat "$folder/err")"
+if [ $stops -ge 5 ]; then
+    grep -q '"stood_still": "[0-9.]* s, stopped' "$folder/stopped.json" || fail "standing still is not marked"
+else
+    echo "note: done before it could be stopped often"
 fi
 
 # a limit of memory below the working sets: one line, no profile, or a smaller set that is marked; AddressSanitizer's own needs do

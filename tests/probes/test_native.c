@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "machine.h"
 
@@ -113,6 +115,37 @@ START_TEST(a_longer_message_takes_longer)
 }
 END_TEST
 
+/* As Ctrl-Z does, or a laptop that is closed: somebody else stops this process and lets it go on. */
+static pid_t stop_me_for_a_while(void)
+{
+    pid_t me = getpid(), child = fork();
+    if (child == 0) {
+        usleep(100000);
+        kill(me, SIGSTOP);
+        usleep(600000);
+        kill(me, SIGCONT);
+        _exit(0);
+    }
+    return child;
+}
+
+START_TEST(a_measurement_that_stood_still_is_made_again)
+{
+    const struct machine_copy what = {.bytes = 8u << 20, .passes = 20, .numa = -1};
+    double rate = 0;
+    size_t operations = 0;
+    pid_t child = stop_me_for_a_while();
+    ck_assert_int_gt(child, 0);
+    while (waitpid(child, NULL, WNOHANG) == 0) {
+        ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+        operations++;
+    }
+    ck_assert_msg(machine.guard.still_s > 0.3, "%g s of %zu operations", machine.guard.still_s, operations);
+    ck_assert_uint_ge(machine.guard.repeated, 1);
+    ck_assert_uint_eq(machine.guard.operations, operations);
+}
+END_TEST
+
 START_TEST(impossible_orders_are_refused)
 {
     double seconds[2] = {-1, -1};
@@ -161,6 +194,7 @@ int main(void)
     tcase_add_test(tests, all_pus_copy_and_traverse_together);
     tcase_add_test(tests, memory_is_placed_on_a_node_or_refused);
     tcase_add_test(tests, a_longer_message_takes_longer);
+    tcase_add_test(tests, a_measurement_that_stood_still_is_made_again);
     tcase_add_test(tests, impossible_orders_are_refused);
     tcase_add_test(tests, a_cancelled_machine_stops);
     tcase_add_test(tests, a_pu_that_is_not_ours_is_refused_by_name);
