@@ -33,12 +33,14 @@ struct candidate {
     struct cache_shape shape;
     double reach_bytes; /* of a TLB; 0: a cache */
     double price;
-    double *column; /* miss share / latency, by point of the curve */
+    double *column; /* miss share * weight, by point of the curve */
 };
 
 struct fit {
     size_t points;
-    double *base; /* 1 / latency: the constant's column; the right-hand side is 1 everywhere */
+    double *base;  /* the constant's column: a point's weight, 1 / its error in units of `relative_floor` */
+    double *right; /* latency * weight */
+    double total;  /* sum of the squares of `right` */
     struct candidate *candidates;
     size_t candidate_count;
     size_t known; /* the first candidates: TLBs that were measured, part of every solution */
@@ -205,6 +207,18 @@ static int miss_shares(const struct fit *fit, const struct cache_curve *curve, c
     return 0;
 }
 
+static void weigh(struct fit *fit, const struct cache_curve *curve)
+{
+    fit->base = fit->columns + fit->candidate_count * fit->points;
+    fit->right = fit->base + fit->points;
+    for (size_t i = 0; i < fit->points; i++) {
+        double own = curve->error_s ? curve->error_s[i] / relative_floor : 0;
+        fit->base[i] = 1 / hypot(curve->seconds[i], own);
+        fit->right[i] = curve->seconds[i] * fit->base[i];
+        fit->total += fit->right[i] * fit->right[i];
+    }
+}
+
 static int make_candidates(struct fit *fit, const struct cache_curve *curve)
 {
     size_t size_count;
@@ -215,22 +229,19 @@ static int make_candidates(struct fit *fit, const struct cache_curve *curve)
         return -ENOMEM;
     }
     list_candidates(fit, curve);
-    fit->columns = malloc((fit->candidate_count + 1) * fit->points * sizeof *fit->columns);
+    fit->columns = malloc((fit->candidate_count + 2) * fit->points * sizeof *fit->columns);
     int rc = fit->columns ? miss_shares(fit, curve, &shares) : -ENOMEM;
     if (rc < 0) {
         return rc;
     }
+    weigh(fit, curve);
     for (size_t c = 0; c < fit->candidate_count; c++) {
         fit->candidates[c].column = fit->columns + c * fit->points;
         for (size_t i = 0; i < fit->points; i++) {
             double share = c < fit->known ? miss_share(&fit->candidates[c], curve->bytes[i], curve->page_bytes)
                                           : shares[(c - fit->known) * fit->points + i];
-            fit->candidates[c].column[i] = share / curve->seconds[i];
+            fit->candidates[c].column[i] = share * fit->base[i];
         }
-    }
-    fit->base = fit->columns + fit->candidate_count * fit->points;
-    for (size_t i = 0; i < fit->points; i++) {
-        fit->base[i] = 1 / curve->seconds[i];
     }
     return 0;
 }
@@ -332,10 +343,7 @@ static void set_column(const struct fit *fit, struct trial *trial, size_t positi
             trial->gram[i][position] = trial->gram[position][i] = dot(trial->columns[i], column, fit->points);
         }
     }
-    trial->right[position] = 0;
-    for (size_t i = 0; i < fit->points; i++) {
-        trial->right[position] += column[i];
-    }
+    trial->right[position] = dot(fit->right, column, fit->points);
 }
 
 /* Whether the candidate may stand at `position` beside the other terms. */
@@ -383,7 +391,7 @@ static bool best_at(const struct fit *fit, struct solution *solution, size_t pos
             continue;
         }
         set_column(fit, &trial, 1 + position, fit->candidates[c].column);
-        double rss = solve_positive(trial.gram, trial.right, (double)fit->points, trial.count, x);
+        double rss = solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
         double objective = objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
         if (visit) {
             visit(&fit->candidates[c], objective, argument);
@@ -413,7 +421,7 @@ static void start(const struct fit *fit, struct solution *solution)
         solution->terms[i] = i;
         set_column(fit, &trial, 1 + i, fit->candidates[i].column);
     }
-    double rss = solve_positive(trial.gram, trial.right, (double)fit->points, trial.count, x);
+    double rss = solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
     memcpy(solution->coefficients, x, sizeof x);
     solution->objective = objective_of(fit, rss, 0, trial.count - 1);
 }

@@ -1,9 +1,10 @@
 /* Cache levels out of a latency curve.
  *
  * The curve is fitted, with relative errors, by  y(S) = base + sum_i rise_i * miss_i(S), rises >= 0, where miss_i is
- * one of the shapes of cache_model.h. Levels are added greedily as long as each pays for itself, and every level is
- * then tried at every other size, number of ways, policy and page mapping until nothing improves. Sizes are weighed
- * by how often caches of that size are built, which decides only between sizes the curve cannot tell apart.
+ * one of the shapes of cache_model.h, and a point counts the less the less sure it is. Levels are added greedily as
+ * long as each pays for itself, and every level is then tried at every other size, number of ways, policy and page
+ * mapping until nothing improves. Sizes are weighed by how often caches of that size are built, which decides only
+ * between sizes the curve cannot tell apart.
  */
 #ifndef SERVET_PROBES_CACHE_FIT_H
 #define SERVET_PROBES_CACHE_FIT_H
@@ -16,6 +17,7 @@
 struct cache_curve {
     double *bytes;
     double *seconds;
+    double *error_s; /* what each may be off, beside what holds for all; NULL: nothing */
     size_t count;
     size_t page_bytes;         /* the contiguous piece of memory */
     double tlb_reach_bytes[2]; /* known reaches of TLB levels: they bend the curve, too */

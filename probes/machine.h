@@ -49,6 +49,19 @@ struct machine_traversal {
     uint64_t seed;        /* of the random cycle, and of the place in the pool */
 };
 
+/* Where in its page the node of the i-th page of MACHINE_SPREAD lies: one line further from page to page, and one more
+ * after each round through the page. Without the latter, pages side by side would fill a 64th of the sets of a cache
+ * whose ways are larger than a page, and its conflicts would pass for misses of the TLB. */
+static inline size_t machine_spread_offset(size_t i, size_t page_bytes)
+{
+    const size_t step_bytes = 64, lines = page_bytes / step_bytes; /* lines are 32 to 256 bytes */
+    size_t sum = 0;
+    for (; i > 0 && lines > 1; i /= lines) {
+        sum += i % lines;
+    }
+    return lines > 1 ? sum % lines * step_bytes : 0;
+}
+
 struct machine_copy {
     size_t bytes;    /* of the source and of the target, each, per PU */
     uint32_t passes; /* of which the median is reported */

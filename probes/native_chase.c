@@ -16,8 +16,7 @@ enum {
     LOADS_TOGETHER = 65536, /* a whole turn of an L3-sized cycle: what the others evict shows only on the next visit */
 };
 static const double quartile = 0.25;
-static const uint32_t spread_step_bytes = 64; /* by which MACHINE_SPREAD moves from page to page; lines are 32-256 B */
-static const size_t slack_bytes = 4u << 20;   /* of the pool beyond the working set, to place it elsewhere each time */
+static const size_t slack_bytes = 4u << 20; /* of the pool beyond the working set, to place it elsewhere each time */
 
 /* A cycle through memory: the byte offsets of its nodes / 8 in visiting order. Kept beside the chain, so that warming
  * can visit the nodes with independent loads (some ten times faster than chasing) in exactly the same order. */
@@ -91,7 +90,7 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
     for (size_t i = 0; i < cycle->count; i++) {
         size_t at = i * what->stride_bytes;
         if (what->order == MACHINE_SPREAD) {
-            at += i * spread_step_bytes % what->stride_bytes;
+            at += machine_spread_offset(i, what->stride_bytes);
         }
         cycle->places[i] = (uint32_t)(((size_t)pages[at / page] * page + at % page) / 8);
     }

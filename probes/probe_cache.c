@@ -76,7 +76,8 @@ static int make_grid(struct cache_curve *curve, size_t end)
 {
     curve->bytes = calloc(GRID_MAX, sizeof *curve->bytes);
     curve->seconds = calloc(GRID_MAX, sizeof *curve->seconds);
-    if (!curve->bytes || !curve->seconds) {
+    curve->error_s = calloc(GRID_MAX, sizeof *curve->error_s);
+    if (!curve->bytes || !curve->seconds || !curve->error_s) {
         return -ENOMEM;
     }
     for (int step = 0; curve->count < GRID_MAX; step++) {
@@ -133,17 +134,35 @@ static int sweep(struct probe *probe, uint32_t pu, int number, const struct cach
     return 0;
 }
 
+static double mean_of(const double *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += values[i];
+    }
+    return sum / (double)count;
+}
+
+/* What the mean of a point may be off: its standard error, and what dropping the slowest changed. At the foot of a
+ * knee a cache of few page colours is either hit or missed as a whole; few samples say little there. */
+static double error_of(const double *values, size_t count, double kept_mean)
+{
+    double mean = mean_of(values, count), squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        squares += (values[i] - mean) * (values[i] - mean);
+    }
+    double standard = count > 1 ? sqrt(squares / (double)(count - 1) / (double)count) : 0;
+    return hypot(standard, mean - kept_mean);
+}
+
 static void reduce(struct cache_curve *curve, double *samples)
 {
     for (size_t i = 0; i < curve->count; i++) {
+        double *values = &samples[i * SAMPLES_MAX];
         size_t count = SWEEPS * places_of(curve->bytes[i]);
-        probe_median(&samples[i * SAMPLES_MAX], count); /* sorts */
-        size_t kept = kept_samples(curve->bytes[i], count);
-        double sum = 0;
-        for (size_t j = 0; j < kept; j++) {
-            sum += samples[i * SAMPLES_MAX + j];
-        }
-        curve->seconds[i] = sum / (double)kept;
+        probe_median(values, count); /* sorts */
+        curve->seconds[i] = mean_of(values, kept_samples(curve->bytes[i], count));
+        curve->error_s[i] = error_of(values, count, curve->seconds[i]);
     }
 }
 
@@ -241,5 +260,6 @@ void probe_cache_free(struct probe_cache *result)
 {
     free(result->curve.bytes);
     free(result->curve.seconds);
+    free(result->curve.error_s);
     memset(result, 0, sizeof *result);
 }

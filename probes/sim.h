@@ -7,6 +7,8 @@
 #include "machine.h"
 #include "random.h"
 
+enum { SIM_CACHES_MAX = 5 };
+
 enum sim_policy {
     SIM_LRU,
     SIM_TREE_PLRU, /* for ways that are no power of two: one reference bit per way */
@@ -93,7 +95,7 @@ struct sim {
     size_t pu_count;
     size_t page_bytes, huge_page_bytes;
     enum sim_mapping mapping;
-    struct sim_cache caches[5];
+    struct sim_cache caches[SIM_CACHES_MAX];
     size_t cache_count;
     struct sim_tlb tlbs[2];
     size_t tlb_count;
@@ -109,7 +111,8 @@ struct sim {
     size_t bsp_count;
     struct sim_noise noise;
     struct random random;
-    double clock_s; /* what the same measurements would have taken on the machine itself */
+    struct sim_ways *ways[SIM_CACHES_MAX]; /* by cache, then instance; made when first asked for (sim_cache.h) */
+    double clock_s;                        /* what the same measurements would have taken on the machine itself */
 };
 
 /* Reads and checks a description; fills the machine's public fields (pus, declared, page sizes) as well. */

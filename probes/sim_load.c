@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim.h"
+#include "sim_cache.h"
 #include "sim_reader.h"
 #include "topology.h"
 
@@ -509,6 +510,10 @@ static void free_sets(struct profile_set *sets, size_t count)
 void sim_free(struct sim *sim)
 {
     for (size_t i = 0; i < sim->cache_count; i++) {
+        for (uint32_t j = 0; sim->ways[i] && j < sim->caches[i].instances; j++) {
+            sim_ways_free(&sim->ways[i][j]);
+        }
+        free(sim->ways[i]);
         free(sim->caches[i].instance_of);
         free_sets(sim->caches[i].groups, sim->caches[i].group_count);
     }

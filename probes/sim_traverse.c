@@ -9,20 +9,26 @@
 /* A turn through the working set is simulated until one gives what the last one gave (the steady state that warm passes
  * are for). Lines whose addresses differ modulo every cache's way never meet in a set, so a few of these classes,
  * which behave all alike, stand for all: `NODES_WANTED` nodes make the share of misses exact to a percent or two. */
-enum { NODES_WANTED = 2000, PASSES_MIN = 2, FRAMES = 1 << 22, LEVELS = 5 };
+enum { NODES_WANTED = 2000, PASSES_MIN = 2, FRAMES = 1 << 22 };
 static const double steady = 0.004; /* change of the mean latency from turn to turn */
+
+/* Where a node's line is kept in one cache. */
+struct place {
+    uint64_t line;
+    uint32_t slot;
+};
 
 struct stream {
     size_t position;   /* of the PU */
     uint64_t *virtual; /* addresses in the order of the visits */
     uint64_t *physical;
+    struct place *places; /* by node, then cache */
     size_t count;
     double memory_seconds; /* of a load that misses every cache */
 };
 
 struct stage {
     struct sim *sim;
-    struct sim_ways *instances[LEVELS]; /* by instance; only those in use have lines */
     bool neighbour, sibling;
     double owed; /* fractions of intruders' lines */
     struct random random;
@@ -91,7 +97,7 @@ static void add_nodes(const struct machine_traversal *what, const struct sample 
         for (uint64_t node = start; node + what->stride_bytes <= end; node += what->stride_bytes, i++) {
             uint64_t at = node;
             if (what->order == MACHINE_SPREAD) {
-                at += i * 64 % what->stride_bytes;
+                at += machine_spread_offset(i, what->stride_bytes);
             }
             stream->virtual[stream->count] = base + at;
             stream->physical[stream->count++] = (frames[at >> page_shift] << page_shift) + (at & (page - 1));
@@ -144,23 +150,52 @@ static uint64_t line_at(const struct sim_cache *cache, uint64_t virtual, uint64_
     return (cache->virtual_index ? virtual : physical) / cache->line_bytes + 1;
 }
 
+static struct sim_ways *ways_of(const struct stage *stage, size_t level, size_t position)
+{
+    struct sim *sim = stage->sim;
+    return &sim->ways[level][sim->caches[level].instance_of[position]];
+}
+
+/* Looks up once where each line goes, instead of at each visit. */
+static int find_places(const struct stage *stage, struct stream *stream)
+{
+    const struct sim *sim = stage->sim;
+    stream->places = malloc((stream->count * sim->cache_count + 1) * sizeof *stream->places);
+    if (!stream->places) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < stream->count; i++) {
+        for (size_t level = 0; level < sim->cache_count; level++) {
+            uint64_t line = line_at(&sim->caches[level], stream->virtual[i], stream -> physical[i]);
+            uint32_t slot = sim_ways_reserve(ways_of(stage, level, stream->position), line);
+            if (slot == SIM_NO_SLOT) {
+                return -ENOMEM;
+            }
+            stream->places[i * sim->cache_count + level] = (struct place){line, slot};
+        }
+    }
+    return 0;
+}
+
 /* What an inclusive cache evicts leaves the caches before it. A virtually indexed one is found by its physical line:
  * simulated L1s whose ways are larger than a page are not followed here. */
 static void leave_earlier(struct stage *stage, size_t level, size_t position, uint64_t line)
 {
     for (size_t i = 0; i < level; i++) {
         struct sim_cache *cache = &stage->sim->caches[i];
-        if (!cache->virtual_index && cache->line_bytes == stage->sim->caches[level].line_bytes) {
-            sim_ways_remove(&stage->instances[i][cache->instance_of[position]], line);
+        struct sim_ways *ways = ways_of(stage, i, position);
+        uint32_t slot = sim_ways_slot(ways, line);
+        if (!cache->virtual_index && cache->line_bytes == stage->sim->caches[level].line_bytes && slot != SIM_NO_SLOT) {
+            sim_ways_remove(ways, slot, line);
         }
     }
 }
 
-static void fill(struct stage *stage, size_t level, size_t position, uint64_t line)
+static void fill(struct stage *stage, size_t level, size_t position, uint64_t line, uint32_t slot)
 {
     struct sim *sim = stage->sim;
     struct sim_cache *cache = &sim->caches[level];
-    uint64_t evicted = sim_ways_fill(&stage->instances[level][cache->instance_of[position]], line);
+    uint64_t evicted = sim_ways_fill(ways_of(stage, level, position), slot, line);
     if (evicted == 0) {
         return;
     }
@@ -168,7 +203,10 @@ static void fill(struct stage *stage, size_t level, size_t position, uint64_t li
         leave_earlier(stage, level, position, evicted);
     }
     if (level + 1 < sim->cache_count && sim->caches[level + 1].inclusion == SIM_VICTIM) {
-        fill(stage, level + 1, position, evicted);
+        uint32_t next = sim_ways_slot(ways_of(stage, level + 1, position), evicted);
+        if (next != SIM_NO_SLOT) { /* an intruder's line goes where ours do not */
+            fill(stage, level + 1, position, evicted, next);
+        }
     }
 }
 
@@ -177,22 +215,20 @@ static double load(struct stage *stage, const struct stream *stream, size_t i)
 {
     struct sim *sim = stage->sim;
     const size_t position = stream->position;
-    const uint64_t virtual = stream->virtual[i], physical = stream->physical[i];
+    const struct place *places = &stream->places[i * sim->cache_count];
     size_t hit = 0;
     for (; hit < sim->cache_count; hit++) {
-        struct sim_cache *cache = &sim->caches[hit];
-        struct sim_ways *ways = &stage->instances[hit][cache->instance_of[position]];
-        uint64_t line = line_at(cache, virtual, physical);
-        if (sim_ways_hit(ways, line)) {
-            if (cache->inclusion == SIM_VICTIM) {
-                sim_ways_remove(ways, line);
+        struct sim_ways *ways = ways_of(stage, hit, position);
+        if (sim_ways_hit(ways, places[hit].slot, places[hit].line)) {
+            if (sim->caches[hit].inclusion == SIM_VICTIM) {
+                sim_ways_remove(ways, places[hit].slot, places[hit].line);
             }
             break;
         }
     }
     for (size_t level = hit; level-- > 0;) {
         if (sim->caches[level].inclusion != SIM_VICTIM) {
-            fill(stage, level, position, line_at(&sim->caches[level], virtual, physical));
+            fill(stage, level, position, places[level].line, places[level].slot);
         }
     }
     return hit < sim->cache_count ? sim->caches[hit].seconds : stream->memory_seconds;
@@ -202,11 +238,14 @@ static void intrude(struct stage *stage, size_t position)
 {
     struct sim *sim = stage->sim;
     size_t level = stage->sibling ? 0 : sim->cache_count - 1;
-    struct sim_cache *cache = &sim->caches[level];
+    struct sim_ways *ways = ways_of(stage, level, position);
     stage->owed += stage->sibling ? sim->noise.sibling_lines : sim->noise.neighbour_lines;
     for (; stage->owed >= 1; stage->owed--) {
-        sim_ways_fill(&stage->instances[level][cache->instance_of[position]],
-                      (random_next(&stage->random) >> 20) | (UINT64_C(1) << 45));
+        uint64_t line = (random_next(&stage->random) >> 20) | (UINT64_C(1) << 45);
+        uint32_t slot = sim_ways_slot(ways, line);
+        if (slot != SIM_NO_SLOT) {
+            sim_ways_fill(ways, slot, line);
+        }
     }
 }
 
@@ -257,38 +296,29 @@ static double tlb_seconds(const struct sim *sim, const struct machine_traversal 
 static int make_stage(struct sim *sim, struct stage *stage)
 {
     *stage = (struct stage){.sim = sim, .random = {random_next(&sim->random)}};
+    stage->neighbour = random_unit(&sim->random) < sim->noise.neighbour_probability;
+    stage->sibling = !stage->neighbour && random_unit(&sim->random) < sim->noise.sibling_probability;
     for (size_t i = 0; i < sim->cache_count; i++) {
-        stage->instances[i] = calloc(sim->caches[i].instances, sizeof **stage->instances);
-        if (!stage->instances[i]) {
+        const struct sim_cache *cache = &sim->caches[i];
+        sim->ways[i] = sim->ways[i] ? sim->ways[i] : calloc(cache->instances, sizeof **sim->ways);
+        if (!sim->ways[i]) {
             return -ENOMEM;
         }
     }
-    stage->neighbour = random_unit(&sim->random) < sim->noise.neighbour_probability;
-    stage->sibling = !stage->neighbour && random_unit(&sim->random) < sim->noise.sibling_probability;
     return 0;
 }
 
-static int take_instances(struct stage *stage, size_t position)
+/* Empties the caches in front of the PU. */
+static int clear_caches(struct stage *stage, size_t position)
 {
     for (size_t i = 0; i < stage->sim->cache_count; i++) {
-        const struct sim_cache *cache = &stage->sim->caches[i];
-        struct sim_ways *ways = &stage->instances[i][cache->instance_of[position]];
-        int rc = ways->lines ? 0 : sim_ways_init(ways, cache, (uint32_t)random_next(&stage->random));
+        uint32_t seed = (uint32_t)random_next(&stage->random);
+        int rc = sim_ways_clear(ways_of(stage, i, position), &stage->sim->caches[i], seed);
         if (rc < 0) {
             return rc;
         }
     }
     return 0;
-}
-
-static void free_stage(struct stage *stage)
-{
-    for (size_t i = 0; i < stage->sim->cache_count; i++) {
-        for (uint32_t j = 0; stage->instances[i] && j < stage->sim->caches[i].instances; j++) {
-            sim_ways_free(&stage->instances[i][j]);
-        }
-        free(stage->instances[i]);
-    }
 }
 
 static void run(struct stage *stage, const struct machine_traversal *what, struct stream *streams, size_t count,
@@ -323,7 +353,10 @@ int sim_traverse(struct sim *sim, const struct machine_traversal *what, const st
         rc = sim_memory_of(sim, what->on_node ? what->numa : -1, pus->ids[positions[i]], &streams[i].memory_seconds,
                            &rate);
         rc = rc < 0 ? rc : make_stream(sim, what, i, &streams[i]);
-        rc = rc < 0 ? rc : take_instances(&stage, positions[i]);
+        rc = rc < 0 ? rc : clear_caches(&stage, positions[i]);
+    }
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rc = find_places(&stage, &streams[i]);
     }
     if (rc == 0) {
         run(&stage, what, streams, count, seconds_per_access);
@@ -331,9 +364,7 @@ int sim_traverse(struct sim *sim, const struct machine_traversal *what, const st
     for (size_t i = 0; streams && i < count; i++) {
         free(streams[i].virtual);
         free(streams[i].physical);
-    }
-    if (streams) {
-        free_stage(&stage);
+        free(streams[i].places);
     }
     free(streams);
     return rc;

@@ -81,6 +81,28 @@ START_TEST(an_l2_with_ages_is_not_taken_for_a_larger_one)
 }
 END_TEST
 
+/* Where the samples of a size differ widely, as those of a cache of few page colours do at the foot of its knee, their
+ * mean says little. */
+START_TEST(points_that_are_not_sure_do_not_decide)
+{
+    const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false}, 5.4}, {{512 * KIB, 16, CACHE_PLRU, true}, 77}};
+    struct cache_level_fit found[CACHE_LEVELS_MAX];
+    double errors[POINTS_MAX] = {0};
+    size_t count;
+    struct cache_curve curve = draw(levels, 2, 1.4, 0, 9);
+    for (size_t i = 0; i < curve.count; i++) {
+        if (bytes[i] > 180 * KIB && bytes[i] < 400 * KIB) {
+            seconds[i] = 12e-9;
+            errors[i] = 12e-9;
+        }
+    }
+    curve.error_s = errors;
+    ck_assert_int_eq(cache_fit(&curve, found, &count, NULL), 0);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_eq(found[1].shape.bytes, 512 * KIB);
+}
+END_TEST
+
 START_TEST(two_levels_are_not_made_three)
 {
     const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false}, 6}, {{512 * KIB, 16, CACHE_LRU, true}, 110}};
@@ -127,6 +149,7 @@ int main(void)
     tcase_add_test(tests, three_levels_of_a_server_core_are_found);
     tcase_add_test(tests, sizes_between_powers_of_two_are_found);
     tcase_add_test(tests, an_l2_with_ages_is_not_taken_for_a_larger_one);
+    tcase_add_test(tests, points_that_are_not_sure_do_not_decide);
     tcase_add_test(tests, two_levels_are_not_made_three);
     tcase_add_test(tests, a_flat_curve_has_no_level);
     tcase_add_test(tests, a_few_points_are_no_curve);

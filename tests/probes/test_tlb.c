@@ -1,4 +1,5 @@
-/* Is the reach of one and of two TLB levels read off the extra time by pages, and none where there is none? */
+/* Is the reach of one and of two TLB levels read off the extra time by pages, and none where there is none? Do the
+ * lines that ask for it leave the caches alone? */
 #include <check.h>
 #include <math.h>
 
@@ -46,12 +47,30 @@ START_TEST(no_level_is_made_up)
 }
 END_TEST
 
+/* A cache of 64-byte lines whose ways are `pages` pages large: on pages side by side no set may be visited twice before
+ * all were visited once. */
+START_TEST(spread_lines_fill_caches_evenly)
+{
+    enum { PAGE = 4096, LINE = 64, PAGES_MAX = 16, SETS_MAX = PAGES_MAX * PAGE / LINE };
+    for (size_t pages_of_way = 1; pages_of_way <= PAGES_MAX; pages_of_way *= 2) {
+        bool visited[SETS_MAX] = {false};
+        const size_t sets = pages_of_way * PAGE / LINE;
+        for (size_t i = 0; i < sets; i++) {
+            size_t at = i * PAGE + machine_spread_offset(i, PAGE), set = at / LINE % sets;
+            ck_assert_msg(!visited[set], "%zu pages: set %zu again at page %zu", pages_of_way, set, i);
+            visited[set] = true;
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("tlb");
     tcase_add_test(tests, two_levels_are_found);
     tcase_add_test(tests, one_level_is_found);
     tcase_add_test(tests, no_level_is_made_up);
+    tcase_add_test(tests, spread_lines_fill_caches_evenly);
     Suite *suite = suite_create("tlb");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
