@@ -11,16 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TRACE_LIBRARY "libservet_spmd_trace.so"
+#define TRACE_LIBRARY "libservet_trace.so"
 
 enum { WORDS = 128, FILE_NAME = 64 };
 
 /* -- finding -- */
 
-/* Beside this command (build folder), in its prefix's library folder, or where it was to be installed. */
+/* In the preload folder beside this command's (build folder), in its prefix's library folder, or where it was to be
+ * installed. */
 static int find_trace(char *path, size_t size)
 {
-    static const char *const beside[] = {"/", "/../" SERVET_SPMD_LIBDIR "/"};
+    static const char *const beside[] = {"/../preload/", "/../" SERVET_SPMD_LIBDIR "/"};
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     for (size_t i = 0; length > 0 && i < sizeof beside / sizeof *beside; i++) {
@@ -121,7 +122,10 @@ static _Noreturn void become(const struct spmd_run *run, struct words *words, co
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
-    setenv("SERVET_SPMD_TRACE", trace, 1);
+    setenv("SERVET_TRACE", trace, 1);
+    setenv("SERVET_TRACE_TIMES", "1", 1);
+    unsetenv("SERVET_AUTO");
+    unsetenv("SERVET_DISABLE");
     setenv("LD_PRELOAD", library, 1);
     if (run->plan) {
         setenv("SERVET_SPMD_PLAN", run->plan, 1);
@@ -149,6 +153,8 @@ static void first_line(int fd, char *line, size_t size)
     }
 }
 
+/* The ranks' lines of a trace are comments of the matrix:
+ *     % rank RANK messages N bytes N largest BYTES seconds S mpi S iterations N iteration S compute S */
 static int read_trace(const char *path, struct spmd_measured *out)
 {
     FILE *file = fopen(path, "re");
@@ -156,10 +162,12 @@ static int read_trace(const char *path, struct spmd_measured *out)
     size_t size = 0, ranks = 0;
     struct spmd_measured found = {.iterations = UINT64_MAX};
     while (file && getline(&line, &size, file) > 0) {
-        double seconds, iteration, compute;
+        double largest, seconds, iteration, compute;
         unsigned long long marks;
-        if (sscanf(line, "rank %*d seconds %lf iterations %llu iteration %lf compute %lf", &seconds, &marks, &iteration,
-                   &compute) != 4) {
+        if (sscanf(line,
+                   "%% rank %*d messages %*u bytes %*u largest %lf seconds %lf mpi %*f iterations %llu iteration %lf "
+                   "compute %lf",
+                   &largest, &seconds, &marks, &iteration, &compute) != 5) {
             continue;
         }
         ranks++;
@@ -167,10 +175,7 @@ static int read_trace(const char *path, struct spmd_measured *out)
         found.iteration_s = fmax(found.iteration_s, iteration);
         found.compute_s = fmax(found.compute_s, compute);
         found.iterations = marks && marks < found.iterations ? marks : found.iterations;
-        for (const char *at = line; (at = strstr(at, " to ")); at++) {
-            double bytes;
-            found.bytes = sscanf(at, " to %*d %lf", &bytes) == 1 ? fmax(found.bytes, bytes) : found.bytes;
-        }
+        found.bytes = fmax(found.bytes, largest);
     }
     free(line);
     if (file) {
@@ -213,7 +218,7 @@ int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out, stru
     char library[PATH_MAX], trace[FILE_NAME] = "/tmp/servet-spmd-XXXXXX";
     struct words words = {0};
     if (find_trace(library, sizeof library) < 0) {
-        return profile_error(error, -ENOENT, "%s is not installed (built without MPI)", TRACE_LIBRARY);
+        return profile_error(error, -ENOENT, "%s is not installed", TRACE_LIBRARY);
     }
     int fd = mkstemp(trace);
     if (fd < 0) {
@@ -224,7 +229,7 @@ int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out, stru
     int rc = run_words(run, &words, library, trace, error);
     free_words(&words);
     if (rc == 0 && read_trace(trace, out) < 0) {
-        rc = profile_error(error, -EINVAL, "'%s' left no trace: expected an MPI program in C that ends in MPI_Finalize",
+        rc = profile_error(error, -EINVAL, "'%s' left no trace: expected an MPI program that ends in MPI_Finalize",
                            run->command);
     }
     unlink(trace);

@@ -10,17 +10,39 @@
  * outermost does the work. No MPI header is used: what is passed on are pointers and integers of the same shape in
  * every MPI library.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 
 #include "interpose.h"
+#include "next.h"
+#include "note.h"
 #include "process.h"
-#include "real.h"
 
 /* MPI_ERR_OTHER is not the same number everywhere; what matters is that it is not MPI_SUCCESS (0). */
 #define NO_MPI 1
 
+/* PIN_REAL() for libraries that a program may have opened for itself alone. */
+#define MPI_REAL(slot, name)                                                                                           \
+    ({                                                                                                                 \
+        if (!__atomic_load_n(&(slot), __ATOMIC_ACQUIRE))                                                               \
+            __atomic_store_n(&(slot), (__typeof__(slot))pin_next(name), __ATOMIC_RELEASE);                             \
+        slot;                                                                                                          \
+    })
+
 static __thread int depth __attribute__((tls_model("initial-exec")));
+
+/* The tracer has to be there before the program is: what is loaded later comes behind the MPI library. */
+static void look_for_tracer(const struct pin_process *process)
+{
+    const struct pin_options *options = &process->options;
+    if ((!options->trace[0] && !options->auto_priority) || process->launcher.local_rank > 0 ||
+        dlsym(RTLD_DEFAULT, "servet_trace_version"))
+        return;
+    pin_failure(
+        "%s: libservet_trace.so is not preloaded, nothing is traced; use servet-pin, or name both in LD_PRELOAD",
+        options->trace[0] ? "SERVET_TRACE" : "SERVET_AUTO");
+}
 
 /* What the outermost entry does before the library's own: the rank's plan, and its PUs for the library's own threads.
  */
@@ -30,6 +52,7 @@ static const struct pin_process *enter(void)
         return NULL;
     int saved = errno;
     const struct pin_process *process = pin_process_plan();
+    look_for_tracer(pin_process_get());
     bool widened = process && pin_process_widen_main(process);
     errno = saved;
     return widened ? process : NULL;
@@ -50,7 +73,7 @@ static void leave(const struct pin_process *process)
     PIN_EXPORT int name(int *count, char ***values)                                                                    \
     {                                                                                                                  \
         static int (*real)(int *, char ***);                                                                           \
-        if (!PIN_REAL(real, #name))                                                                                    \
+        if (!MPI_REAL(real, #name))                                                                                    \
             return NO_MPI;                                                                                             \
         const struct pin_process *process = enter();                                                                   \
         int code = real(count, values);                                                                                \
@@ -63,7 +86,7 @@ static void leave(const struct pin_process *process)
     PIN_EXPORT int name(int *count, char ***values, int required, int *provided)                                       \
     {                                                                                                                  \
         static int (*real)(int *, char ***, int, int *);                                                               \
-        if (!PIN_REAL(real, #name))                                                                                    \
+        if (!MPI_REAL(real, #name))                                                                                    \
             return NO_MPI;                                                                                             \
         const struct pin_process *process = enter();                                                                   \
         int code = real(count, values, required, provided);                                                            \
@@ -76,7 +99,7 @@ static void leave(const struct pin_process *process)
     PIN_EXPORT void name(int *error)                                                                                   \
     {                                                                                                                  \
         static void (*real)(int *);                                                                                    \
-        if (!PIN_REAL(real, #name)) {                                                                                  \
+        if (!MPI_REAL(real, #name)) {                                                                                  \
             *error = NO_MPI;                                                                                           \
             return;                                                                                                    \
         }                                                                                                              \
@@ -90,7 +113,7 @@ static void leave(const struct pin_process *process)
     PIN_EXPORT void name(int *required, int *provided, int *error)                                                     \
     {                                                                                                                  \
         static void (*real)(int *, int *, int *);                                                                      \
-        if (!PIN_REAL(real, #name)) {                                                                                  \
+        if (!MPI_REAL(real, #name)) {                                                                                  \
             *error = NO_MPI;                                                                                           \
             return;                                                                                                    \
         }                                                                                                              \
@@ -105,7 +128,7 @@ static void leave(const struct pin_process *process)
     PIN_EXPORT int name(uintptr_t info, uintptr_t handler, void *session)                                              \
     {                                                                                                                  \
         static int (*real)(uintptr_t, uintptr_t, void *);                                                              \
-        if (!PIN_REAL(real, #name))                                                                                    \
+        if (!MPI_REAL(real, #name))                                                                                    \
             return NO_MPI;                                                                                             \
         const struct pin_process *process = enter();                                                                   \
         int code = real(info, handler, session);                                                                       \
@@ -135,7 +158,7 @@ PIN_EXPORT void shmem_init(void);
 PIN_EXPORT void shmem_init(void)
 {
     static void (*real)(void);
-    if (!PIN_REAL(real, "shmem_init"))
+    if (!MPI_REAL(real, "shmem_init"))
         return;
     const struct pin_process *process = enter();
     real();
@@ -146,7 +169,7 @@ PIN_EXPORT int shmem_init_thread(int requested, int *provided);
 PIN_EXPORT int shmem_init_thread(int requested, int *provided)
 {
     static int (*real)(int, int *);
-    if (!PIN_REAL(real, "shmem_init_thread"))
+    if (!MPI_REAL(real, "shmem_init_thread"))
         return NO_MPI;
     const struct pin_process *process = enter();
     int code = real(requested, provided);
@@ -158,7 +181,7 @@ PIN_EXPORT void start_pes(int ignored);
 PIN_EXPORT void start_pes(int ignored)
 {
     static void (*real)(int);
-    if (!PIN_REAL(real, "start_pes"))
+    if (!MPI_REAL(real, "start_pes"))
         return;
     const struct pin_process *process = enter();
     real(ignored);

@@ -20,6 +20,13 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
                      "local: memory touched before threads had places follows them; interleave: over their nodes"},
     [PIN_REPORT] = {"SERVET_REPORT", "none",
                     "file (appended to; .json: JSON lines) or stderr: at exit, where every thread was and why"},
+    [PIN_TRACE] =
+        {"SERVET_TRACE", "none",
+         "file: at MPI_Finalize, who sent how much to whom, for servet-map --matrix (needs libservet_trace.so)"},
+    [PIN_TRACE_TIMES] = {"SERVET_TRACE_TIMES", "off", "the trace also says how long each rank was in MPI"},
+    [PIN_AUTO] = {"SERVET_AUTO", "off",
+                  "remember whether the program was communication intensive and choose its priority by that next time "
+                  "(needs libservet_trace.so)"},
     [PIN_REBIND] =
         {"SERVET_REBIND", "off",
          "Slurm's binding of tasks is its own: place them anywhere in the step's PUs (set by the Slurm plugin)"},
@@ -71,6 +78,11 @@ void pin_options_read(struct pin_options *out)
     copy_value(PIN_REPORT, out->report, sizeof out->report);
     if (strcmp(out->report, "0") == 0)
         out->report[0] = '\0';
+    copy_value(PIN_TRACE, out->trace, sizeof out->trace);
+    if (strcmp(out->trace, "0") == 0)
+        out->trace[0] = '\0';
+    out->trace_times = is_on(PIN_TRACE_TIMES);
+    out->auto_priority = is_on(PIN_AUTO);
     copy_value(PIN_HELPERS, out->helpers, sizeof out->helpers);
     copy_value(PIN_WORKERS, out->workers, sizeof out->workers);
 }

@@ -19,6 +19,9 @@ enum pin_option_id {
     PIN_REGISTRY,
     PIN_MEMBIND,
     PIN_REPORT,
+    PIN_TRACE,
+    PIN_TRACE_TIMES,
+    PIN_AUTO,
     PIN_REBIND,
     PIN_RANK,
     PIN_OPTION_COUNT,
@@ -38,16 +41,17 @@ extern const struct pin_option pin_option_table[PIN_OPTION_COUNT];
 enum pin_membind { PIN_MEMBIND_NONE, PIN_MEMBIND_LOCAL, PIN_MEMBIND_INTERLEAVE, PIN_MEMBIND_UNKNOWN };
 
 struct pin_options {
-    bool mem_prior, comm_prior, verbose, force, disable, no_registry, rebind;
+    bool mem_prior, comm_prior, verbose, force, disable, no_registry, rebind, trace_times, auto_priority;
     enum pin_membind membind;
     char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
     char profile[PATH_MAX]; /* "" when not set, as all texts here */
     char registry[PATH_MAX];
     char report[PATH_MAX];
+    char trace[PATH_MAX];
 };
 
 /* Reads the environment. A switch is on when it is set to anything but "" and "0". Opens nothing, allocates nothing.
- * `out` must be all zeros: writing 14 KB of them at every start of a program would be four page faults. */
+ * `out` must be all zeros: writing 18 KB of them at every start of a program would be five page faults. */
 void pin_options_read(struct pin_options *out);
 
 #endif

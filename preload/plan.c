@@ -28,7 +28,7 @@ static int load_profile(const char *path, const struct profile_set *allowed, str
     /* Any fixed number: jansson would read /dev/urandom for one, and what an attacker could do with it is make a file
      * that only he and root can write slow to read. */
     json_object_seed(1);
-    int code = profile_load(path, &profile, error);
+    int code = profile_load_node(path, &profile, error); /* of a cluster's, what this node needs */
     if (code < 0)
         return code;
     code = profile_matches(profile, "", allowed, error);

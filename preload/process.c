@@ -96,6 +96,14 @@ static int watch_forks(void)
     return code;
 }
 
+static void recall_priority(void)
+{
+    process.recalled_priority = pin_auto_apply(&process.options, NULL, &process.recalled);
+    if (process.recalled_priority && process.options.verbose)
+        pin_note("process %d: %s priority, for the run before was in MPI for %.0f %% of its time", (int)getpid(),
+                 process.recalled.communication ? "communication" : "memory", 100 * process.recalled.share);
+}
+
 static void make_plan(void)
 {
     pin_resolve_process_calls();
@@ -107,6 +115,7 @@ static void make_plan(void)
     process.users_choice = !process.handed_over && pin_users_places_set();
     if (process.users_choice && pin_owner_runtime_loaded())
         pin_process_saw_runtime();
+    recall_priority();
     struct pin_mask taken;
     pin_claims_begin(&process.claims, &process.options, &process.launcher, &process.allowed, &taken);
     if (pin_plan_make(&process.options, &process.launcher, pin_plan_threads(), &process.allowed, &taken,
@@ -303,7 +312,7 @@ static void after_fork_in_child(void)
 static void say_goodbye(void)
 {
     pin_claims_end(&process.claims);
-    pin_report_write(&process.options, &process.launcher);
+    pin_report_write(&process.options, &process.launcher, process.recalled_priority ? &process.recalled : NULL);
 }
 
 /* A process that ends otherwise is dropped from the registry by the next one that looks. */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "auto.h"
 #include "claims.h"
 #include "launcher.h"
 #include "mask.h"
@@ -23,8 +24,10 @@ struct pin_process {
     struct pin_slots slots;
     struct pin_claims claims;
     struct pin_mask children; /* what its children get: `start`, or what was there before servet-pin; as above */
-    bool handed_over;         /* the environment's OpenMP places are servet-pin's, made from the same plan */
-    bool users_choice;        /* OMP_PLACES and the like: OpenMP threads are left alone */
+    bool recalled_priority;   /* SERVET_AUTO has chosen the priority, by `recalled` */
+    struct pin_auto recalled;
+    bool handed_over;  /* the environment's OpenMP places are servet-pin's, made from the same plan */
+    bool users_choice; /* OMP_PLACES and the like: OpenMP threads are left alone */
 };
 
 /* Reads the environment and the mask if that has not been done. Called by the constructor and by every interposer: a

@@ -1,8 +1,13 @@
 /* servet-pin in front of a rank of a parallel program. */
 #include "rank.h"
 
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "auto.h"
 #include "claims.h"
 #include "handover.h"
 #include "launcher.h"
@@ -34,7 +39,31 @@ static void hand_over(const struct pin_launcher *launcher, const struct pin_mask
     pin_failure("cannot export the rank's places: %s", strerrordesc_np(-code));
 }
 
-void pin_rank_hand_over(void)
+/* Where exec would find `command`: false, and nothing is known of it, when nowhere. */
+static bool find_command(const char *command, char *path, size_t size)
+{
+    if (strchr(command, '/'))
+        return snprintf(path, size, "%s", command) < (int)size;
+    for (const char *at = getenv("PATH"); at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
+        int length = (int)strcspn(at, ":");
+        if (snprintf(path, size, "%.*s%s%s", length, at, length ? "/" : "", command) < (int)size &&
+            access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* With SERVET_AUTO, the priority of a program behind another command (env, a script) is not known here. */
+static bool priority_is_known(struct pin_options *options, const char *command)
+{
+    char path[PATH_MAX];
+    struct pin_auto recalled;
+    if (!options->auto_priority || options->mem_prior || options->comm_prior)
+        return true;
+    return find_command(command, path, sizeof path) && pin_auto_apply(options, path, &recalled);
+}
+
+void pin_rank_hand_over(const char *command)
 {
     static struct pin_options options;
     struct pin_launcher launcher;
@@ -47,6 +76,8 @@ void pin_rank_hand_over(void)
     if (!launcher.name || pin_handover_read(&launcher, &before))
         return; /* no rank, or servet-pin in front of servet-pin */
     if (pin_users_places_set() && !options.force)
+        return;
+    if (!priority_is_known(&options, command))
         return;
     if (pin_mask_get(0, &start) < 0 || make_plan(&options, &launcher, &start, &plan) < 0)
         return;

@@ -13,9 +13,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "note.h"
+#include "put_file.h"
 #include "raw.h"
-#include "signals.h"
 #include "where.h"
 
 struct line {
@@ -162,36 +161,20 @@ static void print_check(const struct output *to)
         fprintf(to->file, "%s %d check: workers shared a PU (%d)\n", to->host, (int)getpid(), pu);
 }
 
-static bool ends_in(const char *text, const char *end)
+/* What SERVET_AUTO made of the run before. */
+static void print_choice(const struct output *to, const struct pin_auto *recalled)
 {
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
+    const char *priority = recalled->communication ? "communication" : "memory";
+    if (to->json)
+        fprintf(to->file, "{\"host\":\"%s\",\"pid\":%d,\"priority\":\"%s\",\"because_share_in_mpi\":%.4f}\n", to->host,
+                (int)getpid(), priority, recalled->share);
+    else
+        fprintf(to->file, "%s %d auto: %s priority, for the run before was in MPI for %.0f %%\n", to->host,
+                (int)getpid(), priority, 100 * recalled->share);
 }
 
-/* One write, so that the ranks of a node can share a file. */
-static void deliver(const char *where, const char *text, size_t length)
-{
-    bool standard = strcmp(where, "stderr") == 0;
-    int file = standard ? STDERR_FILENO : open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) {
-        pin_failure("SERVET_REPORT: %s: %s", where, strerrordesc_np(errno));
-        return;
-    }
-    struct pin_signals before;
-    pin_signals_hold(&before);
-    while (length > 0) {
-        long done = pin_raw(SYS_write, file, (long)text, (long)length, 0, 0, 0);
-        if (done <= 0)
-            break;
-        text += done;
-        length -= (size_t)done;
-    }
-    pin_signals_release(&before);
-    if (!standard)
-        close(file);
-}
-
-void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher)
+void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
+                      const struct pin_auto *recalled)
 {
     char *text = NULL, host[256] = "?";
     size_t length;
@@ -202,10 +185,7 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
     if (!file)
         return;
     gethostname(host, sizeof host - 1);
-    struct output to = {.file = file,
-                        .json = ends_in(options->report, ".json") || ends_in(options->report, ".jsonl"),
-                        .host = host,
-                        .launcher = launcher};
+    struct output to = {.file = file, .json = pin_file_is_json(options->report), .host = host, .launcher = launcher};
     uint32_t begun = atomic_load(&used), count = begun < PIN_REPORT_THREADS ? begun : PIN_REPORT_THREADS;
     for (uint32_t i = 0; i < count; i++)
         print_line(&to, &all[i]);
@@ -213,7 +193,9 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
     if (begun > count && !to.json)
         fprintf(file, "%s %d and %u threads more\n", host, (int)getpid(), begun - count);
     print_check(&to);
+    if (recalled)
+        print_choice(&to, recalled);
     if (fclose(file) == 0)
-        deliver(options->report, text, length);
+        pin_file_append(pin_option_table[PIN_REPORT].name, options->report, text, length);
     free(text);
 }

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "auto.h"
 #include "launcher.h"
 #include "options.h"
 
@@ -27,7 +28,8 @@ void pin_report_shared(uint32_t pu);
 /* Forgets everything: for the child of a fork. */
 void pin_report_reset(void);
 
-/* Writes the report. Called once, when the process ends. */
-void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher);
+/* Writes the report. Called once, when the process ends. `recalled`: what the priority was chosen by, or NULL. */
+void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
+                      const struct pin_auto *recalled);
 
 #endif

@@ -13,11 +13,20 @@
 /* As a shell, env(1) and nohup(1): found but not executable, not found. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-enum { KEY_MEM = 'm', KEY_COMM = 'c', KEY_PROFILE = 'p', KEY_VERBOSE = 'v', KEY_FORCE = 'f', KEY_VARIABLES = 0x100 };
+enum {
+    KEY_MEM = 'm',
+    KEY_COMM = 'c',
+    KEY_PROFILE = 'p',
+    KEY_VERBOSE = 'v',
+    KEY_FORCE = 'f',
+    KEY_TRACE = 't',
+    KEY_VARIABLES = 0x100,
+    KEY_AUTO
+};
 
 struct request {
-    bool mem, comm, verbose, force, variables;
-    const char *profile;
+    bool mem, comm, verbose, force, variables, automatic;
+    const char *profile, *trace;
 };
 
 static const struct argp_option choices[] = {
@@ -26,6 +35,8 @@ static const struct argp_option choices[] = {
     {"profile", KEY_PROFILE, "FILE", 0, "Profile of this machine", 0},
     {"verbose", KEY_VERBOSE, NULL, 0, "Say on stderr where every thread and rank goes", 0},
     {"force", KEY_FORCE, NULL, 0, "Place threads even where the user or the program has chosen already", 0},
+    {"trace", KEY_TRACE, "FILE", 0, "Write who sends how much to whom in an MPI program, for servet-map --matrix", 0},
+    {"auto", KEY_AUTO, NULL, 0, "Choose the priority by what the last run of an MPI program was like", 0},
     {"variables", KEY_VARIABLES, NULL, 0, "Print the table of environment variables (Markdown) and exit", 1},
     {0},
 };
@@ -48,6 +59,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_FORCE:
         request->force = true;
+        return 0;
+    case KEY_TRACE:
+        request->trace = argument;
+        return 0;
+    case KEY_AUTO:
+        request->automatic = true;
         return 0;
     case KEY_VARIABLES:
         request->variables = true;
@@ -85,11 +102,11 @@ static int print_variables(void)
     return cli_finish(CLI_OK);
 }
 
-/* Where the shim can be, as seen from the folder of this command: beside it (build tree), and where
- * `meson install` put it relative to the command (so that a moved installation still works). */
-static bool find_shim(char *path, size_t size)
+/* Where our libraries can be, as seen from the folder of this command: beside it (build tree), and where
+ * `meson install` put them relative to the command (so that a moved installation still works). */
+static bool find_library(const char *name, char *path, size_t size)
 {
-    static const char *const places[] = {"libservet_pin.so", SERVET_SHIM_FROM_BIN};
+    static const char *const places[] = {"", SERVET_LIBRARIES_FROM_BIN "/"};
     char self[PATH_MAX], candidate[2 * PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0)
@@ -98,7 +115,7 @@ static bool find_shim(char *path, size_t size)
     *strrchr(self, '/') = '\0';
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         char resolved[PATH_MAX];
-        snprintf(candidate, sizeof candidate, "%s/%s", self, places[i]);
+        snprintf(candidate, sizeof candidate, "%s/%s%s", self, places[i], name);
         if (realpath(candidate, resolved) && access(resolved, R_OK) == 0 && strlen(resolved) < size) {
             strcpy(path, resolved);
             return true;
@@ -113,25 +130,35 @@ static void set(const char *name, const char *value)
         cli_fail("cannot set %s: %s", name, strerror(errno));
 }
 
-/* Puts the shim before what LD_PRELOAD holds already. */
-static void set_preload(void)
+/* Puts a library before what LD_PRELOAD holds already. */
+static void set_preload(const char *name)
 {
-    char shim[PATH_MAX];
-    if (!find_shim(shim, sizeof shim))
-        cli_fail("libservet_pin.so not found beside this command or in its library folder");
+    char library[PATH_MAX];
+    if (!find_library(name, library, sizeof library))
+        cli_fail("%s not found beside this command or in its library folder", name);
     /* The loader splits LD_PRELOAD at both, and has no way to quote them. */
-    if (strpbrk(shim, " :"))
-        cli_fail("%s: LD_PRELOAD cannot hold a path with a blank or a colon", shim);
+    if (strpbrk(library, " :"))
+        cli_fail("%s: LD_PRELOAD cannot hold a path with a blank or a colon", library);
     const char *before = getenv("LD_PRELOAD");
     if (!before || !*before) {
-        set("LD_PRELOAD", shim);
+        set("LD_PRELOAD", library);
         return;
     }
     char *both;
-    if (asprintf(&both, "%s:%s", shim, before) < 0)
+    if (asprintf(&both, "%s:%s", library, before) < 0)
         cli_fail("out of memory");
     set("LD_PRELOAD", both);
     free(both);
+}
+
+/* The tracer only where it has something to do: every MPI call goes through it. */
+static void set_preloads(void)
+{
+    static struct pin_options options;
+    pin_options_read(&options);
+    if (options.trace[0] || options.auto_priority)
+        set_preload("libservet_trace.so");
+    set_preload("libservet_pin.so");
 }
 
 /* The program may change its folder before it makes a thread. */
@@ -153,6 +180,10 @@ static void set_variables(const struct request *request)
         set(pin_option_table[PIN_VERBOSE].name, "1");
     if (request->force)
         set(pin_option_table[PIN_FORCE].name, "1");
+    if (request->trace)
+        set(pin_option_table[PIN_TRACE].name, request->trace);
+    if (request->automatic)
+        set(pin_option_table[PIN_AUTO].name, "1");
 }
 
 int main(int argc, char **argv)
@@ -173,9 +204,11 @@ int main(int argc, char **argv)
         cli_usage("--mem-prior and --comm-prior exclude each other");
     if (first >= argc)
         cli_usage("no command to run; expected: servet-pin [OPTION...] -- COMMAND [ARGUMENT...]");
-    set_preload();
+    if (request.trace && (!*request.trace || strcmp(request.trace, "-") == 0))
+        cli_usage("--trace: '%s', expected the name of a file", request.trace);
     set_variables(&request);
-    pin_rank_hand_over();
+    set_preloads();
+    pin_rank_hand_over(argv[first]);
     execvp(argv[first], argv + first);
     cli_note("%s: %s", argv[first], strerror(errno));
     return errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;

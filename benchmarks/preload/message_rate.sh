@@ -1,0 +1,28 @@
+#!/bin/sh
+# What tracing costs a program that does nothing but send small messages:
+#     message_rate.sh MPIRUN PROGRAM SERVET_PIN [ROUNDS [SECONDS]]
+# Runs in turn, round by round: under servet-pin; under servet-pin --trace; the same with the time of every call
+# (what SERVET_AUTO takes). Prints the median rate and the median of the ratios within a round.
+set -eu
+mpirun=$1 program=$2 pin=$3 rounds=${4:-15} seconds=${5:-0.5}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+run() { "$mpirun" -n 2 "$@" "$program" "$seconds"; }
+median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+round=0
+while [ "$round" -lt "$rounds" ]; do
+	round=$((round + 1))
+	plain=$(run "$pin" --)
+	traced=$(run "$pin" --trace "$work/matrix" --)
+	timed=$(SERVET_TRACE_TIMES=1 run "$pin" --trace "$work/matrix" --)
+	echo "$plain $traced $timed" >>"$work/rates"
+done
+echo "messages of 8 bytes per second between two ranks (median of $rounds interleaved runs)"
+printf '  %-24s %12.0f\n' "under servet-pin" "$(awk '{ print $1 }' "$work/rates" | median)"
+column=2
+for name in "traced" "traced, with times"; do
+	ratio=$(awk -v c=$column '{ print $c / $1 }' "$work/rates" | median)
+	printf '  %-24s %12.0f  x %.3f\n' "$name" "$(awk -v c=$column '{ print $c }' "$work/rates" | median)" "$ratio"
+	column=$((column + 1))
+done

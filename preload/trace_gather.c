@@ -1,0 +1,184 @@
+/* The counts of all ranks, brought together on rank 0. */
+#include "trace_gather.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "trace.h"
+
+/* Ranks may end minutes apart (one writes the results); a rank without the tracer never comes. */
+#define MEET_S 300.0
+/* Between looks: first as long as a message takes, at most this. */
+#define LONGEST_PAUSE_NS 1000000
+#define FIRST_PAUSE_NS 10000
+/* Bytes of one message: counts in MPI are ints. */
+#define PIECE_BYTES (64u << 20)
+
+int trace_gather_meet(trace_word *comm)
+{
+    trace_word request = 0;
+    int all = 0;
+    long pause = FIRST_PAUSE_NS;
+    double waited = 0;
+    if (trace_mpi.ibarrier(trace_mpi.comm_world, &request) != 0)
+        return -EIO;
+    while (trace_mpi.test(&request, &all, trace_mpi.status_ignore) == 0 && !all) {
+        if (waited > MEET_S)
+            return -ETIMEDOUT;
+        nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
+        waited += 1e-9 * (double)pause;
+        pause = 2 * pause < LONGEST_PAUSE_NS ? 2 * pause : LONGEST_PAUSE_NS;
+    }
+    *comm = 0;
+    return all && trace_mpi.comm_split(trace_mpi.comm_world, 0, trace_counts.rank, comm) == 0 ? 0 : -EIO;
+}
+
+/* -- this rank's -- */
+
+void trace_own_totals(struct trace_rank *out)
+{
+    *out = (struct trace_rank){.largest = trace_counts.largest, .lost = trace_counts.lost};
+    for (int32_t i = 0; i <= trace_counts.ranks; i++) {
+        out->messages += trace_counts.sent[i].messages;
+        out->bytes += trace_counts.sent[i].bytes;
+        if (i == trace_counts.ranks)
+            break; /* not a rank */
+        out->entries += trace_counts.sent[i].messages > 0;
+        out->entries += trace_counts.got[i].messages > 0;
+    }
+    out->outside = trace_counts.sent[trace_counts.ranks].bytes + trace_counts.got[trace_counts.ranks].bytes;
+    if (trace_timing)
+        trace_time_read(&out->times);
+}
+
+static size_t fill(struct trace_entry *out)
+{
+    size_t count = 0;
+    for (int32_t i = 0; i < trace_counts.ranks; i++) {
+        const struct trace_peer *sent = &trace_counts.sent[i], *got = &trace_counts.got[i];
+        if (sent->messages > 0)
+            out[count++] = (struct trace_entry){trace_counts.rank, i, sent->bytes, sent->messages};
+        if (got->messages > 0)
+            out[count++] = (struct trace_entry){i, trace_counts.rank, got->bytes, got->messages};
+    }
+    return count;
+}
+
+/* -- over the wire -- */
+
+static int give(trace_word comm, const void *data, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
+        size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        if (trace_mpi.send((const char *)data + at, (int)piece, trace_mpi.byte_type, 0, 0, comm) != 0)
+            return -EIO;
+    }
+    return 0;
+}
+
+static int take(trace_word comm, int from, void *data, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
+        size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        if (trace_mpi.receive((char *)data + at, (int)piece, trace_mpi.byte_type, from, 0, comm,
+                              trace_mpi.status_ignore) != 0)
+            return -EIO;
+    }
+    return 0;
+}
+
+/* Without memory for its entries a rank sends none, and says so by its number of lost calls. */
+static int give_own(trace_word comm)
+{
+    struct trace_rank own;
+    trace_own_totals(&own);
+    struct trace_entry *entries = calloc(own.entries + 1, sizeof *entries);
+    if (entries)
+        own.entries = fill(entries);
+    else {
+        own.entries = 0;
+        own.lost++;
+    }
+    int code = give(comm, &own, sizeof own);
+    code = code < 0 ? code : give(comm, entries, own.entries * sizeof *entries);
+    free(entries);
+    return code;
+}
+
+static struct trace_entry *grow(struct trace_sum *sum, size_t more)
+{
+    struct trace_entry *larger = reallocarray(sum->entries, sum->count + more + 1, sizeof *larger);
+    if (!larger)
+        return NULL;
+    sum->entries = larger;
+    return larger + sum->count;
+}
+
+static int take_all(trace_word comm, struct trace_sum *sum)
+{
+    int code = 0;
+    for (int32_t r = 0; code == 0 && r < sum->ranks; r++) {
+        struct trace_rank *rank = &sum->rank[r];
+        if (r == 0)
+            trace_own_totals(rank);
+        else
+            code = take(comm, r, rank, sizeof *rank);
+        struct trace_entry *room = code == 0 ? grow(sum, rank->entries) : NULL;
+        if (!room)
+            return code < 0 ? code : -ENOMEM;
+        if (r == 0)
+            rank->entries = fill(room);
+        else
+            code = take(comm, r, room, rank->entries * sizeof *room);
+        sum->count += code == 0 ? rank->entries : 0;
+    }
+    return code;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct trace_entry *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+static void merge(struct trace_sum *sum)
+{
+    size_t kept = 0;
+    if (sum->count > 0)
+        qsort(sum->entries, sum->count, sizeof *sum->entries, by_pair);
+    for (size_t i = 0; i < sum->count; i++) {
+        struct trace_entry *before = kept > 0 ? &sum->entries[kept - 1] : NULL, *now = &sum->entries[i];
+        if (before && by_pair(before, now) == 0) {
+            before->bytes += now->bytes;
+            before->messages += now->messages;
+        } else
+            sum->entries[kept++] = *now;
+    }
+    sum->count = kept;
+}
+
+int trace_gather(trace_word comm, struct trace_sum *out)
+{
+    struct trace_sum sum = {.ranks = trace_counts.ranks};
+    if (trace_counts.rank != 0)
+        return give_own(comm);
+    sum.rank = calloc((size_t)sum.ranks, sizeof *sum.rank);
+    int code = sum.rank ? take_all(comm, &sum) : -ENOMEM;
+    if (code < 0) {
+        trace_sum_free(&sum);
+        return code;
+    }
+    merge(&sum);
+    *out = sum;
+    return 0;
+}
+
+void trace_sum_free(struct trace_sum *sum)
+{
+    free(sum->rank);
+    free(sum->entries);
+    *sum = (struct trace_sum){0};
+}

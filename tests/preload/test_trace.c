@@ -1,0 +1,410 @@
+/* Is every byte that MPI ranks send counted once, for the right pair, whatever call and language sends it? Does
+ * servet-map read what comes out, and is a trace that cannot be written no trouble for the program?
+ *
+ *     test_trace LAUNCHER PREFIX      LAUNCHER: path of mpirun; programs PREFIXtraffic, PREFIXtraffic_f08 and so on
+ */
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "child.h"
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { RANKS = 3 };
+
+static const char *launcher, *prefix;
+static bool open_mpi;
+static struct child child;
+static char folder[] = "/tmp/servet-test-trace-XXXXXX", file[256], trace_variable[300];
+
+/* Bytes and messages from row to column. */
+struct matrix {
+    unsigned long bytes[RANKS][RANKS], messages[RANKS][RANKS];
+};
+
+static const char *path_of(const char *name)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s%s", prefix, name);
+    return path;
+}
+
+static void setup(void)
+{
+    snprintf(file, sizeof file, "%s/matrix.mtx", folder);
+    snprintf(trace_variable, sizeof trace_variable, "SERVET_TRACE=%s", file);
+    unlink(file);
+}
+
+static void teardown(void)
+{
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf %s/*", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void run_ranks(const char *ranks, const char *const *changes, const char *program, const char *pattern)
+{
+    const char *argv[16] = {launcher, "-n", ranks};
+    size_t count = 3;
+    if (open_mpi)
+        argv[count++] = "--oversubscribe";
+    argv[count++] = SERVET_PIN;
+    argv[count++] = program;
+    argv[count++] = pattern;
+    child_run(&child, changes, argv);
+    ck_assert_msg(child.status == 0, "%s%s", child.out, child.err);
+}
+
+static void run_three(const char *const *changes, const char *program, const char *pattern)
+{
+    run_ranks("3", changes, program, pattern);
+}
+
+static void read_matrix(struct matrix *out)
+{
+    char line[256];
+    int from, to, ranks = 0, columns;
+    unsigned long number, entries = 0, seen = 0;
+    FILE *in = fopen(file, "r");
+    ck_assert_msg(in, "%s was not written:\n%s", file, child.err);
+    *out = (struct matrix){0};
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, in));
+    ck_assert_str_eq(line, "%%MatrixMarket matrix coordinate integer general\n");
+    while (fgets(line, sizeof line, in)) {
+        if (sscanf(line, "%% messages %d %d %lu", &from, &to, &number) == 3)
+            out->messages[from - 1][to - 1] += number;
+        else if (line[0] == '%')
+            continue;
+        else if (ranks == 0)
+            ck_assert_int_eq(sscanf(line, "%d %d %lu", &ranks, &columns, &entries), 3);
+        else {
+            ck_assert_int_eq(sscanf(line, "%d %d %lu", &from, &to, &number), 3);
+            out->bytes[from - 1][to - 1] += number;
+            seen++;
+        }
+    }
+    fclose(in);
+    ck_assert_int_eq(ranks, RANKS);
+    ck_assert_int_eq(columns, RANKS);
+    ck_assert_uint_eq(seen, entries);
+}
+
+static void compare(const struct matrix *expected)
+{
+    struct matrix found;
+    read_matrix(&found);
+    for (int from = 0; from < RANKS; from++)
+        for (int to = 0; to < RANKS; to++) {
+            ck_assert_msg(found.bytes[from][to] == expected->bytes[from][to], "%lu bytes from %d to %d, expected %lu",
+                          found.bytes[from][to], from, to, expected->bytes[from][to]);
+            ck_assert_msg(found.messages[from][to] == expected->messages[from][to],
+                          "%lu messages from %d to %d, expected %lu", found.messages[from][to], from, to,
+                          expected->messages[from][to]);
+        }
+}
+
+static void expect(const char *pattern, const struct matrix *expected)
+{
+    run_three(CHANGES(trace_variable), path_of("traffic"), pattern);
+    ck_assert_str_eq(child.err, "");
+    compare(expected);
+}
+
+/* Eight kinds of sending 10 ints to the next, 3 doubles with MPI_Sendrecv, 1 double to the one before, and 7 bytes. */
+static const struct matrix sends = {
+    .bytes = {{0, 8 * 40 + 24 + 7, 8}, {8, 0, 8 * 40 + 24}, {8 * 40 + 24, 8, 0}},
+    .messages = {{0, 10, 1}, {1, 0, 9}, {9, 1, 0}},
+};
+
+START_TEST(every_way_to_send_counts_once)
+{
+    expect("send", &sends);
+}
+END_TEST
+
+START_TEST(persistent_requests_count_when_they_start)
+{
+    expect("persistent", &(struct matrix){.bytes = {{0, 301, 0}, {0, 0, 301}, {301, 0, 0}},
+                                          .messages = {{0, 4, 0}, {0, 0, 4}, {4, 0, 0}}});
+}
+END_TEST
+
+/* 2 columns of 5 x 1, 2, 3 doubles. */
+START_TEST(derived_types_count_what_they_send)
+{
+    expect("types", &(struct matrix){.bytes = {{0, 80 + 160 + 240, 0}}, .messages = {{0, 3, 0}}});
+}
+END_TEST
+
+START_TEST(ranks_of_other_communicators_are_translated)
+{
+    expect("communicators", &(struct matrix){.bytes = {{0, 0, 10 + 12}, {0}, {1000 + 11 + 13, 1000, 0}},
+                                             .messages = {{0, 0, 2}, {0}, {3, 1, 0}}});
+    expect("intercommunicator", &(struct matrix){.bytes = {{0, 0, 6}, {0, 0, 30}, {500, 500, 0}},
+                                                 .messages = {{0, 0, 1}, {0, 0, 1}, {1, 1, 0}}});
+}
+END_TEST
+
+/* The model of trace_count.h, operation by operation as the program calls them. */
+START_TEST(collectives_count_as_documented)
+{
+    expect("rooted",
+           &(struct matrix){.bytes = {{0, 20, 24 + 30}, {2 * 1000 + 7 + 20, 0, 2 * 1000 + 24}, {7 + 30 + 5, 5, 0}},
+                            .messages = {{0, 1, 2}, {4, 0, 3}, {3, 1, 0}}});
+    expect("alltoall", &(struct matrix){.bytes = {{0, 2 * 1 + 16 + 8, 2 * 2 + 16 + 8},
+                                                  {2 * 100 + 16 + 8, 0, 2 * 102 + 16 + 8},
+                                                  {2 * 200 + 16 + 8, 2 * 201 + 16 + 8, 0}},
+                                        .messages = {{0, 4, 4}, {4, 0, 4}, {4, 4, 0}}});
+    expect("allgather", &(struct matrix){.bytes = {{0, 71, 71}, {91, 0, 91}, {111, 111, 0}},
+                                         .messages = {{0, 4, 4}, {4, 0, 4}, {4, 4, 0}}});
+    /* Allreduce 2 * 3009 / 3, then Reduce_scatter 8 | 16 | 24 to 0 | 1 | 2, its block 8, Scan 10 and Exscan 1. */
+    expect("reduce", &(struct matrix){.bytes = {{0, 2006 + 16 + 8 + 11, 2006 + 24 + 8},
+                                                {2006 + 8 + 8, 0, 2006 + 24 + 8 + 11},
+                                                {2006 + 8 + 8, 2006 + 16 + 8, 0}},
+                                      .messages = {{0, 14, 12}, {12, 0, 14}, {12, 12, 0}}});
+}
+END_TEST
+
+START_TEST(neighbours_are_those_of_the_topology)
+{
+    expect("neighbours", &(struct matrix){.bytes = {{0, 11 + 20, 0}, {11, 0, 11 + 21}, {22, 11, 0}},
+                                          .messages = {{0, 3, 0}, {2, 0, 3}, {1, 2, 0}}});
+}
+END_TEST
+
+/* What rank 2 gets, rank 0 sends; a fetch-and-op goes both ways. */
+START_TEST(one_sided_communication_counts)
+{
+    expect("rma", &(struct matrix){.bytes = {{0, 100, 4 + 200}, {0, 0, 4}, {0, 4, 0}},
+                                   .messages = {{0, 1, 2}, {0, 0, 1}, {0, 1, 0}}});
+}
+END_TEST
+
+START_TEST(threads_lose_no_message)
+{
+    expect("threads", &(struct matrix){.bytes = {{0, 4000, 0}, {0, 0, 4000}, {4000, 0, 0}},
+                                       .messages = {{0, 4000, 0}, {0, 0, 4000}, {4000, 0, 0}}});
+}
+END_TEST
+
+/* mpif.h, use mpi, use mpi_f08: 40 bytes and 2 x 100 to the next, 1,000 from rank 1, 8 to all others, 24 to rank 2. */
+START_TEST(fortran_counts_like_c)
+{
+    static const char *const names[] = {"traffic_f77", "traffic_f90", "traffic_f08"};
+    static const struct matrix expected = {
+        .bytes = {{0, 40 + 200 + 8, 8 + 24}, {1000 + 8, 0, 40 + 200 + 1000 + 8 + 24}, {40 + 200 + 8, 8, 0}},
+        .messages = {{0, 4, 2}, {2, 0, 6}, {4, 1, 0}},
+    };
+    const char *path = path_of(names[_i]);
+    if (access(path, X_OK) < 0) {
+        fprintf(stderr, "not checked, not built: %s\n", path);
+        return;
+    }
+    run_three(CHANGES(trace_variable), path, NULL);
+    compare(&expected);
+}
+END_TEST
+
+START_TEST(servet_map_reads_the_trace)
+{
+    run_three(CHANGES(trace_variable), path_of("traffic"), "types");
+    child_run(
+        &child, NULL,
+        ARGV(SERVET_MAP, "-n", "3", "--profile", FIXTURES "/nehalem-2-nodes.json", "--comm-prior", "--matrix", file));
+    ck_assert_msg(child.status == 0, "%s", child.err);
+}
+END_TEST
+
+START_TEST(the_file_is_found_from_where_the_program_began)
+{
+    char name[] = "SERVET_TRACE=matrix.mtx";
+    char before[4096];
+    ck_assert_ptr_nonnull(getcwd(before, sizeof before));
+    ck_assert_int_eq(chdir(folder), 0);
+    run_three(CHANGES(name), path_of("traffic"), "away");
+    ck_assert_int_eq(chdir(before), 0);
+    compare(&sends);
+}
+END_TEST
+
+static void expect_no_trace(const char *variable)
+{
+    run_three(CHANGES(variable), path_of("traffic"), "types");
+    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+    ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_TRACE: "), 1);
+}
+
+START_TEST(a_trace_that_cannot_be_written_is_one_line)
+{
+    expect_no_trace("SERVET_TRACE=-");
+    expect_no_trace("SERVET_TRACE=/nonexistent/matrix.mtx");
+    expect_no_trace("SERVET_TRACE=/dev/null");
+    struct stat info;
+    ck_assert_int_eq(stat("/dev/null", &info), 0);
+    ck_assert(S_ISCHR(info.st_mode));
+}
+END_TEST
+
+START_TEST(nothing_is_left_beside_the_file)
+{
+    char command[512];
+    run_three(CHANGES(trace_variable), path_of("traffic"), "types");
+    snprintf(command, sizeof command, "test \"$(ls %s)\" = matrix.mtx", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+START_TEST(times_are_added_on_request)
+{
+    char line[1024];
+    int number, found = 0;
+    run_three(CHANGES(trace_variable, "SERVET_TRACE_TIMES=1"), path_of("traffic"), "talk");
+    FILE *in = fopen(file, "r");
+    ck_assert_ptr_nonnull(in);
+    while (fgets(line, sizeof line, in)) {
+        double seconds, inside, iteration, compute;
+        unsigned long iterations;
+        if (sscanf(line,
+                   "%% rank %d messages %*u bytes %*u largest %*u seconds %lf mpi %lf iterations %lu iteration %lf "
+                   "compute %lf",
+                   &number, &seconds, &inside, &iterations, &iteration, &compute) != 6)
+            continue;
+        found++;
+        ck_assert(seconds >= 0.35 && inside > 0 && inside <= seconds);
+        ck_assert_uint_gt(iterations, 1);
+        ck_assert(iteration > 0 && compute >= 0 && compute <= iteration);
+    }
+    fclose(in);
+    ck_assert_int_eq(found, RANKS);
+}
+END_TEST
+
+START_TEST(the_shim_says_when_the_tracer_is_missing)
+{
+    const char *argv[16] = {launcher, "-n", "2"};
+    size_t count = 3;
+    if (open_mpi)
+        argv[count++] = "--oversubscribe";
+    argv[count++] = path_of("traffic");
+    argv[count++] = "nothing";
+    child_run_preloaded(&child, CHANGES(trace_variable), argv);
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_msg(child_lines(child.err, "servet: SERVET_TRACE: libservet_trace.so is not preloaded") == 1, "%s",
+                  child.err);
+}
+END_TEST
+
+/* A library that nobody but the plugin's own users can look into. */
+START_TEST(a_program_that_loads_mpi_privately_is_traced)
+{
+    char plugin[4096];
+    snprintf(plugin, sizeof plugin, "%s", path_of("plugin.so"));
+    run_three(CHANGES(trace_variable), path_of("plugged"), plugin);
+    compare(
+        &(struct matrix){.bytes = {{0, 5, 0}, {0, 0, 5}, {5, 0, 0}}, .messages = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}});
+}
+END_TEST
+
+/* -- SERVET_AUTO -- */
+
+static char cache[300];
+
+/* Two ranks, and what the shim says of them: how many lines begin with `beginning`. */
+static size_t run_auto(const char *pattern, const char *more, const char *beginning)
+{
+    run_ranks("2", CHANGES("SERVET_AUTO=1", "SERVET_REPORT=stderr", cache, more), path_of("traffic"), pattern);
+    size_t count = 0;
+    for (const char *at = child.err; (at = strstr(at, beginning)); at++)
+        count++;
+    return count;
+}
+
+/* The second run of a program that talks all the time is placed to talk; of one that computes, not. */
+START_TEST(the_last_run_decides_the_next_ones_priority)
+{
+    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/cache", folder);
+    ck_assert_uint_eq(run_auto("talk", "OMP_DYNAMIC=0", "auto: communication intensive"), 1);
+    ck_assert_msg(!strstr(child.err, "priority, for the run before"), "%s", child.err);
+    ck_assert_uint_eq(run_auto("compute", "OMP_DYNAMIC=0", "auto: communication priority, for the run before"), 2);
+    ck_assert_msg(strstr(child.err, "auto: memory bound or computing"), "%s", child.err);
+    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: memory priority, for the run before"), 2);
+    ck_assert_msg(strstr(child.err, "auto: undecided: too short a run"), "%s", child.err);
+    /* What is set wins, and is no reason to forget. */
+    ck_assert_uint_eq(run_auto("talk", "SERVET_MEM_PRIOR=1", "priority, for the run before"), 0);
+    ck_assert_msg(strstr(child.err, "auto: communication intensive"), "%s", child.err);
+    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority, for the run before"), 2);
+}
+END_TEST
+
+/* A link, a file that others can write to, and one of another build are nobody's memory. */
+START_TEST(a_memory_that_is_not_ours_is_not_read)
+{
+    char command[1024];
+    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/cache", folder);
+    ck_assert_uint_eq(run_auto("talk", "OMP_DYNAMIC=0", "auto: communication intensive"), 1);
+    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 2);
+    snprintf(command, sizeof command, "chmod o+w %s/cache/servet/auto/*", folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 0);
+    snprintf(command, sizeof command,
+             "cd %s/cache/servet/auto && f=$(ls) && chmod o-w $f && mv $f ../x && ln -s ../x $f", folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 0);
+    snprintf(command, sizeof command,
+             "cd %s/cache/servet/auto && f=$(ls) && sed 's/^build-id ./&0/' ../x >y && mv y $f", folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 0);
+    /* And as it was, it counts. */
+    snprintf(command, sizeof command, "cd %s/cache/servet/auto && mv ../x $(ls)", folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 2);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 99;
+    launcher = argv[1];
+    prefix = argv[2];
+    open_mpi = strstr(prefix, "openmpi");
+    if (!mkdtemp(folder))
+        return 99;
+    TCase *test = tcase_create("trace");
+    tcase_set_timeout(test, 100);
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_test(test, every_way_to_send_counts_once);
+    tcase_add_test(test, persistent_requests_count_when_they_start);
+    tcase_add_test(test, derived_types_count_what_they_send);
+    tcase_add_test(test, ranks_of_other_communicators_are_translated);
+    tcase_add_test(test, collectives_count_as_documented);
+    tcase_add_test(test, neighbours_are_those_of_the_topology);
+    tcase_add_test(test, one_sided_communication_counts);
+    tcase_add_test(test, threads_lose_no_message);
+    tcase_add_loop_test(test, fortran_counts_like_c, 0, 3);
+    tcase_add_test(test, servet_map_reads_the_trace);
+    tcase_add_test(test, the_file_is_found_from_where_the_program_began);
+    tcase_add_test(test, a_trace_that_cannot_be_written_is_one_line);
+    tcase_add_test(test, nothing_is_left_beside_the_file);
+    tcase_add_test(test, times_are_added_on_request);
+    tcase_add_test(test, the_shim_says_when_the_tracer_is_missing);
+    tcase_add_test(test, a_program_that_loads_mpi_privately_is_traced);
+    tcase_add_test(test, the_last_run_decides_the_next_ones_priority);
+    tcase_add_test(test, a_memory_that_is_not_ours_is_not_read);
+    Suite *suite = suite_create("preload-trace");
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    unlink(file);
+    rmdir(folder);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
