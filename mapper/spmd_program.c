@@ -87,7 +87,7 @@ static void make_words(const struct spmd_run *run, struct words *words)
     add(words, count);
 #ifdef SERVET_MPIRUN_EXPORTS
     /* Open MPI starts ranks of other nodes with what it is told to export only, and all ranks must be traced. */
-    static const char *const exported[] = {"LD_PRELOAD", "SERVET_SPMD_TRACE", "SERVET_SPMD_PLAN"};
+    static const char *const exported[] = {"LD_PRELOAD", "SERVET_TRACE", "SERVET_TRACE_TIMES", "SERVET_SPMD_PLAN"};
     for (size_t i = 0; i < sizeof exported / sizeof *exported - !run->plan; i++) {
         add(words, "-x");
         add(words, exported[i]);
