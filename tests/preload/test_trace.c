@@ -113,7 +113,7 @@ static void compare(const struct matrix *expected)
 static void expect(const char *pattern, const struct matrix *expected)
 {
     run_three(CHANGES(trace_variable), path_of("traffic"), pattern);
-    ck_assert_str_eq(child.err, "");
+    ck_assert_msg(child_lines(child.err, "servet") == 0, "%s", child.err);
     compare(expected);
 }
 
@@ -189,8 +189,8 @@ END_TEST
 
 START_TEST(threads_lose_no_message)
 {
-    expect("threads", &(struct matrix){.bytes = {{0, 4000, 0}, {0, 0, 4000}, {4000, 0, 0}},
-                                       .messages = {{0, 4000, 0}, {0, 0, 4000}, {4000, 0, 0}}});
+    expect("threads", &(struct matrix){.bytes = {{0, 400, 0}, {0, 0, 400}, {400, 0, 0}},
+                                       .messages = {{0, 400, 0}, {0, 0, 400}, {400, 0, 0}}});
 }
 END_TEST
 
@@ -237,7 +237,7 @@ END_TEST
 static void expect_no_trace(const char *variable)
 {
     run_three(CHANGES(variable), path_of("traffic"), "types");
-    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+    ck_assert_uint_eq(child_lines(child.err, "servet"), 1);
     ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_TRACE: "), 1);
 }
 
@@ -378,7 +378,7 @@ int main(int argc, char **argv)
     if (!mkdtemp(folder))
         return 99;
     TCase *test = tcase_create("trace");
-    tcase_set_timeout(test, 100);
+    tcase_set_timeout(test, 300); /* ranks that wait busily, more of them than PUs, on a machine with other work */
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, every_way_to_send_counts_once);
     tcase_add_test(test, persistent_requests_count_when_they_start);

@@ -236,24 +236,24 @@ static void one_sided(void)
     MPI_Win_free(&window);
 }
 
-static void *send_thousand(void *communicator)
+static void *send_some(void *communicator)
 {
     MPI_Comm comm = *(MPI_Comm *)communicator;
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 200; i++)
         MPI_Sendrecv(out, 1, MPI_BYTE, next(), 0, in, 1, MPI_BYTE, before(), 0, comm, MPI_STATUS_IGNORE);
     return NULL;
 }
 
-/* Four threads, each on a communicator of its own. */
+/* Two threads, each on a communicator of its own. */
 static void many_threads(void)
 {
-    pthread_t thread[4];
-    MPI_Comm comm[4];
-    for (int i = 0; i < 4; i++)
+    pthread_t thread[2];
+    MPI_Comm comm[2];
+    for (int i = 0; i < 2; i++)
         MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
-    for (int i = 0; i < 4; i++)
-        pthread_create(&thread[i], NULL, send_thousand, &comm[i]);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 2; i++)
+        pthread_create(&thread[i], NULL, send_some, &comm[i]);
+    for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
 }
 
