@@ -366,6 +366,15 @@ static int ask_better(struct question *question, size_t i, size_t j, double *byt
     return 0;
 }
 
+static bool listed_in(const struct profile_relation *relation, uint32_t a, uint32_t b)
+{
+    size_t i = 0;
+    while (i < relation->pair_count && (relation->pairs[i].a != a || relation->pairs[i].b != b)) {
+        i++;
+    }
+    return i < relation->pair_count;
+}
+
 /* All measured pairs that collided. */
 static int retake(struct question *question, struct schedule_outcome *outcome, double reference)
 {
@@ -381,13 +390,47 @@ static int retake(struct question *question, struct schedule_outcome *outcome, d
     return rc;
 }
 
+/* Pairs that a level lists one by one, because the bond is not transitive: one of them may have been disturbed, and all
+ * are few. `again` says whether any was measured. */
+static int look_at_listed(struct question *question, struct schedule_outcome *outcome,
+                          const struct profile_memory *memory, bool *again)
+{
+    size_t n = question->probe->machine->pus.count;
+    const uint32_t *ids = question->probe->machine->pus.ids;
+    int rc = 0;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n && rc == 0; j++) {
+            size_t pair = pair_index(n, i, j);
+            bool listed = false;
+            for (size_t k = 0; k < memory->level_count && outcome->measured[pair] && !listed; k++) {
+                listed = listed_in(&memory->levels[k].collisions, ids[i], ids[j]);
+            }
+            if (listed && !probe_late(question->probe)) {
+                rc = ask_better(question, i, j, &outcome->values[pair]);
+                *again = true;
+            }
+        }
+    }
+    return rc;
+}
+
+static int infer_anew(struct question *question, const struct schedule_outcome *outcome, struct probe_memory *result)
+{
+    probe_memory_free(result);
+    question->spread = cluster_spread(question->logs, question->ratios);
+    return infer_levels(question, outcome, result);
+}
+
 /* Levels that a second look at one pair of each contradicts were a disturbance: their pairs are measured again, and the
  * levels inferred anew. */
 static int infer(struct question *question, struct schedule_outcome *outcome, struct probe_memory *result)
 {
     size_t first = 0, second = 0;
     bool contradicted = false;
+    bool listed = false;
     int rc = infer_levels(question, outcome, result);
+    rc = rc < 0 ? rc : look_at_listed(question, outcome, &result->memory, &listed);
+    rc = rc == 0 && listed ? infer_anew(question, outcome, result) : rc;
     for (size_t i = 0; rc == 0 && i < result->memory.level_count && !contradicted; i++) {
         double centre = result->memory.levels[i].bytes_per_s, again = centre;
         bool look = !probe_late(question->probe) && representative(question, outcome, centre, &first, &second);
@@ -398,9 +441,7 @@ static int infer(struct question *question, struct schedule_outcome *outcome, st
         return rc;
     }
     rc = retake(question, outcome, result->memory.reference_bytes_per_s);
-    probe_memory_free(result);
-    question->spread = cluster_spread(question->logs, question->ratios);
-    return rc < 0 ? rc : infer_levels(question, outcome, result);
+    return rc < 0 ? rc : infer_anew(question, outcome, result);
 }
 
 static int measure(struct probe *probe, struct probe_memory *result)
