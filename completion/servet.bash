@@ -11,6 +11,9 @@ _servet_values() {
 	servet-probe:--machine) echo "native simulated:" ;;
 	servet-map:--format) servet-map --format=help 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;
 	servet-map:--kind) echo "p e" ;;
+	servet-spmd:--format) servet-spmd --format=help 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;
+	servet-spmd:--stencil) echo "1d3 2d5 2d9" ;;
+	servet-bench:--comparators) servet-bench --list 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;
 	*) return 1 ;;
 	esac
 }
@@ -46,4 +49,4 @@ _servet_complete() {
 	fi
 }
 
-complete -o filenames -F _servet_complete servet-probe servet-show servet-map servet-pin
+complete -o filenames -F _servet_complete servet-probe servet-show servet-map servet-pin servet-spmd servet-bench

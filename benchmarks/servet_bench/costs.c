@@ -6,18 +6,20 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "comparator.h"
+#include "costs_probing.h"
 #include "runner.h"
 #include "statistics.h"
 #include "tools.h"
 #include "words.h"
 
 #define LIMIT_SECONDS 120.0
-#define MOST 8
+#define MOST 16
 
 /* One way to do a thing; `tool` is looked for, and the way left out when it is not there. */
 struct way {
     const char *name;
-    const char *tool; /* of this project when ours; NULL: nothing in front of the program */
+    const char *tool; /* of this project when ours; "mpirun": the launcher that is compared; NULL: nothing in front */
     bool ours;
     const char *options[MOST];
 };
@@ -37,20 +39,42 @@ static json_t *interval_json(const char *name, const double *values, size_t coun
                      interval.low * unit, interval.high * unit);
 }
 
+/* Stands for the file with the profile of a cluster, which is made when it is needed. */
+#define CLUSTER "{cluster}"
+#define CLUSTER_NODES 1000
+static char cluster[] = "/tmp/servet-bench-XXXXXX";
+
+/* A command of this project among the options. */
+#define OURS "{ours}"
+
+static void add_option(struct words *argv, const char *option)
+{
+    if (strcmp(option, CLUSTER) == 0) {
+        words_add(argv, "%s", cluster);
+        return;
+    }
+    bool ours = strncmp(option, OURS, strlen(OURS)) == 0;
+    char *found = ours ? tools_ours(option + strlen(OURS)) : NULL;
+    words_add(argv, "%s", found ? found : ours ? option + strlen(OURS) : option);
+    free(found);
+}
+
 static void prepare(const struct way *ways, size_t count, char *const *program, size_t rounds, struct timed *timed)
 {
     for (size_t i = 0; i < count; i++) {
         const struct way *way = &ways[i];
         timed[i] = (struct timed){.way = way, .values = calloc(rounds, sizeof(double))};
         if (way->tool) {
-            timed[i].tool = way->ours ? tools_ours(way->tool) : tools_find(way->tool);
+            timed[i].tool = strcmp(way->tool, "mpirun") == 0 ? comparator_mpirun()
+                            : way->ours                      ? tools_ours(way->tool)
+                                                             : tools_find(way->tool);
             timed[i].failed = timed[i].tool ? NULL : "not installed";
         }
         if (timed[i].tool) {
             words_add(&timed[i].argv, "%s", timed[i].tool);
         }
         for (size_t o = 0; o < MOST && way->options[o]; o++) {
-            words_add(&timed[i].argv, "%s", way->options[o]);
+            add_option(&timed[i].argv, way->options[o]);
         }
         if (program) {
             words_add_all(&timed[i].argv, program);
@@ -123,6 +147,21 @@ static const struct way starts[] = {
     {"numactl --physcpubind=0", "numactl", false, {"--physcpubind=0"}},
     {"hwloc-bind core:0", "hwloc-bind", false, {"core:0", "--"}},
     {"likwid-pin -c 0", "likwid-pin", false, {"-q", "-c", "0"}},
+    {"mpirun -n 1 --bind-to core", "mpirun", false, {"-n", "1", "--bind-to", "core"}},
+    {"mpirun -n 1 servet-pin",
+     "mpirun",
+     false,
+     {"-n", "1", "--bind-to", "none", OURS "servet-pin", "--mem-prior", "--"}},
+};
+
+/* Threads: those that keep all of them on one PU, and those that spread them. */
+static const struct way creations[] = {
+    {"nothing", NULL, false, {NULL}},
+    {"taskset -c 0", "taskset", false, {"-c", "0"}},
+    {"hwloc-bind core:0", "hwloc-bind", false, {"core:0", "--"}},
+    {"likwid-pin -c 0", "likwid-pin", false, {"-q", "-c", "0"}},
+    {"likwid-pin -c 0,1", "likwid-pin", false, {"-q", "-c", "0,1"}},
+    {"servet-pin --mem-prior", "servet-pin", true, {"--mem-prior", "--"}},
 };
 
 /* Time until all of a mapping is printed, the start of the command included. */
@@ -136,24 +175,68 @@ static const struct way mappings[] = {
      true,
      {"-n", "1024", "--topology", "package:16 numa:4 core:16 pu:1"}},
     {"hwloc-distrib 1024 of 1024 cores", "hwloc-distrib", false, {"-i", "package:16 numa:4 core:16 pu:1", "1024"}},
+    /* Open MPI's own simulation of an allocation; it does not know where the cores of those nodes are. */
+    {"servet-map of 8000 ranks, 1000 nodes",
+     "servet-map",
+     true,
+     {"--profile", CLUSTER, "--cluster", "-n", "8000", "--format", "rankfile"}},
+    {"mpirun --map-by node, the same",
+     "mpirun",
+     false,
+     {"--mca", "ras", "simulator", "--mca", "ras_simulator_num_nodes", "1000", "--bind-to", "none", "--do-not-launch",
+      "--display-map", "-n", "8000", "--map-by", "node", "true"}},
 };
+
+#define MAPPING_ROUNDS 7
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
+/* The machine of the 2012 paper's Figure 2 as a node, and a thousand of them. False: its profile is not there. */
+static bool make_cluster(void)
+{
+    char *path = tools_machine("nehalem-8-nodes.json"), names[32], members[32];
+    json_t *profile = path ? json_load_file(path, 0, NULL) : NULL, *layer;
+    size_t i;
+    free(path);
+    snprintf(names, sizeof names, "node[1-%d]", CLUSTER_NODES);
+    snprintf(members, sizeof members, "0-%d", CLUSTER_NODES - 1);
+    json_object_set_new(profile, "nodes",
+                        json_pack("[{s:s,s:i,s:i}]", "names", names, "count", CLUSTER_NODES, "class_index", 0));
+    json_array_foreach(json_object_get(json_object_get(profile, "network"), "layers"), i, layer)
+    {
+        json_object_set_new(layer, "members", json_pack("{s:[s]}", "groups", members));
+    }
+    int fd = profile ? mkstemp(cluster) : -1;
+    bool made = fd >= 0 && json_dumpfd(profile, fd, 0) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    json_decref(profile);
+    return made;
+}
+
 void costs_run(FILE *out, size_t rounds, json_t **json)
 {
-    enum { MAPPING_ROUNDS = 7 };
+    const size_t fewer = rounds < MAPPING_ROUNDS ? rounds : MAPPING_ROUNDS; /* of what takes long, or is a median */
     char *nothing[] = {(char *)"/bin/true", NULL};
+    const bool simulated = make_cluster();
     *json = json_array();
+    if (geteuid() == 0) { /* Open MPI wants to be told that root knows; the kernels are started so too */
+        setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+        setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    }
     json_array_append_new(*json, compare(out, "Start of /bin/true", starts, COUNT(starts), nothing, rounds, NULL, 1.0));
     char *threads = tools_beside("thread_storm");
     if (threads) {
         char *storm[] = {threads, NULL};
-        json_array_append_new(*json,
-                              compare(out, "A thread created and joined: with one PU no thread crosses to another",
-                                      starts, COUNT(starts), storm, MAPPING_ROUNDS, "us per thread: ", 1e-6));
+        json_array_append_new(*json, compare(out, "A thread created and joined: on one PU, or each on the next",
+                                             creations, COUNT(creations), storm, fewer, "us per thread: ", 1e-6));
         free(threads);
     }
-    json_array_append_new(*json, compare(out, "A whole mapping, command included", mappings, COUNT(mappings), NULL,
-                                         MAPPING_ROUNDS, NULL, 1.0));
+    json_array_append_new(
+        *json, compare(out, "A whole mapping, command included", mappings, COUNT(mappings), NULL, fewer, NULL, 1.0));
+    if (simulated) {
+        unlink(cluster);
+    }
+    json_array_append_new(*json, costs_probing(out));
 }

@@ -41,7 +41,7 @@ enum {
 #define SUITE_BUDGET_SECONDS 30.0
 
 struct request {
-    bool npb, kernels, costs, figures, all, list, json;
+    bool npb, kernels, costs, figures, all, list, json, rounds_chosen;
     const char *npb_folder, *output, *plot;
     char *names_text;
     const char *names[MOST_COMPARATORS + 1];
@@ -61,7 +61,7 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "How:", 2},
     {"ranks", KEY_RANKS, "N", 0, "Start the program with mpirun, N ranks", 2},
     {"threads", KEY_THREADS, "N", 0, "OMP_NUM_THREADS (default: as many as PUs; 1 a rank)", 2},
-    {"rounds", KEY_ROUNDS, "N", 0, "Interleaved rounds (default 11)", 2},
+    {"rounds", KEY_ROUNDS, "N", 0, "Interleaved rounds (default 11; of --costs 41)", 2},
     {"comparators", KEY_COMPARATORS, "NAME,...", 0, "Only these; ratios are to the first (default: all that apply)", 2},
     {"metric", KEY_METRIC, "REGEX", 0,
      "Take the figure from stdout: the first group, or number, of the last match "
@@ -143,6 +143,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->threads = (size_t)cli_integer("--threads", argument, 1, many);
         return 0;
     case KEY_ROUNDS:
+        request->rounds_chosen = true;
         request->conditions.rounds = (size_t)cli_integer("--rounds", argument, 1, many);
         return 0;
     case KEY_METRIC:
@@ -433,7 +434,7 @@ static void run_all(struct request *request, char **argv, struct results *result
         predict_figures(results->text, request->output, &results->figures);
     }
     if (request->costs) {
-        costs_run(results->text, COST_ROUNDS, &results->costs);
+        costs_run(results->text, request->rounds_chosen ? request->conditions.rounds : COST_ROUNDS, &results->costs);
     }
     if (request->kernels) {
         run_kernels(request, results);
@@ -461,8 +462,7 @@ int main(int argc, char **argv)
         .parser = parse,
         .args_doc = "[-- PROGRAM [ARGUMENT...]]",
         .doc = "Runs a program under every way to place it that is there, interleaved, and says which is faster, with "
-               "95 % "
-               "intervals.",
+               "95 % intervals.",
     };
     struct request request = {.conditions = {.rounds = 11, .limit_seconds = 600.0, .jobs = 1}};
     int first = argc;
