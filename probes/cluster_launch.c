@@ -97,7 +97,7 @@ _Noreturn void cluster_become(int argc, char **argv)
         cli_fail("--cluster: servet-probe-cluster-%s is not installed (built without %s)", mpi,
                  strcmp(mpi, "mpich") == 0 ? "MPICH" : "Open MPI");
     }
-    setenv(CLUSTER_COMMAND_VARIABLE, self, 1);
+    setenv(CLUSTER_COMMAND_VARIABLE, self, 0); /* a site may have put a command of its own around it */
     execv(program, argv);
     cli_fail("%s: %s", program, strerror(errno));
 }

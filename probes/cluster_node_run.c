@@ -86,17 +86,23 @@ void node_run_start(struct node_run *run, const char *command, const char *probe
     }
 }
 
-static void finish(struct node_run *run)
+/* The output has ended; false while the process itself has not. */
+static bool finish(struct node_run *run)
 {
     int status;
+    pid_t ended = waitpid(run->pid, &status, WNOHANG);
+    if (ended == 0) {
+        return false;
+    }
     close(run->from);
     run->from = -1;
-    if (waitpid(run->pid, &status, 0) < 0 || !WIFEXITED(status)) {
+    if (ended < 0 || !WIFEXITED(status)) {
         answer(run, "! %s was killed", "servet-probe", 0);
     } else if (WEXITSTATUS(status) != 0) {
         answer(run, "! %s ended with status %d (127: it cannot be started there)", "servet-probe", WEXITSTATUS(status));
     }
     run->pid = 0;
+    return true;
 }
 
 bool node_run_busy(void *context)
@@ -114,8 +120,7 @@ bool node_run_busy(void *context)
         run->text[run->length] = '\0';
         return true;
     }
-    finish(run);
-    return false;
+    return !finish(run);
 }
 
 char *node_run_text(void *context)

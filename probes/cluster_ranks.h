@@ -11,6 +11,7 @@
 struct rank_info {
     char version[RANK_VERSION_SIZE];
     char host[RANK_HOST_SIZE];
+    uint64_t memory;  /* which shared memory it sees */
     int32_t leader;   /* lowest rank on the same node */
     uint32_t allowed; /* PUs that the node lets us use */
     int32_t pu;       /* the one that this rank sits on; -1: on any */
@@ -20,7 +21,6 @@ struct ranks {
     int rank, size;             /* size > 0 */
     struct profile_set allowed; /* PUs of this node */
     struct rank_info *info;     /* by rank */
-    int local_rank;
     int node_count;
     int *leaders; /* of the nodes, by node name */
     double spoke; /* when rank 0 last said something to everybody */

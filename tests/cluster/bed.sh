@@ -17,7 +17,7 @@ bed_skip() { echo "SKIP: $*"; exit 77; }
 bed_need() {
 	[ "$(id -u)" = 0 ] || bed_skip "network namespaces need root"
 	command -v ip >/dev/null || bed_skip "no ip command (package iproute2)"
-	command -v unshare nsenter setpriv chrt >/dev/null || bed_skip "no unshare, nsenter or setpriv (package util-linux)"
+	command -v unshare nsenter setpriv chrt flock >/dev/null || bed_skip "no unshare, nsenter, setpriv or flock (package util-linux)"
 	[ -c /dev/net/tun ] || bed_skip "no /dev/net/tun for the links between the nodes"
 	unshare --net --uts --ipc --mount --propagation private true 2>/dev/null ||
 		bed_skip "this kernel or container allows no namespaces"
@@ -89,7 +89,13 @@ bed_up() {
 		node=\$1; shift
 		exec setpriv --pdeathsig KILL nsenter -t "\$(cat $BED/\$node.pid)" -n -u -i -m --wd="\$PWD" sh -c "\$*"
 	END
-	chmod +x "$BED/rsh"
+	# The nodes of the bed share the PUs of one machine, where threads of several nodes that spin for each other's turn on
+	# the same PU starve everybody for seconds: only one node measures itself at a time.
+	cat >"$BED/turn" <<-END
+		#!/bin/sh
+		exec setpriv --pdeathsig KILL flock --no-fork $BED/measuring $SERVET_PROBE "\$@"
+	END
+	chmod +x "$BED/rsh" "$BED/turn"
 }
 
 bed_on() {
@@ -101,7 +107,7 @@ bed_on() {
 
 # Messages up to 256 KiB go without a handshake: each of its five ways would ask a busy machine for its CPUs again.
 bed_environment() {
-	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+	export SERVET_PROBE_COMMAND="$BED/turn" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
 		OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="$BED/rsh" OMPI_MCA_plm_rsh_no_tree_spawn=1 \
 		OMPI_MCA_orte_default_hostfile="$BED/hostfile" OMPI_MCA_rmaps_base_oversubscribe=1 \
 		OMPI_MCA_hwloc_base_binding_policy=none \
