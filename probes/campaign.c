@@ -30,6 +30,7 @@ struct findings {
     struct profile_communication messages;
     char layer_note[640];
     unsigned left_out; /* probes that the budget left no time for */
+    unsigned done;
 };
 
 static void free_findings(struct findings *findings)
@@ -125,6 +126,11 @@ static int run_memory(const struct campaign *campaign, struct findings *findings
     return probe_numa(&findings->probe, memory->array_bytes, &findings->numa, error);
 }
 
+static void finished(struct findings *findings, unsigned probe, int rc)
+{
+    findings->done |= rc == 0 ? probe : 0;
+}
+
 static int run_probes(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
 {
     int rc = 0;
@@ -133,18 +139,22 @@ static int run_probes(const struct campaign *campaign, struct findings *findings
         uint32_t pu = campaign->machine->pus.ids[0];
         rc = campaign->paper ? probe_cache_paper(&findings->probe, pu, &findings->caches, error)
                              : probe_cache(&findings->probe, pu, &findings->caches, error);
+        finished(findings, CAMPAIGN_CACHE, rc);
     }
     if (rc == 0 && wanted(campaign, findings, CAMPAIGN_SHARING) && findings->caches.count > 0) {
         progress_next(campaign->progress, "sharing", share_sharing);
         rc = probe_sharing(&findings->probe, &findings->caches, &findings->sharing, error);
+        finished(findings, CAMPAIGN_SHARING, rc);
     }
     if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MEMORY)) {
         progress_next(campaign->progress, "memory", share_memory);
         rc = run_memory(campaign, findings, error);
+        finished(findings, CAMPAIGN_MEMORY, rc);
     }
     if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MESSAGE)) {
         progress_next(campaign->progress, "message", share_message);
         rc = run_messages(campaign, findings, error);
+        finished(findings, CAMPAIGN_MESSAGE, rc);
     }
     return rc;
 }
@@ -157,17 +167,31 @@ static int assemble(const struct campaign *campaign, struct findings *findings)
         rc = result_set_caches(findings->node_class, &findings->caches, shared ? &findings->sharing : NULL);
         rc = rc < 0 ? rc : result_set_cache_curve(findings->node_class, &findings->caches.curve);
     }
-    if (rc == 0 && (campaign->probes & ~findings->left_out & CAMPAIGN_MEMORY)) {
+    if (rc == 0 && (findings->done & CAMPAIGN_MEMORY)) {
         result_set_memory(findings->node_class, &findings->memory);
         result_set_numa(findings->node_class, &findings->numa);
     }
-    if (rc == 0 && (campaign->probes & ~findings->left_out & CAMPAIGN_MESSAGE)) {
+    if (rc == 0 && (findings->done & CAMPAIGN_MESSAGE)) {
         rc = result_set_layers(findings->node_class, &findings->messages);
         if (rc == 0 && findings->layer_note[0]) {
             rc = result_note_layers(findings->node_class, findings->layer_note);
         }
     }
     return rc;
+}
+
+static int add_incomplete(const struct campaign *campaign, const struct findings *findings,
+                          struct servet_profile *profile)
+{
+    char text[160];
+    unsigned out = campaign->probes & ~findings->done;
+    if (!campaign->incomplete) {
+        return 0;
+    }
+    snprintf(text, sizeof text, "%s; not measured:%s%s%s", machine_strerror(-ENODEV),
+             out & CAMPAIGN_SHARING ? " sharing" : "", out & CAMPAIGN_MEMORY ? " memory" : "",
+             out & CAMPAIGN_MESSAGE ? " message" : "");
+    return conditions_add(profile, "incomplete", text);
 }
 
 static int add_budget(const struct campaign *campaign, const struct findings *findings, struct servet_profile *profile)
@@ -207,6 +231,7 @@ static int add_conditions(const struct campaign *campaign, const struct findings
     }
     rc = rc < 0 ? rc : add_tlb(findings, profile);
     rc = rc < 0 ? rc : add_budget(campaign, findings, profile);
+    rc = rc < 0 ? rc : add_incomplete(campaign, findings, profile);
     size_t taken = machine_journal_taken(campaign->journal);
     if (rc == 0 && taken > 0) {
         char text[96];
@@ -268,6 +293,8 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
     int rc = native ? surroundings_before(campaign->machine, findings.node_class, &around) : 0;
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", machine_strerror(rc))
                 : probe_with_journal(campaign, &findings, error);
+    campaign->incomplete = rc == -ENODEV && findings.done != 0;
+    rc = campaign->incomplete ? 0 : rc;
     if (rc == 0) {
         campaign->machine->declared = NULL;
         profile->measured = true;

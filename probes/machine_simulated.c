@@ -142,7 +142,9 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
                 double *bytes_per_s)
 {
     struct sim *sim = machine->state;
-    int rc = share_bandwidth(sim, what->numa, pus, count, bytes_per_s);
+    bool offline = sim->offline_after && ++sim->copies > sim->offline_after;
+    int rc = offline ? -ENODEV : 0;
+    rc = rc < 0 ? rc : share_bandwidth(sim, what->numa, pus, count, bytes_per_s);
     if (rc < 0) {
         return rc;
     }

@@ -273,6 +273,22 @@ static void save(const struct options *options, const struct servet_profile *pro
     }
 }
 
+/* Beside the place of the profile, where nobody takes it for one of the whole machine. */
+static void save_partial(const struct servet_profile *profile, const char *path)
+{
+    char partial[PATH_MAX + sizeof ".partial"];
+    struct servet_error error;
+    snprintf(partial, sizeof partial, "%s.partial", path);
+    if (path[0] == '\0') {
+        cli_fail("%s", machine_strerror(-ENODEV));
+    }
+    if (profile_save(profile, partial, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    cli_note("%s; what was measured before is in %s, an older profile is untouched", machine_strerror(-ENODEV),
+             partial);
+}
+
 static const struct argp_child more_options[] = {{&bsp_argp, 0, NULL, 0}, {0}};
 
 /* Everything that decides which questions are asked, on one line. */
@@ -300,7 +316,8 @@ static int open_journal(const struct options *options, const struct machine *mac
 
 /* The probes that were asked for; --bsp alone asks for no other, and adds to the profile that is there. */
 static int measure(const struct options *options, struct machine *machine, struct progress *progress, const char *path,
-                   struct machine_journal *journal, struct servet_profile **profile, struct servet_error *error)
+                   struct machine_journal *journal, bool *incomplete, struct servet_profile **profile,
+                   struct servet_error *error)
 {
     unsigned probes = options->probes ? options->probes : CAMPAIGN_ALL;
     struct campaign campaign = {.probes = probes,
@@ -315,10 +332,11 @@ static int measure(const struct options *options, struct machine *machine, struc
                                 .progress = progress};
     bool bsp_alone = options->bsp.wanted && !options->probes;
     int rc = bsp_alone ? bsp_base_profile(machine, path, profile, error) : campaign_run(&campaign, profile, error);
-    if (rc == 0 && !bsp_alone) {
+    *incomplete = campaign.incomplete;
+    if (rc == 0 && !bsp_alone && !campaign.incomplete) {
         bsp_keep(path, *profile);
     }
-    if (rc == 0 && options->bsp.wanted) {
+    if (rc == 0 && options->bsp.wanted && !campaign.incomplete) {
         rc = bsp_run(&options->bsp, machine, !options->no_mpi, options->seed, progress, *profile, error);
     }
     return rc;
@@ -374,6 +392,7 @@ int main(int argc, char **argv)
     struct progress progress;
     struct machine_journal *journal = NULL;
     char path[PATH_MAX] = "";
+    bool incomplete = false;
     if (cluster_wanted(argc, argv)) {
         cluster_become(argc, argv);
     }
@@ -393,9 +412,9 @@ int main(int argc, char **argv)
     bsp_options_check(&options.bsp, &machine);
     progress_start(&progress, !options.quiet, options.events);
     int rc = options.resume ? open_journal(&options, &machine, path, &journal, &error) : 0;
-    rc = rc < 0 ? rc : measure(&options, &machine, &progress, path, journal, &profile, &error);
+    rc = rc < 0 ? rc : measure(&options, &machine, &progress, path, journal, &incomplete, &profile, &error);
     progress_end(&progress);
-    progress_outcome(&progress, interrupted ? "interrupted" : rc < 0 ? "failed" : "done");
+    progress_outcome(&progress, interrupted ? "interrupted" : rc < 0 || incomplete ? "failed" : "done");
     machine_close(&machine);
     profile_set_free(&options.cpuset);
     profile_set_free(&options.bsp.processors);
@@ -414,6 +433,12 @@ int main(int argc, char **argv)
     }
     if (rc < 0) {
         cli_fail("%s", error.text);
+    }
+    if (incomplete) {
+        machine_journal_close(journal, false);
+        save_partial(profile, path);
+        profile_free(profile);
+        return cli_finish(CLI_FAILED);
     }
     save(&options, profile, path);
     machine_journal_close(journal, true);

@@ -112,6 +112,7 @@ struct sim {
     struct sim_noise noise;
     struct random random;
     struct sim_ways *ways[SIM_CACHES_MAX]; /* by cache, then instance; made when first asked for (sim_cache.h) */
+    uint64_t offline_after, copies;        /* a PU is offline after so many copies; 0: never */
     double clock_s;                        /* what the same measurements would have taken on the machine itself */
 };
 

@@ -421,23 +421,11 @@ static int declare(const struct sim *sim, const struct profile_set *pus, const s
 
 static void read_machine(struct sim_reader *reader, const json_t *root, struct sim *sim, struct machine *machine)
 {
-    static const char *const keys[] = {"servet_machine",
-                                       "name",
-                                       "source",
-                                       "pus",
-                                       "cores",
-                                       "packages",
-                                       "page_bytes",
-                                       "huge_page_bytes",
-                                       "page_mapping",
-                                       "caches",
-                                       "tlbs",
-                                       "prefetched_stride_bytes",
-                                       "memory",
-                                       "layers",
-                                       "noise",
-                                       "bsp",
-                                       NULL};
+    static const char *const keys[] = {"servet_machine", "name",     "source",     "pus",
+                                       "cores",          "packages", "page_bytes", "huge_page_bytes",
+                                       "page_mapping",   "caches",   "tlbs",       "prefetched_stride_bytes",
+                                       "memory",         "layers",   "noise",      "bsp",
+                                       "offline_after",  NULL};
     static const char *const mappings[] = {"random", "coloured", "contiguous", NULL};
     size_t package_count = 0, core_count = 0;
     sim_known_keys(reader, root, "machine", keys);
@@ -455,6 +443,7 @@ static void read_machine(struct sim_reader *reader, const json_t *root, struct s
         sim_refuse(reader, "machine.page_bytes: expected powers of two");
     }
     sim->prefetched_stride_bytes = sim_whole(reader, root, "machine", "prefetched_stride_bytes", 0, 0, 0x1p20);
+    sim->offline_after = sim_whole(reader, root, "machine", "offline_after", 0, 0, 1e9);
     if (reader->failed) {
         return;
     }

@@ -64,6 +64,19 @@ tail -n 1 "$folder/events" | grep -q '^{"event": "end", "outcome": "done", ' || 
 grep -qv '^{.*}$' "$folder/events" && fail "an event that is no object on one line"
 [ -s "$folder/err" ] && fail "events elsewhere, yet on stderr: $(cat "$folder/err")"
 
+# a PU goes offline: early, and nothing is written; later, and what was measured is beside the profile, which stays
+for probes in memory cache,memory; do
+    sed "s/\"servet_machine\": 1,/&\"offline_after\": 2,/" "$machines/dempsey.json" >"$folder/offline-machine.json"
+    echo "the old profile" >"$folder/offline.json"
+    refused 1 "a PU went offline" -q --machine "simulated:$folder/offline-machine.json" --probes $probes \
+        -o "$folder/offline.json"
+    [ "$(cat "$folder/offline.json")" = "the old profile" ] || fail "offline: the old profile is gone"
+    [ $probes = memory ] && [ -e "$folder/offline.json.partial" ] && fail "offline: a profile of nothing"
+done
+grep -q '"incomplete": "a PU went offline while it was measured; not measured: memory"' "$folder/offline.json.partial" ||
+    fail "offline: the partial profile is not marked"
+grep -q '"size_bytes": 16384' "$folder/offline.json.partial" || fail "offline: the caches are not in the partial profile"
+
 # a budget that the first probe uses up: the others are left as declared, and that is said
 "$probe" -q --machine "simulated:$machines/two-packages.json" --budget 0.001 -o "$folder/brief.json" ||
     fail "--budget failed"
