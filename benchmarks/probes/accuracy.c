@@ -1,6 +1,6 @@
 /* How often are cache levels found? Runs both methods on simulated machines and prints the confusion table.
  *
- *     accuracy [--method default|paper|both] [--list] [--least PERCENT] MACHINE.json …
+ *     accuracy [--method default|paper|both] [--list] [--least PERCENT] [--jobs N] MACHINE.json …
  *
  * Right is the size of the description; of a level that holds victims also that size plus the level before it, which is
  * what a program can use. Levels are compared in order of size: each found one with the nearest true one.
@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "probe_cache.h"
 #include "probe_cache_paper.h"
 
-enum { LEVELS = 5 };
+enum { LEVELS = 5, JOBS_MAX = 64 };
 static const double near = 1.15;    /* sizes that differ by less are called near */
 static const double same_level = 3; /* sizes that differ by more are of different levels */
 
@@ -24,6 +26,8 @@ enum verdict { RIGHT, NEAR, WRONG, MISSED, VERDICTS };
 struct table {
     unsigned count[LEVELS][VERDICTS], spurious, machines;
 };
+
+enum { FIT, PAPER, METHODS };
 
 struct truth {
     uint64_t bytes[LEVELS];
@@ -35,6 +39,7 @@ struct arguments {
     bool paper, fit, list;
     double least; /* percent of the levels that must be right */
     uint64_t seed;
+    unsigned jobs;
 };
 
 static struct truth read_truth(const char *path)
@@ -127,6 +132,61 @@ static void run(const struct arguments *arguments, const char *path, bool paper,
     machine_close(&machine);
 }
 
+static void add(struct table *sum, const struct table *part)
+{
+    for (size_t i = 0; i < LEVELS; i++) {
+        for (size_t v = 0; v < VERDICTS; v++) {
+            sum->count[i][v] += part->count[i][v];
+        }
+    }
+    sum->spurious += part->spurious;
+    sum->machines += part->machines;
+}
+
+/* One job's share: every `jobs`-th machine. */
+static void run_share(const struct arguments *arguments, char **paths, size_t count, unsigned job,
+                      struct table tables[METHODS])
+{
+    for (size_t i = job; i < count; i += arguments->jobs) {
+        if (arguments->fit) {
+            run(arguments, paths[i], false, &tables[FIT]);
+        }
+        if (arguments->paper) {
+            run(arguments, paths[i], true, &tables[PAPER]);
+        }
+    }
+}
+
+/* Processes, not threads: the fit keeps tables from call to call. */
+static void run_all(const struct arguments *arguments, char **paths, size_t count, struct table tables[METHODS])
+{
+    int ends[JOBS_MAX][2];
+    for (unsigned job = 0; job < arguments->jobs; job++) {
+        struct table share[METHODS] = {0};
+        pid_t child = pipe(ends[job]) == 0 ? fork() : -1;
+        if (child < 0) {
+            cli_fail("no process for job %u", job);
+        }
+        if (child == 0) {
+            run_share(arguments, paths, count, job, share);
+            _exit(write(ends[job][1], share, sizeof share) == (ssize_t)sizeof share ? CLI_OK : CLI_FAILED);
+        }
+        close(ends[job][1]);
+    }
+    for (unsigned job = 0; job < arguments->jobs; job++) {
+        struct table share[METHODS];
+        if (read(ends[job][0], share, sizeof share) != (ssize_t)sizeof share) {
+            cli_fail("job %u ended without a result", job);
+        }
+        close(ends[job][0]);
+        for (size_t m = 0; m < METHODS; m++) {
+            add(&tables[m], &share[m]);
+        }
+    }
+    while (wait(NULL) > 0) {
+    }
+}
+
 /* Returns the percentage of levels that are right. */
 static double print(const char *method, const struct table *table)
 {
@@ -163,6 +223,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 's':
         arguments->seed = (uint64_t)cli_integer("--seed", argument, 0, INT32_MAX);
         return 0;
+    case 'j':
+        arguments->jobs = (unsigned)cli_integer("--jobs", argument, 1, JOBS_MAX);
+        return 0;
     case 'p':
         arguments->least = cli_number("--least", argument, 0, 100);
         return 0;
@@ -177,32 +240,26 @@ int main(int argc, char **argv)
         {"method", 'm', "NAME", 0, "default, paper or both (default: both)", 0},
         {"list", 'l', NULL, 0, "One line per machine: = right, ~ near, x wrong, o missed, + spurious", 0},
         {"least", 'p', "PERCENT", 0, "Fail if fewer levels than that are right with the default method", 0},
+        {"jobs", 'j', "N", 0, "Processes that share the machines (default: 1)", 0},
         {"seed", 's', "N", 0, "Of the noise and the page placement (default: 1)", 0},
         {0}};
     static const struct argp argp = {
         options, parse, "MACHINE.json...", "Compares the cache sizes found on simulated machines with the truth.", NULL,
         NULL,    NULL};
-    struct arguments arguments = {.paper = true, .fit = true, .seed = 1};
-    struct table fit = {0}, paper = {0};
+    struct arguments arguments = {.paper = true, .fit = true, .seed = 1, .jobs = 1};
+    struct table tables[METHODS] = {0};
     int first;
     cli_parse(&argp, argc, argv, 0, &first, &arguments);
     if (first == argc) {
         cli_usage("expected machine descriptions");
     }
-    for (int i = first; i < argc; i++) {
-        if (arguments.fit) {
-            run(&arguments, argv[i], false, &fit);
-        }
-        if (arguments.paper) {
-            run(&arguments, argv[i], true, &paper);
-        }
-    }
+    run_all(&arguments, argv + first, (size_t)(argc - first), tables);
     double right = 100;
     if (arguments.fit) {
-        right = print("default", &fit);
+        right = print("default", &tables[FIT]);
     }
     if (arguments.paper) {
-        print("paper", &paper);
+        print("paper", &tables[PAPER]);
     }
     return cli_finish(right < arguments.least ? CLI_FAILED : CLI_OK);
 }

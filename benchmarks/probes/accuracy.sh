@@ -1,0 +1,35 @@
+#!/bin/sh
+# How many cache levels are found on simulated machines, by the default method and by the paper's?
+#
+#   accuracy.sh ACCURACY                            the confusion tables of all four sets: training and held-out machines,
+#                                                   without and with noise (some six minutes on two quiet PUs)
+#   accuracy.sh ACCURACY PART NOISE EVERY [OPTION …] one set: PART train or final, NOISE quiet or noise, every EVERY-th
+#                                                   machine of it; options of the program, such as --list or --least 97
+#
+# Nothing may be tuned on the part "final".
+set -e
+accuracy=$1
+here=$(dirname "$0")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+measure() {
+    part=$1 noise=$2 every=$3
+    shift 3
+    flag=
+    [ "$noise" = quiet ] || flag=--noise
+    python3 "$here/machines.py" --part "$part" --every "$every" $flag "$folder/$part-$noise"
+    echo "-- $part, $noise"
+    "$accuracy" --jobs "$(nproc)" "$@" "$folder/$part-$noise"/*.json
+}
+
+if [ $# -gt 1 ]; then
+    shift
+    measure "$@"
+else
+    for part in train final; do
+        for noise in quiet noise; do
+            measure $part $noise 1
+        done
+    done
+fi
