@@ -3,22 +3,39 @@
 #include "plot.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "figures.h"
 #include "order.h"
 #include "query.h"
 
-#define MEMBERS_MOST 1024 /* of one map; a picture of more shows nothing */
+#define MEMBERS_MOST 1024 /* of one map, whose points are hardly seen then; of more members every n-th is drawn */
 #define TICKS_ALL 16      /* up to so many members each one gets its tick */
 #define TICKS_SOME 8
 
 struct map {
     const struct profile_class *node_class;            /* of sharing */
     const struct profile_communication *communication; /* of latency */
-    const uint32_t *order;
-    size_t count;
+    const uint32_t *order;                             /* of all members */
+    size_t step, count;                                /* every step-th is drawn: so many */
 };
+
+static struct map map_of(const uint32_t *order, size_t members)
+{
+    size_t step = (members + MEMBERS_MOST - 1) / MEMBERS_MOST;
+    return (struct map){.order = order, .step = step, .count = (members + step - 1) / step};
+}
+
+/* What to say behind a caption; "" where every member is drawn. */
+static const char *thinned(const struct map *map, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (map->step > 1) {
+        snprintf(text, size, " One of every %zu is drawn.", map->step);
+    }
+    return text;
+}
 
 static void ticks(FILE *out, const struct map *map)
 {
@@ -26,7 +43,7 @@ static void ticks(FILE *out, const struct map *map)
     for (const char *axis = "xy"; *axis; axis++) {
         fprintf(out, "set %ctics (", *axis);
         for (size_t i = 0; i < map->count; i += step) {
-            fprintf(out, "%s'%u' %zu", i ? ", " : "", map->order[i], i);
+            fprintf(out, "%s'%u' %zu", i ? ", " : "", map->order[i * map->step], i);
         }
         fputs(") nomirror scale 0.3\n", out);
     }
@@ -80,7 +97,7 @@ static void draw(FILE *out, const struct map *map)
     fputs("$map << EOD\n", out);
     for (size_t i = 0; i < map->count; i++) {
         for (size_t k = 0; k < map->count; k++) {
-            uint32_t a = map->order[i], b = map->order[k];
+            uint32_t a = map->order[i * map->step], b = map->order[k * map->step];
             if (i == k) {
                 fputs("NaN ", out);
             } else if (map->node_class) {
@@ -107,14 +124,16 @@ static void sharing_map(struct plot_list *list, const struct servet_profile *pro
         return;
     }
     const struct profile_class *node_class = &profile->classes[index];
-    struct map map = {.node_class = node_class, .order = order, .count = node_class->pus.count};
+    struct map map = map_of(order, node_class->pus.count);
+    char said[64];
+    map.node_class = node_class;
     size_t last = node_class->cache_count + node_class->memory.level_count;
     ticks(out, &map);
     palette(out);
     sharing_legend(out, node_class);
     fprintf(out, "set palette maxcolors %zu\n", last + 1);
     draw(out, &map);
-    plot_close(list, "%s", caption);
+    plot_close(list, "%s%s", caption, thinned(&map, said, sizeof said));
 }
 
 static void latency_map(struct plot_list *list, const struct profile_communication *communication, bool measured,
@@ -125,7 +144,9 @@ static void latency_map(struct plot_list *list, const struct profile_communicati
     if (!out) {
         return;
     }
-    struct map map = {.communication = communication, .order = where->order, .count = where->count};
+    struct map map = *where;
+    char said[64];
+    map.communication = communication;
     double low = communication->layers[0].seconds;
     double high = communication->layers[communication->layer_count - 1].seconds;
     ticks(out, &map);
@@ -137,7 +158,8 @@ static void latency_map(struct plot_list *list, const struct profile_communicati
     }
     fprintf(out, "set format cb '%s'\nset cbtics scale 0.3\n", measured ? "%.1s %cs" : "%.0f");
     draw(out, &map);
-    plot_close(list, "%s%s", caption, measured ? "" : " Not measured: only the order means something.");
+    plot_close(list, "%s%s%s", caption, thinned(&map, said, sizeof said),
+               measured ? "" : " Not measured: only the order means something.");
 }
 
 static int number_order(const struct profile_set *members, uint32_t *out)
@@ -152,7 +174,7 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
 {
     const struct profile_class *node_class = &profile->classes[index];
     size_t count = node_class->pus.count, classes = profile->class_count;
-    if (count < 2 || count > MEMBERS_MOST) {
+    if (count < 2) {
         return;
     }
     uint32_t *order = calloc(2 * count, sizeof *order);
@@ -167,7 +189,7 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
     sharing_map(list, profile, index, order + count, "sharing-group-order", "What two PUs share, in group order",
                 "The same, with PUs of one group beside one another.");
     if (node_class->communication.layer_count) {
-        struct map core = {.order = order, .count = count}, group = {.order = order + count, .count = count};
+        struct map core = map_of(order, count), group = map_of(order + count, count);
         latency_map(list, &node_class->communication, profile->measured, &core, index, classes, "latency-core-order",
                     "Latency between two PUs, in core order", "One way, of the layer that holds both; PUs by number.");
         latency_map(list, &node_class->communication, profile->measured, &group, index, classes, "latency-group-order",
@@ -180,7 +202,7 @@ static void network_maps(struct plot_list *list, const struct servet_profile *pr
 {
     const struct profile_communication *network = &profile->network;
     size_t count = profile_node_count(profile);
-    if (!network->layer_count || count < 2 || count > MEMBERS_MOST) {
+    if (!network->layer_count || count < 2) {
         return;
     }
     uint32_t *order = calloc(2 * count, sizeof *order);
@@ -199,7 +221,7 @@ static void network_maps(struct plot_list *list, const struct servet_profile *pr
     if (rc < 0) {
         list->rc = rc;
     } else {
-        struct map number = {.order = order, .count = count}, group = {.order = order + count, .count = count};
+        struct map number = map_of(order, count), group = map_of(order + count, count);
         latency_map(list, network, profile->measured, &number, PLOT_NETWORK, 0, "network-node-order",
                     "Latency between two nodes, in their order", "One way, of the layer that holds both.");
         latency_map(list, network, profile->measured, &group, PLOT_NETWORK, 0, "network-group-order",

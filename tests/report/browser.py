@@ -54,7 +54,7 @@ for view, width in (("wide", 1280), ("narrow", 400)):
     plots = found[view]["plots"]
     if found[view]["overflow"] > 0:
         failed.append(f"{view}: the page is {found[view]['overflow']} pixels wider than the screen")
-    if sum(p["plot"] for p in plots) != 11 or len(plots) < 11:
+    if sum(p["plot"] for p in plots) != 12 or len(plots) < 12:
         failed.append(f"{view}: {[p['name'] for p in plots]}")
     for p in plots:
         if p["width"] < 250 or p["height"] < 100 or p["left"] < 0 or p["right"] > width or p["drawn"] < 10:

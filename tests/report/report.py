@@ -52,7 +52,7 @@ def page(profile, *more):
 
 EVERYTHING = """summary suspicious caches sharing memory messages bsp topology figures mapping cache-curve sharing-core-order
 sharing-group-order latency-core-order latency-group-order memory-scaling message-time message-bandwidth message-concurrency
-bsp-g bsp-l topology-0 map-memory-0 map-communication-0""".split()
+bsp-r bsp-g bsp-l topology-0 map-memory-0 map-communication-0""".split()
 
 text, root, ids = page(big, "--map", "48")
 for name in EVERYTHING:
@@ -74,6 +74,13 @@ check("latency of NUMA node 2 from PUs 0-3" in text, "a NUMA node is not among t
 # A cluster, a machine without a curve, and every field there is.
 for name in ("nehalem-2-nodes", "dunnington", "every-field", "cartesius-bsp"):
     page(f"{fixtures}/{name}.json", "--map", "2")
+
+# More members than a map has room for: every n-th is drawn, and it is said.
+check("is drawn" not in open(f"{folder}/out.html").read(), "a small map is said to be thinned out")
+many = open(f"{fixtures}/nehalem-2-nodes.json").read().replace('"node[1-2]", "count": 2', '"node[1-3000]", "count": 3000')
+open(f"{folder}/many.json", "w").write(many.replace('"groups": ["0-1"]', '"groups": ["0-2999"]'))
+text, root, ids = page("many.json")
+check("network-group-order" in ids and text.count("One of every 3 is drawn.") == 2, "3000 nodes: no thinned map")
 
 # What the user or a file says is text, never markup and never a command of gnuplot.
 hostile = open(big).read().replace('"name": "L3"', '"name": "`touch pwned` <b>&\'; system(\'touch pwned\')"')
@@ -101,7 +108,7 @@ check(done.returncode == 0 and "No picture of the topology: lstopo: not installe
 done = run(big, "--png", "slides")
 check(done.returncode == 0, f"--png: {done.stderr}")
 pictures = sorted(os.listdir(f"{folder}/slides")) if done.returncode == 0 else []
-check(len(pictures) == 11, f"--png wrote {pictures}")
+check(len(pictures) == 12, f"--png wrote {pictures}")
 check(all(open(f"{folder}/slides/{p}", "rb").read(8) == b"\x89PNG\r\n\x1a\n" for p in pictures), "--png: no PNG")
 
 shutil.rmtree(folder)
