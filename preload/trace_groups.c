@@ -133,19 +133,23 @@ static struct trace_group *make(trace_word handle, int (*resolve)(trace_word, st
     return group;
 }
 
-static struct trace_group *get(trace_word passed, int (*resolve)(trace_word, struct trace_group *))
+__attribute__((noinline)) static struct trace_group *search(trace_word handle,
+                                                            int (*resolve)(trace_word, struct trace_group *))
 {
-    trace_word handle = trace_handle(passed);
-    struct trace_group *group = __atomic_load_n(&last, __ATOMIC_RELAXED);
-    if (group && handle_of(group) == handle)
-        return group;
-    if (handle == 0)
-        return NULL;
-    group = find(handle);
-    group = group ? group : make(handle, resolve);
+    struct trace_group *group = handle ? find(handle) : NULL;
+    if (!group && handle)
+        group = make(handle, resolve);
     if (group)
         __atomic_store_n(&last, group, __ATOMIC_RELAXED);
     return group;
+}
+
+/* Most calls are on the communicator of the call before. */
+static inline struct trace_group *get(trace_word passed, int (*resolve)(trace_word, struct trace_group *))
+{
+    trace_word handle = trace_handle(passed);
+    struct trace_group *group = __atomic_load_n(&last, __ATOMIC_RELAXED);
+    return group && handle_of(group) == handle ? group : search(handle, resolve);
 }
 
 struct trace_group *trace_group_of_comm(trace_word comm)
