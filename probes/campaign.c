@@ -20,6 +20,35 @@ static const double share_cache = 0.5, share_sharing = 0.2, share_memory = 0.2, 
 /* When the caches were not measured. */
 static const size_t usual_message_bytes = 32u << 10, usual_last_level_bytes = 32u << 20;
 
+const char *const campaign_names[CAMPAIGN_NAMES] = {"cache", "sharing", "memory", "message"};
+
+static bool is_name(const char *text, size_t length, const char *name)
+{
+    return strlen(name) == length && strncmp(text, name, length) == 0;
+}
+
+unsigned campaign_parse(const char *text, const char *also)
+{
+    unsigned probes = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ","), i = 0;
+        while (i < CAMPAIGN_NAMES && !is_name(at, length, campaign_names[i])) {
+            i++;
+        }
+        if (i == CAMPAIGN_NAMES) {
+            cli_usage("--probes: expected %snames out of cache, sharing, memory, message, got '%.*s'", also,
+                      (int)length, at);
+        }
+        probes |= 1u << i;
+        at += length;
+        if (*at == '\0') {
+            break;
+        }
+    }
+    /* sharing is asked of caches whose size is known */
+    return probes & CAMPAIGN_SHARING ? probes | CAMPAIGN_CACHE : probes;
+}
+
 struct findings {
     struct probe probe;
     struct profile_class *node_class;

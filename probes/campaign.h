@@ -13,6 +13,14 @@ enum campaign_probes {
     CAMPAIGN_ALL = 15,
 };
 
+/* As --probes calls them, by bit of enum campaign_probes. */
+enum { CAMPAIGN_NAMES = 4 };
+extern const char *const campaign_names[CAMPAIGN_NAMES];
+
+/* The argument of --probes: comma-separated names; a probe that needs another brings it. An unknown name ends the
+ * command with status 2; `also` ("none, or ") says in that line what else is allowed. */
+unsigned campaign_parse(const char *text, const char *also);
+
 struct campaign {
     unsigned probes;
     bool mpi;             /* messages through MPI where that can be had */

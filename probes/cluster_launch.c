@@ -132,32 +132,6 @@ static const struct argp_option table[] = {
     {0},
 };
 
-static const char *const probe_names[] = {"cache", "sharing", "memory", "message"};
-enum { PROBE_NAMES = sizeof probe_names / sizeof *probe_names };
-
-static unsigned parse_probes(const char *text)
-{
-    unsigned probes = 0;
-    if (strcmp(text, "none") == 0) {
-        return 0;
-    }
-    for (;;) {
-        size_t length = strcspn(text, ","), i = 0;
-        while (i < PROBE_NAMES && (strlen(probe_names[i]) != length || strncmp(text, probe_names[i], length) != 0)) {
-            i++;
-        }
-        if (i == PROBE_NAMES) {
-            cli_usage("--probes: expected none, or names out of cache, sharing, memory, message, got '%.*s'",
-                      (int)length, text);
-        }
-        probes |= 1u << i;
-        if (!text[length]) {
-            return probes;
-        }
-        text += length + 1;
-    }
-}
-
 /* "60" or "60s". */
 static double parse_budget(const char *text)
 {
@@ -184,7 +158,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->exhaustive = true;
         return 0;
     case OPTION_PROBES:
-        options->probes = parse_probes(argument);
+        options->probes = strcmp(argument, "none") == 0 ? 0 : campaign_parse(argument, "none, or ");
         return 0;
     case 'o':
         options->output = argument;
@@ -223,10 +197,10 @@ void cluster_node_probes(const struct cluster_options *options, bool covered, ch
         probes &= ~(unsigned)CAMPAIGN_MESSAGE;
     }
     names[0] = '\0';
-    for (size_t i = 0; i < PROBE_NAMES; i++) {
+    for (size_t i = 0; i < CAMPAIGN_NAMES; i++) {
         if (probes & 1u << i) {
             size_t used = strlen(names);
-            snprintf(names + used, size - used, "%s%s", used ? "," : "", probe_names[i]);
+            snprintf(names + used, size - used, "%s%s", used ? "," : "", campaign_names[i]);
         }
     }
 }

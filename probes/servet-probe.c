@@ -93,30 +93,6 @@ static const struct argp_option table[] = {
     {0},
 };
 
-static unsigned parse_probes(const char *text)
-{
-    static const char *names[] = {"cache", "sharing", "memory", "message"};
-    unsigned probes = 0;
-    while (true) {
-        size_t length = strcspn(text, ","), i = 0;
-        while (i < 4 && (strlen(names[i]) != length || strncmp(text, names[i], length) != 0)) {
-            i++;
-        }
-        if (i == 4) {
-            cli_usage("--probes: expected names out of cache, sharing, memory, message, got '%.*s'", (int)length, text);
-        }
-        probes |= 1u << i;
-        if (text[length] == '\0') {
-            break;
-        }
-        text += length + 1;
-    }
-    if ((probes & CAMPAIGN_SHARING) && !(probes & CAMPAIGN_CACHE)) {
-        probes |= CAMPAIGN_CACHE; /* sharing is asked of caches whose size is known */
-    }
-    return probes;
-}
-
 static int parse_progress(const char *text)
 {
     if (strcmp(text, "bar") == 0) {
@@ -174,7 +150,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->no_mpi = true;
         return 0;
     case OPTION_PROBES:
-        options->probes = parse_probes(argument);
+        options->probes = campaign_parse(argument, "");
         return 0;
     case OPTION_MACHINE:
         if (strcmp(argument, "native") != 0 && strncmp(argument, "simulated:", strlen("simulated:")) != 0) {
