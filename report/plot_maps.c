@@ -156,7 +156,8 @@ static void latency_map(struct plot_list *list, const struct profile_communicati
     } else {
         fprintf(out, "set cbrange [0:%.5g]\n", 2 * high);
     }
-    fprintf(out, "set format cb '%s'\nset cbtics scale 0.3\n", measured ? "%.1s %cs" : "%.0f");
+    /* Without measured times the layers are numbered: no tick between two of them. */
+    fprintf(out, "set format cb '%s'\nset cbtics %sscale 0.3\n", measured ? "%.1s %cs" : "%.0f", measured ? "" : "1 ");
     draw(out, &map);
     plot_close(list, "%s%s%s", caption, thinned(&map, said, sizeof said),
                measured ? "" : " Not measured: only the order means something.");
