@@ -35,7 +35,7 @@ static void clean_environment(void)
     /* Leaks of ordinary programs are not ours, and the shim comes before the runtime in some of them. */
     setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
     setenv("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1", 1);
-    setenv("TSAN_OPTIONS", "halt_on_error=1:ignore_noninstrumented_modules=1", 1);
+    setenv("TSAN_OPTIONS", "halt_on_error=1:die_after_fork=0:ignore_noninstrumented_modules=1", 1);
 #endif
     /* Other programs under the shim on this machine must not decide what a test sees. */
     setenv("SERVET_REGISTRY", "0", 1);

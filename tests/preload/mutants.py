@@ -42,7 +42,9 @@ take_out("make", "preload-life", "slots come back at pthread_exit and cancellati
 take_out("make", "preload-site", "the slot of a thread that cannot be made comes back", "interpose_threads.c",
          ("        pin_thread_forget(ours);\n    return code;", "        (void)ours;\n    return code;"))
 take_out("make", "preload-owners", "nested teams spread", "slots.c",
-         ("return (uint64_t)own << 32 | total << 1", "return (uint64_t)own << 32 | total << 40"))
+         ("return (uint64_t)own << 32 |", "return (uint64_t)slot + 1 + 0 * own |"))
+take_out("make", "preload-slots", "the slot with the fewest threads in all comes first", "slots.c",
+         ("| total << 1 |", "| 0 * total |"))
 for call in ("execve", "execv", "execvp", "execvpe", "fexecve", "execveat", "posix_spawn", "posix_spawnp", "system",
              "popen"):
     take_out("make", "preload-life", call + " gives the start mask back", "shim.map", ("    %s;\n" % call, ""))
@@ -114,8 +116,8 @@ take_out("registry", "preload-registry", "others' PUs count as taken", "registry
          ("            pin_mask_add(taken, pu);", "            (void)0;"))
 take_out("registry", "preload-registry", "least loaded when all are taken", "registry.c",
          ("load_of(registry, job, pu) > least)", "load_of(registry, job, pu) > 0)"))
-take_out("registry", "preload-registry", "ranks of one job are no foreigners", "claims.c",
-         (".job = launcher->job ? launcher->job : job_of_this_process()", ".job = job_of_this_process()"))
+take_out("registry", "preload-registry", "ranks of one job are no foreigners", "registry.c",
+         ("*first = entry_of_job(registry, job, registry->count);", "*first = entry_of_job(registry, job, 0);"))
 take_out("registry", "preload-registry", "a killed holder is dropped", "registry.c",
          ("        if (is_alive(&registry->entries[i]))", "        if (registry->entries[i].pid)"))
 take_out("registry", "preload-registry", "a pid that is used again is recognised", "registry.c",

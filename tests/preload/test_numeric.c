@@ -100,6 +100,18 @@ START_TEST(python_and_openblas_go_on_counting_every_pu)
 }
 END_TEST
 
+/* The library asks how many PUs there are when the main thread has one already. */
+START_TEST(openblas_after_the_first_thread_has_its_whole_pool)
+{
+    run_python(NULL,
+               "import threading\n"
+               "t = threading.Thread(target=int); t.start(); t.join()\n" BEGINNING PRODUCT,
+               NULL);
+    expect("threads 2\n");
+    expect("product %u %u\n", order[0], order[1]);
+}
+END_TEST
+
 START_TEST(the_result_is_the_same)
 {
     run_python(NULL, BEGINNING PRODUCT, NULL);
@@ -145,6 +157,7 @@ int main(void)
     tcase_add_checked_fixture(test, setup, NULL);
     tcase_add_test(test, threads_of_openblas_have_a_pu_each);
     tcase_add_test(test, python_and_openblas_go_on_counting_every_pu);
+    tcase_add_test(test, openblas_after_the_first_thread_has_its_whole_pool);
     tcase_add_test(test, the_result_is_the_same);
     tcase_add_test(test, an_openmp_runtime_after_it_has_its_whole_team);
     Suite *suite = suite_create("preload-numeric");

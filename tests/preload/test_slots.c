@@ -42,6 +42,15 @@ START_TEST(a_sleeping_pool_does_not_push_another_together)
 }
 END_TEST
 
+START_TEST(the_fewest_in_all_decide_between_equals)
+{
+    ck_assert_int_eq(pin_slots_make(SLOTS, &slots), 0);
+    unsigned one = pin_slots_pool(&slots, "libopenblas.so.0"), other = pin_slots_pool(&slots, "libgomp.so.1");
+    ck_assert_uint_eq(pin_slots_take(&slots, one), 1);
+    ck_assert_uint_eq(pin_slots_take(&slots, other), 2);
+}
+END_TEST
+
 START_TEST(a_slot_with_another_program_comes_last)
 {
     ck_assert_int_eq(pin_slots_make(3, &slots), 0);
@@ -96,6 +105,7 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_test(test, the_first_threads_take_the_slots_in_order);
     tcase_add_test(test, a_sleeping_pool_does_not_push_another_together);
+    tcase_add_test(test, the_fewest_in_all_decide_between_equals);
     tcase_add_test(test, a_slot_with_another_program_comes_last);
     tcase_add_test(test, nothing_is_lost_or_given_twice);
     Suite *suite = suite_create("preload-slots");

@@ -374,6 +374,12 @@ END_TEST
 
 enum { PAGES = 256 }; /* as `pages` touches */
 
+/* The kernel's own balancing takes pages away for a moment to see who wants them, and would move them. */
+static void switch_balancing_off(void)
+{
+    truth_write("/proc/sys/kernel/numa_balancing", "0");
+}
+
 /* Rank 1 of `ranks`, each with all PUs of a part of the machine, has touched memory on a node that is none of its own;
  * nodes[] gets those of its domain. */
 static void run_pages(size_t ranks, const char *membind, uint32_t *nodes, uint32_t *foreign)
@@ -518,6 +524,7 @@ static Suite *suite(void)
     tcase_add_test(allowed, a_cpuset_is_respected);
     tcase_add_test(ranks, ranks_are_where_servet_map_says);
     tcase_add_test(ranks, domains_of_hybrid_ranks_are_inside_numa_nodes);
+    tcase_add_unchecked_fixture(memory, switch_balancing_off, NULL);
     tcase_add_test(memory, local_memory_follows_the_rank);
     tcase_add_test(memory, interleaved_memory_is_spread_over_the_domain);
     tcase_add_test(launchers, open_mpi_reads_a_rankfile_by_os_index);

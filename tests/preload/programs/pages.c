@@ -28,7 +28,7 @@ static char *touch(void)
 static void show(const char *what, char *memory)
 {
     void *page[PAGES];
-    int node[PAGES], count[NODES] = {0};
+    int node[PAGES], count[NODES] = {0}, nowhere = 0;
     char line[1024];
     for (long i = 0; i < PAGES; i++)
         page[i] = memory + i * page_size;
@@ -37,10 +37,14 @@ static void show(const char *what, char *memory)
     for (int i = 0; i < PAGES; i++)
         if (node[i] >= 0 && node[i] < NODES)
             count[node[i]]++;
+        else
+            nowhere = node[i];
     size_t used = (size_t)snprintf(line, sizeof line, "%s", what);
     for (int i = 0; i < NODES; i++)
         if (count[i] > 0)
             used += (size_t)snprintf(line + used, sizeof line - used, " %d:%d", i, count[i]);
+    if (nowhere != 0)
+        used += (size_t)snprintf(line + used, sizeof line - used, " nowhere: %s", strerror(-nowhere));
     snprintf(line + used, sizeof line - used, "\n");
     report_line(line);
 }
