@@ -150,7 +150,7 @@ take_out("report", "preload-report", "a report at exit", "process.c",
          ("    pin_report_write(&process.options, &process.launcher);\n", ""))
 take_out("report", "preload-report", "shared PUs are told", "creation.c",
          ("        pin_report_shared((uint32_t)thread->pu);", "        (void)0;"))
-take_out("report", "preload-report", "JSON", "report.c", ('ends_in(', '!ends_in('))
+take_out("report", "preload-report", "JSON", "report.c", ('ends_in(options->report', '!ends_in(options->report'))
 take_out("report", "preload-report", "appended to", "report.c", ("O_WRONLY | O_APPEND", "O_WRONLY | O_TRUNC"))
 take_out("report", "preload-registry", "servet-show --live", "where.c", ("Cpus_allowed_list", "Cpus_allowed_lost"))
 
