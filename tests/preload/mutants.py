@@ -93,10 +93,8 @@ for entry in ("MPI_Init", "MPI_Init_thread", "PMPI_Init", "PMPI_Init_thread", "m
               "MPI_Session_init", "PMPI_Session_init", "shmem_init", "shmem_init_thread", "start_pes"):
     take_out("ranks", "preload-entries", entry, "shim.map", ("    %s;\n" % entry, ""))
 take_out("ranks", "preload-ranks-mpich", "MPI_Init_thread of MPICH", "shim.map", ("    MPI_Init_thread;\n", ""))
-take_out("ranks", "preload-ranks-openmpi", "Fortran of Open MPI", "shim.map",
-         ("    PMPI_Init;\n", ""), ("    mpi_init_;\n", ""))
-take_out("ranks", "preload-ranks-openmpi", "shmem_init of Open MPI", "shim.map", ("    shmem_init;\n", ""))
-take_out("ranks", "preload-ranks-mpich", "MPI_Session_init of MPICH", "shim.map", ("    MPI_Session_init;\n", ""))
+# Fortran, sessions and OpenSHMEM of real libraries are run below servet-pin, where a rank starts on its PUs already: what
+# their entries do is looked at by preload-entries alone.
 take_out("ranks", "preload-ranks-openmpi", "the library's threads have the rank's PUs", "process.c",
          ("int code = pin_mask_set(getpid(), &this->plan.own);", "int code = pin_mask_set_pu(getpid(), this->plan.pus[0]);"))
 take_out("ranks", "preload-ranks-mpich", "a rank's main thread gets one PU", "interpose_mpi.c",
