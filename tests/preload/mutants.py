@@ -148,8 +148,8 @@ take_out("report", "preload-report", "a report at exit", "process.c",
          ("    pin_report_write(&process.options, &process.launcher);\n", ""))
 take_out("report", "preload-report", "shared PUs are told", "creation.c",
          ("        pin_report_shared((uint32_t)thread->pu);", "        (void)0;"))
-take_out("report", "preload-report", "JSON", "report.c", ('ends_in(options->report', '!ends_in(options->report'))
-take_out("report", "preload-report", "appended to", "report.c", ("O_WRONLY | O_APPEND", "O_WRONLY | O_TRUNC"))
+take_out("report", "preload-report", "JSON", "put_file.c", ('return ends_in(where, ".json") ||', 'return !ends_in(where, ".json") &&'))
+take_out("report", "preload-report", "appended to", "put_file.c", ("O_WRONLY | O_APPEND", "O_WRONLY | O_TRUNC"))
 take_out("report", "preload-registry", "servet-show --live", "where.c", ("Cpus_allowed_list", "Cpus_allowed_lost"))
 
 # -- 8. Slurm
@@ -178,7 +178,7 @@ take_out("rule 9", "preload-threads", "nothing on stdout", "note.c", ("pin_raw(S
 take_out("rule 9", "preload-site", "small stacks", "own_stack.c", ("if (!is_first && has_little_left())", "if (0)"))
 take_out("rule 9", "preload-site", "no signal for a line", "note.c", ("    pin_signals_hold(&before);", "    before = (struct pin_signals){0};"))
 take_out("rule 9", "preload-site", "no signal for the registry", "registry.c", ("    pin_signals_hold(&before);", "    before = (struct pin_signals){0};"))
-take_out("rule 9", "preload-site", "no signal for the report", "report.c", ("    pin_signals_hold(&before);", "    before = (struct pin_signals){0};"))
+take_out("rule 9", "preload-site", "no signal for the report", "put_file.c", ("    pin_signals_hold(&before);", "    before = (struct pin_signals){0};"))
 take_out("rule 9", "preload-site", "a full stderr is not waited for", "note.c", ("(long)&at_once, 0, 0, 0) == 0)", "(long)&at_once, 0, 0, 0) == 2)"))
 take_out("rule 9", "preload-site", "nothing into another file", "note.c", (" || !is_stderr_as_it_was()", ""))
 take_out("rule 9", "preload-site", "sandboxes by prctl", "shim.map", ("    prctl;\n", ""))
