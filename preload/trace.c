@@ -48,6 +48,12 @@ __attribute__((constructor)) static void constructor(void)
     read_options();
 }
 
+bool trace_times_wanted(void)
+{
+    read_options();
+    return trace_options.trace_times || trace_options.auto_priority;
+}
+
 /* -- beginning -- */
 
 static int find_file(void)
@@ -88,7 +94,7 @@ static int begin_counting(void)
     trace_mpi.query_thread(&level);
     int code = trace_count_begin(rank, ranks, level >= TRACE_THREAD_MULTIPLE);
     code = code < 0 ? code : trace_groups_begin();
-    trace_timing = trace_options.trace_times || trace_options.auto_priority;
+    trace_timing = trace_times_wanted();
     if (code == 0 && trace_timing)
         code = trace_time_begin();
     return code;
@@ -178,6 +184,7 @@ void trace_end(void)
     if (__atomic_load_n(&trace_state, __ATOMIC_ACQUIRE) != TRACE_ON)
         return;
     trace_inside = true;
+    trace_recent.size = 0;
     finish();
     trace_timing = false;
     set_state(TRACE_OFF);

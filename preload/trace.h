@@ -33,6 +33,9 @@ extern __thread bool trace_inside __attribute__((tls_model("initial-exec")));
 /* Begins to count if MPI is initialised. False: not (yet), or nothing to do. */
 bool trace_begin(void);
 
+/* Will the time of calls be taken once MPI is initialised? The same answer at all times. */
+bool trace_times_wanted(void);
+
 /* Rank 0 gets the counts of all ranks and writes what was asked for. At MPI_Finalize, before the library's. */
 void trace_end(void);
 
@@ -92,19 +95,32 @@ static inline void trace_leave(void)
 
 #define TRACE_CALL(name, parameters, arguments, before) TRACE_BOTH(name, parameters, arguments, before, (void)0)
 
-/* A call that is only timed: without times it is passed on at once. */
+/* A call that is only timed. Without times it is passed on at once: `pass_` is then the library's function from the
+ * first call on. */
 #define TRACE_TIMED_NAME(name, parameters, arguments)                                                                  \
     PIN_EXPORT int name parameters;                                                                                    \
-    PIN_EXPORT int name parameters                                                                                     \
+    static int first_##name parameters;                                                                                \
+    static int(*pass_##name) parameters = first_##name;                                                                \
+    static int(*real_##name) parameters;                                                                               \
+    static int timed_##name parameters                                                                                 \
     {                                                                                                                  \
-        static int(*real) parameters;                                                                                  \
-        if (!TRACE_REAL(real, #name))                                                                                  \
-            return TRACE_NO_MPI;                                                                                       \
         if (!trace_timing || !trace_enter())                                                                           \
-            return real arguments;                                                                                     \
-        int trace_code_ = real arguments;                                                                              \
+            return real_##name arguments;                                                                              \
+        int trace_code_ = real_##name arguments;                                                                       \
         trace_leave();                                                                                                 \
         return trace_code_;                                                                                            \
+    }                                                                                                                  \
+    __attribute__((noinline, cold)) static int first_##name parameters                                                 \
+    {                                                                                                                  \
+        if (!TRACE_REAL(real_##name, #name))                                                                           \
+            return TRACE_NO_MPI;                                                                                       \
+        __typeof__(pass_##name) pass = trace_times_wanted() ? timed_##name : real_##name;                              \
+        __atomic_store_n(&pass_##name, pass, __ATOMIC_RELEASE);                                                        \
+        return pass arguments;                                                                                         \
+    }                                                                                                                  \
+    PIN_EXPORT int name parameters                                                                                     \
+    {                                                                                                                  \
+        return __atomic_load_n(&pass_##name, __ATOMIC_ACQUIRE) arguments;                                              \
     }
 
 #define TRACE_TIMED(name, parameters, arguments)                                                                       \

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 struct trace_counts trace_counts;
+struct trace_recent trace_recent;
 
 int trace_count_begin(int32_t rank, int32_t ranks, bool multiple)
 {
@@ -90,6 +91,20 @@ uint64_t trace_bytes(int64_t count, trace_word passed)
     if (__atomic_load_n(&types[slot].type, __ATOMIC_ACQUIRE) == type)
         return (uint64_t)count * types[slot].size;
     return (uint64_t)count * ask_size(type);
+}
+
+void trace_recent_set(const struct trace_group *group, trace_word passed)
+{
+    trace_word type = trace_handle(passed);
+    uint32_t slot = slot_of_type(type);
+    if (trace_counts.multiple || !group->world || types[slot].type != type)
+        return;
+    trace_recent = (struct trace_recent){.comm = group->handle,
+                                         .type = type,
+                                         .mask = trace_mpi.wide ? UINTPTR_MAX : UINT32_MAX,
+                                         .size = (uint32_t)group->size,
+                                         .type_size = types[slot].size,
+                                         .world = group->world};
 }
 
 /* -- counting -- */

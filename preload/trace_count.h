@@ -54,6 +54,38 @@ struct trace_counts {
 
 extern struct trace_counts trace_counts;
 
+/* The communicator and type of the latest message, which most often are those of the next one: what is needed to count
+ * that without a search or a call. Only for programs in which no two threads are in MPI at the same time. */
+struct trace_recent {
+    trace_word comm, type; /* as trace_handle() gives them */
+    trace_word mask;       /* the part of a handle that counts */
+    uint32_t size;         /* ranks of the communicator; 0: nothing is counted by this */
+    uint64_t type_size;
+    const int32_t *world; /* of the communicator's struct trace_group */
+};
+
+extern struct trace_recent trace_recent;
+
+/* Remembers them, if they may be: the type is predefined, one thread at a time is in MPI. */
+void trace_recent_set(const struct trace_group *group, trace_word type);
+
+/* Counts a message if its communicator and type are the recent ones. False: it did not. */
+static inline bool trace_recent_count(trace_word comm, int32_t peer, int64_t count, trace_word type)
+{
+    if ((((comm ^ trace_recent.comm) | (type ^ trace_recent.type)) & trace_recent.mask) ||
+        (uint32_t)peer >= trace_recent.size || count < 0)
+        return false;
+    int32_t rank = trace_recent.world[peer];
+    if (__builtin_expect(rank < 0, 0))
+        return false;
+    uint64_t bytes = (uint64_t)count * trace_recent.type_size;
+    trace_counts.sent[rank].bytes += bytes;
+    trace_counts.sent[rank].messages++;
+    if (__builtin_expect(bytes > trace_counts.largest, 0))
+        trace_counts.largest = bytes;
+    return true;
+}
+
 /* Room for the counts of `ranks` ranks. 0, -ENOMEM. */
 int trace_count_begin(int32_t rank, int32_t ranks, bool multiple);
 

@@ -173,6 +173,7 @@ void trace_group_forget(trace_word passed)
     struct trace_group *group = find(trace_handle(passed));
     if (group) {
         trace_count_spread(group);
+        trace_recent.size = 0;
         __atomic_store_n(&group->handle, 0, __ATOMIC_RELEASE);
         free(group->world);
         free(group->neighbours);

@@ -11,18 +11,51 @@ static inline void count_message(trace_word comm, int to, int64_t count, trace_w
     if (!group)
         return;
     trace_count_to(group, to, trace_bytes(count, type));
-    if (trace_timing && to < group->size)
+    if (!trace_timing)
+        trace_recent_set(group, type);
+    else if (to < group->size)
         trace_time_message(group->world ? group->world[to] : to);
 }
 
+/* A plain send goes the short way if it is like the one before it and nothing lies between here and the library, which
+ * calls no MPI function itself to send: then it needs no mark that it is counted, and the library returns to the
+ * program. Another tool in between may have its MPI_X call PMPI_X, which comes by here again. */
+#define SHORT_NAME(name, twin, parameters, arguments)                                                                  \
+    PIN_EXPORT int name parameters;                                                                                    \
+    static int(*short_##name) parameters; /* NULL: not, or not yet */                                                  \
+    __attribute__((noinline)) static int long_##name parameters                                                        \
+    {                                                                                                                  \
+        static int(*real) parameters;                                                                                  \
+        if (!TRACE_REAL(real, #name))                                                                                  \
+            return TRACE_NO_MPI;                                                                                       \
+        if (!trace_enter())                                                                                            \
+            return real arguments;                                                                                     \
+        count_message(comm, to, count, type);                                                                          \
+        if (!short_##name && !trace_timing && real == (__typeof__(real))pin_next(#twin))                               \
+            __atomic_store_n(&short_##name, real, __ATOMIC_RELAXED);                                                   \
+        int trace_code_ = real arguments;                                                                              \
+        trace_leave();                                                                                                 \
+        return trace_code_;                                                                                            \
+    }                                                                                                                  \
+    PIN_EXPORT int name parameters                                                                                     \
+    {                                                                                                                  \
+        __typeof__(short_##name) real = __atomic_load_n(&short_##name, __ATOMIC_RELAXED);                              \
+        if (__builtin_expect(real && !trace_inside && trace_recent_count(comm, to, count, type), 1))                   \
+            return real arguments;                                                                                     \
+        return long_##name arguments;                                                                                  \
+    }
+
+#define SHORT(name, parameters, arguments)                                                                             \
+    SHORT_NAME(MPI_##name, PMPI_##name, parameters, arguments)                                                         \
+    SHORT_NAME(PMPI_##name, MPI_##name, parameters, arguments)
+
 #define SEND(name, number)                                                                                             \
-    TRACE_CALL(name, (const void *data, number count, trace_word type, int to, int tag, trace_word comm),              \
-               (data, count, type, to, tag, comm), count_message(comm, to, count, type))
+    SHORT(name, (const void *data, number count, trace_word type, int to, int tag, trace_word comm),                   \
+          (data, count, type, to, tag, comm))
 
 #define ISEND(name, number)                                                                                            \
-    TRACE_CALL(name,                                                                                                   \
-               (const void *data, number count, trace_word type, int to, int tag, trace_word comm, void *request),     \
-               (data, count, type, to, tag, comm, request), count_message(comm, to, count, type))
+    SHORT(name, (const void *data, number count, trace_word type, int to, int tag, trace_word comm, void *request),    \
+          (data, count, type, to, tag, comm, request))
 
 #define SENDRECV(name, number)                                                                                         \
     TRACE_CALL(name,                                                                                                   \
