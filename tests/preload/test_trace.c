@@ -152,6 +152,17 @@ START_TEST(ranks_of_other_communicators_are_translated)
 }
 END_TEST
 
+/* To the next: 2 x 5 ints, 2 x (1 + 2 + 3 + 4) ints, 4 x 10 x 2 ints; in the turned order 2 x 5 ints. */
+START_TEST(messages_like_the_one_before_count_as_well)
+{
+    enum { NEXT = 40 + 80 + 320, NEXT_MESSAGES = 10 + 8 + 40, BEFORE = 40, BEFORE_MESSAGES = 10 };
+    expect("repeated", &(struct matrix){.bytes = {{0, NEXT, BEFORE}, {BEFORE, 0, NEXT}, {NEXT, BEFORE, 0}},
+                                        .messages = {{0, NEXT_MESSAGES, BEFORE_MESSAGES},
+                                                     {BEFORE_MESSAGES, 0, NEXT_MESSAGES},
+                                                     {NEXT_MESSAGES, BEFORE_MESSAGES, 0}}});
+}
+END_TEST
+
 /* The model of trace_count.h, operation by operation as the program calls them. */
 START_TEST(collectives_count_as_documented)
 {
@@ -384,6 +395,7 @@ int main(int argc, char **argv)
     tcase_add_test(test, persistent_requests_count_when_they_start);
     tcase_add_test(test, derived_types_count_what_they_send);
     tcase_add_test(test, ranks_of_other_communicators_are_translated);
+    tcase_add_test(test, messages_like_the_one_before_count_as_well);
     tcase_add_test(test, collectives_count_as_documented);
     tcase_add_test(test, neighbours_are_those_of_the_topology);
     tcase_add_test(test, one_sided_communication_counts);

@@ -127,6 +127,39 @@ static void communicators(void)
     }
 }
 
+static void around(int times, int count, MPI_Datatype type, MPI_Comm comm)
+{
+    MPI_Request request[2];
+    int me;
+    MPI_Comm_rank(comm, &me);
+    for (int i = 0; i < times; i++) {
+        MPI_Irecv(in, count, type, (me + ranks - 1) % ranks, 0, comm, &request[0]);
+        MPI_Isend(out, count, type, (me + 1) % ranks, 0, comm, &request[1]);
+        MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* The same again and again, on communicators of another order and with types of another size that may have the handle
+ * of the one before. */
+static void repeated(void)
+{
+    for (int i = 0; i < 4; i++) {
+        MPI_Comm turned;
+        MPI_Comm_split(MPI_COMM_WORLD, 0, i % 2 ? -rank : rank, &turned);
+        around(5, 1, MPI_INT, turned);
+        MPI_Comm_free(&turned);
+    }
+    for (int i = 0; i < 4; i++) {
+        MPI_Datatype type;
+        MPI_Type_contiguous(i + 1, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        around(2, 1, type, MPI_COMM_WORLD);
+        MPI_Type_free(&type);
+        around(10, 2, MPI_INT, MPI_COMM_WORLD);
+        MPI_Send(out, 2, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
+    }
+}
+
 /* {0, 1} and {2}: rank 0 of the other side is 2 for the former, 0 for the latter. */
 static void intercommunicator(void)
 {
@@ -295,6 +328,7 @@ static const struct {
     {"persistent", persistent},
     {"types", types},
     {"communicators", communicators},
+    {"repeated", repeated},
     {"intercommunicator", intercommunicator},
     {"rooted", rooted},
     {"alltoall", all_to_all},
