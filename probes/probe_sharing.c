@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "schedule.h"
+#include "sharing_witness.h"
 
 enum { TRIALS = 5, WARM_PASSES = 16, NODE = 256 };
 static const double set_share = 2.0 / 3;   /* of the cache, per PU (2010 paper, Figure 5) */
@@ -14,14 +15,34 @@ static const double ratio_uncertain = 1.5; /* the ratio of the later paper */
 static const double ratio_private = 1.25;  /* a first trial below this ends the matter: disturbance never speeds up */
 static const size_t largest_share = (size_t)256 << 20;
 
-enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count)
+static double decisive_ratio(double *ratios, size_t count)
 {
     probe_median(ratios, count); /* sorts */
-    double decisive = ratios[count > 1 ? 1 : 0];
+    return ratios[count > 1 ? 1 : 0];
+}
+
+static enum probe_sharing_verdict verdict_of(double decisive)
+{
     if (decisive > ratio_shared) {
         return SHARING_YES;
     }
     return decisive > ratio_uncertain ? SHARING_UNCERTAIN : SHARING_NO;
+}
+
+enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count)
+{
+    return verdict_of(decisive_ratio(ratios, count));
+}
+
+/* As far above the threshold as the later paper's ratio is below it. */
+static bool is_clearly_shared(double decisive)
+{
+    return decisive > ratio_shared * ratio_shared / ratio_uncertain;
+}
+
+static bool is_doubtful(double decisive)
+{
+    return decisive > ratio_uncertain && !is_clearly_shared(decisive);
 }
 
 static int traverse(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count, double *seconds)
@@ -57,7 +78,7 @@ static int one_trial(struct probe *probe, size_t bytes, uint32_t a, uint32_t b, 
 }
 
 static int test_pair(struct probe *probe, size_t bytes, uint32_t a, uint32_t b, struct probe_sharing_level *level,
-                     bool *shared)
+                     double *decisive)
 {
     double ratios[TRIALS];
     size_t trials = 0, low = 0;
@@ -70,11 +91,9 @@ static int test_pair(struct probe *probe, size_t bytes, uint32_t a, uint32_t b, 
         low += ratios[trials] < ratio_private;
         trials++;
     }
-    enum probe_sharing_verdict verdict = probe_sharing_decide(ratios, trials);
-    level->uncertain += verdict == SHARING_UNCERTAIN;
+    *decisive = decisive_ratio(ratios, trials);
     level->repetitions = trials > level->repetitions ? (uint32_t)trials : level->repetitions;
     level->spread = fmax(level->spread, probe_spread(ratios, trials));
-    *shared = verdict == SHARING_YES;
     return 0;
 }
 
@@ -86,29 +105,128 @@ static size_t share_of(const struct probe *probe, const struct probe_cache_level
     return bytes < limit ? bytes : limit / NODE * NODE;
 }
 
+/* How a pair was decided, where the second witness was heard. */
+enum hearing { NOT_HEARD, AGREES, TIPPED };
+
 /* What the schedule asks for: 1 for a pair that shares the cache, 0 for one that does not. */
 struct question {
     struct probe *probe;
     size_t bytes;
     struct probe_sharing_level *level;
     double done;
+    double *decisive; /* by pair_index(): the ratio; 0 of pairs that were not measured. Owned */
+    uint8_t *heard;   /* by pair_index(): enum hearing. Owned */
+    struct sharing_witness witness;
+    bool called, silent; /* the witness: its references are measured; it cannot be had */
 };
 
 static int ask(void *argument, size_t i, size_t j, double *shares)
 {
     struct question *question = argument;
-    const uint32_t *ids = question->probe->machine->pus.ids;
-    bool shared = false;
-    probe_tell(question->probe, question->done, "sharing of %zu KiB by PUs %u and %u", question->bytes >> 10, ids[i],
-               ids[j]);
-    int rc = test_pair(question->probe, question->bytes, ids[i], ids[j], question->level, &shared);
-    *shares = shared ? 1 : 0;
+    const struct profile_set *pus = &question->probe->machine->pus;
+    size_t k = pair_index(pus->count, i, j);
+    probe_tell(question->probe, question->done, "sharing of %zu KiB by PUs %u and %u", question->bytes >> 10,
+               pus->ids[i], pus->ids[j]);
+    int rc =
+        test_pair(question->probe, question->bytes, pus->ids[i], pus->ids[j], question->level, &question->decisive[k]);
+    question->heard[k] = NOT_HEARD;
+    *shares = verdict_of(question->decisive[k]) == SHARING_YES ? 1 : 0;
     return rc;
 }
 
+/* -- the second witness -- */
+
+static int measure_line(struct question *question, size_t i, size_t j, double *seconds)
+{
+    const uint32_t *ids = question->probe->machine->pus.ids;
+    const struct profile_pair pair = {ids[i], ids[j]};
+    return sharing_witness_measure(question->probe, &pair, seconds);
+}
+
+/* References: pairs that the ratio is sure of, evenly over all there are. */
+static int measure_references(struct question *question, bool shared, double *seconds, size_t *count)
+{
+    size_t n = question->probe->machine->pus.count, sure = 0, seen = 0;
+    for (size_t k = 0; k < pair_count(n); k++) {
+        double ratio = question->decisive[k];
+        sure += ratio > 0 && !is_doubtful(ratio) && is_clearly_shared(ratio) == shared;
+    }
+    size_t step = sure / SHARING_REFERENCES + 1;
+    for (size_t i = 0, k = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n; j++, k++) {
+            double ratio = question->decisive[k];
+            bool one = ratio > 0 && !is_doubtful(ratio) && is_clearly_shared(ratio) == shared;
+            int rc = one && seen++ % step == 0 ? measure_line(question, i, j, &seconds[(*count)++]) : 0;
+            if (rc < 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+static int call_witness(struct question *question)
+{
+    struct sharing_witness *witness = &question->witness;
+    if (question->called) {
+        return 0;
+    }
+    question->called = true;
+    int rc = measure_references(question, true, witness->near, &witness->near_count);
+    rc = rc < 0 ? rc : measure_references(question, false, witness->far, &witness->far_count);
+    question->silent = rc == -ENOTSUP;
+    return question->silent ? 0 : rc;
+}
+
+/* The witness decides on the pair, if it has an opinion. */
+static int hear(struct question *question, size_t i, size_t j, double *shares)
+{
+    size_t k = pair_index(question->probe->machine->pus.count, i, j);
+    double seconds;
+    int rc = call_witness(question);
+    if (rc < 0 || question->silent) {
+        return rc;
+    }
+    rc = measure_line(question, i, j, &seconds);
+    enum sharing_opinion opinion = rc == 0 ? sharing_witness_rule(&question->witness, seconds) : OPINION_NONE;
+    if (opinion == OPINION_NONE) {
+        return rc;
+    }
+    *shares = opinion == OPINION_SHARED ? 1 : 0;
+    bool ratio_says = verdict_of(question->decisive[k]) == SHARING_YES;
+    question->heard[k] = ratio_says == (opinion == OPINION_SHARED) ? AGREES : TIPPED;
+    return 0;
+}
+
+/* On the pairs whose ratio lies near the threshold. */
+static int hear_on_doubtful(struct question *question, double *shares)
+{
+    size_t n = question->probe->machine->pus.count;
+    for (size_t i = 0, k = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n; j++, k++) {
+            bool doubtful = is_doubtful(question->decisive[k]) && question->heard[k] == NOT_HEARD;
+            int rc = doubtful && !probe_late(question->probe) ? hear(question, i, j, &shares[k]) : 0;
+            if (rc < 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+/* -- contradictions -- */
+
+typedef int pair_function(struct question *question, size_t i, size_t j, double *shares);
+
+static int ask_once_more(struct question *question, size_t i, size_t j, double *shares)
+{
+    return ask(question, i, j, shares);
+}
+
 /* Pairs that do not share but have a partner with which both do, or the other way round: the relation has them as
- * single pairs. Asked again, whether they were measured or not. */
-static int ask_again(struct question *question, const struct profile_relation *relation, double *shares)
+ * single pairs. `decide` is called for each, whether it was measured or not. */
+static int for_contradicting(struct question *question, const struct profile_relation *relation, pair_function *decide,
+                             double *shares)
 {
     const struct profile_set *pus = &question->probe->machine->pus;
     bool *involved = calloc(pus->count, sizeof *involved);
@@ -121,7 +239,7 @@ static int ask_again(struct question *question, const struct profile_relation *r
     for (size_t i = 0; i < pus->count && rc == 0; i++) {
         for (size_t j = i + 1; j < pus->count && rc == 0; j++) {
             if (involved[i] && involved[j]) {
-                rc = ask(question, i, j, &shares[pair_index(pus->count, i, j)]);
+                rc = decide(question, i, j, &shares[pair_index(pus->count, i, j)]);
             }
         }
     }
@@ -141,24 +259,94 @@ static int group(const struct profile_set *pus, const double *shares, struct pro
     return rc;
 }
 
+static int group_again(const struct profile_set *pus, const double *shares, struct profile_relation *relation)
+{
+    struct profile_relation fresh;
+    int rc = group(pus, shares, &fresh);
+    if (rc == 0) {
+        relation_free(relation);
+        *relation = fresh;
+    }
+    return rc;
+}
+
+/* The second witness on all pairs of a contradiction that asking again left, sure ones too; only if it ends it. */
+static int hear_on_contradicting(struct question *question, struct profile_relation *relation, double *shares)
+{
+    const struct profile_set *pus = &question->probe->machine->pus;
+    size_t pairs = pair_count(pus->count);
+    struct profile_relation heard = {0};
+    double *trial = malloc(pairs * sizeof *trial);
+    uint8_t *before = malloc(pairs);
+    int rc = trial && before ? 0 : -ENOMEM;
+    if (rc == 0) {
+        memcpy(trial, shares, pairs * sizeof *trial);
+        memcpy(before, question->heard, pairs);
+        rc = for_contradicting(question, relation, hear, trial);
+    }
+    rc = rc < 0 ? rc : group(pus, trial, &heard);
+    if (rc == 0 && heard.pair_count == 0) {
+        struct profile_relation old = *relation;
+        *relation = heard;
+        heard = old;
+        memcpy(shares, trial, pairs * sizeof *trial);
+    } else if (rc == 0) {
+        memcpy(question->heard, before, pairs);
+    }
+    relation_free(&heard);
+    free(trial);
+    free(before);
+    return rc;
+}
+
+static int resolve(struct question *question, struct profile_relation *relation, double *shares)
+{
+    const struct profile_set *pus = &question->probe->machine->pus;
+    if (relation->pair_count == 0 || probe_late(question->probe)) {
+        return 0;
+    }
+    int rc = for_contradicting(question, relation, ask_once_more, shares);
+    rc = rc < 0 ? rc : hear_on_doubtful(question, shares);
+    rc = rc < 0 ? rc : group_again(pus, shares, relation);
+    bool left = rc == 0 && relation->pair_count > 0 && !probe_late(question->probe);
+    return left ? hear_on_contradicting(question, relation, shares) : rc;
+}
+
+/* -- levels -- */
+
+static void count_witnessed(const struct question *question, struct probe_sharing_level *level)
+{
+    for (size_t k = 0; k < pair_count(question->probe->machine->pus.count); k++) {
+        bool heard = question->heard[k] != NOT_HEARD;
+        level->witnessed += heard;
+        level->tipped += question->heard[k] == TIPPED;
+        level->uncertain += !heard && verdict_of(question->decisive[k]) == SHARING_UNCERTAIN;
+    }
+}
+
 /* `outer` (by pair_index()): the pairs that share the level outside of this one; then those that share this one. */
 static int test_level(struct probe *probe, const struct schedule *schedule, const struct probe_cache_level *cache,
                       bool *outer, struct probe_sharing_level *level, double done)
 {
     const struct profile_set *pus = &probe->machine->pus;
     size_t pairs = pair_count(pus->count);
-    struct question question = {probe, share_of(probe, cache), level, done};
+    struct question question = {.probe = probe,
+                                .bytes = share_of(probe, cache),
+                                .level = level,
+                                .done = done,
+                                .decisive = calloc(pairs + 1, sizeof *question.decisive),
+                                .heard = calloc(pairs + 1, 1)};
     struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
-    int rc = outcome.values && outcome.measured ? 0 : -ENOMEM;
+    int rc = outcome.values && outcome.measured && question.decisive && question.heard ? 0 : -ENOMEM;
     if (rc == 0) {
         rc = schedule_run(schedule, outer, ++probe->seed, ask, schedule_agree_equal, &question, &outcome);
     }
+    rc = rc < 0 ? rc : hear_on_doubtful(&question, outcome.values);
     rc = rc < 0 ? rc : group(pus, outcome.values, &level->sharing);
-    if (rc == 0 && level->sharing.pair_count > 0 && !probe_late(probe)) {
-        rc = ask_again(&question, &level->sharing, outcome.values);
-        relation_free(&level->sharing);
-        rc = rc < 0 ? rc : group(pus, outcome.values, &level->sharing);
+    rc = rc < 0 ? rc : resolve(&question, &level->sharing, outcome.values);
+    if (rc == 0) {
+        count_witnessed(&question, level);
     }
     level->contradictions = level->sharing.pair_count;
     level->measured = outcome.measured_count;
@@ -167,6 +355,8 @@ static int test_level(struct probe *probe, const struct schedule *schedule, cons
     for (size_t i = 0; rc == 0 && i < pairs; i++) {
         outer[i] = outcome.values[i] > 0;
     }
+    free(question.decisive);
+    free(question.heard);
     free(outcome.values);
     free(outcome.measured);
     return rc;

@@ -8,6 +8,11 @@
  *
  * Sharing nests, so only pairs that share the next outer level are asked about an inner one; of pairs alike in the
  * topology a sample is measured (schedule.h). It is an equivalence, too: pairs that contradict that are asked again.
+ *
+ * Where the decisive ratio lies near the threshold (1.5 to 2.67, as far above 2 as the later paper's ratio is below),
+ * and where pairs contradict the equivalence also when asked again, a second witness is heard: the latency of one cache
+ * line between the two, against that of pairs of the same level that the ratio is sure of (sharing_witness.h). With
+ * an opinion it decides; on contradicting pairs only if that ends the contradiction. How often it did is counted.
  */
 #ifndef SERVET_PROBES_PROBE_SHARING_H
 #define SERVET_PROBES_PROBE_SHARING_H
@@ -19,7 +24,9 @@ struct probe_sharing_level {
     struct profile_relation sharing; /* owned */
     uint32_t repetitions;
     double spread;          /* largest of the pairs' */
-    uint32_t uncertain;     /* pairs whose ratio lay between 1.5 and 2 */
+    uint32_t uncertain;     /* pairs whose ratio lay between 1.5 and 2, and on which no witness was of use */
+    uint32_t witnessed;     /* pairs that the latency of a line decided */
+    uint32_t tipped;        /* of those: against what the ratio alone would have said */
     size_t measured, pairs; /* pairs measured, of those that might share it */
     bool cut_short;         /* by the budget */
     size_t contradictions;  /* pairs that share it without their common partners doing so, also when asked again */

@@ -45,6 +45,10 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
         fprintf(stream, "%s%u pairs neither clearly share it nor clearly do not", ftell(stream) > 0 ? "; " : "",
                 sharing->uncertain);
     }
+    if (sharing && sharing->witnessed > 0) {
+        fprintf(stream, "%s%u pairs decided by the latency of a cache line, %u of them against the ratio",
+                ftell(stream) > 0 ? "; " : "", sharing->witnessed, sharing->tipped);
+    }
     if (sharing && sharing->contradictions > 0) {
         fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence", ftell(stream) > 0 ? "; " : "",
                 sharing->contradictions);

@@ -1,0 +1,183 @@
+/* Are fewer pairs put down wrongly when the latency of a line is heard where the ratio of a shared cache leaves doubt?
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe_sharing.h"
+#include "sharing_witness.h"
+
+/* Pairs of PUs share a second level whose replacement is random, with a third level not far behind it: together the
+ * pair's loads are about twice as slow, which is just the threshold. */
+static const char close_call[] =
+    "{\"servet_machine\": 1, \"name\": \"close call\", \"pus\": \"0-7\", \"caches\": ["
+    "{\"level\": 1, \"size_bytes\": 8192, \"ways\": 8, \"seconds\": 1e-9},"
+    "{\"level\": 2, \"size_bytes\": 131072, \"ways\": 8, \"seconds\": 4e-9, \"policy\": \"random\","
+    " \"groups\": [\"0-1\", \"2-3\", \"4-5\", \"6-7\"]},"
+    "{\"level\": 3, \"size_bytes\": 4194304, \"ways\": 16, \"seconds\": 1.35e-8, \"groups\": [\"0-7\"]}],"
+    "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10},"
+    "\"layers\": [{\"name\": \"pair\", \"groups\": [\"0-1\", \"2-3\", \"4-5\", \"6-7\"], \"seconds\": 3e-8,"
+    " \"bytes_per_s\": 1e10}, {\"name\": \"node\", \"groups\": [\"0-7\"], \"seconds\": 6e-8, \"bytes_per_s\": 1e10}],"
+    "\"noise\": {\"relative\": 0.05, \"outlier_probability\": 0.15, \"outlier_factor\": 4,"
+    " \"neighbour_probability\": 0.1, \"neighbour_lines\": 1}}";
+
+enum { PUS = 8, PAIRS = PUS * (PUS - 1) / 2, MACHINES = 30, SHARED_L2 = 128 << 10 };
+
+static void open_text(const char *text, uint64_t seed, struct machine *machine)
+{
+    char path[] = "/tmp/servet-machine-XXXXXX";
+    struct servet_error error;
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    ck_assert_int_eq(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
+    close(descriptor);
+    ck_assert_msg(machine_open_simulated(path, seed, machine, &error) == 0, "%s", error.text);
+    unlink(path);
+}
+
+static bool together(const struct profile_relation *relation, uint32_t a, uint32_t b)
+{
+    for (size_t i = 0; i < relation->group_count; i++) {
+        if (profile_set_has(&relation->groups[i], a) && profile_set_has(&relation->groups[i], b)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < relation->pair_count; i++) {
+        if (relation->pairs[i].a == a && relation->pairs[i].b == b) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t wrong_pairs(const struct profile_relation *relation)
+{
+    size_t wrong = 0;
+    for (uint32_t a = 0; a < PUS; a++) {
+        for (uint32_t b = a + 1; b < PUS; b++) {
+            wrong += together(relation, a, b) != (a / 2 == b / 2);
+        }
+    }
+    return wrong;
+}
+
+struct tally {
+    size_t wrong;
+    uint32_t witnessed, tipped;
+};
+
+/* Over all machines. Without the witness: a machine that exchanges no messages. */
+static struct tally count_wrong(bool witness)
+{
+    const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
+    struct tally tally = {0};
+    for (uint64_t seed = 1; seed <= MACHINES; seed++) {
+        struct machine machine;
+        struct probe_sharing found;
+        struct machine_ops deaf;
+        open_text(close_call, seed, &machine);
+        deaf = *machine.ops;
+        deaf.exchange = witness ? deaf.exchange : NULL;
+        machine.ops = &deaf;
+        struct probe probe = {.machine = &machine, .seed = seed, .exhaustive = true};
+        ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
+        tally.wrong += wrong_pairs(&found.levels[0].sharing);
+        tally.witnessed += found.levels[0].witnessed;
+        tally.tipped += found.levels[0].tipped;
+        probe_sharing_free(&found);
+        machine_close(&machine);
+    }
+    return tally;
+}
+
+START_TEST(fewer_pairs_are_wrong_with_the_witness)
+{
+    struct tally alone = count_wrong(false), heard = count_wrong(true);
+    printf("wrong pairs of %d: %zu by the ratio alone, %zu with the witness (heard %u times, %u against the ratio)\n",
+           MACHINES * PAIRS, alone.wrong, heard.wrong, heard.witnessed, heard.tipped);
+    ck_assert_uint_eq(alone.witnessed, 0);
+    ck_assert_uint_ge(alone.wrong, MACHINES / 3); /* the machine does leave doubt */
+    ck_assert_uint_le(heard.wrong, alone.wrong / 5);
+    ck_assert_uint_ge(heard.tipped, alone.wrong / 2);
+}
+END_TEST
+
+/* -- a contradiction that asking again does not end -- */
+
+static const struct machine_ops *honest;
+
+/* PUs 0 and 2 always seem to fight for one cache: something else that they share is worn out by both. */
+static int fighting(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
+                    double *seconds)
+{
+    int rc = honest->traverse(machine, what, pus, count, seconds);
+    if (count == 2 && pus[0] == 0 && pus[1] == 2) {
+        seconds[0] *= 5;
+    }
+    return rc;
+}
+
+START_TEST(a_contradiction_is_ended_by_the_witness)
+{
+    const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
+    struct machine machine;
+    struct machine_ops ops;
+    char text[sizeof close_call];
+    strcpy(text, close_call);
+    memcpy(strstr(text, "1.35e-8"), "4.45e-8", strlen("4.45e-8")); /* the ratio leaves no doubt */
+    for (int witness = 0; witness < 2; witness++) {
+        struct probe_sharing found;
+        open_text(text, 1, &machine);
+        honest = machine.ops;
+        ops = *honest;
+        ops.traverse = fighting;
+        ops.exchange = witness ? ops.exchange : NULL;
+        machine.ops = &ops;
+        struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = true};
+        ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
+        ck_assert_uint_eq(found.levels[0].contradictions, witness ? 0 : 3);
+        ck_assert_uint_eq(found.levels[0].tipped, witness ? 1 : 0);
+        ck_assert_uint_eq(wrong_pairs(&found.levels[0].sharing), witness ? 0 : 1);
+        probe_sharing_free(&found);
+        machine_close(&machine);
+    }
+}
+END_TEST
+
+START_TEST(the_rule_has_no_opinion_where_latencies_do_not_tell)
+{
+    struct sharing_witness both = {.near = {30, 31, 32, 15}, .near_count = 4, .far = {60, 61, 90}, .far_count = 3};
+    ck_assert_int_eq(sharing_witness_rule(&both, 33), OPINION_SHARED);
+    ck_assert_int_eq(sharing_witness_rule(&both, 55), OPINION_PRIVATE);
+    struct sharing_witness mixed = {.near = {60, 61}, .near_count = 2, .far = {60, 61, 63}, .far_count = 3};
+    ck_assert_int_eq(sharing_witness_rule(&mixed, 60), OPINION_NONE);
+    struct sharing_witness far = {.far = {60, 61, 90}, .far_count = 3};
+    ck_assert_int_eq(sharing_witness_rule(&far, 61), OPINION_NONE);
+    ck_assert_int_eq(sharing_witness_rule(&far, 51), OPINION_NONE);
+    ck_assert_int_eq(sharing_witness_rule(&far, 40), OPINION_SHARED);
+    struct sharing_witness near = {.near = {60, 61}, .near_count = 2};
+    ck_assert_int_eq(sharing_witness_rule(&near, 60), OPINION_NONE);
+    ck_assert_int_eq(sharing_witness_rule(&near, 70), OPINION_NONE);
+    ck_assert_int_eq(sharing_witness_rule(&near, 90), OPINION_PRIVATE);
+    struct sharing_witness none = {0};
+    ck_assert_int_eq(sharing_witness_rule(&none, 60), OPINION_NONE);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("sharing witness");
+    tcase_set_timeout(tests, 100);
+    tcase_add_test(tests, fewer_pairs_are_wrong_with_the_witness);
+    tcase_add_test(tests, a_contradiction_is_ended_by_the_witness);
+    tcase_add_test(tests, the_rule_has_no_opinion_where_latencies_do_not_tell);
+    Suite *suite = suite_create("sharing witness");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
