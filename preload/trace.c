@@ -117,6 +117,7 @@ static void begin_locked(void)
         return;
     }
     prepare_file();
+    trace_gather_begin();
     set_state(TRACE_ON);
 }
 
@@ -143,15 +144,16 @@ static void write_file(const struct trace_sum *sum)
 
 static void conclude(trace_word comm, const struct trace_sum *sum)
 {
-    struct trace_verdict verdict = {.judged = TRACE_NOT_GATHERED};
+    static struct trace_verdict verdict;
     struct pin_auto before;
     if (!trace_options.auto_priority)
         return;
+    verdict = (struct trace_verdict){.judged = TRACE_NOT_GATHERED};
     if (sum->rank) {
         bool known = pin_auto_recall(NULL, &before) == 0;
         trace_auto_judge(sum, known ? &before : NULL, trace_auto_oversubscribed(), &verdict);
     }
-    if (trace_mpi.bcast(&verdict, (int)sizeof verdict, trace_mpi.byte_type, 0, comm) == 0)
+    if (trace_gather_tell(comm, &verdict, sizeof verdict) == 0)
         trace_auto_conclude(&verdict);
 }
 
@@ -162,12 +164,12 @@ static void finish(void)
     if (trace_timing)
         trace_time_stop();
     trace_groups_spread();
-    int code = trace_gather_meet(&comm);
-    if (code < 0) {
-        pin_failure("SERVET_TRACE: not all ranks are traced, or some never came to MPI_Finalize; no trace is written");
+    int met = trace_gather_meet(&comm);
+    int code = met < 0 ? met : trace_gather(comm, &sum);
+    if (met < 0 || code == -ETIMEDOUT) {
+        pin_failure("SERVET_TRACE: not all ranks are traced, or some come late to MPI_Finalize; no trace is written");
         return;
     }
-    code = trace_gather(comm, &sum);
     if (code == 0 && trace_counts.rank == 0)
         write_file(&sum);
     else if (code < 0)

@@ -7,31 +7,60 @@
 
 #include "trace.h"
 
-/* Ranks may end minutes apart (one writes the results); a rank without the tracer never comes. */
-#define MEET_S 300.0
 /* Between looks: first as long as a message takes, at most this. */
 #define LONGEST_PAUSE_NS 1000000
 #define FIRST_PAUSE_NS 10000
 /* Bytes of one message: counts in MPI are ints. */
 #define PIECE_BYTES (64u << 20)
 
-int trace_gather_meet(trace_word *comm)
+static double begun_s;
+
+static double now_s(void)
 {
-    trace_word request = 0;
-    int all = 0;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void trace_gather_begin(void)
+{
+    begun_s = now_s();
+}
+
+/* -- waiting, with a limit -- */
+
+static int complete(trace_word request, double limit_s)
+{
+    int done = 0;
     long pause = FIRST_PAUSE_NS;
-    double waited = 0;
-    if (trace_mpi.ibarrier(trace_mpi.comm_world, &request) != 0)
-        return -EIO;
-    while (trace_mpi.test(&request, &all, trace_mpi.status_ignore) == 0 && !all) {
-        if (waited > MEET_S)
+    double end = now_s() + limit_s;
+    while (trace_mpi.test(&request, &done, trace_mpi.status_ignore) == 0 && !done) {
+        if (now_s() > end)
             return -ETIMEDOUT;
         nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
-        waited += 1e-9 * (double)pause;
         pause = 2 * pause < LONGEST_PAUSE_NS ? 2 * pause : LONGEST_PAUSE_NS;
     }
-    *comm = 0;
-    return all && trace_mpi.comm_split(trace_mpi.comm_world, 0, trace_counts.rank, comm) == 0 ? 0 : -EIO;
+    return done ? 0 : -EIO;
+}
+
+int trace_gather_meet(trace_word *comm)
+{
+    static trace_word fresh; /* the library writes to it when the last rank comes, which may be later than this ends */
+    trace_word request = 0;
+    double limit = TRACE_MEET_LEAST_S + TRACE_MEET_PART * (now_s() - begun_s);
+    if (trace_mpi.comm_idup(trace_mpi.comm_world, &fresh, &request) != 0)
+        return -EIO;
+    int code = complete(request, limit < TRACE_MEET_MOST_S ? limit : TRACE_MEET_MOST_S);
+    *comm = code == 0 ? fresh : 0;
+    return code;
+}
+
+int trace_gather_tell(trace_word comm, void *data, size_t bytes)
+{
+    trace_word request = 0;
+    if (trace_mpi.ibcast(data, (int)bytes, trace_mpi.byte_type, 0, comm, &request) != 0)
+        return -EIO;
+    return complete(request, TRACE_MEET_MOST_S);
 }
 
 /* -- this rank's -- */
@@ -69,29 +98,34 @@ static size_t fill(struct trace_entry *out)
 
 static int give(trace_word comm, const void *data, size_t bytes)
 {
-    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
+    int code = 0;
+    for (size_t at = 0; code == 0 && at < bytes; at += PIECE_BYTES) {
         size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        if (trace_mpi.send((const char *)data + at, (int)piece, trace_mpi.byte_type, 0, 0, comm) != 0)
-            return -EIO;
+        trace_word request = 0;
+        code = trace_mpi.isend((const char *)data + at, (int)piece, trace_mpi.byte_type, 0, 0, comm, &request) == 0
+                   ? complete(request, TRACE_MEET_MOST_S)
+                   : -EIO;
     }
-    return 0;
+    return code;
 }
 
 static int take(trace_word comm, int from, void *data, size_t bytes)
 {
-    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
+    int code = 0;
+    for (size_t at = 0; code == 0 && at < bytes; at += PIECE_BYTES) {
         size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        if (trace_mpi.receive((char *)data + at, (int)piece, trace_mpi.byte_type, from, 0, comm,
-                              trace_mpi.status_ignore) != 0)
-            return -EIO;
+        trace_word request = 0;
+        code = trace_mpi.irecv((char *)data + at, (int)piece, trace_mpi.byte_type, from, 0, comm, &request) == 0
+                   ? complete(request, TRACE_MEET_MOST_S)
+                   : -EIO;
     }
-    return 0;
+    return code;
 }
 
 /* Without memory for its entries a rank sends none, and says so by its number of lost calls. */
 static int give_own(trace_word comm)
 {
-    struct trace_rank own;
+    static struct trace_rank own;
     trace_own_totals(&own);
     struct trace_entry *entries = calloc(own.entries + 1, sizeof *entries);
     if (entries)
@@ -102,7 +136,8 @@ static int give_own(trace_word comm)
     }
     int code = give(comm, &own, sizeof own);
     code = code < 0 ? code : give(comm, entries, own.entries * sizeof *entries);
-    free(entries);
+    if (code == 0)
+        free(entries); /* else the library may still read them */
     return code;
 }
 
@@ -167,6 +202,8 @@ int trace_gather(trace_word comm, struct trace_sum *out)
         return give_own(comm);
     sum.rank = calloc((size_t)sum.ranks, sizeof *sum.rank);
     int code = sum.rank ? take_all(comm, &sum) : -ENOMEM;
+    if (code == -ETIMEDOUT)
+        return code; /* the library may still write to it */
     if (code < 0) {
         trace_sum_free(&sum);
         return code;

@@ -67,7 +67,7 @@ int trace_mpi_find(void)
         {&trace_mpi.comm_test_inter, "PMPI_Comm_test_inter", false},
         {&trace_mpi.comm_group, "PMPI_Comm_group", false},
         {&trace_mpi.comm_remote_group, "PMPI_Comm_remote_group", false},
-        {&trace_mpi.comm_split, "PMPI_Comm_split", false},
+        {&trace_mpi.comm_idup, "PMPI_Comm_idup", false},
         {&trace_mpi.comm_free, "PMPI_Comm_free", false},
         {&trace_mpi.win_get_group, "PMPI_Win_get_group", false},
         {&trace_mpi.group_size, "PMPI_Group_size", false},
@@ -84,11 +84,10 @@ int trace_mpi_find(void)
         {&trace_mpi.graph_neighbors, "PMPI_Graph_neighbors", false},
         {&trace_mpi.dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count", true},
         {&trace_mpi.dist_graph_neighbors, "PMPI_Dist_graph_neighbors", true},
-        {&trace_mpi.ibarrier, "PMPI_Ibarrier", false},
         {&trace_mpi.test, "PMPI_Test", false},
-        {&trace_mpi.bcast, "PMPI_Bcast", false},
-        {&trace_mpi.send, "PMPI_Send", false},
-        {&trace_mpi.receive, "PMPI_Recv", false},
+        {&trace_mpi.ibcast, "PMPI_Ibcast", false},
+        {&trace_mpi.isend, "PMPI_Isend", false},
+        {&trace_mpi.irecv, "PMPI_Irecv", false},
     };
     if (!is_open_mpi() && !is_mpich())
         return -ENOTSUP;

@@ -28,7 +28,7 @@ struct trace_mpi {
     int (*comm_test_inter)(trace_word, int *);
     int (*comm_group)(trace_word, trace_word *);
     int (*comm_remote_group)(trace_word, trace_word *);
-    int (*comm_split)(trace_word, int, int, trace_word *);
+    int (*comm_idup)(trace_word, trace_word *, trace_word *);
     int (*comm_free)(trace_word *);
     int (*win_get_group)(trace_word, trace_word *);
     int (*group_size)(trace_word, int *);
@@ -45,11 +45,10 @@ struct trace_mpi {
     int (*graph_neighbors)(trace_word, int, int, int *);
     int (*dist_graph_neighbors_count)(trace_word, int *, int *, int *);
     int (*dist_graph_neighbors)(trace_word, int, int *, int *, int, int *, int *);
-    int (*ibarrier)(trace_word, trace_word *);
     int (*test)(trace_word *, int *, void *);
-    int (*bcast)(void *, int, trace_word, int, trace_word);
-    int (*send)(const void *, int, trace_word, int, int, trace_word);
-    int (*receive)(void *, int, trace_word, int, int, trace_word, void *);
+    int (*ibcast)(void *, int, trace_word, int, trace_word, trace_word *);
+    int (*isend)(const void *, int, trace_word, int, int, trace_word, trace_word *);
+    int (*irecv)(void *, int, trace_word, int, int, trace_word, trace_word *);
 };
 
 extern struct trace_mpi trace_mpi;

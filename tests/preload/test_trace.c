@@ -245,6 +245,24 @@ START_TEST(the_file_is_found_from_where_the_program_began)
 }
 END_TEST
 
+/* `timeout` alone judges the time: minutes are too long, whatever the machine is busy with. */
+START_TEST(a_rank_without_the_tracer_does_not_keep_the_others)
+{
+    const char *argv[24] = {"timeout", "-k", "5", "150", launcher};
+    size_t count = 5;
+    if (open_mpi)
+        argv[count++] = "--oversubscribe";
+    const char *const *rest = ARGV("-n", "1", SERVET_PIN, path_of("traffic"), "nothing", ":", "-n", "1", "env", "-u",
+                                   "LD_PRELOAD", path_of("traffic"), "nothing");
+    for (; *rest; rest++)
+        argv[count++] = *rest;
+    child_run(&child, CHANGES(trace_variable), argv);
+    ck_assert_msg(child.status == 0, "%d: %s%s", child.status, child.out, child.err);
+    ck_assert_msg(child_lines(child.err, "servet: SERVET_TRACE: not all ranks are traced") == 1, "%s", child.err);
+    ck_assert_int_lt(access(file, F_OK), 0);
+}
+END_TEST
+
 static void expect_no_trace(const char *variable)
 {
     run_three(CHANGES(variable), path_of("traffic"), "types");
@@ -404,6 +422,7 @@ int main(int argc, char **argv)
     tcase_add_test(test, servet_map_reads_the_trace);
     tcase_add_test(test, the_file_is_found_from_where_the_program_began);
     tcase_add_test(test, a_trace_that_cannot_be_written_is_one_line);
+    tcase_add_test(test, a_rank_without_the_tracer_does_not_keep_the_others);
     tcase_add_test(test, nothing_is_left_beside_the_file);
     tcase_add_test(test, times_are_added_on_request);
     tcase_add_test(test, the_shim_says_when_the_tracer_is_missing);
