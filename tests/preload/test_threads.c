@@ -66,6 +66,37 @@ START_TEST(the_profile_decides)
 }
 END_TEST
 
+/* Behind the last member of the object in the file. */
+static void append_member(const char *path, const char *member)
+{
+    FILE *io = fopen(path, "r+");
+    ck_assert_ptr_nonnull(io);
+    long end = -1;
+    for (int c; (c = fgetc(io)) != EOF;)
+        end = c == '}' ? ftell(io) - 1 : end;
+    ck_assert_int_eq(fseek(io, end, SEEK_SET), 0);
+    fprintf(io, ", %s}\n", member);
+    ck_assert_int_eq(fclose(io), 0);
+}
+
+/* A cluster's profile is mostly its network: read by every process of every job, it would cost each of them its time.
+ * This network is no network, which whoever reads it says. */
+START_TEST(the_network_of_a_cluster_is_not_read)
+{
+    char path[64], change[96];
+    snprintf(path, sizeof path, "%s/cluster.json", folder);
+    snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
+    uint32_t capable = here_write_uneven_profile(path);
+    append_member(path, "\"network\": {\"layers\": 7}");
+    child_run(&child, NULL, ARGV(SERVET_SHOW, path));
+    ck_assert_int_ne(child.status, 0);
+    child_run_preloaded(&child, CHANGES(change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
+    ck_assert_str_eq(child.err, "");
+    child_expect(&child, 0, 0, capable);
+    unlink(path);
+}
+END_TEST
+
 static void expect_topology_with_one_line(const char *change, const char *word)
 {
     uint32_t order[2];
@@ -149,6 +180,7 @@ int main(void)
     tcase_add_test(test, threads_follow_the_mapper);
     tcase_add_test(test, more_threads_than_pus_share_evenly);
     tcase_add_test(test, the_profile_decides);
+    tcase_add_test(test, the_network_of_a_cluster_is_not_read);
     tcase_add_test(test, a_bad_profile_costs_one_line);
     tcase_add_test(test, a_profile_of_another_machine_is_not_used_silently);
     tcase_add_test(test, an_attribute_of_the_program_wins);
