@@ -217,7 +217,7 @@ static int add_incomplete(const struct campaign *campaign, const struct findings
     if (!campaign->incomplete) {
         return 0;
     }
-    snprintf(text, sizeof text, "%s; not measured:%s%s%s", machine_strerror(-ENODEV),
+    snprintf(text, sizeof text, "%s; not measured:%s%s%s", machine_strerror(campaign->incomplete),
              out & CAMPAIGN_SHARING ? " sharing" : "", out & CAMPAIGN_MEMORY ? " memory" : "",
              out & CAMPAIGN_MESSAGE ? " message" : "");
     return conditions_add(profile, "incomplete", text);
@@ -249,6 +249,22 @@ static int add_tlb(const struct findings *findings, struct servet_profile *profi
     return tlb->count ? conditions_add(profile, "tlb_reach", text) : 0;
 }
 
+/* What was measured with smaller working sets than it should be. */
+static int add_memory_limits(const struct findings *findings, struct servet_profile *profile)
+{
+    char text[128] = "";
+    size_t used = 0;
+    if (findings->caches.cut_short) {
+        used = (size_t)snprintf(text, sizeof text, "curve ends at %llu MiB",
+                                (unsigned long long)(findings->caches.largest_bytes >> 20));
+    }
+    if ((findings->done & CAMPAIGN_MEMORY) && findings->memory.cut_short) {
+        snprintf(text + used, sizeof text - used, "%sbandwidth of arrays of %zu MiB, which caches may hold",
+                 used ? "; " : "", findings->memory.array_bytes >> 20);
+    }
+    return text[0] ? conditions_add(profile, "memory_limited", text) : 0;
+}
+
 static int add_conditions(const struct campaign *campaign, const struct findings *findings,
                           struct servet_profile *profile)
 {
@@ -272,13 +288,7 @@ static int add_conditions(const struct campaign *campaign, const struct findings
         snprintf(text, sizeof text, "%zu KiB, a limit set by the user", campaign->largest_bytes >> 10);
         rc = conditions_add(profile, "largest_working_set", text);
     }
-    if (rc == 0 && findings->caches.cut_short) {
-        char text[64];
-        snprintf(text, sizeof text, "curve ends at %llu MiB",
-                 (unsigned long long)(findings->caches.largest_bytes >> 20));
-        rc = conditions_add(profile, "memory_limited", text);
-    }
-    return rc;
+    return rc < 0 ? rc : add_memory_limits(findings, profile);
 }
 
 static int set_texts(struct servet_profile *profile, const char *started)
@@ -297,6 +307,16 @@ static int probe_with_journal(const struct campaign *campaign, struct findings *
     int rc = run_probes(campaign, findings, error);
     campaign->machine->journal = NULL;
     return rc;
+}
+
+static void name_memory_limit(const struct machine *machine, struct servet_error *error)
+{
+    char text[sizeof error->text];
+    if (error && machine->memory_limit_bytes > 0) {
+        snprintf(text, sizeof text, "%s", error->text);
+        profile_error(error, -ENOMEM, "%s (free memory and control groups allow %zu MiB, ulimit -v may allow less)",
+                      text, machine->memory_limit_bytes >> 20);
+    }
 }
 
 int campaign_run(struct campaign *campaign, struct servet_profile **out, struct servet_error *error)
@@ -322,7 +342,10 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
     int rc = native ? surroundings_before(campaign->machine, findings.node_class, &around) : 0;
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", machine_strerror(rc))
                 : probe_with_journal(campaign, &findings, error);
-    campaign->incomplete = rc == -ENODEV && findings.done != 0;
+    campaign->incomplete = (rc == -ENODEV || rc == -ENOMEM) && findings.done != 0 ? rc : 0;
+    if (rc == -ENOMEM) {
+        name_memory_limit(campaign->machine, error);
+    }
     rc = campaign->incomplete ? 0 : rc;
     if (rc == 0) {
         campaign->machine->declared = NULL;

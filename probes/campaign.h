@@ -32,11 +32,11 @@ struct campaign {
     struct machine_journal *journal; /* of an interrupted run, or for one; may be NULL */
     struct machine *machine;
     struct progress *progress;
-    bool incomplete; /* set by the run: a PU went offline, and some probe had its result before */
+    int incomplete; /* set by the run: -ENODEV or -ENOMEM that ended it after some probe had its result; 0: none */
 };
 
-/* Runs it. When a PU goes offline, the probes that were done make a partial profile, marked by the condition
- * "incomplete"; before the first one is done that is -ENODEV. The machine's declared profile becomes the result
+/* Runs it. When a PU goes offline or memory does not do, the probes that were done make a partial profile, marked
+ * by the condition "incomplete"; before the first one is done that is -ENODEV or -ENOMEM. The machine's declared profile becomes the result
  * (machine->declared is NULL afterwards). What could not be measured is said in one line on stderr each, and stays as
  * declared. */
 int campaign_run(struct campaign *campaign, struct servet_profile **out, struct servet_error *error);

@@ -25,9 +25,34 @@ static size_t touched_bytes(const struct native_worker *worker)
     return worker->pool.touched + worker->huge_pool.touched + worker->copy.touched;
 }
 
-/* Called by a worker of the running job. Only memory of workers that are not in this job is taken; several workers
- * of one job may come here at once, hence the lock. */
-static int make_room(struct native_worker *self, size_t more)
+enum { REGIONS = 3 };
+
+static struct native_region *region_at(struct native_worker *worker, size_t kind)
+{
+    struct native_region *regions[REGIONS] = {&worker->pool, &worker->huge_pool, &worker->copy};
+    return regions[kind];
+}
+
+/* An operation uses the same one region in each of its workers: the others hold nothing that it needs. */
+static size_t free_other_regions(struct native *native, size_t kind)
+{
+    size_t freed = 0;
+    for (size_t i = 0; i < native->machine->pus.count; i++) {
+        for (size_t k = 0; native->workers[i] && k < REGIONS; k++) {
+            struct native_region *region = region_at(native->workers[i], k);
+            freed += k != kind ? region->touched : 0;
+            if (k != kind) {
+                native_region_free(region);
+            }
+        }
+    }
+    return freed;
+}
+
+/* Called by a worker of the running job for the region that the job uses. Memory is taken of workers that are not in
+ * this job, then of the regions that it does not use; several workers of one job may come here at once, hence the
+ * lock. */
+static int make_room(struct native_worker *self, const struct native_region *region, size_t more)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct native *native = self->native;
@@ -47,6 +72,13 @@ static int make_room(struct native_worker *self, size_t more)
         native_region_free(&worker->pool);
         native_region_free(&worker->huge_pool);
         native_region_free(&worker->copy);
+    }
+    size_t kind = 0;
+    while (region_at(self, kind) != region) {
+        kind++;
+    }
+    if (total > native->machine->memory_limit_bytes) {
+        total -= free_other_regions(native, kind);
     }
     pthread_mutex_unlock(&lock);
     return total > native->machine->memory_limit_bytes ? -ENOMEM : 0;
@@ -121,7 +153,7 @@ int native_region_grow(struct native_worker *worker, struct native_region *regio
     if (bytes <= region->touched) {
         return 0;
     }
-    int rc = make_room(worker, bytes - region->touched);
+    int rc = make_room(worker, region, bytes - region->touched);
     if (rc < 0) {
         return rc;
     }

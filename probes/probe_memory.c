@@ -117,11 +117,16 @@ static int copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t c
     return machine_copy(probe->machine, &what, pus, count, bytes_per_s);
 }
 
-static size_t choose_bytes(const struct probe *probe, size_t last_level_bytes)
+static size_t wanted_bytes(size_t last_level_bytes)
 {
     size_t bytes = caches_beyond * last_level_bytes;
     bytes = bytes < array_least ? array_least : bytes;
-    bytes = bytes > array_most ? array_most : bytes;
+    return bytes > array_most ? array_most : bytes;
+}
+
+static size_t choose_bytes(const struct probe *probe, size_t last_level_bytes)
+{
+    size_t bytes = wanted_bytes(last_level_bytes);
     size_t limit = probe->machine->memory_limit_bytes / 6; /* two PUs with two arrays each, and chase pools beside */
     return bytes < limit ? bytes : limit;
 }
@@ -474,6 +479,7 @@ static int measure(struct probe *probe, struct probe_memory *result)
 int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out, struct servet_error *error)
 {
     struct probe_memory result = {.array_bytes = choose_bytes(probe, last_level_bytes)};
+    result.cut_short = result.array_bytes < wanted_bytes(last_level_bytes);
     int rc = measure(probe, &result);
     if (rc < 0) {
         probe_memory_free(&result);

@@ -15,6 +15,7 @@
 struct probe_memory {
     struct profile_memory memory;
     size_t array_bytes;
+    bool cut_short; /* by the memory limit: arrays so small that a cache may hold a part of them */
 };
 
 /* Overhead levels from the bandwidth of every pair (by pair_index(), of the slower one); `reference` is that of one

@@ -97,11 +97,16 @@ static int test_pair(struct probe *probe, size_t bytes, uint32_t a, uint32_t b, 
     return 0;
 }
 
-static size_t share_of(const struct probe *probe, const struct probe_cache_level *cache)
+static size_t share_wanted(const struct probe_cache_level *cache)
 {
     size_t bytes = (size_t)(set_share * (double)cache->size_bytes) / NODE * NODE;
+    return bytes < largest_share ? bytes : largest_share;
+}
+
+static size_t share_of(const struct probe *probe, const struct probe_cache_level *cache)
+{
+    size_t bytes = share_wanted(cache);
     size_t limit = probe->machine->memory_limit_bytes / 8; /* two pools of twice the set, and some room */
-    limit = limit < largest_share ? limit : largest_share;
     return bytes < limit ? bytes : limit / NODE * NODE;
 }
 
@@ -352,6 +357,7 @@ static int test_level(struct probe *probe, const struct schedule *schedule, cons
     level->measured = outcome.measured_count;
     level->pairs = outcome.pair_count;
     level->cut_short = outcome.cut_short;
+    level->limited_bytes = question.bytes < share_wanted(cache) ? question.bytes : 0;
     for (size_t i = 0; rc == 0 && i < pairs; i++) {
         outer[i] = outcome.values[i] > 0;
     }

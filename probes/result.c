@@ -45,6 +45,10 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
         fprintf(stream, "%s%u pairs neither clearly share it nor clearly do not", ftell(stream) > 0 ? "; " : "",
                 sharing->uncertain);
     }
+    if (sharing && sharing->limited_bytes > 0) {
+        fprintf(stream, "%ssharing tried with %zu KiB each, for want of memory: sharing PUs may not have been seen",
+                ftell(stream) > 0 ? "; " : "", sharing->limited_bytes >> 10);
+    }
     if (sharing && sharing->witnessed > 0) {
         fprintf(stream, "%s%u pairs decided by the latency of a cache line, %u of them against the ratio",
                 ftell(stream) > 0 ? "; " : "", sharing->witnessed, sharing->tipped);

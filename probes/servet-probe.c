@@ -250,19 +250,18 @@ static void save(const struct options *options, const struct servet_profile *pro
 }
 
 /* Beside the place of the profile, where nobody takes it for one of the whole machine. */
-static void save_partial(const struct servet_profile *profile, const char *path)
+static void save_partial(const struct servet_profile *profile, const char *path, const char *reason)
 {
     char partial[PATH_MAX + sizeof ".partial"];
     struct servet_error error;
     snprintf(partial, sizeof partial, "%s.partial", path);
     if (path[0] == '\0') {
-        cli_fail("%s", machine_strerror(-ENODEV));
+        cli_fail("%s", reason);
     }
     if (profile_save(profile, partial, &error) < 0) {
         cli_fail("%s", error.text);
     }
-    cli_note("%s; what was measured before is in %s, an older profile is untouched", machine_strerror(-ENODEV),
-             partial);
+    cli_note("%s; what was measured before is in %s, an older profile is untouched", reason, partial);
 }
 
 static const struct argp_child more_options[] = {{&bsp_argp, 0, NULL, 0}, {0}};
@@ -308,7 +307,7 @@ static int measure(const struct options *options, struct machine *machine, struc
                                 .progress = progress};
     bool bsp_alone = options->bsp.wanted && !options->probes;
     int rc = bsp_alone ? bsp_base_profile(machine, path, profile, error) : campaign_run(&campaign, profile, error);
-    *incomplete = campaign.incomplete;
+    *incomplete = campaign.incomplete != 0;
     if (rc == 0 && !bsp_alone && !campaign.incomplete) {
         bsp_keep(path, *profile);
     }
@@ -412,7 +411,7 @@ int main(int argc, char **argv)
     }
     if (incomplete) {
         machine_journal_close(journal, false);
-        save_partial(profile, path);
+        save_partial(profile, path, error.text);
         profile_free(profile);
         return cli_finish(CLI_FAILED);
     }
