@@ -3,6 +3,7 @@
 #   bed_up NODES [DELAY_US] [A:B:US …]   nodes node1 … nodeN; one-way delay of every link, and of single links
 #   bed_run COMMAND …                    runs it as if logged in on node1
 #   bed_on NODE COMMAND …                runs it on that node
+#   bed_cpuset NODE CPUS                 from now on its processes may use these; fails where that cannot be had
 #   bed_power_cut NODE                   its link goes down and everything on it is killed, without a word to anyone
 #   bed_down                             and everything is gone
 #
@@ -87,6 +88,7 @@ bed_up() {
 		# stands for ssh: [options] NODE COMMAND …
 		while :; do case \$1 in -[lpioF]) shift 2 ;; -*) shift ;; *) break ;; esac; done
 		node=\$1; shift
+		[ ! -e $BED/\$node.cpuset ] || echo \$\$ >"\$(cat $BED/\$node.cpuset)/cgroup.procs"
 		exec setpriv --pdeathsig KILL nsenter -t "\$(cat $BED/\$node.pid)" -n -u -i -m --wd="\$PWD" sh -c "\$*"
 	END
 	# The nodes of the bed share the PUs of one machine, where threads of several nodes that spin for each other's turn on
@@ -119,6 +121,22 @@ bed_environment() {
 
 bed_run() { (bed_environment; bed_on node1 "$@"); }
 
+# By a control group, of either version, which a rank cannot leave as it can the mask of taskset.
+bed_cpuset() { # node cpus
+	local top=/sys/fs/cgroup/cpuset group
+	if [ ! -d $top ]; then
+		top=/sys/fs/cgroup
+		grep -qw cpuset $top/cgroup.subtree_control 2>/dev/null || return 1
+	fi
+	group=$top/$(basename "$BED").$1
+	mkdir "$group" 2>/dev/null || return 1
+	echo "$group" >"$BED/$1.cpuset"
+	if [ -e $top/cpuset.mems ] && [ ! -e $top/cgroup.controllers ]; then
+		cat $top/cpuset.mems >"$group/cpuset.mems" || return 1
+	fi
+	echo "$2" >"$group/cpuset.cpus" 2>/dev/null
+}
+
 # Process ids of a node, its holder's left out.
 bed_processes() {
 	local p holder
@@ -147,11 +165,15 @@ bed_leftovers() {
 }
 
 bed_down() {
-	local f
+	local f i
 	[ -n "${BED:-}" ] || return 0
 	for f in "$BED"/*.pid "$BED"/wired; do
 		case $f in */node*) bed_processes "$(basename "$f" .pid)" | xargs -r kill -9 2>/dev/null ;; esac
 		[ -s "$f" ] && kill -9 "$(cat "$f")" 2>/dev/null
+	done
+	for f in "$BED"/*.cpuset; do
+		[ -s "$f" ] || continue
+		for ((i = 0; i < 200; i++)); do rmdir "$(cat "$f")" 2>/dev/null && break; sleep 0.01; done
 	done
 	rm -rf "$BED"
 	BED=
