@@ -6,6 +6,18 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "set.h"
+
+struct rank_team {
+    struct profile_set pus; /* rank i sits on the i-th of them. Owned */
+    int rank, ranks;
+};
+
+/* Starts MPI for a program called with the list of PUs, one rank each, pins this rank and says "ready RANKS" once all
+ * sit. 0, or the exit status of the program after one line "! ..." of rank 0. rank_team_end() is due in both cases. */
+int rank_team_start(int *argc, char ***argv, struct rank_team *out);
+void rank_team_end(struct rank_team *team);
+
 /* One line on stdout, at once. */
 void rank_say(const char *line);
 /* Waits for the request, sleeping between looks. */

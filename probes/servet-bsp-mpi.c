@@ -13,15 +13,12 @@
 #include <errno.h>
 #include <math.h>
 #include <mpi.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "bsp_machine.h"
 #include "mpi_rank.h"
-#include "set.h"
 
 enum { FIELDS = 5 };
 
@@ -215,38 +212,19 @@ static void obey(const struct order *order, const struct team *team, int rank)
 
 int main(int argc, char **argv)
 {
-    struct profile_set pus = {0};
     struct order order = {0};
+    struct rank_team world;
     struct team team = {.comm = MPI_COMM_NULL};
-    int rank, ranks;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* mpirun may be killed without a chance to clean up */
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc != 2 || profile_set_parse(argv[1], &pus) < 0 || pus.count != (size_t)ranks) {
-        if (rank == 0) {
-            rank_say("! expected one rank per PU and the list of PUs; this program is started by servet-probe");
-        }
-        MPI_Finalize();
-        return 2;
-    }
-    int failed = rank_pin(pus.ids[rank]) < 0, any = 0;
-    MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (rank == 0) {
-        char line[64];
-        snprintf(line, sizeof line, any ? "! a rank cannot be pinned to its PU" : "ready %d", ranks);
-        rank_say(line);
-    }
-    while (!any && share_order(&order, rank, ranks)) {
-        form_team(&team, order.processors, rank);
+    int status = rank_team_start(&argc, &argv, &world);
+    while (status == 0 && share_order(&order, world.rank, world.ranks)) {
+        form_team(&team, order.processors, world.rank);
         if (team.comm != MPI_COMM_NULL) {
-            obey(&order, &team, rank);
+            obey(&order, &team, world.rank);
         }
     }
     if (team.comm != MPI_COMM_NULL) {
         MPI_Comm_free(&team.comm);
     }
-    profile_set_free(&pus);
-    MPI_Finalize();
-    return any ? 1 : 0;
+    rank_team_end(&world);
+    return status;
 }

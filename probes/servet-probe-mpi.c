@@ -11,16 +11,13 @@
  * barrier on a PU that is not its own would be measured as a slow layer.
  */
 #include <mpi.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "mpi_rank.h"
-#include "set.h"
 
 enum { HEADER = 4, TAG_MESSAGE = 1, TAG_RESULT = 2, SLEEP_US = 200 };
 
@@ -162,33 +159,17 @@ static void obey(const struct order *order, int rank)
 
 int main(int argc, char **argv)
 {
-    struct profile_set pus;
-    int rank, ranks;
     struct order order = {0};
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* mpirun may be killed without a chance to clean up */
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc != 2 || profile_set_parse(argv[1], &pus) < 0 || pus.count != (size_t)ranks) {
-        if (rank == 0) {
-            rank_say("! expected one rank per PU and the list of PUs; this program is started by servet-probe");
-        }
-        MPI_Finalize();
-        return 2;
+    struct rank_team team;
+    int status = rank_team_start(&argc, &argv, &team);
+    order.ranks = calloc((size_t)team.ranks + 1, sizeof *order.ranks);
+    if (!order.ranks) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    int failed = rank_pin(pus.ids[rank]) < 0, any = 0;
-    MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    order.ranks = calloc((size_t)ranks + 1, sizeof *order.ranks);
-    if (rank == 0) {
-        char line[64];
-        snprintf(line, sizeof line, any || !order.ranks ? "! a rank cannot be pinned to its PU" : "ready %d", ranks);
-        rank_say(line);
-    }
-    while (!any && order.ranks && share_order(&order, rank, ranks)) {
-        obey(&order, rank);
+    while (status == 0 && share_order(&order, team.rank, team.ranks)) {
+        obey(&order, team.rank);
     }
     free(order.ranks);
-    profile_set_free(&pus);
-    MPI_Finalize();
-    return any ? 1 : 0;
+    rank_team_end(&team);
+    return status;
 }
