@@ -94,34 +94,36 @@ static int open_own_file(const char *path)
     return code;
 }
 
-static void read_entries(struct pin_registry *registry)
+/* One entry more than are read: room for ours. */
+static int read_entries(struct pin_registry *registry)
 {
     struct header header;
-    if (pread(registry->file, &header, sizeof header, 0) != sizeof header || header.magic != MAGIC)
-        return;
-    uint64_t count = header.count <= PIN_REGISTRY_ENTRIES ? header.count : PIN_REGISTRY_ENTRIES;
+    uint64_t count = 0;
+    if (pread(registry->file, &header, sizeof header, 0) == sizeof header && header.magic == MAGIC)
+        count = header.count <= PIN_REGISTRY_ENTRIES ? header.count : PIN_REGISTRY_ENTRIES;
     size_t bytes = count * sizeof *registry->entries;
+    registry->entries = malloc(bytes + sizeof *registry->entries);
+    if (!registry->entries)
+        return -ENOMEM;
     ssize_t got = pread(registry->file, registry->entries, bytes, sizeof header);
     uint32_t whole = got > 0 ? (uint32_t)((size_t)got / sizeof *registry->entries) : 0;
     for (uint32_t i = 0; i < whole; i++)
         if (is_alive(&registry->entries[i]))
             registry->entries[registry->count++] = registry->entries[i];
+    return 0;
 }
 
 int pin_registry_open(const char *path, struct pin_registry *out)
 {
-    /* One entry more than are read: room for ours. */
-    struct pin_registry registry = {.entries = calloc(PIN_REGISTRY_ENTRIES + 1, sizeof *registry.entries)};
-    if (!registry.entries)
-        return -ENOMEM;
-    registry.file = open_own_file(path);
-    if (registry.file < 0) {
-        free(registry.entries);
+    struct pin_registry registry = {.file = open_own_file(path)};
+    if (registry.file < 0)
         return registry.file;
-    }
-    read_entries(&registry);
-    *out = registry;
-    return 0;
+    int code = read_entries(&registry);
+    if (code < 0)
+        close(registry.file);
+    else
+        *out = registry;
+    return code;
 }
 
 void pin_registry_close(struct pin_registry *registry)
