@@ -5,12 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache_last.h"
+#include "cache_squares.h"
+
 /* Chosen on measured and simulated curves (see PROBING in the README's sources): */
 static const double relative_floor = 0.02;  /* errors below 2 % of a latency are no evidence */
 static const double disbelief_weight = 10;  /* of an unusual size, against n * log(error) */
 static const double level_price = 8;        /* what one more level must gain */
 static const double least_rise = 1.25;      /* a smaller step in latency is not a level */
 static const double least_distance = 2;     /* between the sizes of two levels */
+static const size_t refined_levels = 3;     /* of fewer levels the last is hardly a shared cache */
 static const double alternative_margin = 6; /* sizes within this of the best objective are reported as its range */
 
 static const double least_tlb_distance = 4;     /* between the entries of two TLB levels */
@@ -22,8 +26,8 @@ enum {
     POINTS_MIN = 8,
     TLBS_MAX = 2,
     KNOWN_MAX = 2,
-    TERMS_MAX = CACHE_LEVELS_MAX + TLBS_MAX + KNOWN_MAX,
-    COLUMNS_MAX = TERMS_MAX + 1,
+    TERMS_MAX = CACHE_COLUMNS_MAX - 1, /* beside the constant */
+    COLUMNS_MAX = CACHE_COLUMNS_MAX,
     ROUNDS_MAX = 4,
     WAYS = 13
 };
@@ -54,46 +58,12 @@ struct solution {
     double objective;
 };
 
-/* -- isotonic regression -- */
-
-void cache_isotonic(double *values, size_t count)
-{
-    double *mean = malloc(count * sizeof *mean);
-    size_t *size = malloc(count * sizeof *size), blocks = 0;
-    if (mean && size) {
-        for (size_t i = 0; i < count; i++) {
-            mean[blocks] = log(values[i]);
-            size[blocks++] = 1;
-            while (blocks > 1 && mean[blocks - 2] > mean[blocks - 1]) {
-                size_t all = size[blocks - 2] + size[blocks - 1];
-                mean[blocks - 2] =
-                    (mean[blocks - 2] * (double)size[blocks - 2] + mean[blocks - 1] * (double)size[blocks - 1]) /
-                    (double)all;
-                size[blocks - 2] = all;
-                blocks--;
-            }
-        }
-        for (size_t b = 0, i = 0; b < blocks; b++) {
-            for (size_t j = 0; j < size[b]; j++) {
-                values[i++] = exp(mean[b]);
-            }
-        }
-    }
-    free(mean);
-    free(size);
-}
-
 /* -- candidates -- */
 
 static bool power_of_two(uint64_t n)
 {
     return n && (n & (n - 1)) == 0;
 }
-
-/* Most caches are pseudo-LRU or LRU; what is neither must explain more. */
-static const double policy_disbelief[CACHE_POLICIES] = {
-    [CACHE_LRU] = 0,      [CACHE_PLRU] = 0,   [CACHE_LEAKY] = 0.3,
-    [CACHE_RANDOM] = 0.4, [CACHE_AGED] = 0.2, [CACHE_ADAPTIVE] = 0.3};
 
 /* Large caches have many ways, and direct-mapped ones are a thing of the past. */
 static double ways_disbelief(uint64_t bytes, uint32_t ways)
@@ -125,8 +95,8 @@ static void add_candidates_of_size(struct fit *fit, const struct cache_size *siz
                 }
                 fit->candidates[fit->candidate_count++] = (struct candidate){
                     .shape = {size->bytes, ways[w], (enum cache_policy)policy, scattered},
-                    .price = disbelief_weight *
-                             (size->disbelief + policy_disbelief[policy] + ways_disbelief(size->bytes, ways[w])),
+                    .price = disbelief_weight * (size->disbelief + cache_policy_disbelief((enum cache_policy)policy) +
+                                                 ways_disbelief(size->bytes, ways[w])),
                 };
             }
         }
@@ -246,80 +216,6 @@ static int make_candidates(struct fit *fit, const struct cache_curve *curve)
     return 0;
 }
 
-/* -- least squares with coefficients >= 0 -- */
-
-static double dot(const double *a, const double *b, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
-/* Solves the n x n symmetric system over the columns in `use` (Gaussian elimination; the diagonal is made a little
- * heavier, since two shapes may be all but equal). */
-static void solve(const double gram[COLUMNS_MAX][COLUMNS_MAX], const double *right, const bool *use, size_t n,
-                  double *x)
-{
-    double a[COLUMNS_MAX][COLUMNS_MAX + 1];
-    size_t at[COLUMNS_MAX], m = 0;
-    for (size_t i = 0; i < n; i++) {
-        x[i] = 0;
-        if (use[i]) {
-            at[m++] = i;
-        }
-    }
-    for (size_t i = 0; i < m; i++) {
-        for (size_t j = 0; j < m; j++) {
-            a[i][j] = gram[at[i]][at[j]] * (i == j ? 1 + 1e-9 : 1);
-        }
-        a[i][m] = right[at[i]];
-    }
-    for (size_t i = 0; i < m; i++) {
-        for (size_t k = i + 1; k < m; k++) {
-            double factor = a[i][i] > 0 ? a[k][i] / a[i][i] : 0;
-            for (size_t j = i; j <= m; j++) {
-                a[k][j] -= factor * a[i][j];
-            }
-        }
-    }
-    for (size_t i = m; i-- > 0;) {
-        double sum = a[i][m];
-        for (size_t j = i + 1; j < m; j++) {
-            sum -= a[i][j] * x[at[j]];
-        }
-        x[at[i]] = a[i][i] > 0 ? sum / a[i][i] : 0;
-    }
-}
-
-/* Leaves out the most negative coefficient until none is: not always the exact optimum, but columns of misses are all
- * non-negative and rising, for which it is. Returns the residual sum of squares. */
-static double solve_positive(const double gram[COLUMNS_MAX][COLUMNS_MAX], const double *right, double total, size_t n,
-                             double *x)
-{
-    bool use[COLUMNS_MAX];
-    memset(use, 1, sizeof use);
-    for (;;) {
-        size_t worst = n;
-        solve(gram, right, use, n, x);
-        for (size_t i = 0; i < n; i++) {
-            if (x[i] < 0 && (worst == n || x[i] < x[worst])) {
-                worst = i;
-            }
-        }
-        if (worst == n) {
-            break;
-        }
-        use[worst] = false;
-    }
-    double rss = total;
-    for (size_t i = 0; i < n; i++) {
-        rss -= x[i] * right[i];
-    }
-    return rss > 0 ? rss : 0;
-}
-
 /* -- search -- */
 
 static double objective_of(const struct fit *fit, double rss, double price, size_t levels)
@@ -340,10 +236,10 @@ static void set_column(const struct fit *fit, struct trial *trial, size_t positi
     trial->columns[position] = column;
     for (size_t i = 0; i < trial->count; i++) {
         if (trial->columns[i]) {
-            trial->gram[i][position] = trial->gram[position][i] = dot(trial->columns[i], column, fit->points);
+            trial->gram[i][position] = trial->gram[position][i] = cache_dot(trial->columns[i], column, fit->points);
         }
     }
-    trial->right[position] = dot(fit->right, column, fit->points);
+    trial->right[position] = cache_dot(fit->right, column, fit->points);
 }
 
 /* Whether the candidate may stand at `position` beside the other terms. */
@@ -391,7 +287,7 @@ static bool best_at(const struct fit *fit, struct solution *solution, size_t pos
             continue;
         }
         set_column(fit, &trial, 1 + position, fit->candidates[c].column);
-        double rss = solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
+        double rss = cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
         double objective = objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
         if (visit) {
             visit(&fit->candidates[c], objective, argument);
@@ -421,7 +317,7 @@ static void start(const struct fit *fit, struct solution *solution)
         solution->terms[i] = i;
         set_column(fit, &trial, 1 + i, fit->candidates[i].column);
     }
-    double rss = solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
+    double rss = cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
     memcpy(solution->coefficients, x, sizeof x);
     solution->objective = objective_of(fit, rss, 0, trial.count - 1);
 }
@@ -479,18 +375,73 @@ static void sort_terms(const struct fit *fit, struct solution *solution)
     }
 }
 
-static size_t report(const struct fit *fit, struct solution *solution, struct cache_level_fit *levels, double *beyond_s)
+/* The position of the last level that shows, if there are two before it; SIZE_MAX: none. */
+static size_t last_level(const struct fit *fit, const struct solution *solution)
+{
+    size_t levels = 0, at = SIZE_MAX;
+    double latency = solution->coefficients[0];
+    for (size_t i = 0; i < solution->count; i++) {
+        double rise = solution->coefficients[1 + i];
+        if (fit->candidates[solution->terms[i]].reach_bytes > 0) {
+            continue;
+        }
+        if (latency > 0 && (latency + rise) / latency >= least_rise) {
+            levels++;
+            at = i;
+        }
+        latency += rise;
+    }
+    return levels < refined_levels ? SIZE_MAX : at;
+}
+
+/* The last of three levels or more in the finer shapes of cache_last.h; its term's position or, if it stays as it is,
+ * SIZE_MAX. What came after it, too small a rise to be a level, made up for its shape: it goes. */
+static size_t refine_last(const struct fit *fit, const struct cache_curve *curve, struct solution *solution,
+                          struct cache_last_found *found)
+{
+    struct cache_last last = {.curve = curve,
+                              .weights = fit->base,
+                              .right = fit->right,
+                              .total = fit->total,
+                              .fixed = {fit->base},
+                              .fixed_count = 1,
+                              .floor = relative_floor,
+                              .margin = alternative_margin};
+    size_t at = last_level(fit, solution);
+    if (at == SIZE_MAX) {
+        return at;
+    }
+    for (size_t i = 0; i < at; i++) {
+        last.fixed[last.fixed_count++] = fit->candidates[solution->terms[i]].column;
+    }
+    last.before_bytes = fit->candidates[solution->terms[at - 1]].shape.bytes;
+    last.found_bytes = fit->candidates[solution->terms[at]].shape.bytes;
+    if (!cache_last_refine(&last, found)) {
+        return SIZE_MAX;
+    }
+    solution->count = 1 + at;
+    memcpy(solution->coefficients, found->coefficients, sizeof found->coefficients);
+    return at;
+}
+
+static size_t report(const struct fit *fit, const struct cache_curve *curve, struct solution *solution,
+                     struct cache_level_fit *levels, double *beyond_s)
 {
     size_t count = 0;
-    double latency = solution->coefficients[0];
+    struct cache_last_found last;
     sort_terms(fit, solution);
+    size_t refined = refine_last(fit, curve, solution, &last);
+    double latency = solution->coefficients[0];
     for (size_t i = 0; i < solution->count; i++) {
         const struct candidate *chosen = &fit->candidates[solution->terms[i]];
         double next = latency + solution->coefficients[1 + i];
         if (chosen->reach_bytes > 0) {
             continue;
         }
-        if (latency > 0 && next / latency >= least_rise) {
+        if (i == refined) {
+            levels[count++] =
+                (struct cache_level_fit){last.shape, latency, next / latency, last.low_bytes, last.high_bytes};
+        } else if (latency > 0 && next / latency >= least_rise) {
             struct range range = {solution->objective + alternative_margin, chosen->shape.bytes, chosen->shape.bytes};
             struct solution copy = *solution;
             best_at(fit, &copy, i, widen, &range);
@@ -515,7 +466,7 @@ int cache_fit(const struct cache_curve *curve, struct cache_level_fit levels[CAC
     int rc = make_candidates(&fit, curve);
     if (rc == 0) {
         search(&fit, &solution);
-        *count = report(&fit, &solution, levels, beyond_s);
+        *count = report(&fit, curve, &solution, levels, beyond_s);
     }
     free(fit.candidates);
     free(fit.columns);

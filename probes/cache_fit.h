@@ -4,7 +4,8 @@
  * one of the shapes of cache_model.h, and a point counts the less the less sure it is. Levels are added greedily as
  * long as each pays for itself, and every level is then tried at every other size, number of ways, policy and page
  * mapping until nothing improves. Sizes are weighed by how often caches of that size are built, which decides only
- * between sizes the curve cannot tell apart.
+ * between sizes the curve cannot tell apart. The last of three levels or more is then looked at again, in the shapes of
+ * caches that many share (cache_last.h).
  */
 #ifndef SERVET_PROBES_CACHE_FIT_H
 #define SERVET_PROBES_CACHE_FIT_H
@@ -35,8 +36,5 @@ struct cache_level_fit {
  * `beyond_s` (may be NULL): the latency beyond the last level. */
 int cache_fit(const struct cache_curve *curve, struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
               double *beyond_s);
-
-/* Makes `values` non-decreasing: the isotonic regression (pool adjacent violators) of their logarithms. */
-void cache_isotonic(double *values, size_t count);
 
 #endif

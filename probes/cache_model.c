@@ -95,6 +95,17 @@ static bool plru_visit(struct plru *set, uint64_t line)
     return hit;
 }
 
+static bool plru_remove(struct plru *set, uint64_t line)
+{
+    for (uint32_t way = 0; way < set->ways; way++) {
+        if (set->lines[way] == line) {
+            set->lines[way] = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Miss shares that were played through, by ways and lines; 0: not yet. */
 typedef double played_table[WAYS_MAX + 1][LINES_MAX + 1];
 
@@ -128,6 +139,29 @@ static double plru_miss(double lines, uint32_t ways)
 {
     static played_table known;
     return remembered(known, plru_played, lines, ways);
+}
+
+/* A cache of victims loses a line by a hit and gets it back when the level before evicts it, which is here after one
+ * more line of the set was visited: the line that is held there is not of the X. */
+static double plru_victims_played(uint32_t lines, uint32_t ways)
+{
+    enum { WARM_TURNS = 16, TURNS = 16 };
+    struct plru set = {.ways = ways, .tree = (ways & (ways - 1)) == 0};
+    uint32_t misses = 0, all = lines + 1;
+    for (uint32_t turn = 0; turn < WARM_TURNS + TURNS; turn++) {
+        for (uint32_t line = 0; line < all; line++) {
+            bool hit = plru_remove(&set, 1 + line);
+            misses += !hit && turn >= WARM_TURNS;
+            plru_visit(&set, 1 + (line + all - 1) % all);
+        }
+    }
+    return (double)misses / ((double)all * TURNS);
+}
+
+static double plru_victims_miss(double lines, uint32_t ways)
+{
+    static played_table known;
+    return remembered(known, plru_victims_played, lines, ways);
 }
 
 /* -- ages: played through as well -- */
@@ -183,16 +217,17 @@ static double aged_miss(double lines, uint32_t ways)
     return remembered(known, aged_played, lines, ways);
 }
 
-static double set_miss(enum cache_policy policy, double lines, uint32_t ways)
+static double set_miss(const struct cache_shape *shape, double lines)
 {
+    const uint32_t ways = shape->ways;
     if (lines <= ways) {
         return 0;
     }
-    switch (policy) {
+    switch (shape->policy) {
     case CACHE_LRU:
         return 1;
     case CACHE_PLRU:
-        return plru_miss(lines, ways);
+        return shape->behind_bytes ? plru_victims_miss(lines, ways) : plru_miss(lines, ways);
     case CACHE_RANDOM:
         return random_miss(lines, ways);
     case CACHE_AGED:
@@ -210,28 +245,27 @@ static double contiguous_miss(const struct cache_shape *shape, double working_se
 {
     double lines = working_set / ((double)shape->bytes / shape->ways);
     double low = floor(lines), share = lines - low;
-    double misses = (1 - share) * low * set_miss(shape->policy, low, shape->ways) +
-                    share * (low + 1) * set_miss(shape->policy, low + 1, shape->ways);
+    double misses = (1 - share) * low * set_miss(shape, low) + share * (low + 1) * set_miss(shape, low + 1);
     return misses / lines;
 }
 
 /* E f(1 + B), B ~ B(n, p), summed outwards from the mode until the tails are below 1e-9. */
-static double scattered_miss(const struct cache_shape *shape, double working_set, size_t page_bytes)
+static double scattered_miss(const struct cache_shape *shape, double working_set, double piece_bytes)
 {
-    double p = (double)shape->ways * (double)page_bytes / (double)shape->bytes;
-    double pages = working_set / (double)page_bytes;
+    double p = (double)shape->ways * piece_bytes / (double)shape->bytes;
+    double pages = working_set / piece_bytes;
     if (p >= 1 || pages < 2) { /* every page goes to every set */
         return contiguous_miss(shape, working_set);
     }
     double n = pages - 1;
     if (n * p > 64.0 * shape->ways) { /* every set is far too full */
-        return set_miss(shape->policy, n * p, shape->ways);
+        return set_miss(shape, n * p);
     }
     double mode = floor((n + 1) * p), odds = p / (1 - p);
     double peak = exp(lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1) + mode * log(p) + (n - mode) * log1p(-p));
     double sum = 0, mass = 0, weight = peak;
     for (double k = mode; k <= n && weight > 1e-9; k++) {
-        sum += weight * set_miss(shape->policy, 1 + k, shape->ways);
+        sum += weight * set_miss(shape, 1 + k);
         mass += weight;
         weight *= (n - k) / (k + 1) * odds;
     }
@@ -241,7 +275,7 @@ static double scattered_miss(const struct cache_shape *shape, double working_set
         if (weight < 1e-9) {
             break;
         }
-        sum += weight * set_miss(shape->policy, k, shape->ways);
+        sum += weight * set_miss(shape, k);
         mass += weight;
     }
     return mass > 0 ? sum / mass : 0;
@@ -249,8 +283,14 @@ static double scattered_miss(const struct cache_shape *shape, double working_set
 
 double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, size_t page_bytes)
 {
-    return shape->scattered ? scattered_miss(shape, (double)working_set, page_bytes)
-                            : contiguous_miss(shape, (double)working_set);
+    if (working_set <= shape->behind_bytes) {
+        return 0;
+    }
+    double bytes = (double)(working_set - shape->behind_bytes);
+    if (shape->slices > 1) {
+        return scattered_miss(shape, bytes, (double)shape->bytes / ((double)shape->ways * shape->slices));
+    }
+    return shape->scattered ? scattered_miss(shape, bytes, (double)page_bytes) : contiguous_miss(shape, bytes);
 }
 
 double cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes, uint64_t cache_bytes)
@@ -265,7 +305,15 @@ double cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes, uin
     return below < 1 ? 1 - below : 0;
 }
 
-/* -- sizes -- */
+/* -- what is built -- */
+
+/* Most caches are pseudo-LRU or LRU; what is neither must explain more. */
+double cache_policy_disbelief(enum cache_policy policy)
+{
+    static const double disbelief[CACHE_POLICIES] = {
+        [CACHE_LEAKY] = 0.3, [CACHE_RANDOM] = 0.4, [CACHE_AGED] = 0.2, [CACHE_ADAPTIVE] = 0.3};
+    return disbelief[policy];
+}
 
 enum { SIZES_MAX = 512 };
 

@@ -29,9 +29,17 @@ struct cache_shape {
     uint32_t ways;
     enum cache_policy policy;
     bool scattered; /* lines fall into sets at random: pages at random places, or a hash */
+    uint32_t
+        slices; /* > 1, then `scattered` does not count: lines side by side, of which a hash gives each to one of so
+                   many slices. A set's share of lines is B(NP, 1 / slices): narrower than that of random pages */
+    uint64_t behind_bytes; /* > 0: the cache holds what a level of so many bytes evicted, and not what that one holds */
 };
 
-/* Misses per access, in [0, 1], of a cycle through `working_set` bytes; `page_bytes` is the contiguous piece. */
+/* What it takes to believe in a policy (0: LRU and pseudo-LRU); to be weighed together with a size's. */
+double cache_policy_disbelief(enum cache_policy policy);
+
+/* Misses per access, in [0, 1], of a cycle through `working_set` bytes; `page_bytes` is the contiguous piece. Of a
+ * cache of victims what counts is the working set less what the level before it holds. */
 double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, size_t page_bytes);
 
 /* P(X > K), X ~ B(pages, K * PS / CS): the paper's expected miss rate, for --method paper. */

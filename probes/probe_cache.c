@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache_squares.h"
 #include "probe_line.h"
 
 /* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said otherwise. */

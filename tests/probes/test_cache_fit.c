@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "cache_fit.h"
+#include "cache_squares.h"
 #include "random.h"
 
 enum { POINTS_MAX = 160, KIB = 1024, MIB = 1024 * 1024 };
@@ -53,9 +54,9 @@ static void assert_found(const struct truth *levels, size_t count, double noise,
 
 START_TEST(three_levels_of_a_server_core_are_found)
 {
-    const struct truth levels[] = {{{48 * KIB, 12, CACHE_LRU, false}, 4},
-                                   {{1 * MIB, 16, CACHE_LRU, true}, 15},
-                                   {{32 * MIB, 16, CACHE_LRU, true}, 120}};
+    const struct truth levels[] = {{{48 * KIB, 12, CACHE_LRU, false, 0, 0}, 4},
+                                   {{1 * MIB, 16, CACHE_LRU, true, 0, 0}, 15},
+                                   {{32 * MIB, 16, CACHE_LRU, true, 0, 0}, 120}};
     assert_found(levels, 3, 0, 1);
     assert_found(levels, 3, 0.01, 2);
 }
@@ -63,19 +64,37 @@ END_TEST
 
 START_TEST(sizes_between_powers_of_two_are_found)
 {
-    const struct truth levels[] = {{{24 * KIB, 6, CACHE_LRU, false}, 5},
-                                   {{3 * MIB, 12, CACHE_LEAKY, true}, 40},
-                                   {{12 * MIB, 24, CACHE_RANDOM, true}, 140}};
+    const struct truth levels[] = {{{24 * KIB, 6, CACHE_LRU, false, 0, 0}, 5},
+                                   {{3 * MIB, 12, CACHE_LEAKY, true, 0, 0}, 40},
+                                   {{12 * MIB, 24, CACHE_RANDOM, true, 0, 0}, 140}};
     assert_found(levels, 3, 0, 3);
+}
+END_TEST
+
+/* The last level of a hybrid processor and those of servers: by the sizes alone 32, 24 and 48 MiB would be likelier. */
+START_TEST(hashed_last_levels_between_powers_of_two_are_found)
+{
+    const struct truth filled[] = {{{48 * KIB, 12, CACHE_LRU, false, 0, 0}, 4.8},
+                                   {{2 * MIB, 16, CACHE_PLRU, true, 0, 0}, 17},
+                                   {{30 * MIB, 12, CACHE_PLRU, false, 10, 0}, 90}};
+    const struct truth victims[] = {{{32 * KIB, 8, CACHE_PLRU, false, 0, 0}, 4.8},
+                                    {{1 * MIB, 16, CACHE_AGED, true, 0, 0}, 16},
+                                    {{22 * MIB, 11, CACHE_PLRU, false, 16, 1 * MIB}, 95}};
+    const struct truth adaptive[] = {{{32 * KIB, 8, CACHE_PLRU, false, 0, 0}, 4.8},
+                                     {{256 * KIB, 8, CACHE_PLRU, true, 0, 0}, 17},
+                                     {{45 * MIB, 20, CACHE_ADAPTIVE, false, 18, 0}, 95}};
+    assert_found(filled, 3, 0.005, 10);
+    assert_found(victims, 3, 0.005, 11);
+    assert_found(adaptive, 3, 0.005, 12);
 }
 END_TEST
 
 /* Half of the loads miss only at 1.2 times this L2's size: without its policy it passes for 1.25 MiB. */
 START_TEST(an_l2_with_ages_is_not_taken_for_a_larger_one)
 {
-    const struct truth levels[] = {{{32 * KIB, 8, CACHE_PLRU, false}, 4.4},
-                                   {{1 * MIB, 16, CACHE_AGED, true}, 23},
-                                   {{32 * MIB, 16, CACHE_LRU, true}, 100}};
+    const struct truth levels[] = {{{32 * KIB, 8, CACHE_PLRU, false, 0, 0}, 4.4},
+                                   {{1 * MIB, 16, CACHE_AGED, true, 0, 0}, 23},
+                                   {{32 * MIB, 16, CACHE_LRU, true, 0, 0}, 100}};
     assert_found(levels, 3, 0, 7);
     assert_found(levels, 3, 0.01, 8);
 }
@@ -85,7 +104,8 @@ END_TEST
  * mean says little. */
 START_TEST(points_that_are_not_sure_do_not_decide)
 {
-    const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false}, 5.4}, {{512 * KIB, 16, CACHE_PLRU, true}, 77}};
+    const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false, 0, 0}, 5.4},
+                                   {{512 * KIB, 16, CACHE_PLRU, true, 0, 0}, 77}};
     struct cache_level_fit found[CACHE_LEVELS_MAX];
     double errors[POINTS_MAX] = {0};
     size_t count;
@@ -105,7 +125,8 @@ END_TEST
 
 START_TEST(two_levels_are_not_made_three)
 {
-    const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false}, 6}, {{512 * KIB, 16, CACHE_LRU, true}, 110}};
+    const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false, 0, 0}, 6},
+                                   {{512 * KIB, 16, CACHE_LRU, true, 0, 0}, 110}};
     assert_found(levels, 2, 0, 4);
     assert_found(levels, 2, 0.02, 5);
 }
@@ -148,6 +169,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, three_levels_of_a_server_core_are_found);
     tcase_add_test(tests, sizes_between_powers_of_two_are_found);
+    tcase_add_test(tests, hashed_last_levels_between_powers_of_two_are_found);
     tcase_add_test(tests, an_l2_with_ages_is_not_taken_for_a_larger_one);
     tcase_add_test(tests, points_that_are_not_sure_do_not_decide);
     tcase_add_test(tests, two_levels_are_not_made_three);

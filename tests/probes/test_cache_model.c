@@ -1,13 +1,17 @@
 /* Do the miss shapes agree with what is known of caches? */
 #include <check.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "cache_model.h"
+#include "random.h"
+#include "sim_cache.h"
 
-enum { PAGE = 4096, KIB = 1024 };
+enum { PAGE = 4096, KIB = 1024, LINE = 64 };
 
 static double miss(uint64_t bytes, uint32_t ways, enum cache_policy policy, bool scattered, uint64_t set)
 {
-    const struct cache_shape shape = {bytes, ways, policy, scattered};
+    const struct cache_shape shape = {.bytes = bytes, .ways = ways, .policy = policy, .scattered = scattered};
     return cache_miss_share(&shape, set, PAGE);
 }
 
@@ -53,6 +57,124 @@ START_TEST(random_pages_miss_before_the_cache_is_full_and_hit_beyond)
     double beyond = miss(1024 * KIB, 16, CACHE_LRU, true, 1280 * KIB);
     ck_assert(before > 0.02 && before < 0.4);
     ck_assert(beyond > 0.6 && beyond < 0.98);
+}
+END_TEST
+
+/* -- against the simulator, set by set -- */
+
+/* Line numbers + 1 in the order of a random cycle. */
+static uint64_t *random_cycle(size_t count)
+{
+    struct random random = {11};
+    uint64_t *lines = malloc(count * sizeof *lines);
+    ck_assert_ptr_nonnull(lines);
+    for (size_t i = 0; i < count; i++) {
+        size_t j = random_below(&random, i + 1);
+        lines[i] = lines[j];
+        lines[j] = 1 + i;
+    }
+    return lines;
+}
+
+/* Visits one line: misses of the last cache. `before` (NULL: none) holds what it gave back. */
+static unsigned visit(struct sim_ways *before, struct sim_ways *last, uint64_t line)
+{
+    uint32_t slot = sim_ways_reserve(last, line);
+    if (!before) {
+        bool hit = sim_ways_hit(last, slot, line);
+        if (!hit) {
+            sim_ways_fill(last, slot, line);
+        }
+        return !hit;
+    }
+    uint32_t first = sim_ways_reserve(before, line);
+    if (sim_ways_hit(before, first, line)) {
+        return 0;
+    }
+    bool hit = sim_ways_hit(last, slot, line);
+    if (hit) {
+        sim_ways_remove(last, slot, line);
+    }
+    uint64_t evicted = sim_ways_fill(before, first, line);
+    if (evicted) {
+        sim_ways_fill(last, sim_ways_reserve(last, evicted), evicted);
+    }
+    return !hit;
+}
+
+/* Misses per visit in the twelfth turn through `bytes` side by side. */
+static double simulated_miss(const struct sim_cache *before, const struct sim_cache *last, uint64_t bytes)
+{
+    enum { TURNS = 12 };
+    struct sim_ways first = {0}, second = {0};
+    size_t count = bytes / LINE, misses = 0;
+    uint64_t *lines = random_cycle(count);
+    ck_assert(!before || sim_ways_clear(&first, before, 1) == 0);
+    ck_assert_int_eq(sim_ways_clear(&second, last, 2), 0);
+    for (int turn = 0; turn < TURNS; turn++) {
+        misses = 0;
+        for (size_t i = 0; i < count; i++) {
+            misses += visit(before ? &first : NULL, &second, lines[i]);
+        }
+    }
+    free(lines);
+    sim_ways_free(&first);
+    sim_ways_free(&second);
+    return (double)misses / (double)count;
+}
+
+static void assert_agree(const struct cache_shape *shape, uint64_t set, double expected, double tolerance)
+{
+    double share = cache_miss_share(shape, set, PAGE);
+    ck_assert_msg(share > expected - tolerance && share < expected + tolerance, "policy %d, %llu KiB: %g instead of %g",
+                  (int)shape->policy, (unsigned long long)(set / KIB), share, expected);
+}
+
+/* Two slices spread lines much less than random pages do. */
+START_TEST(slices_spread_lines_as_the_simulated_hash_does)
+{
+    const struct sim_cache cache = {.ways = 16, .line_bytes = LINE, .slices = 2, .sets = 4096, .policy = SIM_LRU};
+    const struct cache_shape shape = {.bytes = 8192 * KIB, .ways = 16, .policy = CACHE_LRU, .slices = 2};
+    double furthest = 0;
+    for (uint64_t set = 5120 * KIB; set <= 11264 * KIB; set += 1024 * KIB) {
+        double expected = simulated_miss(NULL, &cache, set), by_pages = miss(8192 * KIB, 16, CACHE_LRU, true, set);
+        assert_agree(&shape, set, expected, 0.015);
+        furthest = fmax(furthest, fabs(by_pages - expected));
+    }
+    ck_assert_double_gt(furthest, 0.05);
+}
+END_TEST
+
+/* A set of the last cache is full at times when the level before holds fewer of its lines than on average: the shape
+ * sees a few misses too many or too few. Without the level before it would be far off. */
+START_TEST(victims_add_to_the_level_before)
+{
+    static const struct {
+        enum sim_policy simulated;
+        enum cache_policy policy;
+        uint32_t ways;
+    } kinds[] = {{SIM_LRU, CACHE_LRU, 16}, {SIM_TREE_PLRU, CACHE_PLRU, 16}, {SIM_TREE_PLRU, CACHE_PLRU, 11}};
+    const struct sim_cache before = {
+        .ways = 8, .line_bytes = LINE, .slices = 1, .sets = 1024, .policy = SIM_LRU}; /* 512 KiB */
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const struct sim_cache last = {
+            .ways = kinds[i].ways, .line_bytes = LINE, .slices = 8, .sets = 256, .policy = kinds[i].simulated};
+        const struct cache_shape shape = {.bytes = kinds[i].ways * UINT64_C(128) * KIB,
+                                          .ways = kinds[i].ways,
+                                          .policy = kinds[i].policy,
+                                          .slices = 8,
+                                          .behind_bytes = 512 * KIB};
+        double further = 0; /* sum over five sizes */
+        ck_assert_double_eq(cache_miss_share(&shape, 512 * KIB, PAGE), 0);
+        for (uint64_t set = shape.bytes; set <= shape.bytes + 1024 * KIB; set += 256 * KIB) {
+            double expected = simulated_miss(&before, &last, set);
+            assert_agree(&shape, set, expected, 0.08);
+            struct cache_shape alone = shape;
+            alone.behind_bytes = 0;
+            further += cache_miss_share(&alone, set, PAGE) - expected;
+        }
+        ck_assert_double_gt(further, 5 * 0.15);
+    }
 }
 END_TEST
 
@@ -103,11 +225,14 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("cache model");
+    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_set_that_fits_does_not_miss);
     tcase_add_test(tests, lru_loses_everything_one_way_too_many);
     tcase_add_test(tests, gentler_policies_lose_less);
     tcase_add_test(tests, ages_keep_some_of_a_set_that_is_a_little_too_large);
     tcase_add_test(tests, random_pages_miss_before_the_cache_is_full_and_hit_beyond);
+    tcase_add_test(tests, slices_spread_lines_as_the_simulated_hash_does);
+    tcase_add_test(tests, victims_add_to_the_level_before);
     tcase_add_test(tests, shares_rise_with_the_working_set);
     tcase_add_test(tests, the_papers_binomial_model_is_reproduced);
     tcase_add_test(tests, the_catalogue_has_the_sizes_that_are_built);

@@ -1,0 +1,175 @@
+#include "cache_last.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Chosen on simulated machines (the part "train" of benchmarks/probes/machines.py), in units of the objective. Where
+ * sets, ways and slices make a size, it is built about as often as any other: a power of two counts little. */
+static const double size_weight = 1;    /* of the catalogue's disbelief; the search's own is 10 */
+static const double policy_weight = 10; /* of a policy's */
+static const double loose_policy = 4;   /* large caches are seldom leaky, or of four ages */
+static const double unusual_ways = 2;   /* 8, 24 and 32 */
+static const double odd_slices = 2;     /* slices come in pairs */
+static const double victims = 3;        /* a cache that holds what another evicted */
+static const double sets_no_power = 10; /* sets of a slice that are no power of two in any number of slices */
+
+static const uint64_t smallest_last = 2u << 20; /* bytes; smaller caches are neither sliced nor shared by many */
+static const double size_reach = 1.6;           /* sizes up to so many times smaller or larger are tried */
+static const double least_distance = 2;         /* from the level before */
+static const double never_misses = 0.25;        /* of a cache's size: a smaller working set */
+
+/* Sets of one slice times the line, bytes: powers of two, and three of them (AMD's stacked caches of 96 MiB). */
+static const uint64_t slice_ways_bytes[] = {64u << 10, 128u << 10, 256u << 10, 512u << 10, 768u << 10};
+enum {
+    WAY_SIZES = sizeof slice_ways_bytes / sizeof *slice_ways_bytes,
+    SLICES_MAX = 64,
+    SLICES_TOLD = 24 /* more cannot be told from lines that are scattered at random */
+};
+
+struct search {
+    const struct cache_last *last;
+    double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], right[CACHE_COLUMNS_MAX];
+    double *column;
+    double *best_of; /* by size of the catalogue: the least objective */
+    double best;
+    struct cache_last_found found;
+};
+
+static void fill_column(const struct search *search, const struct cache_shape *shape)
+{
+    const struct cache_curve *curve = search->last->curve;
+    for (size_t i = 0; i < curve->count; i++) {
+        bool fits = curve->bytes[i] < never_misses * (double)shape->bytes;
+        double share = fits ? 0 : cache_miss_share(shape, (uint64_t)curve->bytes[i], curve->page_bytes);
+        search->column[i] = share * search->last->weights[i];
+    }
+}
+
+static void try_shape(struct search *search, const struct cache_shape *shape, double price, double *best_of_size)
+{
+    const struct cache_last *last = search->last;
+    const size_t n = last->fixed_count, points = last->curve->count;
+    const double count = (double)points;
+    double x[CACHE_COLUMNS_MAX];
+    fill_column(search, shape);
+    for (size_t i = 0; i < n; i++) {
+        search->gram[i][n] = search->gram[n][i] = cache_dot(last->fixed[i], search->column, points);
+    }
+    search->gram[n][n] = cache_dot(search->column, search->column, points);
+    search->right[n] = cache_dot(last->right, search->column, points);
+    double rss = cache_solve_positive(search->gram, search->right, last->total, n + 1, x);
+    double objective = count * log(rss / count + last->floor * last->floor) + price;
+    *best_of_size = fmin(*best_of_size, objective);
+    if (objective < search->best) {
+        search->best = objective;
+        search->found.shape = *shape;
+        memcpy(search->found.coefficients, x, sizeof x);
+    }
+}
+
+/* Lines side by side, over every number of slices that the sets allow, and by random pages. */
+static void try_placements(struct search *search, struct cache_shape shape, double price, double *best_of_size)
+{
+    const uint64_t way = shape.bytes / shape.ways;
+    bool sets_fit = false;
+    if (shape.bytes % shape.ways != 0) {
+        return;
+    }
+    if ((way & (way - 1)) == 0) {
+        try_shape(search, &shape, price, best_of_size);
+    }
+    for (size_t i = 0; i < WAY_SIZES; i++) {
+        uint64_t slices = way / slice_ways_bytes[i];
+        if (way % slice_ways_bytes[i] != 0 || slices > SLICES_MAX) {
+            continue;
+        }
+        sets_fit = true;
+        if (slices >= 2 && slices <= SLICES_TOLD) {
+            shape.slices = (uint32_t)slices;
+            try_shape(search, &shape, price + (slices % 2 ? odd_slices : 0), best_of_size);
+        }
+    }
+    shape.slices = 0;
+    shape.scattered = true;
+    if (way > search->last->curve->page_bytes) {
+        try_shape(search, &shape, price + (sets_fit ? 0 : sets_no_power), best_of_size);
+    }
+}
+
+static void try_size(struct search *search, const struct cache_size *size, double *best_of_size)
+{
+    static const struct {
+        uint32_t ways;
+        bool unusual;
+    } kinds[] = {{8, true}, {11, false}, {12, false}, {15, false}, {16, false}, {20, false}, {24, true}, {32, true}};
+    for (size_t w = 0; w < sizeof kinds / sizeof *kinds; w++) {
+        for (int policy = 0; policy < CACHE_POLICIES; policy++) {
+            struct cache_shape shape = {
+                .bytes = size->bytes, .ways = kinds[w].ways, .policy = (enum cache_policy)policy};
+            double price = size_weight * size->disbelief + policy_weight * cache_policy_disbelief(shape.policy) +
+                           (kinds[w].unusual ? unusual_ways : 0) +
+                           (policy == CACHE_LEAKY || policy == CACHE_AGED ? loose_policy : 0);
+            try_placements(search, shape, price, best_of_size);
+            if (policy != CACHE_ADAPTIVE) {
+                shape.behind_bytes = search->last->before_bytes;
+                try_placements(search, shape, price + victims, best_of_size);
+            }
+        }
+    }
+}
+
+static void set_fixed(struct search *search)
+{
+    const struct cache_last *last = search->last;
+    for (size_t i = 0; i < last->fixed_count; i++) {
+        for (size_t j = 0; j < last->fixed_count; j++) {
+            search->gram[i][j] = cache_dot(last->fixed[i], last->fixed[j], last->curve->count);
+        }
+        search->right[i] = cache_dot(last->fixed[i], last->right, last->curve->count);
+    }
+}
+
+static void set_range(struct search *search, const struct cache_size *sizes, size_t count)
+{
+    struct cache_last_found *found = &search->found;
+    found->low_bytes = found->high_bytes = found->shape.bytes;
+    for (size_t i = 0; i < count; i++) {
+        if (search->best_of[i] > search->best + search->last->margin) {
+            continue;
+        }
+        found->low_bytes = sizes[i].bytes < found->low_bytes ? sizes[i].bytes : found->low_bytes;
+        found->high_bytes = sizes[i].bytes > found->high_bytes ? sizes[i].bytes : found->high_bytes;
+    }
+}
+
+bool cache_last_refine(const struct cache_last *last, struct cache_last_found *out)
+{
+    size_t count;
+    const struct cache_size *sizes = cache_sizes(&count);
+    struct search search = {.last = last, .best = INFINITY};
+    if (last->found_bytes < smallest_last) {
+        return false;
+    }
+    search.column = malloc((last->curve->count + count) * sizeof *search.column);
+    if (!search.column) {
+        return false;
+    }
+    search.best_of = search.column + last->curve->count;
+    set_fixed(&search);
+    for (size_t i = 0; i < count; i++) {
+        double ratio = (double)sizes[i].bytes / (double)last->found_bytes;
+        search.best_of[i] = INFINITY;
+        if (ratio < size_reach && ratio > 1 / size_reach &&
+            (double)sizes[i].bytes >= least_distance * (double)last->before_bytes) {
+            try_size(&search, &sizes[i], &search.best_of[i]);
+        }
+    }
+    set_range(&search, sizes, count);
+    free(search.column);
+    if (search.best == INFINITY) {
+        return false;
+    }
+    *out = search.found;
+    return true;
+}
