@@ -94,7 +94,18 @@ static int open_own_file(const char *path)
     return code;
 }
 
-/* One entry more than are read: room for ours. */
+static int make_room(struct pin_registry *registry, uint32_t count)
+{
+    if (count <= registry->room)
+        return 0;
+    struct pin_registry_entry *entries = realloc(registry->entries, count * sizeof *entries);
+    if (!entries)
+        return -ENOMEM;
+    registry->entries = entries;
+    registry->room = count;
+    return 0;
+}
+
 static int read_entries(struct pin_registry *registry)
 {
     struct header header;
@@ -102,9 +113,9 @@ static int read_entries(struct pin_registry *registry)
     if (pread(registry->file, &header, sizeof header, 0) == sizeof header && header.magic == MAGIC)
         count = header.count <= PIN_REGISTRY_ENTRIES ? header.count : PIN_REGISTRY_ENTRIES;
     size_t bytes = count * sizeof *registry->entries;
-    registry->entries = malloc(bytes + sizeof *registry->entries);
-    if (!registry->entries)
-        return -ENOMEM;
+    int code = make_room(registry, (uint32_t)count + 1); /* for ours */
+    if (code < 0)
+        return code;
     ssize_t got = pread(registry->file, registry->entries, bytes, sizeof header);
     uint32_t whole = got > 0 ? (uint32_t)((size_t)got / sizeof *registry->entries) : 0;
     for (uint32_t i = 0; i < whole; i++)
@@ -203,8 +214,12 @@ int pin_registry_enter(struct pin_registry *registry, uint64_t job, const struct
         return -ESRCH;
     if (!entry && registry->count >= PIN_REGISTRY_ENTRIES)
         return -ENOSPC;
-    if (!entry)
+    if (!entry) {
+        int code = make_room(registry, registry->count + 1);
+        if (code < 0)
+            return code;
         entry = &registry->entries[registry->count++];
+    }
     *entry = (struct pin_registry_entry){
         .pid = (uint64_t)getpid(), .start_ticks = start, .job = job, .taken = *taken, .held = *held};
     return 0;

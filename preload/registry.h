@@ -25,6 +25,7 @@
 struct pin_registry {
     int file; /* open and locked between open and close, else -1 */
     struct pin_registry_entry *entries;
+    uint32_t room; /* entries that there is memory for */
     uint32_t count;
 };
 
