@@ -33,8 +33,8 @@ static char pair[32]; /* the two PUs that every program here may use */
     "    for line in open('/proc/self/task/%d/status' % tid):\n"                                                       \
     "        if line.startswith('Cpus_allowed_list'): return line.split()[1]\n"                                        \
     "def show(when):\n"                                                                                                \
-    "    tids = sorted(map(int, os.listdir('/proc/self/task')))\n"                                                     \
-    "    print(when, allowed(tids[0]), allowed(tids[-1]))\n"                                                           \
+    "    others = sorted(set(map(int, os.listdir('/proc/self/task'))) - {os.getpid()})\n"                              \
+    "    print(when, allowed(os.getpid()), allowed((others or [os.getpid()])[-1]))\n"                                  \
     "    print(when, 'same' if os.sched_getaffinity(0) == before else 'narrowed')\n"
 
 #define PRODUCT                                                                                                        \
