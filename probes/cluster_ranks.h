@@ -11,7 +11,6 @@
 struct rank_info {
     char version[RANK_VERSION_SIZE];
     char host[RANK_HOST_SIZE];
-    uint64_t memory;  /* which shared memory it sees */
     int32_t leader;   /* lowest rank on the same node */
     uint32_t allowed; /* PUs that the node lets us use */
     int32_t pu;       /* the one that this rank sits on; -1: on any */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cluster_guard.h"
@@ -97,97 +96,26 @@ static int list_nodes(struct ranks *ranks)
     return 0;
 }
 
-/* Ranks are on one node when they see the same shared memory: the device of /dev/shm on the same booted kernel. */
-static uint64_t shared_memory(void)
+static void introduce(const struct ranks *ranks, bool per_node, struct rank_info *mine)
 {
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    struct stat shm = {0};
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    for (int c; file && (c = getc(file)) != EOF;) {
-        hash = (hash ^ (uint64_t)c) * 1099511628211u;
-    }
-    if (file) {
-        fclose(file);
-    }
-    stat("/dev/shm", &shm);
-    return (hash ^ shm.st_dev) * 1099511628211u;
-}
-
-static void introduce(const struct ranks *ranks, struct rank_info *mine)
-{
-    *mine = (struct rank_info){
-        .memory = shared_memory(), .leader = ranks->rank, .allowed = (uint32_t)ranks->allowed.count, .pu = -1};
+    MPI_Comm node;
+    int local_rank, leader = ranks->rank;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &local_rank);
+    MPI_Bcast(&leader, 1, MPI_INT, 0, node);
+    MPI_Comm_free(&node);
+    *mine = (struct rank_info){.leader = leader, .allowed = (uint32_t)ranks->allowed.count, .pu = -1};
     snprintf(mine->version, sizeof mine->version, "%s", SERVET_VERSION);
     gethostname(mine->host, sizeof mine->host - 1);
     mine->host[strcspn(mine->host, ".")] = '\0';
-}
-
-/* Messages of the start go up and down one binomial tree under rank 0, and not through collectives: in those two ranks
- * often begin to talk to each other at the same moment. When both then open the connection, Open MPI 4.1.4 over TCP
- * and MPICH 4.0.2 over UCX were seen to deliver nothing any more between the two. */
-static void gather(struct ranks *ranks)
-{
-    const int word = (int)sizeof *ranks->info;
-    for (int step = 1; step < ranks->size; step *= 2) {
-        if (ranks->rank & step) {
-            int held = ranks->size - ranks->rank < step ? ranks->size - ranks->rank : step;
-            MPI_Send(&ranks->info[ranks->rank], held * word, MPI_BYTE, ranks->rank - step, TAG_CONNECT, MPI_COMM_WORLD);
-            return;
-        }
-        int from = ranks->rank + step;
-        if (from < ranks->size) {
-            int held = ranks->size - from < step ? ranks->size - from : step;
-            MPI_Recv(&ranks->info[from], held * word, MPI_BYTE, from, TAG_CONNECT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        }
-    }
-}
-
-static void spread(struct ranks *ranks)
-{
-    const int bytes = ranks->size * (int)sizeof *ranks->info;
-    int step = 1;
-    while (step < ranks->size && !(ranks->rank & step)) {
-        step *= 2;
-    }
-    if (ranks->rank > 0) {
-        MPI_Recv(ranks->info, bytes, MPI_BYTE, ranks->rank - step, TAG_CONNECT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    }
-    for (step /= 2; step > 0; step /= 2) {
-        if (ranks->rank + step < ranks->size) {
-            MPI_Send(ranks->info, bytes, MPI_BYTE, ranks->rank + step, TAG_CONNECT, MPI_COMM_WORLD);
-        }
-    }
-}
-
-/* The lowest rank of a node leads it. */
-static void name_leaders(struct ranks *ranks)
-{
-    for (int i = 0; i < ranks->size; i++) {
-        struct rank_info *info = &ranks->info[i];
-        for (int j = 0; j < i && info->leader == i; j++) {
-            const struct rank_info *other = &ranks->info[j];
-            if (other->memory == info->memory && strcmp(other->host, info->host) == 0) {
-                info->leader = other->leader;
-            }
-        }
-    }
-}
-
-/* The i-th rank of a node goes to the i-th PU that the node allows. */
-static void pin(struct ranks *ranks)
-{
-    struct rank_info *mine = &ranks->info[ranks->rank];
-    uint32_t before = 0;
-    for (int i = 0; i < ranks->rank; i++) {
-        before += ranks->info[i].leader == mine->leader;
-    }
-    if (before < ranks->allowed.count) {
-        uint32_t pu = ranks->allowed.ids[before];
+    if (!per_node && local_rank < (int)ranks->allowed.count) {
+        uint32_t pu = ranks->allowed.ids[local_rank];
         mine->pu = rank_pin(pu) == 0 ? (int32_t)pu : -1;
     }
 }
 
-/* Connections between rank 0 and all others are made here, one after the other, for the same reason. */
+/* Connections between rank 0 and the others are made here, one after the other: when both ends begin to talk at the
+ * same time while they poll seldom, MPICH 4.0.2 over UCX was seen to deliver nothing for half a minute. */
 static void connect_ranks(const struct ranks *ranks)
 {
     int nothing = 0;
@@ -203,6 +131,7 @@ static void connect_ranks(const struct ranks *ranks)
 
 int ranks_open(struct ranks *ranks, bool per_node, struct servet_error *error)
 {
+    struct rank_info mine;
     *ranks = (struct ranks){0};
     guard(start_limit_s, "MPI did not start within %.0f s", start_limit_s);
     MPI_Init(NULL, NULL);
@@ -213,15 +142,8 @@ int ranks_open(struct ranks *ranks, bool per_node, struct servet_error *error)
     if (rc < 0 || !ranks->info) {
         return profile_error(error, rc < 0 ? rc : -ENOMEM, "starting: %s", strerror(rc < 0 ? -rc : ENOMEM));
     }
-    introduce(ranks, &ranks->info[ranks->rank]);
-    gather(ranks);
-    spread(ranks);
-    name_leaders(ranks);
-    if (!per_node) {
-        pin(ranks);
-        gather(ranks);
-        spread(ranks);
-    }
+    introduce(ranks, per_node, &mine);
+    MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, ranks->info, (int)sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
     connect_ranks(ranks);
     guard_off();
     rc = check_table(ranks, per_node, error);
