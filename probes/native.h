@@ -3,6 +3,7 @@
 #define SERVET_PROBES_NATIVE_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 
@@ -61,6 +62,18 @@ bool native_meet(struct native_worker *worker, struct native_job *job, int round
 void native_done(struct native_job *job);
 bool native_others_busy(struct native_worker *worker, struct native_job *job);
 bool native_cancelled(const struct native_worker *worker);
+/* Called at every look of a worker that spins for another one, `looks` counted from 1. False: the job has failed or is
+ * cancelled. A worker that is alone on its PU goes on spinning; after some 50 us, longer than any partner that runs
+ * takes, it gives way, so that a PU taken by another program does not cost a whole time slice of the kernel. */
+enum { NATIVE_LOOKS_BEFORE_YIELD = 1 << 14 };
+static inline bool native_wait_on(const struct native_worker *worker, struct native_job *job, uint32_t looks)
+{
+    if (looks % NATIVE_LOOKS_BEFORE_YIELD != 0) {
+        return true;
+    }
+    sched_yield();
+    return !atomic_load(&job->failed) && !native_cancelled(worker);
+}
 void native_end_workers(struct native *native);
 
 /* -- native_memory.c -- */

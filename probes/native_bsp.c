@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +12,6 @@
  * between two barriers. A packet is copied straight to where it belongs; one barrier says that it is there. */
 
 enum { LINE = 128 }; /* adjacent-line prefetchers fetch pairs of 64 */
-/* A waiting processor that is alone on its PU spins; on a PU taken by another program it gives way now and then. */
-enum { SPINS_BEFORE_YIELD = 1 << 14 };
 
 struct put {
     uint64_t index;
@@ -48,11 +45,8 @@ static bool synchronise(struct native_worker *worker, struct native_job *job, st
         return true;
     }
     for (uint32_t spins = 1; atomic_load_explicit(&board->generation, memory_order_acquire) == generation; spins++) {
-        if (spins % SPINS_BEFORE_YIELD == 0) {
-            if (atomic_load(&job->failed) || native_cancelled(worker)) {
-                return false;
-            }
-            sched_yield();
+        if (!native_wait_on(worker, job, spins)) {
+            return false;
         }
     }
     return true;

@@ -1,7 +1,6 @@
 #include "native.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +8,6 @@
  * receiver copies it out and answers. Up to one line there is nothing but the flag's own line to hand over. */
 enum { LINE = 128 }; /* twice the usual line: the adjacent-line prefetcher fetches pairs */
 #define STOP UINT64_MAX
-
-/* About 50 us: no answer of a partner that runs takes as long. A PU taken by another program is given to it then,
- * instead of for a whole time slice of the kernel at every message. */
-enum { SPINS_BEFORE_YIELD = 1 << 14 };
 
 struct channel {
     _Alignas(LINE) _Atomic uint64_t request;
@@ -30,11 +25,8 @@ static bool wait_for(_Atomic uint64_t *flag, uint64_t value, struct native_worke
         if (seen == STOP) {
             return false;
         }
-        if (spins % SPINS_BEFORE_YIELD == 0) {
-            if (atomic_load(&job->failed) || native_cancelled(worker)) {
-                return false;
-            }
-            sched_yield();
+        if (!native_wait_on(worker, job, spins)) {
+            return false;
         }
     }
 }
