@@ -133,7 +133,9 @@ START_TEST(a_measurement_that_stood_still_is_made_again)
 {
     const struct machine_copy what = {.bytes = 8u << 20, .passes = 20, .numa = -1};
     double rate = 0;
-    size_t operations = 0;
+    /* The first one also makes the memory, and may spend the whole while with it. */
+    ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+    size_t operations = 1;
     pid_t child = stop_me_for_a_while();
     ck_assert_int_gt(child, 0);
     while (waitpid(child, NULL, WNOHANG) == 0) {
