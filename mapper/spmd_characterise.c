@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "spmd_binding.h"
+#include "spmd_median.h"
 #include "spmd_program.h"
 
 typedef unsigned long long ull;
@@ -11,9 +12,8 @@ typedef unsigned long long ull;
 /* Measured and chosen so often at most: a choice that goes to and fro lies between two tiles that are alike. */
 enum { CHOICES = 4 };
 
-/* One run of `problem` cut into n x m tiles. */
-static void measure(struct spmd_planner *p, const struct spmd_problem *problem, const struct spmd_tile *tile,
-                    const char *const *bind)
+struct spmd_task spmd_characterise_once(const struct spmd_planner *p, const struct spmd_problem *problem,
+                                        const struct spmd_tile *tile, const char *const *bind)
 {
     const struct spmd_options *o = &p->options;
     struct spmd_run run = {.command = o->characterise,
@@ -32,13 +32,32 @@ static void measure(struct spmd_planner *p, const struct spmd_problem *problem, 
     if (!(measured.compute_s > 0) || !(measured.bytes > 0) || measured.iterations < 2) {
         cli_usage("--characterise: '%s' sends nothing from one iteration to the next", o->characterise);
     }
-    p->options.problem.comp_s = measured.compute_s / ((double)tile->x * (double)tile->y);
-    p->options.problem.bytes = measured.bytes / edge;
-    printf(
-        "characterised  %.4g s for a task, %.4g bytes for an edge task (%llu iterations, tiles of %llu x %llu on %llu "
-        "cores)\n",
-        p->options.problem.comp_s, p->options.problem.bytes, (ull)measured.iterations, (ull)tile->x, (ull)tile->y,
-        (ull)(tile->n * tile->m));
+    return (struct spmd_task){measured.compute_s / ((double)tile->x * (double)tile->y), measured.bytes / edge,
+                              measured.iterations};
+}
+
+/* Runs of `problem` cut into n x m tiles. */
+static void measure(struct spmd_planner *p, const struct spmd_problem *problem, const struct spmd_tile *tile,
+                    const char *const *bind)
+{
+    uint32_t rounds = p->options.rounds;
+    double *seconds = calloc(rounds, sizeof *seconds);
+    struct spmd_task task = {0};
+    if (!seconds) {
+        cli_fail("out of memory");
+    }
+    for (uint32_t i = 0; i < rounds; i++) {
+        task = spmd_characterise_once(p, problem, tile, bind);
+        seconds[i] = task.comp_s;
+    }
+    struct spmd_median found = spmd_median(seconds, rounds);
+    free(seconds);
+    p->options.problem.comp_s = found.median;
+    p->options.problem.bytes = task.bytes;
+    printf("characterised  %.4g s for a task [%.4g, %.4g], %.4g bytes for an edge task (%u runs of %llu iterations, "
+           "tiles of %llu x %llu on %llu cores)\n",
+           found.median, found.low, found.high, task.bytes, rounds, (ull)task.iterations, (ull)tile->x, (ull)tile->y,
+           (ull)(tile->n * tile->m));
 }
 
 static void measure_instance(struct spmd_planner *p)

@@ -8,44 +8,22 @@
 
 #include "cli.h"
 #include "spmd_binding.h"
+#include "spmd_characterise.h"
 #include "spmd_program.h"
 #include "spmd_report.h"
 
 /* What the rounds gave; [round]. */
 struct rounds {
     double *planned_s, *plain_s; /* of an iteration */
-    double *task_s;              /* in the runs themselves */
+    double *task_s;              /* right before the run with the plan, or in the one without */
     double *ratio;               /* planned to plain */
-    double *off;                 /* of the model that is given task_s: relative */
+    double *planned_off;         /* of the model as it was asked when the plan was made: relative */
+    double *off;                 /* of the model that is given task_s */
     double few_s, many_s;        /* least time of a serial run, and of one of SERIAL_LONGER times the iterations */
 };
 
 /* A start takes as long as hundreds of iterations: only the difference of two lengths is theirs. */
 #define SERIAL_LONGER 3
-
-/* -- statistics -- */
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-struct spmd_median spmd_median(double *values, size_t count)
-{
-    double chance = pow(0.5, (double)count), below = 0;
-    size_t skip = 0;
-    qsort(values, count, sizeof *values, compare);
-    /* The median is under the k-th smallest value with the chance of fewer than k heads in `count` throws. */
-    while (below + chance <= 0.025) {
-        below += chance;
-        chance *= (double)(count - skip) / (double)(skip + 1);
-        skip++;
-    }
-    skip = skip ? skip - 1 : 0;
-    double median = (values[(count - 1) / 2] + values[count / 2]) / 2;
-    return (struct spmd_median){median, values[skip], values[count - 1 - skip]};
-}
 
 /* -- running -- */
 
@@ -71,37 +49,56 @@ static void run_serial(const struct spmd_run *plain, struct rounds *rounds)
     rounds->many_s = fmin(rounds->many_s, run_one(&one, "--against").seconds);
 }
 
+/* What the model says with a task that takes so long. */
+static double predict(const struct spmd_planner *p, const struct spmd_choice *choice, double task_s)
+{
+    struct spmd_problem problem = p->options.problem;
+    problem.comp_s = task_s;
+    return spmd_predict(&problem, &choice->tile, choice->times.comm_s).iteration_s;
+}
+
+/* The machine of another minute is another machine ("parallel computers are like the weather"), so the task is measured
+ * again before each run: what the model says of that run is said before it. */
 static void run_round(const struct spmd_planner *p, const struct spmd_choice *choice, const struct spmd_run *planned,
                       const struct spmd_run *plain, struct rounds *rounds, size_t i)
 {
     const struct spmd_options *o = &p->options;
-    struct spmd_problem problem = o->problem;
+    double task_s = o->problem.comp_s;
+    if (o->characterise) {
+        task_s = spmd_characterise_once(p, &o->problem, &choice->tile, planned->bind).comp_s;
+    }
     struct spmd_measured with = run_one(planned, "--evaluate"), without = with;
     if (o->against) {
         without = run_one(plain, "--against");
         run_serial(plain, rounds);
     }
+    if (!o->characterise && without.compute_s > 0) {
+        task_s = without.compute_s / ((double)choice->tile.x * (double)choice->tile.y);
+    }
     rounds->planned_s[i] = with.iteration_s;
     rounds->plain_s[i] = without.iteration_s;
     rounds->ratio[i] = with.iteration_s / without.iteration_s;
-    if (without.compute_s > 0) {
-        problem.comp_s = without.compute_s / ((double)choice->tile.x * (double)choice->tile.y);
-    }
-    rounds->task_s[i] = problem.comp_s;
-    struct spmd_times times = spmd_predict(&problem, &choice->tile, choice->times.comm_s);
-    rounds->off[i] = times.iteration_s / with.iteration_s - 1;
+    rounds->task_s[i] = task_s;
+    rounds->planned_off[i] = choice->times.iteration_s / with.iteration_s - 1;
+    rounds->off[i] = predict(p, choice, task_s) / with.iteration_s - 1;
 }
 
 static void run_rounds(const struct spmd_planner *p, const struct spmd_choice *choice, const struct spmd_run *planned,
                        const struct spmd_run *plain, struct rounds *rounds)
 {
     size_t count = p->options.rounds;
-    double *values = calloc(5 * count, sizeof *values);
+    double *values = calloc(6 * count, sizeof *values);
     if (!values) {
         cli_fail("out of memory");
     }
-    *rounds = (struct rounds){values,   values + count, values + 2 * count, values + 3 * count, values + 4 * count,
-                              INFINITY, INFINITY};
+    *rounds = (struct rounds){.planned_s = values,
+                              .plain_s = values + count,
+                              .task_s = values + 2 * count,
+                              .ratio = values + 3 * count,
+                              .planned_off = values + 4 * count,
+                              .off = values + 5 * count,
+                              .few_s = INFINITY,
+                              .many_s = INFINITY};
     for (size_t i = 0; i < count; i++) {
         run_round(p, choice, planned, plain, rounds, i);
     }
@@ -115,7 +112,9 @@ static void report(const struct spmd_planner *p, const struct spmd_choice *choic
     struct spmd_evaluation e = {.rounds = count,
                                 .planned_s = spmd_median(rounds->planned_s, count),
                                 .task_s = spmd_median(rounds->task_s, count),
+                                .planned_off = spmd_median(rounds->planned_off, count),
                                 .off = spmd_median(rounds->off, count),
+                                .before = p->options.characterise != NULL,
                                 .serial_s = choice->times.serial_s};
     if (p->options.against) {
         e.against = true;

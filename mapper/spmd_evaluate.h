@@ -4,18 +4,11 @@
 
 #include "spmd_planner.h"
 
-/* Runs --evaluate by the plan and --against without it, and the latter on one core, in turns, --rounds times, and
- * prints medians, the ratio of each round's two runs, and how far the model is off: as it was asked, and with the time
- * of a task in the runs themselves, which leaves what the model itself gets wrong.
- * Ends the program with one line when an application does not run; no file is left. */
+/* Runs --characterise at the chosen tile, --evaluate by the plan, --against without it, and the latter on one core, in
+ * turns, --rounds times, and prints medians, the ratio of each round's two runs, and how far the model is off: as it
+ * was asked when the plan was made, and with the time of a task measured right before each run (without --characterise:
+ * in the run without the plan), which leaves what the model itself gets wrong. Ends the program with one line when an
+ * application does not run; no file is left. */
 void spmd_evaluate(const struct spmd_planner *planner, const struct spmd_choice *choice, const struct spmd_grid *grid);
-
-/* The median, and the values that hold it with 95 % or more: order statistics, whatever the distribution (David and
- * Nagaraja, Order Statistics, 7.1). Fewer than six values have no such interval: the smallest and the largest then.
- * Sorts them; count >= 1. */
-struct spmd_median {
-    double median, low, high;
-};
-struct spmd_median spmd_median(double *values, size_t count);
 
 #endif

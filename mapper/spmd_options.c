@@ -63,7 +63,7 @@ static const struct argp_option table[] = {
     {"plan", PLAN, "FILE", 0, "write the plan, for servet_spmd.h", 4},
     {"evaluate", EVALUATE, "COMMAND", 0, "run this program by the plan and report predicted against measured", 4},
     {"against", AGAINST, "COMMAND", 0, "with --evaluate: the program without the plan", 4},
-    {"rounds", ROUNDS, "N", 0, "with --evaluate: how often each runs, in turns (default 7)", 4},
+    {"rounds", ROUNDS, "N", 0, "with --characterise, --evaluate: how often each runs, in turns (default 7)", 4},
     {"iterations", ITERATIONS, "K", 0, "what {iterations} becomes (default 100)", 4},
     {0},
 };

@@ -21,7 +21,7 @@ struct spmd_options {
     uint64_t instance_x, instance_y, instance_n, instance_m; /* of a small instance; x 0: the chosen tiles */
     const char *evaluate, *against;                          /* commands with and without the plan, or NULL */
     uint64_t iterations;
-    uint32_t rounds; /* of the evaluation */
+    uint32_t rounds; /* of characterisation and evaluation */
 };
 
 /* Ends the program with one line and status 2 on bad usage. */

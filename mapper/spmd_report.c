@@ -98,9 +98,11 @@ void spmd_report_evaluation(FILE *out, const struct spmd_problem *problem, const
         fprintf(out, "speed-up and efficiency mean nothing here: one core was slower than the others together, so the "
                      "machine was busy\n");
     }
-    fprintf(out, "the model is off by %.1f %%\n", 100 * fabs(t->iteration_s / e->planned_s.median - 1));
-    fprintf(out, "a task took %.4g s in these runs [%.4g, %.4g], %.4g s when it was planned\n", e->task_s.median,
+    const char *when = e->before ? "right before each run" : "in these runs";
+    fprintf(out, "the model is off by %+.1f %% [%+.1f, %+.1f]\n", 100 * (t->iteration_s / e->planned_s.median - 1),
+            100 * e->planned_off.low, 100 * e->planned_off.high);
+    fprintf(out, "a task took %.4g s %s [%.4g, %.4g], %.4g s when it was planned\n", e->task_s.median, when,
             e->task_s.low, e->task_s.high, problem->comp_s);
-    fprintf(out, "with the time of a task in these runs the model is off by %+.1f %% [%+.1f, %+.1f]\n",
-            100 * e->off.median, 100 * e->off.low, 100 * e->off.high);
+    fprintf(out, "with the time of a task %s the model is off by %+.1f %% [%+.1f, %+.1f]\n", when, 100 * e->off.median,
+            100 * e->off.low, 100 * e->off.high);
 }

@@ -57,11 +57,11 @@ grep -q "SERVET_SPMD_PLAN: not set" "$work/err" || fail "no plan: $(cat "$work/e
     --evaluate "$programs/spmd_heat --iterations {iterations}" \
     --against "$programs/spmd_heat_plain --problem {problem} --grid {grid} --iterations {iterations}" \
     >"$work/out" 2>"$work/err" || fail "evaluation: $(cat "$work/err")"
-grep -q "8 bytes for an edge task (21 iterations, tiles of 100 x 150 on 2 cores)" "$work/out" || fail "characterisation: $(cat "$work/out")"
+grep -q "8 bytes for an edge task (2 runs of 21 iterations, tiles of 100 x 150 on 2 cores)" "$work/out" || fail "characterisation: $(cat "$work/out")"
 for line in predicted "with the plan" "without the plan" "with to without" "the model is off by" "a task took"; do
     grep -q "^$line" "$work/out" || fail "evaluation has no '$line': $(cat "$work/out")"
 done
-"$spmd" --profile "$profile" --problem 400x300 --iterations 20 --cores 2 --cpuset 0-1 \
+"$spmd" --profile "$profile" --problem 400x300 --iterations 20 --cores 2 --cpuset 0-1 --rounds 1 \
     --characterise "$programs/spmd_heat_plain --problem {problem} --grid {grid} --iterations {iterations}" \
     >"$work/out" 2>"$work/err" || fail "characterisation by tiles: $(cat "$work/err")"
 tile=$(sed -n 's/^tile  *\(.*\) tasks/\1/p' "$work/out")

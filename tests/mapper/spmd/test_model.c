@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "spmd_evaluate.h"
+#include "spmd_median.h"
 #include "spmd_model.h"
 
 static struct spmd_stencil stencil(const char *text)
