@@ -11,10 +11,6 @@
 
 #define SHOWN_PUS 8 /* of a mapping that changed */
 
-struct tally {
-    size_t same, changed, gone, new;
-};
-
 static const struct item *find(const struct item_list *list, const struct item *like)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -40,35 +36,45 @@ static bool same(const struct item *a, const struct item *b)
     return fabs(a->number - b->number) <= tolerance(a, b) * fmin(fabs(a->number), fabs(b->number));
 }
 
-static void print_change(FILE *stream, const struct item *a, const struct item *b)
+static int append(json_t *list, json_t *object)
 {
-    fprintf(stream, "changed  %s: %s: %s -> %s", a->where, a->name, a->shown, b->shown);
-    if (a->number > 0 && b->number > 0) {
-        fprintf(stream, " (%+.0f %%)", (b->number / a->number - 1) * 100);
-    }
-    fputc('\n', stream);
+    return object ? json_array_append_new(list, object) : -1;
 }
 
-static void compare(const struct item_list *old, const struct item_list *new, FILE *stream, struct tally *tally)
+static int add_change(json_t *list, const struct item *a, const struct item *b)
 {
+    json_t *object =
+        json_pack("{s:s,s:s,s:s,s:s}", "where", a->where, "figure", a->name, "old", a->shown, "new", b->shown);
+    if (object && a->number > 0 && b->number > 0) {
+        json_object_set_new(object, "ratio", json_real(b->number / a->number));
+    }
+    return append(list, object);
+}
+
+static int add_one(json_t *list, const struct item *item)
+{
+    return append(list, json_pack("{s:s,s:s,s:s}", "where", item->where, "figure", item->name, "value", item->shown));
+}
+
+/* "same": how many; "changed", "gone", "new": lists. */
+static int compare(const struct item_list *old, const struct item_list *new, json_t *diff)
+{
+    json_t *changed = json_object_get(diff, "changed"), *gone = json_object_get(diff, "gone");
+    json_int_t same_figures = 0;
+    int rc = 0;
     for (size_t i = 0; i < old->count; i++) {
         const struct item *a = &old->items[i], *b = find(new, a);
-        if (!b) {
-            fprintf(stream, "gone     %s: %s: %s\n", a->where, a->name, a->shown);
-            tally->gone++;
-        } else if (same(a, b)) {
-            tally->same++;
+        if (b && same(a, b)) {
+            same_figures++;
         } else {
-            print_change(stream, a, b);
-            tally->changed++;
+            rc |= b ? add_change(changed, a, b) : add_one(gone, a);
         }
     }
     for (size_t i = 0; i < new->count; i++) {
-        if (!find(old, &new->items[i])) {
-            fprintf(stream, "new      %s: %s: %s\n", new->items[i].where, new->items[i].name, new->items[i].shown);
-            tally->new ++;
-        }
+        rc |= find(old, &new->items[i]) ? 0 : add_one(json_object_get(diff, "new"), &new->items[i]);
     }
+    rc |= json_object_set_new(diff, "same", json_integer(same_figures));
+    return rc ? -ENOMEM : 0;
 }
 
 /* -- mapping --------------------------------------------------------------------------------------------------------
@@ -83,38 +89,36 @@ static size_t pus_of(const struct servet_profile *profile)
     return pus;
 }
 
-static void print_pus(FILE *stream, const uint32_t *pus, size_t count)
+static json_t *list_of(const uint32_t *pus, size_t count)
 {
-    for (size_t i = 0; i < count && i < SHOWN_PUS; i++) {
-        fprintf(stream, "%s%u", i ? "," : "", pus[i]);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(list, json_integer(pus[i]));
     }
-    fputs(count > SHOWN_PUS ? ",..." : "", stream);
+    return list;
 }
 
-/* 1: changed, 0: the same, or -errno. */
-static int compare_mapping(const struct servet_profile *old, const struct servet_profile *new, size_t workers,
-                           enum map_priority priority, uint32_t *room, FILE *stream, struct servet_error *error)
+/* 0, or -errno; `list` gets what changed. */
+static int compare_mapping(const struct servet_profile *old, const struct servet_profile *new,
+                           const struct map_request *request, uint32_t *room, json_t *list, struct servet_error *error)
 {
-    const struct map_request request = {.priority = priority, .workers = workers};
+    size_t workers = request->workers;
     uint32_t *a = room, *b = room + workers;
-    int rc = map_workers(old, &request, a, NULL, error);
-    rc = rc < 0 ? rc : map_workers(new, &request, b, NULL, error);
+    int rc = map_workers(old, request, a, NULL, error);
+    rc = rc < 0 ? rc : map_workers(new, request, b, NULL, error);
     if (rc < 0 || memcmp(a, b, workers * sizeof *a) == 0) {
         return rc;
     }
-    fprintf(stream, "mapping  %zu workers, %s priority: ", workers,
-            priority == MAP_MEMORY ? "memory" : "communication");
-    print_pus(stream, a, workers);
-    fputs(" -> ", stream);
-    print_pus(stream, b, workers);
-    fputc('\n', stream);
-    return 1;
+    const char *priority = request->priority == MAP_MEMORY ? "memory" : "communication";
+    rc = append(list, json_pack("{s:I,s:s,s:o,s:o}", "workers", (json_int_t)workers, "priority", priority, "old",
+                                list_of(a, workers), "new", list_of(b, workers)));
+    return rc ? profile_error(error, -ENOMEM, "comparing mappings: %s", strerrordesc_np(ENOMEM)) : 0;
 }
 
-static int compare_mappings(const struct servet_profile *old, const struct servet_profile *new, FILE *stream,
+static int compare_mappings(const struct servet_profile *old, const struct servet_profile *new, json_t *diff,
                             struct servet_error *error)
 {
-    size_t before = pus_of(old), after = pus_of(new), most = before < after ? before : after, changed = 0;
+    size_t before = pus_of(old), after = pus_of(new), most = before < after ? before : after;
     uint32_t *room = calloc(2 * most + 1, sizeof *room);
     if (!room) {
         return profile_error(error, -ENOMEM, "comparing mappings: %s", strerrordesc_np(ENOMEM));
@@ -122,34 +126,100 @@ static int compare_mappings(const struct servet_profile *old, const struct serve
     int rc = 0;
     for (size_t n = 1; rc >= 0 && n <= most; n = n < DIFF_WORKERS_ALL ? n + 1 : 2 * n) {
         for (int p = 0; rc >= 0 && p < 2; p++) {
-            rc = compare_mapping(old, new, n, p ? MAP_COMMUNICATION : MAP_MEMORY, room, stream, error);
-            changed += rc > 0;
+            const struct map_request request = {.priority = p ? MAP_COMMUNICATION : MAP_MEMORY, .workers = n};
+            rc = compare_mapping(old, new, &request, room, json_object_get(diff, "mappings"), error);
         }
     }
     free(room);
-    if (rc >= 0 && !changed) {
-        fprintf(stream, "mapping  the same for 1 to %zu workers, both priorities\n", most);
-    }
+    json_object_set_new(diff, "most_workers", json_integer((json_int_t)most));
     return rc < 0 ? rc : 0;
 }
 
-int diff_print(const struct servet_profile *old, const struct servet_profile *new, FILE *stream,
-               struct servet_error *error)
+int diff_profiles(const struct servet_profile *old, const struct servet_profile *new, json_t **out,
+                  struct servet_error *error)
 {
     struct item_list before = {0}, after = {0};
-    struct tally tally = {0};
-    int rc = items_collect(old, &before);
+    json_t *diff = json_pack("{s:i,s:[],s:[],s:[],s:f,s:i,s:[]}", "same", 0, "changed", "gone", "new", "tolerance",
+                             DIFF_TOLERANCE, "most_workers", 0, "mappings");
+    int rc = diff ? items_collect(old, &before) : -ENOMEM;
     rc = rc < 0 ? rc : items_collect(new, &after);
+    rc = rc < 0 ? rc : compare(&before, &after, diff);
     if (rc < 0) {
         profile_error(error, rc, "comparing profiles: %s", strerrordesc_np(-rc));
     } else {
-        compare(&before, &after, stream, &tally);
-        fprintf(stream,
-                "figures  %zu the same (numbers: within %.0f %% or their spread), %zu changed, %zu gone, %zu new\n",
-                tally.same, DIFF_TOLERANCE * 100, tally.changed, tally.gone, tally.new);
-        rc = compare_mappings(old, new, stream, error);
+        rc = compare_mappings(old, new, diff, error);
     }
     items_free(&before);
     items_free(&after);
-    return rc;
+    if (rc < 0) {
+        json_decref(diff);
+        return rc;
+    }
+    *out = diff;
+    return 0;
+}
+
+/* -- in words -------------------------------------------------------------------------------------------------------
+ */
+
+static const char *text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static void print_pus(FILE *stream, const json_t *pus)
+{
+    size_t count = json_array_size(pus);
+    for (size_t i = 0; i < count && i < SHOWN_PUS; i++) {
+        fprintf(stream, "%s%lld", i ? "," : "", json_integer_value(json_array_get(pus, i)));
+    }
+    fputs(count > SHOWN_PUS ? ",..." : "", stream);
+}
+
+static void print_figures(const json_t *diff, FILE *stream)
+{
+    const json_t *changed = json_object_get(diff, "changed"), *item;
+    size_t i;
+    json_array_foreach(changed, i, item)
+    {
+        const json_t *ratio = json_object_get(item, "ratio");
+        fprintf(stream, "changed  %s: %s: %s -> %s", text(item, "where"), text(item, "figure"), text(item, "old"),
+                text(item, "new"));
+        if (ratio) {
+            fprintf(stream, " (%+.0f %%)", (json_real_value(ratio) - 1) * 100);
+        }
+        fputc('\n', stream);
+    }
+    static const char *const lists[] = {"gone", "new"};
+    for (size_t l = 0; l < 2; l++) {
+        json_array_foreach(json_object_get(diff, lists[l]), i, item)
+        {
+            fprintf(stream, "%-8s %s: %s: %s\n", lists[l], text(item, "where"), text(item, "figure"),
+                    text(item, "value"));
+        }
+    }
+    fprintf(stream,
+            "figures  %lld the same (numbers: within %.0f %% or their spread), %zu changed, %zu gone, %zu new\n",
+            json_integer_value(json_object_get(diff, "same")), DIFF_TOLERANCE * 100, json_array_size(changed),
+            json_array_size(json_object_get(diff, "gone")), json_array_size(json_object_get(diff, "new")));
+}
+
+void diff_print(const json_t *diff, FILE *stream)
+{
+    const json_t *mappings = json_object_get(diff, "mappings"), *item;
+    size_t i;
+    print_figures(diff, stream);
+    json_array_foreach(mappings, i, item)
+    {
+        fprintf(stream, "mapping  %lld workers, %s priority: ", json_integer_value(json_object_get(item, "workers")),
+                text(item, "priority"));
+        print_pus(stream, json_object_get(item, "old"));
+        fputs(" -> ", stream);
+        print_pus(stream, json_object_get(item, "new"));
+        fputc('\n', stream);
+    }
+    if (json_array_size(mappings) == 0) {
+        fprintf(stream, "mapping  the same for 1 to %lld workers, both priorities\n",
+                json_integer_value(json_object_get(diff, "most_workers")));
+    }
 }

@@ -45,23 +45,44 @@ static char *tidy(const char *raw, const char *name)
     return out;
 }
 
-int picture_svg(const struct profile_class *node_class, const struct picture_workers *workers, const char *name,
-                char **out, size_t *left_out, struct servet_error *error)
+int picture_raw(const struct picture *picture, char **out, size_t *left_out, struct servet_error *error)
 {
-    char *xml, *raw;
+    char *xml;
     size_t length;
-    int rc = picture_xml(node_class, workers, &xml, left_out);
+    int rc = picture_xml(picture, &xml, left_out);
     if (rc < 0) {
         return profile_error(error, rc, "lstopo: %s", strerrordesc_np(-rc));
     }
-    char *argv[] = {"lstopo-no-graphics", "--if",           "xml",           "-i", "-", "--of", "nativesvg", "-p",
-                    "--no-legend",        "--no-factorize", "--no-collapse", NULL};
-    rc = run_filter(argv, xml, strlen(xml), &raw, &length, error);
+    char *argv[] = {"lstopo-no-graphics",
+                    "--if",
+                    "xml",
+                    "-i",
+                    "-",
+                    "--of",
+                    "nativesvg",
+                    "-p",
+                    "--no-legend",
+                    "--no-factorize",
+                    "--no-collapse",
+                    picture->compact ? "--no-index=PU" : NULL,
+                    "--no-text=Core",
+                    "--gridsize",
+                    "4",
+                    NULL};
+    rc = run_filter(argv, xml, strlen(xml), out, &length, error);
     if (rc == -ENOENT) {
         argv[0] = "lstopo";
-        rc = run_filter(argv, xml, strlen(xml), &raw, &length, error);
+        rc = run_filter(argv, xml, strlen(xml), out, &length, error);
     }
     free(xml);
+    return rc;
+}
+
+int picture_svg(const struct picture *picture, const char *name, char **out, size_t *left_out,
+                struct servet_error *error)
+{
+    char *raw;
+    int rc = picture_raw(picture, &raw, left_out, error);
     if (rc < 0) {
         return rc;
     }

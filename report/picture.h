@@ -14,13 +14,22 @@ struct picture_workers {
     size_t count;
 };
 
-/* hwloc XML (version 2.0) of the class. Groups that cross others cannot be drawn as boxes: *left_out counts them.
- * 0 and a new string, or -ENOMEM. */
-int picture_xml(const struct profile_class *node_class, const struct picture_workers *workers, char **out,
-                size_t *left_out);
+/* What is drawn. */
+struct picture {
+    const struct profile_class *node_class;
+    const struct picture_workers *workers; /* NULL: none */
+    bool compact; /* for many PUs: without caches and overhead levels that no two cores share, numbers only on PUs */
+};
 
-/* SVG to be put into a page; ids begin with `name`. 0; -ENOENT: no lstopo; -EIO; -ENOMEM. */
-int picture_svg(const struct profile_class *node_class, const struct picture_workers *workers, const char *name,
-                char **out, size_t *left_out, struct servet_error *error);
+/* hwloc XML (version 2.0) of the picture. Groups that cross others cannot be drawn as boxes: *left_out counts them.
+ * 0 and a new string, or -ENOMEM. */
+int picture_xml(const struct picture *picture, char **out, size_t *left_out);
+
+/* What lstopo makes of it, its own SVG as a new string. 0; -ENOENT: no lstopo; -EIO; -ENOMEM. */
+int picture_raw(const struct picture *picture, char **out, size_t *left_out, struct servet_error *error);
+
+/* The same, to be put into a page; ids begin with `name`. */
+int picture_svg(const struct picture *picture, const char *name, char **out, size_t *left_out,
+                struct servet_error *error);
 
 #endif

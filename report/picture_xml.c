@@ -97,6 +97,30 @@ static void add_relation(struct boxes *boxes, enum kind kind, const struct profi
     }
 }
 
+/* Whether all of a set lies within one core. */
+static bool within_core(const struct profile_class *node_class, const struct profile_set *pus)
+{
+    bool within = pus->count == 1;
+    for (size_t i = 0; !within && i < node_class->cores.group_count; i++) {
+        within = profile_set_subset(pus, &node_class->cores.groups[i]);
+    }
+    return within;
+}
+
+/* Takes out caches and overhead levels that no two cores share: what is left is what a mapping goes by. */
+static void leave_out_private(const struct profile_class *node_class, struct boxes *boxes)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < boxes->count; i++) {
+        const struct box *box = &boxes->items[i];
+        bool shared_kind = box->kind == CACHE || box->kind == MEMORY;
+        if (!shared_kind || !within_core(node_class, box->pus)) {
+            boxes->items[kept++] = *box;
+        }
+    }
+    boxes->count = kept;
+}
+
 static int collect(const struct profile_class *node_class, struct boxes *boxes)
 {
     size_t pus = node_class->pus.count, relations = 3 + node_class->cache_count + node_class->memory.level_count;
@@ -137,6 +161,7 @@ struct writer {
     FILE *out;
     const struct profile_class *node_class;
     const struct picture_workers *workers;
+    bool compact;
     unsigned objects, cores;
 };
 
@@ -189,20 +214,31 @@ static void put_numa(struct writer *writer, const struct profile_set *pus, uint3
 }
 
 /* Fill and text of a PU that has a worker; strong enough on both grounds. */
-#define WORKER_STYLE "Background=#d55e00;Text=#ffffff"
+#define WORKER_STYLE "Background=#b84e00;Text=#ffffff"
+
+/* The worker on a PU, or NULL. */
+static const uint32_t *worker_on(const struct writer *writer, uint32_t pu)
+{
+    for (size_t i = 0; writer->workers && i < writer->workers->count; i++) {
+        if (writer->workers->pus[i] == pu) {
+            return &writer->workers->labels[i];
+        }
+    }
+    return NULL;
+}
 
 static void open_pu(struct writer *writer, const struct box *box)
 {
+    FILE *out = writer->out;
+    const uint32_t *worker = worker_on(writer, box->number);
     open_object(writer, "PU", box->pus);
-    fprintf(writer->out, " os_index=\"%u\"", box->number);
-    for (size_t i = 0; writer->workers && i < writer->workers->count; i++) {
-        if (writer->workers->pus[i] == box->number) {
-            fprintf(writer->out, " subtype=\"worker %u\"><info name=\"lstopoStyle\" value=\"" WORKER_STYLE "\"/>\n",
-                    writer->workers->labels[i]);
-            return;
-        }
+    fprintf(out, " os_index=\"%u\"", box->number);
+    if (writer->compact) {
+        fprintf(out, worker ? " subtype=\"%u:w%u\"" : " subtype=\"%u\"", box->number, worker ? *worker : 0);
+    } else if (worker) {
+        fprintf(out, " subtype=\"worker %u\"", *worker);
     }
-    fputs(">\n", writer->out);
+    fprintf(out, "%s\n", worker ? "><info name=\"lstopoStyle\" value=\"" WORKER_STYLE "\"/>" : ">");
 }
 
 static void open_box(struct writer *writer, const struct box *box)
@@ -264,18 +300,21 @@ static void put_box(struct writer *writer, const struct box *box)
     fputs("</object>\n", writer->out);
 }
 
-int picture_xml(const struct profile_class *node_class, const struct picture_workers *workers, char **out,
-                size_t *left_out)
+int picture_xml(const struct picture *picture, char **out, size_t *left_out)
 {
+    const struct profile_class *node_class = picture->node_class;
     struct boxes boxes = {0};
     struct box machine = {.kind = MACHINE, .pus = &node_class->pus};
     size_t length, crossing = 0;
     int rc = collect(node_class, &boxes);
+    if (rc == 0 && picture->compact) {
+        leave_out_private(node_class, &boxes);
+    }
     for (size_t i = 0; rc == 0 && i < boxes.count; i++) {
         crossing += !insert(&machine, &boxes.items[i]);
     }
     char *text = NULL;
-    struct writer writer = {.node_class = node_class, .workers = workers};
+    struct writer writer = {.node_class = node_class, .workers = picture->workers, .compact = picture->compact};
     writer.out = rc == 0 ? open_memstream(&text, &length) : NULL;
     if (writer.out) {
         fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"

@@ -12,7 +12,7 @@
 
 enum plot_section { PLOT_CACHES, PLOT_SHARING, PLOT_MEMORY, PLOT_MESSAGES, PLOT_BSP, PLOT_SECTIONS };
 
-enum plot_shape { PLOT_CURVE, PLOT_MAP };
+enum plot_shape { PLOT_CURVE, PLOT_MAP, PLOT_PICTURE };
 
 struct plot {
     enum plot_section section;
@@ -20,7 +20,8 @@ struct plot {
     size_t node_class; /* PLOT_NETWORK: between nodes, or of the whole machine */
     char *name;        /* file name of the PNG without its ending, id in the page */
     char *title, *caption;
-    char *script; /* without `set terminal` */
+    char *script;         /* without `set terminal`; title_lines: text lines above the plot that a title takes */
+    double width, height; /* of PLOT_PICTURE, which is PNG only: in its own pixels */
 };
 #define PLOT_NETWORK SIZE_MAX
 

@@ -5,36 +5,65 @@
 
 #include <math.h>
 
-/* Where the labels of the marks begin, as shares of the plot's height. */
-#define EFFECTIVE_LABEL 0.97
-#define DECLARED_LABEL 0.52
-
 /* Sizes closer than this are one mark: their labels would lie on one another. */
 #define ONE_MARK 0.02
+
+/* Two lines of text above the plot for each level: the size, and what is declared. As shares of the plot's width, about
+ * what "declared 35.75 MiB" takes; where the next label would lie on the last one, it goes one row higher. */
+#define LABEL_WIDTH 0.28
+#define LINES_A_ROW 2
+#define MOST_ROWS 2
+
+struct labels {
+    double low, high;        /* bytes, the ends of the axis */
+    double taken[MOST_ROWS]; /* right end of the last label of each row */
+    unsigned rows;           /* in use */
+};
 
 static void line(FILE *out, double bytes, const char *look)
 {
     fprintf(out, "set arrow from first %.0f, graph 0 to first %.0f, graph 1 nohead %s\n", bytes, bytes, look);
 }
 
-static void mark(FILE *out, const struct profile_cache *cache)
+/* The two lines of a level, centred over its mark as far as they stay inside the plot. */
+static void label(FILE *out, struct labels *labels, double bytes, const char *first, const char *second)
+{
+    double centre = log(bytes / labels->low) / log(labels->high / labels->low);
+    centre = fmin(fmax(centre, LABEL_WIDTH / 4), 1 - LABEL_WIDTH / 4);
+    unsigned row = 0;
+    while (row + 1 < MOST_ROWS && centre - LABEL_WIDTH / 2 < labels->taken[row]) {
+        row++;
+    }
+    labels->taken[row] = centre + LABEL_WIDTH / 2;
+    labels->rows = row + 1 > labels->rows ? row + 1 : labels->rows;
+    double above = LINES_A_ROW * row + 0.5;
+    fprintf(out, "set label '%s' at graph %.3f, graph 1 center offset 0,%g textcolor rgb c2\n", first, centre,
+            above + 1);
+    fprintf(out, "set label '%s' at graph %.3f, graph 1 center offset 0,%g textcolor rgb ink\n", second, centre, above);
+}
+
+static void mark(FILE *out, const struct profile_cache *cache, struct labels *labels)
 {
     double declared = (double)cache->declared_size_bytes, effective = (double)cache->size_bytes;
     bool measured = cache->quality.origin != PROFILE_DECLARED;
     bool same = measured && fabs(declared - effective) <= ONE_MARK * effective;
+    double at = measured ? effective : declared;
+    char first[2 * sizeof(struct figure)], second[2 * sizeof(struct figure)] = "";
+    if (at <= 0) {
+        return;
+    }
+    snprintf(first, sizeof first, "L%u%s%s", cache->level, measured ? " " : "",
+             measured ? figure_bytes(cache->size_bytes).text : "");
     if (measured) {
         line(out, effective, "lc rgb c2 lw 1.2");
-        fprintf(out, "set label 'L%u %s%s' at first %.0f, graph %g right rotate by 90 offset -1,0 textcolor rgb c2\n",
-                cache->level, figure_bytes(cache->size_bytes).text, same ? " as declared" : "", effective,
-                EFFECTIVE_LABEL);
     }
-    if (declared > 0 && !same) {
+    if (same) {
+        snprintf(second, sizeof second, "as declared");
+    } else if (declared > 0) {
+        snprintf(second, sizeof second, "declared %s", figure_bytes(cache->declared_size_bytes).text);
         line(out, declared, "lc rgb muted lw 1.2 dt 2");
-        fprintf(
-            out,
-            "set label 'L%u declared %s' at first %.0f, graph %g right rotate by 90 offset 1.1,0 textcolor rgb ink\n",
-            cache->level, figure_bytes(cache->declared_size_bytes).text, declared, DECLARED_LABEL);
     }
+    label(out, labels, at, first, second);
 }
 
 static void plot_class(struct plot_list *list, const struct servet_profile *profile, size_t index)
@@ -56,9 +85,13 @@ static void plot_class(struct plot_list *list, const struct servet_profile *prof
     fputs("set format y '%.0s %cs'\nset xlabel 'working set of one PU'\nset ylabel 'time of one access' offset 1\n"
           "set ytics (1e-9, 2e-9, 5e-9, 1e-8, 2e-8, 5e-8, 1e-7, 2e-7, 5e-7, 1e-6)\n",
           out);
+    struct labels labels = {.low = low, .high = high};
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        mark(out, &node_class->caches[i]);
+        mark(out, &node_class->caches[i], &labels);
     }
+    /* the title, where there is one, above the labels */
+    fprintf(out, "set tmargin title_lines + %u\nset title offset 0,%u\n", LINES_A_ROW * labels.rows + 1,
+            LINES_A_ROW * labels.rows);
     fputs("$curve << EOD\n", out);
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "%.0f %.6g\n", (double)curve[i].bytes, curve[i].seconds_per_access);

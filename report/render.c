@@ -4,6 +4,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #define PNG_CURVE_SIZE "1200,800"
 #define PNG_MAP_SIZE "1200,960"
 #define PNG_FONT_SCALE "1.7"
+#define TITLE_LINES 2
 
 /* Colours that gnuplot writes into the SVG and that name variables of the style sheet: #0101NN is number NN. */
 #define SENTINEL_RED 1
@@ -26,6 +28,31 @@ static const char names[][6] = {"ink", "muted", "c1", "c2", "c3", "c4", "c5", "c
 /* After Okabe and Ito: told apart by colour-blind people too. */
 static const char *const print_colours[] = {"#1a1a1a", "#8a8a8a", "#0072b2", "#d55e00",
                                             "#009e73", "#b1589b", "#56b4e9", "#c98a00"};
+
+/* A picture of boxes is drawn so many pixels wide, its letters (10 of its own pixels) with it. */
+#define PNG_PICTURE_WIDTH 1600.0
+#define PNG_PICTURE_MOST 2.5 /* times its own size: small ones stay small */
+#define PICTURE_TEXT 10
+#define PICTURE_POINT 0.75 /* points to a pixel, of pngcairo */
+
+static void png_terminal(FILE *stream, const struct plot *plot)
+{
+    if (plot->shape == PLOT_PICTURE) {
+        double scale = fmin(PNG_PICTURE_WIDTH / plot->width, PNG_PICTURE_MOST);
+        scale = fmax(scale, 1.0);
+        fprintf(stream,
+                "set terminal pngcairo size %.0f,%.0f noenhanced font 'monospace,%d' fontscale %.3f background rgb "
+                "'white'\n",
+                plot->width * scale, plot->height * scale, PICTURE_TEXT, scale * PICTURE_POINT);
+        return;
+    }
+    fprintf(stream,
+            "set terminal pngcairo size %s noenhanced font '" PNG_FONT "' fontscale " PNG_FONT_SCALE
+            " linewidth 2 background rgb 'white'\nset title ",
+            plot->shape == PLOT_CURVE ? PNG_CURVE_SIZE : PNG_MAP_SIZE);
+    plot_quote(stream, plot->title);
+    fputs(" textcolor rgb ink\n", stream);
+}
 
 static void common(FILE *stream)
 {
@@ -57,7 +84,6 @@ static int render(const struct plot *plot, bool png, char **out, size_t *out_len
     if (!stream) {
         return profile_error(error, -ENOMEM, "%s: %s", plot->name, strerrordesc_np(ENOMEM));
     }
-    bool curve = plot->shape == PLOT_CURVE;
     for (size_t i = 0; i < VARIABLES; i++) {
         if (png) {
             fprintf(stream, "%s = '%s'\n", names[i], print_colours[i]);
@@ -65,16 +91,13 @@ static int render(const struct plot *plot, bool png, char **out, size_t *out_len
             fprintf(stream, "%s = '#%02x%02x%02zx'\n", names[i], SENTINEL_RED, SENTINEL_GREEN, i);
         }
     }
+    /* scripts with a margin of their own leave room for the title, which a page has outside of the plot */
+    fprintf(stream, "title_lines = %d\n", png ? TITLE_LINES : 0);
     if (png) {
-        fprintf(stream,
-                "set terminal pngcairo size %s noenhanced font '" PNG_FONT "' fontscale " PNG_FONT_SCALE
-                " linewidth 2 background rgb 'white'\nset title ",
-                curve ? PNG_CURVE_SIZE : PNG_MAP_SIZE);
-        plot_quote(stream, plot->title);
-        fputs(" textcolor rgb ink\n", stream);
+        png_terminal(stream, plot);
     } else {
         fprintf(stream, "set terminal svg size %s dynamic noenhanced font '" SVG_FONT "' linewidth 1.6\n",
-                curve ? CURVE_SIZE : MAP_SIZE);
+                plot->shape == PLOT_CURVE ? CURVE_SIZE : MAP_SIZE);
     }
     common(stream);
     fputs(plot->script, stream);

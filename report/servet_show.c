@@ -30,9 +30,10 @@ static const struct argp_option option_table[] = {
     {"bsp", 'b', NULL, 0, "Print the table of BSP parameters only: p, g, l and the time of a 0-relation", 0},
     {"live", 'l', "PID", 0, "Print where each thread of a running program is (with --json: JSON lines)", 0},
     {"html", OPTION_HTML, "FILE", 0, "Write a report with plots and pictures, one page that needs no network", 0},
-    {"png", OPTION_PNG, "DIR", 0, "Write the report's plots as PNG files", 0},
-    {"map", OPTION_MAP, "N", 0, "With --html: show where N workers would go", 0},
-    {"diff", OPTION_DIFF, NULL, 0, "Say what changed from the profile OLD to NEW, and whether the mapping would", 0},
+    {"png", OPTION_PNG, "DIR", 0, "Write the report's plots and pictures as PNG files", 0},
+    {"map", OPTION_MAP, "N", 0, "With --html or --png: show where N workers would go", 0},
+    {"diff", OPTION_DIFF, NULL, 0,
+     "Say what changed from the profile OLD to NEW, and whether the mapping would (with --json: as JSON)", 0},
     {0},
 };
 
@@ -184,9 +185,12 @@ static void write_html(const struct report *report, const char *path)
 static void write_png(const struct report *report, const char *folder)
 {
     size_t count;
-    struct servet_error error;
-    if (report_png(report, folder, &count, &error) < 0) {
+    struct servet_error error, left_out;
+    if (report_png(report, folder, &count, &left_out, &error) < 0) {
         cli_fail("%s", error.text);
+    }
+    if (*left_out.text) {
+        cli_note("%s: no picture of the topology: %s", folder, left_out.text);
     }
     if (count == 0) {
         cli_note("%s: nothing to plot in this profile", folder);
@@ -197,19 +201,29 @@ static void show_diff(const struct options *options)
 {
     struct servet_error error;
     struct servet_profile *old = load(options->file), *new = load(options->second);
-    int rc = diff_print(old, new, stdout, &error);
+    json_t *diff;
+    int rc = diff_profiles(old, new, &diff, &error);
     profile_free(old);
     profile_free(new);
     if (rc < 0) {
         cli_fail("%s", error.text);
     }
+    if (options->json) {
+        json_dumpf(diff, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        putchar('\n');
+    } else {
+        diff_print(diff, stdout);
+    }
+    json_decref(diff);
 }
 
 static void refuse_combinations(const struct options *options)
 {
     bool pictures = options->html || options->png;
-    if (options->json + options->bsp + options->diff + pictures > 1) {
-        cli_usage("--json, --bsp, --diff, --html and --png: expected one of them (or --html with --png)");
+    bool json_alone = options->json && !options->diff;
+    if (json_alone + options->bsp + options->diff + pictures > 1) {
+        cli_usage("--json, --bsp, --diff, --html and --png: expected one of them (or --html with --png, --diff with "
+                  "--json)");
     }
     if (options->live && (options->file || options->bsp || options->diff || pictures)) {
         cli_usage("--live: expected alone or with --json");
@@ -217,8 +231,8 @@ static void refuse_combinations(const struct options *options)
     if (options->diff && !options->second) {
         cli_usage("--diff: expected two profiles, OLD and NEW");
     }
-    if (options->workers && !options->html) {
-        cli_usage("--map: expected --html FILE beside it (servet-map prints mappings)");
+    if (options->workers && !pictures) {
+        cli_usage("--map: expected --html FILE or --png DIR beside it (servet-map prints mappings)");
     }
 }
 

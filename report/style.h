@@ -35,8 +35,9 @@ static const char report_style[] =
     ".picture svg{display:block;min-width:300px;max-width:100%;height:auto;margin:0 auto}.picture.large "
     "svg{max-width:none}\n"
     ".picture text{fill:var(--ink)}.picture rect{stroke:var(--muted)}.picture rect.Machine{fill:var(--box0)}"
-    ".picture rect.Package{fill:var(--box1)}.picture rect.Group0,.picture rect.Group1,.picture rect.Group2,"
-    ".picture rect.Group3{fill:var(--box2)}.picture rect.Core{fill:var(--box4)}"
+    ".picture rect.Package{fill:var(--box1)}"
+    /* lstopo counts as many kinds of groups as there are groups */
+    ".picture rect[class^=\"Group\"]{fill:var(--box2)}.picture rect.Core{fill:var(--box4)}"
     ".picture rect[class^=\"L\"]{fill:var(--box3)}.picture rect.NUMANode{fill:var(--box5)}"
     ".picture rect.PU[fill=\"rgb(255,255,255)\"]{fill:var(--box0)}\n"
     ".picture text[fill=\"rgb(255,255,255)\"]{fill:#fff}\n"

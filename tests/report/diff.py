@@ -20,6 +20,12 @@ def changed(change):
     return done.stdout
 
 
+def as_json():
+    done = subprocess.run([show, "--diff", "--json", old, f"{folder}/new.json"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "", done
+    return json.loads(done.stdout)
+
+
 node = lambda profile: profile["node_classes"][0]
 same = changed(lambda p: None)
 assert "0 changed, 0 gone, 0 new" in same and "mapping  the same for 1 to 16 workers, both priorities" in same, same
@@ -29,17 +35,25 @@ assert "0 changed, 0 gone, 0 new" in noise, noise
 
 half = changed(lambda p: node(p)["caches"][2].update(size_bytes=4 << 20))
 assert "changed  node class 0: L3 effective size: 8 MiB -> 4 MiB (-50 %)\n" in half and "mapping  the same" in half, half
+found = as_json()
+assert [(c["figure"], c["old"], c["new"], c["ratio"]) for c in found["changed"]] == [("L3 effective size", "8 MiB", "4 MiB", 0.5)], found
+assert found["gone"] == found["new"] == found["mappings"] == [] and found["same"] > 10 and found["most_workers"] == 16, found
 
 # The L3 groups of the papers' machine the other way round: neighbours in number share instead of every second one.
 other = changed(lambda p: node(p)["caches"][2]["sharing"].update(groups=["0,4", "1,5", "2,6", "3,7"]))
 assert "changed  node class 0: L3 shared by: 0,2 1,3 4,6 5,7 -> 0,4 1,5 2,6 3,7\n" in other, other
 assert "mapping  " in other and "mapping  the same" not in other, other
+found = as_json()
+for mapping in found["mappings"]:
+    assert len(mapping["old"]) == len(mapping["new"]) == mapping["workers"] and mapping["old"] != mapping["new"], mapping
+assert len(found["mappings"]) == other.count("mapping  "), found
 
 gone = changed(lambda p: node(p)["caches"].pop())
+assert {"where": "node class 0", "figure": "L3 effective size", "value": "8 MiB"} in as_json()["gone"]
 assert "gone     node class 0: L3 effective size: 8 MiB\n" in gone, gone
 
 for arguments, status, says in ((["--diff", old], 2, "expected two profiles"), (["--diff", old, old, old], 2, "expected one profile"),
-                                (["--diff", "--json", old, old], 2, "expected one of them"), (["--map", "4", old], 2, "--map"),
+                                (["--diff", "--bsp", old, old], 2, "expected one of them"), (["--map", "4", old], 2, "--map"),
                                 (["--map", "0", "--html", "x", old], 2, "--map: expected an integer from 1")):
     done = subprocess.run([show, *arguments], capture_output=True, text=True, cwd=folder)
     assert done.returncode == status and done.stderr.count("\n") == 1 and says in done.stderr, done

@@ -2,6 +2,7 @@
 """Is the report one well-formed page that needs nothing else and shows every plot, and is nothing half-written when it cannot be
 made? report.py SERVET-SHOW FIXTURES BIG-PROFILE"""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,13 +64,23 @@ for figure in root.iter("figure"):
 check("prefers-color-scheme:dark" in text and "var(--c1)" in text and "rgb(1,1," not in text, "colours of the style sheet")
 check("the middle half of 5 measurements spreads over 40 %" in text, "a wide spread is not called suspicious")
 check("the machine was busy" in text, "a busy machine is not called suspicious")
-check("PU P#" in text or not shutil.which("lstopo"), "no topology picture although lstopo is there")
-check(text.count("worker 47") >= 2 or not shutil.which("lstopo"), "the last worker is on no picture")
+lstopo = shutil.which("lstopo") or shutil.which("lstopo-no-graphics")
+boxes = {element.get("class") for element in root.iter() if element.tag == "rect" and element.get("class")}
+check({"PU", "L3", "Package"} <= boxes or not lstopo, f"no topology picture although lstopo is there: {boxes}")
+check(text.count(":w47<") == 2 or not lstopo, "the last worker is on no picture")
+# A box whose colour lstopo chose is light on dark in a dark page, where letters are light.
+styled = re.findall(r'\.picture rect(?:\.(\w+)|\[class\^="(\w+)"\])', text)
+for box in boxes:
+    check(any(box == name or begin and box.startswith(begin) for name, begin in styled), f"boxes of {box} have no colour for the dark")
 
 text, root, ids = page(f"{fixtures}/every-field.json")
 check("numa-access" in ids and "<td class=\"n\">150 ns</td>" in text, "no table of the NUMA nodes' memory")
 check("Measured with m." in text, "how memory was measured is not said")
 check("latency of NUMA node 2 from PUs 0-3" in text, "a NUMA node is not among the figures")
+
+# Few PUs: everything the profile holds, in words.
+text, root, ids = page(f"{fixtures}/nehalem-2-nodes.json", "--map", "4")
+check(("PU P#" in text and text.count(">worker 3 P#") == 1 and "L1d (" in text) or not lstopo, "a small machine is not drawn in full")
 
 # A cluster, a machine without a curve, and every field there is.
 for name in ("nehalem-2-nodes", "dunnington", "every-field", "cartesius-bsp"):
@@ -103,12 +114,16 @@ os.symlink(shutil.which("gnuplot"), f"{bare}/gnuplot")
 done = run(big, "--html", "new.html", PATH=bare)
 check(done.returncode == 0 and "No picture of the topology: lstopo: not installed" in open(f"{folder}/new.html").read(),
       "no lstopo: no sentence")
+done = run(big, "--png", "new", PATH=bare)
+check(done.returncode == 0 and done.stderr.count("\n") == 1 and "no picture of the topology: lstopo: not installed" in done.stderr
+      and len(os.listdir(f"{folder}/new")) == 12, f"no lstopo: {done}")
 
 # PNG for slides.
-done = run(big, "--png", "slides")
+done = run(big, "--png", "slides", "--map", "48")
 check(done.returncode == 0, f"--png: {done.stderr}")
 pictures = sorted(os.listdir(f"{folder}/slides")) if done.returncode == 0 else []
-check(len(pictures) == 12, f"--png wrote {pictures}")
+check(len(pictures) == (15 if lstopo else 12), f"--png wrote {pictures}")
+check({"topology-0.png", "map-memory-0.png", "map-communication-0.png"} <= set(pictures) or not lstopo, f"--png wrote {pictures}")
 check(all(open(f"{folder}/slides/{p}", "rb").read(8) == b"\x89PNG\r\n\x1a\n" for p in pictures), "--png: no PNG")
 
 shutil.rmtree(folder)
