@@ -36,8 +36,8 @@ struct bsp_bend {
  * the mean of h, where they are diagonal. 0, -EINVAL (fewer than two points). */
 int bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out);
 
-/* The median of the slopes of all pairs of points, and the median of T(h) - h g: up to 29 % of the points may be
- * wrong. 0, -EINVAL (fewer than two points), -ENOMEM. */
+/* The median of the slopes of all pairs of points (of more than 256 points: of the pairs half a curve apart), and the
+ * median of T(h) - h g: up to 29 % of the points may be wrong. 0, -EINVAL (fewer than two points), -ENOMEM. */
 int bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out);
 
 /* Is the curve two straight pieces rather than one? Only where two explain it much better than noise would let them,

@@ -23,7 +23,7 @@ static const struct argp_option table[] = {
      1},
     {"p", OPTION_P, "LIST", 0, "Numbers of processors, such as 1,2,4-8 (default: powers of two and divisors)", 1},
     {"h", OPTION_H, "LOW-HIGH[:STEP]", 0,
-     "Interval of h for the fit, and every which h is measured (default: 0-2048 in 129 steps; 0-2048:1 measures all)",
+     "Interval of h for the fit, and every which h is measured (default: 0-2048:1, of longer intervals 2049 values)",
      1},
     {"runs", OPTION_RUNS, "N", 0, "Runs of which the best two must agree, at least 3 (default: 3)", 1},
     {"backend", OPTION_BACKEND, "NAMES", 0, "threads, mpi (default: both)", 1},

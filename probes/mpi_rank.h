@@ -22,6 +22,8 @@ void rank_team_end(struct rank_team *team);
 void rank_say(const char *line);
 /* Waits for the request, sleeping between looks. */
 void rank_wait_asleep(MPI_Request *request);
+/* The same for a rank that is told more at once, if it is told more: looks without a pause for a millisecond first. */
+void rank_wait_awake(MPI_Request *request);
 /* Seconds since its start that this thread was ready to run and another had its PU; 0 where the kernel keeps no
  * account.
  */

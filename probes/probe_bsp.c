@@ -8,9 +8,14 @@
 #include "random.h"
 
 /* Of a run: each h is visited in every sweep, in a new order, so that what changes while it lasts falls on all h. */
-enum { SWEEPS = 2, BATCHES = 4 };
+enum { SWEEPS = 2 };
+/* Of every visit, so that a sweep takes as long whatever the number of h, but no fewer than those of which one is free
+ * of interruptions: with the sweeps, and the best two runs, the least of eight times counts. */
+enum { BATCHES_OF_SWEEP = 1024, BATCHES_MIN = 2, BATCHES_MAX = 8 };
+/* Of the supersteps by which the time of all others is guessed. */
+enum { BATCHES_OF_GUESS = 4 };
 /* A batch this long is far above the clock's step, and short against what interrupts it. */
-static const double batch_s = 100e-6;
+static const double batch_s = 50e-6;
 enum { SUPERSTEPS_MAX = 1000 };
 /* Runs made beyond those asked for, until the best two agree; doublings of the interval until g and l are positive. */
 enum { MORE_RUNS = 3, ENLARGEMENTS = 3 };
@@ -66,7 +71,7 @@ static int measure(struct study *study, uint32_t h, uint32_t supersteps, uint32_
     return 0;
 }
 
-/* From `low` to `high`, both among them: every `step`-th, or BSP_POINTS evenly if it is 0. */
+/* From `low` to `high`, both among them: every `step`-th, or if it is 0 all, at most BSP_POINTS evenly. */
 static int choose_h(struct study *study, uint32_t low, uint32_t high, uint32_t step)
 {
     uint32_t span = high - low, points = span + 1 < BSP_POINTS ? span + 1 : BSP_POINTS;
@@ -94,6 +99,12 @@ static uint32_t supersteps_for(const struct study *study, size_t point)
     return steps < 1 ? 1 : steps > SUPERSTEPS_MAX ? SUPERSTEPS_MAX : (uint32_t)steps;
 }
 
+static uint32_t batches_for(const struct study *study)
+{
+    size_t batches = BATCHES_OF_SWEEP / study->curve.count;
+    return batches < BATCHES_MIN ? BATCHES_MIN : batches > BATCHES_MAX ? BATCHES_MAX : (uint32_t)batches;
+}
+
 static void shuffle(struct study *study, size_t *order)
 {
     for (size_t i = 0; i < study->curve.count; i++) {
@@ -109,7 +120,7 @@ static int sweep(struct study *study, double *time, size_t *order)
     for (size_t i = 0; i < study->curve.count; i++) {
         size_t point = order[i];
         double seconds;
-        int rc = measure(study, study->curve.h[point], supersteps_for(study, point), BATCHES, &seconds);
+        int rc = measure(study, study->curve.h[point], supersteps_for(study, point), batches_for(study), &seconds);
         if (rc < 0) {
             return rc;
         }
@@ -214,9 +225,9 @@ static int examine(struct study *study, const struct probe_bsp_request *request,
     double none;
     uint32_t grown = (high - request->h_low) / (request->h_high - request->h_low); /* as many points as asked for */
     int rc = choose_h(study, request->h_low, high, request->h_step * grown);
-    rc = rc < 0 ? rc : measure(study, 0, 1, BATCHES, &none); /* T(0) is told whatever the interval */
-    rc = rc < 0 ? rc : measure(study, request->h_low, 1, BATCHES, &study->estimate_low_s);
-    rc = rc < 0 ? rc : measure(study, high, 1, BATCHES, &study->estimate_high_s);
+    rc = rc < 0 ? rc : measure(study, 0, 1, BATCHES_OF_GUESS, &none); /* T(0) is told whatever the interval */
+    rc = rc < 0 ? rc : measure(study, request->h_low, 1, BATCHES_OF_GUESS, &study->estimate_low_s);
+    rc = rc < 0 ? rc : measure(study, high, 1, BATCHES_OF_GUESS, &study->estimate_high_s);
     rc = rc < 0 ? rc : all_runs(study, request);
     rc = rc < 0 ? rc : conclude(study, out);
     end_study(study);

@@ -14,15 +14,14 @@
 #define BSP_H_HIGH 2048u /* bspbench's MAXH */
 #define BSP_RUNS 3u      /* "Run the benchmark at least three times" */
 #define BSP_RUNS_MAX 64u
-#define BSP_H_MAX (1u << 22) /* 32 MiB of words per processor */
-/* Points of a curve by default: with 129 the line is as sure as with all 2049, in a sixteenth of the time. */
-#define BSP_POINTS 129u
+#define BSP_H_MAX (1u << 22)      /* 32 MiB of words per processor */
+#define BSP_POINTS 2049u          /* of a curve by default: every h up to bspbench's */
 #define BSP_POINTS_MAX (1u << 16) /* beyond this a curve takes minutes */
 #define BSP_LENGTHS 5             /* of vectors by which r is measured */
 
 struct probe_bsp_request {
     uint32_t h_low, h_high; /* the interval of the fit; high > low + 1 */
-    uint32_t h_step;        /* distance of two h; 0: so that BSP_POINTS are measured */
+    uint32_t h_step;        /* distance of two h; 0: 1, and in longer intervals so that BSP_POINTS are measured */
     uint32_t runs;          /* >= BSP_RUNS */
     uint64_t seed;          /* of the order in which the h are taken */
 };

@@ -65,14 +65,19 @@ static int read_order(struct order *order, int ranks)
     return ok && order->processors >= 1 && order->processors <= (uint64_t)ranks && order->h <= INT32_MAX / 8;
 }
 
-static int share_order(struct order *order, int rank, int ranks)
+/* Ranks outside of the team stay asleep: awake they would disturb what it measures. */
+static int share_order(struct order *order, int rank, int ranks, const struct team *team)
 {
     MPI_Request request;
     if (rank == 0 && !read_order(order, ranks)) {
         order->processors = 0;
     }
     MPI_Ibcast(order, FIELDS, MPI_UINT64_T, 0, MPI_COMM_WORLD, &request);
-    rank_wait_asleep(&request);
+    if (team->comm == MPI_COMM_NULL) {
+        rank_wait_asleep(&request);
+    } else {
+        rank_wait_awake(&request);
+    }
     return order->processors > 0;
 }
 
@@ -216,7 +221,7 @@ int main(int argc, char **argv)
     struct rank_team world;
     struct team team = {.comm = MPI_COMM_NULL};
     int status = rank_team_start(&argc, &argv, &world);
-    while (status == 0 && share_order(&order, world.rank, world.ranks)) {
+    while (status == 0 && share_order(&order, world.rank, world.ranks, &team)) {
         form_team(&team, order.processors, world.rank);
         if (team.comm != MPI_COMM_NULL) {
             obey(&order, &team, world.rank);

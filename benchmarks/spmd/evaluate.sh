@@ -69,7 +69,7 @@ if [ "$kind" = native ]; then
 	"$build/probes/servet-probe" -q -o "$work/profile.json" || exit 1
 	all "here" --cores "$(nproc)"
 else
-	DELAY_SWITCH=$build/tests/cluster/delay_switch
+	DELAY_SWITCH=$build/tests/cluster/delay_switch SERVET_PROBE=$build/probes/servet-probe
 	. "$here/../../tests/cluster/bed.sh"
 	bed_need
 	BED_SLOTS=1 bed_up "$nodes" 300 || exit 1
