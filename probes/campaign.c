@@ -333,6 +333,7 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
                   .seed = campaign->seed,
                   .declared = &profile->classes[0],
                   .exhaustive = campaign->exhaustive,
+                  .one_by_one = campaign->one_by_one,
                   .largest_bytes = campaign->largest_bytes,
                   .deadline = campaign->budget_s > 0 ? begun + campaign->budget_s : 0},
         .node_class = &profile->classes[0],

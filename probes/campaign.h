@@ -26,6 +26,7 @@ struct campaign {
     bool mpi;             /* messages through MPI where that can be had */
     bool paper;           /* cache sizes by the method of the 2010 paper */
     bool exhaustive;      /* every pair, nothing taken over */
+    bool one_by_one;      /* never several pairs at the same time */
     double budget_s;      /* 0: as long as it takes */
     size_t largest_bytes; /* of the working sets that cache sizes are inferred from; 0: as declared caches suggest */
     uint64_t seed;
@@ -36,9 +37,9 @@ struct campaign {
 };
 
 /* Runs it. When a PU goes offline or memory does not do, the probes that were done make a partial profile, marked
- * by the condition "incomplete"; before the first one is done that is -ENODEV or -ENOMEM. The machine's declared profile becomes the result
- * (machine->declared is NULL afterwards). What could not be measured is said in one line on stderr each, and stays as
- * declared. */
+ * by the condition "incomplete"; before the first one is done that is -ENODEV or -ENOMEM. The machine's declared
+ * profile becomes the result (machine->declared is NULL afterwards). What could not be measured is said in one line on
+ * stderr each, and stays as declared. */
 int campaign_run(struct campaign *campaign, struct servet_profile **out, struct servet_error *error);
 
 #endif

@@ -26,6 +26,7 @@ struct probe {
     uint64_t seed;                        /* counts up: every measurement gets its own */
     const struct profile_class *declared; /* says which pairs are alike (schedule.h); NULL: nothing is known */
     bool exhaustive;                      /* measure every pair */
+    bool one_by_one;                      /* never several pairs at the same time */
     size_t largest_bytes;                 /* the user's limit of working sets for cache sizes; 0: none */
     struct machine *clock;                /* whose elapsed time counts; NULL: `machine` (a messenger has none) */
     double deadline;                      /* on that clock; 0: none. From then on nothing is repeated that

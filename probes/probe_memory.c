@@ -7,92 +7,16 @@
 #include <string.h>
 
 #include "cluster.h"
-#include "query.h"
+#include "memory_rounds.h"
+#include "repeat.h"
 #include "schedule.h"
 
-enum {
-    ROUNDS = 3,
-    PASSES = 3,
-    SCALING_ALL_UP_TO = 8,
-    ALONE_MAX = 64,      /* measurements of one PU alone; more say nothing new */
-    EXPECTED_PAIRS = 32, /* for the progress bar */
-};
-static const double collision_margin = 0.9; /* of the bandwidth alone; rounds differ by 4-7 % on a shared machine */
-static const double contradiction = 1.25;   /* a second look at a pair gives so much more: beyond that drift */
-static const double not_less = 0.85;        /* of what fewer workers got together */
+enum { MEMORY_SHARES = 6 }; /* arrays that a pair has room for: two PUs with two each, and chase pools beside */
+static const double collision_margin = PROBE_MEMORY_COLLISION;
+static const double contradiction = 1.25;           /* a second look at a pair gives so much more: beyond that drift */
 static const double quartiles_of_deviation = 1.349; /* their distance, of a Gaussian */
 static const size_t caches_beyond = 4;              /* times the last level cache, per array */
 static const size_t array_least = 32u << 20, array_most = (size_t)512 << 20;
-
-/* -- inference -- */
-
-static int add_level(const struct pair_classes *classes, uint8_t level, double bytes_per_s,
-                     struct profile_memory *memory)
-{
-    struct profile_memory_level *slot = &memory->levels[level];
-    slot->bytes_per_s = bytes_per_s;
-    slot->quality = (struct profile_quality){.origin = PROFILE_MEASURED, .repetitions = ROUNDS, .spread = -1};
-    int rc = relation_from_classes(classes, 0, level, &slot->collisions);
-    memory->level_count += rc == 0;
-    return rc;
-}
-
-/* Clusters the colliding pairs among `pairs` values; class 0 is the lowest bandwidth, that is the worst level. */
-static int classify(const double *pair_bytes_per_s, size_t pairs, double reference, double spread, uint8_t *class_of,
-                    struct clusters *clusters)
-{
-    double *values = malloc((pairs ? pairs : 1) * sizeof *values);
-    uint32_t *cluster_of = malloc((pairs ? pairs : 1) * sizeof *cluster_of);
-    size_t colliding = 0;
-    int rc = values && cluster_of ? 0 : -ENOMEM;
-    for (size_t i = 0; i < pairs && rc == 0; i++) {
-        if (pair_bytes_per_s[i] < collision_margin * reference) {
-            values[colliding++] = pair_bytes_per_s[i];
-        }
-    }
-    clusters->count = 0;
-    if (rc == 0 && colliding > 0) {
-        rc = cluster_values(values, colliding, spread, cluster_of, clusters);
-    }
-    for (size_t i = 0, k = 0; i < pairs && rc == 0; i++) {
-        if (pair_bytes_per_s[i] < collision_margin * reference) {
-            class_of[i] = (uint8_t)cluster_of[k++];
-        }
-    }
-    free(values);
-    free(cluster_of);
-    return rc;
-}
-
-int probe_memory_levels(const struct profile_set *pus, double reference, const double *pair_bytes_per_s, double spread,
-                        struct profile_memory *out)
-{
-    struct profile_memory memory = {.reference_bytes_per_s = reference};
-    struct pair_classes classes;
-    struct clusters clusters;
-    int rc = pair_classes_init(&classes, pus);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = classify(pair_bytes_per_s, pair_count(pus->count), reference, spread, classes.of, &clusters);
-    if (rc == 0 && clusters.count > 0) {
-        memory.levels = calloc(clusters.count, sizeof *memory.levels);
-        rc = memory.levels ? 0 : -ENOMEM;
-        for (size_t i = 0; i < clusters.count && rc == 0; i++) {
-            rc = add_level(&classes, (uint8_t)i, clusters.centre[i], &memory);
-        }
-    }
-    pair_classes_free(&classes);
-    if (rc < 0) {
-        struct probe_memory whole = {.memory = memory};
-        probe_memory_free(&whole);
-        return rc;
-    }
-    *out = memory;
-    return 0;
-}
-
-/* -- measurement -- */
 
 enum machine_pages probe_memory_pages(const struct machine *machine)
 {
@@ -110,13 +34,6 @@ char *probe_memory_method(const struct machine *machine, size_t array_bytes)
     return length < 0 ? NULL : text;
 }
 
-static int copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count, double *bytes_per_s)
-{
-    const struct machine_copy what = {
-        .bytes = bytes, .passes = PASSES, .numa = -1, .pages = probe_memory_pages(probe->machine)};
-    return machine_copy(probe->machine, &what, pus, count, bytes_per_s);
-}
-
 static size_t wanted_bytes(size_t last_level_bytes)
 {
     size_t bytes = caches_beyond * last_level_bytes;
@@ -127,81 +44,20 @@ static size_t wanted_bytes(size_t last_level_bytes)
 static size_t choose_bytes(const struct probe *probe, size_t last_level_bytes)
 {
     size_t bytes = wanted_bytes(last_level_bytes);
-    size_t limit = probe->machine->memory_limit_bytes / 6; /* two PUs with two arrays each, and chase pools beside */
+    size_t limit = probe->machine->memory_limit_bytes / MEMORY_SHARES;
     return bytes < limit ? bytes : limit;
 }
 
-/* Alone and in pairs by turns, so that a drift of the machine meets both. The reference is the best of its rounds,
- * a pair is the median of its own: alone nothing can make a copy faster than it is. */
-struct question {
-    struct probe *probe;
-    size_t bytes, asked;
-    double alone[ALONE_MAX];
-    size_t alone_count;
-    uint32_t fewest_rounds; /* of any pair */
-    double *totals;         /* of both PUs of a pair together, by pair_index(); 0: not measured */
-    double *logs;           /* of the ratios of two rounds of one pair */
-    size_t ratios;
-    double spread; /* of one figure, from them */
-};
+/* -- pairs -- */
 
-static int measure_alone(struct question *question, uint32_t pu)
+static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *outcome)
 {
-    if (question->alone_count == ALONE_MAX) {
-        return 0;
-    }
-    return copy(question->probe, question->bytes, &pu, 1, &question->alone[question->alone_count++]);
-}
-
-static int ask(void *argument, size_t i, size_t j, double *bytes_per_s)
-{
-    struct question *question = argument;
-    const struct profile_set *pus = &question->probe->machine->pus;
-    const uint32_t both[] = {pus->ids[i], pus->ids[j]};
-    double rounds[ROUNDS], totals[ROUNDS], rates[2];
-    size_t pair = pair_index(pus->count, i, j), count = probe_late(question->probe) ? 1 : ROUNDS;
-    probe_tell(question->probe, 1 - exp(-(double)question->asked++ / EXPECTED_PAIRS), "memory of PUs %u and %u",
-               both[0], both[1]);
-    for (size_t round = 0; round < count; round++) {
-        int rc = measure_alone(question, both[0]);
-        rc = rc < 0 ? rc : copy(question->probe, question->bytes, both, 2, rates);
-        if (rc < 0) {
-            return rc;
-        }
-        rounds[round] = fmin(rates[0], rates[1]);
-        totals[round] = rates[0] + rates[1];
-    }
-    if (count > 1 && question->ratios < pair_count(pus->count)) {
-        question->logs[question->ratios++] = log(rounds[1] / rounds[0]);
-    }
-    question->totals[pair] = probe_median(totals, count);
-    question->fewest_rounds = count < question->fewest_rounds ? (uint32_t)count : question->fewest_rounds;
-    *bytes_per_s = probe_median(rounds, count);
-    return 0;
-}
-
-/* A class's pairs agree, or not, by what is known of the noise when they were measured: cheap enough to ask often. */
-static int ask_and_learn(void *argument, size_t i, size_t j, double *bytes_per_s)
-{
-    enum { LEARN_FROM = 16 };
-    struct question *question = argument;
-    double sorted[LEARN_FROM];
-    int rc = ask(argument, i, j, bytes_per_s);
-    if (rc == 0 && question->ratios <= LEARN_FROM) {
-        memcpy(sorted, question->logs, question->ratios * sizeof *sorted);
-        question->spread = cluster_spread(sorted, question->ratios);
-    }
-    return rc;
-}
-
-static int measure_pairs(struct question *question, struct schedule_outcome *outcome)
-{
-    struct probe *probe = question->probe;
+    struct probe *probe = rounds->probe;
     const struct profile_set *pus = &probe->machine->pus;
     struct schedule schedule;
     int rc = 0;
-    for (int round = 0; round < ROUNDS && pus->count == 1 && rc == 0; round++) {
-        rc = measure_alone(question, pus->ids[0]);
+    while (pus->count == 1 && rc == 0 && !repeat_median_settled(rounds->alone, rounds->alone_count)) {
+        rc = memory_rounds_alone(rounds, pus->ids[0]);
     }
     if (rc < 0 || pus->count == 1) {
         return rc;
@@ -210,101 +66,22 @@ static int measure_pairs(struct question *question, struct schedule_outcome *out
     if (rc == 0) {
         schedule.exhaustive = probe->exhaustive;
         schedule.probe = probe;
-        schedule.spread = &question->spread;
-        rc = schedule_run(&schedule, NULL, ++probe->seed, ask_and_learn, schedule_agree_cluster, question, outcome);
-        question->spread = cluster_spread(question->logs, question->ratios);
+        schedule.spread = &rounds->spread;
+        schedule.at_once = probe->one_by_one ? 1 : probe->machine->memory_limit_bytes / (MEMORY_SHARES * rounds->bytes);
+        rc = schedule_run(&schedule, NULL, ++probe->seed, memory_rounds_ask, schedule_agree_cluster, rounds, outcome);
+        rounds->spread = cluster_spread(rounds->logs, rounds->ratios);
         schedule_free(&schedule);
     }
     return rc;
 }
 
-static uint32_t next_workers(uint32_t workers)
-{
-    return workers < SCALING_ALL_UP_TO ? workers + 1 : workers + workers / 4;
-}
-
-/* What so many workers of the group get together: the median of the rounds. */
-static int measure_workers(struct probe *probe, size_t bytes, const struct profile_set *group, uint32_t workers,
-                           double *rates, double *total)
-{
-    size_t room = probe->machine->memory_limit_bytes / (3 * (size_t)workers);
-    size_t rounds = probe_late(probe) ? 1 : ROUNDS;
-    double totals[ROUNDS];
-    for (size_t round = 0; round < rounds; round++) {
-        int rc = copy(probe, bytes < room ? bytes : room, group->ids, workers, rates);
-        if (rc < 0) {
-            return rc;
-        }
-        totals[round] = 0;
-        for (uint32_t i = 0; i < workers; i++) {
-            totals[round] += rates[i];
-        }
-    }
-    *total = probe_median(totals, rounds);
-    return 0;
-}
-
-/* What two workers get together is known from the rounds of the pairs; another measurement, at another time, might
- * contradict them. 0 when no pair of the level was measured. */
-static double total_of_two(const struct question *question, const struct profile_memory_level *level)
-{
-    const struct profile_set *pus = &question->probe->machine->pus;
-    double best = 0, total = 0;
-    for (size_t i = 0; i < pus->count; i++) {
-        for (size_t j = i + 1; j < pus->count; j++) {
-            double candidate = question->totals[pair_index(pus->count, i, j)];
-            double nearness =
-                candidate > 0 ? fmin(candidate / 2 / level->bytes_per_s, 2 * level->bytes_per_s / candidate) : 0;
-            if (nearness > best && profile_related(&level->collisions, pus->ids[i], pus->ids[j])) {
-                best = nearness;
-                total = candidate;
-            }
-        }
-    }
-    return total;
-}
-
-/* More workers than before that get clearly less were disturbed: asked again once, and the better figure counts. */
-static int measure_point(struct question *question, const struct profile_set *group, uint32_t workers, double before,
-                         double *rates, double *total)
-{
-    double again;
-    int rc = measure_workers(question->probe, question->bytes, group, workers, rates, total);
-    if (rc < 0 || *total > not_less * before) {
-        return rc;
-    }
-    rc = measure_workers(question->probe, question->bytes, group, workers, rates, &again);
-    *total = rc == 0 ? fmax(*total, again) : *total;
-    return rc;
-}
-
-/* How much the first group of the level gets by number of workers. */
-static int measure_scaling(struct question *question, const struct profile_set *group, double reference,
-                           struct profile_memory_level *level)
-{
-    level->scaling = calloc(group->count, sizeof *level->scaling);
-    double *rates = malloc(group->count * sizeof *rates);
-    int rc = level->scaling && rates ? 0 : -ENOMEM;
-    for (uint32_t workers = 1; rc == 0 && workers <= group->count;) {
-        double total = workers == 1 ? reference : workers == 2 ? total_of_two(question, level) : 0;
-        double before = level->scaling_count ? level->scaling[level->scaling_count - 1].bytes_per_s : 0;
-        probe_tell(question->probe, 0.95, "memory with %u workers", workers);
-        rc = total > 0 ? 0 : measure_point(question, group, workers, before, rates, &total);
-        if (rc == 0) {
-            level->scaling[level->scaling_count++] = (struct profile_scaling_point){workers, total};
-        }
-        uint32_t next = next_workers(workers);
-        workers = next > group->count && workers < group->count ? (uint32_t)group->count : next;
-    }
-    free(rates);
-    return rc;
-}
+/* -- levels -- */
 
 /* Is a pair of this level among those that were measured? A level's centre is nearest to its own pairs. */
-static enum profile_origin level_origin(const struct question *question, const struct schedule_outcome *outcome,
+static enum profile_origin level_origin(const struct memory_rounds *rounds, const struct schedule_outcome *outcome,
                                         const struct profile_memory *memory, size_t level)
 {
-    size_t pairs = pair_count(question->probe->machine->pus.count);
+    size_t pairs = pair_count(rounds->probe->machine->pus.count);
     for (size_t k = 0; k < pairs; k++) {
         size_t nearest = 0;
         for (size_t i = 1; i < memory->level_count; i++) {
@@ -319,29 +96,29 @@ static enum profile_origin level_origin(const struct question *question, const s
 }
 
 /* From what was measured to levels, without scaling. */
-static int infer_levels(struct question *question, const struct schedule_outcome *outcome, struct probe_memory *result)
+static int infer_levels(struct memory_rounds *rounds, const struct schedule_outcome *outcome,
+                        struct probe_memory *result)
 {
-    double spread = probe_spread(question->alone, question->alone_count); /* sorts */
-    double best = question->alone[question->alone_count - 1];
-    int rc =
-        probe_memory_levels(&question->probe->machine->pus, best, outcome->values, question->spread, &result->memory);
+    double spread = probe_spread(rounds->alone, rounds->alone_count); /* sorts */
+    double best = rounds->alone[rounds->alone_count - 1];
+    int rc = probe_memory_levels(&rounds->probe->machine->pus, best, outcome->values, rounds->spread, &result->memory);
     result->memory.quality = (struct profile_quality){
-        .origin = PROFILE_MEASURED, .repetitions = (uint32_t)question->alone_count, .spread = spread};
+        .origin = PROFILE_MEASURED, .repetitions = (uint32_t)rounds->alone_count, .spread = spread};
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];
         level->quality.note = schedule_note(outcome);
-        level->quality.repetitions = question->fewest_rounds;
-        level->quality.spread = question->spread > 0 ? quartiles_of_deviation * question->spread : -1;
-        level->quality.origin = level_origin(question, outcome, &result->memory, i);
+        level->quality.repetitions = rounds->fewest_rounds;
+        level->quality.spread = rounds->spread > 0 ? quartiles_of_deviation * rounds->spread : -1;
+        level->quality.origin = level_origin(rounds, outcome, &result->memory, i);
     }
     return rc;
 }
 
 /* A measured pair of the level: the one nearest to its centre. */
-static bool representative(const struct question *question, const struct schedule_outcome *outcome, double centre,
+static bool representative(const struct memory_rounds *rounds, const struct schedule_outcome *outcome, double centre,
                            size_t *first, size_t *second)
 {
-    size_t n = question->probe->machine->pus.count;
+    size_t n = rounds->probe->machine->pus.count;
     double nearest = INFINITY;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n; j++) {
@@ -357,20 +134,6 @@ static bool representative(const struct question *question, const struct schedul
     return nearest < INFINITY;
 }
 
-/* Once more, and the better round counts: disturbance only takes bandwidth away. */
-static int ask_better(struct question *question, size_t i, size_t j, double *bytes_per_s)
-{
-    double *total = &question->totals[pair_index(question->probe->machine->pus.count, i, j)];
-    double before = *total, again;
-    int rc = ask(question, i, j, &again);
-    if (rc < 0 || again <= *bytes_per_s) {
-        *total = before;
-        return rc;
-    }
-    *bytes_per_s = again;
-    return 0;
-}
-
 static bool listed_in(const struct profile_relation *relation, uint32_t a, uint32_t b)
 {
     size_t i = 0;
@@ -381,15 +144,16 @@ static bool listed_in(const struct profile_relation *relation, uint32_t a, uint3
 }
 
 /* All measured pairs that collided. */
-static int retake(struct question *question, struct schedule_outcome *outcome, double reference)
+static int retake(struct memory_rounds *rounds, struct schedule_outcome *outcome, double reference)
 {
-    size_t n = question->probe->machine->pus.count;
+    size_t n = rounds->probe->machine->pus.count;
     int rc = 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n && rc == 0; j++) {
             size_t pair = pair_index(n, i, j);
             bool colliding = outcome->measured[pair] && outcome->values[pair] < collision_margin * reference;
-            rc = colliding && !probe_late(question->probe) ? ask_better(question, i, j, &outcome->values[pair]) : 0;
+            rc = colliding && !probe_late(rounds->probe) ? memory_rounds_better(rounds, i, j, &outcome->values[pair])
+                                                         : 0;
         }
     }
     return rc;
@@ -397,11 +161,11 @@ static int retake(struct question *question, struct schedule_outcome *outcome, d
 
 /* Pairs that a level lists one by one, because the bond is not transitive: one of them may have been disturbed, and all
  * are few. `again` says whether any was measured. */
-static int look_at_listed(struct question *question, struct schedule_outcome *outcome,
+static int look_at_listed(struct memory_rounds *rounds, struct schedule_outcome *outcome,
                           const struct profile_memory *memory, bool *again)
 {
-    size_t n = question->probe->machine->pus.count;
-    const uint32_t *ids = question->probe->machine->pus.ids;
+    size_t n = rounds->probe->machine->pus.count;
+    const uint32_t *ids = rounds->probe->machine->pus.ids;
     int rc = 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n && rc == 0; j++) {
@@ -410,8 +174,8 @@ static int look_at_listed(struct question *question, struct schedule_outcome *ou
             for (size_t k = 0; k < memory->level_count && outcome->measured[pair] && !listed; k++) {
                 listed = listed_in(&memory->levels[k].collisions, ids[i], ids[j]);
             }
-            if (listed && !probe_late(question->probe)) {
-                rc = ask_better(question, i, j, &outcome->values[pair]);
+            if (listed && !probe_late(rounds->probe)) {
+                rc = memory_rounds_better(rounds, i, j, &outcome->values[pair]);
                 *again = true;
             }
         }
@@ -419,60 +183,56 @@ static int look_at_listed(struct question *question, struct schedule_outcome *ou
     return rc;
 }
 
-static int infer_anew(struct question *question, const struct schedule_outcome *outcome, struct probe_memory *result)
+static int infer_anew(struct memory_rounds *rounds, const struct schedule_outcome *outcome, struct probe_memory *result)
 {
     probe_memory_free(result);
-    question->spread = cluster_spread(question->logs, question->ratios);
-    return infer_levels(question, outcome, result);
+    rounds->spread = cluster_spread(rounds->logs, rounds->ratios);
+    return infer_levels(rounds, outcome, result);
 }
 
 /* Levels that a second look at one pair of each contradicts were a disturbance: their pairs are measured again, and the
  * levels inferred anew. */
-static int infer(struct question *question, struct schedule_outcome *outcome, struct probe_memory *result)
+static int infer(struct memory_rounds *rounds, struct schedule_outcome *outcome, struct probe_memory *result)
 {
     size_t first = 0, second = 0;
     bool contradicted = false;
     bool listed = false;
-    int rc = infer_levels(question, outcome, result);
-    rc = rc < 0 ? rc : look_at_listed(question, outcome, &result->memory, &listed);
-    rc = rc == 0 && listed ? infer_anew(question, outcome, result) : rc;
+    int rc = infer_levels(rounds, outcome, result);
+    rc = rc < 0 ? rc : look_at_listed(rounds, outcome, &result->memory, &listed);
+    rc = rc == 0 && listed ? infer_anew(rounds, outcome, result) : rc;
     for (size_t i = 0; rc == 0 && i < result->memory.level_count && !contradicted; i++) {
         double centre = result->memory.levels[i].bytes_per_s, again = centre;
-        bool look = !probe_late(question->probe) && representative(question, outcome, centre, &first, &second);
-        rc = look ? ask_better(question, first, second, &again) : 0;
+        bool look = !probe_late(rounds->probe) && representative(rounds, outcome, centre, &first, &second);
+        rc = look ? memory_rounds_better(rounds, first, second, &again) : 0;
         contradicted = again > contradiction * centre;
     }
     if (rc < 0 || !contradicted) {
         return rc;
     }
-    rc = retake(question, outcome, result->memory.reference_bytes_per_s);
-    return rc < 0 ? rc : infer_anew(question, outcome, result);
+    rc = retake(rounds, outcome, result->memory.reference_bytes_per_s);
+    return rc < 0 ? rc : infer_anew(rounds, outcome, result);
 }
 
 static int measure(struct probe *probe, struct probe_memory *result)
 {
     size_t pairs = pair_count(probe->machine->pus.count), bytes = result->array_bytes;
-    struct question question = {.probe = probe,
-                                .bytes = bytes,
-                                .fewest_rounds = ROUNDS,
-                                .totals = calloc(pairs + 1, sizeof *question.totals),
-                                .logs = calloc(pairs + 1, sizeof *question.logs)};
+    struct memory_rounds rounds;
     struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
-    bool room = outcome.values && outcome.measured && question.totals && question.logs;
-    int rc = room ? measure_pairs(&question, &outcome) : -ENOMEM;
-    rc = rc < 0 ? rc : infer(&question, &outcome, result);
+    int rc = memory_rounds_init(&rounds, probe, bytes);
+    rc = outcome.values && outcome.measured ? rc : -ENOMEM;
+    rc = rc < 0 ? rc : measure_pairs(&rounds, &outcome);
+    rc = rc < 0 ? rc : infer(&rounds, &outcome, result);
     result->array_bytes = bytes;
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];
         if (level->collisions.group_count > 0 && !probe_late(probe)) {
-            rc = measure_scaling(&question, &level->collisions.groups[0], result->memory.reference_bytes_per_s, level);
+            rc = memory_scaling(&rounds, &level->collisions.groups[0], result->memory.reference_bytes_per_s, level);
         }
     }
     free(outcome.values);
     free(outcome.measured);
-    free(question.totals);
-    free(question.logs);
+    memory_rounds_free(&rounds);
     return rc;
 }
 
@@ -491,7 +251,7 @@ int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memo
 
 int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu, double *bytes_per_s)
 {
-    return copy(probe, choose_bytes(probe, last_level_bytes), &pu, 1, bytes_per_s);
+    return memory_copy(probe, choose_bytes(probe, last_level_bytes), &pu, 1, bytes_per_s);
 }
 
 void probe_memory_free(struct probe_memory *result)

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "cluster.h"
+#include "repeat.h"
 #include "schedule.h"
 
 enum { SWEEPS = 2, BATCHES = 5, CONCURRENCY_MAX = 64, PILOTS = 5 };
 static const double quartiles_of_deviation = 1.349;      /* their distance, of a Gaussian */
-static const double sweeps_agree = 0.05;                 /* relative; otherwise a third sweep of that pair */
 static const size_t curve_from = 1, curve_to = 4u << 20; /* bytes, doubling every other step */
 
 /* A single short message is all start-up and skew: 0.11 us where a batch of fifty reads 0.14. */
@@ -72,10 +72,10 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
 struct question {
     struct probe *probe;
     size_t bytes;
-    bool again;    /* the second sweep */
-    double *logs;  /* of the ratios of two figures of one pair */
-    size_t ratios; /* room for one of every pair */
-    double spread; /* of one figure, from them */
+    struct schedule_outcome *outcome; /* for the second sweep */
+    double *logs;                     /* of the ratios of two figures of one pair */
+    size_t ratios;                    /* room for one of every pair */
+    double spread;                    /* of one figure, from them */
 };
 
 static double spread_so_far(const struct question *question)
@@ -85,52 +85,82 @@ static double spread_so_far(const struct question *question)
     return cluster_spread(sorted, question->ratios);
 }
 
-/* The smaller of two figures that lie apart in time; a third where they differ. The first sweep is the schedule's, the
- * second goes over the same pairs. */
-static int ask(void *argument, size_t i, size_t j, double *seconds)
+static int exchange_all(const struct question *question, const struct pair_position *positions, size_t count,
+                        double done, double *seconds)
+{
+    const uint32_t *ids = question->probe->machine->pus.ids;
+    struct profile_pair pairs[TOGETHER_MOST];
+    for (size_t k = 0; k < count; k++) {
+        pairs[k] = (struct profile_pair){ids[positions[k].i], ids[positions[k].j]};
+    }
+    probe_tell(question->probe, done, "messages between PUs %u and %u", pairs[0].a, pairs[0].b);
+    return exchange(question->probe, question->bytes, pairs, count, seconds);
+}
+
+static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds, double *figures)
 {
     struct question *question = argument;
-    const struct profile_set *pus = &question->probe->machine->pus;
-    const struct profile_pair pair = {pus->ids[i], pus->ids[j]};
-    probe_tell(question->probe, question->again ? 0.4 : 0.2, "messages between PUs %u and %u", pair.a, pair.b);
-    int rc = exchange(question->probe, question->bytes, &pair, 1, seconds);
-    if (rc < 0 || question->again || question->ratios >= PILOTS) {
-        return rc;
-    }
+    double twice[TOGETHER_MOST];
+    int rc = exchange_all(question, pairs, count, 0.2, seconds);
     /* The first pairs twice: whether a class's pairs agree is asked before the second sweep. */
-    double twice;
-    rc = exchange(question->probe, question->bytes, &pair, 1, &twice);
-    if (rc == 0) {
-        question->logs[question->ratios++] = log(twice / *seconds);
-        question->spread = spread_so_far(question);
-        *seconds = fmin(*seconds, twice);
+    bool first = rc == 0 && question->ratios < PILOTS;
+    rc = first ? exchange_all(question, pairs, count, 0.2, twice) : rc;
+    for (size_t k = 0; k < count && first && rc == 0; k++) {
+        if (question->ratios < PILOTS) {
+            question->logs[question->ratios++] = log(twice[k] / seconds[k]);
+        }
+        seconds[k] = fmin(seconds[k], twice[k]);
+    }
+    question->spread = first ? spread_so_far(question) : question->spread;
+    memcpy(figures, seconds, count * sizeof *figures);
+    return rc;
+}
+
+/* A pair whose two sweeps differ is asked again, alone, until its two smallest figures agree. */
+static int settle(const struct question *question, const struct pair_position *pair, double first, double second,
+                  double *least)
+{
+    double sweeps[REPEAT_MINIMUM_MOST] = {first, second};
+    *least = fmin(first, second);
+    for (size_t count = SWEEPS; !repeat_minimum_settled(sweeps, count); count++) {
+        int rc = exchange_all(question, pair, 1, 0.4, &sweeps[count]);
+        if (rc < 0) {
+            return rc;
+        }
+        *least = fmin(*least, sweeps[count]);
+    }
+    return 0;
+}
+
+/* The smaller of two figures that lie apart in time, and beside other pairs if there were any. */
+static int ask_again(void *argument, const struct pair_position *pairs, size_t count, double *seconds, double *figures)
+{
+    struct question *question = argument;
+    size_t pus = question->probe->machine->pus.count;
+    int rc = exchange_all(question, pairs, count, 0.4, seconds);
+    for (size_t k = 0; k < count && rc == 0; k++) {
+        double *value = &question->outcome->values[pair_index(pus, pairs[k].i, pairs[k].j)];
+        const double sweeps[] = {*value, seconds[k]};
+        if (count > 1 && !repeat_minimum_settled(sweeps, SWEEPS)) { /* it may have been the others beside it */
+            rc = exchange_all(question, &pairs[k], 1, 0.4, &seconds[k]);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+        question->logs[question->ratios++] = log(seconds[k] / *value);
+        rc = settle(question, &pairs[k], *value, seconds[k], value);
+        figures[k] = *value;
     }
     return rc;
 }
 
-static int second_sweep(struct question *question, struct schedule_outcome *outcome)
+static int second_sweep(const struct schedule *schedule, struct question *question, struct schedule_outcome *outcome)
 {
-    const struct profile_set *pus = &question->probe->machine->pus;
-    question->again = true;
     question->ratios = 0;
-    for (size_t i = 0; i < pus->count; i++) {
-        for (size_t j = i + 1; j < pus->count; j++) {
-            double *value = &outcome->values[pair_index(pus->count, i, j)], again = 0;
-            int rc = outcome->measured[pair_index(pus->count, i, j)] ? ask(question, i, j, &again) : 0;
-            if (rc == 0 && again > 0) {
-                question->logs[question->ratios++] = log(again / *value);
-            }
-            bool apart = again > 0 && fabs(again / *value - 1) > sweeps_agree;
-            *value = again > 0 ? fmin(*value, again) : *value;
-            rc = rc == 0 && apart ? ask(question, i, j, &again) : rc;
-            *value = again > 0 ? fmin(*value, again) : *value;
-            if (rc < 0) {
-                return rc;
-            }
-        }
-    }
+    question->outcome = outcome;
+    int rc = schedule_again(schedule, outcome, ++question->probe->seed, ask_again, question);
     question->spread = cluster_spread(question->logs, question->ratios);
-    return 0;
+    return rc;
 }
 
 /* Pairs that were not measured take over the median of those of their class. */
@@ -174,11 +204,12 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
     schedule.spread = &question.spread;
     schedule.exhaustive = probe->exhaustive;
     schedule.probe = probe;
+    schedule.at_once = probe->one_by_one ? 1 : TOGETHER_MOST;
     rc = schedule_run(&schedule, NULL, ++probe->seed, ask, schedule_agree_cluster, &question, outcome);
     *sweeps = 1;
     if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
         *sweeps = SWEEPS;
-        rc = second_sweep(&question, outcome);
+        rc = second_sweep(&schedule, &question, outcome);
         rc = rc < 0 ? rc : take_over(&schedule, outcome);
     }
     *spread = question.spread;
@@ -206,6 +237,26 @@ static bool find_pair(const struct profile_set *pus, const double *pair_seconds,
     return best < INFINITY;
 }
 
+/* The slowest of the pairs, from as many measurements as it takes for the two smallest to agree. */
+static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs, size_t count,
+                            double *least)
+{
+    double seconds[CONCURRENCY_MAX], slowest[REPEAT_MINIMUM_MOST];
+    *least = INFINITY;
+    for (size_t turn = 0; !repeat_minimum_settled(slowest, turn); turn++) {
+        int rc = exchange(probe, bytes, pairs, count, seconds);
+        if (rc < 0) {
+            return rc;
+        }
+        slowest[turn] = 0;
+        for (size_t i = 0; i < count; i++) {
+            slowest[turn] = fmax(slowest[turn], seconds[i]);
+        }
+        *least = fmin(*least, slowest[turn]);
+    }
+    return 0;
+}
+
 static int measure_curve(struct probe *probe, const struct profile_pair *pair, struct profile_layer *layer)
 {
     enum { POINTS_MAX = 32 };
@@ -214,13 +265,12 @@ static int measure_curve(struct probe *probe, const struct profile_pair *pair, s
         return -ENOMEM;
     }
     for (size_t bytes = curve_from; bytes <= curve_to && layer->curve_count < POINTS_MAX; bytes *= 2) {
-        double first, second;
-        int rc = exchange(probe, bytes, pair, 1, &first);
-        rc = rc < 0 ? rc : exchange(probe, bytes, pair, 1, &second);
+        double least;
+        int rc = exchange_settled(probe, bytes, pair, 1, &least);
         if (rc < 0) {
             return rc;
         }
-        layer->curve[layer->curve_count++] = (struct profile_message_point){bytes, fmin(first, second)};
+        layer->curve[layer->curve_count++] = (struct profile_message_point){bytes, least};
         probe_tell(probe, 0.8, "messages of %zu bytes", bytes);
     }
     return 0;
@@ -249,20 +299,16 @@ static size_t disjoint_pairs(const struct profile_set *pus, const double *pair_s
 static int measure_concurrency(struct probe *probe, size_t bytes, const struct profile_pair *pairs, size_t count,
                                struct profile_layer *layer)
 {
-    double seconds[CONCURRENCY_MAX];
     layer->concurrency = calloc(count ? count : 1, sizeof *layer->concurrency);
     if (!layer->concurrency) {
         return -ENOMEM;
     }
     for (size_t messages = 1; messages <= count;
          messages = messages < count && 2 * messages > count ? count : 2 * messages) {
-        double slowest = 0;
-        int rc = exchange(probe, bytes, pairs, messages, seconds);
+        double slowest;
+        int rc = exchange_settled(probe, bytes, pairs, messages, &slowest);
         if (rc < 0) {
             return rc;
-        }
-        for (size_t i = 0; i < messages; i++) {
-            slowest = fmax(slowest, seconds[i]);
         }
         layer->concurrency[layer->concurrency_count++] =
             (struct profile_concurrency_point){(uint32_t)messages, slowest};

@@ -1,9 +1,10 @@
 /* Latency of messages between PUs: layers, the point-to-point curve and concurrency (2010 paper, Section III-D).
  *
- * Messages of the size of the L1 cache, every pair, two sweeps apart in time of which the smaller figure counts, a
- * third where they differ by more than 5 %. Latencies are clustered (cluster.h) to layers, fastest first; a layer's
- * groups are of PUs that are that near or nearer where that is transitive, single pairs otherwise. The curve by
- * message size and the concurrency curve are measured on one representative of each layer.
+ * Messages of the size of the L1 cache, every pair, two sweeps apart in time of which the smaller figure counts, and
+ * more of them for a pair until its two smallest figures agree (repeat.h). Latencies are clustered (cluster.h) to
+ * layers, fastest first; a layer's groups are of PUs that are that near or nearer where that is transitive, single
+ * pairs otherwise. The curve by message size and the concurrency curve are measured on one representative of each
+ * layer.
  */
 #ifndef SERVET_PROBES_PROBE_MESSAGE_H
 #define SERVET_PROBES_PROBE_MESSAGE_H

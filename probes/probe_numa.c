@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "probe_memory.h"
+#include "repeat.h"
 
-enum { ROUNDS = 3, PASSES = 3, NODE_BYTES = 256, WARM_PASSES = 1 };
+enum { PASSES = 3, NODE_BYTES = 256, WARM_PASSES = 1 };
 
 struct question {
     struct probe *probe;
@@ -41,14 +42,16 @@ static int measure_copy(const struct question *question, uint32_t pu, double *by
 
 static int measure_row(const struct question *question, struct profile_numa_access *row)
 {
-    double seconds[ROUNDS], rates[ROUNDS];
-    size_t rounds = probe_late(question->probe) ? 1 : ROUNDS;
-    for (size_t i = 0; i < rounds; i++) {
-        int rc = measure_copy(question, row->pus.ids[0], &rates[i]);
-        rc = rc < 0 ? rc : measure_latency(question, row->pus.ids[0], &seconds[i]);
+    double seconds[REPEAT_MEDIAN_MOST], rates[REPEAT_MEDIAN_MOST];
+    size_t rounds = 0;
+    while (!(repeat_median_settled(seconds, rounds) && repeat_median_settled(rates, rounds)) &&
+           !(rounds > 0 && probe_late(question->probe))) {
+        int rc = measure_copy(question, row->pus.ids[0], &rates[rounds]);
+        rc = rc < 0 ? rc : measure_latency(question, row->pus.ids[0], &seconds[rounds]);
         if (rc < 0) {
             return rc;
         }
+        rounds++;
     }
     row->seconds_per_access = probe_median(seconds, rounds);
     row->bytes_per_s = probe_median(rates, rounds);

@@ -9,6 +9,7 @@
 #include "sharing_witness.h"
 
 enum { TRIALS = 5, WARM_PASSES = 16, NODE = 256 };
+enum { MEMORY_SHARES = 8 }; /* working sets that a pair has room for: two pools of twice the set, and some room */
 static const double set_share = 2.0 / 3;   /* of the cache, per PU (2010 paper, Figure 5) */
 static const double ratio_shared = 2;      /* 2010 paper */
 static const double ratio_uncertain = 1.5; /* the ratio of the later paper */
@@ -58,43 +59,66 @@ static int traverse(struct probe *probe, size_t bytes, const uint32_t *pus, size
     return machine_traverse(probe->machine, &what, pus, count, seconds);
 }
 
-/* One ratio: both together, against each of them alone just before. */
-static int one_trial(struct probe *probe, size_t bytes, uint32_t a, uint32_t b, double *ratio)
+/* Pairs measured at the same time, and what came of it. */
+struct pair_trials {
+    double ratios[TRIALS];
+    size_t count, low;
+    double seconds; /* of all trials: of each alone, and of the slower together */
+};
+
+/* One ratio of each pair: both together, against each of them alone just before. Pairs that are measured at the same
+ * time take each of these steps at the same time. */
+static int one_trial(struct probe *probe, size_t bytes, const uint32_t *pus, size_t pairs, struct pair_trials **trials)
 {
-    const uint32_t both[] = {a, b};
-    double alone[2], together[2];
-    for (int i = 0; i < 2; i++) {
-        int rc = traverse(probe, bytes, &both[i], 1, &alone[i]);
+    double alone[2][TOGETHER_MOST], together[2 * TOGETHER_MOST];
+    uint32_t single[TOGETHER_MOST];
+    for (size_t side = 0; side < 2; side++) {
+        for (size_t k = 0; k < pairs; k++) {
+            single[k] = pus[2 * k + side];
+        }
+        int rc = traverse(probe, bytes, single, pairs, alone[side]);
         if (rc < 0) {
             return rc;
         }
     }
-    int rc = traverse(probe, bytes, both, 2, together);
-    if (rc < 0) {
-        return rc;
+    int rc = traverse(probe, bytes, pus, 2 * pairs, together);
+    for (size_t k = 0; k < pairs && rc == 0; k++) {
+        double ratio = fmax(together[2 * k] / alone[0][k], together[2 * k + 1] / alone[1][k]);
+        trials[k]->ratios[trials[k]->count++] = ratio;
+        trials[k]->low += ratio < ratio_private;
+        trials[k]->seconds += alone[0][k] + alone[1][k] + fmax(together[2 * k], together[2 * k + 1]);
     }
-    *ratio = fmax(together[0] / alone[0], together[1] / alone[1]);
-    return 0;
+    return rc;
 }
 
-static int test_pair(struct probe *probe, size_t bytes, uint32_t a, uint32_t b, struct probe_sharing_level *level,
-                     double *decisive)
+/* Two trials below the bar put the second smallest below it whatever follows. */
+static bool is_decided(const struct pair_trials *trials)
 {
-    double ratios[TRIALS];
-    size_t trials = 0, low = 0;
-    /* Two trials below the bar put the second smallest below it whatever follows. */
-    while (trials < TRIALS && low < 2) {
-        int rc = one_trial(probe, bytes, a, b, &ratios[trials]);
-        if (rc < 0) {
+    return trials->count == TRIALS || trials->low == 2;
+}
+
+/* Trials of all pairs, of each until it is decided. */
+static int test_pairs(struct probe *probe, size_t bytes, const struct pair_position *pairs, size_t count,
+                      struct pair_trials *trials)
+{
+    const uint32_t *ids = probe->machine->pus.ids;
+    memset(trials, 0, count * sizeof *trials);
+    for (;;) {
+        uint32_t pus[2 * TOGETHER_MOST];
+        struct pair_trials *open[TOGETHER_MOST];
+        size_t left = 0;
+        for (size_t k = 0; k < count; k++) {
+            if (!is_decided(&trials[k])) {
+                pus[2 * left] = ids[pairs[k].i];
+                pus[2 * left + 1] = ids[pairs[k].j];
+                open[left++] = &trials[k];
+            }
+        }
+        int rc = left > 0 ? one_trial(probe, bytes, pus, left, open) : 0;
+        if (rc < 0 || left == 0) {
             return rc;
         }
-        low += ratios[trials] < ratio_private;
-        trials++;
     }
-    *decisive = decisive_ratio(ratios, trials);
-    level->repetitions = trials > level->repetitions ? (uint32_t)trials : level->repetitions;
-    level->spread = fmax(level->spread, probe_spread(ratios, trials));
-    return 0;
 }
 
 static size_t share_wanted(const struct probe_cache_level *cache)
@@ -106,7 +130,7 @@ static size_t share_wanted(const struct probe_cache_level *cache)
 static size_t share_of(const struct probe *probe, const struct probe_cache_level *cache)
 {
     size_t bytes = share_wanted(cache);
-    size_t limit = probe->machine->memory_limit_bytes / 8; /* two pools of twice the set, and some room */
+    size_t limit = probe->machine->memory_limit_bytes / MEMORY_SHARES;
     return bytes < limit ? bytes : limit / NODE * NODE;
 }
 
@@ -125,17 +149,25 @@ struct question {
     bool called, silent; /* the witness: its references are measured; it cannot be had */
 };
 
-static int ask(void *argument, size_t i, size_t j, double *shares)
+static int ask(void *argument, const struct pair_position *pairs, size_t count, double *shares, double *figures)
 {
     struct question *question = argument;
+    struct probe_sharing_level *level = question->level;
     const struct profile_set *pus = &question->probe->machine->pus;
-    size_t k = pair_index(pus->count, i, j);
+    struct pair_trials trials[TOGETHER_MOST];
     probe_tell(question->probe, question->done, "sharing of %zu KiB by PUs %u and %u", question->bytes >> 10,
-               pus->ids[i], pus->ids[j]);
-    int rc =
-        test_pair(question->probe, question->bytes, pus->ids[i], pus->ids[j], question->level, &question->decisive[k]);
-    question->heard[k] = NOT_HEARD;
-    *shares = verdict_of(question->decisive[k]) == SHARING_YES ? 1 : 0;
+               pus->ids[pairs->i], pus->ids[pairs->j]);
+    int rc = test_pairs(question->probe, question->bytes, pairs, count, trials);
+    for (size_t k = 0; k < count && rc == 0; k++) {
+        struct pair_trials *one = &trials[k];
+        size_t pair = pair_index(pus->count, pairs[k].i, pairs[k].j);
+        question->decisive[pair] = decisive_ratio(one->ratios, one->count);
+        question->heard[pair] = NOT_HEARD;
+        level->repetitions = one->count > level->repetitions ? (uint32_t)one->count : level->repetitions;
+        level->spread = fmax(level->spread, probe_spread(one->ratios, one->count));
+        shares[k] = verdict_of(question->decisive[pair]) == SHARING_YES ? 1 : 0;
+        figures[k] = one->seconds / (double)one->count;
+    }
     return rc;
 }
 
@@ -225,7 +257,9 @@ typedef int pair_function(struct question *question, size_t i, size_t j, double 
 
 static int ask_once_more(struct question *question, size_t i, size_t j, double *shares)
 {
-    return ask(question, i, j, shares);
+    const struct pair_position pair = {i, j};
+    double figure;
+    return ask(question, &pair, 1, shares, &figure);
 }
 
 /* Pairs that do not share but have a partner with which both do, or the other way round: the relation has them as
@@ -330,7 +364,7 @@ static void count_witnessed(const struct question *question, struct probe_sharin
 }
 
 /* `outer` (by pair_index()): the pairs that share the level outside of this one; then those that share this one. */
-static int test_level(struct probe *probe, const struct schedule *schedule, const struct probe_cache_level *cache,
+static int test_level(struct probe *probe, struct schedule *schedule, const struct probe_cache_level *cache,
                       bool *outer, struct probe_sharing_level *level, double done)
 {
     const struct profile_set *pus = &probe->machine->pus;
@@ -345,6 +379,8 @@ static int test_level(struct probe *probe, const struct schedule *schedule, cons
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
     int rc = outcome.values && outcome.measured && question.decisive && question.heard ? 0 : -ENOMEM;
     if (rc == 0) {
+        size_t room = probe->machine->memory_limit_bytes / (MEMORY_SHARES * question.bytes);
+        schedule->at_once = probe->one_by_one ? 1 : room;
         rc = schedule_run(schedule, outer, ++probe->seed, ask, schedule_agree_equal, &question, &outcome);
     }
     rc = rc < 0 ? rc : hear_on_doubtful(&question, outcome.values);
@@ -357,6 +393,7 @@ static int test_level(struct probe *probe, const struct schedule *schedule, cons
     level->measured = outcome.measured_count;
     level->pairs = outcome.pair_count;
     level->cut_short = outcome.cut_short;
+    level->at_once = outcome.most_at_once;
     level->limited_bytes = question.bytes < share_wanted(cache) ? question.bytes : 0;
     for (size_t i = 0; rc == 0 && i < pairs; i++) {
         outer[i] = outcome.values[i] > 0;

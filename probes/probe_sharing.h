@@ -28,6 +28,7 @@ struct probe_sharing_level {
     uint32_t witnessed;     /* pairs that the latency of a line decided */
     uint32_t tipped;        /* of those: against what the ratio alone would have said */
     size_t measured, pairs; /* pairs measured, of those that might share it */
+    size_t at_once;         /* pairs measured at the same time, at most */
     bool cut_short;         /* by the budget */
     size_t limited_bytes;   /* working set of a PU, if the memory limit made it less than two thirds; 0: it did not */
     size_t contradictions;  /* pairs that share it without their common partners doing so, also when asked again */

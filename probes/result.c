@@ -62,6 +62,10 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
                 ftell(stream) > 0 ? "; " : "", sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
                 sharing->pairs);
     }
+    if (sharing && sharing->at_once > 1) {
+        fprintf(stream, "%sup to %zu disjoint pairs measured at a time", ftell(stream) > 0 ? "; " : "",
+                sharing->at_once);
+    }
 }
 
 /* What of the geometry was not measured but taken from the declared cache, and whether what was agrees with the size.
@@ -330,11 +334,12 @@ int result_note_layers(struct profile_class *node_class, const char *note)
 {
     for (size_t i = 0; i < node_class->communication.layer_count; i++) {
         struct profile_quality *quality = &node_class->communication.layers[i].quality;
-        free(quality->note);
-        quality->note = strdup(note);
-        if (!quality->note) {
+        char *both = NULL;
+        if (asprintf(&both, "%s%s%s", quality->note ? quality->note : "", quality->note ? "; " : "", note) < 0) {
             return -ENOMEM;
         }
+        free(quality->note);
+        quality->note = both;
     }
     return 0;
 }

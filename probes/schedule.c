@@ -11,7 +11,7 @@
 #include "random.h"
 
 static const double sample_factor = 4; /* times log2(PUs), of every class */
-enum { SAMPLE_MIN = 3, CLASSES_MAX = 32 };
+enum { SAMPLE_MIN = 3 };
 
 /* -- classes -- */
 
@@ -64,13 +64,13 @@ static size_t largest_group(const struct profile_relation *relation)
 /* Renumbers the classes that occur to 0, 1, 2 … */
 static void renumber(struct schedule *schedule)
 {
-    uint8_t number[CLASSES_MAX] = {0};
-    bool occurs[CLASSES_MAX] = {false};
+    uint8_t number[SCHEDULE_CLASSES] = {0};
+    bool occurs[SCHEDULE_CLASSES] = {false};
     size_t pairs = pair_count(schedule->pus->count);
     for (size_t i = 0; i < pairs; i++) {
         occurs[schedule->class_of[i]] = true;
     }
-    for (size_t c = 0; c < CLASSES_MAX; c++) {
+    for (size_t c = 0; c < SCHEDULE_CLASSES; c++) {
         number[c] = (uint8_t)schedule->class_count;
         schedule->class_count += occurs[c];
     }
@@ -86,11 +86,11 @@ int schedule_init(struct schedule *schedule, const struct profile_set *pus, cons
     if (!schedule->class_of) {
         return -ENOMEM;
     }
-    memset(schedule->class_of, CLASSES_MAX - 1, pairs);
+    memset(schedule->class_of, SCHEDULE_CLASSES - 1, pairs);
     if (declared) {
         uint8_t class = 0;
         mark(schedule, &declared->cores, class ++);
-        for (size_t i = 0; i < declared->cache_count && class < CLASSES_MAX - 4; i++) {
+        for (size_t i = 0; i < declared->cache_count && class < SCHEDULE_CLASSES - 4; i++) {
             mark(schedule, &declared->caches[i].sharing, class ++);
         }
         /* What is smaller lies within the other: a machine whose memory is interleaved has one node of all packages. */
@@ -99,13 +99,18 @@ int schedule_init(struct schedule *schedule, const struct profile_set *pus, cons
         mark(schedule, &declared->packages, nodes_inside ? class + 1 : class);
     }
     renumber(schedule);
-    return 0;
+    int rc = together_init(&schedule->together, pus, declared);
+    if (rc < 0) {
+        schedule_free(schedule);
+    }
+    return rc;
 }
 
 void schedule_free(struct schedule *schedule)
 {
     free(schedule->class_of);
     schedule->class_of = NULL;
+    together_free(&schedule->together);
 }
 
 /* -- agreement -- */
@@ -132,17 +137,13 @@ bool schedule_agree_equal(double *values, size_t count, double spread)
 
 /* -- one class -- */
 
-struct position {
-    size_t i, j;
-};
-
 struct run {
     const struct schedule *schedule;
-    schedule_measure_function *measure;
+    pairs_measure_function *measure;
     schedule_agree_function *agree;
     void *argument;
     struct schedule_outcome *outcome;
-    struct position *members; /* of the class at hand, in random order */
+    struct pair_position *members; /* of the class at hand, in random order */
     double *sample;
     size_t count, sampled; /* of those, measured: the first of `members` */
 };
@@ -152,13 +153,23 @@ static bool late(const struct run *run)
     return run->schedule->probe && probe_late(run->schedule->probe);
 }
 
-static void tell(const struct run *run, const struct position *position)
+static void tell(const struct run *run, const struct pair_position *position)
 {
     if (run->schedule->probe) {
         const uint32_t *ids = run->schedule->pus->ids;
         run->schedule->probe->pairs = (struct probe_pairs){.pair = {ids[position->i], ids[position->j]},
                                                            .done = run->outcome->measured_count,
                                                            .planned = run->outcome->planned_count};
+    }
+}
+
+static void shuffle(struct pair_position *members, size_t count, struct random *random)
+{
+    for (size_t k = count; k > 1; k--) {
+        size_t other = random_below(random, k);
+        struct pair_position swap = members[k - 1];
+        members[k - 1] = members[other];
+        members[other] = swap;
     }
 }
 
@@ -170,38 +181,83 @@ static void collect(struct run *run, const bool *wanted, size_t class, struct ra
         for (size_t j = i + 1; j < n; j++) {
             size_t pair = pair_index(n, i, j);
             if (run->schedule->class_of[pair] == class && (!wanted || wanted[pair])) {
-                run->members[run->count++] = (struct position){i, j};
+                run->members[run->count++] = (struct pair_position){i, j};
             }
         }
     }
-    for (size_t k = run->count; k > 1; k--) {
-        size_t other = random_below(random, k);
-        struct position swap = run->members[k - 1];
-        run->members[k - 1] = run->members[other];
-        run->members[other] = swap;
-    }
+    shuffle(run->members, run->count, random);
 }
 
-static int measure_members(struct run *run, size_t from, size_t to)
+/* The next members have these values; `at_once` of them were measured at the same time. */
+static void keep(struct run *run, const double *values, size_t count, size_t at_once)
 {
-    size_t n = run->schedule->pus->count;
-    for (size_t k = from; k < to; k++) {
-        size_t pair = pair_index(n, run->members[k].i, run->members[k].j);
-        if (k > 0 && late(run)) { /* one pair of the class there must be: the others need something to take over */
+    struct schedule_outcome *outcome = run->outcome;
+    for (size_t k = 0; k < count; k++) {
+        const struct pair_position *member = &run->members[run->sampled];
+        size_t pair = pair_index(run->schedule->pus->count, member->i, member->j);
+        outcome->values[pair] = values[k];
+        outcome->measured[pair] = true;
+        run->sample[run->sampled++] = values[k];
+    }
+    outcome->measured_count += count;
+    outcome->most_at_once = at_once > outcome->most_at_once ? at_once : outcome->most_at_once;
+}
+
+/* How many of the members up to `to` may be measured at the same time. */
+static int find_batches(struct run *run, size_t to, struct together_limit *limit)
+{
+    const struct schedule *schedule = run->schedule;
+    size_t count = to - run->sampled, done = 0;
+    double *values = calloc(count + 1, sizeof *values);
+    if (!values) {
+        return -ENOMEM;
+    }
+    *limit = (struct together_limit){.pairs = 1};
+    int rc = together_find(&schedule->together, run->members + run->sampled, count, schedule->at_once, run->measure,
+                           run->argument, limit, values, &done, &run->outcome->tried);
+    if (rc == 0) {
+        keep(run, values, done, 1);
+    }
+    free(values);
+    return rc;
+}
+
+/* A batch, and alone what is unlike the pairs that were measured alone. Where that is most of them, the class is of
+ * several kinds, and its pairs are measured one by one from then on. */
+static int measure_batch(struct run *run, struct together_limit *limit, const struct pair_position *batch, size_t count,
+                         double *values)
+{
+    double figures[TOGETHER_MOST];
+    size_t unlike = 0;
+    int rc = run->measure(run->argument, batch, count, values, figures);
+    for (size_t k = 0; k < count && count > 1 && rc == 0; k++) {
+        if (!together_as_expected(limit, figures[k])) {
+            rc = run->measure(run->argument, &batch[k], 1, &values[k], &figures[k]);
+            unlike++;
+        }
+    }
+    limit->pairs = 2 * unlike > count ? 1 : limit->pairs;
+    return rc;
+}
+
+static int measure_members(struct run *run, size_t to, struct together_limit *limit)
+{
+    double values[TOGETHER_MOST];
+    int rc = late(run) || limit->pairs > 1 ? 0 : find_batches(run, to, limit);
+    while (rc == 0 && run->sampled < to) {
+        struct pair_position *batch = run->members + run->sampled;
+        if (run->sampled > 0 && late(run)) { /* one pair of the class there must be, for the others to take over */
             run->outcome->cut_short = true;
             return 0;
         }
-        tell(run, &run->members[k]);
-        int rc = run->measure(run->argument, run->members[k].i, run->members[k].j, &run->outcome->values[pair]);
-        if (rc < 0) {
-            return rc;
+        size_t count = together_compose(&run->schedule->together, limit, batch, to - run->sampled);
+        tell(run, batch);
+        rc = measure_batch(run, limit, batch, count, values);
+        if (rc == 0) {
+            keep(run, values, count, count);
         }
-        run->outcome->measured[pair] = true;
-        run->outcome->measured_count++;
-        run->sample[k] = run->outcome->values[pair];
-        run->sampled++;
     }
-    return 0;
+    return rc;
 }
 
 static size_t sample_size(const struct run *run)
@@ -211,16 +267,18 @@ static size_t sample_size(const struct run *run)
     return run->schedule->exhaustive || size > run->count ? run->count : size;
 }
 
-static int run_class(struct run *run)
+static int run_class(struct run *run, size_t class)
 {
     size_t n = run->schedule->pus->count, size = sample_size(run);
+    struct together_limit *limit = &run->outcome->limits[class];
     run->sampled = 0;
-    int rc = measure_members(run, 0, size);
+    *limit = (struct together_limit){.pairs = 1};
+    int rc = measure_members(run, size, limit);
     double spread = run->schedule->spread ? *run->schedule->spread : 0;
     if (rc == 0 && run->sampled == size && size < run->count && !run->agree(run->sample, size, spread)) {
         run->outcome->fallbacks++;
         run->outcome->planned_count += run->count - size;
-        rc = measure_members(run, size, run->count);
+        rc = measure_members(run, run->count, limit);
     }
     if (rc < 0 || run->sampled == run->count) {
         return rc;
@@ -233,7 +291,7 @@ static int run_class(struct run *run)
     return 0;
 }
 
-int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed, schedule_measure_function *measure,
+int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed, pairs_measure_function *measure,
                  schedule_agree_function *agree, void *argument, struct schedule_outcome *outcome)
 {
     size_t pairs = pair_count(schedule->pus->count);
@@ -250,6 +308,7 @@ int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t s
     int rc = run.members && run.sample ? 0 : -ENOMEM;
     memset(outcome->measured, 0, pairs * sizeof *outcome->measured);
     outcome->measured_count = outcome->pair_count = outcome->planned_count = outcome->fallbacks = 0;
+    outcome->tried = outcome->most_at_once = 0;
     outcome->cut_short = false;
     for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
         struct random scratch = {seed};
@@ -259,7 +318,7 @@ int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t s
     }
     for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
         collect(&run, wanted, class, &random);
-        rc = run_class(&run);
+        rc = run_class(&run, class);
     }
     if (schedule->probe) {
         schedule->probe->pairs = (struct probe_pairs){0};
@@ -269,16 +328,43 @@ int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t s
     return rc;
 }
 
+int schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome, uint64_t seed,
+                   pairs_measure_function *measure, void *argument)
+{
+    double values[TOGETHER_MOST], figures[TOGETHER_MOST];
+    struct random random = {seed};
+    struct run run = {.schedule = schedule,
+                      .members = malloc((pair_count(schedule->pus->count) + 1) * sizeof *run.members)};
+    int rc = run.members ? 0 : -ENOMEM;
+    for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
+        collect(&run, outcome->measured, class, &random);
+        for (size_t at = 0, count = 0; at < run.count && rc == 0; at += count) {
+            struct pair_position *batch = run.members + at;
+            count = together_compose(&schedule->together, &outcome->limits[class], batch, run.count - at);
+            rc = measure(argument, batch, count, values, figures);
+        }
+    }
+    free(run.members);
+    return rc;
+}
+
 char *schedule_note(const struct schedule_outcome *outcome)
 {
     char *note = NULL;
-    if (outcome->measured_count == outcome->pair_count) {
+    size_t length;
+    bool all = outcome->measured_count == outcome->pair_count;
+    FILE *stream = all && outcome->most_at_once <= 1 ? NULL : open_memstream(&note, &length);
+    if (!stream) {
         return NULL;
     }
-    if (asprintf(&note, "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
-                 outcome->cut_short ? "cut short by the budget: " : "", outcome->measured_count,
-                 outcome->pair_count) < 0) {
-        return NULL;
+    if (!all) {
+        fprintf(stream, "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+                outcome->cut_short ? "cut short by the budget: " : "", outcome->measured_count, outcome->pair_count);
     }
-    return note;
+    if (outcome->most_at_once > 1) {
+        fprintf(stream,
+                "%sup to %zu disjoint pairs measured at a time, which a check showed not to disturb one another",
+                all ? "" : "; ", outcome->most_at_once);
+    }
+    return fclose(stream) == 0 ? note : (free(note), NULL);
 }

@@ -10,6 +10,7 @@
  * Trouble is one line "! …". Ranks that have nothing to do sleep between looks: an MPI library that spins in a
  * barrier on a PU that is not its own would be measured as a slow layer.
  */
+#include <math.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 
 #include "mpi_rank.h"
 
-enum { HEADER = 4, TAG_MESSAGE = 1, TAG_RESULT = 2, SLEEP_US = 200 };
+enum { HEADER = 4, TAG_MESSAGE = 1, TAG_RESULT = 2, TAG_MORE = 3, SLEEP_US = 200 };
 
 struct order {
     uint64_t bytes, round_trips, batches, pairs;
@@ -88,29 +89,57 @@ static double batch(char *buffer, int bytes, uint64_t round_trips, int partner, 
     return (MPI_Wtime() - start) / (2.0 * (double)round_trips);
 }
 
-static int compare(const void *a, const void *b)
+/* Beside other pairs a pair goes on until all have their figure, so that no batch of another one is measured with fewer
+ * messages on the way: then the smallest batch is as good a figure as alone. The first rank sees when all are done and
+ * tells the second. */
+static void keep_busy(const struct order *order, char *buffer, int partner, int first)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    MPI_Request all;
+    char more = 1;
+    MPI_Ibarrier(MPI_COMM_WORLD, &all);
+    while (more) {
+        int done = 0;
+        MPI_Test(&all, &done, MPI_STATUS_IGNORE);
+        more = !done;
+        if (first) {
+            MPI_Send(&more, 1, MPI_CHAR, partner, TAG_MORE, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(&more, 1, MPI_CHAR, partner, TAG_MORE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        if (more) {
+            batch(buffer, (int)order->bytes, order->round_trips, partner, first);
+        }
+    }
+    MPI_Wait(&all, MPI_STATUS_IGNORE);
 }
 
-/* Alone the smallest batch counts; among other pairs the median, since the smallest may have run after the others. */
+/* The smallest batch: disturbance only lengthens. */
 static double exchange(const struct order *order, int partner, int first)
 {
     char *buffer = calloc(1, order->bytes);
-    double *seconds = calloc(order->batches, sizeof *seconds);
-    if (!buffer || !seconds) {
+    double least = INFINITY;
+    if (!buffer) {
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     batch(buffer, (int)order->bytes, order->round_trips, partner, first);
     for (uint64_t i = 0; i < order->batches; i++) {
-        seconds[i] = batch(buffer, (int)order->bytes, order->round_trips, partner, first);
+        least = fmin(least, batch(buffer, (int)order->bytes, order->round_trips, partner, first));
     }
-    qsort(seconds, order->batches, sizeof *seconds, compare);
-    double result = seconds[order->pairs > 1 ? order->batches / 2 : 0];
+    if (order->pairs > 1) {
+        keep_busy(order, buffer, partner, first);
+    }
     free(buffer);
-    free(seconds);
-    return result;
+    return least;
+}
+
+/* A rank without messages takes part in the end of those of others, asleep. */
+static void stand_by(const struct order *order)
+{
+    MPI_Request all;
+    if (order->pairs > 1) {
+        MPI_Ibarrier(MPI_COMM_WORLD, &all);
+        rank_wait_asleep(&all);
+    }
 }
 
 static void answer(const struct order *order)
@@ -150,6 +179,8 @@ static void obey(const struct order *order, int rank)
         mine[0] = exchange(order, (int)order->ranks[position ^ 1], position % 2 == 0);
         mine[1] = rank_waited_s() - mine[1];
         MPI_Isend(mine, 2, MPI_DOUBLE, 0, TAG_RESULT, MPI_COMM_WORLD, &sent);
+    } else {
+        stand_by(order);
     }
     if (rank == 0) {
         answer(order);

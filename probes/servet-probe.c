@@ -25,6 +25,7 @@ enum {
     OPTION_CLUSTER,
     OPTION_METHOD,
     OPTION_EXHAUSTIVE,
+    OPTION_ONE_BY_ONE,
     OPTION_BUDGET,
     OPTION_CHECK,
     OPTION_LARGEST,
@@ -40,7 +41,7 @@ struct options {
     uint64_t seed;
     double budget_s;
     size_t largest_bytes;
-    bool quiet, no_mpi, json, paper, exhaustive;
+    bool quiet, no_mpi, json, paper, exhaustive, one_by_one;
     bool check, resume;
     int events;             /* file descriptor of --progress=json; < 0: a bar */
     const char *check_file; /* NULL: the profile that servet finds */
@@ -77,6 +78,8 @@ static const struct argp_option table[] = {
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"method", OPTION_METHOD, "NAME", 0, "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
     {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0, "Measure every pair of PUs; nothing is taken over from pairs alike", 0},
+    {"one-by-one", OPTION_ONE_BY_ONE, NULL, 0,
+     "Never measure several pairs of PUs at the same time, not even where a check shows that it does no harm", 0},
     {"resume", OPTION_RESUME, NULL, 0,
      "Keep what is measured beside the output, and go on from there if an earlier run was interrupted", 0},
     {"progress", OPTION_PROGRESS, "FORM", 0,
@@ -183,6 +186,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_EXHAUSTIVE:
         options->exhaustive = true;
         return 0;
+    case OPTION_ONE_BY_ONE:
+        options->one_by_one = true;
+        return 0;
     case OPTION_LARGEST:
         options->largest_bytes = parse_size("--largest", argument);
         return 0;
@@ -274,11 +280,11 @@ static int open_journal(const struct options *options, const struct machine *mac
     int rc = -ENOMEM;
     if (pus && asprintf(&file, "%s.resume", path) >= 0 &&
         asprintf(&run,
-                 "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d exhaustive=%d budget=%g "
-                 "largest=%zu",
+                 "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d exhaustive=%d alone=%d "
+                 "budget=%g largest=%zu",
                  SERVET_VERSION, machine->declared->topology_signature, options->machine,
                  (unsigned long long)options->seed, pus, options->probes, !options->no_mpi, options->paper,
-                 options->exhaustive, options->budget_s, options->largest_bytes) >= 0) {
+                 options->exhaustive, options->one_by_one, options->budget_s, options->largest_bytes) >= 0) {
         rc = machine_journal_open(file, run, out, error);
     } else {
         profile_error(error, rc, "--resume: %s", strerror(ENOMEM));
@@ -299,6 +305,7 @@ static int measure(const struct options *options, struct machine *machine, struc
                                 .mpi = !options->no_mpi,
                                 .paper = options->paper,
                                 .exhaustive = options->exhaustive,
+                                .one_by_one = options->one_by_one,
                                 .budget_s = options->budget_s,
                                 .largest_bytes = options->largest_bytes,
                                 .seed = options->seed,

@@ -4,8 +4,10 @@
     time_table.py path/to/servet-probe [CORES …]
 
 Regular simulated machines (packages of cores with private L1 and L2 and one L3 each) are measured by the real probes;
-their clock adds up what each measurement takes on the native backend. Prints one line per machine: seconds of the whole
-run, and how many of all pairs were measured, for the default and (up to 64 PUs) for --exhaustive.
+their clock adds up what each measurement takes on the native backend. Prints one line per machine: how many of all
+pairs were measured for messages, the seconds of the whole run, and those of all pairs for memory and messages
+(--exhaustive --probes memory,message); each with disjoint pairs measured together where a check allows it, and one by
+one (--one-by-one).
 """
 import json
 import os
@@ -48,16 +50,23 @@ def pairs_measured(profile, pus):
     return int(found.group(1)) if found else pus * (pus - 1) // 2
 
 
+def seconds(probe, description, *options):
+    return measure(probe, description, *options)["measurement"]["seconds"]
+
+
 def main():
     probe = sys.argv[1]
     sizes = [int(text) for text in sys.argv[2:]] or [2, 8, 24, 64, 256]
-    print(f"{'PUs':>5} {'pairs':>6} {'measured':>8} {'seconds':>8} {'exhaustive':>10}")
+    every = ("--exhaustive", "--probes", "memory,message")
+    print(f"{'':21}{'whole run, s':>21}   {'all pairs, memory and messages, s':>34}")
+    print(f"{'PUs':>5} {'pairs':>6} {'measured':>8} {'together':>10} {'one by one':>10}   {'together':>17} {'one by one':>16}")
     for pus in sizes:
         description = machine(pus, max(2, min(pus // 2, 32)) if pus > 2 else 2)
         profile = measure(probe, description)
-        full = f"{measure(probe, description, '--exhaustive')['measurement']['seconds']:.0f}" if pus <= 24 else "-"
         print(f"{pus:5} {pus * (pus - 1) // 2:6} {pairs_measured(profile, pus):8} "
-              f"{profile['measurement']['seconds']:8.1f} {full:>10}", flush=True)
+              f"{profile['measurement']['seconds']:10.1f} {seconds(probe, description, '--one-by-one'):10.1f}   "
+              f"{seconds(probe, description, *every):17.1f} "
+              f"{seconds(probe, description, '--one-by-one', *every):16.1f}", flush=True)
 
 
 main()

@@ -19,11 +19,13 @@ static double latency(const struct world *world, size_t i, size_t j)
     return world->odd && (i % 4 == 1 || j % 4 == 1) ? 3 * seconds : seconds;
 }
 
-static int ask(void *argument, size_t i, size_t j, double *value)
+static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds, double *figures)
 {
     struct world *world = argument;
-    world->asked++;
-    *value = latency(world, i, j);
+    for (size_t k = 0; k < count; k++) {
+        world->asked++;
+        figures[k] = seconds[k] = latency(world, pairs[k].i, pairs[k].j);
+    }
     return 0;
 }
 

@@ -135,7 +135,7 @@ START_TEST(a_contradiction_is_ended_by_the_witness)
         ops.traverse = fighting;
         ops.exchange = witness ? ops.exchange : NULL;
         machine.ops = &ops;
-        struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = true};
+        struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = true, .one_by_one = true};
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
         ck_assert_uint_eq(found.levels[0].contradictions, witness ? 0 : 3);
         ck_assert_uint_eq(found.levels[0].tipped, witness ? 1 : 0);

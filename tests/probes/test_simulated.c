@@ -142,7 +142,8 @@ static void assert_row(const struct profile_numa_access *row, const char *pus, u
                   row->seconds_per_access);
     ck_assert_double_eq_tol(row->bytes_per_s, bytes_per_s, 0.1 * bytes_per_s);
     ck_assert_int_eq(row->quality.origin, PROFILE_MEASURED);
-    ck_assert_uint_eq(row->quality.repetitions, 3);
+    ck_assert_uint_ge(row->quality.repetitions, 3);
+    ck_assert_uint_le(row->quality.repetitions, 9);
 }
 
 START_TEST(memory_of_every_node_is_measured_from_every_group)

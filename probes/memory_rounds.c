@@ -1,0 +1,141 @@
+#include "memory_rounds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster.h"
+#include "repeat.h"
+
+enum {
+    PASSES = 3,
+    EXPECTED_PAIRS = 32, /* for the progress bar */
+    LEARN_FROM = 16,     /* pairs that the first idea of the spread comes from */
+};
+
+int memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes)
+{
+    size_t pairs = pair_count(probe->machine->pus.count);
+    *rounds = (struct memory_rounds){.probe = probe,
+                                     .bytes = bytes,
+                                     .fewest_rounds = REPEAT_MEDIAN_MOST,
+                                     .totals = calloc(pairs + 1, sizeof *rounds->totals),
+                                     .logs = calloc(pairs + 1, sizeof *rounds->logs)};
+    if (!rounds->totals || !rounds->logs) {
+        memory_rounds_free(rounds);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void memory_rounds_free(struct memory_rounds *rounds)
+{
+    free(rounds->totals);
+    free(rounds->logs);
+    rounds->totals = rounds->logs = NULL;
+}
+
+int memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count, double *bytes_per_s)
+{
+    const struct machine_copy what = {
+        .bytes = bytes, .passes = PASSES, .numa = -1, .pages = probe_memory_pages(probe->machine)};
+    return machine_copy(probe->machine, &what, pus, count, bytes_per_s);
+}
+
+int memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu)
+{
+    if (rounds->alone_count == MEMORY_ALONE_MAX) {
+        return 0;
+    }
+    return memory_copy(rounds->probe, rounds->bytes, &pu, 1, &rounds->alone[rounds->alone_count++]);
+}
+
+/* One pair's rounds. */
+struct pair_rounds {
+    double slower[REPEAT_MEDIAN_MOST], totals[REPEAT_MEDIAN_MOST];
+};
+
+/* A round of all pairs at the same time; one PU copies alone, truly alone, before. */
+static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t pairs, size_t round,
+                     struct pair_rounds *out)
+{
+    double rates[2 * TOGETHER_MOST];
+    int rc = memory_rounds_alone(rounds, pus[0]);
+    rc = rc < 0 ? rc : memory_copy(rounds->probe, rounds->bytes, pus, 2 * pairs, rates);
+    for (size_t k = 0; k < pairs && rc == 0; k++) {
+        out[k].slower[round] = fmin(rates[2 * k], rates[2 * k + 1]);
+        out[k].totals[round] = rates[2 * k] + rates[2 * k + 1];
+    }
+    return rc;
+}
+
+/* A run that is late does with one round. */
+static bool is_settled(const struct memory_rounds *rounds, const struct pair_rounds *pairs, size_t count, size_t done)
+{
+    bool settled = true;
+    for (size_t k = 0; k < count && settled; k++) {
+        settled = repeat_median_settled(pairs[k].slower, done);
+    }
+    return settled || (done > 0 && probe_late(rounds->probe));
+}
+
+static void learn(struct memory_rounds *rounds, const struct pair_rounds *pairs, size_t count, size_t done)
+{
+    double sorted[LEARN_FROM];
+    for (size_t k = 0; k < count && done > 1; k++) {
+        if (rounds->ratios < pair_count(rounds->probe->machine->pus.count)) {
+            rounds->logs[rounds->ratios++] = log(pairs[k].slower[1] / pairs[k].slower[0]);
+        }
+    }
+    /* Whether a class's pairs agree is asked while it is measured: cheap enough to look often at first. */
+    if (rounds->ratios <= LEARN_FROM) {
+        memcpy(sorted, rounds->logs, rounds->ratios * sizeof *sorted);
+        rounds->spread = cluster_spread(sorted, rounds->ratios);
+    }
+}
+
+int memory_rounds_ask(void *argument, const struct pair_position *pairs, size_t count, double *bytes_per_s,
+                      double *figures)
+{
+    struct memory_rounds *rounds = argument;
+    const struct profile_set *set = &rounds->probe->machine->pus;
+    struct pair_rounds found[TOGETHER_MOST];
+    uint32_t pus[2 * TOGETHER_MOST];
+    size_t done = 0;
+    for (size_t k = 0; k < count; k++) {
+        pus[2 * k] = set->ids[pairs[k].i];
+        pus[2 * k + 1] = set->ids[pairs[k].j];
+    }
+    probe_tell(rounds->probe, 1 - exp(-(double)rounds->asked / EXPECTED_PAIRS), "memory of PUs %u and %u", pus[0],
+               pus[1]);
+    rounds->asked += count;
+    while (!is_settled(rounds, found, count, done)) {
+        int rc = one_round(rounds, pus, count, done, found);
+        if (rc < 0) {
+            return rc;
+        }
+        done++;
+    }
+    learn(rounds, found, count, done);
+    for (size_t k = 0; k < count; k++) {
+        rounds->totals[pair_index(set->count, pairs[k].i, pairs[k].j)] = probe_median(found[k].totals, done);
+        figures[k] = bytes_per_s[k] = probe_median(found[k].slower, done);
+    }
+    rounds->fewest_rounds = done < rounds->fewest_rounds ? (uint32_t)done : rounds->fewest_rounds;
+    return 0;
+}
+
+int memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j, double *bytes_per_s)
+{
+    const struct pair_position pair = {i, j};
+    double *total = &rounds->totals[pair_index(rounds->probe->machine->pus.count, i, j)];
+    double before = *total, again, figure;
+    int rc = memory_rounds_ask(rounds, &pair, 1, &again, &figure);
+    if (rc < 0 || again <= *bytes_per_s) {
+        *total = before;
+        return rc;
+    }
+    *bytes_per_s = again;
+    return 0;
+}

@@ -1,0 +1,250 @@
+/* Are disjoint pairs measured at the same time where they do not disturb one another, one by one where they do, and are
+ * the figures those of pairs alone in both cases? */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+#include "probe_memory.h"
+#include "probe_message.h"
+#include "schedule.h"
+#include "together.h"
+#include "topology.h"
+
+enum { PUS = 32, PACKAGE = 8 };
+
+static struct machine machine;
+
+/* Four packages of eight PUs. `parallel`: messages that a package, and the node, carry at once without slowing down;
+ * `domain`: what the PUs of a package may copy together. */
+static void open_machine(double parallel, double domain)
+{
+    struct servet_error error;
+    char path[] = "/tmp/servet-together-XXXXXX";
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    FILE *file = fdopen(descriptor, "w");
+    fprintf(file,
+            "{\"servet_machine\": 1, \"pus\": \"0-31\", \"packages\": [\"0-7\", \"8-15\", \"16-23\", \"24-31\"],"
+            "\"caches\": [{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}],"
+            "\"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10, \"domains\": ["
+            "{\"pus\": \"0-7\", \"bytes_per_s\": %g}, {\"pus\": \"8-15\", \"bytes_per_s\": %g},"
+            "{\"pus\": \"16-23\", \"bytes_per_s\": %g}, {\"pus\": \"24-31\", \"bytes_per_s\": %g}]},"
+            "\"layers\": [{\"groups\": [\"0-7\", \"8-15\", \"16-23\", \"24-31\"], \"seconds\": 4e-7,"
+            "\"bytes_per_s\": 9e9, \"parallel\": %g},"
+            "{\"groups\": [\"0-31\"], \"seconds\": 9e-7, \"bytes_per_s\": 4e9, \"parallel\": %g}],"
+            "\"noise\": {\"relative\": 0.02, \"outlier_probability\": 0.02, \"outlier_factor\": 3}}\n",
+            domain, domain, domain, domain, parallel, parallel);
+    fclose(file);
+    int rc = machine_open_simulated(path, 3, &machine, &error);
+    remove(path);
+    ck_assert_msg(rc == 0, "%s", error.text);
+}
+
+static struct profile_communication messages(bool one_by_one, double *seconds)
+{
+    struct profile_communication found;
+    struct probe probe = {.machine = &machine,
+                          .seed = 1,
+                          .declared = &machine.declared->classes[0],
+                          .exhaustive = true,
+                          .one_by_one = one_by_one};
+    double before = machine_elapsed(&machine);
+    ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
+    *seconds = machine_elapsed(&machine) - before;
+    ck_assert_uint_eq(found.layer_count, 2);
+    /* Noise only lengthens: of the truth, no less, and not as much more as a disturbed pair has. */
+    const double truth[] = {4e-7 + 32768 / 9e9, 9e-7 + 32768 / 4e9};
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_double_ge(found.layers[i].seconds, truth[i]);
+        ck_assert_double_lt(found.layers[i].seconds, 1.05 * truth[i]);
+    }
+    return found;
+}
+
+static bool says_together(const struct profile_quality *quality)
+{
+    return quality->note && strstr(quality->note, "disjoint pairs measured at a time");
+}
+
+START_TEST(pairs_that_do_not_disturb_are_measured_together)
+{
+    double together_s, alone_s;
+    open_machine(16, 1e12);
+    struct profile_communication found = messages(false, &together_s);
+    ck_assert(says_together(&found.layers[0].quality));
+    probe_message_free(&found);
+    found = messages(true, &alone_s);
+    ck_assert(!says_together(&found.layers[0].quality));
+    ck_assert_msg(together_s < alone_s / 3, "%g s against %g s", together_s, alone_s);
+    probe_message_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(pairs_that_disturb_are_measured_one_by_one)
+{
+    double together_s, alone_s;
+    open_machine(1, 1e12); /* every message beside another one of its package slows both down */
+    struct profile_communication found = messages(false, &together_s);
+    /* Packages have links of their own: one pair in each is the most; between packages there is one link. */
+    ck_assert(says_together(&found.layers[0].quality));
+    ck_assert_ptr_nonnull(strstr(found.layers[0].quality.note, "up to 4 disjoint pairs"));
+    probe_message_free(&found);
+    found = messages(true, &alone_s);
+    ck_assert_double_lt(together_s, alone_s);
+    ck_assert_double_gt(together_s, alone_s / 2); /* most pairs are between packages */
+    probe_message_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+static void copies(bool one_by_one, size_t levels, double *seconds, bool *together)
+{
+    struct probe_memory found;
+    struct probe probe = {.machine = &machine,
+                          .seed = 1,
+                          .declared = &machine.declared->classes[0],
+                          .exhaustive = true,
+                          .one_by_one = one_by_one};
+    double before = machine_elapsed(&machine);
+    ck_assert_int_eq(probe_memory(&probe, 8 << 20, &found, NULL), 0);
+    *seconds = machine_elapsed(&machine) - before;
+    ck_assert_uint_eq(found.memory.level_count, levels);
+    if (levels > 0) {
+        ck_assert_uint_eq(found.memory.levels[0].collisions.group_count, PUS / PACKAGE);
+        ck_assert_double_eq_tol(found.memory.levels[0].bytes_per_s, 6e9, 0.4e9);
+        *together = says_together(&found.memory.levels[0].quality);
+    }
+    probe_memory_free(&found);
+}
+
+START_TEST(copies_run_beside_those_of_other_packages_only)
+{
+    double together_s, alone_s;
+    bool together;
+    open_machine(16, 1.2e10);
+    copies(true, 1, &alone_s, &together);
+    ck_assert(!together);
+    copies(false, 1, &together_s, &together);
+    ck_assert(together);
+    ck_assert_msg(together_s < 0.8 * alone_s, "%g s against %g s", together_s, alone_s);
+    machine_close(&machine);
+}
+END_TEST
+
+/* -- batches -- */
+
+START_TEST(a_batch_is_disjoint_and_no_more_crowded_than_allowed)
+{
+    struct together together;
+    struct pair_position pairs[PUS * (PUS - 1) / 2];
+    size_t count = 0;
+    open_machine(1, 1e12);
+    ck_assert_int_eq(together_init(&together, &machine.pus, &machine.declared->classes[0]), 0);
+    ck_assert_uint_eq(together.count, 2); /* packages, PUs */
+    for (size_t i = 0; i < PUS; i++) {
+        for (size_t j = i + 1; j < PUS; j++) {
+            pairs[count++] = (struct pair_position){i, j};
+        }
+    }
+    for (size_t crowd = 1; crowd <= 4; crowd++) {
+        const struct together_limit limit = {.pairs = 64, .partition = 1, .crowd = crowd};
+        size_t touched[PUS] = {0}, in_package[PUS / PACKAGE] = {0};
+        size_t batch = together_compose(&together, &limit, pairs, count);
+        ck_assert_uint_gt(batch, 1);
+        for (size_t k = 0; k < batch; k++) {
+            size_t a = pairs[k].i / PACKAGE, b = pairs[k].j / PACKAGE;
+            ck_assert_uint_eq(touched[pairs[k].i]++, 0);
+            ck_assert_uint_eq(touched[pairs[k].j]++, 0);
+            in_package[a]++;
+            in_package[b] += a != b;
+        }
+        for (size_t p = 0; p < PUS / PACKAGE; p++) {
+            ck_assert_uint_le(in_package[p], crowd);
+        }
+    }
+    const struct together_limit apart = {.pairs = 64, .partition = 0}, alone = {.pairs = 1};
+    ck_assert_uint_le(together_compose(&together, &apart, pairs, count), PUS / PACKAGE);
+    ck_assert_uint_eq(together_compose(&together, &alone, pairs, count), 1);
+    together_free(&together);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(ratios_are_judged_by_the_measured_spread)
+{
+    double calm[] = {0.004, -0.003, 0.002, -0.001}, rough[] = {0.06, -0.08, 0.05, -0.07};
+    double slower[] = {0.05, 0.06, 0.04}, doubled[] = {0.69, 0.7, 0.68}, one_outlier[] = {0.001, 1.1, -0.002};
+    ck_assert(!together_undisturbed(slower, 3, calm, 4));
+    ck_assert(together_undisturbed(slower, 3, rough, 4));
+    ck_assert(!together_undisturbed(doubled, 3, rough, 4));
+    ck_assert(together_undisturbed(one_outlier, 3, calm, 4));
+    double wild[] = {1, -1, 2, -2}, tenth[] = {0.15, 0.16, 0.17};
+    ck_assert(!together_undisturbed(tenth, 3, wild, 4)); /* noise does not excuse everything */
+}
+END_TEST
+
+/* A class of two kinds: pairs of the lower half of the PUs are slow, and disturb one another. */
+static size_t asked;
+
+static int two_kinds(void *argument, const struct pair_position *pairs, size_t count, double *values, double *figures)
+{
+    size_t slow = 0;
+    (void)argument;
+    asked++;
+    for (size_t k = 0; k < count; k++) {
+        slow += pairs[k].j < PUS / 2;
+    }
+    for (size_t k = 0; k < count; k++) {
+        figures[k] = values[k] = pairs[k].j < PUS / 2 ? 5e-6 * (double)slow : 1e-6;
+    }
+    return 0;
+}
+
+START_TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
+{
+    enum { PAIRS = PUS * (PUS - 1) / 2 };
+    static double values[PAIRS];
+    static bool measured[PAIRS];
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct profile_set pus;
+        struct schedule schedule;
+        struct schedule_outcome outcome = {.values = values, .measured = measured};
+        ck_assert_int_eq(profile_set_parse("0-31", &pus), 0);
+        ck_assert_int_eq(schedule_init(&schedule, &pus, NULL), 0);
+        schedule.exhaustive = true;
+        schedule.at_once = TOGETHER_MOST;
+        ck_assert_int_eq(schedule_run(&schedule, NULL, seed, two_kinds, schedule_agree_cluster, NULL, &outcome), 0);
+        for (size_t i = 0; i < PUS; i++) {
+            for (size_t j = i + 1; j < PUS; j++) {
+                double truth = j < PUS / 2 ? 5e-6 : 1e-6;
+                ck_assert_double_eq_tol(values[pair_index(PUS, i, j)], truth, 1e-12);
+            }
+        }
+        schedule_free(&schedule);
+        profile_set_free(&pus);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("together");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, pairs_that_do_not_disturb_are_measured_together);
+    tcase_add_test(tests, pairs_that_disturb_are_measured_one_by_one);
+    tcase_add_test(tests, copies_run_beside_those_of_other_packages_only);
+    tcase_add_test(tests, a_batch_is_disjoint_and_no_more_crowded_than_allowed);
+    tcase_add_test(tests, ratios_are_judged_by_the_measured_spread);
+    tcase_add_test(tests, pairs_of_another_kind_than_the_checked_ones_are_measured_alone);
+    Suite *suite = suite_create("together");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
