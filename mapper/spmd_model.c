@@ -1,6 +1,7 @@
 #include "spmd_model.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,11 +152,15 @@ double spmd_comm_per_task(void *context, const struct spmd_problem *problem, con
 
 /* -- search -- */
 
+/* Times this close (relative) are those of tiles that all hide their communication, apart by rounding. */
+#define SAME_TIME 1e-9
+
 /* Is `a` the better of two tiles for the same number of cores? The squarer one on ties: it sends less. */
 static bool faster(const struct spmd_choice *a, const struct spmd_choice *b)
 {
-    if (a->times.iteration_s < b->times.iteration_s || a->times.iteration_s > b->times.iteration_s) {
-        return a->times.iteration_s < b->times.iteration_s;
+    double difference = a->times.iteration_s - b->times.iteration_s;
+    if (fabs(difference) > SAME_TIME * b->times.iteration_s) {
+        return difference < 0;
     }
     return a->tile.x + a->tile.y < b->tile.x + b->tile.y;
 }

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 static int refuse(char *error, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -115,8 +114,11 @@ int spmd_plan_read(const char *path, int rank, int ranks, struct spmd_plan_file 
     if (!root) {
         return refuse(error, size, "%s: %s", path, why.text);
     }
-    memset(out, 0, sizeof *out);
-    int rc = read_plan(root, path, rank, ranks, out, error, size);
+    struct spmd_plan_file file = {0};
+    int rc = read_plan(root, path, rank, ranks, &file, error, size);
     json_decref(root);
+    if (rc == 0) {
+        *out = file;
+    }
     return rc;
 }

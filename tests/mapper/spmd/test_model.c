@@ -153,6 +153,21 @@ START_TEST(the_choice_is_the_best_of_all_grids)
 }
 END_TEST
 
+/* Where all tiles hide their communication only rounding told their times apart, and a plan went to and fro. */
+START_TEST(of_tiles_that_take_as_long_the_squarer_is_chosen)
+{
+    struct spmd_problem problem = {.x = 2000, .y = 1000, .stencil = stencil("2d5"), .bytes = 8, .efficiency = 0.85};
+    double comm_s = 1e-9;
+    for (int i = 0; i < 1000; i++) {
+        struct spmd_choice choice;
+        problem.comp_s = 1e-9 * (1 + i * 1.234e-3);
+        ck_assert_int_eq(spmd_choose(&problem, 2, true, spmd_comm_per_task, &comm_s, &choice), 0);
+        ck_assert_msg(choice.tile.x == 1000 && choice.tile.y == 1000, "comp %.17g: %llu x %llu", problem.comp_s,
+                      (unsigned long long)choice.tile.x, (unsigned long long)choice.tile.y);
+    }
+}
+END_TEST
+
 START_TEST(stencils_say_who_is_a_neighbour)
 {
     struct spmd_direction directions[SPMD_DIRECTIONS];
@@ -227,6 +242,7 @@ int main(void)
     tcase_add_test(tcase, equations_1_to_3_by_hand);
     tcase_add_test(tcase, what_keeps_the_constraint_keeps_the_efficiency);
     tcase_add_test(tcase, the_choice_is_the_best_of_all_grids);
+    tcase_add_test(tcase, of_tiles_that_take_as_long_the_squarer_is_chosen);
     tcase_add_test(tcase, stencils_say_who_is_a_neighbour);
     tcase_add_test(tcase, what_is_no_stencil_is_refused);
     tcase_add_test(tcase, grids_that_do_not_divide_or_are_too_thin_are_refused);
