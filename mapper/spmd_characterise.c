@@ -54,10 +54,10 @@ static void measure(struct spmd_planner *p, const struct spmd_problem *problem, 
     free(seconds);
     p->options.problem.comp_s = found.median;
     p->options.problem.bytes = task.bytes;
-    printf("characterised  %.4g s for a task [%.4g, %.4g], %.4g bytes for an edge task (%u runs of %llu iterations, "
+    printf("characterised  %.4g s for a task [%.4g, %.4g], %.4g bytes for an edge task (%u run%s of %llu iterations, "
            "tiles of %llu x %llu on %llu cores)\n",
-           found.median, found.low, found.high, task.bytes, rounds, (ull)task.iterations, (ull)tile->x, (ull)tile->y,
-           (ull)(tile->n * tile->m));
+           found.median, found.low, found.high, task.bytes, rounds, rounds == 1 ? "" : "s", (ull)task.iterations,
+           (ull)tile->x, (ull)tile->y, (ull)(tile->n * tile->m));
 }
 
 static void measure_instance(struct spmd_planner *p)
