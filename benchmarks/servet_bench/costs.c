@@ -187,7 +187,15 @@ static const struct way mappings[] = {
       "--display-map", "-n", "8000", "--map-by", "node", "true"}},
 };
 
+/* What there is to learn before anything can be placed: read from the system, or measured. */
+static const struct way lessons[] = {
+    {"lstopo (reads, measures nothing)", "lstopo-no-graphics", false, {"--of", "xml", "-"}},
+    {"likwid-topology (the same)", "likwid-topology", false, {NULL}},
+    {"servet-probe", "servet-probe", true, {"-q", "-o", "-"}},
+};
+
 #define MAPPING_ROUNDS 7
+#define LESSON_ROUNDS 3
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -238,5 +246,7 @@ void costs_run(FILE *out, size_t rounds, json_t **json)
     if (simulated) {
         unlink(cluster);
     }
+    json_array_append_new(*json, compare(out, "Learning what this machine is like", lessons, COUNT(lessons), NULL,
+                                         fewer < LESSON_ROUNDS ? fewer : LESSON_ROUNDS, NULL, 1.0));
     json_array_append_new(*json, costs_probing(out));
 }

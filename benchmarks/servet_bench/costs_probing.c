@@ -83,6 +83,40 @@ static double projected(const char *probe, int pus)
     return value;
 }
 
+/* What survey_scaling (benchmarks/cluster) says of the network of a fat tree, whose rows are
+ * | nodes | … | seconds, disjoint pairs together | … */
+static void add_networks(FILE *out, json_t *ways)
+{
+    static const unsigned nodes[] = {32, 256, 1024};
+    enum { SECONDS_COLUMN = 7 };
+    char *survey = tools_built("../cluster/survey_scaling");
+    const struct words nothing = {0};
+    struct words argv = {0};
+    struct run run;
+    if (!survey) {
+        return;
+    }
+    words_add(&argv, "%s", survey);
+    runner_run(&argv, &nothing, 1, LIMIT_SECONDS, &run);
+    for (size_t i = 0; run.status == 0 && i < sizeof nodes / sizeof *nodes; i++) {
+        char row[32], name[64];
+        snprintf(row, sizeof row, "\n| %u |", nodes[i]);
+        const char *at = strstr(run.out, row);
+        for (int column = 0; at && column < SECONDS_COLUMN; column++) {
+            at = strchr(at + 1, '|');
+        }
+        double seconds = at ? strtod(at + 1, NULL) : 0;
+        if (seconds > 0) {
+            snprintf(name, sizeof name, "network between %u nodes", nodes[i]);
+            fprintf(out, "  %-34s %12.3f\n", name, seconds);
+            json_array_append_new(ways, json_pack("{s:s,s:f}", "name", name, "seconds", seconds));
+        }
+    }
+    runner_free(&run);
+    words_free(&argv);
+    free(survey);
+}
+
 json_t *costs_probing(FILE *out)
 {
     static const char what[] = "Probing a whole machine, projected by simulation";
@@ -100,9 +134,8 @@ json_t *costs_probing(FILE *out)
         fprintf(out, "  %-34s %12.1f\n", name, seconds);
         json_array_append_new(ways, json_pack("{s:s,s:f}", "name", name, "seconds", seconds));
     }
-    fprintf(out,
-            "  (a cluster takes as long as the slowest of its node classes, and what benchmarks/cluster/survey_scaling "
-            "says for the network)\n\n");
+    add_networks(out, ways);
+    fprintf(out, "  (a cluster takes as long as the slowest of its node classes, all at once, and its network)\n\n");
     free(probe);
     return json_pack("{s:s,s:o}", "what", what, "ways", ways);
 }

@@ -11,6 +11,17 @@
 
 #define LINE_SIZE 512
 
+struct verdict report_verdict_between(const struct comparison *comparison, const struct series *ours,
+                                      const struct series *other)
+{
+    struct verdict verdict = {.ours = ours, .best = other};
+    const double *a = ours->values, *b = other->values;
+    bool higher = comparison->metric->higher;
+    verdict.ratio = statistics_ratio(higher ? b : a, higher ? a : b, comparison->rounds, &verdict.interval);
+    verdict.slower = verdict.interval.low > 1.0;
+    return verdict;
+}
+
 bool report_verdict(const struct comparison *comparison, struct verdict *out)
 {
     *out = (struct verdict){.best = measure_best(comparison, false)};
@@ -23,10 +34,7 @@ bool report_verdict(const struct comparison *comparison, struct verdict *out)
     if (!out->ours || !out->best || comparison->rounds < STATISTICS_LEAST_ROUNDS) {
         return false;
     }
-    const double *a = out->ours->values, *b = out->best->values;
-    bool higher = comparison->metric->higher;
-    out->ratio = statistics_ratio(higher ? b : a, higher ? a : b, comparison->rounds, &out->interval);
-    out->slower = out->interval.low > 1.0;
+    *out = report_verdict_between(comparison, out->ours, out->best);
     return true;
 }
 
@@ -100,19 +108,23 @@ static json_t *series_json(const struct comparison *comparison, const struct ser
                      number(series->ratio), "ratio_interval", pair(series->ratio_interval), "values", values);
 }
 
+json_t *report_json_conditions(const struct comparison *comparison)
+{
+    const struct metric *metric = comparison->metric;
+    return json_pack("{s:s,s:I,s:I,s:s,s:b,s:I,s:I,s:I}", "program", comparison->program->label, "ranks",
+                     (json_int_t)comparison->program->ranks, "threads", (json_int_t)comparison->program->threads,
+                     "metric", metric->expression ? metric->expression : "wall time", "higher_is_better",
+                     (int)metric->higher, "rounds", (json_int_t)comparison->rounds, "jobs",
+                     (json_int_t)comparison->conditions.jobs, "load_pus", (json_int_t)comparison->conditions.load_pus);
+}
+
 json_t *report_json(const struct comparison *comparison)
 {
-    json_t *list = json_array();
+    json_t *list = json_array(), *object = report_json_conditions(comparison);
     for (size_t i = 0; i < comparison->count; i++) {
         json_array_append_new(list, series_json(comparison, &comparison->series[i]));
     }
-    const struct metric *metric = comparison->metric;
-    json_t *object =
-        json_pack("{s:s,s:I,s:I,s:s,s:b,s:I,s:I,s:I,s:o}", "program", comparison->program->label, "ranks",
-                  (json_int_t)comparison->program->ranks, "threads", (json_int_t)comparison->program->threads, "metric",
-                  metric->expression ? metric->expression : "wall time", "higher_is_better", (int)metric->higher,
-                  "rounds", (json_int_t)comparison->rounds, "jobs", (json_int_t)comparison->conditions.jobs, "load_pus",
-                  (json_int_t)comparison->conditions.load_pus, "comparators", list);
+    json_object_set_new(object, "comparators", list);
     struct verdict verdict;
     if (report_verdict(comparison, &verdict)) {
         json_object_set_new(object, "verdict",

@@ -20,7 +20,12 @@ struct verdict {
     bool slower; /* beyond the interval */
 };
 bool report_verdict(const struct comparison *comparison, struct verdict *out);
+/* The same of two of its series that have figures; the interval says 95 % only from STATISTICS_LEAST_ROUNDS on. */
+struct verdict report_verdict_between(const struct comparison *comparison, const struct series *ours,
+                                      const struct series *other);
 
+/* The program and how it was run, without figures. */
+json_t *report_json_conditions(const struct comparison *comparison);
 json_t *report_json(const struct comparison *comparison);
 
 /* "host", "cpu", "kernel", "pus", "date": where and when. */

@@ -81,7 +81,7 @@ void suite_kernels(size_t threads, struct suite *out)
 void suite_loaded(size_t threads, struct suite *out)
 {
     static const struct entry list[] = {{"cg", 'W', OMP}};
-    add_all(out, list, sizeof list / sizeof *list, threads > 1 ? threads / 2 : 1);
+    add_all(out, list, sizeof list / sizeof *list, threads);
 }
 
 void suite_free(struct suite *suite)

@@ -12,7 +12,7 @@ struct suite {
 /* The kernels that were built, in sizes that take about a second each on a few cores: OpenMP with `threads`, MPI with
  * `threads` ranks, hybrid with two ranks. Fails by cli_fail() when the kernels are not there. */
 void suite_kernels(size_t threads, struct suite *out);
-/* What is run on a loaded machine: kernels of one process that leave half of the PUs to others. */
+/* What is run on a loaded machine: kernels of one process. */
 void suite_loaded(size_t threads, struct suite *out);
 void suite_free(struct suite *suite);
 

@@ -12,6 +12,8 @@ char *tools_ours(const char *name);
 char *tools_find(const char *name);
 /* The folder of our kernels, as a new string, or NULL. */
 char *tools_kernels(void);
+/* A program, script or folder of the build folder by its path from that of servet-bench, as a new string, or NULL. */
+char *tools_built(const char *path);
 /* A program of the benchmarks that lies with servet-bench or with the kernels, or NULL. */
 char *tools_beside(const char *name);
 /* A profile of one of the papers' machines by its file name: its path, as a new string, or NULL. */

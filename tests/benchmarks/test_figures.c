@@ -1,10 +1,14 @@
 /* Are the statistics and the predicted figures what they are said to be? */
 #include <check.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "npb.h"
 #include "predict.h"
+#include "readme.h"
 #include "statistics.h"
 
 START_TEST(medians_and_intervals)
@@ -121,6 +125,55 @@ START_TEST(the_default_fills_nodes_in_order)
 }
 END_TEST
 
+/* What follows the last '/' or '}' of the first word. */
+static const char *program_of(const char *command, size_t *length)
+{
+    size_t end = strcspn(command, " `");
+    const char *name = command;
+    for (size_t i = 0; i < end; i++) {
+        name = command[i] == '/' || command[i] == '}' ? command + i + 1 : name;
+    }
+    *length = (size_t)(command + end - name);
+    return name;
+}
+
+static bool is_part_of_all(const char *name, size_t length)
+{
+    for (size_t i = 0; i < readme_count; i++) {
+        for (const char *const *word = readme_parts[i].command; *word; word++) {
+            size_t own;
+            const char *other = program_of(*word, &own);
+            if (own == length && memcmp(other, name, length) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Every figure of the README comes from a command that servet-bench --all runs, or from servet-bench itself. */
+START_TEST(commands_of_the_readme_are_parts_of_all)
+{
+    FILE *file = fopen(README, "r");
+    char line[4096];
+    bool figures = false;
+    size_t commands = 0;
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file)) {
+        figures = strncmp(line, "## ", 3) == 0 ? strncmp(line, "## Figures", 10) == 0 : figures;
+        for (char *at = line; figures && (at = strstr(at, "`benchmarks/"));) {
+            size_t length;
+            const char *name = program_of(++at, &length);
+            ck_assert_msg(is_part_of_all(name, length), "servet-bench --all does not run %.*s", (int)length, name);
+            at += length;
+            commands++;
+        }
+    }
+    fclose(file);
+    ck_assert_uint_ge(commands, 6);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("figures");
@@ -131,6 +184,7 @@ int main(void)
     tcase_add_test(cases, npb_names);
     tcase_add_test(cases, predictions_follow_the_papers_bandwidths);
     tcase_add_test(cases, the_default_fills_nodes_in_order);
+    tcase_add_test(cases, commands_of_the_readme_are_parts_of_all);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

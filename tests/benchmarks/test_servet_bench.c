@@ -153,6 +153,45 @@ START_TEST(the_verdict_names_a_slower_servet)
     run_free(&run);
 }
 END_TEST
+
+static const struct {
+    const char *options, *reason;
+} reasons[] = {
+    {"", "every PU has one thread under both"},
+    {"--jobs 2", "more threads than PUs: the system moves threads"},
+    {"--load 1", "a pinned thread stays beside the background job"},
+};
+
+/* Each is measured again, and has its reason. */
+START_TEST(exceptions_are_listed_with_reasons)
+{
+    script("app", "if [ -n \"$LD_PRELOAD\" ]; then echo figure 50; else echo figure 5; fi");
+    struct run run =
+        bench("-n 6 %s -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", reasons[_i].options, folder);
+    ck_assert_msg(strstr(run.out, "beyond the interval: 1 of 1 programs") &&
+                      strstr(run.out, "servet-mem takes 10.000 of default, again alone 10.000: ") &&
+                      strstr(run.out, reasons[_i].reason),
+                  "%s", run.out);
+    run_free(&run);
+}
+END_TEST
+
+/* What is slower in the first six rounds only is not held against servet, and not hidden either. */
+START_TEST(exceptions_that_do_not_come_again_are_said_to)
+{
+    char body[512];
+    snprintf(body, sizeof body,
+             "echo x >>%s/runs; if [ -n \"$LD_PRELOAD\" ] && [ $(wc -l <%s/runs) -le 12 ]; then echo figure 50; else "
+             "echo figure 5; fi",
+             folder, folder);
+    script("app", body);
+    struct run run = bench("-n 6 --json -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
+    json_t *root = parsed(&run), *exception = json_array_get(json_object_get(root, "exceptions"), 0);
+    ck_assert(json_is_false(json_object_get(exception, "confirmed")));
+    ck_assert_double_eq_tol(json_number_value(json_object_get(exception, "slowdown")), 10.0, 1e-9);
+    json_decref(root);
+}
+END_TEST
 #endif
 
 /* A comparator under which the program fails is left out with its reason; the others keep their figures. */
@@ -274,6 +313,33 @@ START_TEST(plots_are_drawn)
 }
 END_TEST
 
+/* Too little time for anything: every part is there all the same, and says so. */
+START_TEST(all_accounts_for_every_part_in_the_time_it_has)
+{
+    char path[256];
+    struct run run = bench("--all --within 1 -n 1 -c default --json -o %s/all", folder);
+    ck_assert_ptr_nonnull(strstr(run.err, "part 1 of "));
+    json_t *root = parsed(&run), *part;
+    size_t i, parts = json_array_size(json_object_get(root, "parts"));
+    ck_assert_uint_ge(parts, 20);
+    ck_assert_uint_gt(json_array_size(json_object_get(root, "comparisons")), 0);
+    json_array_foreach(json_object_get(root, "parts"), i, part)
+    {
+        static const char *const endings[] = {"txt", "json"};
+        for (size_t e = 0; e < 2; e++) {
+            snprintf(path, sizeof path, "%s/all/%s.%s", folder, json_string_value(json_object_get(part, "name")),
+                     endings[e]);
+            ck_assert_msg(access(path, R_OK) == 0, "no %s", path);
+        }
+    }
+    snprintf(path, sizeof path, "/bin/grep -c no.time.left %s/all/results.txt", folder);
+    run = run_command(path);
+    ck_assert_msg(atoi(run.out) >= 17, "%s", run.out);
+    run_free(&run);
+    json_decref(root);
+}
+END_TEST
+
 /* Section 4.2 of the 2012 paper: one core per package up to 16 cores, one per L3 on 32, on 8 nodes; and whatever is
  * predicted says that it is. */
 START_TEST(figures_are_predicted_for_the_papers_core_counts)
@@ -336,6 +402,8 @@ int main(void)
 #ifndef SANITIZED
     tcase_add_test(cases, servet_comparators_run_the_shim);
     tcase_add_test(cases, the_verdict_names_a_slower_servet);
+    tcase_add_loop_test(cases, exceptions_are_listed_with_reasons, 0, (int)(sizeof reasons / sizeof *reasons));
+    tcase_add_test(cases, exceptions_that_do_not_come_again_are_said_to);
 #endif
     tcase_add_test(cases, failures_are_reasons_not_figures);
     tcase_add_test(cases, jobs_run_at_the_same_time_and_the_worst_counts);
@@ -344,6 +412,7 @@ int main(void)
     tcase_add_test(cases, programs_end_with_servet_bench);
     tcase_add_test(cases, npb_binaries_are_found_and_run);
     tcase_add_test(cases, plots_are_drawn);
+    tcase_add_test(cases, all_accounts_for_every_part_in_the_time_it_has);
     tcase_add_test(cases, figures_are_predicted_for_the_papers_core_counts);
     tcase_add_loop_test(cases, bad_usage_is_one_line_and_status_2, 0, (int)(sizeof wrong / sizeof *wrong));
     suite_add_tcase(suite, cases);
