@@ -43,10 +43,16 @@ struct part {
     double started;
 };
 
+static double time_left(const struct whole *whole)
+{
+    return whole->started + whole->request->within_seconds - runner_now();
+}
+
 static void begin(struct whole *whole, const char *name, double usual, struct part *part)
 {
     *part = (struct part){.name = name, .started = runner_now()};
-    cli_note("part %zu of %zu, %s; about %.0f s left", ++whole->begun, whole->count, name, whole->left);
+    double left = fmax(fmin(whole->left, time_left(whole)), 0);
+    cli_note("part %zu of %zu, %s; about %.0f s left", ++whole->begun, whole->count, name, left);
     whole->left -= usual;
     whole->results->text = open_memstream(&part->text, &part->size);
     if (!whole->results->text) {
@@ -82,11 +88,6 @@ static void end(struct whole *whole, struct part *part, json_t *numbers)
     json_array_append_new(whole->results->parts, json_pack("{s:s,s:f}", "name", part->name, "seconds", seconds));
     free(json);
     free(part->text);
-}
-
-static double time_left(const struct whole *whole)
-{
-    return whole->started + whole->request->within_seconds - runner_now();
 }
 
 /* For parts of fixed length: what the kernels are not promised. */

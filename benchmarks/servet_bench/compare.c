@@ -30,6 +30,10 @@ static void choose(const struct request *request, const struct program *program,
     names[count] = NULL;
 }
 
+/* A run may take such a part of its comparison's time, or so many seconds: ours take about one. */
+#define RUN_SHARE 0.5
+#define LEAST_RUN_SECONDS 10.0
+
 /* The user's conditions, with a share of the time that is left. One share is kept back: a program that is slow may take
  * twice its own (measure.h). */
 static struct conditions share_time(const struct request *request, struct clock *clock, const char *label)
@@ -41,6 +45,10 @@ static struct conditions share_time(const struct request *request, struct clock 
     double left = clock->end - runner_now(), least = 1.0;
     conditions.budget_seconds = left / (double)(clock->left + 1);
     conditions.budget_seconds = conditions.budget_seconds > least ? conditions.budget_seconds : least;
+    /* one run that other work on the machine holds up for minutes must not take the others' time */
+    double patience = RUN_SHARE * conditions.budget_seconds;
+    patience = patience > LEAST_RUN_SECONDS ? patience : LEAST_RUN_SECONDS;
+    conditions.limit_seconds = conditions.limit_seconds < patience ? conditions.limit_seconds : patience;
     cli_note("%s; %zu comparisons and at most %.0f s left", label, clock->left, left > 0 ? left : 0);
     clock->left -= clock->left > 0;
     return conditions;

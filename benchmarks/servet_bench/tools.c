@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 /* Folders of the build tree that hold commands, seen from the folder of servet-bench. */
-static const char *const build_folders[] = {".", "../../preload", "../../mapper", "../../probes", "../../profile"};
+static const char *const build_folders[] = {
+    ".", "../../preload", "../../mapper", "../../probes", "../../report", "../../profile"};
 
 static bool is_program(const char *path)
 {
