@@ -20,7 +20,7 @@
 #define COMPARISON_SECONDS 30.0
 /* A part may take so many times its usual time before it is killed: the machine may be shared. */
 #define PATIENCE 3.0
-#define LEAST_LIMIT_SECONDS 30.0
+#define LEAST_LIMIT_SECONDS 90.0
 /* Of the whole time, kept for the kernels: without them there is no comparison. */
 #define KERNELS_SHARE 0.3
 /* Projecting the time of probing takes so much of the costs, whatever the rounds. */
