@@ -15,6 +15,8 @@
 #define CLUSTER_SAMPLE 4096u
 /* Latencies between neighbours by name that are taken in any case. */
 #define CLUSTER_LEAST 256u
+/* Pairs measured twice from which the spread is taken; with fewer the usual one stands. */
+#define SPREAD_LEAST 5u
 /* Inferred pairs that are measured to verify: one in so many nodes, and at least so many. */
 #define CHECK_PER_NODES 4u
 #define CHECK_LEAST 32u
@@ -63,13 +65,26 @@ static size_t sample(const struct survey *survey, double *values)
     return count;
 }
 
+double survey_spread(const struct survey *survey)
+{
+    double logs[CLUSTER_SAMPLE];
+    size_t every = survey->edge_count / CLUSTER_SAMPLE + 1, count = 0;
+    for (size_t i = 0; i < survey->edge_count && count < CLUSTER_SAMPLE; i += every) {
+        const struct survey_edge *edge = &survey->edges[i];
+        if (edge->sweeps > 1) {
+            logs[count++] = log(edge->next / edge->seconds);
+        }
+    }
+    return count >= SPREAD_LEAST ? cluster_spread(logs, count) : CLUSTER_USUAL_SPREAD;
+}
+
 int survey_cluster(const struct survey *survey, struct survey_layers *out)
 {
     double *values = calloc(survey->edge_count + 1, sizeof *values), highest[CLUSTERS_MAX] = {0}, lowest[CLUSTERS_MAX];
     uint32_t *of = calloc(survey->edge_count + 1, sizeof *of);
     struct clusters clusters;
     size_t count = values && of ? sample(survey, values) : 0;
-    int rc = values && of ? cluster_values(values, count, CLUSTER_USUAL_SPREAD, of, &clusters) : -ENOMEM;
+    int rc = values && of ? cluster_values(values, count, survey_spread(survey), of, &clusters) : -ENOMEM;
     if (rc == 0) {
         merge_near(&clusters, of, count);
         for (size_t i = 0; i < CLUSTERS_MAX; i++) {

@@ -11,7 +11,10 @@ struct survey_layers {
     double up_to[CLUSTERS_MAX]; /* largest latency of the layer; the last one's is infinite */
 };
 
-/* 0, -ENOMEM, -EINVAL (no edge). */
+/* Relative deviation of the latency of one pair, from its two least figures; that of virtual machines on one host
+ * (cluster.h) where too few pairs were measured twice. */
+double survey_spread(const struct survey *survey);
+/* Clusters as far apart as that spread demands. 0, -ENOMEM, -EINVAL (no edge). */
 int survey_cluster(const struct survey *survey, struct survey_layers *out);
 size_t survey_layer_of(const struct survey_layers *layers, double seconds);
 

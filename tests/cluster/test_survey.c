@@ -120,6 +120,30 @@ START_TEST(marks_tell_measured_from_inferred)
 }
 END_TEST
 
+START_TEST(layers_are_told_apart_by_the_spread_that_was_measured)
+{
+    static const double noise[] = {0.005, 0.02, 0.08};
+    double spread[3];
+    for (size_t i = 0; i < 3; i++) {
+        struct fat_tree tree = usual_tree(100);
+        struct done done;
+        tree.noise = noise[i];
+        survey_tree(&tree, true, 0, &done);
+        spread[i] = survey_spread(&done.survey);
+        ck_assert_uint_eq(done.result.network.layer_count, 2);
+        ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
+        finish(&tree, &done);
+    }
+    /* Figures are repeated until the two least agree within 5 %: what is noisier differs by less than a single one. */
+    ck_assert_double_eq_tol(spread[0], noise[0], 0.2 * noise[0]);
+    ck_assert_double_eq_tol(spread[1], noise[1], 0.3 * noise[1]);
+    ck_assert_double_gt(spread[2], 1.2 * spread[1]);
+    ck_assert_double_lt(spread[2], noise[2]);
+    const struct survey nothing = {0};
+    ck_assert_double_eq(survey_spread(&nothing), CLUSTER_USUAL_SPREAD);
+}
+END_TEST
+
 START_TEST(a_node_with_a_slow_card_is_a_layer_of_its_own)
 {
     struct fat_tree tree = usual_tree(20);
@@ -236,6 +260,7 @@ int main(void)
     tcase_add_test(tcase, a_fat_tree_is_found_from_few_of_its_pairs);
     tcase_add_test(tcase, exhaustive_measures_every_pair);
     tcase_add_test(tcase, marks_tell_measured_from_inferred);
+    tcase_add_test(tcase, layers_are_told_apart_by_the_spread_that_was_measured);
     tcase_add_test(tcase, a_node_with_a_slow_card_is_a_layer_of_its_own);
     tcase_add_test(tcase, pairs_that_disturb_each_other_are_measured_apart);
     tcase_add_test(tcase, a_budget_ends_early_and_says_so);
