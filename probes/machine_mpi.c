@@ -47,6 +47,7 @@ static char *order_text(const struct machine *machine, const struct machine_exch
 static int parse_answer(const char *line, size_t count, double *seconds, double *waited_s)
 {
     char *rest;
+    bool displaced = false;
     if (line[0] != '=') {
         return -EIO;
     }
@@ -54,9 +55,10 @@ static int parse_answer(const char *line, size_t count, double *seconds, double 
     for (size_t i = 0; i < count; i++) {
         char *end;
         seconds[i] = strtod(line, &end);
-        if (end == line || !(seconds[i] > 0)) {
+        if (end == line || !(seconds[i] > 0 || seconds[i] < 0)) {
             return -EIO;
         }
+        displaced |= seconds[i] < 0;
         line = end;
     }
     double waited = strtod(line, &rest);
@@ -64,7 +66,7 @@ static int parse_answer(const char *line, size_t count, double *seconds, double 
         return -EIO;
     }
     *waited_s += waited;
-    return 0;
+    return displaced ? -ENODEV : 0;
 }
 
 static int mpi_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,

@@ -3,8 +3,9 @@
  *     mpirun -np N servet-probe-mpi CPULIST          rank i sits on the i-th PU of CPULIST
  *     <- ready N
  *     -> BYTES ROUND_TRIPS BATCHES PAIRS a b a b …   (ranks; pairs are disjoint)
- *     <- = SECONDS … WAITED                          one way, per pair; then how long the ranks of the pairs together
- *                                                    were ready to run and had no PU; %a
+ *     <- = SECONDS … WAITED                          one way, per pair, or -1: a rank was moved off its PU; then how
+ *                                                    long the ranks of the pairs together were ready to run and had no
+ *                                                    PU; %a
  *     -> (end of file)                               all ranks end
  *
  * Trouble is one line "! …". Ranks that have nothing to do sleep between looks: an MPI library that spins in a
@@ -12,6 +13,7 @@
  */
 #include <math.h>
 #include <mpi.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +146,7 @@ static void stand_by(const struct order *order)
 
 static void answer(const struct order *order)
 {
-    double all_waited = 0;
+    double all_waited = 0, seconds = 0;
     printf("=");
     for (uint64_t i = 0; i < 2 * order->pairs; i++) {
         double theirs[2];
@@ -153,15 +155,24 @@ static void answer(const struct order *order)
         rank_wait_asleep(&request);
         all_waited += theirs[1];
         if (i % 2 == 0) {
-            printf(" %a", theirs[0]);
+            seconds = theirs[0];
+        } else {
+            printf(" %a", theirs[0] < 0 ? theirs[0] : seconds);
         }
     }
     printf(" %a", all_waited);
     rank_say("");
 }
 
-static void obey(const struct order *order, int rank)
+/* The kernel moves the processes of a PU that goes offline. */
+static int is_displaced(const struct rank_team *team)
 {
+    return sched_getcpu() != (int)team->pus.ids[team->rank];
+}
+
+static void obey(const struct order *order, const struct rank_team *team)
+{
+    int rank = team->rank;
     int position = -1, done = 0;
     MPI_Request start, sent = MPI_REQUEST_NULL;
     double mine[2] = {0}; /* seconds of a message, seconds waited for the PU */
@@ -178,6 +189,7 @@ static void obey(const struct order *order, int rank)
         mine[1] = rank_waited_s();
         mine[0] = exchange(order, (int)order->ranks[position ^ 1], position % 2 == 0);
         mine[1] = rank_waited_s() - mine[1];
+        mine[0] = is_displaced(team) ? -1 : mine[0];
         MPI_Isend(mine, 2, MPI_DOUBLE, 0, TAG_RESULT, MPI_COMM_WORLD, &sent);
     } else {
         stand_by(order);
@@ -198,7 +210,7 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     while (status == 0 && share_order(&order, team.rank, team.ranks)) {
-        obey(&order, team.rank);
+        obey(&order, &team);
     }
     free(order.ranks);
     rank_team_end(&team);

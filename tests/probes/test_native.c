@@ -3,11 +3,13 @@
 #include <check.h>
 #include <errno.h>
 #include <math.h>
+#include <numa.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "forbid_mbind.h"
 #include "machine.h"
 
 static volatile sig_atomic_t cancel;
@@ -98,6 +100,26 @@ START_TEST(memory_is_placed_on_a_node_or_refused)
     ck_assert(rate < 0 && seconds < 0);
     what.numa = -1; /* and after that as if nothing had been */
     ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+}
+END_TEST
+
+/* Containers forbid mbind() by default. Threads inherit that, so it comes before the machine's first worker. */
+START_TEST(where_placing_is_forbidden_that_is_said_and_the_rest_goes_on)
+{
+    struct machine forbidden;
+    struct servet_error error;
+    const struct machine_copy placed = {.bytes = 4u << 20, .passes = 2, .numa = 0};
+    const struct machine_copy anywhere = {.bytes = 4u << 20, .passes = 2, .numa = -1};
+    double rate = -1;
+    if (numa_available() < 0 || forbid_mbind() < 0) {
+        return; /* a sandbox already, which allows no other */
+    }
+    ck_assert_msg(machine_open_native(NULL, NULL, &forbidden, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(machine_copy(&forbidden, &placed, forbidden.pus.ids, 1, &rate), -EACCES);
+    ck_assert(rate < 0);
+    ck_assert_int_eq(machine_copy(&forbidden, &anywhere, forbidden.pus.ids, 1, &rate), 0);
+    ck_assert(rate > 0);
+    machine_close(&forbidden);
 }
 END_TEST
 
@@ -195,6 +217,7 @@ int main(void)
     tcase_add_test(tests, every_order_and_kind_of_page_gives_a_time);
     tcase_add_test(tests, all_pus_copy_and_traverse_together);
     tcase_add_test(tests, memory_is_placed_on_a_node_or_refused);
+    tcase_add_test(tests, where_placing_is_forbidden_that_is_said_and_the_rest_goes_on);
     tcase_add_test(tests, a_longer_message_takes_longer);
     tcase_add_test(tests, a_measurement_that_stood_still_is_made_again);
     tcase_add_test(tests, impossible_orders_are_refused);

@@ -1,0 +1,160 @@
+#!/bin/sh
+# On a machine whose PUs really go offline, with several NUMA nodes, and that is really stopped for seconds while time
+# goes on: does servet-probe end with a clear message or a marked partial profile and the old profile kept, or give
+# figures that the fault has not touched? Runs inside the guest (see `guest`), as root.
+# usage: probe_faults.sh SERVET-PROBE WITHOUT-MBIND
+probe=$1
+without_mbind=$2
+folder=$(mktemp -d)
+limit=100 # seconds until a command counts as hanging; here everything takes ten times as long
+failed=0
+
+fail() {
+    echo "FAIL: $*"
+    failed=1
+}
+
+# begin OPTION...: starts the probe with an old profile in the way; its events come to $folder/events
+begin() {
+    rm -f "$folder/profile.json.partial"
+    echo "the old profile" >"$folder/profile.json"
+    "$probe" -q "$@" --progress=json:3 -o "$folder/profile.json" 3>"$folder/events" 2>"$folder/err" &
+    child=$!
+}
+
+# await TEXT: until the probe says so
+await() {
+    waited=0
+    until grep -q "$1" "$folder/events"; do
+        sleep 0.2
+        waited=$((waited + 1))
+        kill -0 $child 2>/dev/null || break
+        [ $waited -lt $((5 * limit)) ] || break
+    done
+    grep -q "$1" "$folder/events" || fail "no \"$1\" in the events: $(tail -n 3 "$folder/events") $(cat "$folder/err")"
+}
+
+# sets $status
+finish() {
+    waited=0
+    while kill -0 $child 2>/dev/null && [ $waited -lt $((5 * limit)) ]; do
+        sleep 0.2
+        waited=$((waited + 1))
+    done
+    if kill -0 $child 2>/dev/null; then
+        fail "$1: it hangs"
+        kill -9 $child
+    fi
+    wait $child
+    status=$?
+}
+
+online() {
+    echo "$2" >"/sys/devices/system/cpu/cpu$1/online"
+}
+
+# failed_with TEXT WHAT: one line with that text, status 1, the old profile as it was
+failed_with() {
+    [ $status -eq 1 ] || fail "$2: status $status: $(cat "$folder/err")"
+    [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "$2: expected one line, got: $(cat "$folder/err")"
+    grep -q "$1" "$folder/err" || fail "$2: expected \"$1\", got: $(cat "$folder/err")"
+    [ "$(cat "$folder/profile.json")" = "the old profile" ] || fail "$2: the old profile is gone"
+}
+
+# rate: what one worker copies in a second, in MB
+rate() {
+    sed -n 's/.*"reference_bytes_per_s": *\([0-9.e+]*\).*/\1/p' "$folder/profile.json" | head -n 1 |
+        awk '{ printf "%d", $1 / 1e6 }'
+}
+
+# -- a PU goes offline ---------------------------------------------------------------------------------------------
+
+begin --no-mpi --cpuset 0-3 --probes memory
+await 'memory of PUs'
+online 2 0
+finish "offline during the first probe"
+online 2 1
+failed_with 'a PU went offline' "offline during the first probe"
+[ -e "$folder/profile.json.partial" ] && fail "offline during the first probe: a partial profile of nothing"
+
+begin --no-mpi --cpuset 0,2 --probes memory,message
+await 'messages between'
+online 2 0
+finish "offline during the second probe"
+online 2 1
+failed_with 'a PU went offline.*profile.json.partial' "offline during the second probe"
+grep -q '"incomplete": "a PU went offline.*; not measured: message"' "$folder/profile.json.partial" ||
+    fail "offline during the second probe: the partial profile is not marked"
+grep -q '"reference_bytes_per_s"' "$folder/profile.json.partial" ||
+    fail "offline during the second probe: the bandwidth that was measured is not in the partial profile"
+
+if command -v mpirun.openmpi >/dev/null; then
+    begin --cpuset 0,2 --probes message
+    await 'messages between'
+    online 2 0
+    finish "offline under a rank"
+    online 2 1
+    if grep -q 'through MPI skipped' "$folder/err"; then
+        echo "not checked: $(cat "$folder/err")"
+    else
+        failed_with 'a PU went offline' "offline under a rank"
+    fi
+fi
+
+# -- memory cannot be placed ---------------------------------------------------------------------------------------
+
+real=$probe
+# wrapped NAME LINE COMMAND: from now on COMMAND starts the probe, after that line
+wrapped() {
+    printf '#!/bin/sh\n%s exec %s "$@"\n' "$2" "$3 $real" >"$folder/$1"
+    chmod +x "$folder/$1"
+    probe=$folder/$1
+}
+
+wrapped no-mbind "" "$without_mbind"
+begin --no-mpi --cpuset 0,1 --budget 1 --probes memory
+finish "no mbind"
+[ $status -eq 0 ] || fail "no mbind: status $status: $(cat "$folder/err")"
+grep -q '"numa_access": "node 0 from PU 0: not allowed to place memory' "$folder/profile.json" ||
+    fail "no mbind: not said in the profile: $(grep numa_access "$folder/profile.json")"
+[ "$(rate)0" -gt 0 ] || fail "no mbind: no bandwidth"
+
+mkdir /sys/fs/cgroup/near
+echo 0-3 >/sys/fs/cgroup/near/cpuset.cpus
+echo 0 >/sys/fs/cgroup/near/cpuset.mems
+wrapped near 'echo $$ >/sys/fs/cgroup/near/cgroup.procs;' ""
+begin --no-mpi --cpuset 0,1 --budget 1 --probes memory
+finish "cpuset of one node"
+[ $status -eq 0 ] || fail "cpuset of one node: status $status: $(cat "$folder/err")"
+# what is out of the control group's reach is not in the topology that it sees, or is named
+grep -q '"numa_access": "node [1-3] from PU 0: not allowed' "$folder/profile.json" ||
+    [ "$(grep -c '"node": [1-3]' "$folder/profile.json")" -eq 0 ] ||
+    fail "cpuset of one node: memory of others was measured: $(grep '"node"' "$folder/profile.json" | tr -d '\n')"
+grep -q '"node": 0' "$folder/profile.json" || fail "cpuset of one node: its own memory was not measured"
+probe=$real
+
+# -- the machine stops for seconds, and time goes on ---------------------------------------------------------------
+
+before=$(rate)
+for port in /sys/class/virtio-ports/*; do
+    [ "$(cat "$port/name")" = state ] && state=/dev/${port##*/}
+done
+begin --no-mpi --cpuset 0,1 --probes memory,message
+await 'memory of PUs'
+pauses=0
+while [ $pauses -lt 4 ] && kill -0 $child 2>/dev/null; do
+    echo pause >"$state"
+    sleep 1
+    pauses=$((pauses + 1))
+done
+finish "paused"
+[ $status -eq 0 ] || fail "paused: status $status: $(cat "$folder/err")"
+after=$(rate)
+echo "one worker copies $before MB/s, and $after MB/s beside $pauses pauses of the machine"
+# a pause of two seconds makes a copy, which takes a tenth of one, look twenty times as slow
+[ $((5 * after)) -gt "$before" ] || fail "paused: $after MB/s after $before MB/s"
+awk '/"seconds": / { split($0, part, /"seconds": /); if (part[2] + 0 > 1 && !/measurement/ && inside) exit 1 }
+     /"communication"/ { inside = 1 }' "$folder/profile.json" || fail "paused: a message of more than a second"
+
+rm -rf "$folder"
+exit $failed
