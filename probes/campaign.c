@@ -13,6 +13,7 @@
 #include "probe_cache_paper.h"
 #include "restrict.h"
 #include "result.h"
+#include "result_kinds.h"
 #include "surroundings.h"
 
 /* Expected shares of the time, for the bar; measured on two PUs. */
@@ -52,8 +53,8 @@ unsigned campaign_parse(const char *text, const char *also)
 struct findings {
     struct probe probe;
     struct profile_class *node_class;
-    struct probe_cache caches;
-    struct probe_sharing sharing;
+    struct kinds kinds;
+    struct kind_findings of[KINDS_MAX];
     struct probe_memory memory;
     struct probe_numa numa;
     struct profile_communication messages;
@@ -64,8 +65,11 @@ struct findings {
 
 static void free_findings(struct findings *findings)
 {
-    probe_cache_free(&findings->caches);
-    probe_sharing_free(&findings->sharing);
+    for (size_t i = 0; i < findings->kinds.count; i++) {
+        probe_cache_free(&findings->of[i].caches);
+        probe_sharing_free(&findings->of[i].sharing);
+    }
+    kinds_free(&findings->kinds);
     probe_memory_free(&findings->memory);
     probe_numa_free(&findings->numa);
     probe_message_free(&findings->messages);
@@ -78,17 +82,19 @@ static size_t largest_cache(const struct findings *findings)
         size_t bytes = findings->node_class->caches[i].declared_size_bytes;
         largest = bytes > largest ? bytes : largest;
     }
-    for (size_t i = 0; i < findings->caches.count; i++) {
-        size_t bytes = findings->caches.levels[i].size_bytes;
-        largest = bytes > largest ? bytes : largest;
+    for (size_t kind = 0; kind < findings->kinds.count; kind++) {
+        const struct probe_cache *caches = &findings->of[kind].caches;
+        for (size_t i = 0; i < caches->count; i++) {
+            largest = caches->levels[i].size_bytes > largest ? caches->levels[i].size_bytes : largest;
+        }
     }
     return largest ? largest : usual_last_level_bytes;
 }
 
 static size_t message_bytes(const struct findings *findings)
 {
-    if (findings->caches.count > 0) {
-        return findings->caches.levels[0].size_bytes;
+    if (findings->of[0].caches.count > 0) {
+        return findings->of[0].caches.levels[0].size_bytes;
     }
     return findings->node_class->cache_count > 0 ? findings->node_class->caches[0].size_bytes : usual_message_bytes;
 }
@@ -155,6 +161,39 @@ static int run_memory(const struct campaign *campaign, struct findings *findings
     return probe_numa(&findings->probe, memory->array_bytes, &findings->numa, error);
 }
 
+/* Of each kind of cores, on its first PU. */
+static int run_caches(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < findings->kinds.count; i++) {
+        uint32_t pu = findings->kinds.pus[i].ids[0];
+        struct probe_cache *caches = &findings->of[i].caches;
+        rc = campaign->paper ? probe_cache_paper(&findings->probe, pu, caches, error)
+                             : probe_cache(&findings->probe, pu, caches, error);
+    }
+    return rc;
+}
+
+static int run_sharing(struct findings *findings, struct servet_error *error)
+{
+    const struct kinds *kinds = &findings->kinds;
+    const struct profile_set *holders[CACHE_LEVELS_MAX];
+    int rc = 0;
+    findings->probe.holders = kinds->count > 1 ? holders : NULL;
+    for (size_t kind = 0; rc == 0 && kind < kinds->count; kind++) {
+        struct kind_findings *of = &findings->of[kind];
+        for (size_t i = 0; i < CACHE_LEVELS_MAX; i++) {
+            holders[i] = &kinds->pus[kind];
+        }
+        if (kinds->count > 1 && kind == 0 && result_holders(findings->node_class, kinds, &of->caches, holders) < 0) {
+            rc = profile_error(error, -ENOMEM, "measuring shared caches: %s", strerror(ENOMEM));
+        }
+        rc = rc < 0 || of->caches.count == 0 ? rc : probe_sharing(&findings->probe, &of->caches, &of->sharing, error);
+    }
+    findings->probe.holders = NULL;
+    return rc;
+}
+
 static void finished(struct findings *findings, unsigned probe, int rc)
 {
     findings->done |= rc == 0 ? probe : 0;
@@ -165,14 +204,12 @@ static int run_probes(const struct campaign *campaign, struct findings *findings
     int rc = 0;
     if (campaign->probes & CAMPAIGN_CACHE) {
         progress_next(campaign->progress, "cache", share_cache);
-        uint32_t pu = campaign->machine->pus.ids[0];
-        rc = campaign->paper ? probe_cache_paper(&findings->probe, pu, &findings->caches, error)
-                             : probe_cache(&findings->probe, pu, &findings->caches, error);
+        rc = run_caches(campaign, findings, error);
         finished(findings, CAMPAIGN_CACHE, rc);
     }
-    if (rc == 0 && wanted(campaign, findings, CAMPAIGN_SHARING) && findings->caches.count > 0) {
+    if (rc == 0 && wanted(campaign, findings, CAMPAIGN_SHARING) && findings->of[0].caches.count > 0) {
         progress_next(campaign->progress, "sharing", share_sharing);
-        rc = probe_sharing(&findings->probe, &findings->caches, &findings->sharing, error);
+        rc = run_sharing(findings, error);
         finished(findings, CAMPAIGN_SHARING, rc);
     }
     if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MEMORY)) {
@@ -191,10 +228,12 @@ static int run_probes(const struct campaign *campaign, struct findings *findings
 static int assemble(const struct campaign *campaign, struct findings *findings)
 {
     int rc = 0;
-    if ((campaign->probes & CAMPAIGN_CACHE) && findings->caches.count > 0) {
-        bool shared = findings->sharing.count > 0;
-        rc = result_set_caches(findings->node_class, &findings->caches, shared ? &findings->sharing : NULL);
-        rc = rc < 0 ? rc : result_set_cache_curve(findings->node_class, &findings->caches.curve);
+    if ((campaign->probes & CAMPAIGN_CACHE) && findings->of[0].caches.count > 0) {
+        struct kind_findings *of = findings->of;
+        rc = findings->kinds.count > 1
+                 ? result_set_caches_of_kinds(findings->node_class, &findings->kinds, of)
+                 : result_set_caches(findings->node_class, &of->caches, of->sharing.count > 0 ? &of->sharing : NULL);
+        rc = rc < 0 ? rc : result_set_cache_curve(findings->node_class, &of->caches.curve);
     }
     if (rc == 0 && (findings->done & CAMPAIGN_MEMORY)) {
         result_set_memory(findings->node_class, &findings->memory);
@@ -239,7 +278,7 @@ static int add_budget(const struct campaign *campaign, const struct findings *fi
 /* What the fit took for address translation, not for a cache. */
 static int add_tlb(const struct findings *findings, struct servet_profile *profile)
 {
-    const struct probe_tlb *tlb = &findings->caches.tlb;
+    const struct probe_tlb *tlb = &findings->of[0].caches.tlb;
     char text[128] = "";
     for (size_t i = 0; i < tlb->count; i++) {
         size_t used = strlen(text);
@@ -254,9 +293,9 @@ static int add_memory_limits(const struct findings *findings, struct servet_prof
 {
     char text[128] = "";
     size_t used = 0;
-    if (findings->caches.cut_short) {
+    if (findings->of[0].caches.cut_short) {
         used = (size_t)snprintf(text, sizeof text, "curve ends at %llu MiB",
-                                (unsigned long long)(findings->caches.largest_bytes >> 20));
+                                (unsigned long long)(findings->of[0].caches.largest_bytes >> 20));
     }
     if ((findings->done & CAMPAIGN_MEMORY) && findings->memory.cut_short) {
         snprintf(text + used, sizeof text - used, "%sbandwidth of arrays of %zu MiB, which caches may hold",
@@ -283,7 +322,7 @@ static int add_conditions(const struct campaign *campaign, const struct findings
         snprintf(text, sizeof text, "%zu measurements are of an earlier, interrupted run", taken);
         rc = conditions_add(profile, "resumed", text);
     }
-    if (rc == 0 && campaign->largest_bytes > 0 && findings->caches.count > 0) {
+    if (rc == 0 && campaign->largest_bytes > 0 && findings->of[0].caches.count > 0) {
         char text[64];
         snprintf(text, sizeof text, "%zu KiB, a limit set by the user", campaign->largest_bytes >> 10);
         rc = conditions_add(profile, "largest_working_set", text);
@@ -339,6 +378,11 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
         .node_class = &profile->classes[0],
     };
     struct surroundings around;
+    int known = kinds_of(findings.node_class, &campaign->machine->pus, &findings.kinds);
+    if (known < 0) {
+        return profile_error(error, known, "looking for kinds of cores: %s", strerror(-known));
+    }
+    findings.probe.kinds = &findings.kinds;
     bool native = strcmp(campaign->machine->name, "native") == 0;
     int rc = native ? surroundings_before(campaign->machine, findings.node_class, &around) : 0;
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", machine_strerror(rc))

@@ -21,10 +21,14 @@ int memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t
                                      .bytes = bytes,
                                      .fewest_rounds = REPEAT_MEDIAN_MOST,
                                      .totals = calloc(pairs + 1, sizeof *rounds->totals),
+                                     .scale = calloc(probe->machine->pus.count, sizeof *rounds->scale),
                                      .logs = calloc(pairs + 1, sizeof *rounds->logs)};
-    if (!rounds->totals || !rounds->logs) {
+    if (!rounds->totals || !rounds->logs || !rounds->scale) {
         memory_rounds_free(rounds);
         return -ENOMEM;
+    }
+    for (size_t i = 0; i < probe->machine->pus.count; i++) {
+        rounds->scale[i] = 1;
     }
     return 0;
 }
@@ -33,7 +37,8 @@ void memory_rounds_free(struct memory_rounds *rounds)
 {
     free(rounds->totals);
     free(rounds->logs);
-    rounds->totals = rounds->logs = NULL;
+    free(rounds->scale);
+    rounds->totals = rounds->logs = rounds->scale = NULL;
 }
 
 int memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count, double *bytes_per_s)
@@ -43,12 +48,48 @@ int memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t c
     return machine_copy(probe->machine, &what, pus, count, bytes_per_s);
 }
 
+static double scale_of(const struct memory_rounds *rounds, uint32_t pu)
+{
+    size_t position = 0;
+    while (rounds->probe->machine->pus.ids[position] != pu) {
+        position++;
+    }
+    return rounds->scale[position];
+}
+
 int memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu)
 {
     if (rounds->alone_count == MEMORY_ALONE_MAX) {
         return 0;
     }
-    return memory_copy(rounds->probe, rounds->bytes, &pu, 1, &rounds->alone[rounds->alone_count++]);
+    double *alone = &rounds->alone[rounds->alone_count];
+    int rc = memory_copy(rounds->probe, rounds->bytes, &pu, 1, alone);
+    *alone = rc == 0 ? *alone * scale_of(rounds, pu) : 0;
+    rounds->alone_count += rc == 0;
+    return rc;
+}
+
+int memory_rounds_kinds(struct memory_rounds *rounds)
+{
+    const struct kinds *kinds = rounds->probe->kinds;
+    const struct profile_set *pus = &rounds->probe->machine->pus;
+    double alone[KINDS_MAX], best = 0;
+    for (size_t kind = 0; kinds && kinds->count > 1 && kind < kinds->count; kind++) {
+        double values[REPEAT_MEDIAN_MOST];
+        size_t done = 0;
+        while (!repeat_median_settled(values, done) && !(done > 0 && probe_late(rounds->probe))) {
+            int rc = memory_copy(rounds->probe, rounds->bytes, kinds->pus[kind].ids, 1, &values[done++]);
+            if (rc < 0) {
+                return rc;
+            }
+        }
+        alone[kind] = probe_median(values, done);
+        best = fmax(best, alone[kind]);
+    }
+    for (size_t i = 0; best > 0 && i < pus->count; i++) {
+        rounds->scale[i] = best / alone[kinds_find(kinds, pus->ids[i])];
+    }
+    return 0;
 }
 
 /* One pair's rounds. */
@@ -64,7 +105,8 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
     int rc = memory_rounds_alone(rounds, pus[0]);
     rc = rc < 0 ? rc : memory_copy(rounds->probe, rounds->bytes, pus, 2 * pairs, rates);
     for (size_t k = 0; k < pairs && rc == 0; k++) {
-        out[k].slower[round] = fmin(rates[2 * k], rates[2 * k + 1]);
+        out[k].slower[round] =
+            fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]), rates[2 * k + 1] * scale_of(rounds, pus[2 * k + 1]));
         out[k].totals[round] = rates[2 * k] + rates[2 * k + 1];
     }
     return rc;

@@ -17,6 +17,7 @@ struct memory_rounds {
     size_t alone_count;
     uint32_t fewest_rounds; /* of any pair */
     double *totals;         /* of both PUs of a pair together, by pair_index(); 0: not measured. Owned */
+    double *scale;          /* by position of the PU: what its kind of cores is behind the best one alone. Owned */
     double *logs;           /* of the ratios of two rounds of one pair. Owned */
     size_t ratios;
     double spread; /* of one figure, from them */
@@ -28,6 +29,9 @@ void memory_rounds_free(struct memory_rounds *rounds);
 
 /* Copies, once, on all of `pus`. */
 int memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count, double *bytes_per_s);
+/* Where there are kinds of cores, what one of each copies alone, so that a slow core does not pass for a disturbed
+ * one. 0 or -errno. */
+int memory_rounds_kinds(struct memory_rounds *rounds);
 /* One more figure of a PU alone, up to MEMORY_ALONE_MAX. */
 int memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu);
 /* A pairs_measure_function: what the slower PU of each pair gets; learns the spread from the first pairs. */

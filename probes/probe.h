@@ -7,6 +7,7 @@
 #ifndef SERVET_PROBES_PROBE_H
 #define SERVET_PROBES_PROBE_H
 
+#include "kinds.h"
 #include "machine.h"
 
 /* The pair of PUs at hand, and how many of those planned are done. */
@@ -25,12 +26,15 @@ struct probe {
     struct probe_pairs pairs;
     uint64_t seed;                        /* counts up: every measurement gets its own */
     const struct profile_class *declared; /* says which pairs are alike (schedule.h); NULL: nothing is known */
-    bool exhaustive;                      /* measure every pair */
-    bool one_by_one;                      /* never several pairs at the same time */
-    size_t largest_bytes;                 /* the user's limit of working sets for cache sizes; 0: none */
-    struct machine *clock;                /* whose elapsed time counts; NULL: `machine` (a messenger has none) */
-    double deadline;                      /* on that clock; 0: none. From then on nothing is repeated that
-                                             need not be */
+    const struct kinds *kinds;            /* of cores; NULL: all are alike */
+    const struct profile_set *const
+        *holders;          /* whose caches are asked about, by level; NULL, or an entry NULL: all PUs */
+    bool exhaustive;       /* measure every pair */
+    bool one_by_one;       /* never several pairs at the same time */
+    size_t largest_bytes;  /* the user's limit of working sets for cache sizes; 0: none */
+    struct machine *clock; /* whose elapsed time counts; NULL: `machine` (a messenger has none) */
+    double deadline;       /* on that clock; 0: none. From then on nothing is repeated that
+                              need not be */
 };
 
 /* Is the time that the user granted used up? */

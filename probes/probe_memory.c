@@ -221,6 +221,7 @@ static int measure(struct probe *probe, struct probe_memory *result)
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
     int rc = memory_rounds_init(&rounds, probe, bytes);
     rc = outcome.values && outcome.measured ? rc : -ENOMEM;
+    rc = rc < 0 ? rc : memory_rounds_kinds(&rounds);
     rc = rc < 0 ? rc : measure_pairs(&rounds, &outcome);
     rc = rc < 0 ? rc : infer(&rounds, &outcome, result);
     result->array_bytes = bytes;

@@ -128,6 +128,24 @@ static bool is_group(const struct profile_class *declared, size_t node)
     return mine->count > 0;
 }
 
+/* The node's PUs, of one kind of cores at a time: they do not get the same. */
+static int measure_group(struct probe *probe, size_t bytes, const struct profile_set *group, struct probe_numa *result)
+{
+    const struct profile_class *declared = probe->declared;
+    size_t kinds = probe->kinds ? probe->kinds->count : 1;
+    int rc = 0;
+    for (size_t kind = 0; rc == 0 && kind < kinds; kind++) {
+        struct profile_set alike = {0};
+        rc = probe->kinds ? profile_set_intersect(group, &probe->kinds->pus[kind], &alike)
+                          : profile_set_copy(group, &alike);
+        for (size_t node = 0; rc == 0 && alike.count > 0 && node < declared->numa_count; node++) {
+            rc = measure_pair(probe, bytes, &alike, node, result);
+        }
+        profile_set_free(&alike);
+    }
+    return rc;
+}
+
 static int measure_all(struct probe *probe, size_t bytes, struct probe_numa *result)
 {
     const struct profile_class *declared = probe->declared;
@@ -138,9 +156,7 @@ static int measure_all(struct probe *probe, size_t bytes, struct probe_numa *res
             continue;
         }
         rc = profile_set_intersect(&declared->numa[i].pus, &probe->machine->pus, &group);
-        for (size_t node = 0; rc == 0 && group.count > 0 && node < declared->numa_count; node++) {
-            rc = measure_pair(probe, bytes, &group, node, result);
-        }
+        rc = rc == 0 && group.count > 0 ? measure_group(probe, bytes, &group, result) : rc;
         profile_set_free(&group);
     }
     return rc;
@@ -149,7 +165,8 @@ static int measure_all(struct probe *probe, size_t bytes, struct probe_numa *res
 int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out, struct servet_error *error)
 {
     size_t nodes = probe->declared ? probe->declared->numa_count : 0;
-    struct probe_numa result = {.rows = calloc(nodes * nodes + 1, sizeof *result.rows)};
+    size_t kinds = probe->kinds ? probe->kinds->count : 1;
+    struct probe_numa result = {.rows = calloc(kinds * nodes * nodes + 1, sizeof *result.rows)};
     int rc = result.rows ? measure_all(probe, array_bytes, &result) : -ENOMEM;
     if (rc < 0) {
         probe_numa_free(&result);

@@ -363,6 +363,18 @@ static void count_witnessed(const struct question *question, struct probe_sharin
     }
 }
 
+/* Pairs of which one does not have such a cache are not asked about. */
+static void leave_out(const struct profile_set *pus, const struct profile_set *holders, bool *wanted)
+{
+    for (size_t i = 0; holders && i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count; j++) {
+            if (!profile_set_has(holders, pus->ids[i]) || !profile_set_has(holders, pus->ids[j])) {
+                wanted[pair_index(pus->count, i, j)] = false;
+            }
+        }
+    }
+}
+
 /* `outer` (by pair_index()): the pairs that share the level outside of this one; then those that share this one. */
 static int test_level(struct probe *probe, struct schedule *schedule, const struct probe_cache_level *cache,
                       bool *outer, struct probe_sharing_level *level, double done)
@@ -422,6 +434,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     }
     for (size_t i = caches->count; i-- > 0 && rc == 0;) {
         result.levels[i].spread = -1;
+        leave_out(pus, probe->holders ? probe->holders[i] : NULL, outer);
         rc = test_level(probe, &schedule, &caches->levels[i], outer, &result.levels[i],
                         1 - (double)(i + 1) / (double)caches->count);
     }

@@ -14,7 +14,7 @@ static const double furthest = 8;
 /* Differences up to here need no note. */
 static const double agreement = 1.1;
 
-static const struct profile_cache *find_declared(const struct profile_class *node_class, uint64_t bytes,
+const struct profile_cache *result_find_declared(const struct profile_class *node_class, uint64_t bytes,
                                                  uint32_t above_level)
 {
     const struct profile_cache *best = NULL;
@@ -119,7 +119,7 @@ static char *cache_note(const struct probe_cache_level *level, const struct prof
     return note;
 }
 
-static int copy_relation(const struct profile_relation *from, struct profile_relation *out)
+int result_copy_relation(const struct profile_relation *from, struct profile_relation *out)
 {
     struct profile_relation copy = {0};
     copy.groups = calloc(from->group_count + 1, sizeof *copy.groups);
@@ -162,12 +162,13 @@ static int make_cache(const struct probe_cache_level *level, const struct profil
         sharing->sharing = (struct profile_relation){0};
         return 0;
     }
-    return declared ? copy_relation(&declared->sharing, &out->sharing) : 0;
+    return declared ? result_copy_relation(&declared->sharing, &out->sharing) : 0;
 }
 
 static void free_cache(struct profile_cache *cache)
 {
     relation_free(&cache->sharing);
+    profile_set_free(&cache->pus);
     free(cache->quality.note);
 }
 
@@ -188,7 +189,7 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
     uint32_t last = 0;
     int rc = result ? 0 : -ENOMEM;
     for (size_t i = 0; i < caches->count && rc == 0; i++) {
-        const struct profile_cache *declared = find_declared(node_class, caches->levels[i].size_bytes, last);
+        const struct profile_cache *declared = result_find_declared(node_class, caches->levels[i].size_bytes, last);
         uint32_t number = declared ? declared->level : last + 1;
         for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0; next++) {
             if (node_class->caches[next].level > last) {
