@@ -57,4 +57,12 @@ shows --force 'servet-pin --f'
 shows taskset 'servet-pin --mem-prior -- tasks'
 (( ! $+commands[servet-bench] )) || shows --comparators 'servet-bench --comp'
 zpty -d shell
+
+# The other commands' options are read from --help; those of servet-pin stand in the script.
+for option in $(servet-pin --usage | grep -o -- '--[a-z][a-z-]*' | sort -u); do
+	if ! grep -qE -- "[^a-z-]${option}[^a-z-]" $completion/_servet; then
+		print -r -- "FAIL: servet-pin has $option, which $completion/_servet does not know"
+		failed=1
+	fi
+done
 exit $failed
