@@ -269,12 +269,13 @@ int spmd_grid_map(const struct servet_profile *profile, const struct profile_set
 /* -- times -- */
 
 /* How much longer a message of that layer takes when `messages` are sent at once: linear between measured numbers,
- * in proportion beyond the last. */
+ * in proportion beyond the last. One number alone (no two pairs of that layer could be measured at once) tells nothing.
+ */
 static double slower(const struct profile_layer *layer, uint64_t messages)
 {
     size_t count = layer->concurrency_count;
     const struct profile_concurrency_point *points = layer->concurrency;
-    if (!count || messages <= points[0].messages) {
+    if (count < 2 || messages <= points[0].messages) {
         return 1;
     }
     const struct profile_concurrency_point *last = &points[count - 1];

@@ -74,23 +74,27 @@ else
 	bed_need
 	BED_SLOTS=1 bed_up "$nodes" 300 || exit 1
 	trap 'bed_down; rm -rf "$work"' EXIT
-	# The plan's rankfile binds; what a test of placement switches off is wanted here.
-	on_node() { (bed_environment; unset OMPI_MCA_hwloc_base_binding_policy; bed_on node1 "$@"); }
-	on=on_node
-	for try in 1 2 3; do # a neighbour's work can make a layer that is not there, or none
-		bed_run timeout 100 mpirun.openmpi -np "$nodes" --map-by node "$build/probes/servet-probe" -q --cluster --per-node \
-			--probes none -o "$work/profile.json" && break
-		[ "$try" != 3 ] || exit 1
-	done
-	pus=$(nproc) spread=0 two=
-	for ((k = 1; k < nodes; k++)); do
-		spread=$spread,$((k * pus + k % pus))
-		[ $k != 1 ] || two=$spread
-	done
-	some "2 nodes" --cpuset "$two" --cores 2
+	# A CPU for each node while there are any, or all of them would start on the first one.
+	cat >"$BED/rsh_cpu" <<-END
+		#!/bin/sh
+		for word; do case \$word in node[0-9]*) node=\${word#node}; break ;; esac; done
+		exec taskset -c \$(((node - 1) % $(nproc))) $BED/rsh "\$@"
+	END
+	chmod +x "$BED/rsh_cpu"
 	# Ranks that wait let those compute that share their CPU; the cluster does not know that it is one machine.
-	export OMPI_MCA_mpi_yield_when_idle=1
-	some "$nodes nodes" --cpuset "$spread" --cores "$nodes"
+	on_node() {
+		(bed_environment
+			export OMPI_MCA_plm_rsh_agent="$BED/rsh_cpu" OMPI_MCA_mpi_yield_when_idle=1
+			bed_on node1 taskset -c 0 "$@")
+	}
+	on=on_node
+	pus=$(nproc) spread=0
+	for ((k = 1; k < nodes; k++)); do spread=$spread,$((k * pus + k % pus)); done
+	for count in 2 "$nodes"; do
+		on_node timeout 100 mpirun.openmpi -np "$count" --map-by node "$build/probes/servet-probe" -q --cluster --per-node \
+			--probes none -o "$work/profile.json" || exit 1
+		some "$count nodes" --cpuset "$(cut -d, -f "1-$count" <<<"$spread")" --cores "$count"
+	done
 fi
 echo
 printf '%-10s %-8s %-10s %11s %10s %10s %10s %6s %6s  %-24s %8s %9s\n' case program problem tile "predicted" "planned" \

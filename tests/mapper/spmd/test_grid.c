@@ -243,6 +243,39 @@ START_TEST(messages_over_slow_links_are_posted_first)
 }
 END_TEST
 
+/* Two processes send two messages at once. */
+START_TEST(messages_at_once_take_as_long_as_was_measured)
+{
+    struct servet_profile *profile = loaded(FIXTURES "/spmd-amd.json");
+    struct spmd_problem p = problem("1d3", 10800, 1, 1e-8);
+    struct spmd_grid grid = mapped(profile, &p, 2, 1);
+    struct profile_layer *layer = &profile->classes[0].communication.layers[0], as_loaded = *layer;
+    struct spmd_tile tile;
+    ck_assert_int_eq(spmd_tile_of_grid(&p, 2, 1, &tile), 0);
+    ck_assert_uint_eq(grid.messages[0], 2);
+    layer->concurrency = NULL;
+    layer->concurrency_count = 0;
+    double alone = spmd_grid_comm(profile, &p, &tile, &grid);
+    ck_assert_double_gt(alone, 0);
+    struct {
+        struct profile_concurrency_point points[2];
+        size_t count;
+        double slower;
+    } cases[] = {{{{1, 1e-6}}, 1, 1}, /* that of one alone says nothing of two */
+                 {{{1, 1e-6}, {2, 1.5e-6}}, 2, 1.5},
+                 {{{1, 1e-6}, {3, 2e-6}}, 2, 1.5},
+                 {{{2, 1e-6}, {4, 3e-6}}, 2, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        layer->concurrency = cases[i].points;
+        layer->concurrency_count = cases[i].count;
+        ck_assert_double_eq_tol(spmd_grid_comm(profile, &p, &tile, &grid) / alone, cases[i].slower, 1e-9);
+    }
+    *layer = as_loaded;
+    spmd_grid_free(&grid);
+    profile_free(profile);
+}
+END_TEST
+
 /* Table 1's applications on its clusters, with the processes waiting for each other. */
 static const struct {
     const char *profile, *stencil;
@@ -304,6 +337,7 @@ int main(void)
     tcase_add_test(tcase, every_process_has_a_pu_of_its_own);
     tcase_add_test(tcase, the_boxes_of_a_plan_are_the_tile_by_priority);
     tcase_add_test(tcase, messages_over_slow_links_are_posted_first);
+    tcase_add_test(tcase, messages_at_once_take_as_long_as_was_measured);
     tcase_add_loop_test(tcase, on_the_papers_clusters_the_plan_pays_and_the_model_holds, 0,
                         sizeof scale / sizeof *scale);
     suite_add_tcase(suite, tcase);
