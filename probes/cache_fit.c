@@ -17,8 +17,10 @@ static const double least_distance = 2;     /* between the sizes of two levels *
 static const size_t refined_levels = 3;     /* of fewer levels the last is hardly a shared cache */
 static const double alternative_margin = 6; /* sizes within this of the best objective are reported as its range */
 
-static const double least_tlb_distance = 4;     /* between the entries of two TLB levels */
-static const double tlb_disbelief = 0.3;        /* its shape, a slow rise, is seldom mistaken */
+static const double least_tlb_distance = 4; /* between the entries of two TLB levels */
+static const double tlb_disbelief = 0.3;    /* its shape, a slow rise, is seldom mistaken */
+static const double mistaken_up_to = 1.25;  /* times what a miss of a TLB costs: such a rise may be the TLB's */
+static const double near_reach_low = 0.7, near_reach_high = 2.8; /* where the bend of a TLB may pass for a cache's */
 static const uint64_t adaptive_from = 2u << 20; /* bytes; policies that resist thrashing are for last level caches */
 static const uint64_t aged_from = 128u << 10;   /* bytes; first levels are of (pseudo-)LRU or random replacement */
 
@@ -36,6 +38,7 @@ enum {
 struct candidate {
     struct cache_shape shape;
     double reach_bytes; /* of a TLB; 0: a cache */
+    double miss_s;      /* of a TLB that was measured: what a miss costs; 0: not known */
     double price;
     double *column; /* miss share * weight, by point of the curve */
 };
@@ -125,7 +128,8 @@ static void list_candidates(struct fit *fit, const struct cache_curve *curve)
     size_t size_count;
     const struct cache_size *sizes = cache_sizes(&size_count);
     for (fit->known = 0; fit->known < curve->tlb_count && fit->known < KNOWN_MAX; fit->known++) {
-        fit->candidates[fit->candidate_count++] = (struct candidate){.reach_bytes = curve->tlb_reach_bytes[fit->known]};
+        fit->candidates[fit->candidate_count++] = (struct candidate){.reach_bytes = curve->tlb_reach_bytes[fit->known],
+                                                                     .miss_s = curve->tlb_seconds[fit->known]};
     }
     for (size_t i = 0; i < size_count; i++) {
         double bytes = (double)sizes[i].bytes;
@@ -264,6 +268,19 @@ static bool fits_in(const struct fit *fit, const struct solution *solution, size
     return same_kind < (tlb ? TLBS_MAX : CACHE_LEVELS_MAX);
 }
 
+/* A rise at the reach of a TLB that was measured, and by hardly more than its misses cost, is the TLB's: a cache in
+ * its place fits a little better whenever noise bends the curve. */
+static bool mistaken_for_cache(const struct fit *fit, const struct candidate *candidate, double rise_s)
+{
+    for (size_t i = 0; i < fit->known && candidate->reach_bytes == 0; i++) {
+        double ratio = (double)candidate->shape.bytes / fit->candidates[i].reach_bytes;
+        if (ratio > near_reach_low && ratio < near_reach_high && rise_s < mistaken_up_to * fit->candidates[i].miss_s) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Tries every candidate at `position` of the solution (== count: one more level). True when something better than
  * what `solution` holds was found; then it holds that. `visit` sees every objective. */
 typedef void visit_function(const struct candidate *candidate, double objective, void *argument);
@@ -289,6 +306,9 @@ static bool best_at(const struct fit *fit, struct solution *solution, size_t pos
         set_column(fit, &trial, 1 + position, fit->candidates[c].column);
         double rss = cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
         double objective = objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
+        if (mistaken_for_cache(fit, &fit->candidates[c], x[1 + position])) {
+            continue;
+        }
         if (visit) {
             visit(&fit->candidates[c], objective, argument);
         }

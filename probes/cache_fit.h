@@ -22,6 +22,7 @@ struct cache_curve {
     size_t count;
     size_t page_bytes;         /* the contiguous piece of memory */
     double tlb_reach_bytes[2]; /* known reaches of TLB levels: they bend the curve, too */
+    double tlb_seconds[2];     /* what a miss of each costs; 0: not known */
     size_t tlb_count;
 };
 

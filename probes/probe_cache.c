@@ -233,6 +233,7 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struc
     if (rc == 0) {
         probe_tlb_conclude(probe, &tlb_times, &result.tlb);
         for (size_t i = 0; i < result.tlb.count; i++) {
+            result.curve.tlb_seconds[result.curve.tlb_count] = result.tlb.levels[i].seconds;
             result.curve.tlb_reach_bytes[result.curve.tlb_count++] = (double)result.tlb.levels[i].reach_bytes;
         }
         reduce(&result.curve, samples);
