@@ -419,14 +419,8 @@ static size_t last_level(const struct fit *fit, const struct solution *solution)
 static size_t refine_last(const struct fit *fit, const struct cache_curve *curve, struct solution *solution,
                           struct cache_last_found *found)
 {
-    struct cache_last last = {.curve = curve,
-                              .weights = fit->base,
-                              .right = fit->right,
-                              .total = fit->total,
-                              .fixed = {fit->base},
-                              .fixed_count = 1,
-                              .floor = relative_floor,
-                              .margin = alternative_margin};
+    struct cache_last last = {
+        .curve = curve, .weights = fit->base, .fixed = {fit->base}, .fixed_count = 1, .margin = alternative_margin};
     size_t at = last_level(fit, solution);
     if (at == SIZE_MAX) {
         return at;

@@ -11,8 +11,14 @@ static const double policy_weight = 10; /* of a policy's */
 static const double loose_policy = 4;   /* large caches are seldom leaky, or of four ages */
 static const double unusual_ways = 2;   /* 8, 24 and 32 */
 static const double odd_slices = 2;     /* slices come in pairs */
-static const double victims = 3;        /* a cache that holds what another evicted */
+static const double victims = 1;        /* a cache that holds what another evicted */
 static const double sets_no_power = 10; /* sets of a slice that are no power of two in any number of slices */
+
+/* Shapes are known to less than the 2 % of the first search. Points of the levels before say little of this one, and
+ * what their shapes are off would hide it. */
+static const double relative_floor = 0.01;
+static const double earlier_up_to = 4; /* times the level before, but no further than half way to this level */
+static const double earlier_weight = 0.2;
 
 static const uint64_t smallest_last = 2u << 20; /* bytes; smaller caches are neither sliced nor shared by many */
 static const double size_reach = 1.6;           /* sizes up to so many times smaller or larger are tried */
@@ -27,9 +33,13 @@ enum {
     SLICES_TOLD = 24 /* more cannot be told from lines that are scattered at random */
 };
 
+/* All columns are weighted. */
 struct search {
     const struct cache_last *last;
-    double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], right[CACHE_COLUMNS_MAX];
+    double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], right[CACHE_COLUMNS_MAX], total;
+    double count;              /* of the points, by what they count */
+    double *weights;           /* 1 / error in units of `relative_floor` */
+    double *fixed, *latencies; /* columns: the terms that stay, one after the other, and what was measured */
     double *column;
     double *best_of; /* by size of the catalogue: the least objective */
     double best;
@@ -42,7 +52,7 @@ static void fill_column(const struct search *search, const struct cache_shape *s
     for (size_t i = 0; i < curve->count; i++) {
         bool fits = curve->bytes[i] < never_misses * (double)shape->bytes;
         double share = fits ? 0 : cache_miss_share(shape, (uint64_t)curve->bytes[i], curve->page_bytes);
-        search->column[i] = share * search->last->weights[i];
+        search->column[i] = share * search->weights[i];
     }
 }
 
@@ -50,22 +60,28 @@ static void try_shape(struct search *search, const struct cache_shape *shape, do
 {
     const struct cache_last *last = search->last;
     const size_t n = last->fixed_count, points = last->curve->count;
-    const double count = (double)points;
     double x[CACHE_COLUMNS_MAX];
     fill_column(search, shape);
     for (size_t i = 0; i < n; i++) {
-        search->gram[i][n] = search->gram[n][i] = cache_dot(last->fixed[i], search->column, points);
+        search->gram[i][n] = search->gram[n][i] = cache_dot(search->fixed + i * points, search->column, points);
     }
     search->gram[n][n] = cache_dot(search->column, search->column, points);
-    search->right[n] = cache_dot(last->right, search->column, points);
-    double rss = cache_solve_positive(search->gram, search->right, last->total, n + 1, x);
-    double objective = count * log(rss / count + last->floor * last->floor) + price;
+    search->right[n] = cache_dot(search->latencies, search->column, points);
+    double rss = cache_solve_positive(search->gram, search->right, search->total, n + 1, x);
+    double objective = search->count * log(rss / search->count + relative_floor * relative_floor) + price;
     *best_of_size = fmin(*best_of_size, objective);
     if (objective < search->best) {
         search->best = objective;
         search->found.shape = *shape;
         memcpy(search->found.coefficients, x, sizeof x);
     }
+}
+
+/* Sets of one slice: a power of two or three of them. */
+static bool one_slice(uint64_t way)
+{
+    way /= way % 3 == 0 ? 3 : 1;
+    return (way & (way - 1)) == 0;
 }
 
 /* Lines side by side, over every number of slices that the sets allow, and by random pages. */
@@ -76,7 +92,7 @@ static void try_placements(struct search *search, struct cache_shape shape, doub
     if (shape.bytes % shape.ways != 0) {
         return;
     }
-    if ((way & (way - 1)) == 0) {
+    if (one_slice(way)) {
         try_shape(search, &shape, price, best_of_size);
     }
     for (size_t i = 0; i < WAY_SIZES; i++) {
@@ -119,14 +135,29 @@ static void try_size(struct search *search, const struct cache_size *size, doubl
     }
 }
 
+/* Columns in units of this search, and what is the same for all shapes. */
 static void set_fixed(struct search *search)
 {
     const struct cache_last *last = search->last;
+    const size_t points = last->curve->count;
+    const double before = (double)last->before_bytes, found = (double)last->found_bytes;
+    const double earlier = fmin(earlier_up_to * before, sqrt(before * found));
+    for (size_t i = 0; i < points; i++) {
+        double own = last->curve->error_s ? last->curve->error_s[i] / relative_floor : 0;
+        double counts = last->curve->bytes[i] < earlier ? earlier_weight : 1;
+        search->weights[i] = counts / hypot(last->curve->seconds[i], own);
+        search->count += counts * counts;
+        search->latencies[i] = search->weights[i] * last->curve->seconds[i];
+        for (size_t j = 0; j < last->fixed_count; j++) {
+            search->fixed[j * points + i] = last->fixed[j][i] / last->weights[i] * search->weights[i];
+        }
+    }
+    search->total = cache_dot(search->latencies, search->latencies, points);
     for (size_t i = 0; i < last->fixed_count; i++) {
         for (size_t j = 0; j < last->fixed_count; j++) {
-            search->gram[i][j] = cache_dot(last->fixed[i], last->fixed[j], last->curve->count);
+            search->gram[i][j] = cache_dot(search->fixed + i * points, search->fixed + j * points, points);
         }
-        search->right[i] = cache_dot(last->fixed[i], last->right, last->curve->count);
+        search->right[i] = cache_dot(search->fixed + i * points, search->latencies, points);
     }
 }
 
@@ -151,11 +182,15 @@ bool cache_last_refine(const struct cache_last *last, struct cache_last_found *o
     if (last->found_bytes < smallest_last) {
         return false;
     }
-    search.column = malloc((last->curve->count + count) * sizeof *search.column);
+    const size_t points = last->curve->count;
+    search.column = malloc((points * (3 + last->fixed_count) + count) * sizeof *search.column);
     if (!search.column) {
         return false;
     }
-    search.best_of = search.column + last->curve->count;
+    search.weights = search.column + points;
+    search.latencies = search.weights + points;
+    search.fixed = search.latencies + points;
+    search.best_of = search.fixed + points * last->fixed_count;
     set_fixed(&search);
     for (size_t i = 0; i < count; i++) {
         double ratio = (double)sizes[i].bytes / (double)last->found_bytes;

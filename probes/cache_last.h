@@ -14,11 +14,8 @@
 struct cache_last {
     const struct cache_curve *curve;
     const double *weights;                  /* by point; all columns are weighted */
-    const double *right;                    /* latency * weight */
-    double total;                           /* `right` squared */
     const double *fixed[CACHE_COLUMNS_MAX]; /* the terms that stay: the constant first */
     size_t fixed_count;
-    double floor;          /* relative error that is no evidence */
     uint64_t found_bytes;  /* the level's size so far */
     uint64_t before_bytes; /* the level before it */
     double margin;         /* of the objective, for the sizes that explain the curve about as well */

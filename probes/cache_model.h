@@ -20,7 +20,7 @@ enum cache_policy {
     CACHE_AGED,   /* four ages per line: a line comes in at age 1, a hit makes it 0, the first of age 3 is evicted, and
                      when none is left all others age (Intel's quad-age LRU, QLRU_H00_M1_R0_U1 in the naming of Abel
                      and Reineke, nanoBench, ISPASS 2020) */
-    CACHE_ADAPTIVE, /* keeps K - 1 of the X lines whatever happens (DRRIP and its like) */
+    CACHE_ADAPTIVE, /* resists thrashing: keeps nearly K of the X lines whatever happens (DRRIP) */
     CACHE_POLICIES,
 };
 
@@ -39,7 +39,7 @@ struct cache_shape {
 double cache_policy_disbelief(enum cache_policy policy);
 
 /* Misses per access, in [0, 1], of a cycle through `working_set` bytes; `page_bytes` is the contiguous piece. Of a
- * cache of victims what counts is the working set less what the level before it holds. */
+ * cache of victims the level before holds the lines visited last; a set has the fewer to hold. */
 double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, size_t page_bytes);
 
 /* P(X > K), X ~ B(pages, K * PS / CS): the paper's expected miss rate, for --method paper. */

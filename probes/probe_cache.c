@@ -36,15 +36,27 @@ static const struct {
 /* How many of a point's samples count, fastest first. Disturbance only slows down, so the more is dropped the better,
  * but for one thing: in a physically indexed cache of few page colours misses differ from place to place in memory,
  * very unevenly, and the model that is fitted is of their mean. First levels are indexed virtually: there the fastest
- * third counts. Of a large shared cache, which is seldom left alone and has many colours, the fastest of three. */
+ * third counts. A large shared cache is seldom left alone and has many colours: there the faster half counts but for
+ * the fastest, which would make the cache look larger; of three samples the fastest. */
 static const double first_level_up_to = 96 << 10; /* bytes; beyond, a point may be of a second level */
+static const double shared_from = 4 << 20;        /* bytes; caches that large have many colours */
 static const double kept_first = 1.0 / 3, kept_later = 0.9;
 static const size_t few_samples = 3;
 
-static size_t kept_samples(double bytes, size_t count)
+/* Which of the samples, fastest first, count. */
+struct kept {
+    size_t from, count;
+};
+
+static struct kept kept_samples(double bytes, size_t count)
 {
-    double share = bytes <= first_level_up_to ? kept_first : kept_later;
-    return count <= few_samples ? 1 : (size_t)(share * (double)count);
+    if (count <= few_samples) {
+        return (struct kept){0, 1};
+    }
+    if (bytes > shared_from) {
+        return (struct kept){1, count / 2};
+    }
+    return (struct kept){0, (size_t)((bytes <= first_level_up_to ? kept_first : kept_later) * (double)count)};
 }
 
 static size_t declared_largest(const struct machine *machine)
@@ -162,7 +174,8 @@ static void reduce(struct cache_curve *curve, double *samples)
         double *values = &samples[i * SAMPLES_MAX];
         size_t count = SWEEPS * places_of(curve->bytes[i]);
         probe_median(values, count); /* sorts */
-        curve->seconds[i] = mean_of(values, kept_samples(curve->bytes[i], count));
+        struct kept kept = kept_samples(curve->bytes[i], count);
+        curve->seconds[i] = mean_of(values + kept.from, kept.count);
         curve->error_s[i] = error_of(values, count, curve->seconds[i]);
     }
 }

@@ -9,7 +9,11 @@
 /* A turn through the working set is simulated until one gives what the last one gave (the steady state that warm passes
  * are for). Lines whose addresses differ modulo every cache's way never meet in a set, so a few of these classes,
  * which behave all alike, stand for all: `NODES_WANTED` nodes make the share of misses exact to a percent or two. */
-enum { NODES_WANTED = 2000, PASSES_MIN = 2, FRAMES = 1 << 22 };
+enum {
+    NODES_WANTED = 2000,
+    PASSES_MIN = 2,
+    FRAMES = 1 << 27 /* so many that two pages of a working set hardly ever share one */
+};
 static const double steady = 0.004; /* change of the mean latency from turn to turn */
 
 /* Where a node's line is kept in one cache. */

@@ -1,6 +1,6 @@
 /* How often are cache levels found? Runs both methods on simulated machines and prints the confusion table.
  *
- *     accuracy [--method default|paper|both] [--list] [--least PERCENT] [--jobs N] MACHINE.json …
+ *     accuracy [--method default|paper|both] [--list] [--markdown] [--least PERCENT] [--jobs N] MACHINE.json …
  *
  * Right is the size of the description; of a level that holds victims also that size plus the level before it, which is
  * what a program can use. Levels are compared in order of size: each found one with the nearest true one.
@@ -36,7 +36,7 @@ struct truth {
 };
 
 struct arguments {
-    bool paper, fit, list;
+    bool paper, fit, list, markdown;
     double least; /* percent of the levels that must be right */
     uint64_t seed;
     unsigned jobs;
@@ -206,6 +206,34 @@ static double print(const char *method, const struct table *table)
     return all ? 100.0 * right / all : 0;
 }
 
+/* The table of the README. */
+static void print_markdown(const struct arguments *arguments, const struct table tables[METHODS])
+{
+    static const char *const names[METHODS] = {"default (random pointer chase, model fit)",
+                                               "the paper's (`--method paper`)"};
+    const bool asked[METHODS] = {arguments->fit, arguments->paper};
+    printf("| method | L1 right | L2 right | L3 right | all | within 15 %% besides | levels that are not there |\n"
+           "|---|---|---|---|---|---|---|\n");
+    for (size_t m = 0; m < METHODS; m++) {
+        unsigned right = 0, all = 0, close = 0;
+        if (!asked[m]) {
+            continue;
+        }
+        printf("| %s |", names[m]);
+        for (size_t i = 0; i < LEVELS; i++) {
+            const unsigned *c = tables[m].count[i], sum = c[RIGHT] + c[NEAR] + c[WRONG] + c[MISSED];
+            right += c[RIGHT];
+            close += c[NEAR];
+            all += sum;
+            if (i < 3) {
+                printf(" %u of %u |", c[RIGHT], sum);
+            }
+        }
+        printf(" %u of %u (%.0f %%) | %u | %u |\n", right, all, all ? 100.0 * right / all : 0, close,
+               tables[m].spurious);
+    }
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
@@ -219,6 +247,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case 'l':
         arguments->list = true;
+        return 0;
+    case 't':
+        arguments->markdown = true;
         return 0;
     case 's':
         arguments->seed = (uint64_t)cli_integer("--seed", argument, 0, INT32_MAX);
@@ -239,6 +270,7 @@ int main(int argc, char **argv)
     static const struct argp_option options[] = {
         {"method", 'm', "NAME", 0, "default, paper or both (default: both)", 0},
         {"list", 'l', NULL, 0, "One line per machine: = right, ~ near, x wrong, o missed, + spurious", 0},
+        {"markdown", 't', NULL, 0, "Print the table of the README as well", 0},
         {"least", 'p', "PERCENT", 0, "Fail if fewer levels than that are right with the default method", 0},
         {"jobs", 'j', "N", 0, "Processes that share the machines (default: 1)", 0},
         {"seed", 's', "N", 0, "Of the noise and the page placement (default: 1)", 0},
@@ -260,6 +292,9 @@ int main(int argc, char **argv)
     }
     if (arguments.paper) {
         print("paper", &tables[PAPER]);
+    }
+    if (arguments.markdown) {
+        print_markdown(&arguments, tables);
     }
     return cli_finish(right < arguments.least ? CLI_FAILED : CLI_OK);
 }

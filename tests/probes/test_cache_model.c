@@ -37,7 +37,7 @@ START_TEST(gentler_policies_lose_less)
     double random = miss(32 * KIB, 8, CACHE_RANDOM, false, 40 * KIB);
     double adaptive = miss(4096 * KIB, 16, CACHE_ADAPTIVE, false, 5120 * KIB);
     ck_assert(lru > leaky && leaky > random && random > 0.1 && adaptive < random);
-    ck_assert_double_eq_tol(adaptive, 1 - 15.0 / 20, 1e-9);
+    ck_assert_double_eq_tol(adaptive, 1 - 15.0 / 20, 0.04);
 }
 END_TEST
 
@@ -145,8 +145,8 @@ START_TEST(slices_spread_lines_as_the_simulated_hash_does)
 }
 END_TEST
 
-/* A set of the last cache is full at times when the level before holds fewer of its lines than on average: the shape
- * sees a few misses too many or too few. Without the level before it would be far off. */
+/* Which lines the level before holds differs from set to set and from time to time. Without the level before the shape
+ * would be far off. */
 START_TEST(victims_add_to_the_level_before)
 {
     static const struct {
@@ -168,12 +168,23 @@ START_TEST(victims_add_to_the_level_before)
         ck_assert_double_eq(cache_miss_share(&shape, 512 * KIB, PAGE), 0);
         for (uint64_t set = shape.bytes; set <= shape.bytes + 1024 * KIB; set += 256 * KIB) {
             double expected = simulated_miss(&before, &last, set);
-            assert_agree(&shape, set, expected, 0.08);
+            assert_agree(&shape, set, expected, 0.06);
             struct cache_shape alone = shape;
             alone.behind_bytes = 0;
             further += cache_miss_share(&alone, set, PAGE) - expected;
         }
         ck_assert_double_gt(further, 5 * 0.15);
+    }
+}
+END_TEST
+
+/* Set dueling: nearly all sets take to the policy that keeps what fits. */
+START_TEST(resistance_to_thrashing_is_that_of_dueling_sets)
+{
+    const struct sim_cache cache = {.ways = 16, .line_bytes = LINE, .slices = 1, .sets = 2048, .policy = SIM_ADAPTIVE};
+    const struct cache_shape shape = {.bytes = 2048 * KIB, .ways = 16, .policy = CACHE_ADAPTIVE};
+    for (uint64_t set = 2304 * KIB; set <= 4096 * KIB; set += 256 * KIB) {
+        assert_agree(&shape, set, simulated_miss(NULL, &cache, set), 0.03);
     }
 }
 END_TEST
@@ -233,6 +244,7 @@ int main(void)
     tcase_add_test(tests, random_pages_miss_before_the_cache_is_full_and_hit_beyond);
     tcase_add_test(tests, slices_spread_lines_as_the_simulated_hash_does);
     tcase_add_test(tests, victims_add_to_the_level_before);
+    tcase_add_test(tests, resistance_to_thrashing_is_that_of_dueling_sets);
     tcase_add_test(tests, shares_rise_with_the_working_set);
     tcase_add_test(tests, the_papers_binomial_model_is_reproduced);
     tcase_add_test(tests, the_catalogue_has_the_sizes_that_are_built);
