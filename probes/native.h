@@ -17,6 +17,9 @@ struct native_region {
     int32_t numa; /* < 0: where it is first touched */
 };
 
+/* What must not share a line lies so far apart: adjacent-line prefetchers fetch pairs of 64 bytes. */
+enum { NATIVE_LINE_BYTES = 128 };
+
 struct native_job;
 
 struct native_worker {

@@ -11,15 +11,13 @@
  * it in the synchronisation, so words wait in a queue for each destination, and the destination empties the queues
  * between two barriers. A packet is copied straight to where it belongs; one barrier says that it is there. */
 
-enum { LINE = 128 }; /* adjacent-line prefetchers fetch pairs of 64 */
-
 struct put {
     uint64_t index;
     double value;
 };
 
 struct queue {
-    _Alignas(LINE) size_t count;
+    _Alignas(NATIVE_LINE_BYTES) size_t count;
     struct put *puts;
 };
 
@@ -30,9 +28,9 @@ struct board {
     struct put *puts;
     double **targets; /* of every processor, on its own lines */
     double **sources;
-    _Alignas(LINE) atomic_uint waiting;
-    _Alignas(LINE) atomic_uint generation;
-    _Alignas(LINE) double best;
+    _Alignas(NATIVE_LINE_BYTES) atomic_uint waiting;
+    _Alignas(NATIVE_LINE_BYTES) atomic_uint generation;
+    _Alignas(NATIVE_LINE_BYTES) double best;
 };
 
 /* False: somebody failed or was interrupted. */
@@ -144,13 +142,13 @@ static int run_superstep(struct native_worker *worker, struct native_job *job)
 static int make_board(struct board *board, const struct bsp_superstep *what, uint32_t p)
 {
     /* Words of one processor for one other: h / (p - 1), rounded up. */
-    size_t room = p == 1 ? what->h + 1u : what->h / (p - 1) + 1u, lines = LINE / sizeof(struct put);
+    size_t room = p == 1 ? what->h + 1u : what->h / (p - 1) + 1u, lines = NATIVE_LINE_BYTES / sizeof(struct put);
     room = (room + lines) / lines * lines;
     memset(board, 0, sizeof *board);
     board->processors = p;
     board->what = what;
-    board->queues = aligned_alloc(LINE, (size_t)p * p * sizeof *board->queues);
-    board->puts = aligned_alloc(LINE, (size_t)p * p * room * sizeof *board->puts);
+    board->queues = aligned_alloc(NATIVE_LINE_BYTES, (size_t)p * p * sizeof *board->queues);
+    board->puts = aligned_alloc(NATIVE_LINE_BYTES, (size_t)p * p * room * sizeof *board->puts);
     board->targets = calloc(p, sizeof *board->targets);
     board->sources = calloc(p, sizeof *board->sources);
     if (!board->queues || !board->puts || !board->targets || !board->sources) {
@@ -199,7 +197,8 @@ enum { DAXPY_BATCHES = 9 };
 static int run_daxpy(struct native_worker *worker, struct native_job *job)
 {
     uint32_t length = *(const uint32_t *)job->what;
-    double *x = aligned_alloc(LINE, length * sizeof *x), *y = aligned_alloc(LINE, length * sizeof *y);
+    double *x = aligned_alloc(NATIVE_LINE_BYTES, length * sizeof *x),
+           *y = aligned_alloc(NATIVE_LINE_BYTES, length * sizeof *y);
     size_t times = (size_t)(batch_flops / (2.0 * length)) + 1;
     uint64_t best = UINT64_MAX;
     int rc = x && y ? 0 : -ENOMEM;

@@ -6,12 +6,11 @@
 
 /* Two threads hand a message to and fro through memory they share: the sender copies it in and raises a flag, the
  * receiver copies it out and answers. Up to one line there is nothing but the flag's own line to hand over. */
-enum { LINE = 128 }; /* twice the usual line: the adjacent-line prefetcher fetches pairs */
 #define STOP UINT64_MAX
 
 struct channel {
-    _Alignas(LINE) _Atomic uint64_t request;
-    _Alignas(LINE) _Atomic uint64_t answer;
+    _Alignas(NATIVE_LINE_BYTES) _Atomic uint64_t request;
+    _Alignas(NATIVE_LINE_BYTES) _Atomic uint64_t answer;
     unsigned char *buffers[2]; /* through which a, and b, sends */
 };
 
@@ -35,7 +34,7 @@ static void answer(struct native_worker *worker, struct native_job *job, struct 
 {
     const struct machine_exchange *what = job->what;
     for (uint64_t turn = 1; wait_for(&channel->request, turn, worker, job); turn++) {
-        if (what->bytes > LINE) {
+        if (what->bytes > NATIVE_LINE_BYTES) {
             memcpy(mine, channel->buffers[0], what->bytes);
             memcpy(channel->buffers[1], mine, what->bytes);
         }
@@ -48,14 +47,14 @@ static bool round_trips(struct native_worker *worker, struct native_job *job, st
 {
     const struct machine_exchange *what = job->what;
     for (uint32_t i = 0; i < what->round_trips; i++) {
-        if (what->bytes > LINE) {
+        if (what->bytes > NATIVE_LINE_BYTES) {
             memcpy(channel->buffers[0], mine, what->bytes);
         }
         atomic_store_explicit(&channel->request, ++*turn, memory_order_release);
         if (!wait_for(&channel->answer, *turn, worker, job)) {
             return false;
         }
-        if (what->bytes > LINE) {
+        if (what->bytes > NATIVE_LINE_BYTES) {
             memcpy(mine, channel->buffers[1], what->bytes);
         }
     }
@@ -93,7 +92,8 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
         return -ENOMEM;
     }
     /* The sender's buffer lies where the sender runs. */
-    unsigned char *out = aligned_alloc(LINE, (what->bytes + LINE - 1) / LINE * LINE);
+    unsigned char *out =
+        aligned_alloc(NATIVE_LINE_BYTES, (what->bytes + NATIVE_LINE_BYTES - 1) / NATIVE_LINE_BYTES * NATIVE_LINE_BYTES);
     if (out) {
         memset(out, 1, what->bytes);
         channel->buffers[worker->index % 2] = out;
@@ -116,7 +116,7 @@ int native_exchange(struct machine *machine, const struct machine_exchange *what
 {
     double *result = calloc(count, sizeof *result);
     uint32_t *pus = calloc(2 * count, sizeof *pus);
-    struct channel *channels = aligned_alloc(LINE, count * sizeof *channels);
+    struct channel *channels = aligned_alloc(NATIVE_LINE_BYTES, count * sizeof *channels);
     int rc = result && pus && channels ? 0 : -ENOMEM;
     if (rc == 0) {
         memset(channels, 0, count * sizeof *channels);

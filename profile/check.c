@@ -1,439 +1,16 @@
 /* profile_check(): what a profile promises beyond the types of its fields. */
 #include "model.h"
 
-#include "check_relation.h"
-#include "hostlist.h"
-#include "json_path.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Deeper than any machine: L4 exists (eDRAM), L5 does not. */
-#define CACHE_LEVEL_LIMIT 8
-
-static int refuse(struct servet_error *error, const struct json_path *at, const char *key, const char *what)
-{
-    char path[JSON_PATH_SIZE];
-    struct json_path here = JSON_PATH_KEY(at, key);
-    return profile_error(error, -EINVAL, "%s: %s", json_path_text(key ? &here : at, path, sizeof path), what);
-}
-
-static int check_number(const struct json_path *at, const char *key, double value, bool zero_allowed,
-                        struct servet_error *error)
-{
-    if (isfinite(value) && (value > 0 || (zero_allowed && value >= 0))) {
-        return 0;
-    }
-    char path[JSON_PATH_SIZE];
-    struct json_path here = JSON_PATH_KEY(at, key);
-    return profile_error(error, -EINVAL, "%s: found %g, expected a %s number", json_path_text(&here, path, sizeof path),
-                         value, zero_allowed ? "finite, not negative" : "finite, positive");
-}
-
-static int check_integer(const struct json_path *at, const char *key, uint64_t value, uint64_t low, uint64_t high,
-                         struct servet_error *error)
-{
-    if (value >= low && value <= high) {
-        return 0;
-    }
-    char path[JSON_PATH_SIZE];
-    struct json_path here = JSON_PATH_KEY(at, key);
-    return profile_error(error, -EINVAL, "%s: found %llu, expected an integer from %llu to %llu",
-                         json_path_text(&here, path, sizeof path), (unsigned long long)value, (unsigned long long)low,
-                         (unsigned long long)high);
-}
-
-static int check_quality(const struct json_path *at, const struct profile_quality *quality, struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "quality");
-    if ((unsigned)quality->origin > PROFILE_INFERRED) {
-        return refuse(error, &here, "origin", "expected declared, measured or inferred");
-    }
-    return quality->spread < 0 ? 0 : check_number(&here, "spread", quality->spread, true, error);
-}
-
-static int check_relation(const struct json_path *at, const char *key, const struct profile_relation *relation,
-                          const struct profile_set *members, struct servet_error *error)
-{
-    struct relation_owners owners;
-    int rc = profile_check_relation(&JSON_PATH_KEY(at, key), relation, members, &owners, error);
-    if (rc == 0) {
-        free(owners.owner);
-    }
-    return rc;
-}
-
-static int check_subset(const struct json_path *at, const struct profile_set *part, const struct profile_set *whole,
-                        struct servet_error *error)
-{
-    return profile_set_subset(part, whole) ? 0 : refuse(error, at, "pus", "expected only PUs of the node class");
-}
-
-/* -- caches, kinds, NUMA nodes --------------------------------------------------------------------------------- */
-
-static int check_cache(const struct json_path *at, const struct profile_class *node_class, size_t index,
-                       struct servet_error *error)
-{
-    const struct profile_cache *cache = &node_class->caches[index];
-    int rc = check_integer(at, "level", cache->level, 1, CACHE_LEVEL_LIMIT, error);
-    if (rc == 0 && index && cache->level < node_class->caches[index - 1].level) {
-        rc = refuse(error, at, "level", "expected caches in ascending order of their levels");
-    }
-    if (rc == 0) {
-        uint64_t least = cache->quality.origin == PROFILE_DECLARED ? 0 : 1; /* systems may not say it */
-        rc = check_integer(at, "size_bytes", cache->size_bytes, least, INT64_MAX, error);
-    }
-    if (rc == 0) {
-        rc = check_integer(at, "declared_size_bytes", cache->declared_size_bytes, 0, INT64_MAX, error);
-    }
-    if (rc == 0) {
-        rc = check_subset(at, &cache->pus, &node_class->pus, error);
-    }
-    if (rc == 0) {
-        const struct profile_set *holders = cache->pus.count ? &cache->pus : &node_class->pus;
-        rc = check_relation(at, "sharing", &cache->sharing, holders, error);
-    }
-    return rc < 0 ? rc : check_quality(at, &cache->quality, error);
-}
-
-/* Marks the members of `set` as having a cache of `level`; 0, or -EEXIST when one has it already. */
-static int mark_level(const struct profile_set *pus, const struct profile_set *set, uint32_t level, uint32_t *marks)
-{
-    size_t place = 0;
-    for (size_t i = 0; i < set->count; i++) {
-        while (pus->ids[place] < set->ids[i]) {
-            place++;
-        }
-        if (marks[place] == level) {
-            return -EEXIST;
-        }
-        marks[place] = level;
-    }
-    return 0;
-}
-
-static int mark_cache(const struct profile_class *node_class, const struct profile_cache *cache, uint32_t *marks)
-{
-    if (cache->pus.count) {
-        return mark_level(&node_class->pus, &cache->pus, cache->level, marks);
-    }
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < cache->sharing.group_count; i++) {
-        rc = mark_level(&node_class->pus, &cache->sharing.groups[i], cache->level, marks);
-    }
-    return rc;
-}
-
-/* Caches of one level (P and E cores) never hold the same PU. */
-static int check_levels_disjoint(const struct json_path *at, const struct profile_class *node_class,
-                                 struct servet_error *error)
-{
-    uint32_t *marks = calloc(node_class->pus.count, sizeof *marks);
-    if (!marks) {
-        return profile_error(error, -ENOMEM, "%s", strerrordesc_np(ENOMEM));
-    }
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
-        if (mark_cache(node_class, &node_class->caches[i], marks) < 0) {
-            rc = refuse(error, &JSON_PATH_ITEM(at, i), NULL,
-                        "found a PU that another cache of this level holds, expected one cache per PU and level");
-        }
-    }
-    free(marks);
-    return rc;
-}
-
-static int check_caches(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "caches");
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        int rc = check_cache(&JSON_PATH_ITEM(&here, i), node_class, i, error);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return check_levels_disjoint(&here, node_class, error);
-}
-
-static int check_cache_curve(const struct json_path *at, const struct profile_class *node_class,
-                             struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "cache_curve");
-    const struct profile_cache_point *points = node_class->cache_curve;
-    for (size_t i = 0; i < node_class->cache_curve_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        int rc = check_integer(&item, "bytes", points[i].bytes, i ? points[i - 1].bytes + 1 : 1, INT64_MAX, error);
-        rc = rc < 0 ? rc : check_number(&item, "seconds_per_access", points[i].seconds_per_access, false, error);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-static int check_numa(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "numa");
-    for (size_t i = 0; i < node_class->numa_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        int rc = check_subset(&item, &node_class->numa[i].pus, &node_class->pus, error);
-        if (rc == 0) {
-            rc = check_integer(&item, "memory_bytes", node_class->numa[i].memory_bytes, 0, INT64_MAX, error);
-        }
-        if (rc == 0 && i && node_class->numa[i].os_index <= node_class->numa[i - 1].os_index) {
-            rc = refuse(error, &item, "os_index", "expected NUMA nodes in ascending order, each once");
-        }
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-static int check_kinds(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "kinds");
-    for (size_t i = 0; i < node_class->kind_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        if (!node_class->kinds[i].pus.count) {
-            return refuse(error, &item, "pus", "found no PU, expected at least one");
-        }
-        int rc = check_subset(&item, &node_class->kinds[i].pus, &node_class->pus, error);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-/* -- memory ------------------------------------------------------------------------------------------------------ */
-
-static int check_scaling(const struct json_path *at, const struct profile_memory_level *level,
-                         struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "scaling");
-    for (size_t i = 0; i < level->scaling_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        uint32_t least = i ? level->scaling[i - 1].workers + 1 : 1;
-        int rc =
-            check_integer(&item, "workers", level->scaling[i].workers, least ? least : UINT32_MAX, UINT32_MAX, error);
-        if (rc == 0) {
-            rc = check_number(&item, "bytes_per_s", level->scaling[i].bytes_per_s, false, error);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-static int check_memory_level(const struct json_path *at, const struct profile_class *node_class, size_t index,
-                              struct servet_error *error)
-{
-    const struct profile_memory_level *level = &node_class->memory.levels[index];
-    const struct profile_memory_level *worse = index ? level - 1 : NULL;
-    int rc = check_number(at, "bytes_per_s", level->bytes_per_s, true, error);
-    if (rc == 0 && worse && level->bytes_per_s > 0 && level->bytes_per_s < worse->bytes_per_s) {
-        rc = refuse(error, at, "bytes_per_s", "expected levels from the lowest bandwidth to the highest");
-    }
-    if (rc == 0) {
-        rc = check_scaling(at, level, error);
-    }
-    if (rc == 0) {
-        rc = check_quality(at, &level->quality, error);
-    }
-    struct relation_owners owners = {NULL};
-    if (rc == 0) {
-        rc = profile_check_relation(&JSON_PATH_KEY(at, "collisions"), &level->collisions, &node_class->pus, &owners,
-                                    error);
-    }
-    if (rc == 0 && worse) {
-        struct json_path worse_at = JSON_PATH_ITEM(at->parent, index - 1);
-        rc = profile_check_nesting(&JSON_PATH_KEY(&worse_at, "collisions"), &worse->collisions, &level->collisions,
-                                   &owners, &node_class->pus, error);
-    }
-    free(owners.owner);
-    return rc;
-}
-
-static int check_memory(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "memory"), levels = JSON_PATH_KEY(&here, "levels");
-    const struct profile_memory *memory = &node_class->memory;
-    int rc = check_number(&here, "reference_bytes_per_s", memory->reference_bytes_per_s, true, error);
-    if (rc == 0) {
-        rc = check_quality(&here, &memory->quality, error);
-    }
-    for (size_t i = 0; rc == 0 && i < memory->level_count; i++) {
-        rc = check_memory_level(&JSON_PATH_ITEM(&levels, i), node_class, i, error);
-    }
-    return rc;
-}
-
-static bool has_numa(const struct profile_class *node_class, uint32_t os_index)
-{
-    size_t i = 0;
-    while (i < node_class->numa_count && node_class->numa[i].os_index != os_index) {
-        i++;
-    }
-    return i < node_class->numa_count;
-}
-
-/* Does `b` come after `a`? By lowest PU, then by node. */
-static bool access_follows(const struct profile_numa_access *a, const struct profile_numa_access *b)
-{
-    return a->pus.ids[0] < b->pus.ids[0] || (a->pus.ids[0] == b->pus.ids[0] && a->node < b->node);
-}
-
-static int check_numa_access(const struct json_path *at, const struct profile_class *node_class,
-                             struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "numa_access");
-    for (size_t i = 0; i < node_class->numa_access_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        const struct profile_numa_access *row = &node_class->numa_access[i];
-        if (!row->pus.count || !profile_set_subset(&row->pus, &node_class->pus)) {
-            return refuse(error, &item, "pus", "expected PUs of the node class, at least one");
-        }
-        if (!has_numa(node_class, row->node)) {
-            return refuse(error, &item, "node", "expected the number of one of the class's NUMA nodes");
-        }
-        if (i && !access_follows(row - 1, row)) {
-            return refuse(error, &item, NULL, "expected an order by lowest PU, then by node, without repetition");
-        }
-        int rc = check_number(&item, "seconds_per_access", row->seconds_per_access, true, error);
-        rc = rc < 0 ? rc : check_number(&item, "bytes_per_s", row->bytes_per_s, true, error);
-        rc = rc < 0 ? rc : check_quality(&item, &row->quality, error);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-/* -- communication ----------------------------------------------------------------------------------------------- */
-
-static int check_curve(const struct json_path *at, const struct profile_layer *layer, struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "curve");
-    for (size_t i = 0; i < layer->curve_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        uint64_t least = i ? layer->curve[i - 1].bytes + 1 : 0;
-        int rc = check_integer(&item, "bytes", layer->curve[i].bytes, least, INT64_MAX, error);
-        if (rc == 0) {
-            rc = check_number(&item, "seconds", layer->curve[i].seconds, false, error);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-static int check_concurrency(const struct json_path *at, const struct profile_layer *layer, struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "concurrency");
-    for (size_t i = 0; i < layer->concurrency_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        uint64_t least = i ? (uint64_t)layer->concurrency[i - 1].messages + 1 : 1;
-        int rc = check_integer(&item, "messages", layer->concurrency[i].messages, least, UINT32_MAX, error);
-        if (rc == 0) {
-            rc = check_number(&item, "seconds", layer->concurrency[i].seconds, false, error);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-static int check_layer(const struct json_path *at, const struct profile_communication *communication, size_t index,
-                       const struct profile_set *members, struct servet_error *error)
-{
-    const struct profile_layer *layer = &communication->layers[index];
-    int rc = check_number(at, "seconds", layer->seconds, false, error);
-    if (rc == 0 && index && layer->seconds < layer[-1].seconds) {
-        rc = refuse(error, at, "seconds", "expected layers from the lowest latency to the highest");
-    }
-    if (rc == 0) {
-        rc = check_relation(at, "members", &layer->members, members, error);
-    }
-    if (rc == 0) {
-        rc = check_curve(at, layer, error);
-    }
-    if (rc == 0) {
-        rc = check_concurrency(at, layer, error);
-    }
-    return rc < 0 ? rc : check_quality(at, &layer->quality, error);
-}
-
-/* Groups of measured pairs may overlap, so this is no relation in the sense of check_relation(). */
-static int check_measured(const struct json_path *at, const struct profile_relation *measured,
-                          const struct profile_set *members, struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "measured");
-    for (size_t i = 0; i < measured->group_count; i++) {
-        if (!measured->groups[i].count || !profile_set_subset(&measured->groups[i], members)) {
-            return refuse(error, &here, "groups", "found an unknown member, expected those of the layers");
-        }
-    }
-    for (size_t i = 0; i < measured->pair_count; i++) {
-        const struct profile_pair *pair = &measured->pairs[i];
-        if (pair->a >= pair->b || !profile_set_has(members, pair->a) || !profile_set_has(members, pair->b)) {
-            return refuse(error, &here, "pairs", "expected two different known members, the lower one first");
-        }
-    }
-    return 0;
-}
-
-static int check_communication(const struct json_path *at, const struct profile_communication *communication,
-                               const struct profile_set *members, struct servet_error *error)
-{
-    struct json_path layers = JSON_PATH_KEY(at, "layers");
-    int rc = check_integer(at, "message_bytes", communication->message_bytes, 0, INT64_MAX, error);
-    for (size_t i = 0; rc == 0 && i < communication->layer_count; i++) {
-        rc = check_layer(&JSON_PATH_ITEM(&layers, i), communication, i, members, error);
-    }
-    return rc < 0 ? rc : check_measured(at, &communication->measured, members, error);
-}
-
-/* -- classes, nodes, the whole ------------------------------------------------------------------------------------ */
-
-static int check_class(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
-{
-    if (!node_class->pus.count) {
-        return refuse(error, at, "pus", "found no PU, expected at least one");
-    }
-    int rc = check_relation(at, "cores", &node_class->cores, &node_class->pus, error);
-    if (rc == 0) {
-        rc = check_relation(at, "packages", &node_class->packages, &node_class->pus, error);
-    }
-    if (rc == 0) {
-        rc = check_numa(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_kinds(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_caches(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_cache_curve(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_memory(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_numa_access(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_communication(&JSON_PATH_KEY(at, "communication"), &node_class->communication, &node_class->pus,
-                                 error);
-    }
-    return rc;
-}
+#include "check_class.h"
+#include "check_fields.h"
+#include "check_relation.h"
+#include "hostlist.h"
+#include "json_path.h"
 
 static int check_node_range(const struct json_path *at, const struct servet_profile *profile, size_t index,
                             struct servet_error *error)
@@ -441,10 +18,11 @@ static int check_node_range(const struct json_path *at, const struct servet_prof
     const struct profile_node_range *range = &profile->nodes[index];
     uint32_t names;
     if (!range->names || profile_hostlist_count(range->names, &names) < 0) {
-        return refuse(error, at, "names", "expected host names such as \"node[001-128,200]\"");
+        return profile_refuse(error, at, "names", "expected host names such as \"node[001-128,200]\"");
     }
-    int rc = check_integer(at, "count", range->count, names, names, error);
-    return rc < 0 ? rc : check_integer(at, "class_index", range->class_index, 0, profile->class_count - 1, error);
+    int rc = profile_check_integer(at, "count", range->count, names, names, error);
+    return rc < 0 ? rc
+                  : profile_check_integer(at, "class_index", range->class_index, 0, profile->class_count - 1, error);
 }
 
 static int check_nodes(const struct json_path *root, const struct servet_profile *profile, struct servet_error *error)
@@ -452,7 +30,7 @@ static int check_nodes(const struct json_path *root, const struct servet_profile
     struct json_path here = JSON_PATH_KEY(root, "nodes");
     uint64_t pus = 0;
     if (!profile->node_range_count) {
-        return refuse(error, &here, NULL, "found none, expected at least one node");
+        return profile_refuse(error, &here, NULL, "found none, expected at least one node");
     }
     for (size_t i = 0; i < profile->node_range_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
@@ -463,7 +41,8 @@ static int check_nodes(const struct json_path *root, const struct servet_profile
         const struct profile_node_range *range = &profile->nodes[i];
         pus += (uint64_t)range->count * profile_class_span(&profile->classes[range->class_index]);
         if (pus > PROFILE_SET_LIMIT) {
-            return refuse(error, &item, "count", "expected no more than 16777216 PU numbers in the whole machine");
+            return profile_refuse(error, &item, "count",
+                                  "expected no more than 16777216 PU numbers in the whole machine");
         }
     }
     return 0;
@@ -480,7 +59,7 @@ static int check_network(const struct json_path *root, const struct servet_profi
     for (uint32_t i = 0; i < nodes.count; i++) {
         nodes.ids[i] = i;
     }
-    int rc = check_communication(&JSON_PATH_KEY(root, "network"), &profile->network, &nodes, error);
+    int rc = profile_check_communication(&JSON_PATH_KEY(root, "network"), &profile->network, &nodes, error);
     profile_set_free(&nodes);
     return rc;
 }
@@ -499,18 +78,18 @@ static int check_bsp(const struct json_path *root, const struct servet_profile *
                        {"g_packets_flops", bsp->g_packets_flops},
                        {"l_flops", bsp->l_flops < 0 ? 0 : bsp->l_flops},
                        {"t0_flops", bsp->t0_flops}};
-        rc = check_integer(&item, "processors", bsp->processors, 1, UINT32_MAX, error);
+        rc = profile_check_integer(&item, "processors", bsp->processors, 1, UINT32_MAX, error);
         if (rc == 0) {
-            rc = check_number(&item, "r_flop_per_s", bsp->r_flop_per_s, false, error);
+            rc = profile_check_number(&item, "r_flop_per_s", bsp->r_flop_per_s, false, error);
         }
         if (rc == 0) {
-            rc = check_integer(&item, "h_high", bsp->h_high, bsp->h_low, UINT32_MAX, error);
+            rc = profile_check_integer(&item, "h_high", bsp->h_high, bsp->h_low, UINT32_MAX, error);
         }
         for (size_t k = 0; rc == 0 && k < sizeof figures / sizeof *figures; k++) {
-            rc = check_number(&item, figures[k].key, figures[k].value, true, error);
+            rc = profile_check_number(&item, figures[k].key, figures[k].value, true, error);
         }
         if (rc == 0) {
-            rc = check_quality(&item, &bsp->quality, error);
+            rc = profile_check_quality(&item, &bsp->quality, error);
         }
     }
     return rc;
@@ -521,14 +100,14 @@ int profile_check(const struct servet_profile *profile, struct servet_error *err
     struct json_path root = JSON_PATH_ROOT, classes = JSON_PATH_KEY(&root, "node_classes");
     struct json_path host = JSON_PATH_KEY(&root, "host"), measurement = JSON_PATH_KEY(&root, "measurement");
     if (!profile->host_name) {
-        return refuse(error, &host, "name", "missing, expected the name of the host");
+        return profile_refuse(error, &host, "name", "missing, expected the name of the host");
     }
-    int rc = check_number(&measurement, "seconds", profile->seconds, true, error);
+    int rc = profile_check_number(&measurement, "seconds", profile->seconds, true, error);
     if (rc == 0 && !profile->class_count) {
-        rc = refuse(error, &classes, NULL, "found none, expected at least one node class");
+        rc = profile_refuse(error, &classes, NULL, "found none, expected at least one node class");
     }
     for (size_t i = 0; rc == 0 && i < profile->class_count; i++) {
-        rc = check_class(&JSON_PATH_ITEM(&classes, i), &profile->classes[i], error);
+        rc = profile_check_class(&JSON_PATH_ITEM(&classes, i), &profile->classes[i], error);
     }
     if (rc == 0) {
         rc = check_nodes(&root, profile, error);
