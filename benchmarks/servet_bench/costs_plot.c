@@ -1,5 +1,7 @@
 #include "costs_plot.h"
 
+#include <math.h>
+
 #include "plot.h"
 
 #define WIDTH 900
@@ -11,6 +13,22 @@ static const char *text(const json_t *object, const char *key)
 {
     const char *value = json_string_value(json_object_get(object, key));
     return value ? value : "";
+}
+
+/* A logarithmic axis has no zero: bars begin at a tenth of the shortest. */
+#define BEGIN 0.1
+
+static double shortest(const json_t *cost)
+{
+    const json_t *way;
+    size_t i;
+    double least = INFINITY;
+    json_array_foreach(json_object_get(cost, "ways"), i, way)
+    {
+        const json_t *seconds = json_object_get(way, "seconds");
+        least = json_is_number(seconds) ? fmin(least, json_number_value(seconds)) : least;
+    }
+    return least;
 }
 
 static size_t ways_measured(const json_t *cost)
@@ -45,11 +63,12 @@ static void draw_panel(FILE *gnuplot, const json_t *cost, size_t panel, size_t b
 {
     fprintf(gnuplot, "set title \"");
     plot_text(gnuplot, text(cost, "what"));
+    double begin = BEGIN * shortest(cost);
     fprintf(gnuplot,
-            "\"\nset origin 0,%g\nset size 1,%g\nset yrange [0.4:%g]\n"
-            "plot $panel%zu using 2:1:(column(2) * 1e-9):2:(column(1) - 0.35):(column(1) + 0.35):yticlabels(3) "
+            "\"\nset origin 0,%g\nset size 1,%g\nset yrange [0.4:%g]\nset xrange [%g:*]\n"
+            "plot $panel%zu using 2:1:(%g):2:(column(1) - 0.35):(column(1) + 0.35):yticlabels(3) "
             "with boxxyerror lc rgb '#1b7837' notitle\n",
-            top - height, height, (double)bars + 0.6, panel);
+            top - height, height, (double)bars + 0.6, begin, panel, begin);
 }
 
 void costs_plot(const char *path, const json_t *costs)
@@ -70,7 +89,7 @@ void costs_plot(const char *path, const json_t *costs)
         write_bars(gnuplot, cost, i, ways_measured(cost));
     }
     fprintf(gnuplot,
-            "set multiplot\nset logscale x\nset format x '%%.0s %%cs'\nset xrange [*:*]\nset style fill solid 0.7\n"
+            "set multiplot\nset logscale x\nset format x '%%.0s %%cs'\nset style fill solid 0.7\n"
             "set grid xtics\nset lmargin at screen %g\nset rmargin at screen 0.96\nset ytics nomirror scale 0\n",
             LABELS);
     json_array_foreach(costs, i, cost)
