@@ -306,42 +306,45 @@ static void draw_events(struct event *events, uint32_t lines, double held, struc
     qsort(events, 2 * lines, sizeof *events, by_time);
 }
 
+enum { PLAYED_VICTIM_LINES = 4 * WAYS_MAX };
+
+struct victims {
+    struct plru ways;
+    uint32_t used;                        /* ways that hold a line */
+    uint8_t way[PLAYED_VICTIM_LINES + 1]; /* by line: 1 + its way; 0: not here */
+};
+
 /* Where a line is to go: the first empty way, or that of the line which leaves. */
-static uint32_t way_for(const struct plru *set, bool at_random, struct random *random)
+static uint32_t way_for(struct victims *set, bool at_random, struct random *random)
 {
-    for (uint32_t way = 0; way < set->ways; way++) {
-        if (set->lines[way] == 0) {
-            return way;
-        }
+    uint32_t count = set->ways.ways, empty = ~set->used & (uint32_t)((UINT64_C(1) << count) - 1);
+    if (empty) {
+        return (uint32_t)__builtin_ctz(empty);
     }
-    return at_random ? (uint32_t)random_below(random, set->ways) : plru_victim(set);
+    uint32_t way = at_random ? (uint32_t)random_below(random, count) : plru_victim(&set->ways);
+    set->way[set->ways.lines[way]] = 0;
+    return way;
 }
 
-static uint32_t play_turn(struct plru *set, const struct event *events, uint32_t lines, bool at_random,
+static uint32_t play_turn(struct victims *set, const struct event *events, uint32_t lines, bool at_random,
                           struct random *random)
 {
     uint32_t misses = 0;
     for (uint32_t i = 0; i < 2 * lines; i++) {
-        uint32_t way = 0;
-        while (way < set->ways && set->lines[way] != events[i].line) {
-            way++;
+        uint32_t line = events[i].line;
+        bool here = set->way[line] != 0;
+        misses += !events[i].back && !here;
+        if (here == events[i].back) {
+            continue;
         }
-        if (!events[i].back) {
-            misses += way == set->ways;
-            if (way < set->ways) {
-                set->lines[way] = 0;
-                plru_touch(set, way);
-            }
-        } else if (way == set->ways) {
-            way = way_for(set, at_random, random);
-            set->lines[way] = events[i].line;
-            plru_touch(set, way);
-        }
+        uint32_t way = here ? set->way[line] - 1U : way_for(set, at_random, random);
+        set->used = here ? set->used & ~(1U << way) : set->used | 1U << way;
+        set->way[line] = (uint8_t)(here ? 0 : way + 1);
+        set->ways.lines[way] = line;
+        plru_touch(&set->ways, way);
     }
     return misses;
 }
-
-enum { PLAYED_VICTIM_LINES = 4 * WAYS_MAX };
 
 static double victims_played(bool at_random, uint32_t ways, uint32_t lines, double held)
 {
@@ -350,7 +353,7 @@ static double victims_played(bool at_random, uint32_t ways, uint32_t lines, doub
     struct random random = {lines};
     uint32_t misses = 0;
     for (int i = 0; i < SETS; i++) {
-        struct plru set = {.ways = ways, .tree = (ways & (ways - 1)) == 0};
+        struct victims set = {.ways = {.ways = ways, .tree = (ways & (ways - 1)) == 0}};
         draw_events(events, lines, held, &random);
         for (int turn = 0; turn < WARM_TURNS + TURNS; turn++) {
             uint32_t missed = play_turn(&set, events, lines, at_random, &random);
