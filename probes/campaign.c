@@ -234,6 +234,7 @@ static int assemble(const struct campaign *campaign, struct findings *findings)
                  ? result_set_caches_of_kinds(findings->node_class, &findings->kinds, of)
                  : result_set_caches(findings->node_class, &of->caches, of->sharing.count > 0 ? &of->sharing : NULL);
         rc = rc < 0 ? rc : result_set_cache_curve(findings->node_class, &of->caches.curve);
+        rc = rc < 0 ? rc : result_set_tlb(findings->node_class, &of->caches, findings->probe.machine->page_bytes);
     }
     if (rc == 0 && (findings->done & CAMPAIGN_MEMORY)) {
         result_set_memory(findings->node_class, &findings->memory);

@@ -106,13 +106,18 @@ static int make_grid(struct cache_curve *curve, size_t end)
     return 0;
 }
 
+static enum machine_pages pages_of(const struct machine *machine)
+{
+    return machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
+}
+
 int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
 {
     const struct machine_traversal what = {
         .bytes = bytes,
         .stride_bytes = bytes >= large_from ? NODE_LARGE : NODE_SMALL,
         .order = MACHINE_CHASE,
-        .pages = probe->machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY,
+        .pages = pages_of(probe->machine),
         .warm_passes = WARM_PASSES,
         .seed = ++probe->seed,
     };
@@ -225,6 +230,23 @@ static int measure_geometry(struct probe *probe, uint32_t pu, struct probe_cache
     return rc;
 }
 
+/* What the cache sizes were measured in has its TLB measured already; where that was huge pages, programs may not have
+ * them. */
+static int measure_ordinary_tlb(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+{
+    struct probe_tlb_times times = {.count = 0};
+    for (int pass = 0; pass < SWEEPS && pages_of(probe->machine) != MACHINE_PAGES_ORDINARY; pass++) {
+        int rc = probe_tlb_pass(probe, pu, MACHINE_PAGES_ORDINARY, &times, error);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    if (times.count > 0) {
+        probe_tlb_conclude(probe, &times, &out->ordinary_tlb);
+    }
+    return 0;
+}
+
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
 {
     struct probe_cache result = {.curve.page_bytes = probe->machine->page_bytes};
@@ -237,11 +259,13 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struc
         probe_cache_free(&result);
         return probe_error(error, -ENOMEM, "measuring cache sizes");
     }
+    const enum machine_pages pages = pages_of(probe->machine);
     struct probe_tlb_times tlb_times = {.count = 0};
-    rc = probe_tlb_pass(probe, pu, &tlb_times, error);
+    result.page_bytes = pages == MACHINE_PAGES_HUGE ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
+    rc = probe_tlb_pass(probe, pu, pages, &tlb_times, error);
     for (int number = 0; number < SWEEPS && rc == 0; number++) {
         rc = sweep(probe, pu, number, &result.curve, samples, error);
-        rc = rc < 0 ? rc : probe_tlb_pass(probe, pu, &tlb_times, error);
+        rc = rc < 0 ? rc : probe_tlb_pass(probe, pu, pages, &tlb_times, error);
     }
     if (rc == 0) {
         probe_tlb_conclude(probe, &tlb_times, &result.tlb);
@@ -260,6 +284,7 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struc
     if (rc == 0) {
         fill_levels(&result, fits, samples);
         rc = measure_geometry(probe, pu, &result, error);
+        rc = rc < 0 ? rc : measure_ordinary_tlb(probe, pu, &result, error);
     }
     if (rc == 0) {
         result.largest_bytes = (uint64_t)result.curve.bytes[result.curve.count - 1];

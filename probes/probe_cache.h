@@ -25,11 +25,14 @@ struct probe_cache_level {
 struct probe_cache {
     struct probe_cache_level levels[CACHE_LEVELS_MAX]; /* L1 first */
     size_t count;
-    struct probe_tlb tlb;
-    double memory_seconds;    /* latency beyond the last level */
-    uint64_t largest_bytes;   /* working set that was measured */
-    bool cut_short;           /* by the memory limit */
-    struct cache_curve curve; /* what was measured (mean of the undisturbed samples). Owned */
+    size_t
+        page_bytes; /* of the memory that the sizes and `tlb` were measured in: huge pages where they are to be had */
+    struct probe_tlb tlb;          /* part of the fit: reaches bend the curve */
+    struct probe_tlb ordinary_tlb; /* on ordinary pages, if `tlb` is not */
+    double memory_seconds;         /* latency beyond the last level */
+    uint64_t largest_bytes;        /* working set that was measured */
+    bool cut_short;                /* by the memory limit */
+    struct cache_curve curve;      /* what was measured (mean of the undisturbed samples). Owned */
 };
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error);

@@ -88,14 +88,15 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
 }
 
 /* One measurement; `*seconds` becomes it if it is less, or was 0. */
-static int measure(struct probe *probe, uint32_t pu, size_t pages, bool spread, double *seconds)
+static int measure(struct probe *probe, uint32_t pu, enum machine_pages kind, size_t pages, bool spread,
+                   double *seconds)
 {
     size_t page = probe->machine->page_bytes;
     const struct machine_traversal what = {
         .bytes = pages * (spread ? page : LINE),
         .stride_bytes = spread ? page : LINE,
         .order = spread ? MACHINE_SPREAD : MACHINE_CHASE,
-        .pages = probe->machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY,
+        .pages = kind,
         .warm_passes = WARM_PASSES,
         .seed = ++probe->seed,
     };
@@ -113,21 +114,23 @@ static bool fits(const struct probe *probe, double bytes)
            bytes <= (double)probe->machine->memory_limit_bytes / 4;
 }
 
-int probe_tlb_pass(struct probe *probe, uint32_t pu, struct probe_tlb_times *times, struct servet_error *error)
+int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind, struct probe_tlb_times *times,
+                   struct servet_error *error)
 {
     for (size_t i = 0; i < TLB_POINTS_MAX; i++) {
         double pages = floor(first_pages * exp2((double)i / STEPS_PER_OCTAVE));
         if (pages > last_pages || !fits(probe, pages * (double)probe->machine->page_bytes)) {
             break;
         }
-        int rc = measure(probe, pu, (size_t)pages, true, &times->spread_s[i]);
-        rc = rc < 0 ? rc : measure(probe, pu, (size_t)pages, false, &times->reference_s[i]);
+        int rc = measure(probe, pu, kind, (size_t)pages, true, &times->spread_s[i]);
+        rc = rc < 0 ? rc : measure(probe, pu, kind, (size_t)pages, false, &times->reference_s[i]);
         if (rc < 0) {
             return probe_error(error, rc, "measuring the TLB");
         }
         times->pages[i] = pages;
         times->count = i + 1 > times->count ? i + 1 : times->count;
     }
+    times->passes++;
     return 0;
 }
 
@@ -139,6 +142,7 @@ void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times 
     }
     *out = (struct probe_tlb){.count =
                                   probe_tlb_infer(times->pages, extra, times->reference_s, times->count, reach, cost)};
+    out->repetitions = times->passes;
     for (size_t i = 0; i < out->count; i++) {
         out->levels[i].reach_bytes = (uint64_t)(reach[i] * (double)probe->machine->page_bytes);
         out->levels[i].seconds = cost[i];

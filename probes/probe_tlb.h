@@ -18,6 +18,7 @@ struct probe_tlb {
         double seconds;       /* that a miss adds */
     } levels[TLB_LEVELS_MAX]; /* smallest reach first */
     size_t count;
+    uint32_t repetitions; /* passes of which the least times were taken */
 };
 
 /* Knees of the extra time by number of pages: reaches as numbers of pages, smallest first. Returns how many. */
@@ -30,11 +31,13 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
 struct probe_tlb_times {
     double pages[TLB_POINTS_MAX], spread_s[TLB_POINTS_MAX], reference_s[TLB_POINTS_MAX];
     size_t count;
+    uint32_t passes;
 };
 
 /* Goes once through all numbers of pages. A busy neighbour only ever makes a TLB look smaller, for a second or so at a
  * time: call it several times, with other measurements between. 0 or what machine_traverse() returns. */
-int probe_tlb_pass(struct probe *probe, uint32_t pu, struct probe_tlb_times *times, struct servet_error *error);
+int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages pages, struct probe_tlb_times *times,
+                   struct servet_error *error);
 
 void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times, struct probe_tlb *out);
 

@@ -141,7 +141,7 @@ int result_copy_relation(const struct profile_relation *from, struct profile_rel
     return 0;
 }
 
-static int make_cache(const struct probe_cache_level *level, const struct profile_cache *declared,
+static int make_cache(const struct probe_cache_level *level, uint64_t page_bytes, const struct profile_cache *declared,
                       struct probe_sharing_level *sharing, uint32_t number, struct profile_cache *out)
 {
     *out = (struct profile_cache){
@@ -154,6 +154,7 @@ static int make_cache(const struct probe_cache_level *level, const struct profil
         .associativity = level->ways ? level->ways
                          : declared  ? declared->associativity
                                      : 0,
+        .page_bytes = page_bytes,
         .quality = {.origin = PROFILE_MEASURED, .repetitions = level->repetitions, .spread = level->spread},
     };
     out->quality.note = cache_note(level, declared, sharing);
@@ -197,8 +198,8 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
             }
         }
         if (rc == 0) {
-            rc = make_cache(&caches->levels[i], declared, sharing ? &sharing->levels[i] : NULL, number,
-                            &result[count++]);
+            rc = make_cache(&caches->levels[i], caches->page_bytes, declared, sharing ? &sharing->levels[i] : NULL,
+                            number, &result[count++]);
         }
         last = number;
     }
@@ -240,6 +241,37 @@ int result_set_cache_curve(struct profile_class *node_class, const struct cache_
     free(node_class->cache_curve);
     node_class->cache_curve = points;
     node_class->cache_curve_count = count;
+    return 0;
+}
+
+/* A reach is a number of ordinary pages, whatever the memory behind it. */
+static size_t fill_tlb(const struct probe_tlb *found, uint64_t page_bytes, uint64_t grain, struct profile_tlb *out)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        out[i] = (struct profile_tlb){
+            .page_bytes = page_bytes,
+            .reach_bytes = (found->levels[i].reach_bytes + grain / 2) / grain * grain,
+            .seconds = found->levels[i].seconds,
+            .quality = {.origin = PROFILE_MEASURED, .repetitions = found->repetitions, .spread = -1},
+        };
+    }
+    return found->count;
+}
+
+int result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches, size_t ordinary_page_bytes)
+{
+    struct profile_tlb *levels = calloc(2 * TLB_LEVELS_MAX, sizeof *levels);
+    if (!levels) {
+        return -ENOMEM;
+    }
+    size_t count = fill_tlb(&caches->ordinary_tlb, ordinary_page_bytes, ordinary_page_bytes, levels);
+    count += fill_tlb(&caches->tlb, caches->page_bytes, ordinary_page_bytes, levels + count);
+    for (size_t i = 0; i < node_class->tlb_count; i++) {
+        free(node_class->tlb[i].quality.note);
+    }
+    free(node_class->tlb);
+    node_class->tlb = levels;
+    node_class->tlb_count = count;
     return 0;
 }
 

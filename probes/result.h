@@ -21,6 +21,8 @@ int result_copy_relation(const struct profile_relation *from, struct profile_rel
 
 /* Keeps the latency curve that the sizes came from. 0 or -ENOMEM. */
 int result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve);
+/* The reaches of the TLB's levels: on ordinary pages, and on huge ones if the caches were measured in those. */
+int result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches, size_t ordinary_page_bytes);
 
 /* Move what was found into the class; `found` is empty afterwards. */
 void result_set_memory(struct profile_class *node_class, struct probe_memory *found);

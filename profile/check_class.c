@@ -127,6 +127,25 @@ static int check_cache_curve(const struct json_path *at, const struct profile_cl
     return 0;
 }
 
+static int check_tlb(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(at, "tlb");
+    for (size_t i = 0; i < node_class->tlb_count; i++) {
+        const struct profile_tlb *level = &node_class->tlb[i], *before = i ? level - 1 : NULL;
+        struct json_path item = JSON_PATH_ITEM(&here, i);
+        uint64_t least_page = before ? before->page_bytes : 1;
+        int rc = profile_check_integer(&item, "page_bytes", level->page_bytes, least_page, INT64_MAX, error);
+        uint64_t least = before && before->page_bytes == level->page_bytes ? before->reach_bytes + 1 : 1;
+        rc = rc < 0 ? rc : profile_check_integer(&item, "reach_bytes", level->reach_bytes, least, INT64_MAX, error);
+        rc = rc < 0 ? rc : profile_check_number(&item, "seconds", level->seconds, true, error);
+        rc = rc < 0 ? rc : profile_check_quality(&item, &level->quality, error);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
 static int check_numa(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "numa");
@@ -376,6 +395,9 @@ int profile_check_class(const struct json_path *at, const struct profile_class *
     }
     if (rc == 0) {
         rc = check_cache_curve(at, node_class, error);
+    }
+    if (rc == 0) {
+        rc = check_tlb(at, node_class, error);
     }
     if (rc == 0) {
         rc = check_memory(at, node_class, error);

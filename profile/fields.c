@@ -76,6 +76,7 @@ static const struct profile_field cache_fields[] = {
     PLAIN(FIELD_U64, NO, struct profile_cache, declared_size_bytes),
     PLAIN(FIELD_U32, NO, struct profile_cache, line_bytes),
     PLAIN(FIELD_U32, NO, struct profile_cache, associativity),
+    PLAIN(FIELD_U64, NO, struct profile_cache, page_bytes),
     PLAIN(FIELD_SET, NO, struct profile_cache, pus),
     NESTED(YES, struct profile_cache, sharing, relation),
     NESTED(YES, struct profile_cache, quality, quality),
@@ -88,6 +89,14 @@ static const struct profile_field cache_point_fields[] = {
 };
 static const struct profile_object cache_point =
     OBJECT_OF("cache_point", struct profile_cache_point, cache_point_fields);
+
+static const struct profile_field tlb_fields[] = {
+    PLAIN(FIELD_U64, YES, struct profile_tlb, page_bytes),
+    PLAIN(FIELD_U64, YES, struct profile_tlb, reach_bytes),
+    PLAIN(FIELD_NUMBER, NO, struct profile_tlb, seconds),
+    NESTED(YES, struct profile_tlb, quality, quality),
+};
+static const struct profile_object tlb = OBJECT_OF("tlb", struct profile_tlb, tlb_fields);
 
 static const struct profile_field scaling_fields[] = {
     PLAIN(FIELD_U32, YES, struct profile_scaling_point, workers),
@@ -162,6 +171,7 @@ static const struct profile_field class_fields[] = {
     ARRAY(NO, struct profile_class, "kinds", kinds, kind_count, kind),
     ARRAY(YES, struct profile_class, "caches", caches, cache_count, cache),
     ARRAY(NO, struct profile_class, "cache_curve", cache_curve, cache_curve_count, cache_point),
+    ARRAY(NO, struct profile_class, "tlb", tlb, tlb_count, tlb),
     NESTED(YES, struct profile_class, memory, memory),
     ARRAY(NO, struct profile_class, "numa_access", numa_access, numa_access_count, numa_access),
     NESTED(NO, struct profile_class, communication, communication),

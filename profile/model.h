@@ -70,8 +70,17 @@ struct profile_cache {
     uint64_t declared_size_bytes; /* what sysfs / CPUID / hwloc says */
     uint32_t line_bytes;
     uint32_t associativity;          /* ways; 0: not known */
+    uint64_t page_bytes;             /* of the memory that it was measured in (huge or ordinary); 0: not said */
     struct profile_set pus;          /* the PUs that have such a cache; empty: every PU of the class */
     struct profile_relation sharing; /* a PU that has the cache and is in no group or pair has one of its own */
+    struct profile_quality quality;
+};
+
+/* How much memory a level of the TLB reaches, on one PU of the class. */
+struct profile_tlb {
+    uint64_t page_bytes;  /* of the memory that it was measured in: huge pages or ordinary ones */
+    uint64_t reach_bytes; /* loads within so much memory find their address translated */
+    double seconds;       /* that a miss adds; 0: not known */
     struct profile_quality quality;
 };
 
@@ -159,6 +168,8 @@ struct profile_class {
     size_t cache_count;
     struct profile_cache_point *cache_curve; /* ascending bytes, on one PU of the class; empty: not kept */
     size_t cache_curve_count;
+    struct profile_tlb *tlb; /* ascending page_bytes, then reach; empty: not measured, or none was seen */
+    size_t tlb_count;
     struct profile_memory memory;
     struct profile_numa_access *numa_access; /* by lowest PU of the group, then by node; empty: not measured */
     size_t numa_access_count;

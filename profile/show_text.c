@@ -161,6 +161,25 @@ static void show_caches(struct show *show, const struct profile_class *node_clas
     }
 }
 
+static void show_tlb(struct show *show, const struct profile_class *node_class)
+{
+    struct table table = {0};
+    if (!node_class->tlb_count) {
+        return;
+    }
+    fprintf(show->stream, "\nTLB\n");
+    HEADING(&table, "pages", "reach", "a miss adds", "quality");
+    for (size_t i = 0; i < node_class->tlb_count; i++) {
+        const struct profile_tlb *level = &node_class->tlb[i];
+        table_row(&table);
+        table_cell(&table, "%s", figure_bytes(level->page_bytes).text);
+        table_cell(&table, "%s", figure_bytes(level->reach_bytes).text);
+        table_cell(&table, "%s", level->seconds > 0 ? figure_seconds(level->seconds).text : "-");
+        table_cell(&table, "%s", figure_quality(&level->quality).text);
+    }
+    print_table(show, &table);
+}
+
 static void show_scaling(struct show *show, const struct profile_memory_level *level, size_t index)
 {
     for (size_t i = 0; i < level->scaling_count; i++) {
@@ -340,6 +359,7 @@ int show_text(const struct servet_profile *profile, const char *source, FILE *st
         const struct profile_class *node_class = &profile->classes[i];
         show_class_head(&show, node_class, i);
         show_caches(&show, node_class);
+        show_tlb(&show, node_class);
         show_memory(&show, node_class);
         show_numa_access(&show, node_class);
         show_communication(&show, &node_class->communication, "inside a node", "PUs");
