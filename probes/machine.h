@@ -46,7 +46,7 @@ struct machine_traversal {
     bool on_node; /* the memory is on NUMA node `numa` (OS index), in the region that copies use */
     int32_t numa;
     uint32_t warm_passes; /* passes over the whole set, in the order of the measurement, before the clock starts */
-    uint64_t seed;        /* of the random cycle, and of the place in the pool */
+    uint64_t seed;        /* of each PU's random cycle, and of its place in the pool */
 };
 
 /* Where in its page the node of the i-th page of MACHINE_SPREAD lies: one line further from page to page, and one more

@@ -67,7 +67,7 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
     size_t page = what->pages == MACHINE_PAGES_HUGE && worker->native->machine->huge_page_bytes
                       ? worker->native->machine->huge_page_bytes
                       : worker->native->machine->page_bytes;
-    struct random random = {what->seed + worker->index};
+    struct random random = {what->seed + worker->pu};
     size_t slack = what->scatter && what->bytes > slack_bytes ? what->bytes : slack_bytes;
     int rc = what->on_node ? native_region_place(worker, region, what->numa, what->pages, what->bytes + page)
                            : native_region_grow(worker, region, what->bytes + slack);

@@ -46,7 +46,8 @@ static bool is_doubtful(double decisive)
     return decisive > ratio_uncertain && !is_clearly_shared(decisive);
 }
 
-static int traverse(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count, double *seconds)
+static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint32_t *pus, size_t count,
+                    double *seconds)
 {
     const struct machine_traversal what = {
         .bytes = bytes,
@@ -54,7 +55,7 @@ static int traverse(struct probe *probe, size_t bytes, const uint32_t *pus, size
         .order = MACHINE_CHASE,
         .pages = probe->machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY,
         .warm_passes = WARM_PASSES,
-        .seed = ++probe->seed,
+        .seed = seed,
     };
     return machine_traverse(probe->machine, &what, pus, count, seconds);
 }
@@ -66,22 +67,24 @@ struct pair_trials {
     double seconds; /* of all trials: of each alone, and of the slower together */
 };
 
-/* One ratio of each pair: both together, against each of them alone just before. Pairs that are measured at the same
- * time take each of these steps at the same time. */
+/* One ratio of each pair: both together, against each of them alone just before, with the same memory in the same order:
+ * in a cache of few page colours some places are slower than others. Pairs that are measured at the same time take each
+ * of these steps at the same time. */
 static int one_trial(struct probe *probe, size_t bytes, const uint32_t *pus, size_t pairs, struct pair_trials **trials)
 {
     double alone[2][TOGETHER_MOST], together[2 * TOGETHER_MOST];
     uint32_t single[TOGETHER_MOST];
+    const uint64_t seed = ++probe->seed;
     for (size_t side = 0; side < 2; side++) {
         for (size_t k = 0; k < pairs; k++) {
             single[k] = pus[2 * k + side];
         }
-        int rc = traverse(probe, bytes, single, pairs, alone[side]);
+        int rc = traverse(probe, bytes, seed, single, pairs, alone[side]);
         if (rc < 0) {
             return rc;
         }
     }
-    int rc = traverse(probe, bytes, pus, 2 * pairs, together);
+    int rc = traverse(probe, bytes, seed, pus, 2 * pairs, together);
     for (size_t k = 0; k < pairs && rc == 0; k++) {
         double ratio = fmax(together[2 * k] / alone[0][k], together[2 * k + 1] / alone[1][k]);
         trials[k]->ratios[trials[k]->count++] = ratio;

@@ -123,7 +123,7 @@ static void shuffle_nodes(struct stream *stream, struct random *random)
 
 static int make_stream(struct sim *sim, const struct machine_traversal *what, size_t index, struct stream *stream)
 {
-    struct random random = {what->seed * 977 + index};
+    struct random random = {what->seed * 977 + stream->position};
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
     size_t page = huge ? sim->huge_page_bytes : sim->page_bytes, pages = what->bytes / page + 2;
     struct sample sample = choose_sample(sim, what);
