@@ -130,6 +130,23 @@ START_TEST(a_pair_of_finis_terrae_nodes)
 }
 END_TEST
 
+/* The same pairs in the same memory: a cache of 32 page colours, some of which get more pages than it has ways, must
+ * not make pairs look as if they shared it. */
+START_TEST(no_pair_of_private_caches_looks_shared)
+{
+    open_fixture("finis-terrae");
+    probe.exhaustive = true;
+    const struct probe_cache caches = {.levels = {{.size_bytes = 9 << 20}}, .count = 1};
+    struct probe_sharing found;
+    ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
+    assert_groups(&found.levels[0].sharing, "");
+    ck_assert_uint_eq(found.levels[0].measured, found.levels[0].pairs);
+    ck_assert_uint_eq(found.levels[0].uncertain + found.levels[0].witnessed, 0);
+    probe_sharing_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
 /* 2012 paper, Section 4.4: the same memory access overheads as in the nodes of Finis Terrae, one latency. */
 START_TEST(the_superdome)
 {
@@ -166,6 +183,7 @@ int main(void)
     tcase_add_test(tests, a_nehalem_node);
     tcase_add_test(tests, a_pair_of_nehalem_nodes);
     tcase_add_test(tests, a_pair_of_finis_terrae_nodes);
+    tcase_add_test(tests, no_pair_of_private_caches_looks_shared);
     tcase_add_test(tests, the_superdome);
     tcase_add_test(tests, dunnington);
     Suite *suite = suite_create("papers");
