@@ -22,7 +22,7 @@
 #define PATIENCE 3.0
 #define LEAST_LIMIT_SECONDS 90.0
 /* Of the whole time, kept for the kernels: without them there is no comparison. */
-#define KERNELS_SHARE 0.42 /* 28 s of 20 minutes for each comparison: six rounds and more */
+#define KERNELS_SHARE 0.40 /* 27 s of 20 minutes for each comparison: six rounds and more */
 /* Projecting the time of probing takes so much of the costs, whatever the rounds. */
 #define LEAST_COSTS_SHARE 0.25
 
