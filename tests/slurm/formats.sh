@@ -8,20 +8,8 @@ set -u
 export XDG_CONFIG_HOME=/nonexistent # no profile: the topology
 unset SERVET_PROFILE
 
-files=$(mktemp -d)
-trap 'rm -rf "$files"' EXIT
-failed=0
-report() { # what
-	if [ -s "$files/expected" ] && cmp -s "$files/expected" "$files/found"; then
-		echo "ok: $1"
-		return
-	fi
-	echo "FAILED: $1, expected:"
-	cat "$files/expected"
-	echo "found:"
-	cat "$files/found" "$files/err"
-	failed=1
-}
+# shellcheck source=tests/slurm/report.sh
+. "$(dirname "$0")/report.sh"
 
 map() { "$SERVET_MAP" "$@" 2>/dev/null; }
 

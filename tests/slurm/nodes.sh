@@ -8,9 +8,8 @@ set -u
 [ "$(nproc)" -eq 2 ] || { echo "skipped: $(nproc) PUs: two tasks would not have all of a node"; exit 77; }
 echo "required $PLUGIN shim=$SHIM" >"$BED_PLUGSTACK"
 
-files=$(mktemp -d)
-trap 'rm -rf "$files"' EXIT
-failed=0
+# shellcheck source=tests/slurm/report.sh
+. "$(dirname "$0")/report.sh"
 
 # A profile of this machine in which the last PU is the better one: Slurm's own binding would begin with the first.
 last=$(($(nproc) - 1))
@@ -25,15 +24,7 @@ step() {
 	timeout 100 srun --nodes=2 --ntasks=4 --ntasks-per-node=2 "${@:2}" sh -c \
 		'"$1" 1 | while read -r _ _ thread pus _; do echo "$SLURMD_NODENAME $SLURM_LOCALID $thread $pus"; done' \
 		- "$WORKER" 2>"$files/err" | sort >"$files/found"
-	if [ -s "$files/expected" ] && cmp -s "$files/expected" "$files/found"; then
-		echo "ok: $1"
-		return
-	fi
-	echo "FAILED: $1, expected:"
-	cat "$files/expected"
-	echo "found:"
-	cat "$files/found" "$files/err"
-	failed=1
+	report "$1"
 }
 
 # lines PU PU: what tasks 0 and 1 of each node say that sit there with both their threads
