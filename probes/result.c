@@ -166,7 +166,7 @@ static int make_cache(const struct probe_cache_level *level, uint64_t page_bytes
     return declared ? result_copy_relation(&declared->sharing, &out->sharing) : 0;
 }
 
-static void free_cache(struct profile_cache *cache)
+void result_free_cache(struct profile_cache *cache)
 {
     relation_free(&cache->sharing);
     profile_set_free(&cache->pus);
@@ -210,13 +210,13 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
     }
     if (rc < 0) {
         for (size_t i = 0; i < count; i++) {
-            free_cache(&result[i]);
+            result_free_cache(&result[i]);
         }
         free(result);
         return rc;
     }
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        free_cache(&node_class->caches[i]);
+        result_free_cache(&node_class->caches[i]);
     }
     free(node_class->caches);
     node_class->caches = result;

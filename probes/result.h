@@ -18,6 +18,7 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
 const struct profile_cache *result_find_declared(const struct profile_class *node_class, uint64_t bytes,
                                                  uint32_t above_level);
 int result_copy_relation(const struct profile_relation *from, struct profile_relation *out);
+void result_free_cache(struct profile_cache *cache);
 
 /* Keeps the latency curve that the sizes came from. 0 or -ENOMEM. */
 int result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query.h"
+
 static bool has(const struct profile_cache *cache, uint32_t pu)
 {
     return cache->pus.count == 0 || profile_set_has(&cache->pus, pu);
@@ -31,10 +33,7 @@ static size_t first_holder(const struct profile_cache *declared, const struct ki
 static void free_caches(struct profile_class *view)
 {
     for (size_t i = 0; i < view->cache_count; i++) {
-        struct profile_cache *cache = &view->caches[i];
-        relation_free(&cache->sharing);
-        profile_set_free(&cache->pus);
-        free(cache->quality.note);
+        result_free_cache(&view->caches[i]);
     }
     free(view->caches);
     view->caches = NULL;
@@ -76,17 +75,6 @@ static int view_of(const struct profile_class *node_class, uint32_t pu, struct p
     return 0;
 }
 
-/* The class's declared entry of that level that the kind has. */
-static const struct profile_cache *declared_of(const struct profile_class *node_class, uint32_t level, uint32_t pu)
-{
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        if (node_class->caches[i].level == level && has(&node_class->caches[i], pu)) {
-            return &node_class->caches[i];
-        }
-    }
-    return NULL;
-}
-
 int result_holders(const struct profile_class *node_class, const struct kinds *kinds, const struct probe_cache *caches,
                    const struct profile_set **holders)
 {
@@ -96,7 +84,7 @@ int result_holders(const struct profile_class *node_class, const struct kinds *k
     for (size_t i = 0; rc == 0 && i < caches->count; i++) {
         const struct profile_cache *found = result_find_declared(&view, caches->levels[i].size_bytes, last);
         const struct profile_cache *declared =
-            found ? declared_of(node_class, found->level, kinds->pus[0].ids[0]) : NULL;
+            found ? profile_cache_of(node_class, found->level, kinds->pus[0].ids[0]) : NULL;
         holders[i] = declared && is_common(declared, kinds) ? NULL : &kinds->pus[0];
         last = found ? found->level : last + 1;
     }
@@ -123,7 +111,7 @@ static int take(const struct profile_class *node_class, const struct kinds *kind
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < view->cache_count; i++) {
         struct profile_cache *cache = &view->caches[i];
-        const struct profile_cache *declared = declared_of(node_class, cache->level, kinds->pus[kind].ids[0]);
+        const struct profile_cache *declared = profile_cache_of(node_class, cache->level, kinds->pus[kind].ids[0]);
         bool common = declared && is_common(declared, kinds);
         if (common && first_holder(declared, kinds) != kind) {
             continue;
