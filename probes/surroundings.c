@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "conditions.h"
 #include "machine_guard.h"
@@ -104,9 +105,29 @@ static int settle(struct machine *machine, struct surroundings *out)
     return 0;
 }
 
+static double seconds_of(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* So far: one clock goes on while the machine is suspended, the other stops. The smallest of some readings, for this
+ * thread may lose its PU between the two clocks. */
+static double suspended_s(void)
+{
+    enum { READINGS = 5 };
+    double least = INFINITY;
+    for (int i = 0; i < READINGS; i++) {
+        double monotonic = seconds_of(CLOCK_MONOTONIC);
+        least = fmin(least, seconds_of(CLOCK_BOOTTIME) - monotonic);
+    }
+    return least;
+}
+
 int surroundings_before(struct machine *machine, const struct profile_class *declared, struct surroundings *out)
 {
-    *out = (struct surroundings){.settle_spread = -1};
+    *out = (struct surroundings){.settle_spread = -1, .suspended_s = suspended_s()};
     char *text = read_text("/proc/loadavg");
     if (text) {
         snprintf(out->load, sizeof out->load, "%.*s", (int)strcspn(text, " \n"), text);
@@ -148,6 +169,20 @@ static int add_standstill(const struct machine *machine, struct servet_profile *
     return conditions_add(profile, "stood_still", text);
 }
 
+static const double suspended_least_s = 0.1; /* what entering and leaving it takes at least */
+
+/* Said even if no measurement was under way: caches are cold then, and frequencies may be others. */
+static int add_suspended(const struct surroundings *before, struct servet_profile *profile)
+{
+    char text[160];
+    double seconds = suspended_s() - before->suspended_s;
+    if (seconds < suspended_least_s) {
+        return 0;
+    }
+    snprintf(text, sizeof text, "%.1f s; a measurement that this fell into was made again", seconds);
+    return conditions_add(profile, "suspended", text);
+}
+
 int surroundings_after(const struct surroundings *before, struct machine *machine, const struct profile_class *declared,
                        struct servet_profile *profile)
 {
@@ -171,6 +206,7 @@ int surroundings_after(const struct surroundings *before, struct machine *machin
         snprintf(text, sizeof text, "busy %.0f %% of the time", 100 * busy);
         rc = conditions_add(profile, "smt_siblings", text);
     }
+    rc = rc < 0 ? rc : add_suspended(before, profile);
     rc = rc < 0 ? rc : add_standstill(machine, profile);
     return rc < 0 ? rc : add_busy(machine, profile);
 }

@@ -14,6 +14,7 @@ struct surroundings {
     struct surroundings_ticks measured, siblings;
     double settle_spread; /* between the last warm-up figures; < 0: no warm-up */
     bool settled;
+    double suspended_s; /* since boot, before the first probe */
 };
 
 /* Sums the ticks of `pus` in a text like /proc/stat. */
@@ -23,7 +24,7 @@ struct surroundings_ticks surroundings_sum(const char *stat_text, const struct p
  * still (at most 0.3 s). 0 or -errno of the machine. */
 int surroundings_before(struct machine *machine, const struct profile_class *declared, struct surroundings *out);
 
-/* After the last: conditions load_average, warm_up, steal, smt_siblings, stood_still, busy. 0 or -ENOMEM. */
+/* After the last: conditions load_average, warm_up, steal, smt_siblings, suspended, stood_still, busy. 0 or -ENOMEM. */
 int surroundings_after(const struct surroundings *before, struct machine *machine, const struct profile_class *declared,
                        struct servet_profile *profile);
 

@@ -1,4 +1,8 @@
-"""The guest's kernel: Debian's cloud kernel, downloaded by apt-get and unpacked into a cache folder, never installed."""
+"""The guest's kernel: Debian's cloud kernel, downloaded by apt-get and unpacked into a cache folder, never installed.
+
+vmlinux   starts without firmware and without decompressing itself, which would take 5 s under emulation
+vmlinuz   for machines that sleep: the kernel finds its way back from S3 only when it was started by the firmware
+"""
 import glob
 import os
 import re
@@ -7,8 +11,9 @@ import subprocess
 import tempfile
 
 # In the order in which they must be loaded.
-MODULES = ("virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console "
-           "fuse virtiofs overlay").split()
+CONSOLE_MODULES = "virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console".split()
+MODULES = CONSOLE_MODULES + "fuse virtiofs overlay".split()
+KERNEL, FIRMWARE_KERNEL = "vmlinux", "vmlinuz"
 META_PACKAGE = "linux-image-cloud-amd64"
 DOWNLOAD_LIMIT_SECONDS = 120
 LZ4_LEGACY_MAGIC = b"\x02\x21\x4c\x18"
@@ -45,8 +50,7 @@ def download(folder):
 
 
 def unpack(package, folder):
-    """vmlinux and the modules of the package in `folder`. An ELF kernel starts without firmware and without
-    decompressing itself under emulation, which would take 5 s."""
+    """Both kernels and the modules of the package in `folder`."""
     with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as tree:
         subprocess.run(["dpkg-deb", "-x", package, tree], check=True)
         with open(glob.glob(tree + "/boot/vmlinuz-*")[0], "rb") as file:
@@ -55,8 +59,9 @@ def unpack(package, folder):
         kernel = output_of("lz4", "-dcf", input=image[start:]) if start > 0 else b""
         if not kernel.startswith(b"\x7fELF"):
             raise Missing("no guest kernel: %s is not compressed by lz4" % os.path.basename(package))
-        with open(os.path.join(folder, "vmlinux"), "wb") as file:
-            file.write(kernel)
+        for name, data in ((KERNEL, kernel), (FIRMWARE_KERNEL, image)):
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(data)
         for module in MODULES:
             found = glob.glob("%s/lib/modules/*/kernel/**/%s.ko" % (tree, module), recursive=True)
             if not found:
@@ -64,19 +69,26 @@ def unpack(package, folder):
             shutil.copy(found[0], folder)
 
 
+def is_complete(folder):
+    return all(os.path.exists(os.path.join(folder, name))
+               for name in [KERNEL, FIRMWARE_KERNEL] + [module + ".ko" for module in MODULES])
+
+
 def kernel_folder():
-    """The folder with vmlinux and the modules; fetched the first time."""
+    """The folder with the kernels and the modules; fetched the first time, or when an older one lacks something."""
     final = cache_folder()
-    if os.path.isdir(final):
+    if is_complete(final):
         return final
     os.makedirs(os.path.dirname(final), exist_ok=True)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(final)) as work:
         new = os.path.join(work, "new")
         os.mkdir(new)
         unpack(download(work), new)
+        if os.path.isdir(final) and not is_complete(final):
+            os.rename(final, os.path.join(work, "old"))
         try:
             os.rename(new, final)
         except OSError:  # another run was first
-            if not os.path.isdir(final):
+            if not is_complete(final):
                 raise
     return final

@@ -1,4 +1,5 @@
-"""The guest's hardware: 2 packages x 4 cores x 2 threads, two NUMA nodes in each package, L3 per package."""
+"""The guests' hardware. The usual one: 2 packages x 4 cores x 2 threads, two NUMA nodes in each package, L3 per package; and a small
+one that can sleep."""
 import struct
 
 PACKAGES, CORES, THREADS, NODES = 2, 4, 2, 4
@@ -23,7 +24,16 @@ def distance(one, other):
     return DISTANCE_PACKAGE if one // per_package == other // per_package else DISTANCE_FAR
 
 
+class Sleeper:
+    sleeps = True
+
+    def qemu_arguments(self):
+        return ["-smp", "4", "-m", "1G"]
+
+
 class Machine:
+    sleeps = False
+
     def __init__(self, order):
         places = [(p, c, t) for p in range(PACKAGES) for c in range(CORES) for t in range(THREADS)]
         self.numbering = sorted(range(CPUS), key=lambda cpu: ORDERS[order](*places[cpu]))

@@ -1,0 +1,76 @@
+#!/bin/sh
+# On a machine that is suspended to RAM in the middle of the measuring, and woken by its clock: does servet-probe go on
+# where it was, say in the profile that the machine slept, and give figures that are not touched by it?
+# Runs inside the guest that can sleep (see `guest`), as root, with busybox alone.
+# usage: probe_suspend.sh SERVET-PROBE
+probe=$1
+folder=$(mktemp -d)
+limit=100 # seconds until the probe counts as hanging
+asleep=5  # seconds; getting there takes two of them under emulation
+clock=/sys/class/rtc/rtc0
+failed=0
+
+fail() {
+    echo "FAIL: $*"
+    failed=1
+}
+
+# rate: what one worker copies in a second, in MB
+rate() {
+    sed -n 's/.*"reference_bytes_per_s": *\([0-9.e+]*\).*/\1/p' "$1" | head -n 1 | awk '{ printf "%d", $1 / 1e6 }'
+}
+
+# await TEXT: until the probe says so
+await() {
+    waited=0
+    until grep -q "$1" "$folder/events"; do
+        sleep 0.1
+        waited=$((waited + 1))
+        kill -0 $child 2>/dev/null && [ $waited -lt $((10 * limit)) ] || break
+    done
+    grep -q "$1" "$folder/events" || fail "no \"$1\" in the events: $(tail -n 3 "$folder/events") $(cat "$folder/err")"
+}
+
+suspend() {
+    kill -0 $child 2>/dev/null || return
+    echo 0 >$clock/wakealarm
+    echo "+$asleep" >$clock/wakealarm
+    echo mem >/sys/power/state || fail "the kernel does not suspend: $(dmesg | tail -n 5)"
+    sleeps=$(cat /sys/power/suspend_stats/success)
+}
+
+grep -q deep /sys/power/mem_sleep || {
+    echo "skipped: this kernel has no suspend to RAM"
+    exit 77
+}
+"$probe" -q --no-mpi --cpuset 0,1 --budget 0.5 --probes memory -o "$folder/awake.json" || fail "awake: status $?"
+grep -q '"suspended"' "$folder/awake.json" && fail "awake: it says that the machine slept"
+
+sleeps=0
+"$probe" -q --no-mpi --cpuset 0,1 --probes memory --progress=json:3 -o "$folder/profile.json" \
+    3>"$folder/events" 2>"$folder/err" &
+child=$!
+await 'memory of PUs'
+suspend
+waited=0
+while kill -0 $child 2>/dev/null && [ $waited -lt $((10 * limit)) ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+done
+if kill -0 $child 2>/dev/null; then
+    fail "it hangs: $(tail -n 3 "$folder/events")"
+    kill -9 $child
+fi
+wait $child
+status=$?
+[ $status -eq 0 ] || fail "status $status: $(cat "$folder/err")"
+[ $sleeps -ge 1 ] || fail "the probe was done before the machine could be suspended"
+grep -q '"suspended": "[0-9.]* s' "$folder/profile.json" || fail "that the machine slept is not in the profile"
+grep -q '"stood_still": "[0-9.]* s' "$folder/profile.json" || fail "the measurement that it fell into was not noticed"
+before=$(rate "$folder/awake.json")
+after=$(rate "$folder/profile.json")
+echo "one worker copies $before MB/s, and $after MB/s when the machine was suspended $sleeps times: $(grep suspended "$folder/profile.json")"
+# seconds of sleep in a copy, which takes a tenth of one, would look many times as slow
+[ $((5 * after)) -gt "$before" ] || fail "$after MB/s after $before MB/s"
+rm -rf "$folder"
+exit $failed
