@@ -71,14 +71,32 @@ static const struct sim_node *node_at(const struct sim *sim, int32_t numa, uint3
     return NULL;
 }
 
+static const struct sim_kind *kind_of(const struct sim *sim, uint32_t pu)
+{
+    for (size_t i = 0; i < sim->kind_count; i++) {
+        if (profile_set_has(&sim->kinds[i].pus, pu)) {
+            return &sim->kinds[i];
+        }
+    }
+    return NULL;
+}
+
+/* What it copies in a second when nobody else does. */
+static double rate_of(const struct sim *sim, uint32_t pu)
+{
+    const struct sim_kind *kind = kind_of(sim, pu);
+    return kind ? kind->pu_bytes_per_s : sim->pu_bytes_per_s;
+}
+
 int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds, double *bytes_per_s)
 {
     const struct sim_node *node = node_at(sim, numa, pu);
     if (!node && numa > 0) { /* a machine without nodes of its own has number 0 */
         return -EACCES;
     }
-    *seconds = sim->memory_seconds;
-    *bytes_per_s = sim->pu_bytes_per_s;
+    const struct sim_kind *kind = kind_of(sim, pu);
+    *seconds = kind ? kind->memory_seconds : sim->memory_seconds;
+    *bytes_per_s = rate_of(sim, pu);
     for (size_t i = 0; node && i < node->from_count; i++) {
         if (profile_set_has(&node->from[i].pus, pu)) {
             *seconds = node->from[i].seconds;
@@ -94,8 +112,11 @@ static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, si
     size_t open = fixed ? count : 0;
     memset(rates, 0, count * sizeof *rates);
     while (open > 0) {
-        double level = sim->pu_bytes_per_s; /* the rate at which the next limit is reached */
+        double level = INFINITY; /* the rate at which the next limit is reached: a PU's own or a domain's */
         size_t limit = sim->domain_count;
+        for (size_t i = 0; i < count; i++) {
+            level = fixed[i] ? level : fmin(level, rate_of(sim, pus[i]));
+        }
         for (size_t d = 0; d < sim->domain_count; d++) {
             double used = 0;
             size_t growing = 0;
@@ -111,7 +132,8 @@ static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, si
             }
         }
         for (size_t i = 0; i < count; i++) {
-            if (!fixed[i] && (limit == sim->domain_count || in_domain(&sim->domains[limit], pus[i]))) {
+            bool own = limit == sim->domain_count;
+            if (!fixed[i] && (own ? rate_of(sim, pus[i]) <= level : in_domain(&sim->domains[limit], pus[i]))) {
                 fixed[i] = true;
                 rates[i] = level;
                 open--;

@@ -1,5 +1,5 @@
-/* Inside of the simulated backend: a machine described in JSON (sim_load.c), its caches set by set (sim_cache.c), and
- * what one measurement on it gives (machine_simulated.c). The format is documented in
+/* Inside of the simulated backend: a machine described in JSON (sim_load.c, sim_load_caches.c), its caches set by set
+ * (sim_cache.c), and what one measurement on it gives (machine_simulated.c). The format is documented in
  * tests/fixtures/machines/README.md. */
 #ifndef SERVET_PROBES_SIM_H
 #define SERVET_PROBES_SIM_H
@@ -7,7 +7,8 @@
 #include "machine.h"
 #include "random.h"
 
-enum { SIM_CACHES_MAX = 5 };
+/* Caches in front of one PU, and in the description of a machine whose kinds of cores have their own. */
+enum { SIM_DEPTH_MAX = 5, SIM_CACHES_MAX = 16, SIM_TLBS_MAX = 8 };
 
 enum sim_policy {
     SIM_LRU,
@@ -33,15 +34,32 @@ struct sim_cache {
     enum sim_policy policy;
     enum sim_inclusion inclusion;
     bool virtual_index;
-    uint32_t *instance_of; /* by position of the PU in the machine's set */
+    struct profile_set pus; /* that have it */
+    uint32_t *instance_of;  /* by position of the PU in the machine's set; SIM_NO_INSTANCE: has none */
     uint32_t instances;
     struct profile_set *groups;
     size_t group_count;
 };
 
+#define SIM_NO_INSTANCE UINT32_MAX
+
+/* The caches in front of one PU, nearest first: positions in `caches` of the machine. */
+struct sim_path {
+    uint8_t caches[SIM_DEPTH_MAX];
+    uint8_t depth;
+};
+
 struct sim_tlb {
+    struct profile_set pus; /* that have it */
     uint64_t entries;
     double seconds; /* that a miss adds */
+};
+
+/* Cores that can do equally much, as the machine declares them. */
+struct sim_kind {
+    struct profile_set pus;
+    uint32_t efficiency; /* the least capable: 0 */
+    double memory_seconds, pu_bytes_per_s;
 };
 
 /* Memory traffic of these PUs together is limited; domains may nest (bus, cell, node). */
@@ -97,7 +115,10 @@ struct sim {
     enum sim_mapping mapping;
     struct sim_cache caches[SIM_CACHES_MAX];
     size_t cache_count;
-    struct sim_tlb tlbs[2];
+    struct sim_path *paths; /* by position of the PU in the machine's set */
+    struct sim_kind *kinds; /* empty: all PUs are alike */
+    size_t kind_count;
+    struct sim_tlb tlbs[SIM_TLBS_MAX];
     size_t tlb_count;
     uint64_t prefetched_stride_bytes; /* strides up to this are fetched ahead */
     double memory_seconds, pu_bytes_per_s;

@@ -10,61 +10,36 @@
 #include "sim_reader.h"
 #include "topology.h"
 
-/* -- caches -- */
+/* -- kinds of cores -- */
 
-static void number_instances(struct sim_reader *reader, struct sim_cache *cache, const struct profile_set *pus)
+static void read_kind(struct sim_reader *reader, const json_t *object, const struct profile_set *pus, struct sim *sim)
 {
-    cache->instance_of = calloc(pus->count, sizeof *cache->instance_of);
-    if (!cache->instance_of) {
-        sim_refuse(reader, "%s", strerror(ENOMEM));
-        return;
-    }
-    for (size_t i = 0; i < pus->count; i++) {
-        uint32_t instance = UINT32_MAX;
-        for (size_t g = 0; g < cache->group_count; g++) {
-            if (profile_set_has(&cache->groups[g], pus->ids[i])) {
-                instance = (uint32_t)g;
-            }
+    static const char *const keys[] = {"pus", "efficiency", "memory_seconds", "pu_bytes_per_s", NULL};
+    struct sim_kind *kind = &sim->kinds[sim->kind_count];
+    char where[32];
+    snprintf(where, sizeof where, "kinds[%zu]", sim->kind_count++);
+    sim_known_keys(reader, object, where, keys);
+    kind->pus = sim_pu_list(reader, json_object_get(object, "pus"), where, pus);
+    for (size_t i = 0; i < kind->pus.count * (sim->kind_count - 1); i++) {
+        if (profile_set_has(&sim->kinds[i / kind->pus.count].pus, kind->pus.ids[i % kind->pus.count])) {
+            sim_refuse(reader, "%s.pus: expected kinds without a common PU", where);
         }
-        if (instance == UINT32_MAX) { /* a cache of its own */
-            instance = (uint32_t)cache->group_count + cache->instances++;
-        }
-        cache->instance_of[i] = instance;
     }
-    cache->instances += (uint32_t)cache->group_count;
+    kind->efficiency = (uint32_t)sim_whole(reader, object, where, "efficiency", NAN, 0, 1000);
+    kind->memory_seconds = sim_number(reader, object, where, "memory_seconds", sim->memory_seconds, 1e-9, 1e-3);
+    kind->pu_bytes_per_s = sim_number(reader, object, where, "pu_bytes_per_s", sim->pu_bytes_per_s, 1e6, 1e13);
 }
 
-static void read_cache(struct sim_reader *reader, const json_t *object, size_t index, const struct profile_set *pus,
-                       struct sim_cache *cache)
+/* After the memory, whose figures are theirs where they do not say otherwise. */
+static void read_kinds(struct sim_reader *reader, const json_t *array, const struct profile_set *pus, struct sim *sim)
 {
-    static const char *const keys[] = {"level",   "size_bytes", "declared_size_bytes", "ways",     "line_bytes",
-                                       "seconds", "policy",     "inclusion",           "indexing", "slices",
-                                       "groups",  NULL};
-    static const char *const policies[] = {"lru", "plru", "random", "aged", "adaptive", NULL};
-    static const char *const inclusions[] = {"filled", "inclusive", "victim", NULL};
-    static const char *const indexings[] = {"physical", "virtual", NULL};
-    char where[32];
-    snprintf(where, sizeof where, "caches[%zu]", index);
-    sim_known_keys(reader, object, where, keys);
-    cache->level = (uint32_t)sim_whole(reader, object, where, "level", NAN, 1, 5);
-    cache->size_bytes = sim_whole(reader, object, where, "size_bytes", NAN, 1024, 0x1p34);
-    cache->declared_size_bytes =
-        sim_whole(reader, object, where, "declared_size_bytes", (double)cache->size_bytes, 0, 0x1p34);
-    cache->ways = (uint32_t)sim_whole(reader, object, where, "ways", NAN, 1, 64);
-    cache->line_bytes = (uint32_t)sim_whole(reader, object, where, "line_bytes", 64, 16, 1024);
-    cache->slices = (uint32_t)sim_whole(reader, object, where, "slices", 1, 1, 256);
-    cache->seconds = sim_number(reader, object, where, "seconds", NAN, 1e-11, 1e-5);
-    cache->policy = (enum sim_policy)sim_choice(reader, object, where, "policy", policies, SIM_LRU);
-    cache->inclusion = (enum sim_inclusion)sim_choice(reader, object, where, "inclusion", inclusions, SIM_FILLED);
-    cache->virtual_index = sim_choice(reader, object, where, "indexing", indexings, index == 0) == 1;
-    cache->groups = sim_groups(reader, object, where, "groups", pus, &cache->group_count);
-    uint64_t row = (uint64_t)cache->ways * cache->line_bytes * cache->slices;
-    if (cache->size_bytes % row != 0) {
-        sim_refuse(reader, "%s.size_bytes: expected a multiple of ways * line_bytes * slices", where);
-        return;
+    if (array && !json_is_array(array)) {
+        sim_refuse(reader, "kinds: expected an array");
     }
-    cache->sets = cache->size_bytes / row;
-    number_instances(reader, cache, pus);
+    sim->kinds = calloc(json_array_size(array) + 1, sizeof *sim->kinds);
+    for (size_t i = 0; sim->kinds && i < json_array_size(array) && !reader->failed; i++) {
+        read_kind(reader, json_array_get(array, i), pus, sim);
+    }
 }
 
 /* -- memory, layers, noise -- */
@@ -161,29 +136,8 @@ static void read_noise(struct sim_reader *reader, const json_t *object, struct s
     noise->sibling_lines = sim_number(reader, object, "noise", "sibling_lines", 0, 0, 10);
 }
 
-static void read_arrays(struct sim_reader *reader, const json_t *root, const struct profile_set *pus, struct sim *sim)
+static void read_layers(struct sim_reader *reader, const json_t *layers, const struct profile_set *pus, struct sim *sim)
 {
-    const json_t *caches = json_object_get(root, "caches"), *tlbs = json_object_get(root, "tlbs");
-    const json_t *layers = json_object_get(root, "layers");
-    static const char *const tlb_keys[] = {"entries", "seconds", NULL};
-    const size_t caches_max = sizeof sim->caches / sizeof *sim->caches, tlbs_max = sizeof sim->tlbs / sizeof *sim->tlbs;
-    if (json_array_size(caches) == 0 || json_array_size(caches) > caches_max) {
-        sim_refuse(reader, "caches: expected an array of 1 to %zu levels", caches_max);
-    }
-    for (size_t i = 0; i < json_array_size(caches) && !reader->failed; i++) {
-        read_cache(reader, json_array_get(caches, i), i, pus, &sim->caches[i]);
-        sim->cache_count++;
-    }
-    if (json_array_size(tlbs) > tlbs_max) {
-        sim_refuse(reader, "tlbs: expected at most %zu levels", tlbs_max);
-    }
-    for (size_t i = 0; i < json_array_size(tlbs) && !reader->failed; i++) {
-        const json_t *tlb = json_array_get(tlbs, i);
-        sim_known_keys(reader, tlb, "tlbs[]", tlb_keys);
-        sim->tlbs[i].entries = sim_whole(reader, tlb, "tlbs[]", "entries", NAN, 1, 1e7);
-        sim->tlbs[i].seconds = sim_number(reader, tlb, "tlbs[]", "seconds", NAN, 0, 1e-5);
-        sim->tlb_count++;
-    }
     sim->layers = calloc(json_array_size(layers) + 1, sizeof *sim->layers);
     for (size_t i = 0; sim->layers && i < json_array_size(layers) && !reader->failed; i++) {
         read_layer(reader, json_array_get(layers, i), i, pus, &sim->layers[i]);
@@ -266,6 +220,18 @@ static int declare_nodes(struct profile_class *node_class, const struct sim *sim
     return 0;
 }
 
+static int declare_kinds(struct profile_class *node_class, const struct sim *sim)
+{
+    for (size_t i = 0; i < sim->kind_count; i++) {
+        struct profile_set copy;
+        if (profile_set_copy(&sim->kinds[i].pus, &copy) < 0 ||
+            topology_add_kind(node_class, sim->kinds[i].efficiency, copy) < 0) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
 static int declare(const struct sim *sim, const struct profile_set *pus, const struct profile_set *packages,
                    size_t package_count, const struct profile_set *cores, size_t core_count, struct machine *machine,
                    struct servet_error *error)
@@ -281,6 +247,7 @@ static int declare(const struct sim *sim, const struct profile_set *pus, const s
     rc = rc < 0 ? rc : declare_groups(&node_class->packages, packages, package_count);
     rc = rc < 0 ? rc : declare_groups(&node_class->cores, cores, core_count);
     rc = rc < 0 ? rc : declare_nodes(node_class, sim, pus);
+    rc = rc < 0 ? rc : declare_kinds(node_class, sim);
     for (size_t i = 0; i < sim->cache_count && rc == 0; i++) {
         rc = sim->caches[i].declared_size_bytes ? declare_cache(node_class, &sim->caches[i], pus) : 0;
     }
@@ -301,7 +268,7 @@ static void read_machine(struct sim_reader *reader, const json_t *root, struct s
                                        "cores",          "packages", "page_bytes", "huge_page_bytes",
                                        "page_mapping",   "caches",   "tlbs",       "prefetched_stride_bytes",
                                        "memory",         "layers",   "noise",      "bsp",
-                                       "offline_after",  NULL};
+                                       "offline_after",  "kinds",    NULL};
     static const char *const mappings[] = {"random", "coloured", "contiguous", NULL};
     size_t package_count = 0, core_count = 0;
     sim_known_keys(reader, root, "machine", keys);
@@ -323,8 +290,10 @@ static void read_machine(struct sim_reader *reader, const json_t *root, struct s
     if (reader->failed) {
         return;
     }
-    read_arrays(reader, root, &machine->pus, sim);
+    sim_load_caches(reader, root, &machine->pus, sim);
+    read_layers(reader, json_object_get(root, "layers"), &machine->pus, sim);
     read_memory(reader, json_object_get(root, "memory"), &machine->pus, sim);
+    read_kinds(reader, json_object_get(root, "kinds"), &machine->pus, sim);
     read_noise(reader, json_object_get(root, "noise"), &sim->noise);
     read_bsp(reader, json_object_get(root, "bsp"), sim);
     struct profile_set *packages = sim_groups(reader, root, "machine", "packages", &machine->pus, &package_count);
@@ -380,7 +349,14 @@ void sim_free(struct sim *sim)
         }
         free(sim->ways[i]);
         free(sim->caches[i].instance_of);
+        profile_set_free(&sim->caches[i].pus);
         free_sets(sim->caches[i].groups, sim->caches[i].group_count);
+    }
+    for (size_t i = 0; i < sim->tlb_count; i++) {
+        profile_set_free(&sim->tlbs[i].pus);
+    }
+    for (size_t i = 0; i < sim->kind_count; i++) {
+        profile_set_free(&sim->kinds[i].pus);
     }
     for (size_t i = 0; i < sim->domain_count; i++) {
         profile_set_free(&sim->domains[i].pus);
@@ -396,6 +372,8 @@ void sim_free(struct sim *sim)
         free(sim->nodes[i].from);
         profile_set_free(&sim->nodes[i].pus);
     }
+    free(sim->paths);
+    free(sim->kinds);
     free(sim->nodes);
     free(sim->domains);
     free(sim->layers);

@@ -1,5 +1,5 @@
-/* Fields of a machine description (sim_load.c), each with the range that it must be in. The first error sticks; what is
- * read after it means nothing. */
+/* Fields of a machine description (sim_load.c, sim_load_caches.c), each with the range that it must be in. The first
+ * error sticks; what is read after it means nothing. */
 #ifndef SERVET_PROBES_SIM_READER_H
 #define SERVET_PROBES_SIM_READER_H
 
@@ -32,5 +32,9 @@ struct profile_set sim_pu_list(struct sim_reader *reader, const json_t *value, c
 /* An array of disjoint lists, to be freed one by one; a missing one is empty. */
 struct profile_set *sim_groups(struct sim_reader *reader, const json_t *object, const char *where, const char *key,
                                const struct profile_set *within, size_t *count);
+
+/* -- sim_load_caches.c: the caches and TLBs of a machine with these PUs, and which of them each PU has -- */
+struct sim;
+void sim_load_caches(struct sim_reader *reader, const json_t *root, const struct profile_set *pus, struct sim *sim);
 
 #endif

@@ -26,9 +26,11 @@ struct stream {
     size_t position;   /* of the PU */
     uint64_t *virtual; /* addresses in the order of the visits */
     uint64_t *physical;
-    struct place *places; /* by node, then cache */
+    const struct sim_path *path;
+    struct place *places; /* by node, then cache of the path */
     size_t count;
     double memory_seconds; /* of a load that misses every cache */
+    double tlb_seconds;    /* that misses of the TLBs add to each */
 };
 
 struct stage {
@@ -154,28 +156,36 @@ static uint64_t line_at(const struct sim_cache *cache, uint64_t virtual, uint64_
     return (cache->virtual_index ? virtual : physical) / cache->line_bytes + 1;
 }
 
-static struct sim_ways *ways_of(const struct stage *stage, size_t level, size_t position)
+/* The cache of a PU at this depth of its path, and its content. */
+static struct sim_cache *cache_of(const struct stage *stage, size_t depth, size_t position)
+{
+    return &stage->sim->caches[stage->sim->paths[position].caches[depth]];
+}
+
+static struct sim_ways *ways_of(const struct stage *stage, size_t depth, size_t position)
 {
     struct sim *sim = stage->sim;
-    return &sim->ways[level][sim->caches[level].instance_of[position]];
+    size_t cache = sim->paths[position].caches[depth];
+    return &sim->ways[cache][sim->caches[cache].instance_of[position]];
 }
 
 /* Looks up once where each line goes, instead of at each visit. */
 static int find_places(const struct stage *stage, struct stream *stream)
 {
-    const struct sim *sim = stage->sim;
-    stream->places = malloc((stream->count * sim->cache_count + 1) * sizeof *stream->places);
+    const size_t depth = stream->path->depth;
+    stream->places = malloc((stream->count * depth + 1) * sizeof *stream->places);
     if (!stream->places) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < stream->count; i++) {
-        for (size_t level = 0; level < sim->cache_count; level++) {
-            uint64_t line = line_at(&sim->caches[level], stream->virtual[i], stream -> physical[i]);
+        for (size_t level = 0; level < depth; level++) {
+            const struct sim_cache *cache = cache_of(stage, level, stream->position);
+            uint64_t line = line_at(cache, stream->virtual[i], stream -> physical[i]);
             uint32_t slot = sim_ways_reserve(ways_of(stage, level, stream->position), line);
             if (slot == SIM_NO_SLOT) {
                 return -ENOMEM;
             }
-            stream->places[i * sim->cache_count + level] = (struct place){line, slot};
+            stream->places[i * depth + level] = (struct place){line, slot};
         }
     }
     return 0;
@@ -185,11 +195,12 @@ static int find_places(const struct stage *stage, struct stream *stream)
  * simulated L1s whose ways are larger than a page are not followed here. */
 static void leave_earlier(struct stage *stage, size_t level, size_t position, uint64_t line)
 {
+    const uint32_t line_bytes = cache_of(stage, level, position)->line_bytes;
     for (size_t i = 0; i < level; i++) {
-        struct sim_cache *cache = &stage->sim->caches[i];
+        const struct sim_cache *cache = cache_of(stage, i, position);
         struct sim_ways *ways = ways_of(stage, i, position);
         uint32_t slot = sim_ways_slot(ways, line);
-        if (!cache->virtual_index && cache->line_bytes == stage->sim->caches[level].line_bytes && slot != SIM_NO_SLOT) {
+        if (!cache->virtual_index && cache->line_bytes == line_bytes && slot != SIM_NO_SLOT) {
             sim_ways_remove(ways, slot, line);
         }
     }
@@ -197,19 +208,18 @@ static void leave_earlier(struct stage *stage, size_t level, size_t position, ui
 
 static void fill(struct stage *stage, size_t level, size_t position, uint64_t line, uint32_t slot)
 {
-    struct sim *sim = stage->sim;
-    struct sim_cache *cache = &sim->caches[level];
+    const size_t next_level = level + 1, depth = stage->sim->paths[position].depth;
     uint64_t evicted = sim_ways_fill(ways_of(stage, level, position), slot, line);
     if (evicted == 0) {
         return;
     }
-    if (cache->inclusion == SIM_INCLUSIVE) {
+    if (cache_of(stage, level, position)->inclusion == SIM_INCLUSIVE) {
         leave_earlier(stage, level, position, evicted);
     }
-    if (level + 1 < sim->cache_count && sim->caches[level + 1].inclusion == SIM_VICTIM) {
-        uint32_t next = sim_ways_slot(ways_of(stage, level + 1, position), evicted);
+    if (next_level < depth && cache_of(stage, next_level, position)->inclusion == SIM_VICTIM) {
+        uint32_t next = sim_ways_slot(ways_of(stage, next_level, position), evicted);
         if (next != SIM_NO_SLOT) { /* an intruder's line goes where ours do not */
-            fill(stage, level + 1, position, evicted, next);
+            fill(stage, next_level, position, evicted, next);
         }
     }
 }
@@ -217,31 +227,30 @@ static void fill(struct stage *stage, size_t level, size_t position, uint64_t li
 /* One load; its latency. */
 static double load(struct stage *stage, const struct stream *stream, size_t i)
 {
-    struct sim *sim = stage->sim;
-    const size_t position = stream->position;
-    const struct place *places = &stream->places[i * sim->cache_count];
+    const size_t position = stream->position, depth = stream->path->depth;
+    const struct place *places = &stream->places[i * depth];
     size_t hit = 0;
-    for (; hit < sim->cache_count; hit++) {
+    for (; hit < depth; hit++) {
         struct sim_ways *ways = ways_of(stage, hit, position);
         if (sim_ways_hit(ways, places[hit].slot, places[hit].line)) {
-            if (sim->caches[hit].inclusion == SIM_VICTIM) {
+            if (cache_of(stage, hit, position)->inclusion == SIM_VICTIM) {
                 sim_ways_remove(ways, places[hit].slot, places[hit].line);
             }
             break;
         }
     }
     for (size_t level = hit; level-- > 0;) {
-        if (sim->caches[level].inclusion != SIM_VICTIM) {
+        if (cache_of(stage, level, position)->inclusion != SIM_VICTIM) {
             fill(stage, level, position, places[level].line, places[level].slot);
         }
     }
-    return hit < sim->cache_count ? sim->caches[hit].seconds : stream->memory_seconds;
+    return hit < depth ? cache_of(stage, hit, position)->seconds : stream->memory_seconds;
 }
 
 static void intrude(struct stage *stage, size_t position)
 {
     struct sim *sim = stage->sim;
-    size_t level = stage->sibling ? 0 : sim->cache_count - 1;
+    size_t level = stage->sibling ? 0 : sim->paths[position].depth - 1u;
     struct sim_ways *ways = ways_of(stage, level, position);
     stage->owed += stage->sibling ? sim->noise.sibling_lines : sim->noise.neighbour_lines;
     for (; stage->owed >= 1; stage->owed--) {
@@ -281,12 +290,15 @@ static double one_turn(struct stage *stage, struct stream *streams, size_t count
 }
 
 /* TLBs by formula: in a chase every page is visited several times a turn in random order, in MACHINE_SPREAD once. */
-static double tlb_seconds(const struct sim *sim, const struct machine_traversal *what)
+static double tlb_seconds(const struct sim *sim, const struct machine_traversal *what, uint32_t pu)
 {
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
     double page = (double)(huge ? sim->huge_page_bytes : sim->page_bytes), seconds = 0;
     double pages = ceil((double)what->bytes / page);
     for (size_t i = 0; i < sim->tlb_count; i++) {
+        if (!profile_set_has(&sim->tlbs[i].pus, pu)) {
+            continue;
+        }
         double entries = (double)sim->tlbs[i].entries;
         double miss = pages > entries ? 1 - entries / pages : 0;
         if (what->order == MACHINE_SPREAD) {
@@ -315,9 +327,9 @@ static int make_stage(struct sim *sim, struct stage *stage)
 /* Empties the caches in front of the PU. */
 static int clear_caches(struct stage *stage, size_t position)
 {
-    for (size_t i = 0; i < stage->sim->cache_count; i++) {
+    for (size_t i = 0; i < stage->sim->paths[position].depth; i++) {
         uint32_t seed = (uint32_t)random_next(&stage->random);
-        int rc = sim_ways_clear(ways_of(stage, i, position), &stage->sim->caches[i], seed);
+        int rc = sim_ways_clear(ways_of(stage, i, position), cache_of(stage, i, position), seed);
         if (rc < 0) {
             return rc;
         }
@@ -338,10 +350,10 @@ static void run(struct stage *stage, const struct machine_traversal *what, struc
     }
     bool ahead = what->order == MACHINE_STRIDE && what->stride_bytes <= stage->sim->prefetched_stride_bytes;
     for (size_t s = 0; s < count; s++) {
-        double first = stage->sim->caches[0].seconds;
+        double first = cache_of(stage, 0, streams[s].position)->seconds;
         /* A stride prefetcher hides most of what lies beyond the first level. */
         seconds[s] = ahead ? first + 0.1 * (seconds[s] - first) : seconds[s];
-        seconds[s] += ahead ? 0 : tlb_seconds(stage->sim, what);
+        seconds[s] += ahead ? 0 : streams[s].tlb_seconds;
     }
 }
 
@@ -353,6 +365,8 @@ int sim_traverse(struct sim *sim, const struct machine_traversal *what, const st
     int rc = streams ? make_stage(sim, &stage) : -ENOMEM;
     for (size_t i = 0; i < count && rc == 0; i++) {
         streams[i].position = positions[i];
+        streams[i].path = &sim->paths[positions[i]];
+        streams[i].tlb_seconds = tlb_seconds(sim, what, pus->ids[positions[i]]);
         double rate;
         rc = sim_memory_of(sim, what->on_node ? what->numa : -1, pus->ids[positions[i]], &streams[i].memory_seconds,
                            &rate);

@@ -3,7 +3,8 @@
  *     accuracy [--method default|paper|both] [--list] [--markdown] [--least PERCENT] [--jobs N] MACHINE.json …
  *
  * Right is the size of the description; of a level that holds victims also that size plus the level before it, which is
- * what a program can use. Levels are compared in order of size: each found one with the nearest true one.
+ * what a program can use. Levels are compared in order of size: each found one with the nearest true one. Each kind of
+ * cores counts as a machine of its own.
  */
 #include <jansson.h>
 #include <math.h>
@@ -42,7 +43,20 @@ struct arguments {
     unsigned jobs;
 };
 
-static struct truth read_truth(const char *path)
+static bool has(const json_t *cache, uint32_t pu)
+{
+    const json_t *list = json_object_get(cache, "pus");
+    struct profile_set pus;
+    if (!list || profile_set_parse(json_string_value(list), &pus) < 0) {
+        return true;
+    }
+    bool inside = profile_set_has(&pus, pu);
+    profile_set_free(&pus);
+    return inside;
+}
+
+/* Of the caches in front of one PU. */
+static struct truth read_truth(const char *path, uint32_t pu)
 {
     struct truth truth = {0};
     json_error_t error;
@@ -55,9 +69,10 @@ static struct truth read_truth(const char *path)
     json_array_foreach(json_object_get(root, "caches"), index, cache)
     {
         const char *inclusion = json_string_value(json_object_get(cache, "inclusion"));
-        truth.bytes[index] = (uint64_t)json_number_value(json_object_get(cache, "size_bytes"));
-        truth.victim[index] = inclusion && strcmp(inclusion, "victim") == 0;
-        truth.count++;
+        if (has(cache, pu)) {
+            truth.bytes[truth.count] = (uint64_t)json_number_value(json_object_get(cache, "size_bytes"));
+            truth.victim[truth.count++] = inclusion && strcmp(inclusion, "victim") == 0;
+        }
     }
     json_decref(root);
     return truth;
@@ -100,20 +115,17 @@ static void compare(const struct truth *truth, const uint64_t *found, size_t cou
     table->machines++;
 }
 
-static void run(const struct arguments *arguments, const char *path, bool paper, struct table *table)
+static void run_pu(const struct arguments *arguments, const char *path, struct machine *machine, uint32_t pu,
+                   bool paper, struct table *table)
 {
-    struct machine machine;
     struct servet_error error;
     struct probe_cache result;
-    if (machine_open_simulated(path, arguments->seed, &machine, &error) < 0) {
-        cli_fail("%s", error.text);
-    }
-    struct probe probe = {.machine = &machine, .seed = arguments->seed};
-    int rc = paper ? probe_cache_paper(&probe, 0, &result, &error) : probe_cache(&probe, 0, &result, &error);
+    struct probe probe = {.machine = machine, .seed = arguments->seed};
+    int rc = paper ? probe_cache_paper(&probe, pu, &result, &error) : probe_cache(&probe, pu, &result, &error);
     if (rc < 0) {
         cli_fail("%s: %s", path, error.text);
     }
-    struct truth truth = read_truth(path);
+    struct truth truth = read_truth(path, pu);
     uint64_t found[LEVELS];
     char verdicts[32];
     for (size_t i = 0; i < result.count; i++) {
@@ -121,7 +133,7 @@ static void run(const struct arguments *arguments, const char *path, bool paper,
     }
     compare(&truth, found, result.count, table, verdicts);
     if (arguments->list) {
-        printf("%-8s %-5s %-45s", paper ? "paper" : "default", verdicts, machine.declared->host_name);
+        printf("%-8s %-5s %-45s", paper ? "paper" : "default", verdicts, machine->declared->host_name);
         for (size_t i = 0; i < result.count; i++) {
             printf(" %g", (double)found[i] / 1024);
         }
@@ -129,6 +141,23 @@ static void run(const struct arguments *arguments, const char *path, bool paper,
         fflush(stdout);
     }
     probe_cache_free(&result);
+}
+
+static void run(const struct arguments *arguments, const char *path, bool paper, struct table *table)
+{
+    struct machine machine;
+    struct servet_error error;
+    if (machine_open_simulated(path, arguments->seed, &machine, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    const struct profile_class *node_class = &machine.declared->classes[0];
+    run_pu(arguments, path, &machine, 0, paper, table);
+    for (size_t i = 0; i < node_class->kind_count; i++) {
+        uint32_t first = node_class->kinds[i].pus.ids[0];
+        if (first > 0) {
+            run_pu(arguments, path, &machine, first, paper, table);
+        }
+    }
     machine_close(&machine);
 }
 

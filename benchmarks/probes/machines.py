@@ -105,6 +105,36 @@ FAMILIES = [
      X86, (48, 1024)),
 ]
 
+# Machines with several kinds of cores: name, kinds, L3 as above or None, memory ns, page. Of each kind, as the PUs are
+# numbered: efficiency (0: the least capable), cores, PUs of a core, cores that share an L2, (L1 KiB, ways, policy),
+# (L2 KiB, ways, policy), TLB entries, memory ns beyond the machine's, GB/s that one PU copies.
+KINDS = [
+    ("intel-12900k", [(1, 8, 2, 1, (48, 12, "plru"), (1280, 10, "plru"), (96, 2048), 0, 14),
+                      (0, 8, 1, 4, (32, 8, "plru"), (2048, 16, "plru"), (48, 2048), 15, 7)],
+     (30, 12, 10, "plru", "filled"), 90, 4096),
+    ("intel-1265u", [(1, 2, 2, 1, (48, 12, "plru"), (1280, 10, "plru"), (96, 2048), 0, 20),
+                     (0, 8, 1, 4, (32, 8, "plru"), (2048, 16, "plru"), (48, 2048), 15, 9)],
+     (12, 12, 4, "plru", "filled"), 95, 4096),
+    ("intel-13700k", [(1, 8, 2, 1, (48, 12, "plru"), (2048, 16, "plru"), (96, 2048), 0, 15),
+                      (0, 8, 1, 4, (32, 8, "plru"), (4096, 16, "plru"), (48, 2048), 12, 8)],
+     (30, 12, 10, "plru", "filled"), 85, 4096),
+    # the second level of both kinds alike in all but who shares it
+    ("intel-ultra-7", [(1, 6, 2, 1, (48, 12, "plru"), (2048, 16, "plru"), (96, 2048), 0, 16),
+                       (0, 8, 1, 4, (32, 8, "plru"), (2048, 16, "plru"), (48, 2048), 10, 9)],
+     (24, 12, 8, "plru", "filled"), 110, 4096),
+    ("arm-rk3588", [(0, 4, 1, 1, (32, 4, "random"), (128, 4, "random"), (16, 1024), 20, 4),
+                    (1, 4, 1, 1, (64, 4, "plru"), (512, 8, "plru"), (48, 1280), 0, 9)],
+     (3, 12, 1, "random", "filled"), 130, 4096),
+    ("arm-three-kinds", [(0, 4, 1, 1, (32, 4, "random"), (128, 4, "random"), (16, 1024), 20, 4),
+                         (1, 3, 1, 1, (32, 4, "plru"), (512, 8, "plru"), (32, 1024), 5, 9),
+                         (2, 1, 1, 1, (64, 4, "plru"), (1024, 8, "plru"), (48, 2048), 0, 14)],
+     (4, 16, 2, "random", "filled"), 120, 4096),
+    ("arm-exynos-5422", [(0, 4, 1, 4, (32, 4, "random"), (512, 8, "random"), (10, 256), 10, 2),
+                         (1, 4, 1, 4, (32, 2, "lru"), (2048, 16, "random"), (32, 512), 0, 5)], None, 120, 4096),
+    ("apple-m1", [(0, 4, 1, 4, (64, 8, "plru"), (4096, 16, "plru"), (128, 1024), 10, 12),
+                  (1, 4, 1, 4, (128, 8, "plru"), (12288, 12, "plru"), (160, 3072), 0, 30)], None, 100, 16384),
+]
+
 NOISE = dict(relative=0.01, outlier_probability=0.03, outlier_factor=3, neighbour_probability=0.2, neighbour_lines=0.15,
              sibling_probability=0.05, sibling_lines=0.3)
 
@@ -137,15 +167,65 @@ def machine(name, l1, l2, l3, memory_ns, base, tlb, variant, rng, noise):
     return result
 
 
+def span(first, count):
+    return f"{first}-{first + count - 1}" if count > 1 else f"{first}"
+
+
+def machine_of_kinds(name, kinds, l3, memory_ns, page, rng, noise):
+    jitter = lambda ns: round(ns * rng.uniform(0.9, 1.1), 3) * 1e-9
+    nearest, second, tlbs, declared, cores, first = [], [], [], [], [], 0
+    for efficiency, count, smt, cluster, l1, l2, tlb, further_ns, rate in kinds:
+        pus, own = span(first, count * smt), [span(first + i * smt, smt) for i in range(count)]
+        shared = [span(first + i * smt, cluster * smt) for i in range(0, count, cluster)]
+        cores += own if smt > 1 else []
+        nearest.append(dict(level=1, pus=pus, size_bytes=l1[0] * K, ways=l1[1], seconds=jitter(1.3), policy=l1[2],
+                            indexing="virtual", groups=own if smt > 1 else []))
+        second.append(dict(level=2, pus=pus, size_bytes=l2[0] * K, ways=l2[1], policy=l2[2],
+                           seconds=jitter((3.8 if l2[0] <= 512 else 4.8 if l2[0] <= 2048 else 6.5) * (1 if l3 else 1.4)),
+                           groups=shared if cluster * smt > 1 else []))
+        tlbs += [dict(pus=pus, entries=tlb[0], seconds=jitter(2.5)), dict(pus=pus, entries=tlb[1], seconds=jitter(7))]
+        declared.append(dict(pus=pus, efficiency=efficiency, memory_seconds=jitter(memory_ns + further_ns),
+                             pu_bytes_per_s=rate * 1e9))
+        first += count * smt
+    everyone = span(0, first)
+    caches = nearest + second
+    if l3:
+        caches.append(dict(level=3, size_bytes=l3[0] * M, ways=l3[1], slices=l3[2], policy=l3[3], inclusion=l3[4],
+                           seconds=jitter(13 + 0.12 * l3[0]), groups=[everyone]))
+    fastest = max(kind["pu_bytes_per_s"] for kind in declared)
+    result = dict(servet_machine=1, name=name, source="data sheets; see machines.py", pus=everyone, cores=cores,
+                  packages=[everyone], kinds=declared, page_bytes=page, caches=caches, tlbs=tlbs,
+                  memory=dict(seconds=memory_ns * 1e-9, pu_bytes_per_s=fastest,
+                              domains=[dict(pus=everyone, bytes_per_s=1.7 * fastest)]),
+                  layers=[dict(name="node", groups=[everyone], seconds=5e-7, bytes_per_s=8e9, parallel=4)])
+    if cores:
+        result["layers"].insert(0, dict(name="core", groups=cores, seconds=2e-7, bytes_per_s=1.2e10))
+    if noise:
+        result["noise"] = NOISE
+    return result
+
+
+def write(directory, name, description):
+    with open(os.path.join(directory, name + ".json"), "w") as out:
+        json.dump(description, out, indent=1)
+        out.write("\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--part", choices=["train", "final", "all"], default="all")
+    parser.add_argument("--part", choices=["train", "final", "all", "kinds"], default="all",
+                        help="kinds: machines with several kinds of cores, which are in none of the others")
     parser.add_argument("--noise", action="store_true", help="like that measured on virtual machines")
     parser.add_argument("--every", type=int, default=1, help="only every N-th machine of the part")
     parser.add_argument("directory")
     options = parser.parse_args()
     os.makedirs(options.directory, exist_ok=True)
+    if options.part == "kinds":
+        for number, entry in enumerate(KINDS):
+            rng = random.Random(options.seed * 1000003 + number)
+            write(options.directory, entry[0], machine_of_kinds(*entry, rng, options.noise))
+        return
     number, taken = 0, 0
     for family, l1, l2s, l3s, memory, base, tlb in FAMILIES:
         for l2 in l2s:
@@ -161,9 +241,7 @@ def main():
                     taken += 1
                     if (taken - 1) % options.every:
                         continue
-                    with open(os.path.join(options.directory, name + ".json"), "w") as out:
-                        json.dump(description, out, indent=1)
-                        out.write("\n")
+                    write(options.directory, name, description)
 
 
 main()

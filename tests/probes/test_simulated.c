@@ -238,6 +238,15 @@ START_TEST(wrong_descriptions_are_refused_with_their_place)
                    "\"ways\": 8, \"seconds\": 1e-9, \"groups\": [\"0-1\", \"1\"]}], \"memory\": {\"seconds\": 1e-7, "
                    "\"pu_bytes_per_s\": 1e10}}",
                    "caches[0].groups");
+#define KINDS_OF(caches, kinds)                                                                                        \
+    "{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, "       \
+    "\"seconds\": 1e-9" caches "}], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}, \"kinds\": [" kinds     \
+    "]}"
+    assert_refused(KINDS_OF(", \"pus\": \"0\"", ""), "PU 1");
+    assert_refused(KINDS_OF(", \"pus\": \"0-2\"", ""), "caches[0]");
+    assert_refused(KINDS_OF("", "{\"pus\": \"0-1\", \"efficiency\": 0}, {\"pus\": \"1\", \"efficiency\": 1}"),
+                   "kinds[1].pus");
+    assert_refused(KINDS_OF("", "{\"pus\": \"0\"}"), "kinds[0].efficiency");
 }
 END_TEST
 
