@@ -10,10 +10,10 @@
 
 enum { TRIALS = 5, WARM_PASSES = 16, NODE = 256 };
 enum { MEMORY_SHARES = 8 }; /* working sets that a pair has room for: two pools of twice the set, and some room */
-static const double set_share = 2.0 / 3;   /* of the cache, per PU (2010 paper, Figure 5) */
-static const double ratio_shared = 2;      /* 2010 paper */
-static const double ratio_uncertain = 1.5; /* the ratio of the later paper */
-static const double ratio_private = 1.25;  /* a first trial below this ends the matter: disturbance never speeds up */
+static const double set_share = 2.0 / 3;    /* of the cache, per PU (2010 paper, Figure 5) */
+static const double ratio_least = 1.5;      /* the ratio of the later paper */
+static const double uncertain_share = 0.75; /* of the threshold: the later paper's ratio where the threshold is 2 */
+static const double ratio_private = 1.25;   /* two trials below this end the matter: disturbance never speeds up */
 static const size_t largest_share = (size_t)256 << 20;
 
 static double decisive_ratio(double *ratios, size_t count)
@@ -22,28 +22,55 @@ static double decisive_ratio(double *ratios, size_t count)
     return ratios[count > 1 ? 1 : 0];
 }
 
-static enum probe_sharing_verdict verdict_of(double decisive)
+static enum probe_sharing_verdict verdict_of(double decisive, double threshold)
 {
-    if (decisive > ratio_shared) {
+    if (decisive > threshold) {
         return SHARING_YES;
     }
-    return decisive > ratio_uncertain ? SHARING_UNCERTAIN : SHARING_NO;
+    return decisive > threshold * uncertain_share ? SHARING_UNCERTAIN : SHARING_NO;
 }
 
-enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count)
+enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count, double threshold)
 {
-    return verdict_of(decisive_ratio(ratios, count));
+    return verdict_of(decisive_ratio(ratios, count), threshold);
 }
 
 /* As far above the threshold as the later paper's ratio is below it. */
-static bool is_clearly_shared(double decisive)
+static bool is_clearly_shared(double decisive, double threshold)
 {
-    return decisive > ratio_shared * ratio_shared / ratio_uncertain;
+    return decisive > threshold / uncertain_share;
 }
 
-static bool is_doubtful(double decisive)
+static bool is_doubtful(double decisive, double threshold)
 {
-    return decisive > ratio_uncertain && !is_clearly_shared(decisive);
+    return decisive > threshold * uncertain_share && !is_clearly_shared(decisive, threshold);
+}
+
+double probe_sharing_threshold(double expected)
+{
+    return fmin(fmax(sqrt(expected), ratio_least), PROBE_SHARING_RATIO);
+}
+
+/* Of the curve, on a straight line between its points. */
+static double seconds_at(const struct cache_curve *curve, double bytes)
+{
+    size_t i = 1;
+    while (i + 1 < curve->count && curve->bytes[i] < bytes) {
+        i++;
+    }
+    double share = (bytes - curve->bytes[i - 1]) / (curve->bytes[i] - curve->bytes[i - 1]);
+    share = fmin(fmax(share, 0), 1);
+    return curve->seconds[i - 1] + share * (curve->seconds[i] - curve->seconds[i - 1]);
+}
+
+/* Two sets of two thirds in one cache are as one of four thirds. */
+static double threshold_of(const struct cache_curve *curve, const struct probe_cache_level *cache)
+{
+    double bytes = set_share * (double)cache->size_bytes;
+    if (curve->count < 2) {
+        return PROBE_SHARING_RATIO;
+    }
+    return probe_sharing_threshold(seconds_at(curve, 2 * bytes) / seconds_at(curve, bytes));
 }
 
 static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint32_t *pus, size_t count,
@@ -67,10 +94,11 @@ struct pair_trials {
     double seconds; /* of all trials: of each alone, and of the slower together */
 };
 
-/* One ratio of each pair: both together, against each of them alone just before, with the same memory in the same order:
- * in a cache of few page colours some places are slower than others. Pairs that are measured at the same time take each
- * of these steps at the same time. */
-static int one_trial(struct probe *probe, size_t bytes, const uint32_t *pus, size_t pairs, struct pair_trials **trials)
+/* One ratio of each pair: both together, against each of them alone just before, with the same memory in the same
+ * order: in a cache of few page colours some places are slower than others. Pairs that are measured at the same time
+ * take each of these steps at the same time. */
+static int one_trial(struct probe *probe, size_t bytes, double low, const uint32_t *pus, size_t pairs,
+                     struct pair_trials **trials)
 {
     double alone[2][TOGETHER_MOST], together[2 * TOGETHER_MOST];
     uint32_t single[TOGETHER_MOST];
@@ -88,7 +116,7 @@ static int one_trial(struct probe *probe, size_t bytes, const uint32_t *pus, siz
     for (size_t k = 0; k < pairs && rc == 0; k++) {
         double ratio = fmax(together[2 * k] / alone[0][k], together[2 * k + 1] / alone[1][k]);
         trials[k]->ratios[trials[k]->count++] = ratio;
-        trials[k]->low += ratio < ratio_private;
+        trials[k]->low += ratio < low;
         trials[k]->seconds += alone[0][k] + alone[1][k] + fmax(together[2 * k], together[2 * k + 1]);
     }
     return rc;
@@ -101,9 +129,10 @@ static bool is_decided(const struct pair_trials *trials)
 }
 
 /* Trials of all pairs, of each until it is decided. */
-static int test_pairs(struct probe *probe, size_t bytes, const struct pair_position *pairs, size_t count,
-                      struct pair_trials *trials)
+static int test_pairs(struct probe *probe, size_t bytes, double threshold, const struct pair_position *pairs,
+                      size_t count, struct pair_trials *trials)
 {
+    const double low = fmin(ratio_private, threshold * uncertain_share);
     const uint32_t *ids = probe->machine->pus.ids;
     memset(trials, 0, count * sizeof *trials);
     for (;;) {
@@ -117,7 +146,7 @@ static int test_pairs(struct probe *probe, size_t bytes, const struct pair_posit
                 open[left++] = &trials[k];
             }
         }
-        int rc = left > 0 ? one_trial(probe, bytes, pus, left, open) : 0;
+        int rc = left > 0 ? one_trial(probe, bytes, low, pus, left, open) : 0;
         if (rc < 0 || left == 0) {
             return rc;
         }
@@ -146,6 +175,7 @@ struct question {
     size_t bytes;
     struct probe_sharing_level *level;
     double done;
+    double threshold; /* of the ratio */
     double *decisive; /* by pair_index(): the ratio; 0 of pairs that were not measured. Owned */
     uint8_t *heard;   /* by pair_index(): enum hearing. Owned */
     struct sharing_witness witness;
@@ -160,7 +190,7 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
     struct pair_trials trials[TOGETHER_MOST];
     probe_tell(question->probe, question->done, "sharing of %zu KiB by PUs %u and %u", question->bytes >> 10,
                pus->ids[pairs->i], pus->ids[pairs->j]);
-    int rc = test_pairs(question->probe, question->bytes, pairs, count, trials);
+    int rc = test_pairs(question->probe, question->bytes, question->threshold, pairs, count, trials);
     for (size_t k = 0; k < count && rc == 0; k++) {
         struct pair_trials *one = &trials[k];
         size_t pair = pair_index(pus->count, pairs[k].i, pairs[k].j);
@@ -168,13 +198,20 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
         question->heard[pair] = NOT_HEARD;
         level->repetitions = one->count > level->repetitions ? (uint32_t)one->count : level->repetitions;
         level->spread = fmax(level->spread, probe_spread(one->ratios, one->count));
-        shares[k] = verdict_of(question->decisive[pair]) == SHARING_YES ? 1 : 0;
+        shares[k] = verdict_of(question->decisive[pair], question->threshold) == SHARING_YES ? 1 : 0;
         figures[k] = one->seconds / (double)one->count;
     }
     return rc;
 }
 
 /* -- the second witness -- */
+
+/* Sharing, or not, beyond doubt; of pairs that were measured. */
+static bool is_sure(const struct question *question, double ratio, bool shared)
+{
+    return ratio > 0 && !is_doubtful(ratio, question->threshold) &&
+           is_clearly_shared(ratio, question->threshold) == shared;
+}
 
 static int measure_line(struct question *question, size_t i, size_t j, double *seconds)
 {
@@ -189,13 +226,13 @@ static int measure_references(struct question *question, bool shared, double *se
     size_t n = question->probe->machine->pus.count, sure = 0, seen = 0;
     for (size_t k = 0; k < pair_count(n); k++) {
         double ratio = question->decisive[k];
-        sure += ratio > 0 && !is_doubtful(ratio) && is_clearly_shared(ratio) == shared;
+        sure += is_sure(question, ratio, shared);
     }
     size_t step = sure / SHARING_REFERENCES + 1;
     for (size_t i = 0, k = 0; i < n; i++) {
         for (size_t j = i + 1; j < n; j++, k++) {
             double ratio = question->decisive[k];
-            bool one = ratio > 0 && !is_doubtful(ratio) && is_clearly_shared(ratio) == shared;
+            bool one = is_sure(question, ratio, shared);
             int rc = one && seen++ % step == 0 ? measure_line(question, i, j, &seconds[(*count)++]) : 0;
             if (rc < 0) {
                 return rc;
@@ -233,7 +270,7 @@ static int hear(struct question *question, size_t i, size_t j, double *shares)
         return rc;
     }
     *shares = opinion == OPINION_SHARED ? 1 : 0;
-    bool ratio_says = verdict_of(question->decisive[k]) == SHARING_YES;
+    bool ratio_says = verdict_of(question->decisive[k], question->threshold) == SHARING_YES;
     question->heard[k] = ratio_says == (opinion == OPINION_SHARED) ? AGREES : TIPPED;
     return 0;
 }
@@ -244,7 +281,7 @@ static int hear_on_doubtful(struct question *question, double *shares)
     size_t n = question->probe->machine->pus.count;
     for (size_t i = 0, k = 0; i < n; i++) {
         for (size_t j = i + 1; j < n; j++, k++) {
-            bool doubtful = is_doubtful(question->decisive[k]) && question->heard[k] == NOT_HEARD;
+            bool doubtful = is_doubtful(question->decisive[k], question->threshold) && question->heard[k] == NOT_HEARD;
             int rc = doubtful && !probe_late(question->probe) ? hear(question, i, j, &shares[k]) : 0;
             if (rc < 0) {
                 return rc;
@@ -362,7 +399,7 @@ static void count_witnessed(const struct question *question, struct probe_sharin
         bool heard = question->heard[k] != NOT_HEARD;
         level->witnessed += heard;
         level->tipped += question->heard[k] == TIPPED;
-        level->uncertain += !heard && verdict_of(question->decisive[k]) == SHARING_UNCERTAIN;
+        level->uncertain += !heard && verdict_of(question->decisive[k], question->threshold) == SHARING_UNCERTAIN;
     }
 }
 
@@ -379,15 +416,17 @@ static void leave_out(const struct profile_set *pus, const struct profile_set *h
 }
 
 /* `outer` (by pair_index()): the pairs that share the level outside of this one; then those that share this one. */
-static int test_level(struct probe *probe, struct schedule *schedule, const struct probe_cache_level *cache,
+static int test_level(struct probe *probe, struct schedule *schedule, const struct probe_cache *caches, size_t index,
                       bool *outer, struct probe_sharing_level *level, double done)
 {
     const struct profile_set *pus = &probe->machine->pus;
+    const struct probe_cache_level *cache = &caches->levels[index];
     size_t pairs = pair_count(pus->count);
     struct question question = {.probe = probe,
                                 .bytes = share_of(probe, cache),
                                 .level = level,
                                 .done = done,
+                                .threshold = threshold_of(&caches->curve, cache),
                                 .decisive = calloc(pairs + 1, sizeof *question.decisive),
                                 .heard = calloc(pairs + 1, 1)};
     struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
@@ -438,7 +477,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     for (size_t i = caches->count; i-- > 0 && rc == 0;) {
         result.levels[i].spread = -1;
         leave_out(pus, probe->holders ? probe->holders[i] : NULL, outer);
-        rc = test_level(probe, &schedule, &caches->levels[i], outer, &result.levels[i],
+        rc = test_level(probe, &schedule, caches, i, outer, &result.levels[i],
                         1 - (double)(i + 1) / (double)caches->count);
     }
     free(outer);

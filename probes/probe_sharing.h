@@ -3,13 +3,16 @@
  * Two PUs traverse 2/3 of the cache each; if it is one cache, both sets do not fit and at least one of them slows
  * down. Modern shared caches are winner-takes-all (one thread keeps its set, the other loses everything), so the
  * slower of the two counts. Disturbance only slows down, so a pair is called sharing when the second smallest of five
- * ratios, each of a run together against a run alone beside it in time, exceeds 2 (the papers' ratio; the later one
- * uses 1.5, between the two we say "uncertain").
+ * ratios, each of a run together against a run alone beside it in time, exceeds a threshold: 2, the papers' ratio,
+ * where the next outer level is slow enough for that. Two sets of 2/3 in one cache are as one of 4/3, whose time is on
+ * the latency curve: where it is less than four times that of 2/3 (an L2 of efficiency cores before a near L3), the
+ * threshold is in the middle between that ratio and 1, at least the later paper's 1.5. Down to 3/4 of it we say
+ * "uncertain".
  *
  * Sharing nests, so only pairs that share the next outer level are asked about an inner one; of pairs alike in the
  * topology a sample is measured (schedule.h). It is an equivalence, too: pairs that contradict that are asked again.
  *
- * Where the decisive ratio lies near the threshold (1.5 to 2.67, as far above 2 as the later paper's ratio is below),
+ * Where the decisive ratio lies near the threshold (1.5 to 2.67 about 2, as far above as below),
  * and where pairs contradict the equivalence also when asked again, a second witness is heard: the latency of one cache
  * line between the two, against that of pairs of the same level that the ratio is sure of (sharing_witness.h). With
  * an opinion it decides; on contradicting pairs only if that ends the contradiction. How often it did is counted.
@@ -24,7 +27,7 @@ struct probe_sharing_level {
     struct profile_relation sharing; /* owned */
     uint32_t repetitions;
     double spread;          /* largest of the pairs' */
-    uint32_t uncertain;     /* pairs whose ratio lay between 1.5 and 2, and on which no witness was of use */
+    uint32_t uncertain;     /* pairs whose ratio lay just below the threshold, and on which no witness was of use */
     uint32_t witnessed;     /* pairs that the latency of a line decided */
     uint32_t tipped;        /* of those: against what the ratio alone would have said */
     size_t measured, pairs; /* pairs measured, of those that might share it */
@@ -39,9 +42,14 @@ struct probe_sharing {
     size_t count;
 };
 
+#define PROBE_SHARING_RATIO 2.0 /* the threshold of the 2010 paper */
+
+/* The threshold, where a pair that shares the cache is expected to take so much longer together. */
+double probe_sharing_threshold(double expected);
+
 /* Decides from the ratios of one pair (sorts them). */
 enum probe_sharing_verdict { SHARING_NO, SHARING_UNCERTAIN, SHARING_YES };
-enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count);
+enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count, double threshold);
 
 int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct probe_sharing *out,
                   struct servet_error *error);

@@ -11,14 +11,19 @@ static bool has(const struct profile_cache *cache, uint32_t pu)
     return cache->pus.count == 0 || profile_set_has(&cache->pus, pu);
 }
 
-/* PUs of several kinds have one of this declared entry: an L3 that all share. */
+/* PUs of several kinds share one: an L3 of all. Caches that are alike but not shared are each kind's own: who shares
+ * one of them differs, and so may what is left of it. */
 static bool is_common(const struct profile_cache *declared, const struct kinds *kinds)
 {
-    size_t holders = 0;
-    for (size_t kind = 0; kind < kinds->count; kind++) {
-        holders += has(declared, kinds->pus[kind].ids[0]);
+    for (size_t i = 0; i < declared->sharing.group_count; i++) {
+        const struct profile_set *group = &declared->sharing.groups[i];
+        for (size_t member = 1; member < group->count; member++) {
+            if (kinds_find(kinds, group->ids[member]) != kinds_find(kinds, group->ids[0])) {
+                return true;
+            }
+        }
     }
-    return holders > 1;
+    return false;
 }
 
 static size_t first_holder(const struct profile_cache *declared, const struct kinds *kinds)

@@ -64,19 +64,50 @@ static size_t largest_group(const struct profile_relation *relation)
 /* Renumbers the classes that occur to 0, 1, 2 … */
 static void renumber(struct schedule *schedule)
 {
-    uint8_t number[SCHEDULE_CLASSES] = {0};
-    bool occurs[SCHEDULE_CLASSES] = {false};
+    uint8_t number[UINT8_MAX + 1] = {0};
+    bool occurs[UINT8_MAX + 1] = {false};
     size_t pairs = pair_count(schedule->pus->count);
+    schedule->class_count = 0;
     for (size_t i = 0; i < pairs; i++) {
         occurs[schedule->class_of[i]] = true;
     }
-    for (size_t c = 0; c < SCHEDULE_CLASSES; c++) {
+    for (size_t c = 0; c <= UINT8_MAX; c++) {
         number[c] = (uint8_t)schedule->class_count;
         schedule->class_count += occurs[c];
     }
     for (size_t i = 0; i < pairs; i++) {
         schedule->class_of[i] = number[schedule->class_of[i]];
     }
+}
+
+/* Which declared kind of cores; their number: none. */
+static size_t kind_at(const struct profile_class *declared, uint32_t pu)
+{
+    size_t kind = 0;
+    while (kind < declared->kind_count && !profile_set_has(&declared->kinds[kind].pus, pu)) {
+        kind++;
+    }
+    return kind;
+}
+
+/* Two fast cores take the memory from one another where a fast and a slow one do not: classes are divided by the kinds
+ * of the two. As they were where that makes too many. */
+static void divide_by_kinds(struct schedule *schedule, const struct profile_class *declared)
+{
+    const struct profile_set *pus = schedule->pus;
+    const size_t kinds = declared->kind_count + 1, parts = kinds * (kinds + 1) / 2, whole = schedule->class_count;
+    if (kinds == 1 || whole * parts > UINT8_MAX) {
+        return;
+    }
+    for (size_t i = 0, k = 0; i < pus->count; i++) {
+        size_t first = kind_at(declared, pus->ids[i]);
+        for (size_t j = i + 1; j < pus->count; j++, k++) {
+            size_t second = kind_at(declared, pus->ids[j]), more = first > second ? first : second;
+            size_t part = more * (more + 1) / 2 + (first < second ? first : second);
+            schedule->class_of[k] = (uint8_t)(schedule->class_of[k] * parts + part);
+        }
+    }
+    renumber(schedule);
 }
 
 int schedule_init(struct schedule *schedule, const struct profile_set *pus, const struct profile_class *declared)
@@ -99,6 +130,9 @@ int schedule_init(struct schedule *schedule, const struct profile_set *pus, cons
         mark(schedule, &declared->packages, nodes_inside ? class + 1 : class);
     }
     renumber(schedule);
+    if (declared) {
+        divide_by_kinds(schedule, declared);
+    }
     int rc = together_init(&schedule->together, pus, declared);
     if (rc < 0) {
         schedule_free(schedule);

@@ -1,7 +1,7 @@
 /* Which pairs of PUs are measured, and which take over what was measured on a pair like them.
  *
  * All pairs of 256 PUs are 32,640. Pairs that have the same thing in common in the declared topology (a core, a cache
- * of a level, a NUMA node, a package, the node) are presumed alike: of each such class a random sample of 4 log2(n)
+ * of a level, a NUMA node, a package, the node), and are of the same two kinds of cores, are presumed alike: of each such class a random sample of 4 log2(n)
  * pairs is measured, and where the sample agrees the others take its median over. Where it does not agree, the topology
  * says too little, and all pairs of the class are measured. The number of measurements so grows with log n times the
  * number of classes on regular machines. Where a check allows it, disjoint pairs are measured at the same time
@@ -14,7 +14,7 @@
 #include "relation.h"
 #include "together.h"
 
-enum { SCHEDULE_CLASSES = 32 };
+enum { SCHEDULE_CLASSES = 255 };
 
 struct schedule {
     const struct profile_set *pus; /* not owned */

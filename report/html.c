@@ -87,6 +87,21 @@ static void put_head(struct page *page)
     fputs("<a href=\"#topology\">Topology</a>\n<a href=\"#figures\">Every figure</a>\n</nav>\n", page->out);
 }
 
+/* Kinds of cores, where a class has several. */
+static void put_kinds(FILE *out, const struct servet_profile *p)
+{
+    for (size_t c = 0; c < p->class_count; c++) {
+        for (size_t i = 0; i < p->classes[c].kind_count; i++) {
+            const struct profile_kind *kind = &p->classes[c].kinds[i];
+            const struct profile_relation pus = {.groups = (struct profile_set *)&kind->pus, .group_count = 1};
+            char text[FIGURE_SIZE + 64];
+            snprintf(text, sizeof text, "PUs %.*s, efficiency %u", FIGURE_SIZE, figure_relation(&pus).text,
+                     kind->efficiency);
+            term(out, "Kind of cores", text);
+        }
+    }
+}
+
 static void put_summary(struct page *page)
 {
     const struct servet_profile *p = page->report->profile;
@@ -111,6 +126,7 @@ static void put_summary(struct page *page)
     term(out, "Nodes", text);
     snprintf(text, sizeof text, "%zu%s", pus, p->class_count > 1 ? " in one node of each class" : " in a node");
     term(out, "PUs", text);
+    put_kinds(out, p);
     fputs("</dl></div>\n<div class=\"card\"><h3>Measurement</h3><dl>\n", out);
     term(out, "Profile", page->report->source ? page->report->source : "none: declared by the operating system");
     term(out, "Measured", p->measured ? (p->started && *p->started ? p->started : "at a time not known") : "no");
@@ -230,17 +246,19 @@ static void put_cache_table(struct page *page, const struct profile_class *node_
 {
     FILE *out = page->out;
     fputs("<div class=\"card scroll\">\n<table><tr><th>Level</th><th>Effective</th><th>Declared</th><th>Line</th>"
-          "<th>Shared by</th><th>Quality</th></tr>\n",
+          "<th>Shared by</th><th>PUs</th><th>Quality</th></tr>\n",
           out);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
         bool alone = !cache->sharing.group_count && !cache->sharing.pair_count;
+        const struct profile_relation holders = {.groups = (struct profile_set *)&cache->pus, .group_count = 1};
         fprintf(out, "<tr><td>L%u</td>", cache->level);
         cell(out, "n",
              cache->quality.origin == PROFILE_DECLARED ? "not measured" : figure_bytes(cache->size_bytes).text);
         cell(out, "n", figure_bytes(cache->declared_size_bytes).text);
         cell(out, "n", figure_bytes(cache->line_bytes).text);
         cell(out, NULL, alone ? "nobody" : figure_relation(&cache->sharing).text);
+        cell(out, NULL, cache->pus.count ? figure_relation(&holders).text : "all");
         cell(out, NULL, figure_quality(&cache->quality).text);
         fputs("</tr>\n", out);
     }

@@ -87,7 +87,11 @@ static void plot_class(struct plot_list *list, const struct servet_profile *prof
           out);
     struct labels labels = {.low = low, .high = high};
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        mark(out, &node_class->caches[i], &labels);
+        /* the curve is the lowest PU's, and another kind of cores has caches of its own */
+        const struct profile_set *holders = &node_class->caches[i].pus;
+        if (holders->count == 0 || profile_set_has(holders, node_class->pus.ids[0])) {
+            mark(out, &node_class->caches[i], &labels);
+        }
     }
     /* the title, where there is one, above the labels */
     fprintf(out, "set tmargin title_lines + %u\nset title offset 0,%u\n", LINES_A_ROW * labels.rows + 1,

@@ -97,6 +97,32 @@ START_TEST(exhaustive_measures_every_pair)
 }
 END_TEST
 
+/* All have only the last cache in common, yet two fast cores are no pair of a fast and a slow one. */
+START_TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
+{
+    struct servet_profile *profile = topology_new();
+    struct profile_class *node_class = &profile->classes[0];
+    struct profile_set pus, everyone, fast, slow;
+    struct schedule schedule;
+    ck_assert_int_eq(profile_set_parse("0-7", &pus), 0);
+    ck_assert_int_eq(profile_set_parse("0-7", &everyone), 0);
+    ck_assert_int_eq(profile_set_parse("0-3", &slow), 0);
+    ck_assert_int_eq(profile_set_parse("4-7", &fast), 0);
+    ck_assert_int_eq(topology_add_group(&node_class->packages, everyone), 0);
+    ck_assert_int_eq(topology_add_kind(node_class, 0, slow), 0);
+    ck_assert_int_eq(topology_add_kind(node_class, 1, fast), 0);
+    ck_assert_int_eq(schedule_init(&schedule, &pus, node_class), 0);
+    ck_assert_uint_eq(schedule.class_count, 3);
+    uint8_t both_slow = schedule.class_of[pair_index(8, 0, 3)], mixed = schedule.class_of[pair_index(8, 0, 4)],
+            both_fast = schedule.class_of[pair_index(8, 5, 7)];
+    ck_assert(both_slow != mixed && mixed != both_fast && both_slow != both_fast);
+    ck_assert_uint_eq(schedule.class_of[pair_index(8, 3, 7)], mixed);
+    schedule_free(&schedule);
+    profile_set_free(&pus);
+    profile_free(profile);
+}
+END_TEST
+
 /* A machine with a clock and nothing else. */
 static double ticking(struct machine *machine)
 {
@@ -139,6 +165,7 @@ int main(void)
     TCase *tests = tcase_create("schedule");
     tcase_add_test(tests, a_regular_machine_needs_few_measurements);
     tcase_add_test(tests, a_late_probe_stops_and_says_so);
+    tcase_add_test(tests, pairs_of_other_kinds_of_cores_are_not_taken_for_alike);
     tcase_add_test(tests, where_the_sample_disagrees_all_are_measured);
     tcase_add_test(tests, exhaustive_measures_every_pair);
     Suite *suite = suite_create("schedule");

@@ -20,7 +20,7 @@ static int called_shared(const double *measured, int draws)
         for (int j = 0; j < 5; j++) {
             ratios[j] = measured[random_below(&random, 10)];
         }
-        shared += probe_sharing_decide(ratios, 5) == SHARING_YES;
+        shared += probe_sharing_decide(ratios, 5, PROBE_SHARING_RATIO) == SHARING_YES;
     }
     return shared;
 }
@@ -41,9 +41,22 @@ END_TEST
 START_TEST(between_the_papers_two_ratios_it_is_uncertain)
 {
     double ratios[] = {1.7, 1.6, 1.8, 1.7, 1.6};
-    ck_assert_int_eq(probe_sharing_decide(ratios, 5), SHARING_UNCERTAIN);
+    ck_assert_int_eq(probe_sharing_decide(ratios, 5, PROBE_SHARING_RATIO), SHARING_UNCERTAIN);
     double one[] = {1.2};
-    ck_assert_int_eq(probe_sharing_decide(one, 1), SHARING_NO);
+    ck_assert_int_eq(probe_sharing_decide(one, 1, PROBE_SHARING_RATIO), SHARING_NO);
+}
+END_TEST
+
+/* An L2 of four efficiency cores whose L3 takes 2.3 times as long: ratios of pairs in it and of pairs that are not. */
+START_TEST(where_the_next_level_is_near_the_threshold_is_lower)
+{
+    double together[] = {1.95, 1.9, 2.05, 1.85, 2.1}, apart[] = {1.02, 1.1, 1.0, 1.05, 1.3};
+    double threshold = probe_sharing_threshold(2.3);
+    ck_assert(threshold >= 1.5 && threshold < 1.6);
+    ck_assert_int_eq(probe_sharing_decide(together, 5, threshold), SHARING_YES);
+    ck_assert_int_eq(probe_sharing_decide(apart, 5, threshold), SHARING_NO);
+    ck_assert_double_eq(probe_sharing_threshold(1.2), 1.5);
+    ck_assert_double_eq(probe_sharing_threshold(5), PROBE_SHARING_RATIO);
 }
 END_TEST
 
@@ -53,6 +66,7 @@ int main(void)
     tcase_add_test(tests, private_caches_are_seldom_called_shared);
     tcase_add_test(tests, a_shared_cache_is_found);
     tcase_add_test(tests, between_the_papers_two_ratios_it_is_uncertain);
+    tcase_add_test(tests, where_the_next_level_is_near_the_threshold_is_lower);
     Suite *suite = suite_create("sharing rule");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
