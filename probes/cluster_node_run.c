@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model.h"
+#include "own_topology.h"
 #include "restrict.h"
 
 enum { PIECE = 16384 };
@@ -30,7 +30,7 @@ static void declare(struct node_run *run, const struct profile_set *pus)
 {
     struct servet_profile *profile;
     struct servet_error error;
-    if (profile_from_hwloc(NULL, &profile, &error) < 0) {
+    if (own_topology(&profile, &error) < 0) {
         answer(run, "! %s", error.text, 0);
         return;
     }

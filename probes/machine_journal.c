@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 struct machine_journal {
@@ -35,6 +36,10 @@ int machine_journal_open(const char *path, const char *run, struct machine_journ
     journal->file = fopen(path, "a+e");
     if (!journal->file) {
         return refuse(journal, error, -errno, strerror(errno));
+    }
+    /* Two runs would mix their entries. A file system without locks is used without. */
+    if (flock(fileno(journal->file), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+        return refuse(journal, error, -EBUSY, "another run is going on with it");
     }
     rewind(journal->file);
     ssize_t length = getline(&line, &size, journal->file);

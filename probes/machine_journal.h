@@ -13,7 +13,7 @@
 struct machine_journal;
 
 /* Opens or makes the file. `run` is one line that says which run this is (machine, seed, options).
- * 0; -ESTALE: the journal is of another run; -errno: it cannot be read or written. */
+ * 0; -ESTALE: the journal is of another run; -EBUSY: one is writing it; -errno: it cannot be read or written. */
 int machine_journal_open(const char *path, const char *run, struct machine_journal **out, struct servet_error *error);
 /* Closes; `finished`: nothing is left to resume, and the file goes. NULL allowed. */
 void machine_journal_close(struct machine_journal *journal, bool finished);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "own_topology.h"
+
 /* Largest number of PUs a kernel is built for so far; the mask grows with it. */
 enum { PUS_MAX = 8192 };
 
@@ -141,7 +143,7 @@ int machine_open_native(const struct profile_set *pus, const volatile sig_atomic
     native_clock_calibrate(&native->clock_cost_s, &native->batch_s);
     rc = try_pinning(native, error);
     if (rc == 0) {
-        rc = profile_from_hwloc(NULL, &machine.declared, error);
+        rc = own_topology(&machine.declared, error);
     }
     if (rc < 0) {
         machine_close(&machine);

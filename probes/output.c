@@ -1,8 +1,10 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,30 +25,58 @@ static int make_folders(const char *folder)
     return mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
+/* What saving will need: a name that a temporary file can have beside it. */
+static int try_folder(const char *path)
+{
+    char temporary[PATH_MAX];
+    int length = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    if (length < 0 || (size_t)length >= sizeof temporary) {
+        return -ENAMETOOLONG;
+    }
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    close(fd);
+    return unlink(temporary) < 0 ? -errno : 0;
+}
+
+static int check_place(const char *path, struct servet_error *error)
+{
+    char target[PATH_MAX];
+    struct stat status;
+    const char *real = realpath(path, target); /* a link stays one: what it points at is replaced */
+    if (real && stat(real, &status) == 0 && !S_ISREG(status.st_mode)) {
+        return profile_error(error, -EINVAL, "%s: not a regular file, expected one or none", path);
+    }
+    int rc = try_folder(real ? real : path);
+    return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc)) : 0;
+}
+
 int output_choose(const char *wanted, char *path, size_t size, struct servet_error *error)
 {
+    char folder[PATH_MAX];
     int rc = 0;
+    if (wanted && wanted[0] == '\0') {
+        return profile_error(error, -EINVAL, "--output: expected a file, or '-' for standard output, got ''");
+    }
+    if (wanted && strlen(wanted) >= size) {
+        return profile_error(error, -ENAMETOOLONG, "--output: %s", strerror(ENAMETOOLONG));
+    }
     if (wanted) {
         snprintf(path, size, "%s", wanted);
-    } else {
-        rc = profile_default_path(path, size, error);
+        return check_place(path, error);
     }
+    rc = profile_default_path(path, size, error);
     if (rc < 0) {
         return rc;
     }
-    char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path);
     char *slash = strrchr(folder, '/');
-    if (slash == folder) {
-        slash[1] = '\0';
-    } else if (slash) {
+    if (slash && slash != folder) {
         *slash = '\0';
-    } else {
-        snprintf(folder, sizeof folder, ".");
+        rc = make_folders(folder);
     }
-    rc = wanted ? 0 : make_folders(folder);
-    if (rc == 0 && access(folder, W_OK | X_OK) < 0) {
-        rc = -errno;
-    }
-    return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc)) : 0;
+    return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc))
+                  : check_place(path, error);
 }

@@ -308,7 +308,11 @@ static void read_options(struct job *job, int argc, char **argv)
     struct servet_error error;
     cluster_parse(argc, argv, &job->options);
     bool to_stdout = job->options.output && strcmp(job->options.output, "-") == 0;
-    if (!to_stdout && output_choose(job->options.output, job->path, sizeof job->path, &error) < 0) {
+    int place = to_stdout ? 0 : output_choose(job->options.output, job->path, sizeof job->path, &error);
+    if (place == -EINVAL) {
+        cli_usage("%s", error.text);
+    }
+    if (place < 0) {
         cli_fail("%s", error.text);
     }
 }
@@ -320,6 +324,7 @@ int main(int argc, char **argv)
     struct servet_error error;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a launcher may be killed without a chance to clean up */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of the size of files is an error to report */
     read_options(&job, argc, argv);
     time_t now = time(NULL);
     strftime(job.started, sizeof job.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));

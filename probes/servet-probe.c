@@ -63,6 +63,7 @@ static void catch_signals(void)
         sigaction(numbers[i], &action, NULL);
     }
     signal(SIGPIPE, SIG_IGN); /* a messenger that ended is an error to report */
+    signal(SIGXFSZ, SIG_IGN); /* so is a limit of the size of files: the temporary file must go */
 }
 
 /* -- options -- */
@@ -383,11 +384,18 @@ int main(int argc, char **argv)
         return check(&options);
     }
     bool to_stdout = options.output && strcmp(options.output, "-") == 0;
-    if (!to_stdout && output_choose(options.output, path, sizeof path, &error) < 0) {
+    int place = to_stdout ? 0 : output_choose(options.output, path, sizeof path, &error);
+    if (place == -EINVAL) {
+        cli_usage("%s", error.text);
+    }
+    if (place < 0) {
         cli_fail("%s", error.text);
     }
     if (options.resume && to_stdout) {
         cli_usage("--resume: expected --output with a file, got '-'");
+    }
+    if (options.cpuset.count > 0 && strcmp(options.machine, "native") != 0) {
+        cli_usage("--cpuset: expected the native machine with it; a simulated one is measured as it is described");
     }
     catch_signals();
     open_machine(&options, &machine);

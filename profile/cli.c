@@ -1,11 +1,14 @@
 #include "cli.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Visible, because it is glibc that reads it: in a room built with hidden visibility --version would be missing. */
 __attribute__((visibility("default"))) const char *argp_program_version = "servet " SERVET_VERSION;
@@ -14,6 +17,10 @@ static void say(const char *format, va_list args)
 {
     char line[1024];
     vsnprintf(line, sizeof line, format, args);
+    /* What was given may hold anything; one line stays one line, and a terminal is told nothing. */
+    for (char *c = line; *c; c++) {
+        *c = iscntrl((unsigned char)*c) ? '?' : *c;
+    }
     fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 }
 
@@ -43,6 +50,18 @@ void cli_note(const char *format, ...)
     va_end(args);
 }
 
+/* With a standard stream closed, the next file that is opened would get its number, and what is meant for the stream
+ * would be written into it: a profile with an error message inside. Opened the other way round, so that using it fails
+ * as it did before. */
+static void hold_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0) {
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
 /* The command's argp wrapped as a child: this is the only place where argp lets us take away its error stream
  * before it parses anything. getopt still prints its one line ("unrecognized option '--x'"). */
 static error_t parse_wrapper(int key, char *argument, struct argp_state *state)
@@ -64,6 +83,7 @@ void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, i
     const struct argp_child children[] = {{&command, 0, NULL, 0}, {NULL, 0, NULL, 0}};
     const struct argp outer = {
         .parser = parse_wrapper, .args_doc = argp->args_doc, .doc = argp->doc, .children = children};
+    hold_standard_streams();
     argp_err_exit_status = CLI_USAGE;
     int rest = argc;
     error_t err = argp_parse(&outer, argc, argv, flags, &rest, input);

@@ -11,6 +11,7 @@ enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 /* Parses argv by `argp`. Bad usage ends the program with status 2 after exactly one line on stderr
  * (argp's own second line, "Try …", is left out). Parsers report their own findings with cli_usage().
+ * Standard streams that are closed are held, so that no file gets their numbers.
  * With ARGP_IN_ORDER in `flags`, options end at the first argument that is none (commands that run another). */
 void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first_argument, void *input);
 

@@ -36,6 +36,18 @@ refused 2 "no-such.json" --machine "simulated:$folder/no-such.json"
 refused 1 "PU 7000" --cpuset 7000
 refused 1 "cannot write" -o /nonexistent/folder/profile.json
 refused 2 "unexpected" extra
+refused 2 "simulated" --cpuset 0-1 --machine "simulated:$machines/two-packages.json"
+refused 2 "got 'a?b'" --method "a
+b"
+# a place that cannot be written is refused before anything is measured, not after
+refused 2 "--output" --output=
+mkdir "$folder/a-folder"
+refused 2 "not a regular file" -o "$folder/a-folder"
+refused 2 "not a regular file" -o /dev/full
+mkfifo "$folder/a-pipe"
+refused 2 "not a regular file" -o "$folder/a-pipe"
+refused 1 "cannot write" -o "$folder/$(printf '%0250d' 0)" # its temporary file would have too long a name
+refused 1 "name too long" -o "$(printf '%05000d' 0)"
 echo '{"servet_machine": 1' >"$folder/torn.json"
 refused 2 "torn.json:" --machine "simulated:$folder/torn.json"
 
@@ -47,6 +59,24 @@ for expected in '"size_bytes": 32768' '"size_bytes": 262144' '"size_bytes": 8388
     '"numa_access":' '"method": "copies, pages of 4 KiB, arrays of 32 MiB"' '"measured": true' '"machine": "simulated"' '"cache_curve":' '"seconds_per_access":'; do
     grep -q "$expected" "$profile" || fail "$expected is not in the profile"
 done
+
+# a limit of the size of files is a failure like a full disk: the old profile stays, and nothing else is left
+echo "the old profile" >"$folder/limit.json"
+(
+    ulimit -f 1
+    "$probe" -q --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/limit.json" 2>"$folder/err"
+    echo $? >"$folder/status"
+) || true
+[ "$(cat "$folder/status")" = 1 ] || fail "ulimit -f: $(cat "$folder/status" "$folder/err")"
+[ "$(cat "$folder/limit.json")" = "the old profile" ] || fail "ulimit -f: the old profile is gone"
+[ "$(ls "$folder" | grep -c limit.json)" -eq 1 ] || fail "ulimit -f: left $(ls "$folder")"
+
+# a closed stream's number goes to no file: what is said would be written into it
+"$probe" --resume --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/closed.json" \
+    <&- >&- 2>&- || fail "closed streams: status $?"
+grep -q 'servet-probe:' "$folder/closed.json" && fail "closed streams: a message in the profile"
+"$probe" --machine "simulated:$machines/two-packages.json" --probes cache -o - >&- 2>/dev/null &&
+    fail "closed stdout: printed the profile nowhere and called it done"
 
 # a terminal gets a bar, a file does not
 grep -q '\[' "$folder/err" && fail "a progress bar in a file"
@@ -92,10 +122,21 @@ allowed=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 [ -s "$folder/err" ] && fail "--quiet, yet: $(cat "$folder/err")"
 grep -q "\"pus\": \"$allowed\"" "$folder/one.json" || fail "the profile does not speak of PU $allowed alone"
 
+# another machine's topology in the environment is not this one's
+HWLOC_SYNTHETIC="package:3 core:5 pu:1" "$probe" -q --cpuset "$allowed" --probes memory --budget 0.1 \
+    -o "$folder/own.json" || fail "HWLOC_SYNTHETIC: status $?"
+here=$(grep '"packages"' "$folder/one.json")
+[ "$(grep '"packages"' "$folder/own.json")" = "$here" ] &&
+    [ "$(grep 'declared_size' "$folder/own.json")" = "$(grep 'declared_size' "$folder/one.json")" ] ||
+    fail "HWLOC_SYNTHETIC: what the profile declares is another machine's"
+
 # resumed: what an interrupted run had is not measured again
 "$probe" -q --resume --cpuset "$allowed" --probes cache --no-mpi -o "$folder/resumed.json" 2>"$folder/err" &
 child=$!
 sleep 1
+if [ -e "$folder/resumed.json.resume" ]; then
+    refused 1 "another run" --resume --cpuset "$allowed" --probes cache --no-mpi -o "$folder/resumed.json"
+fi
 kill -INT $child 2>/dev/null
 wait $child
 if [ $? -eq 130 ]; then
