@@ -138,7 +138,7 @@ static double bandwidth_of_one(const struct profile_memory *memory, const struct
         }
         if (points[i].workers > workers) {
             struct profile_scaling_point low =
-                i ? points[i - 1] : (struct profile_scaling_point){1, memory->reference_bytes_per_s};
+                i ? points[i - 1] : (struct profile_scaling_point){1, memory->reference_bytes_per_s, 0, -1};
             double part = (double)(workers - low.workers) / (double)(points[i].workers - low.workers);
             return (low.bytes_per_s + part * (points[i].bytes_per_s - low.bytes_per_s)) / workers;
         }

@@ -18,7 +18,9 @@
 struct cache_curve {
     double *bytes;
     double *seconds;
-    double *error_s; /* what each may be off, beside what holds for all; NULL: nothing */
+    double *error_s;       /* what each may be off, beside what holds for all; NULL: nothing */
+    double *spread;        /* relative, of the samples of each; < 0: not known; NULL: of none */
+    uint32_t *repetitions; /* samples of each; NULL: one of each */
     size_t count;
     size_t page_bytes;         /* the contiguous piece of memory */
     double tlb_reach_bytes[2]; /* known reaches of TLB levels: they bend the curve, too */

@@ -8,7 +8,7 @@
 #include "query.h"
 
 static const double batch_s = 0.002;
-enum { CURVE_MAX = 32, CURVE_SWEEPS = 2, PAIRS_MAX = 64, SWITCHES_MAX = 4 };
+enum { CURVE_MAX = 32, CURVE_SWEEPS = 2, BATCHES = 3, PAIRS_MAX = 64, SWITCHES_MAX = 4 };
 static const uint64_t curve_to_bytes = 4u << 20;
 static const uint64_t short_bytes = 4096, long_bytes = 128u << 10; /* between them 10 round trips, above 2, below 50 */
 /* Above the straight line through the two points before it; noise on virtual machines stays below 30 %. */
@@ -27,7 +27,7 @@ static uint32_t round_trips(size_t bytes, double about_s)
 static int exchange(struct survey *survey, size_t bytes, double about_s, const struct profile_pair *pus, size_t count,
                     double *seconds)
 {
-    const struct machine_exchange what = {bytes, round_trips(bytes, about_s), 3};
+    const struct machine_exchange what = {bytes, round_trips(bytes, about_s), BATCHES};
     survey->rounds++;
     survey->measurements += count;
     return machine_exchange(survey->probe->machine, &what, pus, count, seconds);
@@ -66,6 +66,17 @@ static const struct survey_edge *representative(const struct survey *survey,
 
 /* -- by size ----------------------------------------------------------------------------------------------------- */
 
+/* The lesser of two figures that lie apart in time; `before` NULL: there is one. */
+static struct profile_message_point both_sweeps(uint64_t bytes, double seconds,
+                                                const struct profile_message_point *before)
+{
+    double sweeps[] = {seconds, before ? before->seconds : 0};
+    return (struct profile_message_point){.bytes = bytes,
+                                          .seconds = before ? fmin(seconds, before->seconds) : seconds,
+                                          .repetitions = (before ? before->repetitions : 0) + BATCHES,
+                                          .spread = before ? probe_spread(sweeps, 2) : -1};
+}
+
 static int measure_curve(struct survey *survey, const struct survey_edge *edge, struct profile_layer *layer)
 {
     const struct profile_pair pair = pus_of(survey, edge->a, edge->b, 0);
@@ -81,8 +92,8 @@ static int measure_curve(struct survey *survey, const struct survey_edge *edge, 
             if (rc < 0) {
                 break;
             }
-            double before = point < count ? curve[point].seconds : INFINITY;
-            curve[point] = (struct profile_message_point){bytes, fmin(seconds, before)};
+            const struct profile_message_point *before = point < count ? &curve[point] : NULL;
+            curve[point] = both_sweeps(bytes, seconds, before);
             count = point < count ? count : point + 1;
             about_s = curve[point].seconds;
         }
@@ -153,7 +164,7 @@ static int measure_concurrency(struct survey *survey, uint64_t bytes, const stru
         }
         if (rc == 0) {
             layer->concurrency[layer->concurrency_count++] =
-                (struct profile_concurrency_point){(uint32_t)messages, slowest};
+                (struct profile_concurrency_point){(uint32_t)messages, slowest, BATCHES, -1};
         }
         messages = messages < count && 2 * messages > count ? count : 2 * messages;
     }

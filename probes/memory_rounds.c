@@ -21,9 +21,10 @@ int memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t
                                      .bytes = bytes,
                                      .fewest_rounds = REPEAT_MEDIAN_MOST,
                                      .totals = calloc(pairs + 1, sizeof *rounds->totals),
+                                     .spreads = calloc(pairs + 1, sizeof *rounds->spreads),
                                      .scale = calloc(probe->machine->pus.count, sizeof *rounds->scale),
                                      .logs = calloc(pairs + 1, sizeof *rounds->logs)};
-    if (!rounds->totals || !rounds->logs || !rounds->scale) {
+    if (!rounds->totals || !rounds->spreads || !rounds->logs || !rounds->scale) {
         memory_rounds_free(rounds);
         return -ENOMEM;
     }
@@ -36,9 +37,10 @@ int memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t
 void memory_rounds_free(struct memory_rounds *rounds)
 {
     free(rounds->totals);
+    free(rounds->spreads);
     free(rounds->logs);
     free(rounds->scale);
-    rounds->totals = rounds->logs = rounds->scale = NULL;
+    rounds->totals = rounds->spreads = rounds->logs = rounds->scale = NULL;
 }
 
 int memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count, double *bytes_per_s)
@@ -161,7 +163,9 @@ int memory_rounds_ask(void *argument, const struct pair_position *pairs, size_t 
     }
     learn(rounds, found, count, done);
     for (size_t k = 0; k < count; k++) {
-        rounds->totals[pair_index(set->count, pairs[k].i, pairs[k].j)] = probe_median(found[k].totals, done);
+        size_t pair = pair_index(set->count, pairs[k].i, pairs[k].j);
+        rounds->totals[pair] = probe_median(found[k].totals, done);
+        rounds->spreads[pair] = probe_spread(found[k].slower, done);
         figures[k] = bytes_per_s[k] = probe_median(found[k].slower, done);
     }
     rounds->fewest_rounds = done < rounds->fewest_rounds ? (uint32_t)done : rounds->fewest_rounds;

@@ -17,6 +17,7 @@ struct memory_rounds {
     size_t alone_count;
     uint32_t fewest_rounds; /* of any pair */
     double *totals;         /* of both PUs of a pair together, by pair_index(); 0: not measured. Owned */
+    double *spreads;        /* of a pair's rounds, by pair_index(); < 0: not known. Owned */
     double *scale;          /* by position of the PU: what its kind of cores is behind the best one alone. Owned */
     double *logs;           /* of the ratios of two rounds of one pair. Owned */
     size_t ratios;
@@ -41,7 +42,7 @@ int memory_rounds_ask(void *rounds, const struct pair_position *pairs, size_t co
 int memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j, double *bytes_per_s);
 
 /* What the level's first group gets by the number of its workers. */
-int memory_scaling(struct memory_rounds *rounds, const struct profile_set *group, double reference,
+int memory_scaling(struct memory_rounds *rounds, const struct profile_set *group, const struct profile_memory *alone,
                    struct profile_memory_level *level);
 
 #endif

@@ -16,7 +16,7 @@ static uint32_t next_workers(uint32_t workers)
 
 /* What so many workers of the group get together: the median of as many rounds as it takes. */
 static int measure_workers(struct probe *probe, size_t bytes, const struct profile_set *group, uint32_t workers,
-                           double *rates, double *total)
+                           double *rates, struct profile_scaling_point *point)
 {
     size_t room = probe->machine->memory_limit_bytes / (3 * (size_t)workers), done = 0;
     double totals[REPEAT_MEDIAN_MOST];
@@ -31,7 +31,10 @@ static int measure_workers(struct probe *probe, size_t bytes, const struct profi
         }
         done++;
     }
-    *total = probe_median(totals, done);
+    *point = (struct profile_scaling_point){.workers = workers,
+                                            .bytes_per_s = probe_median(totals, done),
+                                            .repetitions = (uint32_t)done,
+                                            .spread = probe_spread(totals, done)};
     return 0;
 }
 
@@ -57,31 +60,44 @@ static double total_of_two(const struct memory_rounds *rounds, const struct prof
 
 /* More workers than before that get clearly less were disturbed: asked again once, and the better figure counts. */
 static int measure_point(struct memory_rounds *rounds, const struct profile_set *group, uint32_t workers, double before,
-                         double *rates, double *total)
+                         double *rates, struct profile_scaling_point *point)
 {
-    double again;
-    int rc = measure_workers(rounds->probe, rounds->bytes, group, workers, rates, total);
-    if (rc < 0 || *total > not_less * before) {
+    struct profile_scaling_point again;
+    int rc = measure_workers(rounds->probe, rounds->bytes, group, workers, rates, point);
+    if (rc < 0 || point->bytes_per_s > not_less * before) {
         return rc;
     }
     rc = measure_workers(rounds->probe, rounds->bytes, group, workers, rates, &again);
-    *total = rc == 0 ? fmax(*total, again) : *total;
+    *point = rc == 0 && again.bytes_per_s > point->bytes_per_s ? again : *point;
     return rc;
 }
 
-int memory_scaling(struct memory_rounds *rounds, const struct profile_set *group, double reference,
+/* bytes_per_s 0: not known yet. */
+static struct profile_scaling_point known_point(const struct memory_rounds *rounds, const struct profile_memory *alone,
+                                                const struct profile_memory_level *level, uint32_t workers)
+{
+    const struct profile_quality *quality = workers == 1 ? &alone->quality : &level->quality;
+    return (struct profile_scaling_point){.workers = workers,
+                                          .bytes_per_s = workers == 1   ? alone->reference_bytes_per_s
+                                                         : workers == 2 ? total_of_two(rounds, level)
+                                                                        : 0,
+                                          .repetitions = quality->repetitions,
+                                          .spread = quality->spread};
+}
+
+int memory_scaling(struct memory_rounds *rounds, const struct profile_set *group, const struct profile_memory *alone,
                    struct profile_memory_level *level)
 {
     level->scaling = calloc(group->count, sizeof *level->scaling);
     double *rates = malloc(group->count * sizeof *rates);
     int rc = level->scaling && rates ? 0 : -ENOMEM;
     for (uint32_t workers = 1; rc == 0 && workers <= group->count;) {
-        double total = workers == 1 ? reference : workers == 2 ? total_of_two(rounds, level) : 0;
+        struct profile_scaling_point point = known_point(rounds, alone, level, workers);
         double before = level->scaling_count ? level->scaling[level->scaling_count - 1].bytes_per_s : 0;
         probe_tell(rounds->probe, 0.95, "memory with %u workers", workers);
-        rc = total > 0 ? 0 : measure_point(rounds, group, workers, before, rates, &total);
+        rc = point.bytes_per_s > 0 ? 0 : measure_point(rounds, group, workers, before, rates, &point);
         if (rc == 0) {
-            level->scaling[level->scaling_count++] = (struct profile_scaling_point){workers, total};
+            level->scaling[level->scaling_count++] = point;
         }
         uint32_t next = next_workers(workers);
         workers = next > group->count && workers < group->count ? (uint32_t)group->count : next;

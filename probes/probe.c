@@ -38,13 +38,17 @@ double probe_median(double *values, size_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+/* More digits would say nothing, and a curve has a hundred of them. */
+static const double spread_digits = 1e4;
+
 double probe_spread(double *values, size_t count)
 {
-    if (count < 3) {
+    if (count < 2) {
         return -1;
     }
     double middle = probe_median(values, count);
-    return middle > 0 ? (values[(3 * count - 1) / 4] - values[count / 4]) / middle : -1;
+    double spread = middle > 0 ? (values[(3 * count - 1) / 4] - values[count / 4]) / middle : -1;
+    return round(spread * spread_digits) / spread_digits;
 }
 
 bool probe_late(const struct probe *probe)

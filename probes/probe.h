@@ -47,7 +47,7 @@ int probe_error(struct servet_error *error, int code, const char *what);
 
 /* Sorts; NAN if count is 0. */
 double probe_median(double *values, size_t count);
-/* (third quartile - first quartile) / median; sorts; -1 for fewer than three. */
+/* (third quartile - first quartile) / median, of two their distance / median; sorts; -1 for fewer than two. */
 double probe_spread(double *values, size_t count);
 
 #endif

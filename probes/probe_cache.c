@@ -90,7 +90,9 @@ static int make_grid(struct cache_curve *curve, size_t end)
     curve->bytes = calloc(GRID_MAX, sizeof *curve->bytes);
     curve->seconds = calloc(GRID_MAX, sizeof *curve->seconds);
     curve->error_s = calloc(GRID_MAX, sizeof *curve->error_s);
-    if (!curve->bytes || !curve->seconds || !curve->error_s) {
+    curve->spread = calloc(GRID_MAX, sizeof *curve->spread);
+    curve->repetitions = calloc(GRID_MAX, sizeof *curve->repetitions);
+    if (!curve->bytes || !curve->seconds || !curve->error_s || !curve->spread || !curve->repetitions) {
         return -ENOMEM;
     }
     for (int step = 0; curve->count < GRID_MAX; step++) {
@@ -182,6 +184,8 @@ static void reduce(struct cache_curve *curve, double *samples)
         struct kept kept = kept_samples(curve->bytes[i], count);
         curve->seconds[i] = mean_of(values + kept.from, kept.count);
         curve->error_s[i] = error_of(values, count, curve->seconds[i]);
+        curve->spread[i] = probe_spread(values, count);
+        curve->repetitions[i] = (uint32_t)count;
     }
 }
 
@@ -301,5 +305,7 @@ void probe_cache_free(struct probe_cache *result)
     free(result->curve.bytes);
     free(result->curve.seconds);
     free(result->curve.error_s);
+    free(result->curve.spread);
+    free(result->curve.repetitions);
     memset(result, 0, sizeof *result);
 }

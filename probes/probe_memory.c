@@ -13,9 +13,8 @@
 
 enum { MEMORY_SHARES = 6 }; /* arrays that a pair has room for: two PUs with two each, and chase pools beside */
 static const double collision_margin = PROBE_MEMORY_COLLISION;
-static const double contradiction = 1.25;           /* a second look at a pair gives so much more: beyond that drift */
-static const double quartiles_of_deviation = 1.349; /* their distance, of a Gaussian */
-static const size_t caches_beyond = 4;              /* times the last level cache, per array */
+static const double contradiction = 1.25; /* a second look at a pair gives so much more: beyond that drift */
+static const size_t caches_beyond = 4;    /* times the last level cache, per array */
 static const size_t array_least = 32u << 20, array_most = (size_t)512 << 20;
 
 enum machine_pages probe_memory_pages(const struct machine *machine)
@@ -77,22 +76,39 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
 
 /* -- levels -- */
 
-/* Is a pair of this level among those that were measured? A level's centre is nearest to its own pairs. */
-static enum profile_origin level_origin(const struct memory_rounds *rounds, const struct schedule_outcome *outcome,
-                                        const struct profile_memory *memory, size_t level)
+/* A level's centre is nearest to its own pairs. */
+static size_t nearest_level(const struct profile_memory *memory, double bytes_per_s)
 {
-    size_t pairs = pair_count(rounds->probe->machine->pus.count);
+    size_t nearest = 0;
+    for (size_t i = 1; i < memory->level_count; i++) {
+        double distance = fabs(log(bytes_per_s / memory->levels[i].bytes_per_s));
+        nearest = distance < fabs(log(bytes_per_s / memory->levels[nearest].bytes_per_s)) ? i : nearest;
+    }
+    return nearest;
+}
+
+/* Of the level's measured pairs: how far the rounds of one of them lie apart, in the middle. A level that has none is
+ * inferred. */
+static int level_quality(const struct memory_rounds *rounds, const struct schedule_outcome *outcome,
+                         struct profile_memory *memory, size_t level)
+{
+    size_t pairs = pair_count(rounds->probe->machine->pus.count), measured = 0;
+    double *spreads = malloc((pairs + 1) * sizeof *spreads);
+    if (!spreads) {
+        return -ENOMEM;
+    }
     for (size_t k = 0; k < pairs; k++) {
-        size_t nearest = 0;
-        for (size_t i = 1; i < memory->level_count; i++) {
-            double distance = fabs(log(outcome->values[k] / memory->levels[i].bytes_per_s));
-            nearest = distance < fabs(log(outcome->values[k] / memory->levels[nearest].bytes_per_s)) ? i : nearest;
-        }
-        if (nearest == level && outcome->measured[k]) {
-            return PROFILE_MEASURED;
+        if (outcome->measured[k] && nearest_level(memory, outcome->values[k]) == level) {
+            spreads[measured++] = rounds->spreads[k];
         }
     }
-    return PROFILE_INFERRED;
+    struct profile_quality *quality = &memory->levels[level].quality;
+    quality->origin = measured > 0 ? PROFILE_MEASURED : PROFILE_INFERRED;
+    quality->repetitions = rounds->fewest_rounds;
+    quality->spread = measured > 0 ? probe_median(spreads, measured) : -1;
+    quality->note = schedule_note(outcome);
+    free(spreads);
+    return 0;
 }
 
 /* From what was measured to levels, without scaling. */
@@ -105,11 +121,7 @@ static int infer_levels(struct memory_rounds *rounds, const struct schedule_outc
     result->memory.quality = (struct profile_quality){
         .origin = PROFILE_MEASURED, .repetitions = (uint32_t)rounds->alone_count, .spread = spread};
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
-        struct profile_memory_level *level = &result->memory.levels[i];
-        level->quality.note = schedule_note(outcome);
-        level->quality.repetitions = rounds->fewest_rounds;
-        level->quality.spread = rounds->spread > 0 ? quartiles_of_deviation * rounds->spread : -1;
-        level->quality.origin = level_origin(rounds, outcome, &result->memory, i);
+        rc = level_quality(rounds, outcome, &result->memory, i);
     }
     return rc;
 }
@@ -228,7 +240,7 @@ static int measure(struct probe *probe, struct probe_memory *result)
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];
         if (level->collisions.group_count > 0 && !probe_late(probe)) {
-            rc = memory_scaling(&rounds, &level->collisions.groups[0], result->memory.reference_bytes_per_s, level);
+            rc = memory_scaling(&rounds, &level->collisions.groups[0], &result->memory, level);
         }
     }
     free(outcome.values);

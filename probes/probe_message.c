@@ -53,7 +53,7 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
         result.layers[i].quality =
             (struct profile_quality){.origin = PROFILE_MEASURED,
                                      .repetitions = SWEEPS * BATCHES,
-                                     .spread = spread > 0 ? quartiles_of_deviation * spread : -1};
+                                     .spread = spread >= 0 ? quartiles_of_deviation * spread : -1};
         rc = relation_from_classes(&classes, 0, (uint8_t)i, &result.layers[i].members);
         result.layer_count += rc == 0;
     }
@@ -212,7 +212,7 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
         rc = second_sweep(&schedule, &question, outcome);
         rc = rc < 0 ? rc : take_over(&schedule, outcome);
     }
-    *spread = question.spread;
+    *spread = question.ratios > 0 ? question.spread : -1; /* cluster_values() takes that for none, too */
     schedule_free(&schedule);
     free(question.logs);
     return rc;
@@ -237,13 +237,20 @@ static bool find_pair(const struct profile_set *pus, const double *pair_seconds,
     return best < INFINITY;
 }
 
+/* A time that is the least of several batches, and how far those lay apart. */
+struct settled {
+    double seconds, spread;
+    uint32_t repetitions;
+};
+
 /* The slowest of the pairs, from as many measurements as it takes for the two smallest to agree. */
 static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs, size_t count,
-                            double *least)
+                            struct settled *out)
 {
     double seconds[CONCURRENCY_MAX], slowest[REPEAT_MINIMUM_MOST];
-    *least = INFINITY;
-    for (size_t turn = 0; !repeat_minimum_settled(slowest, turn); turn++) {
+    double least = INFINITY;
+    size_t turn = 0;
+    for (; !repeat_minimum_settled(slowest, turn); turn++) {
         int rc = exchange(probe, bytes, pairs, count, seconds);
         if (rc < 0) {
             return rc;
@@ -252,8 +259,9 @@ static int exchange_settled(struct probe *probe, size_t bytes, const struct prof
         for (size_t i = 0; i < count; i++) {
             slowest[turn] = fmax(slowest[turn], seconds[i]);
         }
-        *least = fmin(*least, slowest[turn]);
+        least = fmin(least, slowest[turn]);
     }
+    *out = (struct settled){least, probe_spread(slowest, turn), (uint32_t)turn * BATCHES};
     return 0;
 }
 
@@ -265,12 +273,13 @@ static int measure_curve(struct probe *probe, const struct profile_pair *pair, s
         return -ENOMEM;
     }
     for (size_t bytes = curve_from; bytes <= curve_to && layer->curve_count < POINTS_MAX; bytes *= 2) {
-        double least;
+        struct settled least;
         int rc = exchange_settled(probe, bytes, pair, 1, &least);
         if (rc < 0) {
             return rc;
         }
-        layer->curve[layer->curve_count++] = (struct profile_message_point){bytes, least};
+        layer->curve[layer->curve_count++] =
+            (struct profile_message_point){bytes, least.seconds, least.repetitions, least.spread};
         probe_tell(probe, 0.8, "messages of %zu bytes", bytes);
     }
     return 0;
@@ -305,13 +314,13 @@ static int measure_concurrency(struct probe *probe, size_t bytes, const struct p
     }
     for (size_t messages = 1; messages <= count;
          messages = messages < count && 2 * messages > count ? count : 2 * messages) {
-        double slowest;
+        struct settled slowest;
         int rc = exchange_settled(probe, bytes, pairs, messages, &slowest);
         if (rc < 0) {
             return rc;
         }
-        layer->concurrency[layer->concurrency_count++] =
-            (struct profile_concurrency_point){(uint32_t)messages, slowest};
+        layer->concurrency[layer->concurrency_count++] = (struct profile_concurrency_point){
+            (uint32_t)messages, slowest.seconds, slowest.repetitions, slowest.spread};
     }
     return 0;
 }

@@ -110,6 +110,9 @@ static char *cache_note(const struct probe_cache_level *level, const struct prof
                           : "the machine may not show its real caches, or the model of replacement may not fit");
     }
     note_geometry(stream, level, cache);
+    if (!sharing && cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
+        fprintf(stream, "%swho shares it as declared, not measured", ftell(stream) > 0 ? "; " : "");
+    }
     note_sharing(stream, sharing);
     fclose(stream);
     if (note && note[0] == '\0') {
@@ -159,6 +162,10 @@ static int make_cache(const struct probe_cache_level *level, uint64_t page_bytes
     };
     out->quality.note = cache_note(level, declared, sharing);
     if (sharing) {
+        out->sharing_quality = (struct profile_quality){
+            .origin = sharing->measured > 0 || sharing->pairs == 0 ? PROFILE_MEASURED : PROFILE_INFERRED,
+            .repetitions = sharing->repetitions,
+            .spread = fmax(sharing->spread, 0)};
         out->sharing = sharing->sharing;
         sharing->sharing = (struct profile_relation){0};
         return 0;
@@ -235,7 +242,11 @@ int result_set_cache_curve(struct profile_class *node_class, const struct cache_
         uint64_t bytes = (uint64_t)curve->bytes[i];
         /* The grid has a size twice where its steps are finer than the nodes of the cycle. */
         if (count == 0 || bytes > points[count - 1].bytes) {
-            points[count++] = (struct profile_cache_point){bytes, curve->seconds[i]};
+            points[count++] =
+                (struct profile_cache_point){.bytes = bytes,
+                                             .seconds_per_access = curve->seconds[i],
+                                             .repetitions = curve->repetitions ? curve->repetitions[i] : 1,
+                                             .spread = curve->spread ? curve->spread[i] : -1};
         }
     }
     free(node_class->cache_curve);

@@ -120,6 +120,7 @@ static int check_cache_curve(const struct json_path *at, const struct profile_cl
             profile_check_integer(&item, "bytes", points[i].bytes, i ? points[i - 1].bytes + 1 : 1, INT64_MAX, error);
         rc =
             rc < 0 ? rc : profile_check_number(&item, "seconds_per_access", points[i].seconds_per_access, false, error);
+        rc = rc < 0 ? rc : profile_check_spread(&item, points[i].spread, error);
         if (rc < 0) {
             return rc;
         }
@@ -195,6 +196,7 @@ static int check_scaling(const struct json_path *at, const struct profile_memory
         if (rc == 0) {
             rc = profile_check_number(&item, "bytes_per_s", level->scaling[i].bytes_per_s, false, error);
         }
+        rc = rc < 0 ? rc : profile_check_spread(&item, level->scaling[i].spread, error);
         if (rc < 0) {
             return rc;
         }
@@ -299,6 +301,7 @@ static int check_curve(const struct json_path *at, const struct profile_layer *l
         if (rc == 0) {
             rc = profile_check_number(&item, "seconds", layer->curve[i].seconds, false, error);
         }
+        rc = rc < 0 ? rc : profile_check_spread(&item, layer->curve[i].spread, error);
         if (rc < 0) {
             return rc;
         }
@@ -316,6 +319,7 @@ static int check_concurrency(const struct json_path *at, const struct profile_la
         if (rc == 0) {
             rc = profile_check_number(&item, "seconds", layer->concurrency[i].seconds, false, error);
         }
+        rc = rc < 0 ? rc : profile_check_spread(&item, layer->concurrency[i].spread, error);
         if (rc < 0) {
             return rc;
         }

@@ -35,13 +35,18 @@ int profile_check_integer(const struct json_path *at, const char *key, uint64_t 
                          (unsigned long long)high);
 }
 
+int profile_check_spread(const struct json_path *at, double spread, struct servet_error *error)
+{
+    return spread < 0 ? 0 : profile_check_number(at, "spread", spread, true, error);
+}
+
 int profile_check_quality(const struct json_path *at, const struct profile_quality *quality, struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "quality");
     if ((unsigned)quality->origin > PROFILE_INFERRED) {
         return profile_refuse(error, &here, "origin", "expected declared, measured or inferred");
     }
-    return quality->spread < 0 ? 0 : profile_check_number(&here, "spread", quality->spread, true, error);
+    return profile_check_spread(&here, quality->spread, error);
 }
 
 int profile_check_subset(const struct json_path *at, const struct profile_set *part, const struct profile_set *whole,

@@ -12,6 +12,7 @@ int profile_check_number(const struct json_path *at, const char *key, double val
                          struct servet_error *error);
 int profile_check_integer(const struct json_path *at, const char *key, uint64_t value, uint64_t low, uint64_t high,
                           struct servet_error *error);
+int profile_check_spread(const struct json_path *at, double spread, struct servet_error *error);
 int profile_check_quality(const struct json_path *at, const struct profile_quality *quality,
                           struct servet_error *error);
 int profile_check_subset(const struct json_path *at, const struct profile_set *part, const struct profile_set *whole,

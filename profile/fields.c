@@ -51,6 +51,21 @@ static const struct profile_field quality_fields[] = {
 };
 static const struct profile_object quality = OBJECT_OF("quality", struct profile_quality, quality_fields);
 
+/* Of the points of a curve, which are measured or not there. */
+#define REPEATED(holder)                                                                                               \
+    PLAIN(FIELD_U32, NO, holder, repetitions),                                                                         \
+    {                                                                                                                  \
+        .key = "spread", .type = FIELD_NUMBER, .offset = offsetof(holder, spread), .absent = -1                        \
+    }
+
+/* Of a relation; where all is absent it is declared. */
+static const struct profile_field evidence_fields[] = {
+    PLAIN(FIELD_ORIGIN, NO, struct profile_quality, origin),
+    PLAIN(FIELD_U32, NO, struct profile_quality, repetitions),
+    PLAIN(FIELD_NUMBER, NO, struct profile_quality, spread),
+};
+static const struct profile_object evidence = OBJECT_OF("evidence", struct profile_quality, evidence_fields);
+
 static const struct profile_field relation_fields[] = {
     COUNTED(FIELD_GROUPS, NO, struct profile_relation, "groups", groups, group_count),
     COUNTED(FIELD_PAIRS, NO, struct profile_relation, "pairs", pairs, pair_count),
@@ -79,6 +94,7 @@ static const struct profile_field cache_fields[] = {
     PLAIN(FIELD_U64, NO, struct profile_cache, page_bytes),
     PLAIN(FIELD_SET, NO, struct profile_cache, pus),
     NESTED(YES, struct profile_cache, sharing, relation),
+    NESTED(NO, struct profile_cache, sharing_quality, evidence),
     NESTED(YES, struct profile_cache, quality, quality),
 };
 static const struct profile_object cache = OBJECT_OF("cache", struct profile_cache, cache_fields);
@@ -86,6 +102,7 @@ static const struct profile_object cache = OBJECT_OF("cache", struct profile_cac
 static const struct profile_field cache_point_fields[] = {
     PLAIN(FIELD_U64, YES, struct profile_cache_point, bytes),
     PLAIN(FIELD_NUMBER, YES, struct profile_cache_point, seconds_per_access),
+    REPEATED(struct profile_cache_point),
 };
 static const struct profile_object cache_point =
     OBJECT_OF("cache_point", struct profile_cache_point, cache_point_fields);
@@ -101,6 +118,7 @@ static const struct profile_object tlb = OBJECT_OF("tlb", struct profile_tlb, tl
 static const struct profile_field scaling_fields[] = {
     PLAIN(FIELD_U32, YES, struct profile_scaling_point, workers),
     PLAIN(FIELD_NUMBER, YES, struct profile_scaling_point, bytes_per_s),
+    REPEATED(struct profile_scaling_point),
 };
 static const struct profile_object scaling = OBJECT_OF("scaling", struct profile_scaling_point, scaling_fields);
 
@@ -134,12 +152,14 @@ static const struct profile_object numa_access =
 static const struct profile_field message_fields[] = {
     PLAIN(FIELD_U64, YES, struct profile_message_point, bytes),
     PLAIN(FIELD_NUMBER, YES, struct profile_message_point, seconds),
+    REPEATED(struct profile_message_point),
 };
 static const struct profile_object message = OBJECT_OF("message", struct profile_message_point, message_fields);
 
 static const struct profile_field concurrency_fields[] = {
     PLAIN(FIELD_U32, YES, struct profile_concurrency_point, messages),
     PLAIN(FIELD_NUMBER, YES, struct profile_concurrency_point, seconds),
+    REPEATED(struct profile_concurrency_point),
 };
 static const struct profile_object concurrency =
     OBJECT_OF("concurrency", struct profile_concurrency_point, concurrency_fields);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_WIDTH 100   /* columns: what fits is kept on one line */
+#define LINE_WIDTH 120   /* columns: what fits is kept on one line */
 #define INDENT_COLUMNS 2 /* per nesting level */
 /* 15 digits give back every decimal number a person wrote, 17 every double (C17 5.2.4.2.2, DBL_DIG, DBL_DECIMAL_DIG).
  */
@@ -131,6 +131,8 @@ static bool is_absent(const struct profile_field *field, const void *object)
         return *(void *const *)member == NULL;
     case FIELD_U32:
         return *(const uint32_t *)member == 0;
+    case FIELD_ORIGIN:
+        return *(const enum profile_origin *)member == PROFILE_DECLARED;
     case FIELD_U64:
         return *(const uint64_t *)member == 0;
     case FIELD_NUMBER:

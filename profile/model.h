@@ -73,6 +73,8 @@ struct profile_cache {
     uint64_t page_bytes;             /* of the memory that it was measured in (huge or ordinary); 0: not said */
     struct profile_set pus;          /* the PUs that have such a cache; empty: every PU of the class */
     struct profile_relation sharing; /* a PU that has the cache and is in no group or pair has one of its own */
+    struct profile_quality
+        sharing_quality; /* of that; spread: of the pairs' ratios, 0: not known; its note is quality's */
     struct profile_quality quality;
 };
 
@@ -88,11 +90,15 @@ struct profile_tlb {
 struct profile_cache_point {
     uint64_t bytes;            /* working set of one PU alone */
     double seconds_per_access; /* of a dependent load out of it */
+    uint32_t repetitions;      /* this and the spread as in struct profile_quality; 0: not said */
+    double spread;
 };
 
 struct profile_scaling_point {
     uint32_t workers;
     double bytes_per_s; /* of all those workers together */
+    uint32_t repetitions;
+    double spread;
 };
 
 /* One level of memory access overhead (2010 paper, Section III-C). */
@@ -125,11 +131,15 @@ struct profile_numa_access {
 struct profile_message_point {
     uint64_t bytes;
     double seconds; /* one way */
+    uint32_t repetitions;
+    double spread;
 };
 
 struct profile_concurrency_point {
     uint32_t messages; /* sent at the same time */
     double seconds;    /* slowest of them, one way */
+    uint32_t repetitions;
+    double spread;
 };
 
 /* One communication layer (2010 paper, Section III-D). */

@@ -90,6 +90,9 @@ double profile_message_seconds(const struct profile_layer *layer, uint64_t bytes
 {
     const struct profile_message_point *curve = layer->curve;
     size_t count = layer->curve_count;
+    if (layer->quality.origin == PROFILE_DECLARED) {
+        return 0; /* its "seconds" are a rank */
+    }
     if (count < 2) {
         return count ? curve[0].seconds : layer->seconds;
     }

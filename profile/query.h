@@ -27,7 +27,8 @@ const struct profile_layer *profile_layer_of(const struct profile_communication 
                                              size_t *index);
 
 /* Seconds of one message, one way: linear between the points of the layer's curve, the first point's below it, at the
- * last segment's bandwidth above it; without a curve the layer's latency, whatever the size. */
+ * last segment's bandwidth above it; without a curve the layer's latency, whatever the size. 0 of a layer that is only
+ * declared. */
 double profile_message_seconds(const struct profile_layer *layer, uint64_t bytes);
 
 /* Bytes per second that `workers` get together: linear between the points of the level's scaling curve, the nearest

@@ -112,6 +112,39 @@ double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint
  * without measurement too, then in the order that the caches suggest. -1: not known, or the same PU twice. */
 int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
+/* -- how sure a figure is --------------------------------------------------------------------------------------------
+ * A profile may hold a part only (a probe was not asked for, there was no time or no memory for it), and figures of
+ * things alike are taken over from those that were measured. Each of these tells it of the figure that the function of
+ * that name above gives for the same arguments; -ENOENT: there is none. */
+
+enum servet_origin {
+    SERVET_DECLARED = 0, /* said by the operating system, or the order that it suggests */
+    SERVET_MEASURED = 1, /* on this very thing */
+    SERVET_INFERRED = 2, /* taken over from an equivalent thing that was measured */
+};
+
+struct servet_quality {
+    enum servet_origin origin;
+    uint32_t repetitions; /* measurements behind the figure; 0: not said */
+    double spread;        /* relative: (third quartile - first quartile) / median of them; < 0: not known */
+};
+
+/* Of servet_cache_bytes(). */
+int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t pu, struct servet_quality *out);
+/* Of servet_cache_shared() and servet_cache_sharers(); the spread is that of the ratios of time that decided. */
+int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32_t pu, struct servet_quality *out);
+/* Of servet_memory_bandwidth(); between two numbers of workers that of the less sure. */
+int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t workers, struct servet_quality *out);
+/* Of servet_numa_bandwidth() and servet_numa_seconds(). */
+int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node, struct servet_quality *out);
+/* Of servet_message_layer(), and of servet_message_seconds() at the size at which layers are told apart: measured says
+ * that messages between these two PUs were. */
+int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, struct servet_quality *out);
+
+/* What held while measuring, such as "busy" (other tasks ran on the measured PUs), "incomplete", "budget",
+ * "memory_limited" (servet-profile(5)): its text, owned by the profile, or NULL when it did not. */
+const char *servet_condition(const servet_profile *profile, const char *name);
+
 /* -- order of ranks (2012 paper: ranks that are neighbours in their order talk most) ------------------------------- */
 
 /* New numbers for the ranks of a program that may be renumbered before its data is laid out: rank i, which sits on PU

@@ -228,6 +228,128 @@ int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t 
     return find_layer(profile, pu_a, pu_b, &number) ? number : -1;
 }
 
+/* -- how sure a figure is ---------------------------------------------------------------------------------------- */
+
+static enum servet_origin origin_of(enum profile_origin origin)
+{
+    return origin == PROFILE_MEASURED   ? SERVET_MEASURED
+           : origin == PROFILE_INFERRED ? SERVET_INFERRED
+                                        : SERVET_DECLARED;
+}
+
+static int answer(const struct profile_quality *quality, struct servet_quality *out)
+{
+    *out = (struct servet_quality){origin_of(quality->origin), quality->repetitions, quality->spread};
+    return 0;
+}
+
+int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t pu, struct servet_quality *out)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? answer(&cache->quality, out) : -ENOENT;
+}
+
+int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32_t pu, struct servet_quality *out)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    if (!cache) {
+        return -ENOENT;
+    }
+    answer(&cache->sharing_quality, out);
+    out->spread = out->spread > 0 ? out->spread : -1; /* 0 stands for not known there */
+    return 0;
+}
+
+/* The level that the bandwidth of several workers around the PU comes from, as servet_memory_bandwidth() takes it. */
+static const struct profile_memory_level *find_level(const struct profile_place *place, uint32_t workers)
+{
+    const struct profile_memory *memory = &place->node_class->memory;
+    for (size_t i = 0; i < memory->level_count; i++) {
+        const struct profile_memory_level *level = &memory->levels[i];
+        bool known = level->scaling_count > 0 || (workers == 2 && level->bytes_per_s > 0);
+        if (known && profile_group_of(&level->collisions, place->os_index)) {
+            return level;
+        }
+    }
+    return NULL;
+}
+
+/* Of the points around a number of workers, or the last one. */
+static void less_sure(const struct profile_memory_level *level, uint32_t workers, struct servet_quality *out)
+{
+    size_t next = 0;
+    while (next + 1 < level->scaling_count && level->scaling[next].workers < workers) {
+        next++;
+    }
+    bool between = next > 0 && level->scaling[next].workers > workers;
+    for (size_t i = between ? next - 1 : next; i <= next; i++) {
+        const struct profile_scaling_point *point = &level->scaling[i];
+        bool first = i == next - between;
+        out->repetitions = first || point->repetitions < out->repetitions ? point->repetitions : out->repetitions;
+        out->spread = first || point->spread > out->spread ? point->spread : out->spread;
+    }
+}
+
+int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t workers, struct servet_quality *out)
+{
+    struct profile_place place;
+    if (servet_memory_bandwidth(profile, pu, workers) <= 0 || !profile_locate(profile, pu, &place)) {
+        return -ENOENT;
+    }
+    const struct profile_memory_level *level = workers > 1 ? find_level(&place, workers) : NULL;
+    answer(level ? &level->quality : &place.node_class->memory.quality, out);
+    if (level && level->scaling_count) {
+        /* Measured in the level's first group; the others are like it. */
+        bool there = profile_set_has(&level->collisions.groups[0], place.os_index);
+        out->origin = out->origin == SERVET_MEASURED && !there ? SERVET_INFERRED : out->origin;
+        less_sure(level, workers, out);
+    }
+    return 0;
+}
+
+int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node, struct servet_quality *out)
+{
+    struct profile_place place;
+    const struct profile_numa_access *row = find_access(profile, pu, numa_node);
+    if (!row || !profile_locate(profile, pu, &place)) {
+        return -ENOENT;
+    }
+    answer(&row->quality, out);
+    bool there = row->pus.ids[0] == place.os_index; /* where it was measured */
+    out->origin = out->origin == SERVET_MEASURED && !there ? SERVET_INFERRED : out->origin;
+    return 0;
+}
+
+int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, struct servet_quality *out)
+{
+    int number;
+    struct profile_place a, b;
+    const struct profile_layer *layer = find_layer(profile, pu_a, pu_b, &number);
+    if (!layer || !profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b)) {
+        return -ENOENT;
+    }
+    bool inside = a.node == b.node;
+    const struct profile_relation *measured =
+        inside ? &a.node_class->communication.measured : &profile->network.measured;
+    bool listed = measured->group_count + measured->pair_count == 0 ||
+                  profile_related(measured, inside ? a.os_index : a.node, inside ? b.os_index : b.node);
+    answer(&layer->quality, out);
+    out->origin = out->origin == SERVET_MEASURED && !listed ? SERVET_INFERRED : out->origin;
+    return 0;
+}
+
+const char *servet_condition(const servet_profile *profile, const char *name)
+{
+    for (size_t i = 0; i < profile->condition_count; i++) {
+        if (strcmp(profile->conditions[i].key, name) == 0) {
+            return profile->conditions[i].value;
+        }
+    }
+    return NULL;
+}
+
 /* -- supersteps -------------------------------------------------------------------------------------------------- */
 
 int servet_bsp_parameters(const servet_profile *profile, const char *backend, uint32_t processors,

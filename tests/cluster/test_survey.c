@@ -197,7 +197,7 @@ START_TEST(a_protocol_switch_is_a_jump_of_the_curve)
     uint64_t found[4];
     for (size_t i = 0; i < 24; i++) {
         uint64_t bytes = UINT64_C(1) << i;
-        curve[i] = (struct profile_message_point){bytes, (bytes > 8192 ? 9e-6 : 2e-6) + (double)bytes * 1e-10};
+        curve[i] = (struct profile_message_point){bytes, (bytes > 8192 ? 9e-6 : 2e-6) + (double)bytes * 1e-10, 0, -1};
     }
     ck_assert_uint_eq(curve_switches(curve, 24, found, 4), 1);
     ck_assert_uint_eq(found[0], 8192);

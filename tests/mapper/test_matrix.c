@@ -174,7 +174,7 @@ END_TEST
 
 START_TEST(messages_take_what_the_curve_says)
 {
-    struct profile_message_point points[] = {{100, 1e-6}, {1000, 2e-6}, {10000, 11e-6}};
+    struct profile_message_point points[] = {{100, 1e-6, 0, -1}, {1000, 2e-6, 0, -1}, {10000, 11e-6, 0, -1}};
     struct servet_profile *profile;
     ck_assert_int_eq(profile_load(FIXTURES "/nehalem-2-nodes.json", &profile, NULL), 0);
     struct profile_layer *layer = &profile->classes[0].communication.layers[0];

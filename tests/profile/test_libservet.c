@@ -98,6 +98,71 @@ START_TEST(what_is_not_known_is_zero)
 END_TEST
 
 /* Whatever figures a profile has: one that says it was not measured has no bandwidths and latencies. */
+/* Can a program tell what was measured from what was taken over or only declared, and how sure it is? */
+START_TEST(figures_say_how_sure_they_are)
+{
+    servet_profile *p = opened(FIXTURES "/every-field.json");
+    struct servet_quality q;
+    ck_assert_int_eq(servet_cache_quality(p, 1, 0, &q), 0);
+    ck_assert_int_eq(q.origin, SERVET_INFERRED);
+    ck_assert_uint_eq(q.repetitions, 5);
+    ck_assert_double_eq(q.spread, 0.25);
+    ck_assert_int_eq(servet_sharing_quality(p, 1, 0, &q), 0);
+    ck_assert_int_eq(q.origin, SERVET_MEASURED);
+    ck_assert_uint_eq(q.repetitions, 6);
+    ck_assert_int_eq(servet_memory_quality(p, 0, 2, &q), 0);
+    ck_assert_int_eq(q.origin, SERVET_MEASURED);
+    ck_assert_uint_eq(q.repetitions, 5);
+    ck_assert_double_eq(q.spread, 0.25);
+    ck_assert_int_eq(servet_numa_quality(p, 0, 2, &q), 0);
+    ck_assert_int_eq(q.origin, SERVET_MEASURED);
+    ck_assert(q.spread < 0);
+    ck_assert_int_eq(servet_numa_quality(p, 3, 2, &q), 0); /* PU 0 stands for it */
+    ck_assert_int_eq(q.origin, SERVET_INFERRED);
+    ck_assert_int_eq(servet_message_quality(p, 0, 9, &q), 0); /* of the layer, but not of the measured pairs */
+    ck_assert_int_eq(q.origin, SERVET_INFERRED);
+    ck_assert_int_eq(servet_message_quality(p, 0, 3, &q), -ENOENT); /* no layer has them */
+    ck_assert_int_eq(servet_cache_quality(p, 7, 0, &q), -ENOENT);
+    ck_assert_int_eq(servet_memory_quality(p, 0, 0, &q), -ENOENT);
+    ck_assert_ptr_null(servet_condition(p, "no-such"));
+    servet_profile_close(p);
+}
+END_TEST
+
+/* A profile in which some probes did not run: a declared order of layers must not pass for seconds. */
+START_TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
+{
+    char path[] = "/tmp/servet-test-XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    FILE *file = fdopen(fd, "w");
+    fputs(
+        "{\"servet_profile\": 1, \"host\": {\"name\": \"h\"}, \"measurement\": {\"measured\": true,"
+        " \"conditions\": {\"budget\": \"used up\"}}, \"node_classes\": [{\"pus\": \"0-1\", \"caches\": [{\"level\": 1,"
+        " \"size_bytes\": 32768, \"sharing\": {\"groups\": [\"0-1\"]}, \"quality\": {\"origin\": \"measured\","
+        " \"repetitions\": 3}}], \"memory\": {\"quality\": {\"origin\": \"declared\"}, \"levels\": []},"
+        " \"communication\": {\"layers\": [{\"seconds\": 1, \"members\": {\"groups\": [\"0-1\"]},"
+        " \"quality\": {\"origin\": \"declared\"}}]}}], \"nodes\": [{\"names\": \"h\", \"count\": 1,"
+        " \"class_index\": 0}]}",
+        file);
+    fclose(file);
+    servet_profile *p = opened(path);
+    unlink(path);
+    struct servet_quality q;
+    ck_assert_double_eq(servet_message_seconds(p, 0, 1, 8), 0);
+    ck_assert_int_eq(servet_message_layer(p, 0, 1), 0); /* the order is known */
+    ck_assert_int_eq(servet_message_quality(p, 0, 1, &q), 0);
+    ck_assert_int_eq(q.origin, SERVET_DECLARED);
+    ck_assert_int_eq(servet_cache_quality(p, 1, 1, &q), 0);
+    ck_assert_int_eq(q.origin, SERVET_MEASURED);
+    ck_assert_int_eq(servet_sharing_quality(p, 1, 1, &q), 0);
+    ck_assert_int_eq(q.origin, SERVET_DECLARED);
+    ck_assert_int_eq(servet_memory_quality(p, 0, 1, &q), -ENOENT);
+    ck_assert_str_eq(servet_condition(p, "budget"), "used up");
+    servet_profile_close(p);
+}
+END_TEST
+
 START_TEST(figures_of_a_profile_that_was_not_measured_do_not_count)
 {
     char path[] = "/tmp/servet-test-XXXXXX", *command;
@@ -187,6 +252,8 @@ int main(void)
     tcase_add_test(tcase, the_two_node_machine_answers);
     tcase_add_test(tcase, curves_are_followed_between_and_beyond_their_points);
     tcase_add_test(tcase, what_is_not_known_is_zero);
+    tcase_add_test(tcase, figures_say_how_sure_they_are);
+    tcase_add_test(tcase, a_partial_profile_gives_no_declared_figure_as_a_measured_one);
     tcase_add_test(tcase, figures_of_a_profile_that_was_not_measured_do_not_count);
     tcase_add_test(tcase, a_superstep_costs_work_words_and_a_synchronisation);
     tcase_add_test(tcase, without_a_profile_this_machine_is_described_as_not_measured);

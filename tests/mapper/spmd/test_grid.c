@@ -261,10 +261,10 @@ START_TEST(messages_at_once_take_as_long_as_was_measured)
         struct profile_concurrency_point points[2];
         size_t count;
         double slower;
-    } cases[] = {{{{1, 1e-6}}, 1, 1}, /* that of one alone says nothing of two */
-                 {{{1, 1e-6}, {2, 1.5e-6}}, 2, 1.5},
-                 {{{1, 1e-6}, {3, 2e-6}}, 2, 1.5},
-                 {{{2, 1e-6}, {4, 3e-6}}, 2, 1}};
+    } cases[] = {{{{1, 1e-6, 0, -1}}, 1, 1}, /* that of one alone says nothing of two */
+                 {{{1, 1e-6, 0, -1}, {2, 1.5e-6, 0, -1}}, 2, 1.5},
+                 {{{1, 1e-6, 0, -1}, {3, 2e-6, 0, -1}}, 2, 1.5},
+                 {{{2, 1e-6, 0, -1}, {4, 3e-6, 0, -1}}, 2, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         layer->concurrency = cases[i].points;
         layer->concurrency_count = cases[i].count;

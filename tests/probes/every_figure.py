@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Does every figure of a profile say whether it was measured or inferred, how often, and how far the measurements lay apart?
+
+usage: every_figure.py SERVET-PROBE MACHINES, or every_figure.py PROFILE.json… to list what lacks it in profiles that are there
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+# Keys of figures that probes measure. What is beside them in an object (declared sizes, line, pages, memory of a node) is
+# declared, or describes the measurement.
+FIGURES = {"size_bytes", "reach_bytes", "seconds_per_access", "bytes_per_s", "reference_bytes_per_s", "seconds", "g_flops"}
+
+
+def lacks(statement, least_time=False):
+    """What a quality, or a point with its own, does not say; one measurement has no spread, nor the least of several."""
+    missing = []
+    if statement.get("origin", "measured") == "declared":
+        return missing
+    if statement.get("repetitions", 0) < 1:
+        missing.append("repetitions")
+    if statement.get("repetitions", 0) != 1 and "spread" not in statement and not least_time:
+        missing.append("spread")
+    return missing
+
+
+def walk(value, path, found):
+    """Adds (path, what is missing) of every figure to `found`; returns how many figures there are."""
+    count = 0
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            count += walk(item, f"{path}[{i}]", found)
+    if not isinstance(value, dict):
+        return count
+    figures = sorted(FIGURES & value.keys())
+    if figures and not path.endswith("measurement"):
+        count += len(figures)
+        statement = value.get("quality", value)
+        missing = lacks(statement, "reach_bytes" in value)
+        if "quality" in value and "origin" not in statement:
+            missing.append("origin")
+        if missing:
+            found.append((f"{path}.{figures[0]}", missing))
+    if "sharing" in value and value.get("quality", {}).get("origin") == "measured":
+        count += 1
+        evidence = value.get("sharing_quality", {})
+        said = "who shares it as declared" in value["quality"].get("note", "")
+        if value["sharing"] and not said and (evidence.get("repetitions", 0) < 1 or "origin" not in evidence):
+            found.append((f"{path}.sharing", ["origin", "repetitions"]))
+    for key, item in value.items():
+        count += walk(item, f"{path}.{key}", found)
+    return count
+
+
+def check(profile, name):
+    found = []
+    count = walk(profile, "$", found)
+    for path, missing in found:
+        print(f"{name}: {path} lacks {', '.join(missing)}")
+    print(f"{name}: {count} figures, {len(found)} lack something")
+    return not found and count > 0
+
+
+def probe(command, machines, folder):
+    runs = [[f"simulated:{machines}/{name}"] + options for name, options in [
+        ("dunnington.json", []), ("finis-terrae.json", ["--exhaustive"]), ("numa-nodes.json", []),
+        ("dempsey.json", ["--method", "paper"]), ("dunnington.json", ["--budget", "0.5"])]]
+    for machine, *options in runs:
+        path = os.path.join(folder, "profile.json")
+        subprocess.run([command, "-q", "--machine", machine, "-o", path] + options, check=True)
+        with open(path, encoding="utf-8") as file:
+            yield json.load(file), " ".join([os.path.basename(machine)] + options)
+
+
+def main():
+    if len(sys.argv) == 3 and os.path.isdir(sys.argv[2]):
+        with tempfile.TemporaryDirectory() as folder:
+            results = [check(profile, name) for profile, name in probe(sys.argv[1], sys.argv[2], folder)]
+    else:
+        results = []
+        for path in sys.argv[1:]:
+            with open(path, encoding="utf-8") as file:
+                results.append(check(json.load(file), path))
+    sys.exit(0 if all(results) else 1)
+
+
+main()
