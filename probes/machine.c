@@ -26,7 +26,7 @@ static int journaled(struct machine *machine, const char *kind, machine_guard_ru
     return rc;
 }
 
-/* PUs as one word: what tells questions apart need not be kept in full. */
+/* PUs or nodes as one word: what tells questions apart need not be kept in full. */
 static uint64_t digest(const uint32_t *ids, size_t count)
 {
     uint64_t hash = count;
@@ -73,6 +73,16 @@ static int run_exchange(struct machine *machine, const void *what, const void *p
     return machine->ops->exchange(machine, what, pairs, count, values);
 }
 
+static bool nodes_fit(const struct machine_traversal *what)
+{
+    for (size_t i = 0; what->nodes && i < what->node_count; i++) {
+        if (what->nodes[i] >= what->bytes / what->stride_bytes) {
+            return false;
+        }
+    }
+    return !what->nodes || (what->node_count > 0 && what->order != MACHINE_STRIDE);
+}
+
 int machine_traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
                      double *seconds_per_access)
 {
@@ -82,12 +92,13 @@ int machine_traverse(struct machine *machine, const struct machine_traversal *wh
     if (cancelled(machine)) {
         return -EINTR;
     }
-    if (what->stride_bytes < sizeof(void *) || what->bytes < what->stride_bytes ||
+    if (what->stride_bytes < sizeof(void *) || what->bytes < what->stride_bytes || !nodes_fit(what) ||
         !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
     const uint64_t words[] = {what->bytes,
                               what->stride_bytes,
+                              what->nodes ? digest(what->nodes, what->node_count) : 0,
                               (uint64_t)what->order,
                               (uint64_t)what->pages,
                               what->scatter,

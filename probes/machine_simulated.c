@@ -46,7 +46,7 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
         slowest = fmax(slowest, seconds[i]);
         seconds_per_access[i] = noisy(sim, seconds[i]);
     }
-    double nodes = (double)what->bytes / (double)what->stride_bytes;
+    double nodes = (double)machine_traversal_loads(what);
     sim->clock_s += operation_seconds + nodes * (build_seconds_per_node + slowest * what->warm_passes / warm_speedup) +
                     timed_loads * slowest;
     free(positions);

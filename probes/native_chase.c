@@ -80,7 +80,7 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
     size_t wanted = (what->bytes + page - 1) / page;
     uint32_t *pages = choose_pages(what, wanted, region->touched / page, &random);
     cycle->base = region->start;
-    cycle->count = what->bytes / what->stride_bytes;
+    cycle->count = machine_traversal_loads(what);
     cycle->places = malloc(cycle->count * sizeof *cycle->places);
     if (!pages || !cycle->places) {
         free(pages);
@@ -88,7 +88,7 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
         return -ENOMEM;
     }
     for (size_t i = 0; i < cycle->count; i++) {
-        size_t at = i * what->stride_bytes;
+        size_t at = (what->nodes ? what->nodes[i] : i) * what->stride_bytes;
         if (what->order == MACHINE_SPREAD) {
             at += machine_spread_offset(i, what->stride_bytes);
         }

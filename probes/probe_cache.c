@@ -7,6 +7,7 @@
 
 #include "cache_squares.h"
 #include "probe_line.h"
+#include "probe_ways.h"
 
 /* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said otherwise. */
 enum {
@@ -215,7 +216,35 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
     }
 }
 
-/* Line size and ways of the first level; of the others they cannot be told without physically contiguous memory. */
+/* Of levels beyond the second the ways cannot be told: those that are built spread lines over slices by a hash or hold
+ * victims, and their sets are seen through those of the second level. */
+static const char beyond_second[] = "beyond the second level lines are hidden by the one before it and by hashes";
+
+static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+{
+    struct probe_ways found;
+    if (out->count < 2) {
+        return 0;
+    }
+    for (size_t i = 2; i < out->count; i++) {
+        out->levels[i].ways_unknown = beyond_second;
+    }
+    const struct probe_cache_level *first = &out->levels[0];
+    struct probe_cache_level *second = &out->levels[1];
+    const struct probe_ways_level level = {
+        second->size_bytes, first->seconds,
+        second->seconds,    out->count > 2 ? out->levels[2].seconds : out->memory_seconds,
+        first->ways,        first->way_bytes};
+    int rc = probe_ways(probe, pu, &level, &found, error);
+    if (rc == 0) {
+        second->ways = found.ways;
+        second->way_bytes = found.way_bytes;
+        second->ways_unknown = found.reason;
+    }
+    return rc;
+}
+
+/* Line size of the first level, ways of the first two. */
 static int measure_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
 {
     struct probe_line found;
@@ -231,7 +260,7 @@ static int measure_geometry(struct probe *probe, uint32_t pu, struct probe_cache
         first->way_bytes = found.way_bytes;
         first->line_bytes = found.line_bytes;
     }
-    return rc;
+    return rc < 0 ? rc : measure_second_ways(probe, pu, out, error);
 }
 
 /* What the cache sizes were measured in has its TLB measured already; where that was huge pages, programs may not have

@@ -16,6 +16,7 @@ struct probe_cache_level {
     uint64_t low_bytes, high_bytes; /* sizes that explain the measurement about as well */
     uint32_t ways;                  /* measured; 0: not known */
     uint64_t way_bytes;             /* sets * line, measured; 0: not known */
+    const char *ways_unknown;       /* why they are not known, if it was tried; static text or NULL */
     uint32_t line_bytes;            /* measured; 0: not known */
     double seconds;                 /* latency of a load that hits in this level */
     uint32_t repetitions;

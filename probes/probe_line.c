@@ -3,10 +3,14 @@
 #include <math.h>
 
 enum {
-    TRIALS = 5, /* a busy sibling took ways away in up to four of six trials */
+    TRIALS = 5,     /* a busy sibling took ways away in up to four of six trials */
+    ROUNDS = 3,     /* of so many trials, while ways and size do not agree */
+    HIT_LINES = 16, /* that any first level keeps */
+    HIT_LOOKS = 3,
     WARM_PASSES = 8,
     STRIDES = 8, /* 1 KiB to 128 KiB: ways of 64 KiB (two of them make 128 KiB) were the largest built */
     FIRST_STRIDE = 1024,
+    LINE = 64,
     DISTANCES = 8, /* 8 bytes to 1 KiB: four times the longest line built */
     LINES_MAX = 512,
     WAYS_MAX = 40, /* a little more than the 32 ways that were ever built in a first level */
@@ -14,7 +18,7 @@ enum {
 /* Of the way from a hit's latency to a miss's. One line too many in one set of four costs a quarter of the accesses,
  * and a random policy lets a quarter of those through. */
 static const double missing = 0.1;
-static const double plateau = 0.85; /* half a line apart, a third of the accesses still hit */
+static const double plateau = 0.92; /* half a line apart, a third of the accesses still hit, of a random policy a tenth */
 static const double least_rise = 1.25;
 
 static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, double *seconds)
@@ -33,10 +37,9 @@ static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, 
 /* -- ways -- */
 
 /* The largest number of lines `stride` apart that stay in the cache, by bisection. */
-static int largest_kept(struct probe *probe, uint32_t pu, const struct probe_line_level *level, size_t stride,
-                        uint32_t *kept)
+static int largest_kept(struct probe *probe, uint32_t pu, const struct probe_line_level *level, double limit,
+                        size_t stride, uint32_t *kept)
 {
-    const double limit = level->seconds + missing * (level->miss_seconds - level->seconds);
     uint64_t most = 2 * level->bytes / stride;
     uint32_t low = 1, high = (uint32_t)(most < WAYS_MAX ? WAYS_MAX : most > LINES_MAX ? LINES_MAX : most);
     while (high - low > 1) {
@@ -66,22 +69,64 @@ void probe_line_ways(const uint64_t *strides, const uint32_t *largest, size_t co
     }
 }
 
+/* What a hit takes now. The latency curve was measured a second ago; on a core that has become slower since, all loads
+ * would pass for misses, and the cache for one of a single way. */
+static int hit_now(struct probe *probe, uint32_t pu, double *seconds)
+{
+    *seconds = INFINITY;
+    for (int look = 0; look < HIT_LOOKS; look++) {
+        double once;
+        int rc = chase(probe, pu, HIT_LINES * (size_t)LINE, LINE, &once);
+        if (rc < 0) {
+            return rc;
+        }
+        *seconds = fmin(*seconds, once);
+    }
+    return 0;
+}
+
+/* One trial: `largest` by stride, if it is more than before. */
+static int try_ways(struct probe *probe, uint32_t pu, const struct probe_line_level *level, const uint64_t *strides,
+                    uint32_t *largest)
+{
+    double hit;
+    int rc = hit_now(probe, pu, &hit);
+    if (rc < 0) {
+        return rc;
+    }
+    double limit = hit * (1 + missing * (level->miss_seconds / level->seconds - 1));
+    for (size_t i = 0; i < STRIDES; i++) {
+        uint32_t kept;
+        rc = largest_kept(probe, pu, level, limit, strides[i], &kept);
+        if (rc < 0) {
+            return rc;
+        }
+        largest[i] = kept > largest[i] ? kept : largest[i];
+    }
+    return 0;
+}
+
+/* Ways that do not make up the size are no finding but a disturbance. */
 static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_line_level *level, struct probe_line *out)
 {
-    uint64_t strides[STRIDES];
-    uint32_t largest[STRIDES] = {0};
-    for (int trial = 0; trial < TRIALS; trial++) {
-        for (size_t i = 0; i < STRIDES; i++) {
-            uint32_t kept;
-            strides[i] = (uint64_t)FIRST_STRIDE << i;
-            int rc = largest_kept(probe, pu, level, strides[i], &kept);
-            if (rc < 0) {
-                return rc;
-            }
-            largest[i] = kept > largest[i] ? kept : largest[i];
-        }
+    uint64_t strides[STRIDES], way_bytes = 0;
+    uint32_t largest[STRIDES] = {0}, ways = 0;
+    for (size_t i = 0; i < STRIDES; i++) {
+        strides[i] = (uint64_t)FIRST_STRIDE << i;
     }
-    probe_line_ways(strides, largest, STRIDES, &out->ways, &out->way_bytes);
+    for (int trial = 0; trial < ROUNDS * TRIALS; trial++) {
+        if (trial % TRIALS == 0 && ways > 0 && ways * way_bytes == level->bytes) {
+            break;
+        }
+        int rc = try_ways(probe, pu, level, strides, largest);
+        if (rc < 0) {
+            return rc;
+        }
+        probe_line_ways(strides, largest, STRIDES, &ways, &way_bytes);
+    }
+    bool agree = ways * way_bytes == level->bytes;
+    out->ways = agree ? ways : 0;
+    out->way_bytes = agree ? way_bytes : 0;
     return 0;
 }
 

@@ -68,20 +68,22 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
     }
 }
 
-/* What of the geometry was not measured but taken from the declared cache, and whether what was agrees with the size.
- */
+/* What of the geometry was not measured but taken from the declared cache, and whether what was agrees with it. */
 static void note_geometry(FILE *stream, const struct probe_cache_level *level, const struct profile_cache *declared)
 {
     const char *separator = ftell(stream) > 0 ? "; " : "";
-    char size[32];
     bool line = declared && !level->line_bytes && declared->line_bytes;
     bool ways = declared && !level->ways && declared->associativity;
     if (line || ways) {
         fprintf(stream, "%s%s%s%s as declared, not measured", separator, line ? "line size" : "",
                 line && ways ? " and " : "", ways ? "ways" : "");
-    } else if (level->ways && level->ways * level->way_bytes != level->size_bytes) {
-        size_text(level->ways * level->way_bytes, size, sizeof size);
-        fprintf(stream, "%sways times size of a way give %s", separator, size);
+    }
+    if (ways && level->ways_unknown) {
+        fprintf(stream, ": %s", level->ways_unknown);
+    }
+    if (level->ways && declared && declared->associativity && level->ways != declared->associativity) {
+        fprintf(stream, "%s%u ways measured, %u declared", line ? "; " : separator, level->ways,
+                declared->associativity);
     }
 }
 

@@ -94,19 +94,32 @@ static struct sample choose_sample(const struct sim *sim, const struct machine_t
     return (struct sample){span, kept * what->stride_bytes};
 }
 
-static void add_nodes(const struct machine_traversal *what, const struct sample *sample, const uint64_t *frames,
-                      size_t page, uint64_t base, struct stream *stream)
+/* Where the pages of a working set lie. */
+struct memory {
+    const uint64_t *frames;
+    size_t page;
+    uint64_t base;
+};
+
+static void add_node(const struct machine_traversal *what, const struct memory *memory, uint64_t node, size_t i,
+                     struct stream *stream)
 {
-    const unsigned page_shift = (unsigned)__builtin_ctzll(page);
-    for (uint64_t start = 0, i = 0; start < what->bytes; start += sample->span) {
+    const unsigned page_shift = (unsigned)__builtin_ctzll(memory->page);
+    uint64_t at = node + (what->order == MACHINE_SPREAD ? machine_spread_offset(i, what->stride_bytes) : 0);
+    stream->virtual[stream->count] = memory->base + at;
+    stream->physical[stream->count++] = (memory->frames[at >> page_shift] << page_shift) + (at & (memory->page - 1));
+}
+
+static void add_nodes(const struct machine_traversal *what, const struct sample *sample, const struct memory *memory,
+                      struct stream *stream)
+{
+    for (size_t i = 0; what->nodes && i < what->node_count; i++) {
+        add_node(what, memory, what->nodes[i] * what->stride_bytes, i, stream);
+    }
+    for (uint64_t start = 0, i = 0; !what->nodes && start < what->bytes; start += sample->span) {
         uint64_t end = start + sample->kept < what->bytes ? start + sample->kept : what->bytes;
         for (uint64_t node = start; node + what->stride_bytes <= end; node += what->stride_bytes, i++) {
-            uint64_t at = node;
-            if (what->order == MACHINE_SPREAD) {
-                at += machine_spread_offset(i, what->stride_bytes);
-            }
-            stream->virtual[stream->count] = base + at;
-            stream->physical[stream->count++] = (frames[at >> page_shift] << page_shift) + (at & (page - 1));
+            add_node(what, memory, node, i, stream);
         }
     }
 }
@@ -129,7 +142,8 @@ static int make_stream(struct sim *sim, const struct machine_traversal *what, si
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
     size_t page = huge ? sim->huge_page_bytes : sim->page_bytes, pages = what->bytes / page + 2;
     struct sample sample = choose_sample(sim, what);
-    size_t nodes = (what->bytes / sample.span + 1) * (sample.kept / what->stride_bytes);
+    size_t nodes =
+        what->nodes ? what->node_count : (what->bytes / sample.span + 1) * (sample.kept / what->stride_bytes);
     uint64_t *frames = malloc(pages * sizeof *frames);
     stream->virtual = malloc(nodes * sizeof *stream->virtual);
     stream->physical = malloc(nodes * sizeof *stream->physical);
@@ -141,7 +155,7 @@ static int make_stream(struct sim *sim, const struct machine_traversal *what, si
     for (size_t i = 0; i < pages; i++) {
         frames[i] = frame_of(sim, &random, i, page) + (base / page);
     }
-    add_nodes(what, &sample, frames, page, base, stream);
+    add_nodes(what, &sample, &(struct memory){frames, page, base}, stream);
     free(frames);
     if (what->order != MACHINE_STRIDE) {
         shuffle_nodes(stream, &random);
@@ -289,19 +303,20 @@ static double one_turn(struct stage *stage, struct stream *streams, size_t count
     return sum;
 }
 
-/* TLBs by formula: in a chase every page is visited several times a turn in random order, in MACHINE_SPREAD once. */
+/* TLBs by formula: in a chase every page is visited several times a turn in random order, in MACHINE_SPREAD once, and
+ * nodes that were chosen are no more than one to a page. */
 static double tlb_seconds(const struct sim *sim, const struct machine_traversal *what, uint32_t pu)
 {
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
     double page = (double)(huge ? sim->huge_page_bytes : sim->page_bytes), seconds = 0;
-    double pages = ceil((double)what->bytes / page);
+    double pages = what->nodes ? (double)what->node_count : ceil((double)what->bytes / page);
     for (size_t i = 0; i < sim->tlb_count; i++) {
         if (!profile_set_has(&sim->tlbs[i].pus, pu)) {
             continue;
         }
         double entries = (double)sim->tlbs[i].entries;
         double miss = pages > entries ? 1 - entries / pages : 0;
-        if (what->order == MACHINE_SPREAD) {
+        if (what->order == MACHINE_SPREAD || what->nodes) {
             miss = fmin(1, 4 * miss); /* a least recently used entry is always the one needed next */
         }
         seconds += miss * sim->tlbs[i].seconds;

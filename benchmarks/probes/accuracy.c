@@ -1,4 +1,5 @@
-/* How often are cache levels found? Runs both methods on simulated machines and prints the confusion table.
+/* How often are cache levels found, and their ways? Runs both methods on simulated machines and prints the confusion
+ * table.
  *
  *     accuracy [--method default|paper|both] [--list] [--markdown] [--least PERCENT] [--jobs N] MACHINE.json …
  *
@@ -24,14 +25,17 @@ static const double same_level = 3; /* sizes that differ by more are of differen
 
 enum verdict { RIGHT, NEAR, WRONG, MISSED, VERDICTS };
 
+enum told { TOLD_RIGHT, TOLD_WRONG, NOT_TOLD, TELLINGS };
+
 struct table {
-    unsigned count[LEVELS][VERDICTS], spurious, machines;
+    unsigned count[LEVELS][VERDICTS], ways[LEVELS][TELLINGS], spurious, machines;
 };
 
 enum { FIT, PAPER, METHODS };
 
 struct truth {
     uint64_t bytes[LEVELS];
+    uint32_t ways[LEVELS];
     bool victim[LEVELS];
     size_t count;
 };
@@ -71,6 +75,7 @@ static struct truth read_truth(const char *path, uint32_t pu)
         const char *inclusion = json_string_value(json_object_get(cache, "inclusion"));
         if (has(cache, pu)) {
             truth.bytes[truth.count] = (uint64_t)json_number_value(json_object_get(cache, "size_bytes"));
+            truth.ways[truth.count] = (uint32_t)json_integer_value(json_object_get(cache, "ways"));
             truth.victim[truth.count++] = inclusion && strcmp(inclusion, "victim") == 0;
         }
     }
@@ -88,25 +93,33 @@ static enum verdict judge(const struct truth *truth, size_t level, uint64_t foun
     return ratio < near && ratio > 1 / near ? NEAR : WRONG;
 }
 
-static void compare(const struct truth *truth, const uint64_t *found, size_t count, struct table *table, char *text)
+static enum told judge_ways(uint32_t truth, uint32_t found)
+{
+    return found == 0 ? NOT_TOLD : found == truth ? TOLD_RIGHT : TOLD_WRONG;
+}
+
+static void compare(const struct truth *truth, const struct probe_cache_level *found, size_t count, struct table *table,
+                    char *text)
 {
     bool used[LEVELS] = {false};
     for (size_t level = 0; level < truth->count; level++) {
         size_t best = count;
         double least = log(same_level);
         for (size_t i = 0; i < count; i++) {
-            double distance = fabs(log((double)found[i] / (double)truth->bytes[level]));
+            double distance = fabs(log((double)found[i].size_bytes / (double)truth->bytes[level]));
             if (!used[i] && distance < least) {
                 least = distance;
                 best = i;
             }
         }
-        enum verdict verdict = best < count ? judge(truth, level, found[best]) : MISSED;
+        enum verdict verdict = best < count ? judge(truth, level, found[best].size_bytes) : MISSED;
+        enum told told = judge_ways(truth->ways[level], best < count ? found[best].ways : 0);
         if (best < count) {
             used[best] = true;
         }
         table->count[level][verdict]++;
-        text += sprintf(text, "%c", "=~xo"[verdict]);
+        table->ways[level][told]++;
+        text += sprintf(text, "%c%s", "=~xo"[verdict], told == TOLD_WRONG ? "w" : "");
     }
     for (size_t i = 0; i < count; i++) {
         table->spurious += !used[i];
@@ -126,16 +139,12 @@ static void run_pu(const struct arguments *arguments, const char *path, struct m
         cli_fail("%s: %s", path, error.text);
     }
     struct truth truth = read_truth(path, pu);
-    uint64_t found[LEVELS];
     char verdicts[32];
-    for (size_t i = 0; i < result.count; i++) {
-        found[i] = result.levels[i].size_bytes;
-    }
-    compare(&truth, found, result.count, table, verdicts);
+    compare(&truth, result.levels, result.count, table, verdicts);
     if (arguments->list) {
         printf("%-8s %-5s %-45s", paper ? "paper" : "default", verdicts, machine->declared->host_name);
         for (size_t i = 0; i < result.count; i++) {
-            printf(" %g", (double)found[i] / 1024);
+            printf(" %g", (double)result.levels[i].size_bytes / 1024);
         }
         printf("\n");
         fflush(stdout);
@@ -166,6 +175,9 @@ static void add(struct table *sum, const struct table *part)
     for (size_t i = 0; i < LEVELS; i++) {
         for (size_t v = 0; v < VERDICTS; v++) {
             sum->count[i][v] += part->count[i][v];
+        }
+        for (size_t t = 0; t < TELLINGS; t++) {
+            sum->ways[i][t] += part->ways[i][t];
         }
     }
     sum->spurious += part->spurious;
@@ -214,6 +226,22 @@ static void run_all(const struct arguments *arguments, char **paths, size_t coun
     }
     while (wait(NULL) > 0) {
     }
+}
+
+static void print_ways(const struct table *table)
+{
+    unsigned right = 0, wrong = 0;
+    printf("  ways     right  wrong not told\n");
+    for (size_t i = 0; i < LEVELS; i++) {
+        const unsigned *w = table->ways[i];
+        if (w[TOLD_RIGHT] + w[TOLD_WRONG] + w[NOT_TOLD] > 0) {
+            printf("  L%zu      %6u %6u %6u\n", i + 1, w[TOLD_RIGHT], w[TOLD_WRONG], w[NOT_TOLD]);
+        }
+        right += w[TOLD_RIGHT];
+        wrong += w[TOLD_WRONG];
+    }
+    printf("  told     %u, of those %u wrong (%.1f %%)\n", right + wrong, wrong,
+           right + wrong ? 100.0 * wrong / (right + wrong) : 0);
 }
 
 /* Returns the percentage of levels that are right. */
@@ -298,7 +326,7 @@ int main(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"method", 'm', "NAME", 0, "default, paper or both (default: both)", 0},
-        {"list", 'l', NULL, 0, "One line per machine: = right, ~ near, x wrong, o missed, + spurious", 0},
+        {"list", 'l', NULL, 0, "One line per machine: = right, ~ near, x wrong, o missed, w wrong ways, + spurious", 0},
         {"markdown", 't', NULL, 0, "Print the table of the README as well", 0},
         {"least", 'p', "PERCENT", 0, "Fail if fewer levels than that are right with the default method", 0},
         {"jobs", 'j', "N", 0, "Processes that share the machines (default: 1)", 0},
@@ -318,6 +346,7 @@ int main(int argc, char **argv)
     double right = 100;
     if (arguments.fit) {
         right = print("default", &tables[FIT]);
+        print_ways(&tables[FIT]);
     }
     if (arguments.paper) {
         print("paper", &tables[PAPER]);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# How often does servet-probe find the same cache sizes on this machine, and how often the declared ones?
+# How often does servet-probe find the same cache sizes and ways on this machine, and how often the declared ones?
 #   hit_rate.sh SERVET-PROBE [RUNS]          idle, then with a copy running on the last PU
 probe=$1
 runs=${2:-20}
@@ -19,6 +19,10 @@ caches = json.load(open(sys.argv[1]))["node_classes"][0]["caches"]
 for c in caches:
     if c["quality"]["origin"] == "measured":
         print("L%d measured %d KiB, declared %d KiB" % (c["level"], c["size_bytes"] >> 10, c.get("declared_size_bytes", 0) >> 10))
+        if "ways as declared" in c["quality"].get("note", ""):
+            print("L%d ways not told" % c["level"])
+        else:
+            print("L%d %d ways measured" % (c["level"], c.get("associativity", 0)))
 ' "$folder/p.json" >>"$folder/sizes"
         i=$((i + 1))
     done

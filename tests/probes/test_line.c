@@ -6,7 +6,9 @@
 
 #include "probe_line.h"
 
-static void assert_geometry(uint32_t kib, uint32_t ways, uint32_t line, const char *policy, size_t page)
+/* `level`: what the latency curve is said to have given. */
+static struct probe_line measure(uint32_t kib, uint32_t ways, uint32_t line, const char *policy, size_t page,
+                                 const struct probe_line_level *level)
 {
     char path[] = "/tmp/servet-machine-XXXXXX";
     int descriptor = mkstemp(path);
@@ -25,12 +27,18 @@ static void assert_geometry(uint32_t kib, uint32_t ways, uint32_t line, const ch
     ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
     unlink(path);
     struct probe probe = {.machine = &machine, .seed = 1};
+    ck_assert_int_eq(probe_line(&probe, 0, level, &found, &error), 0);
+    machine_close(&machine);
+    return found;
+}
+
+static void assert_geometry(uint32_t kib, uint32_t ways, uint32_t line, const char *policy, size_t page)
+{
     const struct probe_line_level level = {kib * 1024, 1.2e-9, 4.4e-9};
-    ck_assert_int_eq(probe_line(&probe, 0, &level, &found, &error), 0);
+    struct probe_line found = measure(kib, ways, line, policy, page, &level);
     ck_assert_msg(found.line_bytes == line && found.ways == ways && found.way_bytes == kib * 1024 / ways,
                   "%u KiB, %u ways, lines of %u, %s: found %u ways of %llu, lines of %u", kib, ways, line, policy,
                   found.ways, (unsigned long long)found.way_bytes, found.line_bytes);
-    machine_close(&machine);
 }
 
 START_TEST(geometries_that_are_built_are_found)
@@ -68,6 +76,25 @@ START_TEST(ways_that_go_on_halving_are_not_told)
 }
 END_TEST
 
+/* Every load takes longer than a hit did when the curve was measured: once this gave one way of 1 KiB. */
+START_TEST(a_core_that_became_slower_keeps_its_ways)
+{
+    const struct probe_line_level level = {32 << 10, 0.8e-9, 2.9e-9};
+    struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
+    ck_assert_uint_eq(found.ways, 8);
+    ck_assert_uint_eq(found.way_bytes, 4096);
+}
+END_TEST
+
+START_TEST(ways_that_do_not_make_up_the_size_are_not_told)
+{
+    const struct probe_line_level level = {36 << 10, 1.2e-9, 4.4e-9};
+    struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
+    ck_assert_uint_eq(found.ways, 0);
+    ck_assert_uint_eq(found.way_bytes, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("line");
@@ -75,6 +102,8 @@ int main(void)
     tcase_add_test(tests, geometries_that_are_built_are_found);
     tcase_add_test(tests, a_cache_that_costs_nothing_to_miss_tells_nothing);
     tcase_add_test(tests, ways_that_go_on_halving_are_not_told);
+    tcase_add_test(tests, a_core_that_became_slower_keeps_its_ways);
+    tcase_add_test(tests, ways_that_do_not_make_up_the_size_are_not_told);
     Suite *suite = suite_create("line");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -1,0 +1,120 @@
+/* Are the ways of the second cache measured, wherever its pages lie, and not told where they cannot be? */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "probe_ways.h"
+
+struct geometry {
+    uint32_t first_kib, first_ways, kib, ways;
+    const char *policy, *mapping;
+    size_t page;
+};
+
+static const double first_s = 1.2e-9, second_s = 4.4e-9, memory_s = 9e-8;
+
+static void open_machine(const struct geometry *of, const char *noise, struct machine *machine)
+{
+    char path[] = "/tmp/servet-machine-XXXXXX";
+    struct servet_error error;
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    dprintf(
+        descriptor,
+        "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": \"%s\", %s \"caches\": ["
+        "{\"level\": 1, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": 64, \"seconds\": %g},"
+        "{\"level\": 2, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": 64, \"policy\": \"%s\", \"seconds\": %g}],"
+        "\"tlbs\": [{\"entries\": 64, \"seconds\": 2.5e-9}],"
+        "\"memory\": {\"seconds\": %g, \"pu_bytes_per_s\": 1e10}}",
+        of->page, of->mapping, noise, of->first_kib << 10, of->first_ways, first_s, of->kib << 10, of->ways, of->policy,
+        second_s, memory_s);
+    close(descriptor);
+    ck_assert_msg(machine_open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
+    unlink(path);
+}
+
+/* `believed_kib`: what the latency curve is said to have given. */
+static struct probe_ways measure(const struct geometry *of, uint32_t believed_kib, const char *noise)
+{
+    struct machine machine;
+    struct servet_error error;
+    struct probe_ways found;
+    open_machine(of, noise, &machine);
+    struct probe probe = {.machine = &machine, .seed = 1};
+    const struct probe_ways_level level = {believed_kib << 10, first_s,        second_s,
+                                           memory_s,           of->first_ways, (of->first_kib << 10) / of->first_ways};
+    ck_assert_int_eq(probe_ways(&probe, 0, &level, &found, &error), 0);
+    machine_close(&machine);
+    return found;
+}
+
+static void assert_told(const struct geometry *of, const char *noise)
+{
+    struct probe_ways found = measure(of, of->kib, noise);
+    ck_assert_msg(found.ways == of->ways && found.way_bytes == (of->kib << 10) / of->ways && !found.reason,
+                  "%u KiB, %u ways, %s, %s pages of %zu: found %u ways of %llu", of->kib, of->ways, of->policy,
+                  of->mapping, of->page, found.ways, (unsigned long long)found.way_bytes);
+}
+
+static const struct geometry built[] = {
+    {32, 8, 1024, 16, "aged", "random", 4096},      {32, 8, 256, 8, "plru", "random", 4096},
+    {48, 12, 1280, 10, "plru", "contiguous", 4096}, {32, 8, 256, 4, "lru", "random", 4096},
+    {64, 2, 512, 16, "plru", "coloured", 4096},     {32, 8, 512, 8, "lru", "random", 65536},
+    {16, 4, 128, 8, "plru", "random", 16384},       {64, 4, 256, 16, "lru", "random", 16384},
+};
+
+START_TEST(ways_of_built_caches_are_found)
+{
+    assert_told(&built[_i], "");
+}
+END_TEST
+
+START_TEST(noise_does_not_change_them)
+{
+    assert_told(&built[0], "\"noise\": {\"relative\": 0.01, \"outlier_probability\": 0.03, \"outlier_factor\": 3, "
+                           "\"sibling_probability\": 0.05, \"sibling_lines\": 0.3},");
+}
+END_TEST
+
+/* A size that is off must not make ways up. */
+START_TEST(ways_that_the_size_contradicts_are_not_told)
+{
+    static const uint32_t believed[] = {1152, 1536, 1280, 2048, 768};
+    struct probe_ways found = measure(&built[0], believed[_i], "");
+    ck_assert_msg(found.ways == 0 || found.ways == 16, "%u KiB: %u ways", believed[_i], found.ways);
+    ck_assert_msg((found.ways == 0) == (found.reason != NULL), "%u KiB", believed[_i]);
+    ck_assert(found.ways == 0 || believed[_i] == 2048);
+}
+END_TEST
+
+START_TEST(conflicting_lines_are_a_number_of_ways)
+{
+    const uint64_t mib = 1 << 20;
+    ck_assert_uint_eq(probe_ways_of(17, mib), 16);
+    ck_assert_uint_eq(probe_ways_of(21, mib), 16); /* random replacement */
+    ck_assert_uint_eq(probe_ways_of(22, mib), 0);
+    ck_assert_uint_eq(probe_ways_of(16, mib), 0);
+    ck_assert_uint_eq(probe_ways_of(21, mib / 4 * 5), 20);
+    ck_assert_uint_eq(probe_ways_of(13, 3 * mib), 12);
+    ck_assert_uint_eq(probe_ways_of(17, 3 * mib), 0);
+    ck_assert_uint_eq(probe_ways_of(0, mib), 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("ways");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, ways_of_built_caches_are_found, 0, sizeof built / sizeof *built);
+    tcase_add_test(tests, noise_does_not_change_them);
+    tcase_add_loop_test(tests, ways_that_the_size_contradicts_are_not_told, 0, 5);
+    tcase_add_test(tests, conflicting_lines_are_a_number_of_ways);
+    Suite *suite = suite_create("ways");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
