@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "own_topology.h"
+#include "topology.h"
 
 /* Largest number of PUs a kernel is built for so far; the mask grows with it. */
 enum { PUS_MAX = 8192 };
@@ -104,9 +106,25 @@ static void native_close(struct machine *machine)
     }
     native_end_workers(native);
     sem_destroy(&native->finished);
+    profile_set_free(&native->folded);
     free(native->workers);
     free(native);
     machine->state = NULL;
+}
+
+/* Of a folded machine. */
+static int declare_pus(struct machine *machine, struct servet_error *error)
+{
+    struct servet_profile *profile = topology_new();
+    int rc = profile ? profile_set_copy(&machine->pus, &profile->classes[0].pus) : -ENOMEM;
+    rc = rc < 0 ? profile_error(error, rc, "cannot open this machine: %s", strerror(-rc))
+                : topology_finish(profile, error);
+    if (rc < 0) {
+        profile_free(profile);
+        return rc;
+    }
+    machine->declared = profile;
+    return 0;
 }
 
 static const struct machine_ops native_ops = {
@@ -118,38 +136,66 @@ static const struct machine_ops native_ops = {
     .close = native_close,
 };
 
+/* Takes over the PUs of the machine, and those that stand for them. */
+static int open_machine(struct machine *machine, struct profile_set folded, struct machine *out,
+                        struct servet_error *error)
+{
+    struct native *native = calloc(1, sizeof *native);
+    struct native_worker **workers = calloc(machine->pus.count, sizeof(struct native_worker *));
+    if (!native || !workers) {
+        free(native);
+        free(workers);
+        profile_set_free(&machine->pus);
+        profile_set_free(&folded);
+        return profile_error(error, -ENOMEM, "cannot open this machine: %s", strerror(ENOMEM));
+    }
+    machine->state = native;
+    native->workers = workers;
+    native->folded = folded;
+    sem_init(&native->finished, 0, 0);
+    machine->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    machine->huge_page_bytes = native_huge_page_bytes();
+    machine->memory_limit_bytes = native_memory_limit();
+    machine->copy_method = native_copy_method();
+    native->machine = machine;
+    native->started_ns = native_now_ns();
+    native_clock_calibrate(&native->clock_cost_s, &native->batch_s);
+    int rc = try_pinning(native, error);
+    if (rc == 0) {
+        rc = folded.count > 0 ? declare_pus(machine, error) : own_topology(&machine->declared, error);
+    }
+    if (rc < 0) {
+        machine_close(machine);
+        return rc;
+    }
+    *out = *machine;
+    native->machine = out;
+    return 0;
+}
+
 int machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel, struct machine *out,
                         struct servet_error *error)
 {
     struct machine machine = {.ops = &native_ops, .name = "native", .cancel = cancel};
     int rc = choose_pus(pus, &machine.pus, error);
+    return rc < 0 ? rc : open_machine(&machine, (struct profile_set){0}, out, error);
+}
+
+int machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel, struct machine *out,
+                        struct servet_error *error)
+{
+    struct machine machine = {.ops = &native_ops, .name = "native", .cancel = cancel};
+    struct profile_set allowed;
+    char list[32];
+    int rc = allowed_pus(&allowed);
     if (rc < 0) {
-        return rc;
+        return profile_error(error, rc, "cannot read the allowed PUs of this process: %s", strerror(-rc));
     }
-    struct native *native = calloc(1, sizeof *native);
-    machine.state = native;
-    if (!native || !(native->workers = calloc(machine.pus.count, sizeof(struct native_worker *)))) {
-        free(native);
-        profile_set_free(&machine.pus);
-        return profile_error(error, -ENOMEM, "cannot open this machine: %s", strerror(ENOMEM));
-    }
-    sem_init(&native->finished, 0, 0);
-    machine.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    machine.huge_page_bytes = native_huge_page_bytes();
-    machine.memory_limit_bytes = native_memory_limit();
-    machine.copy_method = native_copy_method();
-    native->machine = &machine;
-    native->started_ns = native_now_ns();
-    native_clock_calibrate(&native->clock_cost_s, &native->batch_s);
-    rc = try_pinning(native, error);
-    if (rc == 0) {
-        rc = own_topology(&machine.declared, error);
-    }
+    snprintf(list, sizeof list, "0-%u", count - 1);
+    rc = profile_set_parse(list, &machine.pus);
     if (rc < 0) {
-        machine_close(&machine);
-        return rc;
+        profile_set_free(&allowed);
+        return profile_error(error, rc, "cannot open this machine: %s", strerror(-rc));
     }
-    *out = machine;
-    native->machine = out;
-    return 0;
+    return open_machine(&machine, allowed, out, error);
 }

@@ -13,6 +13,7 @@
 struct native_region {
     unsigned char *start;
     size_t reserved, touched; /* bytes */
+    size_t claimed;           /* bytes that count against the limit, from before they are touched; under a lock */
     enum machine_pages pages;
     int32_t numa; /* < 0: where it is first touched */
 };
@@ -24,7 +25,7 @@ struct native_job;
 
 struct native_worker {
     pthread_t thread;
-    uint32_t pu;
+    uint32_t pu; /* that it is pinned to */
     struct native *native;
     struct native_job *job; /* what to do next; NULL: end */
     size_t index;           /* within the job */
@@ -38,6 +39,7 @@ struct native_worker {
 struct native {
     struct machine *machine;
     struct native_worker **workers; /* one slot per PU of machine->pus, made when first needed */
+    struct profile_set folded;      /* machine_open_folded(): the PUs that stand for all; else empty. Owned */
     sem_t finished;
     uint64_t jobs;
     uint64_t started_ns;
@@ -55,6 +57,12 @@ struct native_job {
     atomic_size_t arrived[2], done;
     atomic_int failed; /* first -errno */
 };
+
+/* -- machine_native.c -- */
+/* This machine as if it had `count` PUs, 0 to count - 1, whose workers share the allowed ones: as many pairs at a time
+ * as a large machine has run on a small one. Its figures mean nothing; nothing but the PUs is declared. */
+int machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel, struct machine *out,
+                        struct servet_error *error);
 
 /* -- native_worker.c -- */
 /* Runs the job on all `pus` at once and waits. 0 or the first -errno. */

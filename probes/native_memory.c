@@ -11,7 +11,11 @@
 
 /* -- regions -- */
 
-void native_region_free(struct native_region *region)
+/* Claims of all workers; several workers of one job may ask for memory at once, and each must count what the others
+ * are about to touch. */
+static pthread_mutex_t claims = PTHREAD_MUTEX_INITIALIZER;
+
+static void unmap(struct native_region *region)
 {
     if (region->start) {
         munmap(region->start, region->reserved);
@@ -20,9 +24,16 @@ void native_region_free(struct native_region *region)
     region->reserved = region->touched = 0;
 }
 
-static size_t touched_bytes(const struct native_worker *worker)
+/* Of a worker that has no job, or with the claims locked. */
+void native_region_free(struct native_region *region)
 {
-    return worker->pool.touched + worker->huge_pool.touched + worker->copy.touched;
+    unmap(region);
+    region->claimed = 0;
+}
+
+static size_t claimed_bytes(const struct native_worker *worker)
+{
+    return worker->pool.claimed + worker->huge_pool.claimed + worker->copy.claimed;
 }
 
 enum { REGIONS = 3 };
@@ -40,7 +51,7 @@ static size_t free_other_regions(struct native *native, size_t kind)
     for (size_t i = 0; i < native->machine->pus.count; i++) {
         for (size_t k = 0; native->workers[i] && k < REGIONS; k++) {
             struct native_region *region = region_at(native->workers[i], k);
-            freed += k != kind ? region->touched : 0;
+            freed += k != kind ? region->claimed : 0;
             if (k != kind) {
                 native_region_free(region);
             }
@@ -49,18 +60,16 @@ static size_t free_other_regions(struct native *native, size_t kind)
     return freed;
 }
 
-/* Called by a worker of the running job for the region that the job uses. Memory is taken of workers that are not in
- * this job, then of the regions that it does not use; several workers of one job may come here at once, hence the
- * lock. */
-static int make_room(struct native_worker *self, const struct native_region *region, size_t more)
+/* Claims the bytes of the region. Called by a worker of the running job for the region that the job uses. Memory is
+ * taken of workers that are not in this job, then of the regions that it does not use. */
+static int make_room(struct native_worker *self, struct native_region *region, size_t bytes)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct native *native = self->native;
-    pthread_mutex_lock(&lock);
-    size_t total = more;
+    pthread_mutex_lock(&claims);
+    size_t total = bytes > region->claimed ? bytes - region->claimed : 0;
     for (size_t i = 0; i < native->machine->pus.count; i++) {
         if (native->workers[i]) {
-            total += touched_bytes(native->workers[i]);
+            total += claimed_bytes(native->workers[i]);
         }
     }
     for (size_t i = 0; i < native->machine->pus.count && total > native->machine->memory_limit_bytes; i++) {
@@ -68,7 +77,7 @@ static int make_room(struct native_worker *self, const struct native_region *reg
         if (!worker || worker->last_used == self->last_used) {
             continue;
         }
-        total -= touched_bytes(worker);
+        total -= claimed_bytes(worker);
         native_region_free(&worker->pool);
         native_region_free(&worker->huge_pool);
         native_region_free(&worker->copy);
@@ -80,8 +89,19 @@ static int make_room(struct native_worker *self, const struct native_region *reg
     if (total > native->machine->memory_limit_bytes) {
         total -= free_other_regions(native, kind);
     }
-    pthread_mutex_unlock(&lock);
-    return total > native->machine->memory_limit_bytes ? -ENOMEM : 0;
+    bool room = total <= native->machine->memory_limit_bytes;
+    if (room && bytes > region->claimed) {
+        region->claimed = bytes;
+    }
+    pthread_mutex_unlock(&claims);
+    return room ? 0 : -ENOMEM;
+}
+
+static void give_back(struct native_region *region)
+{
+    pthread_mutex_lock(&claims);
+    native_region_free(region);
+    pthread_mutex_unlock(&claims);
 }
 
 static int bind_to_node(struct native_region *region)
@@ -119,7 +139,7 @@ int native_region_place(struct native_worker *worker, struct native_region *regi
                         enum machine_pages pages, size_t bytes)
 {
     if (region->numa != numa || region->pages != pages) {
-        native_region_free(region);
+        unmap(region);
         region->numa = numa;
         region->pages = pages;
     }
@@ -141,7 +161,7 @@ static int reserve(struct native_region *region, size_t bytes)
     madvise(start, bytes, region->pages == MACHINE_PAGES_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     int rc = bind_to_node(region);
     if (rc < 0) {
-        native_region_free(region);
+        unmap(region);
     }
     return rc;
 }
@@ -153,19 +173,20 @@ int native_region_grow(struct native_worker *worker, struct native_region *regio
     if (bytes <= region->touched) {
         return 0;
     }
-    int rc = make_room(worker, region, bytes - region->touched);
+    int rc = make_room(worker, region, bytes);
     if (rc < 0) {
         return rc;
     }
     if (bytes > region->reserved) {
         /* Address space is free: reserve all that will ever be allowed, so that touched pages are kept. */
         size_t all = worker->native->machine->memory_limit_bytes;
-        native_region_free(region);
+        unmap(region);
         rc = reserve(region, all > bytes ? all : bytes);
         if (rc == -ENOMEM) { /* a limit on address space (ulimit -v) */
             rc = reserve(region, bytes);
         }
         if (rc < 0) {
+            give_back(region);
             return rc;
         }
     }

@@ -135,7 +135,8 @@ static int worker_of(struct native *native, uint32_t pu, struct native_worker **
         if (!worker) {
             return -ENOMEM;
         }
-        worker->pu = pu;
+        const struct profile_set *folded = &native->folded;
+        worker->pu = folded->count > 0 ? folded->ids[slot % folded->count] : pu;
         worker->native = native;
         worker->pool.numa = worker->huge_pool.numa = worker->copy.numa = -1;
         worker->huge_pool.pages = MACHINE_PAGES_HUGE;
@@ -191,7 +192,7 @@ int native_run(struct native *native, struct native_job *job, const uint32_t *pu
 bool native_cancelled(const struct native_worker *worker)
 {
     const volatile sig_atomic_t *cancel = worker->native->machine->cancel;
-    return cancel && *cancel;
+    return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
 }
 
 bool native_meet(struct native_worker *worker, struct native_job *job, int round)

@@ -52,7 +52,7 @@ static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
 {
-    interrupted = number;
+    __atomic_store_n(&interrupted, number, __ATOMIC_RELAXED); /* workers look at it */
 }
 
 static void catch_signals(void)
