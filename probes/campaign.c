@@ -276,19 +276,6 @@ static int add_budget(const struct campaign *campaign, const struct findings *fi
     return conditions_add(profile, "budget", text);
 }
 
-/* What the fit took for address translation, not for a cache. */
-static int add_tlb(const struct findings *findings, struct servet_profile *profile)
-{
-    const struct probe_tlb *tlb = &findings->of[0].caches.tlb;
-    char text[128] = "";
-    for (size_t i = 0; i < tlb->count; i++) {
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s%llu KiB (a miss adds %.1f ns)", i ? ", " : "",
-                 (unsigned long long)((tlb->levels[i].reach_bytes + 512) >> 10), tlb->levels[i].seconds * 1e9);
-    }
-    return tlb->count ? conditions_add(profile, "tlb_reach", text) : 0;
-}
-
 /* What was measured with smaller working sets than it should be. */
 static int add_memory_limits(const struct findings *findings, struct servet_profile *profile)
 {
@@ -314,7 +301,6 @@ static int add_conditions(const struct campaign *campaign, const struct findings
     if (rc == 0 && findings->numa.why[0]) {
         rc = conditions_add(profile, "numa_access", findings->numa.why);
     }
-    rc = rc < 0 ? rc : add_tlb(findings, profile);
     rc = rc < 0 ? rc : add_budget(campaign, findings, profile);
     rc = rc < 0 ? rc : add_incomplete(campaign, findings, profile);
     size_t taken = machine_journal_taken(campaign->journal);

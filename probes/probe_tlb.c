@@ -1,5 +1,6 @@
 #include "probe_tlb.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@ enum {
 };
 static const double first_pages = 8, last_pages = 16384;
 static const double least_share = 0.15; /* of the reference latency, for a miss to count as a level */
+static const double same_level = 2;     /* reaches further apart than this factor are of different levels */
 static const double sharpness = 4;      /* a cycle 4/3 as long as the reach misses always: LRU within sets */
 
 static double miss_share(double reach, double pages)
@@ -87,7 +89,6 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
     return found;
 }
 
-/* One measurement; `*seconds` becomes it if it is less, or was 0. */
 static int measure(struct probe *probe, uint32_t pu, enum machine_pages kind, size_t pages, bool spread,
                    double *seconds)
 {
@@ -100,12 +101,7 @@ static int measure(struct probe *probe, uint32_t pu, enum machine_pages kind, si
         .warm_passes = WARM_PASSES,
         .seed = ++probe->seed,
     };
-    double once;
-    int rc = machine_traverse(probe->machine, &what, &pu, 1, &once);
-    if (rc == 0) {
-        *seconds = *seconds > 0 ? fmin(*seconds, once) : once;
-    }
-    return rc;
+    return machine_traverse(probe->machine, &what, &pu, 1, seconds);
 }
 
 static bool fits(const struct probe *probe, double bytes)
@@ -117,34 +113,86 @@ static bool fits(const struct probe *probe, double bytes)
 int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind, struct probe_tlb_times *times,
                    struct servet_error *error)
 {
+    size_t count = 0;
+    if (times->passes == TLB_PASSES_MAX) {
+        return probe_error(error, -ENOSPC, "measuring the TLB");
+    }
     for (size_t i = 0; i < TLB_POINTS_MAX; i++) {
         double pages = floor(first_pages * exp2((double)i / STEPS_PER_OCTAVE));
         if (pages > last_pages || !fits(probe, pages * (double)probe->machine->page_bytes)) {
             break;
         }
-        int rc = measure(probe, pu, kind, (size_t)pages, true, &times->spread_s[i]);
-        rc = rc < 0 ? rc : measure(probe, pu, kind, (size_t)pages, false, &times->reference_s[i]);
+        int rc = measure(probe, pu, kind, (size_t)pages, true, &times->spread_s[times->passes][i]);
+        rc = rc < 0 ? rc : measure(probe, pu, kind, (size_t)pages, false, &times->reference_s[times->passes][i]);
         if (rc < 0) {
             return probe_error(error, rc, "measuring the TLB");
         }
         times->pages[i] = pages;
-        times->count = i + 1 > times->count ? i + 1 : times->count;
+        count = i + 1;
     }
+    times->count = count;
     times->passes++;
     return 0;
 }
 
+/* Least extra and reference times of the passes from `first` on. */
+static void least_times(const struct probe_tlb_times *times, uint32_t first, uint32_t end, double *extra,
+                        double *reference)
+{
+    for (size_t i = 0; i < times->count; i++) {
+        double spread = INFINITY;
+        reference[i] = INFINITY;
+        for (uint32_t pass = first; pass < end; pass++) {
+            spread = fmin(spread, times->spread_s[pass][i]);
+            reference[i] = fmin(reference[i], times->reference_s[pass][i]);
+        }
+        extra[i] = spread - reference[i];
+    }
+}
+
+struct reaches {
+    double pages[TLB_LEVELS_MAX], seconds[TLB_LEVELS_MAX];
+    size_t count;
+};
+
+static struct reaches infer_of(const struct probe_tlb_times *times, uint32_t first, uint32_t end)
+{
+    double extra[TLB_POINTS_MAX], reference[TLB_POINTS_MAX];
+    struct reaches found;
+    least_times(times, first, end, extra, reference);
+    found.count = probe_tlb_infer(times->pages, extra, reference, times->count, found.pages, found.seconds);
+    return found;
+}
+
+/* Of the reach of each pass that is nearest to `pages`, if it is of the same level. */
+static double spread_of(const struct reaches *passes, uint32_t count, double pages)
+{
+    double seen[TLB_PASSES_MAX];
+    size_t seen_count = 0;
+    for (uint32_t pass = 0; pass < count; pass++) {
+        double nearest = 0, distance = log(same_level);
+        for (size_t i = 0; i < passes[pass].count; i++) {
+            double d = fabs(log(passes[pass].pages[i] / pages));
+            nearest = d < distance ? passes[pass].pages[i] : nearest;
+            distance = fmin(distance, d);
+        }
+        if (nearest > 0) {
+            seen[seen_count++] = nearest;
+        }
+    }
+    return probe_spread(seen, seen_count);
+}
+
 void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times, struct probe_tlb *out)
 {
-    double extra[TLB_POINTS_MAX], reach[TLB_LEVELS_MAX], cost[TLB_LEVELS_MAX];
-    for (size_t i = 0; i < times->count; i++) {
-        extra[i] = times->spread_s[i] - times->reference_s[i];
+    struct reaches all = infer_of(times, 0, times->passes), alone[TLB_PASSES_MAX];
+    for (uint32_t pass = 0; pass < times->passes; pass++) {
+        alone[pass] = infer_of(times, pass, pass + 1);
     }
-    *out = (struct probe_tlb){.count =
-                                  probe_tlb_infer(times->pages, extra, times->reference_s, times->count, reach, cost)};
-    out->repetitions = times->passes;
+    *out = (struct probe_tlb){.count = all.count, .repetitions = times->passes};
     for (size_t i = 0; i < out->count; i++) {
-        out->levels[i].reach_bytes = (uint64_t)(reach[i] * (double)probe->machine->page_bytes);
-        out->levels[i].seconds = cost[i];
+        out->levels[i].reach_bytes = (uint64_t)(all.pages[i] * (double)probe->machine->page_bytes);
+        out->levels[i].seconds = all.seconds[i];
+        out->levels[i].spread = spread_of(alone, times->passes, all.pages[i]);
     }
 }

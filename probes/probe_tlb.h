@@ -16,6 +16,7 @@ struct probe_tlb {
     struct {
         uint64_t reach_bytes;
         double seconds;       /* that a miss adds */
+        double spread;        /* of the reach between passes, each looked at alone; < 0: seen in fewer than two */
     } levels[TLB_LEVELS_MAX]; /* smallest reach first */
     size_t count;
     uint32_t repetitions; /* passes of which the least times were taken */
@@ -26,19 +27,23 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
                        double reach_pages[TLB_LEVELS_MAX], double seconds[TLB_LEVELS_MAX]);
 
 #define TLB_POINTS_MAX 64
+#define TLB_PASSES_MAX 8
 
-/* Least time of all passes so far, by number of pages. All zero before the first pass. */
+/* Times of all passes so far, by pass and number of pages. All zero before the first pass. */
 struct probe_tlb_times {
-    double pages[TLB_POINTS_MAX], spread_s[TLB_POINTS_MAX], reference_s[TLB_POINTS_MAX];
-    size_t count;
+    double pages[TLB_POINTS_MAX];
+    double spread_s[TLB_PASSES_MAX][TLB_POINTS_MAX], reference_s[TLB_PASSES_MAX][TLB_POINTS_MAX];
+    size_t count; /* of points that every pass has */
     uint32_t passes;
 };
 
 /* Goes once through all numbers of pages. A busy neighbour only ever makes a TLB look smaller, for a second or so at a
- * time: call it several times, with other measurements between. 0 or what machine_traverse() returns. */
+ * time: call it several times, with other measurements between. 0 or what machine_traverse() returns; -ENOSPC after
+ * TLB_PASSES_MAX. */
 int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages pages, struct probe_tlb_times *times,
                    struct servet_error *error);
 
+/* Out of the least times of all passes. */
 void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times, struct probe_tlb *out);
 
 #endif

@@ -265,7 +265,9 @@ static size_t fill_tlb(const struct probe_tlb *found, uint64_t page_bytes, uint6
             .page_bytes = page_bytes,
             .reach_bytes = (found->levels[i].reach_bytes + grain / 2) / grain * grain,
             .seconds = found->levels[i].seconds,
-            .quality = {.origin = PROFILE_MEASURED, .repetitions = found->repetitions, .spread = -1},
+            .quality = {.origin = PROFILE_MEASURED,
+                        .repetitions = found->repetitions,
+                        .spread = found->levels[i].spread},
         };
     }
     return found->count;

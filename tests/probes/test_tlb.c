@@ -1,5 +1,5 @@
 /* Is the reach of one and of two TLB levels read off the extra time by pages, and none where there is none? Do the
- * lines that ask for it leave the caches alone? */
+ * lines that ask for it leave the caches alone? Does the spread say how far the passes lie apart? */
 #include <check.h>
 #include <math.h>
 
@@ -64,6 +64,42 @@ START_TEST(spread_lines_fill_caches_evenly)
 }
 END_TEST
 
+/* Passes that see the first level at 64 pages, or where `first` says so; the second one is of one pass only. */
+static struct probe_tlb conclude(const double *first, uint32_t passes)
+{
+    struct machine machine = {.page_bytes = 4096};
+    struct probe probe = {.machine = &machine};
+    struct probe_tlb found;
+    static struct probe_tlb_times times;
+    times = (struct probe_tlb_times){.count = POINTS, .passes = passes};
+    for (uint32_t pass = 0; pass < passes; pass++) {
+        draw(first[pass], 6, 0, 0);
+        for (size_t i = 0; i < POINTS; i++) {
+            times.pages[i] = pages[i];
+            times.reference_s[pass][i] = reference[i];
+            times.spread_s[pass][i] = reference[i] + extra[i];
+        }
+    }
+    probe_tlb_conclude(&probe, &times, &found);
+    return found;
+}
+
+START_TEST(spread_is_that_of_the_passes)
+{
+    const double same[] = {64, 64, 64, 64}, apart[] = {64, 64, 45, 38}, once[] = {64};
+    struct probe_tlb found = conclude(same, 4);
+    ck_assert_uint_eq(found.count, 1);
+    ck_assert_uint_eq(found.repetitions, 4);
+    ck_assert_double_eq_tol(found.levels[0].spread, 0, 1e-9);
+    found = conclude(apart, 4);
+    ck_assert_uint_eq(found.count, 1);
+    ck_assert_double_eq_tol(log2((double)found.levels[0].reach_bytes / (64 * 4096)), 0, 0.3); /* the least times */
+    ck_assert_double_ge(found.levels[0].spread, 0.15);
+    ck_assert_double_le(found.levels[0].spread, 0.6);
+    ck_assert_double_lt(conclude(once, 1).levels[0].spread, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("tlb");
@@ -71,6 +107,7 @@ int main(void)
     tcase_add_test(tests, one_level_is_found);
     tcase_add_test(tests, no_level_is_made_up);
     tcase_add_test(tests, spread_lines_fill_caches_evenly);
+    tcase_add_test(tests, spread_is_that_of_the_passes);
     Suite *suite = suite_create("tlb");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
