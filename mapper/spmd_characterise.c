@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "cli.h"
+#include "median.h"
 #include "spmd_binding.h"
-#include "spmd_median.h"
 #include "spmd_program.h"
 
 typedef unsigned long long ull;
@@ -50,7 +50,7 @@ static void measure(struct spmd_planner *p, const struct spmd_problem *problem, 
         task = spmd_characterise_once(p, problem, tile, bind);
         seconds[i] = task.comp_s;
     }
-    struct spmd_median found = spmd_median(seconds, rounds);
+    struct profile_median found = profile_median(seconds, rounds);
     free(seconds);
     p->options.problem.comp_s = found.median;
     p->options.problem.bytes = task.bytes;

@@ -110,16 +110,16 @@ static void report(const struct spmd_planner *p, const struct spmd_choice *choic
 {
     size_t count = p->options.rounds;
     struct spmd_evaluation e = {.rounds = count,
-                                .planned_s = spmd_median(rounds->planned_s, count),
-                                .task_s = spmd_median(rounds->task_s, count),
-                                .planned_off = spmd_median(rounds->planned_off, count),
-                                .off = spmd_median(rounds->off, count),
+                                .planned_s = profile_median(rounds->planned_s, count),
+                                .task_s = profile_median(rounds->task_s, count),
+                                .planned_off = profile_median(rounds->planned_off, count),
+                                .off = profile_median(rounds->off, count),
                                 .before = p->options.characterise != NULL,
                                 .serial_s = choice->times.serial_s};
     if (p->options.against) {
         e.against = true;
-        e.plain_s = spmd_median(rounds->plain_s, count);
-        e.ratio = spmd_median(rounds->ratio, count);
+        e.plain_s = profile_median(rounds->plain_s, count);
+        e.ratio = profile_median(rounds->ratio, count);
         e.serial_s = (rounds->many_s - rounds->few_s) / ((SERIAL_LONGER - 1) * (double)p->options.iterations);
     }
     if (!(e.serial_s > 0)) {

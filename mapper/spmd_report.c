@@ -67,7 +67,7 @@ void spmd_report_simulation(FILE *out, const struct spmd_choice *choice, double 
             serial / plain_s / cores, planned_s, serial / planned_s, serial / planned_s / cores);
 }
 
-static void measured_line(FILE *out, const char *name, const struct spmd_median *iteration_s, double serial_s,
+static void measured_line(FILE *out, const char *name, const struct profile_median *iteration_s, double serial_s,
                           uint64_t cores)
 {
     fprintf(out, "%-18s %12.6g %9.4g %11.4g  [%.4g, %.4g]\n", name, iteration_s->median, serial_s / iteration_s->median,

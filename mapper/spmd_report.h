@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
+#include "median.h"
 #include "spmd_grid.h"
-#include "spmd_median.h"
 
 void spmd_report_choice(FILE *out, const struct spmd_problem *problem, const struct spmd_choice *choice,
                         const struct spmd_grid *grid);
@@ -21,14 +21,14 @@ void spmd_report_simulation(FILE *out, const struct spmd_choice *choice, double 
 
 struct spmd_evaluation {
     size_t rounds;
-    bool against;                          /* the program without the plan ran too: plain_s and ratio */
-    struct spmd_median planned_s, plain_s; /* of an iteration */
-    struct spmd_median ratio;              /* of planned to plain, round by round */
-    struct spmd_median planned_off;        /* of the model as the plan has it: relative, signed, round by round */
-    bool before;                           /* task_s is of right before each run by the plan, else in these runs */
-    struct spmd_median task_s;
-    struct spmd_median off; /* of the model with that time */
-    double serial_s;        /* of an iteration on one core */
+    bool against;                             /* the program without the plan ran too: plain_s and ratio */
+    struct profile_median planned_s, plain_s; /* of an iteration */
+    struct profile_median ratio;              /* of planned to plain, round by round */
+    struct profile_median planned_off;        /* of the model as the plan has it: relative, signed, round by round */
+    bool before;                              /* task_s is of right before each run by the plan, else in these runs */
+    struct profile_median task_s;
+    struct profile_median off; /* of the model with that time */
+    double serial_s;           /* of an iteration on one core */
 };
 
 void spmd_report_evaluation(FILE *out, const struct spmd_problem *problem, const struct spmd_choice *choice,

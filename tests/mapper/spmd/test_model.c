@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "spmd_median.h"
 #include "spmd_model.h"
 
 static struct spmd_stencil stencil(const char *text)
@@ -214,24 +213,6 @@ START_TEST(grids_that_do_not_divide_or_are_too_thin_are_refused)
 }
 END_TEST
 
-START_TEST(a_median_comes_with_the_values_that_hold_it)
-{
-    /* Binomial(n, 1/2): how many of the smallest may be left out for 95 %. */
-    static const size_t left_out[][2] = {{1, 0}, {5, 0}, {6, 0}, {8, 0}, {9, 1}, {11, 1}, {12, 2}, {20, 5}, {41, 13}};
-    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
-        double values[41];
-        size_t count = left_out[i][0], skip = left_out[i][1];
-        for (size_t k = 0; k < count; k++) {
-            values[k] = (double)((k * 7 + 3) % count); /* 0 … count - 1 where 7 does not divide it */
-        }
-        struct spmd_median found = spmd_median(values, count);
-        ck_assert_double_eq_tol(found.median, (double)(count - 1) / 2, 1e-12);
-        ck_assert_double_eq_tol(found.low, (double)skip, 1e-12);
-        ck_assert_double_eq_tol(found.high, (double)(count - 1 - skip), 1e-12);
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("spmd model");
@@ -246,7 +227,6 @@ int main(void)
     tcase_add_test(tcase, stencils_say_who_is_a_neighbour);
     tcase_add_test(tcase, what_is_no_stencil_is_refused);
     tcase_add_test(tcase, grids_that_do_not_divide_or_are_too_thin_are_refused);
-    tcase_add_test(tcase, a_median_comes_with_the_values_that_hold_it);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,4 +1,4 @@
-#include "spmd_median.h"
+#include "median.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-struct spmd_median spmd_median(double *values, size_t count)
+struct profile_median profile_median(double *values, size_t count)
 {
     double chance = pow(0.5, (double)count), below = 0;
     size_t skip = 0;
@@ -22,5 +22,5 @@ struct spmd_median spmd_median(double *values, size_t count)
     }
     skip = skip ? skip - 1 : 0;
     double median = (values[(count - 1) / 2] + values[count / 2]) / 2;
-    return (struct spmd_median){median, values[skip], values[count - 1 - skip]};
+    return (struct profile_median){median, values[skip], values[count - 1 - skip]};
 }
