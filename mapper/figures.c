@@ -5,20 +5,6 @@
 
 /* -- latency ----------------------------------------------------------------------------------------------------- */
 
-static bool related(const struct map_groups *groups, uint32_t a, uint32_t b)
-{
-    if (groups->group_of[a] != MAP_NONE && groups->group_of[a] == groups->group_of[b]) {
-        return true;
-    }
-    for (uint32_t i = groups->pair_start ? groups->pair_start[a] : 0;
-         groups->pair_start && i < groups->pair_start[a + 1]; i++) {
-        if (groups->pair_with[i] == b) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static double highest_latency(const struct servet_profile *profile)
 {
     double highest = 0;
@@ -45,7 +31,7 @@ double map_pair_latency(const struct map_view *view, uint32_t a, uint32_t b)
         uint32_t first = view->nodes[node].first_leaf;
         size_t layers = class->of->communication.layer_count, skip = class->family_count - layers;
         for (size_t i = 0; i < layers; i++) {
-            if (related(&class->families[skip + i].groups, a - first, b - first)) {
+            if (map_groups_related(&class->families[skip + i].groups, a - first, b - first)) {
                 return class->of->communication.layers[i].seconds;
             }
         }
@@ -53,7 +39,7 @@ double map_pair_latency(const struct map_view *view, uint32_t a, uint32_t b)
     for (size_t i = 0; i < view->network_count; i++) {
         const struct map_groups *groups = &view->network[i].groups;
         bool same = node == map_view_node(view, b) && groups->group_of[node] != MAP_NONE;
-        if (same || related(groups, node, map_view_node(view, b))) {
+        if (same || map_groups_related(groups, node, map_view_node(view, b))) {
             return view->profile->network.layers[i].seconds;
         }
     }

@@ -11,20 +11,6 @@ const char *const map_placer_names[MAP_PLACERS] = {"rank order", "greedy", "Scot
 /* -- the time of a message ------------------------------------------------------------------------------------------
  */
 
-static bool listed(const struct map_groups *groups, uint32_t a, uint32_t b)
-{
-    if (groups->group_of[a] != MAP_NONE && groups->group_of[a] == groups->group_of[b]) {
-        return true;
-    }
-    for (uint32_t i = groups->pair_start ? groups->pair_start[a] : 0;
-         groups->pair_start && i < groups->pair_start[a + 1]; i++) {
-        if (groups->pair_with[i] == b) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static const struct profile_layer *layer_between(const struct map_view *view, uint32_t a, uint32_t b,
                                                  uint64_t *message_bytes)
 {
@@ -36,13 +22,13 @@ static const struct profile_layer *layer_between(const struct map_view *view, ui
     *message_bytes = inside->message_bytes;
     for (size_t i = 0; same_node && i < inside->layer_count; i++) {
         size_t family = class->family_count - inside->layer_count + i;
-        if (listed(&class->families[family].groups, a - first, b - first)) {
+        if (map_groups_related(&class->families[family].groups, a - first, b - first)) {
             return &inside->layers[i];
         }
     }
     *message_bytes = view->profile->network.message_bytes;
     for (size_t i = 0; i < view->network_count; i++) {
-        if (listed(&view->network[i].groups, node, map_view_node(view, b))) {
+        if (map_groups_related(&view->network[i].groups, node, map_view_node(view, b))) {
             return &view->profile->network.layers[i];
         }
     }

@@ -357,3 +357,17 @@ uint32_t map_view_leaf(const struct map_view *view, uint32_t pu)
     }
     return low < view->leaf_count && view->pu[low] == pu ? low : MAP_NONE;
 }
+
+bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b)
+{
+    if (groups->group_of[a] != MAP_NONE && groups->group_of[a] == groups->group_of[b]) {
+        return true;
+    }
+    for (uint32_t i = groups->pair_start ? groups->pair_start[a] : 0;
+         groups->pair_start && i < groups->pair_start[a + 1]; i++) {
+        if (groups->pair_with[i] == b) {
+            return true;
+        }
+    }
+    return false;
+}

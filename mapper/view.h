@@ -78,4 +78,7 @@ static inline uint32_t map_view_node(const struct map_view *view, uint32_t leaf)
 /* Leaf of a PU number, or MAP_NONE. */
 uint32_t map_view_leaf(const struct map_view *view, uint32_t pu);
 
+/* Are two leaves in one group, or listed as a pair? */
+bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b);
+
 #endif

@@ -347,16 +347,6 @@ int survey_blocks(struct survey *survey, const uint32_t *items, size_t count, si
     return rc;
 }
 
-static void shuffle(uint32_t *items, size_t count, struct random *random)
-{
-    for (size_t i = count; i > 1; i--) {
-        size_t j = random_below(random, i);
-        uint32_t swap = items[i - 1];
-        items[i - 1] = items[j];
-        items[j] = swap;
-    }
-}
-
 int survey_random(struct survey *survey, size_t wanted, size_t *from)
 {
     uint32_t nodes = survey->layout.nodes;
@@ -370,7 +360,7 @@ int survey_random(struct survey *survey, size_t wanted, size_t *from)
     }
     for (int i = 0; rc == 0 && i < RANDOM_TRIES && survey->edge_count - *from < wanted; i++) {
         size_t start[2] = {0, 0}, left = wanted - (survey->edge_count - *from);
-        shuffle(order, nodes, &random);
+        random_shuffle(&random, order, nodes, sizeof *order);
         for (uint32_t k = 0; k + 1 < nodes && start[1] < left; k += 2) {
             if (!survey_find(survey, order[k], order[k + 1])) {
                 pairs[start[1]++] = (struct profile_pair){order[k], order[k + 1]};

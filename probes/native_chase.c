@@ -31,16 +31,6 @@ static inline void *node_at(const struct cycle *cycle, size_t i)
     return cycle->base + (size_t)cycle->places[i] * 8;
 }
 
-static void shuffle(uint32_t *values, size_t count, struct random *random)
-{
-    for (size_t i = count; i > 1; i--) {
-        size_t j = random_below(random, i);
-        uint32_t swap = values[i - 1];
-        values[i - 1] = values[j];
-        values[j] = swap;
-    }
-}
-
 /* Which pages of the region hold the working set, in order: side by side from a random one on, or all at random. */
 static uint32_t *choose_pages(const struct machine_traversal *what, size_t wanted, size_t available,
                               struct random *random)
@@ -54,7 +44,7 @@ static uint32_t *choose_pages(const struct machine_traversal *what, size_t wante
         pages[i] = (uint32_t)((first + i) % available);
     }
     if (what->scatter) {
-        shuffle(pages, available, random);
+        random_shuffle(random, pages, available, sizeof *pages);
     }
     return pages;
 }
@@ -95,7 +85,7 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
         cycle->places[i] = (uint32_t)(((size_t)pages[at / page] * page + at % page) / 8);
     }
     free(pages);
-    shuffle(cycle->places, cycle->count, &random);
+    random_shuffle(&random, cycle->places, cycle->count, sizeof *cycle->places);
     for (size_t i = 0; i < cycle->count; i++) {
         *(void **)node_at(cycle, i) = node_at(cycle, i + 1 < cycle->count ? i + 1 : 0);
     }

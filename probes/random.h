@@ -2,7 +2,12 @@
 #ifndef SERVET_PROBES_RANDOM_H
 #define SERVET_PROBES_RANDOM_H
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+enum { RANDOM_ITEM_MAX = 32 }; /* bytes of an item that is shuffled */
 
 struct random {
     uint64_t state;
@@ -26,6 +31,19 @@ static inline uint64_t random_below(struct random *random, uint64_t limit)
 static inline double random_unit(struct random *random)
 {
     return (double)(random_next(random) >> 11) * 0x1p-53;
+}
+
+/* All orders of the items, of `size` bytes each, are equally likely (Fisher and Yates). */
+static inline void random_shuffle(struct random *random, void *items, size_t count, size_t size)
+{
+    unsigned char swap[RANDOM_ITEM_MAX], *at = items;
+    assert(size <= sizeof swap);
+    for (size_t i = count; i > 1; i--) {
+        unsigned char *last = at + (i - 1) * size, *other = at + random_below(random, i) * size;
+        memcpy(swap, last, size);
+        memmove(last, other, size); /* they may be one */
+        memcpy(other, swap, size);
+    }
 }
 
 /* Normal with mean 0 and deviation 1 (Box-Muller, one of the two). */

@@ -197,16 +197,6 @@ static void tell(const struct run *run, const struct pair_position *position)
     }
 }
 
-static void shuffle(struct pair_position *members, size_t count, struct random *random)
-{
-    for (size_t k = count; k > 1; k--) {
-        size_t other = random_below(random, k);
-        struct pair_position swap = members[k - 1];
-        members[k - 1] = members[other];
-        members[other] = swap;
-    }
-}
-
 static void collect(struct run *run, const bool *wanted, size_t class, struct random *random)
 {
     size_t n = run->schedule->pus->count;
@@ -219,7 +209,7 @@ static void collect(struct run *run, const bool *wanted, size_t class, struct ra
             }
         }
     }
-    shuffle(run->members, run->count, random);
+    random_shuffle(random, run->members, run->count, sizeof *run->members);
 }
 
 /* The next members have these values; `at_once` of them were measured at the same time. */
