@@ -3,9 +3,8 @@
 `item` is the behaviour: "owner", "make" (ways to make threads and processes), "view" (what is answered to whom), "ranks",
 "registry", "memory", "report", "slurm", or "rule N" of the shim's ten rules in somebody else's process.
 """
-from collections import namedtuple
+from take_out import Mutant
 
-Mutant = namedtuple("Mutant", "item test name file edits")
 MUTANTS = []
 
 

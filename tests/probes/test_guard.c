@@ -2,19 +2,25 @@
  * And does a fault of the machine come through as what it is? */
 #include <check.h>
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "campaign.h"
 #include "machine_guard.h"
 #include "surroundings.h"
+#include "topology.h"
 
 /* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure is n. */
 struct world {
     const double *waits;
     size_t count, asked;
     double clock_s, waited_s;
+    double step_s;       /* that an operation takes */
     size_t offline_from; /* operations from this one on fail; 0: none */
 };
 
@@ -31,7 +37,7 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
         seconds[i] = (double)world->asked;
     }
     world->waited_s += world->waits[world->asked++ % world->count];
-    world->clock_s += 1;
+    world->clock_s += world->step_s;
     return 0;
 }
 
@@ -53,7 +59,7 @@ static struct world world;
 
 static void start(const double *waits, size_t count)
 {
-    world = (struct world){.waits = waits, .count = count};
+    world = (struct world){.waits = waits, .count = count, .step_s = 1};
     machine = (struct machine){.ops = &ops, .state = &world};
     ck_assert_int_eq(profile_set_parse("0", &machine.pus), 0);
 }
@@ -132,6 +138,116 @@ START_TEST(ticks_of_the_measured_pus_are_summed)
 }
 END_TEST
 
+/* -- what else the machine did -- */
+
+static atomic_bool spinning;
+
+static void *spin(void *argument)
+{
+    const uint32_t *on = argument;
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(*on, &mask);
+    sched_setaffinity(0, sizeof mask, &mask);
+    while (spinning) {
+    }
+    return NULL;
+}
+
+static const char *condition(const struct servet_profile *profile, const char *key)
+{
+    for (size_t i = 0; i < profile->condition_count; i++) {
+        if (strcmp(profile->conditions[i].key, key) == 0) {
+            return profile->conditions[i].value;
+        }
+    }
+    return NULL;
+}
+
+/* The conditions after a while in which the second PU was busy; `core`: the PUs of the only core there is. */
+static struct servet_profile *watched(const struct profile_set *core)
+{
+    static const double waits[] = {0};
+    struct servet_profile *profile = topology_new();
+    struct surroundings before;
+    struct profile_set pus, copy;
+    pthread_t thread;
+    ck_assert_ptr_nonnull(profile);
+    ck_assert_int_eq(profile_set_parse("0-1", &pus), 0);
+    profile_set_free(&profile->classes[0].pus);
+    profile->classes[0].pus = pus;
+    ck_assert_int_eq(profile_set_copy(core, &copy), 0);
+    ck_assert_int_eq(topology_add_group(&profile->classes[0].cores, copy), 0);
+    start(waits, 1);
+    profile_set_free(&machine.pus);
+    ck_assert_int_eq(profile_set_parse("0", &machine.pus), 0);
+    world.asked = 1; /* figures of a PU that never settles: 1, 2, 3 ... */
+    world.step_s = 0.01;
+    ck_assert_int_eq(surroundings_before(&machine, &profile->classes[0], &before), 0);
+    spinning = true;
+    static const uint32_t second = 1;
+    ck_assert_int_eq(pthread_create(&thread, NULL, spin, (void *)(uintptr_t)&second), 0);
+    usleep(300000);
+    spinning = false;
+    pthread_join(thread, NULL);
+    machine.guard = (struct machine_guard){.operations = 10, .disturbed = 5, .still_s = 1.5};
+    ck_assert_int_eq(surroundings_after(&before, &machine, &profile->classes[0], profile), 0);
+    machine_close(&machine);
+    return profile;
+}
+
+START_TEST(what_else_the_machine_did_is_told)
+{
+    struct profile_set core;
+    ck_assert_int_eq(profile_set_parse("0-1", &core), 0);
+    struct servet_profile *profile = watched(&core);
+    ck_assert_ptr_nonnull(condition(profile, "load_average"));
+    ck_assert_ptr_nonnull(condition(profile, "warm_up"));
+    ck_assert_ptr_nonnull(strstr(condition(profile, "stood_still"), "1.5 s"));
+    ck_assert_ptr_nonnull(strstr(condition(profile, "busy"), "5 of 10"));
+    cpu_set_t mine;
+    if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_ISSET(1, &mine)) {
+        ck_assert_ptr_nonnull(condition(profile, "smt_siblings"));
+    }
+    profile_free(profile);
+    profile_set_free(&core);
+}
+END_TEST
+
+START_TEST(pus_of_cores_that_are_not_measured_are_no_siblings)
+{
+    struct profile_set core;
+    ck_assert_int_eq(profile_set_parse("1,2", &core), 0);
+    struct servet_profile *profile = watched(&core);
+    ck_assert_ptr_null(condition(profile, "smt_siblings"));
+    profile_free(profile);
+    profile_set_free(&core);
+}
+END_TEST
+
+START_TEST(waits_that_are_short_say_nothing)
+{
+    static const double waits[] = {0.0004}; /* of an operation of 1 ms, a large part */
+    start(waits, 1);
+    world.step_s = 0.001;
+    measure();
+    ck_assert_uint_eq(world.asked, 1);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(a_few_disturbed_measurements_are_no_busy_machine)
+{
+    static const double waits[] = {0};
+    start(waits, 1);
+    machine.guard = (struct machine_guard){.operations = 100, .disturbed = 4};
+    ck_assert(!machine_was_busy(&machine));
+    machine.guard.disturbed = 6;
+    ck_assert(machine_was_busy(&machine));
+    machine_close(&machine);
+}
+END_TEST
+
 /* -- faults in the middle of a whole run, injected at the seam of a simulated machine -- */
 
 static struct machine_ops faulty;
@@ -193,6 +309,10 @@ int main(void)
     tcase_add_test(tests, a_machine_that_is_never_idle_is_not_measured_twice_for_ever);
     tcase_add_test(tests, a_pu_that_goes_offline_is_reported);
     tcase_add_test(tests, ticks_of_the_measured_pus_are_summed);
+    tcase_add_test(tests, what_else_the_machine_did_is_told);
+    tcase_add_test(tests, pus_of_cores_that_are_not_measured_are_no_siblings);
+    tcase_add_test(tests, waits_that_are_short_say_nothing);
+    tcase_add_test(tests, a_few_disturbed_measurements_are_no_busy_machine);
     tcase_add_test(tests, a_fault_ends_the_run_with_its_reason);
     Suite *suite = suite_create("guard");
     suite_add_tcase(suite, tests);

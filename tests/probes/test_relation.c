@@ -53,6 +53,51 @@ START_TEST(complete_components_are_groups)
 }
 END_TEST
 
+START_TEST(a_group_of_four_is_one_group)
+{
+    struct profile_set set = pus("0-5");
+    struct pair_classes classes;
+    struct profile_relation relation;
+    ck_assert_int_eq(pair_classes_init(&classes, &set), 0);
+    for (size_t i = 1; i < 5; i++) {
+        for (size_t j = i + 1; j < 5; j++) {
+            classes.of[pair_index(6, i, j)] = 0;
+        }
+    }
+    ck_assert_int_eq(relation_from_classes(&classes, 0, 0, &relation), 0);
+    ck_assert_uint_eq(relation.group_count, 1);
+    ck_assert_uint_eq(relation.pair_count, 0);
+    assert_group(&relation, 0, "1-4");
+    relation_free(&relation);
+    pair_classes_free(&classes);
+    profile_set_free(&set);
+}
+END_TEST
+
+/* 0-5-2 and 1-4-3: components that are found in another order than that of their pairs. */
+START_TEST(chains_stay_pairs_and_pairs_are_in_order)
+{
+    static const size_t bonds[][2] = {{0, 5}, {5, 2}, {1, 4}, {4, 3}};
+    struct profile_set set = pus("0-5");
+    struct pair_classes classes;
+    struct profile_relation relation;
+    ck_assert_int_eq(pair_classes_init(&classes, &set), 0);
+    for (size_t i = 0; i < 4; i++) {
+        classes.of[pair_index(6, bonds[i][0], bonds[i][1])] = 0;
+    }
+    ck_assert_int_eq(relation_from_classes(&classes, 0, 0, &relation), 0);
+    ck_assert_uint_eq(relation.group_count, 0);
+    ck_assert_uint_eq(relation.pair_count, 4);
+    for (size_t i = 0; i + 1 < 4; i++) {
+        const struct profile_pair *x = &relation.pairs[i], *y = x + 1;
+        ck_assert(x->a < y->a || (x->a == y->a && x->b < y->b));
+    }
+    relation_free(&relation);
+    pair_classes_free(&classes);
+    profile_set_free(&set);
+}
+END_TEST
+
 START_TEST(what_is_not_transitive_stays_pairs)
 {
     struct profile_set set = pus("0-3");
@@ -91,6 +136,8 @@ int main(void)
     TCase *tests = tcase_create("relation");
     tcase_add_test(tests, pairs_are_numbered_in_order);
     tcase_add_test(tests, complete_components_are_groups);
+    tcase_add_test(tests, a_group_of_four_is_one_group);
+    tcase_add_test(tests, chains_stay_pairs_and_pairs_are_in_order);
     tcase_add_test(tests, what_is_not_transitive_stays_pairs);
     tcase_add_test(tests, one_pu_has_no_relation);
     Suite *suite = suite_create("relation");

@@ -10,12 +10,16 @@ enum { PUS = 64, PAIRS = PUS * (PUS - 1) / 2, PACKAGE = 16 };
 
 struct world {
     size_t asked;
-    bool odd; /* PU 5 has a slow link that no topology knows of */
+    bool odd;  /* PU 5 has a slow link that no topology knows of */
+    bool late; /* half of the machine has, the one with the higher numbers */
 };
 
 static double latency(const struct world *world, size_t i, size_t j)
 {
     double seconds = i / PACKAGE == j / PACKAGE ? 1e-6 : 2e-6;
+    if (world->late && (i >= PUS / 2 || j >= PUS / 2)) {
+        return 3 * seconds;
+    }
     return world->odd && (i % 4 == 1 || j % 4 == 1) ? 3 * seconds : seconds;
 }
 
@@ -84,6 +88,42 @@ START_TEST(where_the_sample_disagrees_all_are_measured)
     ck_assert(run(&world, false, &outcome));
     ck_assert_uint_eq(outcome.fallbacks, 2);
     ck_assert_uint_eq(world.asked, PAIRS);
+}
+END_TEST
+
+START_TEST(a_sample_is_of_the_whole_class)
+{
+    struct world world = {.late = true};
+    struct schedule_outcome outcome;
+    ck_assert(run(&world, false, &outcome));
+    ck_assert_uint_eq(outcome.fallbacks, 2);
+}
+END_TEST
+
+START_TEST(a_pair_is_of_its_closest_class)
+{
+    struct servet_profile *profile = topology_new();
+    struct profile_class *class = &profile->classes[0];
+    struct profile_set pus, group;
+    struct schedule schedule;
+    ck_assert_int_eq(profile_set_parse("0-7", &pus), 0);
+    static const char *const cores[] = {"0,1", "2,3", "4,5", "6,7"}, *const packages[] = {"0-3", "4-7"};
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(profile_set_parse(cores[i], &group), 0);
+        ck_assert_int_eq(topology_add_group(&class->cores, group), 0);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(profile_set_parse(packages[i], &group), 0);
+        ck_assert_int_eq(topology_add_group(&class->packages, group), 0);
+    }
+    ck_assert_int_eq(schedule_init(&schedule, &pus, class), 0);
+    ck_assert_uint_eq(schedule.class_count, 3);
+    ck_assert_uint_eq(schedule.class_of[pair_index(8, 0, 1)], 0);
+    ck_assert_uint_eq(schedule.class_of[pair_index(8, 0, 2)], 1);
+    ck_assert_uint_eq(schedule.class_of[pair_index(8, 0, 4)], 2);
+    schedule_free(&schedule);
+    profile_set_free(&pus);
+    profile_free(profile);
 }
 END_TEST
 
@@ -160,6 +200,30 @@ START_TEST(a_late_probe_stops_and_says_so)
 }
 END_TEST
 
+START_TEST(however_late_it_is_every_class_has_a_figure)
+{
+    static const struct machine_ops ops = {.elapsed = ticking};
+    size_t ticks = 100;
+    struct machine clock = {.ops = &ops, .state = &ticks};
+    struct probe probe = {.machine = &clock, .deadline = 10};
+    struct profile_set pus;
+    struct schedule schedule;
+    struct world world = {0};
+    struct schedule_outcome outcome = {.values = values, .measured = measured};
+    ck_assert_int_eq(profile_set_parse("0-63", &pus), 0);
+    ck_assert_int_eq(schedule_init(&schedule, &pus, NULL), 0);
+    schedule.probe = &probe;
+    ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, &world, &outcome), 0);
+    ck_assert_uint_eq(outcome.measured_count, 1);
+    ck_assert(outcome.cut_short);
+    for (size_t k = 0; k < PAIRS; k++) {
+        ck_assert(values[k] > 0);
+    }
+    schedule_free(&schedule);
+    profile_set_free(&pus);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("schedule");
@@ -167,6 +231,9 @@ int main(void)
     tcase_add_test(tests, a_late_probe_stops_and_says_so);
     tcase_add_test(tests, pairs_of_other_kinds_of_cores_are_not_taken_for_alike);
     tcase_add_test(tests, where_the_sample_disagrees_all_are_measured);
+    tcase_add_test(tests, a_sample_is_of_the_whole_class);
+    tcase_add_test(tests, a_pair_is_of_its_closest_class);
+    tcase_add_test(tests, however_late_it_is_every_class_has_a_figure);
     tcase_add_test(tests, exhaustive_measures_every_pair);
     Suite *suite = suite_create("schedule");
     suite_add_tcase(suite, tests);

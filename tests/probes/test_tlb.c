@@ -44,6 +44,8 @@ START_TEST(no_level_is_made_up)
     double reach[TLB_LEVELS_MAX], seconds[TLB_LEVELS_MAX];
     draw(0, 0, 0, 0);
     ck_assert_uint_eq(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 0);
+    draw(64, 0.1, 0, 0); /* a tenth of the latency is no miss of a TLB */
+    ck_assert_uint_eq(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 0);
 }
 END_TEST
 

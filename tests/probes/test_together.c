@@ -101,6 +101,21 @@ START_TEST(pairs_that_disturb_are_measured_one_by_one)
 }
 END_TEST
 
+/* A sample of twenty pairs is measured sooner than tried. */
+START_TEST(a_check_that_costs_more_than_it_saves_is_not_made)
+{
+    struct profile_communication found;
+    struct probe probe = {.machine = &machine, .seed = 1};
+    open_machine(16, 1e12);
+    probe.declared = &machine.declared->classes[0];
+    ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(found.layers[0].quality.note, "40 of 496 pairs measured"));
+    ck_assert(!says_together(&found.layers[0].quality));
+    probe_message_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
 static void copies(bool one_by_one, size_t levels, double *seconds, bool *together)
 {
     struct probe_memory found;
@@ -236,6 +251,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, pairs_that_do_not_disturb_are_measured_together);
     tcase_add_test(tests, pairs_that_disturb_are_measured_one_by_one);
+    tcase_add_test(tests, a_check_that_costs_more_than_it_saves_is_not_made);
     tcase_add_test(tests, copies_run_beside_those_of_other_packages_only);
     tcase_add_test(tests, a_batch_is_disjoint_and_no_more_crowded_than_allowed);
     tcase_add_test(tests, ratios_are_judged_by_the_measured_spread);

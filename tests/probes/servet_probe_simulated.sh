@@ -1,0 +1,107 @@
+#!/bin/sh
+# Does the command keep what it promises, on machines that are descriptions: one line and the right status for bad input,
+# a valid profile, events, marked partial profiles, a budget?
+# usage: servet_probe_simulated.sh SERVET-PROBE MACHINES
+# shellcheck source=probe_command.sh
+. "$(dirname "$0")/probe_command.sh"
+
+refused 2 "probes" --probes cache,disk
+refused 2 "cpuset" --cpuset 3-1
+refused 2 "--largest" --largest 4X
+refused 2 "--largest" --largest 1K
+refused 2 "machine" --machine remote
+refused 2 "no-such.json" --machine "simulated:$folder/no-such.json"
+refused 1 "PU 7000" --cpuset 7000
+refused 1 "cannot write" -o /nonexistent/folder/profile.json
+refused 2 "unexpected" extra
+refused 2 "simulated" --cpuset 0-1 --machine "simulated:$machines/two-packages.json"
+refused 2 "got 'a?b'" --method "a
+b"
+# a place that cannot be written is refused before anything is measured, not after
+refused 2 "--output" --output=
+mkdir "$folder/a-folder"
+refused 2 "not a regular file" -o "$folder/a-folder"
+refused 2 "not a regular file" -o /dev/full
+mkfifo "$folder/a-pipe"
+refused 2 "not a regular file" -o "$folder/a-pipe"
+refused 1 "cannot write" -o "$folder/$(printf '%0250d' 0)" # its temporary file would have too long a name
+refused 1 "name too long" -o "$(printf '%05000d' 0)"
+echo '{"servet_machine": 1' >"$folder/torn.json"
+refused 2 "torn.json:" --machine "simulated:$folder/torn.json"
+
+# a simulated machine, end to end, through the default place
+"$probe" --machine "simulated:$machines/two-packages.json" 2>"$folder/err" || fail "simulated run: $(cat "$folder/err")"
+profile=$(find "$XDG_CONFIG_HOME" -name '*.json')
+[ -n "$profile" ] || fail "no profile in the default place"
+for expected in '"size_bytes": 32768' '"size_bytes": 262144' '"size_bytes": 8388608' '"groups": \["0-3", "4-7"\]' \
+    '"numa_access":' '"method": "copies, pages of 4 KiB, arrays of 32 MiB"' '"measured": true' '"machine": "simulated"' '"cache_curve":' '"seconds_per_access":'; do
+    grep -q "$expected" "$profile" || fail "$expected is not in the profile"
+done
+
+# a limit of the size of files is a failure like a full disk: the old profile stays, and nothing else is left
+echo "the old profile" >"$folder/limit.json"
+(
+    ulimit -f 1
+    "$probe" -q --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/limit.json" 2>"$folder/err"
+    echo $? >"$folder/status"
+) || true
+[ "$(cat "$folder/status")" = 1 ] || fail "ulimit -f: $(cat "$folder/status" "$folder/err")"
+[ "$(cat "$folder/limit.json")" = "the old profile" ] || fail "ulimit -f: the old profile is gone"
+[ "$(ls "$folder" | grep -c limit.json)" -eq 1 ] || fail "ulimit -f: left $(ls "$folder")"
+
+# a closed stream's number goes to no file: what is said would be written into it
+"$probe" --resume --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/closed.json" \
+    <&- >&- 2>&- || fail "closed streams: status $?"
+grep -q 'servet-probe:' "$folder/closed.json" && fail "closed streams: a message in the profile"
+"$probe" --machine "simulated:$machines/two-packages.json" --probes cache -o - >&- 2>/dev/null &&
+    fail "closed stdout: printed the profile nowhere and called it done"
+
+# a terminal gets a bar, a file does not
+grep -q '\[' "$folder/err" && fail "a progress bar in a file"
+
+# events for scripts: one JSON object a line on the descriptor asked for, from the first probe to the end
+refused 2 "progress" --progress=xml
+refused 2 "descriptor" --progress=json:77
+"$probe" -q --machine "simulated:$machines/two-packages.json" --progress=json:3 -o "$folder/events.json" \
+    3>"$folder/events" 2>"$folder/err" || fail "events: $(cat "$folder/err")"
+for name in cache sharing memory message; do
+    grep -q "^{\"event\": \"probe\", \"probe\": \"$name\", " "$folder/events" || fail "no event of $name"
+done
+grep -q '"pair": \[[0-9]*, [0-9]*\], "pairs_done": [0-9]*, "pairs_total": [1-9]' "$folder/events" || fail "no event of a pair"
+tail -n 1 "$folder/events" | grep -q '^{"event": "end", "outcome": "done", ' || fail "the last event is not the end"
+grep -qv '^{.*}$' "$folder/events" && fail "an event that is no object on one line"
+[ -s "$folder/err" ] && fail "events elsewhere, yet on stderr: $(cat "$folder/err")"
+
+# a PU goes offline: early, and nothing is written; later, and what was measured is beside the profile, which stays
+for probes in memory cache,memory; do
+    sed "s/\"servet_machine\": 1,/&\"offline_after\": 2,/" "$machines/dempsey.json" >"$folder/offline-machine.json"
+    echo "the old profile" >"$folder/offline.json"
+    refused 1 "a PU went offline" -q --machine "simulated:$folder/offline-machine.json" --probes $probes \
+        -o "$folder/offline.json"
+    [ "$(cat "$folder/offline.json")" = "the old profile" ] || fail "offline: the old profile is gone"
+    [ $probes = memory ] && [ -e "$folder/offline.json.partial" ] && fail "offline: a profile of nothing"
+done
+grep -q '"incomplete": "a PU went offline while it was measured; not measured: memory"' "$folder/offline.json.partial" ||
+    fail "offline: the partial profile is not marked"
+grep -q '"size_bytes": 16384' "$folder/offline.json.partial" || fail "offline: the caches are not in the partial profile"
+
+# a budget that the first probe uses up: the others are left as declared, and that is said
+"$probe" -q --machine "simulated:$machines/two-packages.json" --budget 0.001 -o "$folder/brief.json" ||
+    fail "--budget failed"
+grep -q '"budget": "0.001 s used up; not measured: sharing memory message"' "$folder/brief.json" ||
+    fail "the budget is not marked: $(grep budget "$folder/brief.json")"
+grep -q '"reference_bytes_per_s": [1-9]' "$folder/brief.json" && fail "memory was measured beyond the budget"
+
+# the same seed gives the same profile, another seed other choices (the machine has noise); only the time of day differs
+measure_with_seed() {
+    "$probe" -q --seed "$1" --probes message --machine "simulated:$machines/nehalem.json" -o "$folder/seed.json" ||
+        fail "--seed $1"
+    grep -v '"started"' "$folder/seed.json"
+}
+measure_with_seed 3 >"$folder/seed-3"
+measure_with_seed 3 >"$folder/seed-3-again"
+measure_with_seed 4 >"$folder/seed-4"
+cmp "$folder/seed-3" "$folder/seed-3-again" || fail "--seed: two runs differ"
+cmp -s "$folder/seed-3" "$folder/seed-4" && fail "--seed: another one gives the same"
+
+exit $failed

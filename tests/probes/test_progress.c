@@ -1,0 +1,144 @@
+/* Are events whole lines that say how far the run is, in order, and does a reader that went away stop nothing? */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "progress.h"
+
+static int ends[2];
+static struct progress progress;
+static const struct probe_pairs none;
+
+static void start(void)
+{
+    ck_assert_int_eq(pipe(ends), 0);
+    progress_start(&progress, true, ends[1]);
+}
+
+/* What came so far. */
+static const char *text(void)
+{
+    static char buffer[4096];
+    ssize_t length = read(ends[0], buffer, sizeof buffer - 1);
+    ck_assert_int_ge(length, 0);
+    buffer[length] = '\0';
+    return buffer;
+}
+
+/* `key` of the last event in the text. */
+static double number(const char *events, const char *key)
+{
+    const char *found = NULL;
+    for (const char *at = events; (at = strstr(at, key)); at++) {
+        found = at;
+    }
+    ck_assert_msg(found != NULL, "no %s in %s", key, events);
+    return strtod(found + strlen(key), NULL);
+}
+
+START_TEST(a_probe_and_the_end_are_events)
+{
+    progress_next(&progress, "cache", 0.5);
+    progress_outcome(&progress, "done");
+    const char *events = text();
+    ck_assert_ptr_eq(strstr(events, "{\"event\": \"probe\", \"probe\": \"cache\", "), events);
+    ck_assert_ptr_nonnull(strstr(events, "}\n{\"event\": \"end\", \"outcome\": \"done\", "));
+    ck_assert_int_eq(events[strlen(events) - 1], '\n');
+}
+END_TEST
+
+START_TEST(earlier_probes_count_as_done)
+{
+    progress_next(&progress, "cache", 0.5);
+    progress_step(&progress, "curve", 0.5, &none);
+    ck_assert_double_eq_tol(number(text(), "\"done\": "), 0.25, 1e-4);
+    progress_next(&progress, "memory", 0.2);
+    progress_step(&progress, "copy", 0.5, &none);
+    const char *events = text();
+    ck_assert_double_eq_tol(number(events, "\"done\": "), 0.6, 1e-4);
+    ck_assert_ptr_nonnull(strstr(events, "\"probe\": \"memory\", \"what\": \"copy\""));
+}
+END_TEST
+
+START_TEST(nothing_is_more_than_done)
+{
+    progress_next(&progress, "cache", 1);
+    progress_step(&progress, "curve", 1.5, &none);
+    ck_assert_double_eq_tol(number(text(), "\"done\": "), 1, 1e-9);
+}
+END_TEST
+
+START_TEST(pairs_are_named_while_pairs_are_measured)
+{
+    const struct probe_pairs pairs = {.pair = {3, 5}, .done = 2, .planned = 9};
+    progress_next(&progress, "message", 1);
+    progress_step(&progress, "messages", 0.1, &pairs);
+    ck_assert_ptr_nonnull(strstr(text(), "\"pair\": [3, 5], \"pairs_done\": 2, \"pairs_total\": 9}"));
+    progress_next(&progress, "memory", 1);
+    progress_step(&progress, "copies", 0.1, &none);
+    ck_assert_ptr_null(strstr(text(), "pair\""));
+}
+END_TEST
+
+START_TEST(steps_that_follow_at_once_are_left_out)
+{
+    progress_next(&progress, "cache", 1);
+    for (int i = 0; i < 1000; i++) {
+        progress_step(&progress, "curve", 0.5, &none);
+    }
+    const char *events = text(), *first = strstr(events, "\"step\"");
+    ck_assert_ptr_nonnull(first);
+    ck_assert_ptr_null(strstr(first + 1, "\"step\""));
+}
+END_TEST
+
+START_TEST(the_time_left_is_guessed_from_what_is_done)
+{
+    progress.started_s -= 10; /* a quarter in ten seconds */
+    progress_next(&progress, "cache", 1);
+    progress_step(&progress, "curve", 0.25, &none);
+    ck_assert_double_eq_tol(number(text(), "\"seconds_left\": "), 30, 1);
+}
+END_TEST
+
+START_TEST(a_first_second_is_no_ground_for_a_guess)
+{
+    progress_next(&progress, "cache", 1);
+    progress_step(&progress, "curve", 0.25, &none);
+    ck_assert_ptr_null(strstr(text(), "seconds_left"));
+}
+END_TEST
+
+START_TEST(a_reader_that_is_gone_stops_nothing)
+{
+    signal(SIGPIPE, SIG_IGN);
+    close(ends[0]);
+    progress_next(&progress, "cache", 1);
+    ck_assert_int_lt(progress.events, 0);
+    progress_outcome(&progress, "done");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("progress");
+    tcase_add_checked_fixture(tests, start, NULL);
+    tcase_add_test(tests, a_probe_and_the_end_are_events);
+    tcase_add_test(tests, earlier_probes_count_as_done);
+    tcase_add_test(tests, nothing_is_more_than_done);
+    tcase_add_test(tests, pairs_are_named_while_pairs_are_measured);
+    tcase_add_test(tests, steps_that_follow_at_once_are_left_out);
+    tcase_add_test(tests, the_time_left_is_guessed_from_what_is_done);
+    tcase_add_test(tests, a_first_second_is_no_ground_for_a_guess);
+    tcase_add_test(tests, a_reader_that_is_gone_stops_nothing);
+    Suite *suite = suite_create("progress");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
