@@ -276,6 +276,23 @@ static int add_budget(const struct campaign *campaign, const struct findings *fi
     return conditions_add(profile, "budget", text);
 }
 
+/* What memory really came in: the setting of the system is no promise. */
+static int add_grant(const struct machine *machine, struct servet_profile *profile)
+{
+    char text[96];
+    const struct machine_grant *grant = &machine->grant;
+    if (machine->huge_page_bytes == 0) {
+        return conditions_add(profile, "huge_pages", "none granted");
+    }
+    if (grant->asked_bytes == 0) {
+        return 0;
+    }
+    snprintf(text, sizeof text, "%.0f %% of the %zu MiB that were asked for in them%s",
+             100.0 * (double)grant->huge_bytes / (double)grant->asked_bytes, grant->asked_bytes >> 20,
+             machine_denies_huge_pages(machine) ? "; taken for ordinary pages" : "");
+    return conditions_add(profile, "huge_pages", text);
+}
+
 /* What was measured with smaller working sets than it should be. */
 static int add_memory_limits(const struct findings *findings, struct servet_profile *profile)
 {
@@ -314,6 +331,7 @@ static int add_conditions(const struct campaign *campaign, const struct findings
         snprintf(text, sizeof text, "%zu KiB, a limit set by the user", campaign->largest_bytes >> 10);
         rc = conditions_add(profile, "largest_working_set", text);
     }
+    rc = rc < 0 || !native ? rc : add_grant(campaign->machine, profile);
     return rc < 0 ? rc : add_memory_limits(findings, profile);
 }
 

@@ -113,6 +113,12 @@ struct machine_guard {
     double still_s;   /* that workers stood still with an operation at hand: stopped, or the machine asleep */
 };
 
+/* Of the most memory that was asked for in huge pages: what it came in. */
+struct machine_grant {
+    size_t asked_bytes; /* 0: none was, or it cannot be seen */
+    size_t huge_bytes;  /* that are in huge pages */
+};
+
 struct machine {
     const struct machine_ops *ops; /* an operation may be NULL: -ENOTSUP */
     const char *name;              /* "native", "mpi", "simulated" */
@@ -120,7 +126,8 @@ struct machine {
     /* What is declared of it (a topology profile). Never used as a measurement; NULL for a messenger. Owned. */
     struct servet_profile *declared;
     size_t page_bytes;
-    size_t huge_page_bytes;              /* 0: none to be had */
+    size_t huge_page_bytes; /* 0: none to be had */
+    struct machine_grant grant;
     size_t memory_limit_bytes;           /* that all working sets together may take */
     const char *copy_method;             /* "AVX2 non-temporal stores", … or NULL */
     const volatile sig_atomic_t *cancel; /* may be NULL */
@@ -151,6 +158,12 @@ int machine_exchange(struct machine *machine, const struct machine_exchange *wha
                      size_t count, double *seconds);
 double machine_elapsed(struct machine *machine);
 void machine_close(struct machine *machine);
+
+/* Huge pages were asked for, and less than half of the memory came in them. */
+static inline bool machine_denies_huge_pages(const struct machine *machine)
+{
+    return 2 * machine->grant.huge_bytes < machine->grant.asked_bytes;
+}
 
 /* One sentence for the errors above. */
 const char *machine_strerror(int error);

@@ -99,6 +99,15 @@ void native_region_free(struct native_region *region);
 size_t native_memory_limit(void);
 size_t native_huge_page_bytes(void);
 
+/* -- native_pages.c -- */
+/* How much of a stretch of memory is in transparent huge pages, by /proc/self/smaps; -errno where that cannot be read.
+ */
+ssize_t native_huge_bytes(const void *start, size_t bytes);
+/* Does memory that is asked for in huge pages come in them? True also where it cannot be seen. */
+bool native_grants_huge_pages(size_t page_bytes);
+/* Keeps in machine->grant what the largest region of huge pages really is. */
+void native_note_grant(struct machine *machine, const struct native_region *region);
+
 /* -- native_clock.c -- */
 uint64_t native_now_ns(void);
 /* Cost of reading the clock (subtracted from every batch), and the shortest stretch worth timing: 1 us, or a hundred

@@ -199,6 +199,9 @@ int native_region_grow(struct native_worker *worker, struct native_region *regio
         }
     }
     region->touched = bytes;
+    if (region->pages == MACHINE_PAGES_HUGE) {
+        native_note_grant(worker->native->machine, region);
+    }
     return 0;
 }
 
@@ -313,5 +316,5 @@ size_t native_huge_page_bytes(void)
         return 0;
     }
     size_t bytes = read_size("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
-    return bytes == SIZE_MAX ? 0 : bytes;
+    return bytes == SIZE_MAX || !native_grants_huge_pages(bytes) ? 0 : bytes;
 }

@@ -268,7 +268,7 @@ static int measure_geometry(struct probe *probe, uint32_t pu, struct probe_cache
 static int measure_ordinary_tlb(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
 {
     struct probe_tlb_times times = {.count = 0};
-    for (int pass = 0; pass < SWEEPS && pages_of(probe->machine) != MACHINE_PAGES_ORDINARY; pass++) {
+    for (int pass = 0; pass < SWEEPS && out->page_bytes != probe->machine->page_bytes; pass++) {
         int rc = probe_tlb_pass(probe, pu, MACHINE_PAGES_ORDINARY, &times, error);
         if (rc < 0) {
             return rc;
@@ -294,12 +294,13 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struc
     }
     const enum machine_pages pages = pages_of(probe->machine);
     struct probe_tlb_times tlb_times = {.count = 0};
-    result.page_bytes = pages == MACHINE_PAGES_HUGE ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
     rc = probe_tlb_pass(probe, pu, pages, &tlb_times, error);
     for (int number = 0; number < SWEEPS && rc == 0; number++) {
         rc = sweep(probe, pu, number, &result.curve, samples, error);
         rc = rc < 0 ? rc : probe_tlb_pass(probe, pu, pages, &tlb_times, error);
     }
+    bool huge = pages == MACHINE_PAGES_HUGE && !machine_denies_huge_pages(probe->machine);
+    result.page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
     if (rc == 0) {
         probe_tlb_conclude(probe, &tlb_times, &result.tlb);
         for (size_t i = 0; i < result.tlb.count; i++) {

@@ -6,6 +6,7 @@
 #include <numa.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,6 +208,50 @@ START_TEST(a_pu_that_is_not_ours_is_refused_by_name)
 }
 END_TEST
 
+/* In a process of its own: 1 if the machine says that it has huge pages, 0 if not. */
+static int has_huge_pages_without_thp(void)
+{
+    struct machine own;
+    struct servet_error error;
+    if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0) {
+        return -1;
+    }
+    if (machine_open_native(NULL, NULL, &own, &error) < 0) {
+        return -2;
+    }
+    bool has = own.huge_page_bytes > 0;
+    machine_close(&own);
+    return has;
+}
+
+/* The system's setting says "madvise" or "always" meanwhile. */
+START_TEST(huge_pages_that_are_not_granted_are_not_had)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(has_huge_pages_without_thp());
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
+START_TEST(what_huge_memory_came_in_is_recorded)
+{
+    struct machine_traversal what = small;
+    double seconds;
+    what.pages = MACHINE_PAGES_HUGE;
+    what.bytes = 8 << 20;
+    ck_assert_uint_eq(machine.grant.asked_bytes, 0);
+    ck_assert_int_eq(machine_traverse(&machine, &what, machine.pus.ids, 1, &seconds), 0);
+    ck_assert_uint_ge(machine.grant.asked_bytes, what.bytes);
+    ck_assert_uint_le(machine.grant.huge_bytes, machine.grant.asked_bytes);
+    ck_assert(machine.huge_page_bytes == 0 || machine.grant.huge_bytes > 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("native");
@@ -223,6 +268,8 @@ int main(void)
     tcase_add_test(tests, impossible_orders_are_refused);
     tcase_add_test(tests, a_cancelled_machine_stops);
     tcase_add_test(tests, a_pu_that_is_not_ours_is_refused_by_name);
+    tcase_add_test(tests, huge_pages_that_are_not_granted_are_not_had);
+    tcase_add_test(tests, what_huge_memory_came_in_is_recorded);
     Suite *suite = suite_create("native");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

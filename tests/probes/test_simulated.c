@@ -194,6 +194,30 @@ START_TEST(a_node_out_of_reach_leaves_its_rows_out_and_says_so)
 }
 END_TEST
 
+/* Asked for in huge pages; what the operating system gave says `huge_bytes`. */
+static size_t pages_of_caches(size_t huge_bytes)
+{
+    const size_t asked = 64 << 20;
+    struct probe_cache found;
+    open_fixture("numa-nodes");
+    probe.largest_bytes = 4 << 20;
+    machine.grant = (struct machine_grant){asked, huge_bytes};
+    ck_assert_int_eq(probe_cache(&probe, 0, &found, NULL), 0);
+    size_t page = found.page_bytes;
+    bool ordinary = page == machine.page_bytes;
+    ck_assert_msg(!ordinary || found.ordinary_tlb.repetitions == 0, "the TLB is measured on ordinary pages twice");
+    probe_cache_free(&found);
+    machine_close(&machine);
+    return page;
+}
+
+START_TEST(memory_that_came_in_ordinary_pages_is_said_to_be_of_those)
+{
+    ck_assert_uint_eq(pages_of_caches(60 << 20), 2 << 20);
+    ck_assert_uint_eq(pages_of_caches(4 << 20), 4096);
+}
+END_TEST
+
 START_TEST(the_same_seed_gives_the_same_figures)
 {
     const struct machine_traversal what = {
@@ -269,6 +293,7 @@ int main(void)
     tcase_add_test(tests, memory_of_every_node_is_measured_from_every_group);
     tcase_add_test(tests, a_machine_of_one_node_has_one_row);
     tcase_add_test(tests, a_node_out_of_reach_leaves_its_rows_out_and_says_so);
+    tcase_add_test(tests, memory_that_came_in_ordinary_pages_is_said_to_be_of_those);
     tcase_add_test(tests, the_same_seed_gives_the_same_figures);
     tcase_add_test(tests, wrong_descriptions_are_refused_with_their_place);
     tcase_add_test(tests, a_missing_description_is_not_found);
