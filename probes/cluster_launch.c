@@ -104,73 +104,33 @@ _Noreturn void cluster_become(int argc, char **argv)
 
 /* -- options ----------------------------------------------------------------------------------------------------- */
 
-enum {
-    OPTION_CLUSTER = 0x100,
-    OPTION_PER_NODE,
-    OPTION_BUDGET,
-    OPTION_EXHAUSTIVE,
-    OPTION_PROBES,
-    OPTION_SEED,
-    OPTION_JSON
-};
+enum { OPTION_CLUSTER = 0x100, OPTION_PER_NODE, OPTION_PROBES };
 
 static const struct argp_option table[] = {
     {"cluster", OPTION_CLUSTER, NULL, 0, "Measure all nodes of this MPI job, and the network between them", 0},
     {"per-node", OPTION_PER_NODE, NULL, 0,
      "One rank on each node (default: one on each PU); messages inside a node are measured between threads", 0},
-    {"budget", OPTION_BUDGET, "SECONDS", 0, "Stop measuring the network when so much time has gone (60, 60s)", 0},
-    {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0, "Measure every pair of nodes, however many there are", 0},
     {"probes", OPTION_PROBES, "NAMES", 0,
      "What every node measures by itself besides messages, comma-separated: cache, sharing, memory, or none (default: "
      "all)",
      0},
-    {"output", 'o', "FILE", 0, "Write the profile to FILE ('-': standard output) instead of where servet looks for it",
-     0},
-    {"quiet", 'q', NULL, 0, "No closing line", 0},
-    {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
-    {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
     {0},
 };
-
-/* "60" or "60s". */
-static double parse_budget(const char *text)
-{
-    char number[32];
-    size_t length = strlen(text);
-    length -= length > 0 && text[length - 1] == 's';
-    snprintf(number, sizeof number, "%.*s", (int)length, text);
-    return cli_number("--budget", number, 0.001, 1e9);
-}
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct cluster_options *options = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->run;
+        return 0;
     case OPTION_CLUSTER:
         return 0;
     case OPTION_PER_NODE:
         options->per_node = true;
         return 0;
-    case OPTION_BUDGET:
-        options->budget_s = parse_budget(argument);
-        return 0;
-    case OPTION_EXHAUSTIVE:
-        options->exhaustive = true;
-        return 0;
     case OPTION_PROBES:
         options->probes = strcmp(argument, "none") == 0 ? 0 : campaign_parse(argument, "none, or ");
-        return 0;
-    case 'o':
-        options->output = argument;
-        return 0;
-    case 'q':
-        options->quiet = true;
-        return 0;
-    case OPTION_SEED:
-        options->seed = (uint64_t)cli_integer("--seed", argument, 0, LONG_MAX);
-        return 0;
-    case OPTION_JSON:
-        options->json = true;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -179,12 +139,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 void cluster_parse(int argc, char **argv, struct cluster_options *options)
 {
+    static const struct argp_child common[] = {{&run_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {
-        table, parse_option,
-        NULL,  "Measures all nodes of the MPI job that it is started in, and the network between them.",
-        NULL,  NULL,
-        NULL};
-    *options = (struct cluster_options){.probes = CAMPAIGN_ALL, .seed = 1};
+        .options = table,
+        .parser = parse_option,
+        .doc = "Measures all nodes of the MPI job that it is started in, and the network between them.",
+        .children = common};
+    *options = (struct cluster_options){.probes = CAMPAIGN_ALL, .run.seed = 1};
     cli_parse(&argp, argc, argv, 0, NULL, options);
 }
 

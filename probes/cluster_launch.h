@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "run_options.h"
+
 /* The path of servet-probe, for the program that takes its place. */
 #define CLUSTER_COMMAND_VARIABLE "SERVET_PROBE_COMMAND"
 
 struct cluster_options {
-    const char *output; /* NULL: the default place; "-": standard output */
-    bool quiet, json, per_node, exhaustive;
-    double budget_s; /* 0: none */
+    struct run_options run;
+    bool per_node;
     unsigned probes; /* enum campaign_probes */
-    uint64_t seed;
 };
 
 /* Is --cluster among the arguments (before a "--")? */

@@ -179,10 +179,10 @@ static void describe_network(struct job *job, const struct survey *survey, const
                   result->contradictions, job->names[result->slower.a], job->names[result->slower.b]);
     }
     if (survey->out_of_time) {
-        condition(job, "budget", "time was over after %.0f s; %u nodes were not reached", job->options.budget_s,
+        condition(job, "budget", "time was over after %.0f s; %u nodes were not reached", job->options.run.budget_s,
                   result->unreached);
         cli_note("the budget of %.0f s is over: %zu of %zu pairs of nodes measured, %u nodes not reached",
-                 job->options.budget_s, result->measured_pairs, result->all_pairs, result->unreached);
+                 job->options.run.budget_s, result->measured_pairs, result->all_pairs, result->unreached);
     }
 }
 
@@ -192,15 +192,16 @@ static void measure_network(struct job *job, struct probe *probe)
     struct survey_result result = {0};
     const struct survey_options options = {
         .message_bytes = message_bytes(job),
-        .exhaustive = job->options.exhaustive,
-        .until_s = job->options.budget_s > 0 ? job->began_s + job->options.budget_s : 0,
+        .exhaustive = job->options.run.exhaustive,
+        .until_s = job->options.run.budget_s > 0 ? job->began_s + job->options.run.budget_s : 0,
     };
     int rc = survey_open(&survey, probe, &job->layout, &options);
     rc = rc < 0 ? rc : survey_run(&survey, &result);
     rc = rc < 0 ? rc : survey_curves(&survey, &result.network);
     if (rc == -ETIME) {
-        condition(job, "budget", "time was over after %.0f s, before the network was measured", job->options.budget_s);
-        cli_note("the budget of %.0f s was over before the network was measured", job->options.budget_s);
+        condition(job, "budget", "time was over after %.0f s, before the network was measured",
+                  job->options.run.budget_s);
+        cli_note("the budget of %.0f s was over before the network was measured", job->options.run.budget_s);
     } else if (rc < 0) {
         fail(job, "measuring the network: %s", machine_strerror(rc));
     } else {
@@ -255,12 +256,12 @@ static void save(struct job *job, double seconds)
     if (job->path[0] && profile_save(profile, job->path, &error) < 0) {
         fail(job, "%s", error.text);
     }
-    if (job->path[0] && !job->options.quiet) {
+    if (job->path[0] && !job->options.run.quiet) {
         cli_note("measured %d nodes of %zu class%s, %zu network layer%s in %.1f s; profile written to %s",
                  job->ranks.node_count, profile->class_count, profile->class_count == 1 ? "" : "es",
                  profile->network.layer_count, profile->network.layer_count == 1 ? "" : "s", seconds, job->path);
     }
-    if (!job->path[0] || job->options.json) {
+    if (!job->path[0] || job->options.run.json) {
         char *text = profile_to_json(profile);
         need(job, text);
         fputs(text, stdout);
@@ -276,7 +277,7 @@ static _Noreturn void lead(struct job *job, char **texts)
     struct machine machine;
     ranks_machine(&job->ranks, &machine);
     need(job, machine.pus.ids);
-    struct probe probe = {.machine = &machine, .seed = job->options.seed};
+    struct probe probe = {.machine = &machine, .seed = job->options.run.seed};
     read_nodes(job, texts);
     lay_out(job);
     find_classes(job);
@@ -307,8 +308,8 @@ static void read_options(struct job *job, int argc, char **argv)
     }
     struct servet_error error;
     cluster_parse(argc, argv, &job->options);
-    bool to_stdout = job->options.output && strcmp(job->options.output, "-") == 0;
-    int place = to_stdout ? 0 : output_choose(job->options.output, job->path, sizeof job->path, &error);
+    bool to_stdout = job->options.run.output && strcmp(job->options.run.output, "-") == 0;
+    int place = to_stdout ? 0 : output_choose(job->options.run.output, job->path, sizeof job->path, &error);
     if (place == -EINVAL) {
         cli_usage("%s", error.text);
     }
@@ -340,7 +341,7 @@ int main(int argc, char **argv)
     if (job.ranks.info[job.ranks.rank].leader == job.ranks.rank) {
         char probes[64];
         cluster_node_probes(&job.options, ranks_cover_node(&job.ranks, job.ranks.rank), probes, sizeof probes);
-        node_run_start(&run, getenv(CLUSTER_COMMAND_VARIABLE), probes, job.options.seed, &job.ranks.allowed);
+        node_run_start(&run, getenv(CLUSTER_COMMAND_VARIABLE), probes, job.options.run.seed, &job.ranks.allowed);
     }
     const struct ranks_teller teller = {node_run_busy, node_run_text, &run};
     char **texts = ranks_gather(&job.ranks, &teller);

@@ -14,19 +14,16 @@
 #include "machine_journal.h"
 #include "output.h"
 #include "recheck.h"
+#include "run_options.h"
 
 enum {
     OPTION_CPUSET = 0x100,
     OPTION_NO_MPI,
     OPTION_PROBES,
     OPTION_MACHINE,
-    OPTION_SEED,
-    OPTION_JSON,
     OPTION_CLUSTER,
     OPTION_METHOD,
-    OPTION_EXHAUSTIVE,
     OPTION_ONE_BY_ONE,
-    OPTION_BUDGET,
     OPTION_CHECK,
     OPTION_LARGEST,
     OPTION_PROGRESS,
@@ -34,14 +31,12 @@ enum {
 };
 
 struct options {
-    const char *output;  /* NULL: the default place */
+    struct run_options run;
     const char *machine; /* "native" or "simulated:FILE" */
     struct profile_set cpuset;
     unsigned probes;
-    uint64_t seed;
-    double budget_s;
     size_t largest_bytes;
-    bool quiet, no_mpi, json, paper, exhaustive, one_by_one;
+    bool no_mpi, paper, one_by_one;
     bool check, resume;
     int events;             /* file descriptor of --progress=json; < 0: a bar */
     const char *check_file; /* NULL: the profile that servet finds */
@@ -69,16 +64,11 @@ static void catch_signals(void)
 /* -- options -- */
 
 static const struct argp_option table[] = {
-    {"output", 'o', "FILE", 0, "Write the profile to FILE ('-': standard output) instead of where servet looks for it",
-     0},
-    {"quiet", 'q', NULL, 0, "No progress bar, no closing line", 0},
     {"cpuset", OPTION_CPUSET, "LIST", 0, "Measure on these PUs only, such as 0-3,8", 0},
     {"no-mpi", OPTION_NO_MPI, NULL, 0, "Measure messages between threads, without starting mpirun", 0},
     {"probes", OPTION_PROBES, "NAMES", 0, "Comma-separated: cache, sharing, memory, message (default: all)", 0},
     {"machine", OPTION_MACHINE, "KIND", 0, "native (default), or simulated:FILE", 0},
-    {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"method", OPTION_METHOD, "NAME", 0, "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
-    {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0, "Measure every pair of PUs; nothing is taken over from pairs alike", 0},
     {"one-by-one", OPTION_ONE_BY_ONE, NULL, 0,
      "Never measure several pairs of PUs at the same time, not even where a check shows that it does no harm", 0},
     {"resume", OPTION_RESUME, NULL, 0,
@@ -87,9 +77,6 @@ static const struct argp_option table[] = {
      "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or on descriptor FD", 0},
     {"largest", OPTION_LARGEST, "SIZE", 0,
      "Infer cache sizes from working sets up to SIZE, such as 4M (default: well beyond the largest declared cache)", 0},
-    {"budget", OPTION_BUDGET, "SECONDS", 0,
-     "After that long repeat nothing, infer where one can, and start no further probe", 0},
-    {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
     {"check", OPTION_CHECK, "FILE", OPTION_ARG_OPTIONAL,
      "Measure a sample (within 5 s) and say whether the profile still describes this machine: status 0 yes, 1 no", 0},
     {"cluster", OPTION_CLUSTER, NULL, 0,
@@ -138,13 +125,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct options *options = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->bsp;
-        return 0;
-    case 'o':
-        options->output = argument;
-        return 0;
-    case 'q':
-        options->quiet = true;
+        state->child_inputs[0] = &options->run;
+        state->child_inputs[1] = &options->bsp;
         return 0;
     case OPTION_CPUSET:
         profile_set_free(&options->cpuset);
@@ -162,9 +144,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         }
         options->machine = argument;
         return 0;
-    case OPTION_SEED:
-        options->seed = (uint64_t)cli_integer("--seed", argument, 0, LONG_MAX);
-        return 0;
     case OPTION_CHECK:
         options->check = true;
         options->check_file = argument;
@@ -175,26 +154,17 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_PROGRESS:
         options->events = parse_progress(argument);
         return 0;
-    case OPTION_JSON:
-        options->json = true;
-        return 0;
     case OPTION_METHOD:
         if (strcmp(argument, "default") != 0 && strcmp(argument, "paper") != 0) {
             cli_usage("--method: expected default or paper, got '%s'", argument);
         }
         options->paper = strcmp(argument, "paper") == 0;
         return 0;
-    case OPTION_EXHAUSTIVE:
-        options->exhaustive = true;
-        return 0;
     case OPTION_ONE_BY_ONE:
         options->one_by_one = true;
         return 0;
     case OPTION_LARGEST:
         options->largest_bytes = parse_size("--largest", argument);
-        return 0;
-    case OPTION_BUDGET:
-        options->budget_s = cli_number("--budget", argument, 0.001, 1e6);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -210,7 +180,7 @@ static void open_machine(const struct options *options, struct machine *machine)
     if (strcmp(options->machine, "native") == 0) {
         rc = machine_open_native(&options->cpuset, &interrupted, machine, &error);
     } else {
-        rc = machine_open_simulated(options->machine + strlen("simulated:"), options->seed, machine, &error);
+        rc = machine_open_simulated(options->machine + strlen("simulated:"), options->run.seed, machine, &error);
         machine->cancel = &interrupted;
     }
     if (rc == -EINVAL || rc == -ENOENT) {
@@ -246,12 +216,12 @@ static void save(const struct options *options, const struct servet_profile *pro
     if (path[0] != '\0' && profile_save(profile, path, &error) < 0) {
         cli_fail("%s", error.text);
     }
-    if (path[0] != '\0' && !options->quiet) {
+    if (path[0] != '\0' && !options->run.quiet) {
         cli_note("measured %zu PUs in %.1f s; profile written to %s", profile->classes[0].pus.count, profile->seconds,
                  path);
         note_busy(profile);
     }
-    if (path[0] == '\0' || options->json) {
+    if (path[0] == '\0' || options->run.json) {
         print_profile(profile);
     }
 }
@@ -271,7 +241,7 @@ static void save_partial(const struct servet_profile *profile, const char *path,
     cli_note("%s; what was measured before is in %s, an older profile is untouched", reason, partial);
 }
 
-static const struct argp_child more_options[] = {{&bsp_argp, 0, NULL, 0}, {0}};
+static const struct argp_child more_options[] = {{&run_argp, 0, NULL, 0}, {&bsp_argp, 0, NULL, 0}, {0}};
 
 /* Everything that decides which questions are asked, on one line. */
 static int open_journal(const struct options *options, const struct machine *machine, const char *path,
@@ -284,8 +254,8 @@ static int open_journal(const struct options *options, const struct machine *mac
                  "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d exhaustive=%d alone=%d "
                  "budget=%g largest=%zu",
                  SERVET_VERSION, machine->declared->topology_signature, options->machine,
-                 (unsigned long long)options->seed, pus, options->probes, !options->no_mpi, options->paper,
-                 options->exhaustive, options->one_by_one, options->budget_s, options->largest_bytes) >= 0) {
+                 (unsigned long long)options->run.seed, pus, options->probes, !options->no_mpi, options->paper,
+                 options->run.exhaustive, options->one_by_one, options->run.budget_s, options->largest_bytes) >= 0) {
         rc = machine_journal_open(file, run, out, error);
     } else {
         profile_error(error, rc, "--resume: %s", strerror(ENOMEM));
@@ -305,11 +275,11 @@ static int measure(const struct options *options, struct machine *machine, struc
     struct campaign campaign = {.probes = probes,
                                 .mpi = !options->no_mpi,
                                 .paper = options->paper,
-                                .exhaustive = options->exhaustive,
+                                .exhaustive = options->run.exhaustive,
                                 .one_by_one = options->one_by_one,
-                                .budget_s = options->budget_s,
+                                .budget_s = options->run.budget_s,
                                 .largest_bytes = options->largest_bytes,
-                                .seed = options->seed,
+                                .seed = options->run.seed,
                                 .journal = journal,
                                 .machine = machine,
                                 .progress = progress};
@@ -320,7 +290,7 @@ static int measure(const struct options *options, struct machine *machine, struc
         bsp_keep(path, *profile);
     }
     if (rc == 0 && options->bsp.wanted && !campaign.incomplete) {
-        rc = bsp_run(&options->bsp, machine, !options->no_mpi, options->seed, progress, *profile, error);
+        rc = bsp_run(&options->bsp, machine, !options->no_mpi, options->run.seed, progress, *profile, error);
     }
     return rc;
 }
@@ -368,7 +338,7 @@ int main(int argc, char **argv)
         .parser = parse_option,
         .doc = "Measures caches, memory bandwidth and message latency of this machine and writes its profile.",
         .children = more_options};
-    struct options options = {.machine = "native", .seed = 1, .events = -1};
+    struct options options = {.machine = "native", .run.seed = 1, .events = -1};
     struct servet_error error;
     struct servet_profile *profile = NULL;
     struct machine machine;
@@ -383,8 +353,8 @@ int main(int argc, char **argv)
     if (options.check) {
         return check(&options);
     }
-    bool to_stdout = options.output && strcmp(options.output, "-") == 0;
-    int place = to_stdout ? 0 : output_choose(options.output, path, sizeof path, &error);
+    bool to_stdout = options.run.output && strcmp(options.run.output, "-") == 0;
+    int place = to_stdout ? 0 : output_choose(options.run.output, path, sizeof path, &error);
     if (place == -EINVAL) {
         cli_usage("%s", error.text);
     }
@@ -400,7 +370,7 @@ int main(int argc, char **argv)
     catch_signals();
     open_machine(&options, &machine);
     bsp_options_check(&options.bsp, &machine);
-    progress_start(&progress, !options.quiet, options.events);
+    progress_start(&progress, !options.run.quiet, options.events);
     int rc = options.resume ? open_journal(&options, &machine, path, &journal, &error) : 0;
     rc = rc < 0 ? rc : measure(&options, &machine, &progress, path, journal, &incomplete, &profile, &error);
     progress_end(&progress);

@@ -109,6 +109,7 @@ static int run_campaign(struct campaign *campaign, struct servet_profile **profi
 {
     struct progress progress;
     progress_start(&progress, false, -1);
+    machine.memory_limit_bytes = (size_t)4 << 30; /* room for four pairs, which their small copies do not need */
     campaign->seed = 1;
     campaign->exhaustive = true;
     campaign->machine = &machine;
