@@ -1,5 +1,7 @@
 /* Are few pairs measured where the machine is as regular as its topology says, and all where it is not? */
 #include <check.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +139,56 @@ START_TEST(exhaustive_measures_every_pair)
 }
 END_TEST
 
+/* Asks nothing of the world but counts: all pairs of a class are alike. */
+static int ask_regular(void *argument, const struct pair_position *pairs, size_t count, double *seconds,
+                       double *figures)
+{
+    for (size_t k = 0; k < count; k++) {
+        ++*(size_t *)argument;
+        figures[k] = seconds[k] = pairs[k].i / PACKAGE == pairs[k].j / PACKAGE ? 1e-6 : 2e-6;
+    }
+    return 0;
+}
+
+/* Measurements of a machine of packages of 16 PUs. */
+static size_t asked_of(size_t count)
+{
+    struct servet_profile *profile = topology_new();
+    struct profile_set pus, package;
+    struct schedule schedule;
+    char list[32];
+    size_t asked = 0;
+    snprintf(list, sizeof list, "0-%zu", count - 1);
+    ck_assert_int_eq(profile_set_parse(list, &pus), 0);
+    for (size_t first = 0; first < count; first += PACKAGE) {
+        snprintf(list, sizeof list, "%zu-%zu", first, first + (count < PACKAGE ? count : PACKAGE) - 1);
+        ck_assert_int_eq(profile_set_parse(list, &package), 0);
+        ck_assert_int_eq(topology_add_group(&profile->classes[0].packages, package), 0);
+    }
+    struct schedule_outcome outcome = {.values = calloc(pair_count(count), sizeof *outcome.values),
+                                       .measured = calloc(pair_count(count), sizeof *outcome.measured)};
+    ck_assert_int_eq(schedule_init(&schedule, &pus, &profile->classes[0]), 0);
+    ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask_regular, schedule_agree_cluster, &asked, &outcome), 0);
+    ck_assert_uint_eq(outcome.fallbacks, 0);
+    schedule_free(&schedule);
+    free(outcome.values);
+    free(outcome.measured);
+    profile_set_free(&pus);
+    profile_free(profile);
+    return asked;
+}
+
+START_TEST(measurements_of_regular_machines_grow_no_faster_than_n_log_n)
+{
+    for (size_t count = 8; count <= 1024; count *= 2) {
+        size_t asked = asked_of(count);
+        double bound = (double)count * log2((double)count);
+        printf("%4zu PUs, %6zu pairs: %3zu measured, n log2 n is %.0f\n", count, pair_count(count), asked, bound);
+        ck_assert_msg((double)asked <= bound, "%zu PUs: %zu measurements", count, asked);
+    }
+}
+END_TEST
+
 /* All have only the last cache in common, yet two fast cores are no pair of a fast and a slow one. */
 START_TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 {
@@ -228,6 +280,7 @@ int main(void)
 {
     TCase *tests = tcase_create("schedule");
     tcase_add_test(tests, a_regular_machine_needs_few_measurements);
+    tcase_add_test(tests, measurements_of_regular_machines_grow_no_faster_than_n_log_n);
     tcase_add_test(tests, a_late_probe_stops_and_says_so);
     tcase_add_test(tests, pairs_of_other_kinds_of_cores_are_not_taken_for_alike);
     tcase_add_test(tests, where_the_sample_disagrees_all_are_measured);
