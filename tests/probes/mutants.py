@@ -200,7 +200,7 @@ take_out("conditions", "guard", "frequencies that did not settle are told", "sur
          ('rc = conditions_add(profile, "warm_up", text);', ""))
 take_out("conditions", "guard", "the first PU is warmed up", "surroundings.c", ("return rc < 0 ? rc : settle(machine, out);", "return rc;"))
 take_out("conditions", "native", "standing still is noticed", "native_worker.c",
-         ("worker->waited_ns += waited + worker->still_ns;", "worker->waited_ns += waited;"))
+         ("return wall > ran + waited + least ? wall - ran - waited : 0;", "return 0 * (wall + ran + waited);"))
 take_out("conditions", "vm-probe-suspend", "a suspended machine is told", "surroundings.c",
          ("    rc = rc < 0 ? rc : add_suspended(before, profile);\n", ""))
 
@@ -208,9 +208,9 @@ take_out("conditions", "vm-probe-suspend", "a suspended machine is told", "surro
 take_out("faults", "guard", "a fault is named", "campaign.c", ("return profile_error(error, rc, \"%s\", reason.text);", "return rc;"), ("        name_memory_limit(campaign->machine, error);\n", "        error->text[0] = 0;\n"))
 take_out("faults", "guard", "a PU that goes offline in the repetition leaves the first figure", "machine_guard.c",
          ("better = done && again_s < first_s;", "better = again_s < first_s;"))
-take_out("faults", "native", "a cancelled machine stops", "machine.c", ("return machine->cancel && *machine->cancel;", "return false;"))
+take_out("faults", "guard", "a cancelled machine is not asked", "machine.c", ("return machine->cancel && *machine->cancel;", "return false;"))
 take_out("faults", "native", "PUs must be known and distinct", "machine.c", ("        if (!profile_set_has(&machine->pus, pus[i])) {", "        if (0) {"))
-take_out("faults", "native", "pairs must be disjoint", "machine.c",
+take_out("faults", "guard", "pairs must be disjoint", "machine.c",
          ("if (pairs[j].a == both[0] || pairs[j].b == both[0] || pairs[j].a == both[1] || pairs[j].b == both[1]) {", "if (0) {"))
 take_out("faults", "native", "a PU that is not ours is refused", "machine_native.c", ("        if (!profile_set_has(&allowed, wanted->ids[i])) {", "        if (0) {"))
 take_out("faults", "servet-probe-simulated", "finished probes are kept", "campaign.c",
@@ -248,7 +248,6 @@ take_out("input", "simulated", "a description says where it is wrong", "sim_load
           'return profile_error(error, -EINVAL, "%s", path);'))
 
 # -- seeds
-take_out("seed", "native", "every cycle is another", "native_chase.c", ("struct random random = {what->seed + worker->pu};", "struct random random = {1};"))
 take_out("seed", "servet-probe-simulated", "the same seed gives the same profile", "campaign.c",
          (".seed = campaign->seed,", ".seed = (uint64_t)clock(),"))
 

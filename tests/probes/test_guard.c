@@ -41,6 +41,16 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
     return 0;
 }
 
+static int exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
+                    size_t count, double *seconds)
+{
+    (void)what;
+    (void)pairs;
+    ((struct world *)machine->state)->asked++;
+    memset(seconds, 0, count * sizeof *seconds);
+    return 0;
+}
+
 static double elapsed(struct machine *machine)
 {
     return ((const struct world *)machine->state)->clock_s;
@@ -51,7 +61,8 @@ static double disturbed(struct machine *machine)
     return ((const struct world *)machine->state)->waited_s;
 }
 
-static const struct machine_ops ops = {.traverse = traverse, .elapsed = elapsed, .disturbed = disturbed};
+static const struct machine_ops ops = {
+    .traverse = traverse, .exchange = exchange, .elapsed = elapsed, .disturbed = disturbed};
 static const struct machine_traversal small = {.bytes = 8192, .stride_bytes = 64};
 static const uint32_t pu;
 static struct machine machine;
@@ -120,6 +131,36 @@ START_TEST(a_pu_that_goes_offline_is_reported)
     ck_assert_double_eq(measure(), 0);
     ck_assert_int_eq(machine_traverse(&machine, &small, &pu, 1, &seconds), -ENODEV);
     ck_assert_double_eq(seconds, -1);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(a_cancelled_machine_is_not_asked)
+{
+    static const double waits[] = {0};
+    static const volatile sig_atomic_t cancelled = 1;
+    double seconds;
+    start(waits, 1);
+    machine.cancel = &cancelled;
+    ck_assert_int_eq(machine_traverse(&machine, &small, &pu, 1, &seconds), -EINTR);
+    ck_assert_uint_eq(world.asked, 0);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(pairs_of_one_exchange_are_disjoint)
+{
+    static const double waits[] = {0};
+    static const struct machine_exchange line = {64, 50, 3};
+    static const struct profile_pair chain[] = {{0, 1}, {1, 2}}, twice[] = {{0, 0}}, apart[] = {{0, 1}, {2, 3}};
+    double seconds[2];
+    start(waits, 1);
+    profile_set_free(&machine.pus);
+    ck_assert_int_eq(profile_set_parse("0-3", &machine.pus), 0);
+    ck_assert_int_eq(machine_exchange(&machine, &line, chain, 2, seconds), -EINVAL);
+    ck_assert_int_eq(machine_exchange(&machine, &line, twice, 1, seconds), -EINVAL);
+    ck_assert_uint_eq(world.asked, 0);
+    ck_assert_int_eq(machine_exchange(&machine, &line, apart, 2, seconds), 0);
     machine_close(&machine);
 }
 END_TEST
@@ -308,6 +349,8 @@ int main(void)
     tcase_add_test(tests, the_calmer_of_two_counts);
     tcase_add_test(tests, a_machine_that_is_never_idle_is_not_measured_twice_for_ever);
     tcase_add_test(tests, a_pu_that_goes_offline_is_reported);
+    tcase_add_test(tests, a_cancelled_machine_is_not_asked);
+    tcase_add_test(tests, pairs_of_one_exchange_are_disjoint);
     tcase_add_test(tests, ticks_of_the_measured_pus_are_summed);
     tcase_add_test(tests, what_else_the_machine_did_is_told);
     tcase_add_test(tests, pus_of_cores_that_are_not_measured_are_no_siblings);
