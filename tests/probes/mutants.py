@@ -75,7 +75,7 @@ take_out("memory", "simulated", "levels that a second look contradicts are measu
 take_out("memory", "papers", "pairs that break a group are measured again", "probe_memory.c",
          ("    rc = rc < 0 ? rc : look_at_listed(rounds, outcome, &result->memory, &listed);\n", ""))
 take_out("memory", "simulated", "two workers' figure is that of the pairs", "memory_scaling.c",
-         ("workers == 2 ? total_of_two(rounds, level) : 0", "workers == 2 ? reference : 0"))
+         ("workers == 2 ? total_of_two(rounds, level)", "workers == 2 ? 0.5 * total_of_two(rounds, level)"))
 take_out("memory", "simulated", "more workers than two", "memory_scaling.c",
          ("        totals[done] = 0;\n", "        totals[done] = 0;\n        workers = 1;\n"))
 take_out("memory", "simulated", "every node from every group", "probe_numa.c",
@@ -124,8 +124,6 @@ take_out("schedule", "schedule", "the note says what was taken over", "schedule.
 take_out("schedule", "schedule", "classes of pairs are those of the packages", "schedule.c",
          ("mark(schedule, &declared->packages,", "mark(schedule, &declared->cores,"))
 take_out("schedule", "schedule", "samples are random", "schedule.c", ("    shuffle(run->members, run->count, random);\n", ""))
-take_out("schedule", "simulated", "inferred layers say so", "probe_message.c",
-         ("    return PROFILE_INFERRED;\n", "    return PROFILE_MEASURED;\n"))
 
 # -- disjoint pairs at the same time
 take_out("together", "together", "a batch is disjoint", "together.c", ("if (!clash && !crowded) {", "if (!crowded) {"))

@@ -108,6 +108,49 @@ START_TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scali
 }
 END_TEST
 
+static const struct machine_ops *honest;
+static size_t exchanges[8][8]; /* messages of 32 KiB, by pair */
+
+static int counted(struct machine *subject, const struct machine_exchange *what, const struct profile_pair *pairs,
+                   size_t count, double *seconds)
+{
+    for (size_t k = 0; k < count && what->bytes == 32 << 10; k++) {
+        exchanges[pairs[k].a][pairs[k].b]++;
+    }
+    return honest->exchange(subject, what, pairs, count, seconds);
+}
+
+START_TEST(every_pair_is_measured_in_two_sweeps)
+{
+    struct profile_communication found;
+    open_fixture("two-packages");
+    honest = machine.ops;
+    struct machine_ops ops = *honest;
+    ops.exchange = counted;
+    machine.ops = &ops;
+    memset(exchanges, 0, sizeof exchanges);
+    probe.exhaustive = true;
+    ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
+    for (size_t a = 0; a < 8; a++) {
+        for (size_t b = a + 1; b < 8; b++) {
+            ck_assert_uint_ge(exchanges[a][b], 2);
+        }
+    }
+    probe_message_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+/* Of the layer's curve, at the size that the layers were measured with. */
+static double of_curve(const struct profile_layer *layer)
+{
+    size_t i = 0;
+    while (i + 1 < layer->curve_count && layer->curve[i].bytes < 32 << 10) {
+        i++;
+    }
+    return layer->curve[i].seconds;
+}
+
 START_TEST(layers_curves_and_concurrency_are_found)
 {
     struct profile_communication found;
@@ -122,6 +165,7 @@ START_TEST(layers_curves_and_concurrency_are_found)
         const struct profile_layer *layer = &found.layers[i];
         ck_assert_uint_gt(layer->curve_count, 10);
         ck_assert_double_lt(layer->curve[0].seconds, layer->curve[layer->curve_count - 1].seconds);
+        ck_assert_double_eq_tol(of_curve(layer), layer->seconds, 0.2 * layer->seconds);
         ck_assert_uint_ge(layer->concurrency_count, 2);
     }
     /* the link between the packages carries one message at a time */
@@ -289,6 +333,7 @@ int main(void)
     tcase_add_test(tests, cache_sizes_and_groups_are_found);
     tcase_add_test(tests, memory_overhead_and_saturation_are_found);
     tcase_add_test(tests, pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling);
+    tcase_add_test(tests, every_pair_is_measured_in_two_sweeps);
     tcase_add_test(tests, layers_curves_and_concurrency_are_found);
     tcase_add_test(tests, memory_of_every_node_is_measured_from_every_group);
     tcase_add_test(tests, a_machine_of_one_node_has_one_row);
