@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """How long does servet-probe take on machines with more cores than this one?
 
-    time_table.py path/to/servet-probe [CORES …]
+    time_table.py path/to/servet-probe [--irregular] [CORES …]
 
 Regular simulated machines (packages of cores with private L1 and L2 and one L3 each) are measured by the real probes;
 their clock adds up what each measurement takes on the native backend. Prints one line per machine: how many of all
 pairs were measured for messages, the seconds of the whole run, and those of all pairs for memory and messages
 (--exhaustive --probes memory,message); each with disjoint pairs measured together where a check allows it, and one by
-one (--one-by-one).
+one (--one-by-one). With --irregular two more lines for each size: half of the PUs are of another kind of cores (kinds),
+and every fourth PU sends over a slower link that the topology does not tell (links), so that samples do not agree and
+all pairs of a class are measured.
 """
 import json
 import os
@@ -33,6 +35,24 @@ def machine(pus, per_package):
                 noise=dict(relative=0.02, outlier_probability=0.02, outlier_factor=3))
 
 
+def with_kinds(description):
+    pus = int(description["pus"].split("-")[1]) + 1
+    fast, slow = f"0-{pus // 2 - 1}", f"{pus // 2}-{pus - 1}"
+    first, second, last = description["caches"]
+    caches = [dict(first, pus=fast), dict(first, pus=slow, seconds=1.6e-9, size_bytes=16 * K),
+              dict(second, pus=fast), dict(second, pus=slow, seconds=6e-9, size_bytes=512 * K), last]
+    kinds = [dict(pus=fast, efficiency=1), dict(pus=slow, efficiency=0, memory_seconds=1.2e-7, pu_bytes_per_s=5e9)]
+    return dict(description, name=f"kinds-{pus}", caches=caches, kinds=kinds)
+
+
+def with_links(description):
+    pus = int(description["pus"].split("-")[1]) + 1
+    near = [str(pu) for pu in range(pus) if pu % 4]
+    fast = dict(name="near", groups=[",".join(near)], seconds=5e-7, bytes_per_s=8e9, parallel=len(near) / 4)
+    slow = dict(name="far", groups=[f"0-{pus - 1}"], seconds=2e-6, bytes_per_s=3e9, parallel=2)
+    return dict(description, name=f"links-{pus}", layers=[fast, slow])
+
+
 def measure(probe, description, *options):
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "machine.json"), os.path.join(folder, "profile.json")
@@ -54,19 +74,27 @@ def seconds(probe, description, *options):
     return measure(probe, description, *options)["measurement"]["seconds"]
 
 
-def main():
-    probe = sys.argv[1]
-    sizes = [int(text) for text in sys.argv[2:]] or [2, 8, 24, 64, 256]
+def line(probe, pus, what, description):
     every = ("--exhaustive", "--probes", "memory,message")
-    print(f"{'':21}{'whole run, s':>21}   {'all pairs, memory and messages, s':>34}")
-    print(f"{'PUs':>5} {'pairs':>6} {'measured':>8} {'together':>10} {'one by one':>10}   {'together':>17} {'one by one':>16}")
+    profile = measure(probe, description)
+    print(f"{pus:5} {what:7} {pus * (pus - 1) // 2:6} {pairs_measured(profile, pus):8} "
+          f"{profile['measurement']['seconds']:10.1f} {seconds(probe, description, '--one-by-one'):10.1f}   "
+          f"{seconds(probe, description, *every):17.1f} "
+          f"{seconds(probe, description, '--one-by-one', *every):16.1f}", flush=True)
+
+
+def main():
+    irregular = "--irregular" in sys.argv
+    probe, *rest = [word for word in sys.argv[1:] if word != "--irregular"]
+    sizes = [int(text) for text in rest] or ([8, 24, 64] if irregular else [2, 8, 24, 64, 256])
+    print(f"{'':29}{'whole run, s':>21}   {'all pairs, memory and messages, s':>34}")
+    print(f"{'PUs':>5} {'machine':7} {'pairs':>6} {'measured':>8} {'together':>10} {'one by one':>10}   {'together':>17} {'one by one':>16}")
     for pus in sizes:
         description = machine(pus, max(2, min(pus // 2, 32)) if pus > 2 else 2)
-        profile = measure(probe, description)
-        print(f"{pus:5} {pus * (pus - 1) // 2:6} {pairs_measured(profile, pus):8} "
-              f"{profile['measurement']['seconds']:10.1f} {seconds(probe, description, '--one-by-one'):10.1f}   "
-              f"{seconds(probe, description, *every):17.1f} "
-              f"{seconds(probe, description, '--one-by-one', *every):16.1f}", flush=True)
+        line(probe, pus, "regular", description)
+        if irregular and pus >= 8:
+            line(probe, pus, "kinds", with_kinds(description))
+            line(probe, pus, "links", with_links(description))
 
 
 main()
