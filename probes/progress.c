@@ -3,17 +3,26 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR = 24 };
-static const double redraw_s = 0.1, guess_after_s = 1; /* a guess from less than a second is noise */
+enum { BAR = 24, LINE = 80, LINE_USUAL = 80, LINE_FOR_BAR = 60 }; /* columns */
+static const double redraw_s = 0.1, guess_after_s = 1;            /* a guess from less than a second is noise */
 
 static double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Columns that a line may take; the last one is left free, where some terminals wrap. */
+static int room(void)
+{
+    struct winsize window;
+    int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : LINE_USUAL;
+    return columns - 1 < LINE ? columns - 1 : LINE;
 }
 
 /* One event in one write, so that a reader sees whole lines; a reader that is gone stops nothing. */
@@ -69,6 +78,26 @@ static void send_step(struct progress *progress, const char *what, double whole,
          progress->probe, what, whole, spent, pair, left);
 }
 
+/* Overwrites the last line with spaces where it is shorter; cut to the terminal, as a line that wraps is not
+ * overwritten but scrolled. */
+static void draw(const char *what, double whole, double spent)
+{
+    char bar[BAR + sizeof "[] "] = "", left[32] = "", line[256];
+    int columns = room(), filled = (int)(whole * BAR);
+    if (columns >= LINE_FOR_BAR) {
+        memset(bar, '.', sizeof bar - 1);
+        memset(bar, '#', (size_t)filled + 1);
+        bar[0] = '[';
+        memcpy(bar + 1 + BAR, "] ", sizeof "] ");
+    }
+    if (spent > guess_after_s && whole > 0) {
+        snprintf(left, sizeof left, "%.0f s left", spent / whole * (1 - whole));
+    }
+    snprintf(line, sizeof line, "%s%3.0f %%  %-12s %s", bar, 100 * whole, left, what);
+    fprintf(stderr, "\r%-*.*s", columns, columns, line);
+    fflush(stderr);
+}
+
 void progress_step(void *argument, const char *what, double done, const struct probe_pairs *pairs)
 {
     struct progress *progress = argument;
@@ -82,22 +111,13 @@ void progress_step(void *argument, const char *what, double done, const struct p
         send_step(progress, what, whole, spent, pairs);
         return;
     }
-    char bar[BAR + 1], left[32] = "";
-    int filled = (int)(whole * BAR);
-    memset(bar, '.', BAR);
-    memset(bar, '#', (size_t)filled);
-    bar[BAR] = '\0';
-    if (spent > guess_after_s && whole > 0) {
-        snprintf(left, sizeof left, "%.0f s left", spent / whole * (1 - whole));
-    }
-    fprintf(stderr, "\r[%s] %3.0f %%  %-12s %-40.40s", bar, 100 * whole, left, what);
-    fflush(stderr);
+    draw(what, whole, spent);
 }
 
 void progress_end(struct progress *progress)
 {
     if (progress->shown) {
-        fprintf(stderr, "\r\033[K");
+        fprintf(stderr, "\r%*s\r", room(), "");
         fflush(stderr);
     }
     progress->shown = false;

@@ -59,6 +59,19 @@ grep -q 'servet-probe:' "$folder/closed.json" && fail "closed streams: a message
 # a terminal gets a bar, a file does not
 grep -q '\[' "$folder/err" && fail "a progress bar in a file"
 
+# a bar fits the terminal, whatever its width: what wraps is not overwritten but scrolled
+if command -v script >/dev/null; then
+    for columns in 100 30 4; do
+        script -qec "stty cols $columns; $probe --machine simulated:$machines/two-packages.json -o $folder/bar.json" \
+            /dev/null </dev/null >"$folder/bar"
+        tr '\r' '\n' <"$folder/bar" | grep -av 'servet-probe:' | awk -v most="$columns" \
+            'length >= most { wide = 1 } length { lines++ } END { exit wide || lines < 3 }' ||
+            fail "a bar on $columns columns: $(tr '\r' '\n' <"$folder/bar" | sed -n 2,4p)"
+    done
+else
+    echo "note: no script(1), the bar was not looked at"
+fi
+
 # events for scripts: one JSON object a line on the descriptor asked for, from the first probe to the end
 refused 2 "progress" --progress=xml
 refused 2 "descriptor" --progress=json:77
