@@ -165,7 +165,7 @@ static int make_cache(const struct probe_cache_level *level, uint64_t page_bytes
     out->quality.note = cache_note(level, declared, sharing);
     if (sharing) {
         out->sharing_quality = (struct profile_quality){
-            .origin = sharing->measured > 0 || sharing->pairs == 0 ? PROFILE_MEASURED : PROFILE_INFERRED,
+            .origin = sharing->measured > 0 ? PROFILE_MEASURED : PROFILE_INFERRED,
             .repetitions = sharing->repetitions,
             .spread = fmax(sharing->spread, 0)};
         out->sharing = sharing->sharing;

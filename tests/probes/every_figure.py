@@ -14,14 +14,14 @@ import tempfile
 FIGURES = {"size_bytes", "reach_bytes", "seconds_per_access", "bytes_per_s", "reference_bytes_per_s", "seconds", "g_flops"}
 
 
-def lacks(statement, least_time=False):
-    """What a quality, or a point with its own, does not say; one measurement has no spread, nor the least of several."""
+def lacks(statement):
+    """What a quality, or a point with its own, does not say; one measurement has no spread."""
     missing = []
     if statement.get("origin", "measured") == "declared":
         return missing
     if statement.get("repetitions", 0) < 1:
         missing.append("repetitions")
-    if statement.get("repetitions", 0) != 1 and "spread" not in statement and not least_time:
+    if statement.get("repetitions", 0) != 1 and "spread" not in statement:
         missing.append("spread")
     return missing
 
@@ -38,7 +38,9 @@ def walk(value, path, found):
     if figures and not path.endswith("measurement"):
         count += len(figures)
         statement = value.get("quality", value)
-        missing = lacks(statement, "reach_bytes" in value)
+        missing = lacks(statement)
+        if "reach_bytes" in value and "spread" in missing:  # seen in too few passes for one
+            missing.remove("spread")
         if "quality" in value and "origin" not in statement:
             missing.append("origin")
         if missing:
@@ -47,6 +49,8 @@ def walk(value, path, found):
         count += 1
         evidence = value.get("sharing_quality", {})
         said = "who shares it as declared" in value["quality"].get("note", "")
+        if evidence.get("origin") == "measured" and evidence.get("repetitions", 0) < 1:
+            found.append((f"{path}.sharing", ["repetitions"]))
         if value["sharing"] and not said and (evidence.get("repetitions", 0) < 1 or "origin" not in evidence):
             found.append((f"{path}.sharing", ["origin", "repetitions"]))
     for key, item in value.items():
