@@ -281,32 +281,39 @@ double cache_set_miss(enum cache_policy policy, uint32_t ways, double lines)
 /* -- victims -- */
 
 /* A set of a cache of victims loses a line by a hit and gets it back when the level before evicts it: a share `held` of
- * a turn later. Both happen in the same order in every turn. */
+ * a turn later. Both happen in the same order in every turn, lines numbered by their visits. */
+enum { PLAYED_VICTIM_LINES = 4 * WAYS_MAX };
+
 struct event {
-    double at;
-    uint32_t line;
+    uint8_t line; /* 1 … PLAYED_VICTIM_LINES */
     bool back;
 };
 
 static const double at_once = 1e-9; /* of a turn: before anything else */
 
-static int by_time(const void *a, const void *b)
-{
-    double x = ((const struct event *)a)->at, y = ((const struct event *)b)->at;
-    return (x > y) - (x < y);
-}
-
+/* Visits at random times of a turn (distances between such times are exponential), and a share `held` later, into the
+ * next turn if need be, the returns: both come in the order of the lines, so they only have to be merged. */
 static void draw_events(struct event *events, uint32_t lines, double held, struct random *random)
 {
-    for (uint32_t line = 0; line < lines; line++) {
-        double at = random_unit(random), back = at + fmax(held, at_once);
-        events[2 * line] = (struct event){at, 1 + line, false};
-        events[2 * line + 1] = (struct event){back < 1 ? back : back - 1, 1 + line, true};
+    double at[PLAYED_VICTIM_LINES], turn = 0;
+    for (uint32_t i = 0; i < lines; i++) {
+        turn -= log(1 - random_unit(random));
+        at[i] = turn;
     }
-    qsort(events, 2 * lines, sizeof *events, by_time);
+    const double later = fmax(held, at_once) * turn;
+    uint32_t first = lines; /* the first that comes back in the next turn */
+    while (first > 0 && at[first - 1] + later >= turn) {
+        first--;
+    }
+    for (uint32_t visit = 0, back = 0, i = 0; i < 2 * lines; i++) {
+        uint32_t line = (first + back) % lines;
+        double when = back < lines ? at[line] + later - (back < lines - first ? turn : 0) : INFINITY;
+        bool is_back = visit == lines || when < at[visit];
+        events[i] = (struct event){(uint8_t)(1 + (is_back ? line : visit)), is_back};
+        back += is_back;
+        visit += !is_back;
+    }
 }
-
-enum { PLAYED_VICTIM_LINES = 4 * WAYS_MAX };
 
 struct victims {
     struct plru ways;
@@ -341,18 +348,25 @@ static uint32_t play_turn(struct victims *set, const struct event *events, uint3
         set->used = here ? set->used & ~(1U << way) : set->used | 1U << way;
         set->way[line] = (uint8_t)(here ? 0 : way + 1);
         set->ways.lines[way] = line;
-        plru_touch(&set->ways, way);
+        if (!at_random) {
+            plru_touch(&set->ways, way);
+        }
     }
     return misses;
 }
 
 static double victims_played(bool at_random, uint32_t ways, uint32_t lines, double held)
 {
-    enum { SETS = 32, WARM_TURNS = 12, TURNS = 4 };
+    enum {
+        LINES_PLAYED = 640,
+        WARM_TURNS = 12,
+        TURNS = 4
+    }; /* lines of all sets: as sure for large sets as for small */
+    const uint32_t sets = LINES_PLAYED / lines;
     struct event events[2 * PLAYED_VICTIM_LINES];
     struct random random = {lines};
     uint32_t misses = 0;
-    for (int i = 0; i < SETS; i++) {
+    for (uint32_t i = 0; i < sets; i++) {
         struct victims set = {.ways = {.ways = ways, .tree = (ways & (ways - 1)) == 0}};
         draw_events(events, lines, held, &random);
         for (int turn = 0; turn < WARM_TURNS + TURNS; turn++) {
@@ -360,7 +374,7 @@ static double victims_played(bool at_random, uint32_t ways, uint32_t lines, doub
             misses += turn < WARM_TURNS ? 0 : missed;
         }
     }
-    return (double)misses / ((double)lines * TURNS * SETS);
+    return (double)misses / ((double)lines * TURNS * sets);
 }
 
 /* Held shares that are played: 0, 1/256, 1/128 … 1/2; what lies between is interpolated. */
