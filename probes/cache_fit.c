@@ -12,6 +12,8 @@
 static const double relative_floor = 0.02;  /* errors below 2 % of a latency are no evidence */
 static const double disbelief_weight = 10;  /* of an unusual size, against n * log(error) */
 static const double level_price = 8;        /* what one more level must gain */
+static const double rival_margin = 16;      /* sizes within this of the best objective may do better with others */
+static const double detour_gain = 24;       /* the same if it gains only once all levels have moved */
 static const double least_rise = 1.25;      /* a smaller step in latency is not a level */
 static const double least_distance = 2;     /* between the sizes of two levels */
 static const size_t refined_levels = 3;     /* of fewer levels the last is hardly a shared cache */
@@ -342,17 +344,79 @@ static void start(const struct fit *fit, struct solution *solution)
     solution->objective = objective_of(fit, rss, 0, trial.count - 1);
 }
 
+/* Tries every term at every candidate until nothing improves. */
+static void improve(const struct fit *fit, struct solution *solution)
+{
+    bool better = true;
+    for (int round = 0; round < ROUNDS_MAX && better; round++) {
+        better = false;
+        for (size_t i = fit->known; i < solution->count; i++) {
+            better |= best_at(fit, solution, i, NULL, NULL);
+        }
+    }
+}
+
+struct rival {
+    uint64_t not_bytes; /* the size that the level has */
+    const struct candidate *candidate;
+    double objective;
+};
+
+static void note_rival(const struct candidate *candidate, double objective, void *argument)
+{
+    struct rival *rival = argument;
+    if (candidate->reach_bytes == 0 && candidate->shape.bytes != rival->not_bytes && objective < rival->objective) {
+        rival->candidate = candidate;
+        rival->objective = objective;
+    }
+}
+
+/* Gives each level in turn the size that explains the curve next best, and the other levels the occasion to follow: a
+ * wrong size may hold a neighbour's shape in its place, and the other way round. True: something better was found. */
+static bool exchange_sizes(const struct fit *fit, struct solution *solution)
+{
+    for (size_t i = fit->known; i < solution->count; i++) {
+        struct solution other = *solution;
+        struct rival rival = {fit->candidates[other.terms[i]].shape.bytes, NULL, INFINITY};
+        best_at(fit, &other, i, note_rival, &rival);
+        if (!rival.candidate || rival.objective > solution->objective + rival_margin) {
+            continue;
+        }
+        other.terms[i] = (size_t)(rival.candidate - fit->candidates);
+        other.objective = rival.objective;
+        for (size_t j = fit->known; j < other.count; j++) {
+            if (j != i) {
+                best_at(fit, &other, j, NULL, NULL);
+            }
+        }
+        improve(fit, &other);
+        if (other.objective < solution->objective - 1e-9) {
+            *solution = other;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One more level need not pay for itself at once: a level of too few ways, which rises slowly, may stand for two, and
+ * gives way only when the second is there. That is worth it if the gain is large. */
 static void search(const struct fit *fit, struct solution *solution)
 {
     start(fit, solution);
-    while (solution->count < TERMS_MAX && best_at(fit, solution, solution->count, NULL, NULL)) {
-        bool better = true;
-        for (int round = 0; round < ROUNDS_MAX && better; round++) {
-            better = false;
-            for (size_t i = fit->known; i < solution->count; i++) {
-                better |= best_at(fit, solution, i, NULL, NULL);
-            }
+    while (solution->count < TERMS_MAX) {
+        struct solution more = *solution;
+        more.objective = INFINITY;
+        if (!best_at(fit, &more, more.count, NULL, NULL)) {
+            break;
         }
+        bool paid = more.objective < solution->objective - 1e-9;
+        improve(fit, &more);
+        if (!paid && more.objective >= solution->objective - detour_gain) {
+            break;
+        }
+        *solution = more;
+    }
+    for (int round = 0; round < ROUNDS_MAX && exchange_sizes(fit, solution); round++) {
     }
 }
 
@@ -414,23 +478,45 @@ static size_t last_level(const struct fit *fit, const struct solution *solution)
     return levels < refined_levels ? SIZE_MAX : at;
 }
 
+/* The constant and the miss shares of the first `count` terms at every point of the curve. Owned; NULL: no memory. */
+static double *raw_columns(const struct fit *fit, const struct cache_curve *curve, const struct solution *solution,
+                           size_t count)
+{
+    double *columns = malloc((1 + count) * curve->count * sizeof *columns);
+    for (size_t i = 0; columns && i < curve->count; i++) {
+        columns[i] = 1;
+        for (size_t j = 0; j < count; j++) {
+            const struct candidate *term = &fit->candidates[solution->terms[j]];
+            columns[(1 + j) * curve->count + i] = miss_share(term, curve->bytes[i], curve->page_bytes);
+        }
+    }
+    return columns;
+}
+
 /* The last of three levels or more in the finer shapes of cache_last.h; its term's position or, if it stays as it is,
  * SIZE_MAX. What came after it, too small a rise to be a level, made up for its shape: it goes. */
 static size_t refine_last(const struct fit *fit, const struct cache_curve *curve, struct solution *solution,
                           struct cache_last_found *found)
 {
-    struct cache_last last = {
-        .curve = curve, .weights = fit->base, .fixed = {fit->base}, .fixed_count = 1, .margin = alternative_margin};
     size_t at = last_level(fit, solution);
     if (at == SIZE_MAX) {
         return at;
     }
-    for (size_t i = 0; i < at; i++) {
-        last.fixed[last.fixed_count++] = fit->candidates[solution->terms[i]].column;
+    struct cache_last last = {.curve = curve->fine ? curve->fine : curve,
+                              .before_bytes = fit->candidates[solution->terms[at - 1]].shape.bytes,
+                              .found_bytes = fit->candidates[solution->terms[at]].shape.bytes,
+                              .margin = alternative_margin};
+    double *columns = raw_columns(fit, last.curve, solution, at);
+    if (!columns) {
+        return SIZE_MAX;
     }
-    last.before_bytes = fit->candidates[solution->terms[at - 1]].shape.bytes;
-    last.found_bytes = fit->candidates[solution->terms[at]].shape.bytes;
-    if (!cache_last_refine(&last, found)) {
+    while (last.fixed_count < 1 + at) {
+        last.fixed[last.fixed_count] = columns + last.fixed_count * last.curve->count;
+        last.fixed_count++;
+    }
+    bool refined = cache_last_refine(&last, found);
+    free(columns);
+    if (!refined) {
         return SIZE_MAX;
     }
     solution->count = 1 + at;

@@ -6,18 +6,22 @@
 
 /* Chosen on simulated machines (the part "train" of benchmarks/probes/machines.py), in units of the objective. Where
  * sets, ways and slices make a size, it is built about as often as any other: a power of two counts little. */
-static const double size_weight = 1;    /* of the catalogue's disbelief; the search's own is 10 */
+static const double size_weight = 2;    /* of the catalogue's disbelief; the search's own is 10 */
 static const double policy_weight = 10; /* of a policy's */
 static const double loose_policy = 4;   /* large caches are seldom leaky, or of four ages */
 static const double unusual_ways = 2;   /* 8, 24 and 32 */
-static const double odd_slices = 2;     /* slices come in pairs */
-static const double victims = 1;        /* a cache that holds what another evicted */
+static const double odd_slices = 2;     /* slices come in pairs, told from the curve or not */
+static const double victims = 1;        /* a cache that holds what another evicted, but */
+static const double random_filled =
+    1; /* of random replacement (Arm's and Apple's system level caches) those are usual */
 static const double sets_no_power = 10; /* sets of a slice that are no power of two in any number of slices */
 
-/* Shapes are known to less than the 2 % of the first search. Points of the levels before say little of this one, and
- * what their shapes are off would hide it. */
+/* Shapes are known to less than the 2 % of the first search. But what one is off, it is off all along a knee: points
+ * that lie closer together than those of the even grid count the less. Points of the levels before say little of this
+ * one, and what their shapes are off would hide it. */
 static const double relative_floor = 0.01;
-static const double earlier_up_to = 4; /* times the level before, but no further than half way to this level */
+static const double steps_per_octave = 8; /* of the even grid */
+static const double earlier_up_to = 4;    /* times the level before, but no further than half way to this level */
 static const double earlier_weight = 0.2;
 
 static const uint64_t smallest_last = 2u << 20; /* bytes; smaller caches are neither sliced nor shared by many */
@@ -88,7 +92,7 @@ static bool one_slice(uint64_t way)
 static void try_placements(struct search *search, struct cache_shape shape, double price, double *best_of_size)
 {
     const uint64_t way = shape.bytes / shape.ways;
-    bool sets_fit = false;
+    bool sets_fit = false, in_pairs = false;
     if (shape.bytes % shape.ways != 0) {
         return;
     }
@@ -101,6 +105,7 @@ static void try_placements(struct search *search, struct cache_shape shape, doub
             continue;
         }
         sets_fit = true;
+        in_pairs |= slices % 2 == 0 || slices == 1;
         if (slices >= 2 && slices <= SLICES_TOLD) {
             shape.slices = (uint32_t)slices;
             try_shape(search, &shape, price + (slices % 2 ? odd_slices : 0), best_of_size);
@@ -109,7 +114,7 @@ static void try_placements(struct search *search, struct cache_shape shape, doub
     shape.slices = 0;
     shape.scattered = true;
     if (way > search->last->curve->page_bytes) {
-        try_shape(search, &shape, price + (sets_fit ? 0 : sets_no_power), best_of_size);
+        try_shape(search, &shape, price + (in_pairs ? 0 : sets_fit ? odd_slices : sets_no_power), best_of_size);
     }
 }
 
@@ -126,13 +131,21 @@ static void try_size(struct search *search, const struct cache_size *size, doubl
             double price = size_weight * size->disbelief + policy_weight * cache_policy_disbelief(shape.policy) +
                            (kinds[w].unusual ? unusual_ways : 0) +
                            (policy == CACHE_LEAKY || policy == CACHE_AGED ? loose_policy : 0);
-            try_placements(search, shape, price, best_of_size);
+            const bool at_random = policy == CACHE_RANDOM;
+            try_placements(search, shape, price + (at_random ? random_filled : 0), best_of_size);
             if (policy != CACHE_ADAPTIVE) {
                 shape.behind_bytes = search->last->before_bytes;
-                try_placements(search, shape, price + victims, best_of_size);
+                try_placements(search, shape, price + (at_random ? 0 : victims), best_of_size);
             }
         }
     }
+}
+
+/* Steps of the even grid that a point stands for, at most one. */
+static double share_of(const struct cache_curve *curve, size_t i)
+{
+    double before = curve->bytes[i > 0 ? i - 1 : i], after = curve->bytes[i + 1 < curve->count ? i + 1 : i];
+    return fmin(1, log2(after / before) / 2 * steps_per_octave);
 }
 
 /* Columns in units of this search, and what is the same for all shapes. */
@@ -144,12 +157,12 @@ static void set_fixed(struct search *search)
     const double earlier = fmin(earlier_up_to * before, sqrt(before * found));
     for (size_t i = 0; i < points; i++) {
         double own = last->curve->error_s ? last->curve->error_s[i] / relative_floor : 0;
-        double counts = last->curve->bytes[i] < earlier ? earlier_weight : 1;
+        double counts = last->curve->bytes[i] < earlier ? earlier_weight : sqrt(share_of(last->curve, i));
         search->weights[i] = counts / hypot(last->curve->seconds[i], own);
         search->count += counts * counts;
         search->latencies[i] = search->weights[i] * last->curve->seconds[i];
         for (size_t j = 0; j < last->fixed_count; j++) {
-            search->fixed[j * points + i] = last->fixed[j][i] / last->weights[i] * search->weights[i];
+            search->fixed[j * points + i] = last->fixed[j][i] * search->weights[i];
         }
     }
     search->total = cache_dot(search->latencies, search->latencies, points);

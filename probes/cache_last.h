@@ -13,8 +13,7 @@
 
 struct cache_last {
     const struct cache_curve *curve;
-    const double *weights;                  /* by point; all columns are weighted */
-    const double *fixed[CACHE_COLUMNS_MAX]; /* the terms that stay: the constant first */
+    const double *fixed[CACHE_COLUMNS_MAX]; /* the terms that stay, by point: the constant first, then miss shares */
     size_t fixed_count;
     uint64_t found_bytes;  /* the level's size so far */
     uint64_t before_bytes; /* the level before it */

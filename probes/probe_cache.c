@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache_squares.h"
+#include "cache_samples.h"
 #include "probe_line.h"
 #include "probe_ways.h"
 
@@ -15,7 +15,7 @@ enum {
     STEPS_PER_OCTAVE = 8,
     WARM_PASSES = 24, /* an L3 that is filled by victims keeps only lines that show reuse: 4 passes read 22 ns, 16 and
                          more 15.6 */
-    GRID_MAX = 192,
+    GRID_MAX = 160,
     NODE_SMALL =
         256, /* bytes; a node per line would be fetched by the adjacent-line prefetcher and cost four times more */
     NODE_LARGE = 512, /* from `large_from` on, where building the cycle would cost more than measuring it */
@@ -29,36 +29,20 @@ static const size_t least_span =
 static const double beyond_declared = 3; /* times the largest declared cache: the plateau of memory must be seen */
 /* Places in memory that a point is measured at in each sweep. In a cache of few page colours the misses depend on which
  * pages one happened to get; a small working set costs next to nothing. */
-enum { PLACES_MAX = 6, SAMPLES_MAX = SWEEPS * PLACES_MAX };
 static const struct {
     double up_to_bytes;
     size_t places;
 } places[] = {{1 << 20, 6}, {4 << 20, 4}, {16 << 20, 3}, {INFINITY, 1}};
-/* How many of a point's samples count, fastest first. Disturbance only slows down, so the more is dropped the better,
- * but for one thing: in a physically indexed cache of few page colours misses differ from place to place in memory,
- * very unevenly, and the model that is fitted is of their mean. First levels are indexed virtually: there the fastest
- * third counts. A large shared cache is seldom left alone and has many colours: there the faster half counts but for
- * the fastest, which would make the cache look larger; of three samples the fastest. */
-static const double first_level_up_to = 96 << 10; /* bytes; beyond, a point may be of a second level */
-static const double shared_from = 4 << 20;        /* bytes; caches that large have many colours */
-static const double kept_first = 1.0 / 3, kept_later = 0.9;
-static const size_t few_samples = 3;
-
-/* Which of the samples, fastest first, count. */
-struct kept {
-    size_t from, count;
-};
-
-static struct kept kept_samples(double bytes, size_t count)
-{
-    if (count <= few_samples) {
-        return (struct kept){0, 1};
-    }
-    if (bytes > shared_from) {
-        return (struct kept){1, count / 2};
-    }
-    return (struct kept){0, (size_t)((bytes <= first_level_up_to ? kept_first : kept_later) * (double)count)};
-}
+/* Around the knees that the sweeps gave: more samples, and around the last of three levels or more, where the sizes
+ * that are built lie close together, finer steps. */
+enum { REFINED_STEPS = 16, REFINED_ROUNDS = 5, REFINED_LEVELS = 3 };
+static const double refined_from = 0.5, refined_to = 2.2; /* times the size of the level */
+static const double refined_s = 3;                        /* that this may take, about, or, where it is more, */
+static const double refined_share = 0.5;                  /* of the time that the sweeps took */
+/* What a sample takes, from times on this project's virtual machines: */
+static const double operation_s = 150e-6; /* waking the worker, timing */
+static const double node_s = 12e-9;       /* building the cycle, per node */
+static const double warm_overlap = 8;     /* independent loads of a warm pass at once */
 
 static size_t declared_largest(const struct machine *machine)
 {
@@ -86,27 +70,21 @@ static size_t choose_end(const struct probe *probe, bool *cut_short)
     return *cut_short ? limit : wanted;
 }
 
-static int make_grid(struct cache_curve *curve, size_t end)
+/* Whole nodes. */
+static double grid_bytes(int step, int steps_per_octave)
 {
-    curve->bytes = calloc(GRID_MAX, sizeof *curve->bytes);
-    curve->seconds = calloc(GRID_MAX, sizeof *curve->seconds);
-    curve->error_s = calloc(GRID_MAX, sizeof *curve->error_s);
-    curve->spread = calloc(GRID_MAX, sizeof *curve->spread);
-    curve->repetitions = calloc(GRID_MAX, sizeof *curve->repetitions);
-    if (!curve->bytes || !curve->seconds || !curve->error_s || !curve->spread || !curve->repetitions) {
-        return -ENOMEM;
-    }
-    for (int step = 0; curve->count < GRID_MAX; step++) {
-        double bytes = (double)smallest_bytes * exp2((double)step / STEPS_PER_OCTAVE);
+    return floor((double)smallest_bytes * exp2((double)step / steps_per_octave) / NODE_LARGE) * NODE_LARGE;
+}
+
+static void make_grid(struct cache_samples *samples, size_t end)
+{
+    for (int step = 0; samples->count < GRID_MAX; step++) {
+        double bytes = grid_bytes(step, STEPS_PER_OCTAVE);
         if (bytes > (double)end) {
             break;
         }
-        double whole = floor(bytes / NODE_LARGE) * NODE_LARGE;
-        if (curve->count == 0 || whole > curve->bytes[curve->count - 1]) {
-            curve->bytes[curve->count++] = whole;
-        }
+        cache_samples_add(samples, bytes, false);
     }
-    return 0;
 }
 
 static enum machine_pages pages_of(const struct machine *machine)
@@ -136,73 +114,36 @@ static size_t places_of(double bytes)
     return places[i].places;
 }
 
-/* samples[point * SAMPLES_MAX + …] */
-static int sweep(struct probe *probe, uint32_t pu, int number, const struct cache_curve *curve, double *samples,
+static int take_sample(struct probe *probe, uint32_t pu, struct cache_point *point, struct servet_error *error)
+{
+    double seconds;
+    int rc = probe_cache_point(probe, pu, (size_t)point->bytes, &seconds);
+    if (rc < 0) {
+        return probe_error(error, rc, "measuring cache sizes");
+    }
+    if (point->count < CACHE_SAMPLES_MAX) {
+        point->seconds[point->count++] = seconds;
+    }
+    return 0;
+}
+
+static int sweep(struct probe *probe, uint32_t pu, int number, struct cache_samples *samples,
                  struct servet_error *error)
 {
-    for (size_t i = 0; i < curve->count; i++) {
-        size_t count = places_of(curve->bytes[i]);
-        for (size_t place = 0; place < count; place++) {
-            int rc = probe_cache_point(probe, pu, (size_t)curve->bytes[i],
-                                       &samples[i * SAMPLES_MAX + (size_t)number * count + place]);
+    for (size_t i = 0; i < samples->count; i++) {
+        for (size_t place = 0; place < places_of(samples->points[i].bytes); place++) {
+            int rc = take_sample(probe, pu, &samples->points[i], error);
             if (rc < 0) {
-                return probe_error(error, rc, "measuring cache sizes");
+                return rc;
             }
         }
-        double done = ((double)number + (double)(i + 1) / (double)curve->count) / SWEEPS;
+        double done = ((double)number + (double)(i + 1) / (double)samples->count) / SWEEPS;
         probe_tell(probe, done, "cache sizes on PU %u", pu);
     }
     return 0;
 }
 
-static double mean_of(const double *values, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum += values[i];
-    }
-    return sum / (double)count;
-}
-
-/* What the mean of a point may be off: its standard error, and what dropping the slowest changed. At the foot of a
- * knee a cache of few page colours is either hit or missed as a whole; few samples say little there. */
-static double error_of(const double *values, size_t count, double kept_mean)
-{
-    double mean = mean_of(values, count), squares = 0;
-    for (size_t i = 0; i < count; i++) {
-        squares += (values[i] - mean) * (values[i] - mean);
-    }
-    double standard = count > 1 ? sqrt(squares / (double)(count - 1) / (double)count) : 0;
-    return hypot(standard, mean - kept_mean);
-}
-
-static void reduce(struct cache_curve *curve, double *samples)
-{
-    for (size_t i = 0; i < curve->count; i++) {
-        double *values = &samples[i * SAMPLES_MAX];
-        size_t count = SWEEPS * places_of(curve->bytes[i]);
-        probe_median(values, count); /* sorts */
-        struct kept kept = kept_samples(curve->bytes[i], count);
-        curve->seconds[i] = mean_of(values + kept.from, kept.count);
-        curve->error_s[i] = error_of(values, count, curve->seconds[i]);
-        curve->spread[i] = probe_spread(values, count);
-        curve->repetitions[i] = (uint32_t)count;
-    }
-}
-
-/* The spread of the samples at the point nearest to the level's size. */
-static double spread_at(const struct cache_curve *curve, double *samples, double bytes)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < curve->count; i++) {
-        if (fabs(log(curve->bytes[i] / bytes)) < fabs(log(curve->bytes[best] / bytes))) {
-            best = i;
-        }
-    }
-    return probe_spread(&samples[best * SAMPLES_MAX], SWEEPS * places_of(curve->bytes[best]));
-}
-
-static void fill_levels(struct probe_cache *out, const struct cache_level_fit *fits, double *samples)
+static void fill_levels(struct probe_cache *out, const struct cache_level_fit *fits, struct cache_samples *samples)
 {
     for (size_t i = 0; i < out->count; i++) {
         out->levels[i] = (struct probe_cache_level){
@@ -211,8 +152,95 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
             .high_bytes = fits[i].high_bytes,
             .seconds = fits[i].seconds,
             .repetitions = SWEEPS,
-            .spread = spread_at(&out->curve, samples, (double)fits[i].shape.bytes),
+            .spread = cache_samples_spread(samples, (double)fits[i].shape.bytes),
         };
+    }
+}
+
+/* -- around the knees -- */
+
+/* Seconds that a sample of `bytes` takes, about, where a load takes `load_s`. By this and not by the clock, so that a
+ * run that is resumed asks the same questions. */
+static double sample_cost(double bytes, double load_s)
+{
+    double nodes = bytes / (bytes >= (double)large_from ? NODE_LARGE : NODE_SMALL);
+    return operation_s + nodes * (node_s + WARM_PASSES * load_s / warm_overlap);
+}
+
+/* What all samples so far took. */
+static double swept_cost(const struct cache_samples *samples)
+{
+    double sum = 0;
+    for (size_t i = 0; i < samples->count; i++) {
+        const struct cache_point *point = &samples->points[i];
+        for (size_t j = 0; j < point->count; j++) {
+            sum += sample_cost(point->bytes, point->seconds[j]);
+        }
+    }
+    return sum;
+}
+
+/* Adds the points between, if there is time for as many samples of them as the sweeps took of others: fewer would not
+ * tell which are disturbed. */
+static void add_points(const struct probe_cache *found, const struct cache_level_fit *fits, double end, double left_s,
+                       struct cache_samples *samples)
+{
+    const struct cache_level_fit *last = &fits[found->count - 1];
+    const double low = refined_from * (double)last->shape.bytes;
+    const double high = fmin(refined_to * (double)last->shape.bytes, end);
+    double cost = 0;
+    for (double bytes = low; bytes < high; bytes *= exp2(1.0 / REFINED_STEPS)) {
+        cost += SWEEPS * sample_cost(bytes, last->seconds * last->rise);
+    }
+    for (int step = (int)ceil(log2(low / (double)smallest_bytes) * REFINED_STEPS);
+         cost < left_s && grid_bytes(step, REFINED_STEPS) < high; step++) {
+        cache_samples_add(samples, grid_bytes(step, REFINED_STEPS), true);
+    }
+}
+
+static bool near_knee(const struct probe_cache *found, const struct cache_level_fit *fits, double bytes)
+{
+    for (size_t i = 1; i < found->count; i++) {
+        double ratio = bytes / (double)fits[i].shape.bytes;
+        if (ratio > refined_from && ratio < refined_to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes further samples around all knees but the first, where the curve is known to bend; first levels are found
+ * without. Round after round, as long as the time lasts. */
+static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *found, const struct cache_level_fit *fits,
+                  size_t end, struct cache_samples *samples, struct servet_error *error)
+{
+    double left_s = fmax(refined_s, refined_share * swept_cost(samples));
+    if (found->count >= REFINED_LEVELS) {
+        add_points(found, fits, (double)end, left_s, samples);
+    }
+    for (int round = 0; round < REFINED_ROUNDS; round++) {
+        for (size_t i = 0; i < samples->count; i++) {
+            struct cache_point *point = &samples->points[i];
+            size_t wanted = near_knee(found, fits, point->bytes) ? (places_of(point->bytes) + 1) / 2 : 0;
+            for (size_t place = 0; place < wanted && left_s > 0; place++) {
+                int rc = take_sample(probe, pu, point, error);
+                if (rc < 0) {
+                    return rc;
+                }
+                left_s -= sample_cost(point->bytes, point->seconds[point->count - 1]);
+            }
+        }
+        probe_tell(probe, (double)(round + 1) / REFINED_ROUNDS, "cache sizes on PU %u, around the knees", pu);
+    }
+    return 0;
+}
+
+static void set_conditions(const struct probe *probe, const struct probe_cache *result, struct cache_curve *curve)
+{
+    curve->page_bytes = probe->machine->page_bytes;
+    for (size_t i = 0; i < result->tlb.count; i++) {
+        curve->tlb_seconds[curve->tlb_count] = result->tlb.levels[i].seconds;
+        curve->tlb_reach_bytes[curve->tlb_count++] = (double)result->tlb.levels[i].reach_bytes;
     }
 }
 
@@ -280,62 +308,84 @@ static int measure_ordinary_tlb(struct probe *probe, uint32_t pu, struct probe_c
     return 0;
 }
 
+/* Fits levels to what is measured so far. */
+static int conclude(struct probe *probe, struct cache_samples *samples, struct probe_cache *result,
+                    struct cache_level_fit *fits, struct servet_error *error)
+{
+    struct cache_curve fine;
+    cache_curve_free(&result->curve);
+    int rc = cache_samples_curve(samples, false, &result->curve);
+    rc = rc < 0 ? rc : cache_samples_curve(samples, true, &fine);
+    if (rc < 0) {
+        return probe_error(error, rc, "measuring cache sizes");
+    }
+    set_conditions(probe, result, &result->curve);
+    set_conditions(probe, result, &fine);
+    result->curve.fine = &fine;
+    rc = cache_fit(&result->curve, fits, &result->count, &result->memory_seconds);
+    result->curve.fine = NULL;
+    cache_curve_free(&fine);
+    return rc == 0 ? 0
+                   : profile_error(error, rc, "inferring cache sizes: %s",
+                                   rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
+}
+
+/* Sweeps, and passes over the TLB between them. */
+static int measure_curve(struct probe *probe, uint32_t pu, struct cache_samples *samples, struct probe_tlb *tlb,
+                         struct servet_error *error)
+{
+    const enum machine_pages pages = pages_of(probe->machine);
+    struct probe_tlb_times times = {.count = 0};
+    int rc = probe_tlb_pass(probe, pu, pages, &times, error);
+    for (int number = 0; number < SWEEPS && rc == 0; number++) {
+        rc = sweep(probe, pu, number, samples, error);
+        rc = rc < 0 ? rc : probe_tlb_pass(probe, pu, pages, &times, error);
+    }
+    if (rc == 0) {
+        probe_tlb_conclude(probe, &times, tlb);
+    }
+    return rc;
+}
+
+static int measure(struct probe *probe, uint32_t pu, struct cache_samples *samples, struct probe_cache *result,
+                   struct servet_error *error)
+{
+    struct cache_level_fit fits[CACHE_LEVELS_MAX];
+    const size_t end = choose_end(probe, &result->cut_short);
+    make_grid(samples, end);
+    int rc = measure_curve(probe, pu, samples, &result->tlb, error);
+    const bool huge = pages_of(probe->machine) == MACHINE_PAGES_HUGE && !machine_denies_huge_pages(probe->machine);
+    result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
+    rc = rc < 0 ? rc : conclude(probe, samples, result, fits, error);
+    if (rc == 0 && result->count > 1) {
+        rc = refine(probe, pu, result, fits, end, samples, error);
+        rc = rc < 0 ? rc : conclude(probe, samples, result, fits, error);
+    }
+    if (rc == 0) {
+        fill_levels(result, fits, samples);
+        result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
+        rc = measure_geometry(probe, pu, result, error);
+    }
+    return rc < 0 ? rc : measure_ordinary_tlb(probe, pu, result, error);
+}
+
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
 {
-    struct probe_cache result = {.curve.page_bytes = probe->machine->page_bytes};
-    struct cache_level_fit fits[CACHE_LEVELS_MAX];
-    size_t end = choose_end(probe, &result.cut_short);
-    int rc = make_grid(&result.curve, end);
-    double *samples = calloc(GRID_MAX * SAMPLES_MAX, sizeof *samples);
-    if (rc < 0 || !samples) {
-        free(samples);
-        probe_cache_free(&result);
-        return probe_error(error, -ENOMEM, "measuring cache sizes");
-    }
-    const enum machine_pages pages = pages_of(probe->machine);
-    struct probe_tlb_times tlb_times = {.count = 0};
-    rc = probe_tlb_pass(probe, pu, pages, &tlb_times, error);
-    for (int number = 0; number < SWEEPS && rc == 0; number++) {
-        rc = sweep(probe, pu, number, &result.curve, samples, error);
-        rc = rc < 0 ? rc : probe_tlb_pass(probe, pu, pages, &tlb_times, error);
-    }
-    bool huge = pages == MACHINE_PAGES_HUGE && !machine_denies_huge_pages(probe->machine);
-    result.page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
-    if (rc == 0) {
-        probe_tlb_conclude(probe, &tlb_times, &result.tlb);
-        for (size_t i = 0; i < result.tlb.count; i++) {
-            result.curve.tlb_seconds[result.curve.tlb_count] = result.tlb.levels[i].seconds;
-            result.curve.tlb_reach_bytes[result.curve.tlb_count++] = (double)result.tlb.levels[i].reach_bytes;
-        }
-        reduce(&result.curve, samples);
-        cache_isotonic(result.curve.seconds, result.curve.count);
-        rc = cache_fit(&result.curve, fits, &result.count, &result.memory_seconds);
-        if (rc < 0) {
-            rc = profile_error(error, rc, "inferring cache sizes: %s",
-                               rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
-        }
-    }
-    if (rc == 0) {
-        fill_levels(&result, fits, samples);
-        rc = measure_geometry(probe, pu, &result, error);
-        rc = rc < 0 ? rc : measure_ordinary_tlb(probe, pu, &result, error);
-    }
-    if (rc == 0) {
-        result.largest_bytes = (uint64_t)result.curve.bytes[result.curve.count - 1];
-        *out = result;
-    } else {
-        probe_cache_free(&result);
-    }
+    struct probe_cache result = {.count = 0};
+    struct cache_samples *samples = calloc(1, sizeof *samples);
+    int rc =
+        samples ? measure(probe, pu, samples, &result, error) : probe_error(error, -ENOMEM, "measuring cache sizes");
     free(samples);
-    return rc;
+    if (rc < 0) {
+        probe_cache_free(&result);
+        return rc;
+    }
+    *out = result;
+    return 0;
 }
 
 void probe_cache_free(struct probe_cache *result)
 {
-    free(result->curve.bytes);
-    free(result->curve.seconds);
-    free(result->curve.error_s);
-    free(result->curve.spread);
-    free(result->curve.repetitions);
+    cache_curve_free(&result->curve);
     memset(result, 0, sizeof *result);
 }

@@ -1,8 +1,10 @@
 /* Cache levels and effective sizes of one PU (2010 paper, Section III-A; the method is ours, see cache_fit.h).
  *
  * The latency of a random cycle is measured on a grid of eight sizes an octave, from 4 KiB until well beyond the last
- * knee, in several sweeps that lie apart in time. What disturbs a measurement (a neighbour in the L3, a busy sibling)
- * only ever makes caches look smaller and slower, so the slowest samples of a point are dropped.
+ * knee, in several sweeps that lie apart in time. Around the knees that a first fit gives, all but the first, further
+ * samples are taken within a few seconds, and around the last of three levels or more at sizes in between as well; then
+ * the levels are fitted again. What disturbs a measurement (a neighbour in the L3, a busy sibling) only ever makes
+ * caches look smaller and slower, so the slowest samples of a point are dropped (cache_samples.h).
  */
 #ifndef SERVET_PROBES_PROBE_CACHE_H
 #define SERVET_PROBES_PROBE_CACHE_H

@@ -149,6 +149,52 @@ START_TEST(the_reach_of_a_tlb_is_not_taken_for_a_cache)
 }
 END_TEST
 
+/* A level of few ways, its pages at random, rises so slowly that it stands for two; a third beside it explains little,
+ * until the broad one becomes the second. So it went on a simulated POWER10 (32 KiB, 2 MiB, 8 MiB, pages of 64 KiB)
+ * with disturbed samples around both knees. */
+START_TEST(a_broad_level_gives_way_to_two)
+{
+    static const struct {
+        double kib, ns, error_ns;
+    } knees[] = {
+        {939, 5.00, 0.68},      {1024, 5.02, 0.55},    {1116.5, 5.10, 0.62},    {1217.5, 5.11, 0.69},
+        {1327.5, 5.11, 1.09},   {1448, 6.95, 1.37},    {1579, 7.17, 1.04},      {1722, 7.17, 0.54},
+        {1878, 7.53, 0.53},     {2048, 9.02, 0.52},    {2233, 10.39, 1.46},     {2435, 12.11, 2.00},
+        {2655.5, 12.63, 2.08},  {2896, 13.20, 2.16},   {3158, 13.47, 2.10},     {3444, 13.96, 2.04},
+        {3756, 13.96, 2.16},    {4096, 14.02, 2.28},   {4466.5, 14.30, 0.06},   {4870.5, 14.51, 0.05},
+        {5311.5, 14.71, 0.54},  {5792.5, 14.91, 0.40}, {6316.5, 15.01, 1.60},   {6888.5, 15.70, 3.64},
+        {7512, 16.36, 5.57},    {8192, 25.76, 13.98},  {8933, 36.60, 7.88},     {9741.5, 50.09, 6.75},
+        {10623.5, 69.76, 4.21}, {11585, 84.38, 8.12},  {12633.5, 95.41, 5.42},  {13777, 103.44, 2.70},
+        {15024, 108.13, 11.89}, {16384, 111.20, 0.52}, {17866.5, 111.43, 0.25}, {19483.5, 111.43, 0.15},
+    };
+    const size_t knee_count = sizeof knees / sizeof *knees;
+    struct cache_level_fit found[CACHE_LEVELS_MAX];
+    double errors[POINTS_MAX];
+    size_t count;
+    struct cache_curve curve = {.bytes = bytes, .seconds = seconds, .error_s = errors, .page_bytes = 64 * KIB};
+    curve.tlb_reach_bytes[curve.tlb_count++] = 4 * MIB;
+    for (double size = 4 * KIB; size <= 256.0 * MIB; size *= exp2(1.0 / 8)) {
+        double ns = size <= 32.1 * KIB ? 1.293
+                    : size < 38 * KIB  ? 4.1
+                    : size < 4 * MIB   ? 5
+                                       : 111.6,
+               error_ns = 0.005 * ns;
+        bytes[curve.count] = floor(size / 512) * 512;
+        for (size_t i = 0; i < knee_count; i++) {
+            bool here = fabs(log(bytes[curve.count] / KIB / knees[i].kib)) < 0.01;
+            ns = here ? knees[i].ns : ns;
+            error_ns = here ? knees[i].error_ns : error_ns;
+        }
+        seconds[curve.count] = ns * 1e-9;
+        errors[curve.count++] = error_ns * 1e-9;
+    }
+    ck_assert_int_eq(cache_fit(&curve, found, &count, NULL), 0);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_uint_eq(found[1].shape.bytes, 2 * MIB);
+    ck_assert_uint_eq(found[2].shape.bytes, 8 * MIB);
+}
+END_TEST
+
 START_TEST(two_levels_are_not_made_three)
 {
     const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false, 0, 0}, 6},
@@ -199,6 +245,7 @@ int main(void)
     tcase_add_test(tests, an_l2_with_ages_is_not_taken_for_a_larger_one);
     tcase_add_test(tests, points_that_are_not_sure_do_not_decide);
     tcase_add_test(tests, the_reach_of_a_tlb_is_not_taken_for_a_cache);
+    tcase_add_test(tests, a_broad_level_gives_way_to_two);
     tcase_add_test(tests, two_levels_are_not_made_three);
     tcase_add_test(tests, a_flat_curve_has_no_level);
     tcase_add_test(tests, a_few_points_are_no_curve);

@@ -1,0 +1,111 @@
+/* What of the samples counts, and are more taken where the curve bends? */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cache_samples.h"
+#include "probe_cache.h"
+
+enum { KIB = 1024, MIB = 1024 * 1024 };
+
+static struct cache_samples samples;
+
+static void take(double bytes, const double *seconds, size_t count)
+{
+    for (size_t i = 0; i < samples.count; i++) {
+        struct cache_point *point = &samples.points[i];
+        for (size_t j = 0; j < count && point->bytes == bytes; j++) {
+            point->seconds[point->count++] = seconds[j];
+        }
+    }
+}
+
+START_TEST(points_are_kept_in_order_and_once)
+{
+    samples.count = 0;
+    ck_assert(cache_samples_add(&samples, 8 * KIB, false));
+    ck_assert(cache_samples_add(&samples, 32 * KIB, false));
+    ck_assert(cache_samples_add(&samples, 16 * KIB, true));
+    ck_assert(!cache_samples_add(&samples, 16 * KIB, false));
+    ck_assert_uint_eq(samples.count, 3);
+    ck_assert_double_eq(samples.points[1].bytes, 16 * KIB);
+    ck_assert(samples.points[1].between);
+}
+END_TEST
+
+START_TEST(points_between_those_of_the_grid_are_in_the_fine_curve_only)
+{
+    struct cache_curve even, fine;
+    const double some[] = {3e-9, 2e-9, 4e-9}, more[] = {5e-9, 6e-9, 7e-9};
+    samples.count = 0;
+    cache_samples_add(&samples, 8 * MIB, false);
+    cache_samples_add(&samples, 9 * MIB, true);
+    cache_samples_add(&samples, 10 * MIB, true); /* never measured */
+    take(8 * MIB, some, 3);
+    take(9 * MIB, more, 3);
+    ck_assert_int_eq(cache_samples_curve(&samples, false, &even), 0);
+    ck_assert_int_eq(cache_samples_curve(&samples, true, &fine), 0);
+    ck_assert_uint_eq(even.count, 1);
+    ck_assert_uint_eq(fine.count, 2);
+    ck_assert_double_eq_tol(even.seconds[0], 2e-9, 1e-15); /* of three the fastest */
+    ck_assert_double_eq_tol(fine.seconds[1], 5e-9, 1e-15);
+    cache_curve_free(&even);
+    cache_curve_free(&fine);
+}
+END_TEST
+
+static const struct machine_ops *honest;
+static size_t far, near_l2, near_l3, between;
+
+static int counted_traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus,
+                            size_t count, double *seconds)
+{
+    double bytes = (double)what->bytes, step = 8 * log2(bytes / (4 * KIB));
+    if (what->order == MACHINE_CHASE && what->seed) {
+        far += what->bytes == 16 * KIB;
+        near_l2 += what->bytes == 256 * KIB;
+        near_l3 += what->bytes == 8 * MIB;
+        between += bytes > 4 * MIB && bytes < 16 * MIB && fabs(step - round(step)) > 0.4;
+    }
+    return honest->traverse(machine, what, pus, count, seconds);
+}
+
+START_TEST(knees_are_measured_in_more_detail)
+{
+    struct machine machine;
+    struct servet_error error;
+    struct probe_cache found;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/two-packages.json", getenv("MACHINES")); /* 32 KiB, 256 KiB and 8 MiB */
+    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    struct machine_ops counting = *machine.ops;
+    honest = machine.ops;
+    counting.traverse = counted_traverse;
+    machine.ops = &counting;
+    struct probe probe = {.machine = &machine, .seed = 1};
+    ck_assert_int_eq(probe_cache(&probe, 0, &found, NULL), 0);
+    ck_assert_uint_eq(found.count, 3);
+    ck_assert_uint_ge(near_l2, far + 10);
+    ck_assert_uint_ge(near_l3, 12);
+    ck_assert_uint_ge(between, 16 * 5);
+    probe_cache_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("cache samples");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, points_are_kept_in_order_and_once);
+    tcase_add_test(tests, points_between_those_of_the_grid_are_in_the_fine_curve_only);
+    tcase_add_test(tests, knees_are_measured_in_more_detail);
+    Suite *suite = suite_create("cache samples");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
