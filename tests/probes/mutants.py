@@ -32,9 +32,9 @@ take_out("caches", "tlb", "no level of a TLB is made up", "probe_tlb.c",
          ("if (best->cost[i] > least_share *", "if (best->cost[i] > 0 * least_share *"))
 
 # -- shared caches
-take_out("sharing", "sharing_rule", "the paper's ratio", "probe_sharing.c", ("if (decisive > ratio_shared) {", "if (decisive > 1.2) {"))
+take_out("sharing", "sharing_rule", "the paper's ratio", "probe_sharing.c", ("        return SHARING_YES;\n", "        return SHARING_NO;\n"))
 take_out("sharing", "sharing_rule", "between the two ratios it is uncertain", "probe_sharing.c",
-         ("return decisive > ratio_uncertain ? SHARING_UNCERTAIN : SHARING_NO;", "return SHARING_NO;"))
+         ("return decisive > threshold * uncertain_share ? SHARING_UNCERTAIN : SHARING_NO;", "return SHARING_NO;"))
 take_out("sharing", "sharing_rule", "one disturbed trial decides nothing", "probe_sharing.c",
          ("return ratios[count > 1 ? 1 : 0];", "return ratios[count - 1];"))
 take_out("sharing", "papers", "alone and together in the same memory", "probe_sharing.c",
@@ -123,7 +123,7 @@ take_out("schedule", "schedule", "no pairs are told after the last", "schedule.c
 take_out("schedule", "schedule", "the note says what was taken over", "schedule.c", ("bool all = outcome->measured_count == outcome->pair_count;", "bool all = true;"))
 take_out("schedule", "schedule", "classes of pairs are those of the packages", "schedule.c",
          ("mark(schedule, &declared->packages,", "mark(schedule, &declared->cores,"))
-take_out("schedule", "schedule", "samples are random", "schedule.c", ("    shuffle(run->members, run->count, random);\n", ""))
+take_out("schedule", "schedule", "samples are random", "schedule.c", ("    random_shuffle(random, run->members, run->count, sizeof *run->members);\n", "    (void)random;\n"))
 
 # -- disjoint pairs at the same time
 take_out("together", "together", "a batch is disjoint", "together.c", ("if (!clash && !crowded) {", "if (!crowded) {"))
@@ -147,7 +147,6 @@ take_out("repeat", "repeat", "noisy figures are measured more often", "repeat.c"
 take_out("repeat", "repeat", "calm figures are measured three times", "repeat.c",
          ("(count >= REPEAT_MEDIAN_LEAST && repeat_half", "(0 && repeat_half"))
 take_out("repeat", "repeat", "there is an end", "repeat.c", ("return count >= REPEAT_MEDIAN_MOST ||", "return count >= MOST ||"))
-take_out("repeat", "repeat", "the interval is the median's", "repeat.c", ("return k > 0 ? k : 1;", "return count / 2 > 0 ? count / 2 : 1;"))
 take_out("repeat", "repeat", "minima are settled when two agree", "repeat.c", ("second <= (1 + target) * least", "least > 0"))
 
 # -- the budget
@@ -240,7 +239,7 @@ take_out("input", "servet-probe-simulated", "--largest: too little", "servet-pro
 take_out("input", "servet-probe-simulated", "--machine", "servet-probe.c",
          ('if (strcmp(argument, "native") != 0 && strncmp(argument, "simulated:"', 'if (0 && strncmp(argument, "simulated:"'))
 take_out("input", "servet-probe-simulated", "--progress: a descriptor that is not open", "servet-probe.c", ("if (fcntl(descriptor, F_GETFD) < 0) {", "if (0) {"))
-take_out("input", "servet-probe-simulated", "a place that cannot be written to", "output.c", ("if (rc == 0 && access(folder, W_OK | X_OK) < 0) {", "if (0) {"))
+take_out("input", "servet-probe-simulated", "a place that cannot be written to", "output.c", ("    int rc = try_folder(real ? real : path);\n", "    int rc = 0;\n"))
 take_out("input", "simulated", "a description says where it is wrong", "sim_load.c",
          ('return profile_error(error, -EINVAL, "%s:%d: %s", path, where.line, where.text);',
           'return profile_error(error, -EINVAL, "%s", path);'))
