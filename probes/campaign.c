@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "conditions.h"
@@ -225,14 +226,31 @@ static int run_probes(const struct campaign *campaign, struct findings *findings
     return rc;
 }
 
-static int assemble(const struct campaign *campaign, struct findings *findings)
+/* How high the load average may be before the first probe without a word. */
+static const double idle_load = 0.5;
+
+static struct disagreement_machine evidence(const struct campaign *campaign, const struct findings *findings,
+                                            const struct surroundings *around)
+{
+    struct disagreement_machine evidence = {.pu = findings->kinds.pus[0].ids[0]};
+    if (strcmp(campaign->machine->name, "native") == 0) {
+        evidence.root = "";
+        evidence.task = getpid();
+        evidence.virtual = conditions_virtual_machine();
+        evidence.busy = machine_was_busy(campaign->machine) || strtod(around->load, NULL) >= idle_load;
+    }
+    return evidence;
+}
+
+static int assemble(const struct campaign *campaign, struct findings *findings,
+                    const struct disagreement_machine *machine)
 {
     int rc = 0;
     if ((campaign->probes & CAMPAIGN_CACHE) && findings->of[0].caches.count > 0) {
         struct kind_findings *of = findings->of;
-        rc = findings->kinds.count > 1
-                 ? result_set_caches_of_kinds(findings->node_class, &findings->kinds, of)
-                 : result_set_caches(findings->node_class, &of->caches, of->sharing.count > 0 ? &of->sharing : NULL);
+        rc = findings->kinds.count > 1 ? result_set_caches_of_kinds(findings->node_class, &findings->kinds, of, machine)
+                                       : result_set_caches(findings->node_class, &of->caches,
+                                                           of->sharing.count > 0 ? &of->sharing : NULL, machine);
         rc = rc < 0 ? rc : result_set_cache_curve(findings->node_class, &of->caches.curve);
         rc = rc < 0 ? rc : result_set_tlb(findings->node_class, &of->caches, findings->probe.machine->page_bytes);
     }
@@ -382,7 +400,7 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
                   .deadline = campaign->budget_s > 0 ? begun + campaign->budget_s : 0},
         .node_class = &profile->classes[0],
     };
-    struct surroundings around;
+    struct surroundings around = {0};
     int known = kinds_of(findings.node_class, &campaign->machine->pus, &findings.kinds);
     if (known < 0) {
         return profile_error(error, known, "looking for kinds of cores: %s", strerror(-known));
@@ -403,7 +421,8 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
         profile->seconds = machine_elapsed(campaign->machine) - begun;
         rc = native ? surroundings_after(&around, campaign->machine, findings.node_class, profile) : 0;
         rc = rc < 0 ? rc : restrict_class(findings.node_class, &campaign->machine->pus);
-        rc = rc < 0 ? rc : assemble(campaign, &findings);
+        const struct disagreement_machine known_of_it = evidence(campaign, &findings, &around);
+        rc = rc < 0 ? rc : assemble(campaign, &findings, &known_of_it);
         rc = rc < 0 ? rc : set_texts(profile, started);
         rc = rc < 0 ? rc : add_conditions(campaign, &findings, profile);
         if (rc < 0) {

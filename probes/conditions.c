@@ -78,6 +78,12 @@ static bool cpuinfo(const char *key, char *value, size_t size)
     return found;
 }
 
+bool conditions_virtual_machine(void)
+{
+    char flags[4096];
+    return cpuinfo("flags", flags, sizeof flags) && strstr(flags, " hypervisor");
+}
+
 int conditions_of_this_machine(struct servet_profile *profile)
 {
     char text[4096];
@@ -85,7 +91,7 @@ int conditions_of_this_machine(struct servet_profile *profile)
     rc = rc < 0 ? rc : add_chosen(profile, "transparent_huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
     rc = rc < 0 ? rc : add_file(profile, "smt", "/sys/devices/system/cpu/smt/control");
     if (cpuinfo("flags", text, sizeof text)) {
-        rc = rc < 0 ? rc : conditions_add(profile, "virtual_machine", strstr(text, " hypervisor") ? "yes" : "no");
+        rc = rc < 0 ? rc : conditions_add(profile, "virtual_machine", conditions_virtual_machine() ? "yes" : "no");
     }
     if (cpuinfo("microcode", text, sizeof text)) {
         rc = rc < 0 ? rc : conditions_add(profile, "microcode", text);

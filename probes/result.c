@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "figures.h"
+
 /* -- caches -- */
 
 /* A measured level is taken for a declared one of another size as long as they are no further apart than this;
  * an L3 in a virtual machine was seen at a fifth of its declared size. */
 static const double furthest = 8;
-/* Differences up to here need no note. */
-static const double agreement = 1.1;
 
 const struct profile_cache *result_find_declared(const struct profile_class *node_class, uint64_t bytes,
                                                  uint32_t above_level)
@@ -28,15 +28,6 @@ const struct profile_cache *result_find_declared(const struct profile_class *nod
         }
     }
     return best;
-}
-
-static void size_text(uint64_t bytes, char *text, size_t size)
-{
-    if (bytes >= (1u << 20)) {
-        snprintf(text, size, "%.4g MiB", (double)bytes / (1 << 20));
-    } else {
-        snprintf(text, size, "%.4g KiB", (double)bytes / (1 << 10));
-    }
 }
 
 static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing)
@@ -87,30 +78,89 @@ static void note_geometry(FILE *stream, const struct probe_cache_level *level, c
     }
 }
 
-static char *cache_note(const struct probe_cache_level *level, const struct profile_cache *cache,
-                        const struct probe_sharing_level *sharing)
+static const struct profile_set *group_of(const struct profile_relation *relation, uint32_t pu)
 {
-    uint64_t declared = cache ? cache->declared_size_bytes : 0;
-    char low[32], high[32], size[32], *note = NULL;
+    for (size_t i = 0; i < relation->group_count; i++) {
+        if (profile_set_has(&relation->groups[i], pu)) {
+            return &relation->groups[i];
+        }
+    }
+    return NULL;
+}
+
+/* How many caches of `parts` the PUs have that share the PU's cache in `whole`. */
+static size_t caches_within(const struct profile_relation *whole, const struct profile_relation *parts, uint32_t pu)
+{
+    const struct profile_set *group = group_of(whole, pu);
+    size_t count = 1;
+    for (size_t i = 1; group && i < group->count; i++) {
+        const struct profile_set *part = group_of(parts, group->ids[i]);
+        bool seen = false;
+        for (size_t j = 0; part && j < i; j++) {
+            seen = seen || profile_set_has(part, group->ids[j]);
+        }
+        count += !seen;
+    }
+    return count;
+}
+
+static uint64_t next_tried(const struct cache_curve *curve, uint64_t bytes)
+{
+    size_t i = 0;
+    while (i < curve->count && curve->bytes[i] <= (double)bytes) {
+        i++;
+    }
+    return i < curve->count ? (uint64_t)curve->bytes[i] : 0;
+}
+
+static void note_disagreement(FILE *stream, const struct probe_cache *caches, size_t i,
+                              const struct profile_cache *declared, const struct probe_sharing_level *sharing,
+                              const struct disagreement_machine *machine)
+{
+    const struct probe_cache_level *level = &caches->levels[i];
+    if (!declared || !disagreement_is_one(level->size_bytes, declared->declared_size_bytes)) {
+        return;
+    }
+    struct disagreement d = {
+        .level = declared->level,
+        .measured_bytes = level->size_bytes,
+        .declared_bytes = declared->declared_size_bytes,
+        .low_bytes = level->low_bytes,
+        .high_bytes = level->high_bytes,
+        .next_bytes = next_tried(&caches->curve, level->size_bytes),
+        .line_bytes = declared->line_bytes,
+        .ways = declared->associativity,
+        .before_bytes = i > 0 ? caches->levels[i - 1].size_bytes : 0,
+        .shared = group_of(sharing ? &sharing->sharing : &declared->sharing, machine->pu) != NULL,
+        .virtual = machine->virtual,
+        .busy = machine->busy,
+    };
+    if (sharing) {
+        d.parts = caches_within(&declared->sharing, &sharing->sharing, machine->pu);
+        d.merged = caches_within(&sharing->sharing, &declared->sharing, machine->pu);
+    }
+    if (machine->root && resctrl_share(machine->root, machine->task, machine->pu, d.level, &d.share) < 0) {
+        d.share = (struct resctrl_share){0}; /* not mounted, mostly */
+    }
+    fputs(ftell(stream) > 0 ? "; " : "", stream);
+    disagreement_explain(&d, stream);
+}
+
+static char *cache_note(const struct probe_cache *caches, size_t i, const struct profile_cache *cache,
+                        const struct probe_sharing_level *sharing, const struct disagreement_machine *machine)
+{
+    const struct probe_cache_level *level = &caches->levels[i];
+    char *note = NULL;
     size_t length;
     FILE *stream = open_memstream(&note, &length);
     if (!stream) {
         return NULL;
     }
     if (level->low_bytes < level->high_bytes) {
-        size_text(level->low_bytes, low, sizeof low);
-        size_text(level->high_bytes, high, sizeof high);
-        fprintf(stream, "%s to %s explain the measurement about as well", low, high);
+        fprintf(stream, "%s to %s explain the measurement about as well", figure_bytes(level->low_bytes).text,
+                figure_bytes(level->high_bytes).text);
     }
-    double ratio = declared ? (double)level->size_bytes / (double)declared : 1;
-    if (ratio > agreement || ratio < 1 / agreement) {
-        size_text(declared, size, sizeof size);
-        char measured[32];
-        size_text(level->size_bytes, measured, sizeof measured);
-        fprintf(stream, "%smeasured %s, declared %s: %s", ftell(stream) > 0 ? "; " : "", measured, size,
-                ratio < 1 ? "part of it may have been in use by others or be partitioned away"
-                          : "the machine may not show its real caches, or the model of replacement may not fit");
-    }
+    note_disagreement(stream, caches, i, cache, sharing, machine);
     note_geometry(stream, level, cache);
     if (!sharing && cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
         fprintf(stream, "%swho shares it as declared, not measured", ftell(stream) > 0 ? "; " : "");
@@ -146,9 +196,11 @@ int result_copy_relation(const struct profile_relation *from, struct profile_rel
     return 0;
 }
 
-static int make_cache(const struct probe_cache_level *level, uint64_t page_bytes, const struct profile_cache *declared,
-                      struct probe_sharing_level *sharing, uint32_t number, struct profile_cache *out)
+static int make_cache(const struct probe_cache *caches, size_t i, const struct profile_cache *declared,
+                      struct probe_sharing_level *sharing, uint32_t number, const struct disagreement_machine *machine,
+                      struct profile_cache *out)
 {
+    const struct probe_cache_level *level = &caches->levels[i];
     *out = (struct profile_cache){
         .level = number,
         .size_bytes = level->size_bytes,
@@ -159,15 +211,15 @@ static int make_cache(const struct probe_cache_level *level, uint64_t page_bytes
         .associativity = level->ways ? level->ways
                          : declared  ? declared->associativity
                                      : 0,
-        .page_bytes = page_bytes,
+        .page_bytes = caches->page_bytes,
         .quality = {.origin = PROFILE_MEASURED, .repetitions = level->repetitions, .spread = level->spread},
     };
-    out->quality.note = cache_note(level, declared, sharing);
+    out->quality.note = cache_note(caches, i, declared, sharing, machine);
     if (sharing) {
-        out->sharing_quality = (struct profile_quality){
-            .origin = sharing->measured > 0 ? PROFILE_MEASURED : PROFILE_INFERRED,
-            .repetitions = sharing->repetitions,
-            .spread = fmax(sharing->spread, 0)};
+        out->sharing_quality =
+            (struct profile_quality){.origin = sharing->measured > 0 ? PROFILE_MEASURED : PROFILE_INFERRED,
+                                     .repetitions = sharing->repetitions,
+                                     .spread = fmax(sharing->spread, 0)};
         out->sharing = sharing->sharing;
         sharing->sharing = (struct profile_relation){0};
         return 0;
@@ -192,7 +244,8 @@ static int keep_declared(struct profile_cache *declared, struct profile_cache *o
     return out->quality.note ? 0 : -ENOMEM;
 }
 
-int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches, struct probe_sharing *sharing)
+int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches, struct probe_sharing *sharing,
+                      const struct disagreement_machine *machine)
 {
     struct profile_cache *result = calloc(caches->count + node_class->cache_count + 1, sizeof *result);
     size_t count = 0, next = 0;
@@ -207,8 +260,8 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
             }
         }
         if (rc == 0) {
-            rc = make_cache(&caches->levels[i], caches->page_bytes, declared, sharing ? &sharing->levels[i] : NULL,
-                            number, &result[count++]);
+            rc = make_cache(caches, i, declared, sharing ? &sharing->levels[i] : NULL, number, machine,
+                            &result[count++]);
         }
         last = number;
     }

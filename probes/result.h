@@ -3,6 +3,7 @@
 #ifndef SERVET_PROBES_RESULT_H
 #define SERVET_PROBES_RESULT_H
 
+#include "disagreement.h"
 #include "probe_cache.h"
 #include "probe_memory.h"
 #include "probe_message.h"
@@ -10,9 +11,10 @@
 #include "probe_sharing.h"
 
 /* Puts the measured levels in the place of the declared caches. A declared level that was not seen in the measurement
- * stays, marked as declared. `sharing` (may be NULL): else the declared groups are kept. 0 or -ENOMEM. */
-int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
-                      struct probe_sharing *sharing);
+ * stays, marked as declared. `sharing` (may be NULL): else the declared groups are kept. Where a size is not the
+ * declared one, the level's note says so, and why as far as that is known (disagreement.h). 0 or -ENOMEM. */
+int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches, struct probe_sharing *sharing,
+                      const struct disagreement_machine *machine);
 
 /* The declared cache, of a higher level than that, that a measured size is taken for, or NULL. */
 const struct profile_cache *result_find_declared(const struct profile_class *node_class, uint64_t bytes,

@@ -19,6 +19,6 @@ int result_holders(const struct profile_class *node_class, const struct kinds *k
 /* As result_set_caches(), of each kind; a cache that kinds have in common is the one found by the first. 0 or -ENOMEM.
  */
 int result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
-                               struct kind_findings *findings);
+                               struct kind_findings *findings, const struct disagreement_machine *machine);
 
 #endif

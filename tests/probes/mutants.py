@@ -31,6 +31,13 @@ take_out("caches", "tlb", "two levels of a TLB", "probe_tlb.c", ("bool second = 
 take_out("caches", "tlb", "no level of a TLB is made up", "probe_tlb.c",
          ("if (best->cost[i] > least_share *", "if (best->cost[i] > 0 * least_share *"))
 
+take_out("caches", "disagreement", "resctrl's groups list tasks", "resctrl.c",
+         ("char *group = find_group(&look, lists_task);", "char *group = find_group(&look, has_pu);"))
+take_out("caches", "disagreement", "a partition of the cache explains a smaller one", "result.c",
+         ("if (machine->root &&", "if (0 && machine->root &&"))
+take_out("caches", "disagreement", "neighbours take, they do not give", "disagreement.c",
+         ("return is_smaller(d) && (d->shared", "return (d->shared"))
+
 # -- shared caches
 take_out("sharing", "sharing_rule", "the paper's ratio", "probe_sharing.c", ("        return SHARING_YES;\n", "        return SHARING_NO;\n"))
 take_out("sharing", "sharing_rule", "between the two ratios it is uncertain", "probe_sharing.c",

@@ -38,6 +38,15 @@ for expected in '"size_bytes": 32768' '"size_bytes": 262144' '"size_bytes": 8388
     grep -q "$expected" "$profile" || fail "$expected is not in the profile"
 done
 
+# a declared size that was not measured is kept and explained: sizes of the paper's method double up to 2 MiB
+sed 's/"size_bytes": 262144/"size_bytes": 262144, "declared_size_bytes": 393216/' "$machines/two-packages.json" >"$folder/odd.json"
+"$probe" --machine "simulated:$folder/odd.json" --method paper --probes cache -o "$folder/odd-profile.json" 2>"$folder/err" ||
+    fail "a machine that declares another size: $(cat "$folder/err")"
+for expected in '"size_bytes": 262144' '"declared_size_bytes": 393216' \
+    'measured 256 KiB, declared 384 KiB: no size between the two was tried, only powers of two'; do
+    grep -q "$expected" "$folder/odd-profile.json" || fail "$expected is not in the profile"
+done
+
 # a limit of the size of files is a failure like a full disk: the old profile stays, and nothing else is left
 echo "the old profile" >"$folder/limit.json"
 (
