@@ -530,7 +530,7 @@ static size_t report(const struct fit *fit, const struct cache_curve *curve, str
     size_t count = 0;
     struct cache_last_found last;
     sort_terms(fit, solution);
-    size_t refined = refine_last(fit, curve, solution, &last);
+    size_t refined = curve->quick ? SIZE_MAX : refine_last(fit, curve, solution, &last);
     double latency = solution->coefficients[0];
     for (size_t i = 0; i < solution->count; i++) {
         const struct candidate *chosen = &fit->candidates[solution->terms[i]];

@@ -27,6 +27,7 @@ struct cache_curve {
     double tlb_reach_bytes[2]; /* known reaches of TLB levels: they bend the curve, too */
     double tlb_seconds[2];     /* what a miss of each costs; 0: not known */
     size_t tlb_count;
+    bool quick;                     /* leave out that second look, most of the time that a fit takes */
     const struct cache_curve *fine; /* the same curve with more points around the last knee, for the second look at the
                                        last level (cache_last.h); NULL: this one is all there is */
 };

@@ -17,7 +17,7 @@
 #include "result_kinds.h"
 #include "surroundings.h"
 
-/* Expected shares of the time, for the bar; measured on two PUs. */
+/* Expected shares of the time, for the bar and for a budget; measured on two PUs. */
 static const double share_cache = 0.5, share_sharing = 0.2, share_memory = 0.2, share_message = 0.1;
 /* When the caches were not measured. */
 static const size_t usual_message_bytes = 32u << 10, usual_last_level_bytes = 32u << 20;
@@ -60,7 +60,9 @@ struct findings {
     struct probe_numa numa;
     struct profile_communication messages;
     char layer_note[640];
-    unsigned left_out; /* probes that the budget left no time for */
+    double until_s;     /* when the budget of all probes is used up, on the machine's clock; 0: never */
+    unsigned left_out;  /* probes that the budget left no time for */
+    unsigned shortened; /* and those that it cut short */
     unsigned done;
 };
 
@@ -134,6 +136,33 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
     return result;
 }
 
+/* -- the budget -- */
+
+static double share_of(unsigned probe)
+{
+    return probe == CAMPAIGN_CACHE     ? share_cache
+           : probe == CAMPAIGN_SHARING ? share_sharing
+           : probe == CAMPAIGN_MEMORY  ? share_memory
+                                       : share_message;
+}
+
+/* Grants the probe its part of the time that is left, by what it and those after it are expected to take: what one
+ * does not use the others have. `of` parts of it. */
+static void grant(const struct campaign *campaign, struct findings *findings, unsigned probe, double of)
+{
+    double sum = 0, now = probe_elapsed(&findings->probe);
+    for (unsigned other = probe; other < CAMPAIGN_ALL; other <<= 1) {
+        sum += campaign->probes & other ? share_of(other) : 0;
+    }
+    findings->probe.deadline =
+        findings->until_s > 0 ? now + (findings->until_s - now) * share_of(probe) / (sum * of) : 0;
+}
+
+static bool over(const struct findings *findings)
+{
+    return findings->until_s > 0 && probe_elapsed(&findings->probe) > findings->until_s;
+}
+
 /* Asked for, and still within the budget. What is left out stays as declared; the first probe always runs. */
 static bool wanted(const struct campaign *campaign, struct findings *findings, unsigned probe)
 {
@@ -141,10 +170,11 @@ static bool wanted(const struct campaign *campaign, struct findings *findings, u
     if (!(campaign->probes & probe)) {
         return false;
     }
-    if (!first && probe_late(&findings->probe)) {
+    if (!first && over(findings)) {
         findings->left_out |= probe;
         return false;
     }
+    grant(campaign, findings, probe, 1);
     return true;
 }
 
@@ -169,6 +199,7 @@ static int run_caches(const struct campaign *campaign, struct findings *findings
     for (size_t i = 0; rc == 0 && i < findings->kinds.count; i++) {
         uint32_t pu = findings->kinds.pus[i].ids[0];
         struct probe_cache *caches = &findings->of[i].caches;
+        grant(campaign, findings, CAMPAIGN_CACHE, (double)(findings->kinds.count - i));
         rc = campaign->paper ? probe_cache_paper(&findings->probe, pu, caches, error)
                              : probe_cache(&findings->probe, pu, caches, error);
     }
@@ -198,12 +229,17 @@ static int run_sharing(struct findings *findings, struct servet_error *error)
 static void finished(struct findings *findings, unsigned probe, int rc)
 {
     findings->done |= rc == 0 ? probe : 0;
+    bool shortened = probe_late(&findings->probe);
+    for (size_t i = 0; i < findings->kinds.count && probe == CAMPAIGN_CACHE; i++) {
+        shortened |= findings->of[i].caches.shortened;
+    }
+    findings->shortened |= shortened ? probe : 0;
 }
 
 static int run_probes(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
 {
     int rc = 0;
-    if (campaign->probes & CAMPAIGN_CACHE) {
+    if (wanted(campaign, findings, CAMPAIGN_CACHE)) {
         progress_next(campaign->progress, "cache", share_cache);
         rc = run_caches(campaign, findings, error);
         finished(findings, CAMPAIGN_CACHE, rc);
@@ -267,31 +303,49 @@ static int assemble(const struct campaign *campaign, struct findings *findings,
     return rc;
 }
 
+/* " cache sharing …", to be freed; NULL: none, or no memory. */
+static char *names_of(unsigned probes)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream = probes ? open_memstream(&text, &length) : NULL;
+    for (size_t i = 0; stream && i < CAMPAIGN_NAMES; i++) {
+        if (probes & 1u << i) {
+            fprintf(stream, " %s", campaign_names[i]);
+        }
+    }
+    return stream && fclose(stream) == 0 ? text : (free(text), NULL);
+}
+
 static int add_incomplete(const struct campaign *campaign, const struct findings *findings,
                           struct servet_profile *profile)
 {
     char text[160];
-    unsigned out = campaign->probes & ~findings->done;
     if (!campaign->incomplete) {
         return 0;
     }
-    snprintf(text, sizeof text, "%s; not measured:%s%s%s", machine_strerror(campaign->incomplete),
-             out & CAMPAIGN_SHARING ? " sharing" : "", out & CAMPAIGN_MEMORY ? " memory" : "",
-             out & CAMPAIGN_MESSAGE ? " message" : "");
+    char *out = names_of(campaign->probes & ~findings->done);
+    snprintf(text, sizeof text, "%s; not measured:%s", machine_strerror(campaign->incomplete), out ? out : "");
+    free(out);
     return conditions_add(profile, "incomplete", text);
 }
 
 static int add_budget(const struct campaign *campaign, const struct findings *findings, struct servet_profile *profile)
 {
     char text[160];
-    unsigned out = findings->left_out;
-    if (!probe_late(&findings->probe)) {
-        return 0;
+    char *out = names_of(findings->left_out), *shortened = names_of(findings->shortened);
+    const struct probe_cache *caches = &findings->of[0].caches;
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s", campaign->budget_s, shortened ? "; cut short:" : "",
+                         shortened ? shortened : "", out ? "; not measured:" : "", out ? out : "");
+    if (findings->shortened & CAMPAIGN_CACHE && used < sizeof text && caches->sweeps + caches->coarse > 0) {
+        snprintf(text + used, sizeof text - used, "; cache sizes from %u sweeps of all and %u of every other size",
+                 caches->sweeps, caches->coarse);
     }
-    snprintf(text, sizeof text, "%g s used up%s%s%s%s", campaign->budget_s, out ? "; not measured:" : "",
-             out & CAMPAIGN_SHARING ? " sharing" : "", out & CAMPAIGN_MEMORY ? " memory" : "",
-             out & CAMPAIGN_MESSAGE ? " message" : "");
-    return conditions_add(profile, "budget", text);
+    int rc = out || shortened ? conditions_add(profile, "budget", text) : 0;
+    free(out);
+    free(shortened);
+    return rc;
 }
 
 /* What memory really came in: the setting of the system is no promise. */
@@ -396,9 +450,9 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
                   .declared = &profile->classes[0],
                   .exhaustive = campaign->exhaustive,
                   .one_by_one = campaign->one_by_one,
-                  .largest_bytes = campaign->largest_bytes,
-                  .deadline = campaign->budget_s > 0 ? begun + campaign->budget_s : 0},
+                  .largest_bytes = campaign->largest_bytes},
         .node_class = &profile->classes[0],
+        .until_s = campaign->budget_s > 0 ? begun + campaign->budget_s : 0,
     };
     struct surroundings around = {0};
     int known = kinds_of(findings.node_class, &campaign->machine->pus, &findings.kinds);

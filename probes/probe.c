@@ -51,7 +51,12 @@ double probe_spread(double *values, size_t count)
     return round(spread * spread_digits) / spread_digits;
 }
 
+double probe_elapsed(const struct probe *probe)
+{
+    return machine_elapsed(probe->clock ? probe->clock : probe->machine);
+}
+
 bool probe_late(const struct probe *probe)
 {
-    return probe->deadline > 0 && machine_elapsed(probe->clock ? probe->clock : probe->machine) > probe->deadline;
+    return probe->deadline > 0 && probe_elapsed(probe) > probe->deadline;
 }

@@ -33,9 +33,12 @@ struct probe {
     bool one_by_one;       /* never several pairs at the same time */
     size_t largest_bytes;  /* the user's limit of working sets for cache sizes; 0: none */
     struct machine *clock; /* whose elapsed time counts; NULL: `machine` (a messenger has none) */
-    double deadline;       /* on that clock; 0: none. From then on nothing is repeated that
+    double deadline;       /* of the probe at hand, on that clock; 0: none. From then on nothing is repeated that
                               need not be */
 };
+
+/* Seconds gone on that clock. */
+double probe_elapsed(const struct probe *probe);
 
 /* Is the time that the user granted used up? */
 bool probe_late(const struct probe *probe);

@@ -13,6 +13,7 @@
 enum {
     SWEEPS = 3,
     STEPS_PER_OCTAVE = 8,
+    LOOK_EACH = 2,    /* of those, where a budget may not leave time for all */
     WARM_PASSES = 24, /* an L3 that is filled by victims keeps only lines that show reuse: 4 passes read 22 ns, 16 and
                          more 15.6 */
     GRID_MAX = 160,
@@ -39,6 +40,9 @@ enum { REFINED_STEPS = 16, REFINED_ROUNDS = 5, REFINED_LEVELS = 3 };
 static const double refined_from = 0.5, refined_to = 2.2; /* times the size of the level */
 static const double refined_s = 3;                        /* that this may take, about, or, where it is more, */
 static const double refined_share = 0.5;                  /* of the time that the sweeps took */
+/* Of the processor, for which a budget must leave time: inferring levels, and the finer shapes of the last one. */
+static const double fit_s = 0.6, fine_fit_s = 0.8;
+static const char out_of_time[] = "the budget was used up";
 /* What a sample takes, from times on this project's virtual machines: */
 static const double operation_s = 150e-6; /* waking the worker, timing */
 static const double node_s = 12e-9;       /* building the cycle, per node */
@@ -76,9 +80,10 @@ static double grid_bytes(int step, int steps_per_octave)
     return floor((double)smallest_bytes * exp2((double)step / steps_per_octave) / NODE_LARGE) * NODE_LARGE;
 }
 
-static void make_grid(struct cache_samples *samples, size_t end)
+/* Every `each`th size. */
+static void make_grid(struct cache_samples *samples, size_t end, int each)
 {
-    for (int step = 0; samples->count < GRID_MAX; step++) {
+    for (int step = 0; samples->count < GRID_MAX; step += each) {
         double bytes = grid_bytes(step, STEPS_PER_OCTAVE);
         if (bytes > (double)end) {
             break;
@@ -127,11 +132,17 @@ static int take_sample(struct probe *probe, uint32_t pu, struct cache_point *poi
     return 0;
 }
 
-static int sweep(struct probe *probe, uint32_t pu, int number, struct cache_samples *samples,
-                 struct servet_error *error)
+/* For a look at the curve, or one more. */
+static size_t few_places(double bytes)
+{
+    return (places_of(bytes) + 1) / 2;
+}
+
+static int sweep(struct probe *probe, uint32_t pu, int number, size_t (*places_at)(double bytes),
+                 struct cache_samples *samples, struct servet_error *error)
 {
     for (size_t i = 0; i < samples->count; i++) {
-        for (size_t place = 0; place < places_of(samples->points[i].bytes); place++) {
+        for (size_t place = 0; place < places_at(samples->points[i].bytes); place++) {
             int rc = take_sample(probe, pu, &samples->points[i], error);
             if (rc < 0) {
                 return rc;
@@ -151,7 +162,7 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
             .low_bytes = fits[i].low_bytes,
             .high_bytes = fits[i].high_bytes,
             .seconds = fits[i].seconds,
-            .repetitions = SWEEPS,
+            .repetitions = out->sweeps + out->coarse,
             .spread = cache_samples_spread(samples, (double)fits[i].shape.bytes),
         };
     }
@@ -198,6 +209,12 @@ static void add_points(const struct probe_cache *found, const struct cache_level
     }
 }
 
+/* Seconds that are left of the budget. */
+static double granted(const struct probe *probe)
+{
+    return probe->deadline > 0 ? probe->deadline - probe_elapsed(probe) : INFINITY;
+}
+
 static bool near_knee(const struct probe_cache *found, const struct cache_level_fit *fits, double bytes)
 {
     for (size_t i = 1; i < found->count; i++) {
@@ -214,14 +231,14 @@ static bool near_knee(const struct probe_cache *found, const struct cache_level_
 static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *found, const struct cache_level_fit *fits,
                   size_t end, struct cache_samples *samples, struct servet_error *error)
 {
-    double left_s = fmax(refined_s, refined_share * swept_cost(samples));
+    double left_s = fmin(fmax(refined_s, refined_share * swept_cost(samples)), granted(probe) - fit_s);
     if (found->count >= REFINED_LEVELS) {
         add_points(found, fits, (double)end, left_s, samples);
     }
     for (int round = 0; round < REFINED_ROUNDS; round++) {
         for (size_t i = 0; i < samples->count; i++) {
             struct cache_point *point = &samples->points[i];
-            size_t wanted = near_knee(found, fits, point->bytes) ? (places_of(point->bytes) + 1) / 2 : 0;
+            size_t wanted = near_knee(found, fits, point->bytes) ? few_places(point->bytes) : 0;
             for (size_t place = 0; place < wanted && left_s > 0; place++) {
                 int rc = take_sample(probe, pu, point, error);
                 if (rc < 0) {
@@ -229,6 +246,7 @@ static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *fo
                 }
                 left_s -= sample_cost(point->bytes, point->seconds[point->count - 1]);
             }
+            left_s = fmin(left_s, granted(probe) - fit_s);
         }
         probe_tell(probe, (double)(round + 1) / REFINED_ROUNDS, "cache sizes on PU %u, around the knees", pu);
     }
@@ -257,6 +275,11 @@ static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_ca
     for (size_t i = 2; i < out->count; i++) {
         out->levels[i].ways_unknown = beyond_second;
     }
+    if (probe_late(probe)) {
+        out->levels[1].ways_unknown = out_of_time;
+        out->shortened = true;
+        return 0;
+    }
     const struct probe_cache_level *first = &out->levels[0];
     struct probe_cache_level *second = &out->levels[1];
     const struct probe_ways_level level = {
@@ -280,6 +303,10 @@ static int measure_geometry(struct probe *probe, uint32_t pu, struct probe_cache
         return 0;
     }
     struct probe_cache_level *first = &out->levels[0];
+    if (probe_late(probe)) {
+        first->ways_unknown = out_of_time;
+        return measure_second_ways(probe, pu, out, error);
+    }
     const struct probe_line_level level = {first->size_bytes, first->seconds,
                                            out->count > 1 ? out->levels[1].seconds : out->memory_seconds};
     int rc = probe_line(probe, pu, &level, &found, error);
@@ -297,6 +324,10 @@ static int measure_ordinary_tlb(struct probe *probe, uint32_t pu, struct probe_c
 {
     struct probe_tlb_times times = {.count = 0};
     for (int pass = 0; pass < SWEEPS && out->page_bytes != probe->machine->page_bytes; pass++) {
+        if (probe_late(probe)) {
+            out->shortened = true;
+            break;
+        }
         int rc = probe_tlb_pass(probe, pu, MACHINE_PAGES_ORDINARY, &times, error);
         if (rc < 0) {
             return rc;
@@ -322,27 +353,64 @@ static int conclude(struct probe *probe, struct cache_samples *samples, struct p
     set_conditions(probe, result, &result->curve);
     set_conditions(probe, result, &fine);
     result->curve.fine = &fine;
+    result->curve.quick = granted(probe) < fit_s + fine_fit_s;
     rc = cache_fit(&result->curve, fits, &result->count, &result->memory_seconds);
     result->curve.fine = NULL;
+    result->shortened |= result->curve.quick;
     cache_curve_free(&fine);
     return rc == 0 ? 0
                    : profile_error(error, rc, "inferring cache sizes: %s",
                                    rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
 }
 
+/* What the look and one sweep of all sizes take, by what the look took: its own model is of this project's machines. */
+static double sweep_seconds(const struct cache_samples *look, size_t end, double look_s)
+{
+    double modelled = swept_cost(look), sum = 0;
+    for (int step = 0; grid_bytes(step, STEPS_PER_OCTAVE) <= (double)end; step++) {
+        double bytes = grid_bytes(step, STEPS_PER_OCTAVE);
+        size_t at = (size_t)(step / LOOK_EACH);
+        const struct cache_point *point = &look->points[at < look->count ? at : look->count - 1];
+        sum += (double)places_of(bytes) * sample_cost(bytes, point->seconds[0]);
+    }
+    return sum * fmax(1, look_s / modelled); /* what is taken over from an interrupted run takes no time */
+}
+
+/* A run that has a budget looks at every other size first, since it may have no time for more: it tells levels, and how
+ * long a sweep takes. */
+static int look(struct probe *probe, uint32_t pu, size_t end, struct cache_samples *samples, struct probe_cache *result,
+                double *sweep_s, struct servet_error *error)
+{
+    double begun = probe_elapsed(probe);
+    make_grid(samples, end, LOOK_EACH);
+    int rc = sweep(probe, pu, 0, few_places, samples, error);
+    if (rc == 0) {
+        result->coarse = 1;
+        *sweep_s = sweep_seconds(samples, end, probe_elapsed(probe) - begun);
+    }
+    return rc;
+}
+
 /* Sweeps, and passes over the TLB between them. */
-static int measure_curve(struct probe *probe, uint32_t pu, struct cache_samples *samples, struct probe_tlb *tlb,
-                         struct servet_error *error)
+static int measure_curve(struct probe *probe, uint32_t pu, size_t end, struct cache_samples *samples,
+                         struct probe_cache *result, struct servet_error *error)
 {
     const enum machine_pages pages = pages_of(probe->machine);
     struct probe_tlb_times times = {.count = 0};
+    double sweep_s = 0;
     int rc = probe_tlb_pass(probe, pu, pages, &times, error);
-    for (int number = 0; number < SWEEPS && rc == 0; number++) {
-        rc = sweep(probe, pu, number, samples, error);
-        rc = rc < 0 ? rc : probe_tlb_pass(probe, pu, pages, &times, error);
+    if (rc == 0 && probe->deadline > 0) {
+        rc = look(probe, pu, end, samples, result, &sweep_s, error);
     }
+    while (rc == 0 && result->sweeps < SWEEPS && granted(probe) > sweep_s + fit_s) {
+        make_grid(samples, end, 1);
+        rc = sweep(probe, pu, (int)result->sweeps, places_of, samples, error);
+        rc = rc < 0 ? rc : probe_tlb_pass(probe, pu, pages, &times, error);
+        result->sweeps++;
+    }
+    result->shortened = result->sweeps < SWEEPS;
     if (rc == 0) {
-        probe_tlb_conclude(probe, &times, tlb);
+        probe_tlb_conclude(probe, &times, &result->tlb);
     }
     return rc;
 }
@@ -352,12 +420,11 @@ static int measure(struct probe *probe, uint32_t pu, struct cache_samples *sampl
 {
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
     const size_t end = choose_end(probe, &result->cut_short);
-    make_grid(samples, end);
-    int rc = measure_curve(probe, pu, samples, &result->tlb, error);
+    int rc = measure_curve(probe, pu, end, samples, result, error);
     const bool huge = pages_of(probe->machine) == MACHINE_PAGES_HUGE && !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
     rc = rc < 0 ? rc : conclude(probe, samples, result, fits, error);
-    if (rc == 0 && result->count > 1) {
+    if (rc == 0 && result->count > 1 && granted(probe) > fit_s) {
         rc = refine(probe, pu, result, fits, end, samples, error);
         rc = rc < 0 ? rc : conclude(probe, samples, result, fits, error);
     }

@@ -5,6 +5,9 @@
  * samples are taken within a few seconds, and around the last of three levels or more at sizes in between as well; then
  * the levels are fitted again. What disturbs a measurement (a neighbour in the L3, a busy sibling) only ever makes
  * caches look smaller and slower, so the slowest samples of a point are dropped (cache_samples.h).
+ *
+ * Where there is a deadline, every other size is measured first, and then as many sweeps of all as there is time for;
+ * what comes after them is left out when it is past. The least that a curve takes is that first look.
  */
 #ifndef SERVET_PROBES_PROBE_CACHE_H
 #define SERVET_PROBES_PROBE_CACHE_H
@@ -35,6 +38,8 @@ struct probe_cache {
     double memory_seconds;         /* latency beyond the last level */
     uint64_t largest_bytes;        /* working set that was measured */
     bool cut_short;                /* by the memory limit */
+    bool shortened;                /* by the budget: fewer sweeps than usual, or something left out */
+    uint32_t sweeps, coarse;       /* how often all sizes were measured, and every other size alone */
     struct cache_curve curve;      /* what was measured (mean of the undisturbed samples). Owned */
 };
 

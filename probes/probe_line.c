@@ -18,7 +18,8 @@ enum {
 /* Of the way from a hit's latency to a miss's. One line too many in one set of four costs a quarter of the accesses,
  * and a random policy lets a quarter of those through. */
 static const double missing = 0.1;
-static const double plateau = 0.92; /* half a line apart, a third of the accesses still hit, of a random policy a tenth */
+static const double plateau =
+    0.92; /* half a line apart, a third of the accesses still hit, of a random policy a tenth */
 static const double least_rise = 1.25;
 
 static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, double *seconds)
@@ -116,6 +117,9 @@ static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_lin
     }
     for (int trial = 0; trial < ROUNDS * TRIALS; trial++) {
         if (trial % TRIALS == 0 && ways > 0 && ways * way_bytes == level->bytes) {
+            break;
+        }
+        if (trial > 0 && probe_late(probe)) {
             break;
         }
         int rc = try_ways(probe, pu, level, strides, largest);

@@ -254,8 +254,8 @@ static int run(struct search *search, struct probe_ways *out)
             out->way_bytes = search->level->bytes / ways;
             return 0;
         }
-        if (search->tests >= TESTS_MAX) {
-            out->reason = "it would take too long";
+        if (search->tests >= TESTS_MAX || probe_late(search->probe)) {
+            out->reason = search->tests >= TESTS_MAX ? "it would take too long" : "the budget was used up";
             return 0;
         }
         if (votes[0] > TRIES - AGREEING) {

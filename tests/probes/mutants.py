@@ -161,7 +161,19 @@ take_out("budget", "schedule", "a late probe stops", "schedule.c", ("if (run->sa
 take_out("budget", "schedule", "one pair of a class there must be", "schedule.c", ("if (run->sampled > 0 && late(run)) {", "if (late(run)) {"))
 take_out("budget", "schedule", "a late probe says so", "schedule.c", ("run->outcome->cut_short = true;", ""))
 take_out("budget", "servet-probe-simulated", "no further probe is started", "campaign.c",
-         ("if (!first && probe_late(&findings->probe)) {", "if (0) {"))
+         ("if (!first && over(findings)) {", "if (0) {"))
+take_out("budget", "budget", "no sweep starts that would not end in time", "probe_cache.c",
+         ("granted(probe) > sweep_s + fit_s) {", "1) {"))
+take_out("budget", "budget", "a level's repetitions are the sweeps made", "probe_cache.c",
+         (".repetitions = out->sweeps + out->coarse,", ".repetitions = SWEEPS,"))
+take_out("budget", "budget", "a late probe leaves the knees as they are", "probe_cache.c",
+         ("if (rc == 0 && result->count > 1 && granted(probe) > fit_s) {", "if (rc == 0 && result->count > 1) {"),
+         ("refined_share * swept_cost(samples)), granted(probe) - fit_s);", "refined_share * swept_cost(samples)), INFINITY);"),
+         ("            left_s = fmin(left_s, granted(probe) - fit_s);\n", ""))
+take_out("budget", "budget", "a late probe does not look for ways", "probe_cache.c",
+         ("        first->ways_unknown = out_of_time;\n        return measure_second_ways(probe, pu, out, error);\n", ""))
+take_out("budget", "servet-probe-simulated", "each probe has its share", "campaign.c",
+         ("(findings->until_s - now) * share_of(probe) / (sum * of)", "100 * share_of(probe) / (sum * of)"))
 take_out("budget", "servet-probe-simulated", "what was left out is in the profile", "campaign.c",
          ("    rc = rc < 0 ? rc : add_budget(campaign, findings, profile);\n", ""))
 

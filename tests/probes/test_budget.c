@@ -1,0 +1,112 @@
+/* Does measuring cache sizes end when the time granted is over, on the machine's own clock, and is what it then says of
+ * them still true? */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe_cache.h"
+
+static const char *const names[] = {"two-packages", "dempsey"};
+enum { NAMES = sizeof names / sizeof *names };
+/* Of the time granted: an estimate of the next sweep may be off by so much. */
+static const double overshoot = 1.2;
+
+static double elapsed_s;
+
+/* Measured until `deadline_s` after the start; 0: without end. */
+static struct probe_cache measure(const char *name, double deadline_s)
+{
+    char path[4096];
+    struct machine machine;
+    struct servet_error error;
+    struct probe_cache found;
+    snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
+    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    struct probe probe = {.machine = &machine, .seed = 1, .deadline = deadline_s};
+    ck_assert_int_eq(probe_cache(&probe, machine.pus.ids[0], &found, NULL), 0);
+    elapsed_s = machine_elapsed(&machine);
+    machine_close(&machine);
+    return found;
+}
+
+static uint32_t repetitions_at_most(const struct cache_curve *curve)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < curve->count; i++) {
+        most = curve->repetitions[i] > most ? curve->repetitions[i] : most;
+    }
+    return most;
+}
+
+START_TEST(the_least_is_a_look_at_every_other_size_and_says_so)
+{
+    struct probe_cache all = measure(names[_i], 0);
+    double full_s = elapsed_s;
+    struct probe_cache least = measure(names[_i], 0.001);
+    ck_assert_double_lt(elapsed_s, full_s / 8);
+    ck_assert_uint_eq(least.sweeps, 0);
+    ck_assert_uint_eq(least.coarse, 1);
+    ck_assert(least.shortened);
+    ck_assert_uint_le(least.curve.count, all.curve.count / 2 + 1);
+    ck_assert_uint_le(repetitions_at_most(&least.curve), 3);
+    ck_assert_uint_eq(least.tlb.repetitions, 1);
+    ck_assert_uint_eq(least.count, all.count);
+    for (size_t i = 0; i < least.count; i++) {
+        ck_assert_uint_eq(least.levels[i].repetitions, 1);
+        ck_assert_uint_eq(least.levels[i].ways, 0);
+        ck_assert(i > 1 || strcmp(least.levels[i].ways_unknown, "the budget was used up") == 0);
+        double ratio = (double)least.levels[i].size_bytes / (double)all.levels[i].size_bytes;
+        ck_assert_double_lt(fabs(log2(ratio)), 0.5);
+    }
+    probe_cache_free(&all);
+    probe_cache_free(&least);
+}
+END_TEST
+
+START_TEST(it_ends_in_time_and_uses_it)
+{
+    probe_cache_free((struct probe_cache[]){measure(names[_i], 0.001)});
+    const double least_s = elapsed_s;
+    uint32_t sweeps = 0;
+    for (double granted_s = 0.9; granted_s < 20; granted_s *= 4) {
+        struct probe_cache found = measure(names[_i], granted_s);
+        ck_assert_double_le(elapsed_s, overshoot * fmax(least_s, granted_s));
+        ck_assert_uint_ge(found.sweeps, sweeps);
+        sweeps = found.sweeps;
+        ck_assert(found.shortened || sweeps == 3);
+        ck_assert_uint_eq(found.levels[0].repetitions, sweeps + 1);
+        ck_assert_uint_eq(found.tlb.repetitions, sweeps + 1);
+        probe_cache_free(&found);
+    }
+    ck_assert_uint_eq(sweeps, 3);
+}
+END_TEST
+
+START_TEST(without_a_budget_nothing_is_left_out)
+{
+    struct probe_cache all = measure("two-packages", 0);
+    ck_assert(!all.shortened);
+    ck_assert_uint_eq(all.sweeps, 3);
+    ck_assert_uint_eq(all.coarse, 0);
+    ck_assert_uint_gt(all.levels[0].ways, 0);
+    probe_cache_free(&all);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("budget");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, the_least_is_a_look_at_every_other_size_and_says_so, 0, NAMES);
+    tcase_add_loop_test(tests, it_ends_in_time_and_uses_it, 0, NAMES);
+    tcase_add_test(tests, without_a_budget_nothing_is_left_out);
+    Suite *suite = suite_create("budget");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
