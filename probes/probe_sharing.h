@@ -22,6 +22,7 @@
 
 #include "probe_cache.h"
 #include "relation.h"
+#include "sharing_trials.h"
 
 struct probe_sharing_level {
     struct profile_relation sharing; /* owned */
@@ -30,6 +31,8 @@ struct probe_sharing_level {
     uint32_t uncertain;     /* pairs whose ratio lay just below the threshold, and on which no witness was of use */
     uint32_t witnessed;     /* pairs that the latency of a line decided */
     uint32_t tipped;        /* of those: against what the ratio alone would have said */
+    uint32_t as_declared;   /* pairs of which no trial says anything, taken as declared (sharing_trials.h) */
+    uint32_t unknown;       /* such pairs of which nothing is declared, and no witness was of use */
     size_t measured, pairs; /* pairs measured, of those that might share it */
     size_t at_once;         /* pairs measured at the same time, at most */
     bool cut_short;         /* by the budget */
@@ -41,15 +44,6 @@ struct probe_sharing {
     struct probe_sharing_level levels[CACHE_LEVELS_MAX]; /* as in the cache result */
     size_t count;
 };
-
-#define PROBE_SHARING_RATIO 2.0 /* the threshold of the 2010 paper */
-
-/* The threshold, where a pair that shares the cache is expected to take so much longer together. */
-double probe_sharing_threshold(double expected);
-
-/* Decides from the ratios of one pair (sorts them). */
-enum probe_sharing_verdict { SHARING_NO, SHARING_UNCERTAIN, SHARING_YES };
-enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count, double threshold);
 
 int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct probe_sharing *out,
                   struct servet_error *error);

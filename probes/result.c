@@ -14,20 +14,34 @@
  * an L3 in a virtual machine was seen at a fifth of its declared size. */
 static const double furthest = 8;
 
-const struct profile_cache *result_find_declared(const struct profile_class *node_class, uint64_t bytes,
-                                                 uint32_t above_level)
+const struct profile_cache *result_find_declared(const struct profile_class *node_class, const uint32_t *pu,
+                                                 uint64_t bytes, uint32_t above_level)
 {
     const struct profile_cache *best = NULL;
     double distance = log(furthest);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
         double d = fabs(log((double)cache->declared_size_bytes / (double)bytes));
-        if (cache->level > above_level && d < distance) {
+        bool there = !pu || cache->pus.count == 0 || profile_set_has(&cache->pus, *pu);
+        if (there && cache->level > above_level && d < distance) {
             distance = d;
             best = cache;
         }
     }
     return best;
+}
+
+/* Pairs of which no trial says anything. */
+static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
+{
+    if (sharing && sharing->as_declared > 0) {
+        fprintf(stream, "%swho shares it as declared (%u of %zu pairs): the cache was not left alone",
+                ftell(stream) > 0 ? "; " : "", sharing->as_declared, sharing->measured);
+    }
+    if (sharing && sharing->unknown > 0) {
+        fprintf(stream, "%swhether %u of %zu pairs share it is not known: the cache was not left alone",
+                ftell(stream) > 0 ? "; " : "", sharing->unknown, sharing->measured);
+    }
 }
 
 static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing)
@@ -40,6 +54,7 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
         fprintf(stream, "%ssharing tried with %zu KiB each, for want of memory: sharing PUs may not have been seen",
                 ftell(stream) > 0 ? "; " : "", sharing->limited_bytes >> 10);
     }
+    note_voided(stream, sharing);
     if (sharing && sharing->witnessed > 0) {
         fprintf(stream, "%s%u pairs decided by the latency of a cache line, %u of them against the ratio",
                 ftell(stream) > 0 ? "; " : "", sharing->witnessed, sharing->tipped);
@@ -196,6 +211,19 @@ int result_copy_relation(const struct profile_relation *from, struct profile_rel
     return 0;
 }
 
+/* Measured where every pair's answer comes of measuring it or pairs like it. */
+static struct profile_quality quality_of_sharing(const struct probe_sharing_level *sharing)
+{
+    bool all_declared = sharing->measured > 0 && sharing->as_declared >= sharing->measured;
+    if (all_declared) {
+        return (struct profile_quality){.origin = PROFILE_DECLARED};
+    }
+    bool measured = sharing->measured > 0 && sharing->as_declared == 0 && sharing->unknown == 0;
+    return (struct profile_quality){.origin = measured ? PROFILE_MEASURED : PROFILE_INFERRED,
+                                    .repetitions = sharing->repetitions,
+                                    .spread = fmax(sharing->spread, 0)};
+}
+
 static int make_cache(const struct probe_cache *caches, size_t i, const struct profile_cache *declared,
                       struct probe_sharing_level *sharing, uint32_t number, const struct disagreement_machine *machine,
                       struct profile_cache *out)
@@ -216,10 +244,7 @@ static int make_cache(const struct probe_cache *caches, size_t i, const struct p
     };
     out->quality.note = cache_note(caches, i, declared, sharing, machine);
     if (sharing) {
-        out->sharing_quality =
-            (struct profile_quality){.origin = sharing->measured > 0 ? PROFILE_MEASURED : PROFILE_INFERRED,
-                                     .repetitions = sharing->repetitions,
-                                     .spread = fmax(sharing->spread, 0)};
+        out->sharing_quality = quality_of_sharing(sharing);
         out->sharing = sharing->sharing;
         sharing->sharing = (struct profile_relation){0};
         return 0;
@@ -252,7 +277,8 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
     uint32_t last = 0;
     int rc = result ? 0 : -ENOMEM;
     for (size_t i = 0; i < caches->count && rc == 0; i++) {
-        const struct profile_cache *declared = result_find_declared(node_class, caches->levels[i].size_bytes, last);
+        const struct profile_cache *declared =
+            result_find_declared(node_class, NULL, caches->levels[i].size_bytes, last);
         uint32_t number = declared ? declared->level : last + 1;
         for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0; next++) {
             if (node_class->caches[next].level > last) {

@@ -16,9 +16,10 @@
 int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches, struct probe_sharing *sharing,
                       const struct disagreement_machine *machine);
 
-/* The declared cache, of a higher level than that, that a measured size is taken for, or NULL. */
-const struct profile_cache *result_find_declared(const struct profile_class *node_class, uint64_t bytes,
-                                                 uint32_t above_level);
+/* The declared cache (of that PU; NULL: of any), of a higher level than that, that a measured size is taken for, or
+ * NULL. */
+const struct profile_cache *result_find_declared(const struct profile_class *node_class, const uint32_t *pu,
+                                                 uint64_t bytes, uint32_t above_level);
 int result_copy_relation(const struct profile_relation *from, struct profile_relation *out);
 void result_free_cache(struct profile_cache *cache);
 

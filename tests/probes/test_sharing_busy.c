@@ -1,0 +1,168 @@
+/* Does a cache that others keep full come out as what it is, or as not known, but never as measured and wrong? */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe_sharing.h"
+#include "result.h"
+
+/* A hog on another PU fills the third level anew while they work, always or in part of the runs. */
+static const char with_hog[] =
+    "{\"servet_machine\": 1, \"name\": \"hog\", \"pus\": \"0-3\", \"huge_page_bytes\": 2097152, \"caches\": ["
+    "{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1.6e-9%s},"
+    "{\"level\": 2, \"size_bytes\": 131072, \"ways\": 8, \"seconds\": 5e-9%s},"
+    "{\"level\": 3, \"size_bytes\": 2097152, \"ways\": 16, \"seconds\": 2e-8, \"groups\": [%s]%s}],"
+    "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10},"
+    "\"layers\": [{\"name\": \"pair\", \"groups\": [\"0-1\", \"2-3\"], \"seconds\": 3e-8, \"bytes_per_s\": 1e10},"
+    " {\"name\": \"node\", \"groups\": [\"0-3\"], \"seconds\": 9e-8, \"bytes_per_s\": 1e10}],"
+    "\"noise\": {\"relative\": 0.02, \"neighbour_probability\": %g, \"neighbour_lines\": 10}}";
+static const char one_cache[] = "\"0-3\"", two_caches[] = "\"0-1\", \"2-3\"";
+static const char undeclared[] = ", \"declared_size_bytes\": 0";
+
+enum { PUS = 4, LAST = 2 };
+static const double always = 1, half = 0.5;
+
+static struct probe_cache caches;
+static struct machine machine;
+static struct probe probe;
+
+static void open_hog(const char *groups, bool declared, double share, uint64_t seed)
+{
+    char text[2 * sizeof with_hog], path[] = "/tmp/servet-machine-XXXXXX";
+    const char *said = declared ? "" : undeclared;
+    struct servet_error error;
+    int length = snprintf(text, sizeof text, with_hog, said, said, groups, said, share);
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    ck_assert_int_eq(write(descriptor, text, (size_t)length), length);
+    close(descriptor);
+    ck_assert_msg(machine_open_simulated(path, seed, &machine, &error) == 0, "%s", error.text);
+    unlink(path);
+    caches = (struct probe_cache){.count = 3,
+                                  .levels = {{.size_bytes = 32 << 10, .seconds = 1.6e-9},
+                                             {.size_bytes = 128 << 10, .seconds = 5e-9},
+                                             {.size_bytes = 2 << 20, .seconds = 2e-8}},
+                                  .memory_seconds = 9e-8};
+    probe = (struct probe){.machine = &machine,
+                           .seed = seed,
+                           .exhaustive = true,
+                           .one_by_one = true,
+                           .declared = declared ? &machine.declared->classes[0] : NULL};
+}
+
+static bool is_one_group(const struct profile_relation *sharing, size_t members)
+{
+    return sharing->group_count == 1 && sharing->pair_count == 0 && sharing->groups[0].count == members;
+}
+
+/* The last level as the profile has it. */
+static struct profile_cache *put_into_profile(struct probe_sharing *found)
+{
+    const struct disagreement_machine elsewhere = {.busy = true};
+    struct profile_class *node_class = &machine.declared->classes[0];
+    ck_assert_int_eq(result_set_caches(node_class, &caches, found, &elsewhere), 0);
+    return &node_class->caches[LAST];
+}
+
+START_TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
+{
+    struct probe_sharing found;
+    open_hog(one_cache, true, always, 1);
+    ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
+    ck_assert_uint_eq(found.levels[LAST].as_declared, PUS * (PUS - 1) / 2);
+    ck_assert_uint_eq(found.levels[1].as_declared, 0); /* nobody takes the second level away */
+    const struct profile_cache *cache = put_into_profile(&found);
+    ck_assert(is_one_group(&cache->sharing, PUS));
+    ck_assert_int_eq(cache->sharing_quality.origin, PROFILE_DECLARED);
+    ck_assert_msg(strstr(cache->quality.note, "as declared (6 of 6 pairs): the cache was not left alone"), "%s",
+                  cache->quality.note);
+    probe_sharing_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
+{
+    struct probe_sharing found;
+    open_hog(one_cache, false, always, 1);
+    ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
+    ck_assert_uint_eq(found.levels[LAST].as_declared, 0);
+    ck_assert_uint_eq(found.levels[LAST].unknown, PUS * (PUS - 1) / 2);
+    const struct profile_cache *cache = put_into_profile(&found);
+    ck_assert_int_eq(cache->sharing_quality.origin, PROFILE_INFERRED);
+    ck_assert_msg(strstr(cache->quality.note, "whether 6 of 6 pairs share it is not known"), "%s", cache->quality.note);
+    probe_sharing_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(a_hog_that_rests_now_and_then_costs_time_only)
+{
+    enum { MACHINES = 20 };
+    for (uint64_t seed = 1; seed <= MACHINES; seed++) {
+        struct probe_sharing found;
+        open_hog(one_cache, true, half, seed);
+        ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
+        ck_assert(is_one_group(&found.levels[LAST].sharing, PUS));
+        ck_assert_uint_eq(found.levels[1].sharing.group_count, 0);
+        ck_assert_uint_lt(found.levels[LAST].as_declared, PUS * (PUS - 1) / 2);
+        probe_sharing_free(&found);
+        machine_close(&machine);
+    }
+}
+END_TEST
+
+/* -- one PU whose caches are never left alone, on a machine of two pairs -- */
+
+static const struct machine_ops *honest;
+
+static int disturbed_first(struct machine *subject, const struct machine_traversal *what, const uint32_t *pus,
+                           size_t count, double *seconds)
+{
+    int rc = honest->traverse(subject, what, pus, count, seconds);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        seconds[i] = pus[i] == 0 ? fmax(seconds[i], caches.memory_seconds) : seconds[i];
+    }
+    return rc;
+}
+
+START_TEST(the_line_decides_where_nothing_is_declared)
+{
+    struct probe_sharing found;
+    struct machine_ops ops;
+    open_hog(two_caches, false, 0, 1);
+    honest = machine.ops;
+    ops = *honest;
+    ops.traverse = disturbed_first;
+    machine.ops = &ops;
+    ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
+    const struct profile_relation *sharing = &found.levels[LAST].sharing;
+    ck_assert_uint_eq(found.levels[LAST].witnessed, PUS - 1);
+    ck_assert_uint_eq(found.levels[LAST].tipped, 0); /* there was no ratio */
+    ck_assert_uint_eq(found.levels[LAST].unknown, 0);
+    ck_assert_uint_eq(sharing->group_count, 2);
+    ck_assert(profile_set_has(&sharing->groups[0], 0) && profile_set_has(&sharing->groups[0], 1));
+    probe_sharing_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("sharing busy");
+    tcase_set_timeout(tests, 100);
+    tcase_add_test(tests, beside_a_hog_sharing_is_as_declared_and_says_so);
+    tcase_add_test(tests, beside_a_hog_and_with_nothing_declared_it_is_not_known);
+    tcase_add_test(tests, a_hog_that_rests_now_and_then_costs_time_only);
+    tcase_add_test(tests, the_line_decides_where_nothing_is_declared);
+    Suite *suite = suite_create("sharing busy");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
