@@ -60,7 +60,12 @@ static uint64_t probabilistic(const struct cache_curve *curve, size_t first, siz
     static const uint32_t ways[WAYS] = {1, 2, 4, 6, 8, 10, 11, 12, 16, 18, 20, 24};
     struct tentative best[BEST];
     size_t count = 0;
-    double hit = curve->seconds[first], overhead = curve->seconds[last] - hit;
+    double hit = curve->seconds[first], slowest = hit;
+    for (size_t i = first; i <= last; i++) {
+        hit = fmin(hit, curve->seconds[i]);
+        slowest = fmax(slowest, curve->seconds[i]);
+    }
+    const double overhead = slowest - hit;
     for (uint64_t bytes = 64u << 10; bytes <= (uint64_t)(2 * curve->bytes[last]); bytes = next_tentative(bytes)) {
         for (size_t w = 0; w < WAYS; w++) {
             double divergence = 0;
@@ -82,19 +87,44 @@ static double gradient(const struct cache_curve *curve, size_t k)
     return curve->seconds[k + 1] / curve->seconds[k];
 }
 
+/* Of the gradients; the number of points if there is none. */
+static size_t first_peak(const struct cache_curve *curve)
+{
+    for (size_t k = 0; k + 1 < curve->count; k++) {
+        bool falls = k + 2 == curve->count || gradient(curve, k + 1) <= gradient(curve, k);
+        if (gradient(curve, k) >= peak && falls) {
+            return k;
+        }
+    }
+    return curve->count;
+}
+
+/* Where the gradients have come down from the peak at k: not above 1 any more, or about to rise to the next one. */
+static size_t foot(const struct cache_curve *curve, size_t k)
+{
+    do {
+        k++;
+    } while (k + 1 < curve->count && gradient(curve, k) > rising && gradient(curve, k) <= gradient(curve, k - 1));
+    return k;
+}
+
 size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[CACHE_LEVELS_MAX])
 {
-    size_t count = 0;
-    for (size_t k = 0; k + 1 < curve->count && count < CACHE_LEVELS_MAX;) {
+    size_t count = 0, k = first_peak(curve);
+    if (k == curve->count) {
+        return 0;
+    }
+    sizes[count++] = (uint64_t)curve->bytes[k];
+    for (k = foot(curve, k); k + 1 < curve->count && count < CACHE_LEVELS_MAX;) {
         size_t end = k;
         double highest = 0;
         while (end + 1 < curve->count && gradient(curve, end) > rising) {
             highest = fmax(highest, gradient(curve, end));
             end++;
         }
-        bool at_the_end = end + 1 == curve->count && end > k;
-        if (highest >= peak || (at_the_end && count > 0)) {
-            bool single = end == k + 1 || count == 0;
+        bool is_peak = highest >= peak, at_the_end = end + 1 == curve->count && end > k;
+        if (is_peak || at_the_end) {
+            bool single = is_peak && end == k + 1;
             sizes[count++] = single ? (uint64_t)curve->bytes[k] : probabilistic(curve, k, end);
         }
         k = end > k ? end : k + 1;

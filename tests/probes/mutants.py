@@ -38,6 +38,13 @@ take_out("caches", "disagreement", "a partition of the cache explains a smaller 
 take_out("caches", "disagreement", "neighbours take, they do not give", "disagreement.c",
          ("return is_smaller(d) && (d->shared", "return (d->shared"))
 
+take_out("caches", "paper_method", "sizes grow by 1 MiB from 2 MiB on", "probe_cache_paper.c",
+         ("doubling_up_to = 2u << 20", "doubling_up_to = 4u << 20"))
+take_out("caches", "paper_method", "the first peak is a maximum", "probe_cache_paper.c",
+         ("gradient(curve, k) >= peak && falls", "gradient(curve, k) > rising + 0 * falls"))
+take_out("caches", "paper_method", "the next rise is a level of its own", "probe_cache_paper.c",
+         ("gradient(curve, k) > rising && gradient(curve, k) <= gradient(curve, k - 1)", "gradient(curve, k) > rising"))
+
 # -- shared caches
 take_out("sharing", "sharing_rule", "the paper's ratio", "probe_sharing.c", ("        return SHARING_YES;\n", "        return SHARING_NO;\n"))
 take_out("sharing", "sharing_rule", "between the two ratios it is uncertain", "probe_sharing.c",

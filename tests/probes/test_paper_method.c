@@ -1,0 +1,207 @@
+/* Does --method paper do what Figures 1, 3 and 4 of the 2010 paper say, and find what the paper found with it? */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "probe_cache_paper.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+
+static struct machine machine;
+static struct probe probe;
+
+static void open_fixture(const char *name)
+{
+    char path[4096];
+    struct servet_error error;
+    snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
+    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    probe = (struct probe){.machine = &machine, .seed = 1};
+}
+
+/* -- Figure 1 -- */
+
+static size_t asked[256], asked_count;
+
+static int traverse(struct machine *subject, const struct machine_traversal *what, const uint32_t *pus, size_t count,
+                    double *seconds)
+{
+    (void)subject;
+    (void)pus;
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(what->order, MACHINE_STRIDE);
+    ck_assert_uint_eq(what->stride_bytes, 1 * KIB);
+    ck_assert_int_eq(what->pages, MACHINE_PAGES_ORDINARY);
+    asked[asked_count++] = what->bytes;
+    *seconds = 1e-9;
+    return 0;
+}
+
+START_TEST(sizes_double_up_to_2_mib_and_grow_by_1_mib)
+{
+    struct probe_cache found;
+    open_fixture("dempsey");
+    struct machine_ops ops = *machine.ops;
+    ops.traverse = traverse;
+    machine.ops = &ops;
+    ck_assert_int_eq(probe_cache_paper(&probe, 0, &found, NULL), 0);
+    ck_assert_uint_eq(found.count, 0); /* no gradient at all */
+    size_t expected = 4 * KIB;
+    for (size_t i = 0; i < asked_count; i++) {
+        ck_assert_uint_eq(asked[i], expected);
+        expected += expected < 2 * MIB ? expected : MIB;
+    }
+    ck_assert_uint_eq(asked[asked_count - 1], 64 * MIB);
+    probe_cache_free(&found);
+    machine_close(&machine);
+}
+END_TEST
+
+/* -- Figures 3 and 4, on curves that are written down -- */
+
+enum { POINTS = 10 + 30 }; /* 4 KiB … 2 MiB, 3 MiB … 32 MiB */
+static double bytes[POINTS], seconds[POINTS];
+static const struct cache_curve curve = {.bytes = bytes, .seconds = seconds, .count = POINTS, .page_bytes = 4096};
+static uint64_t sizes[CACHE_LEVELS_MAX];
+
+static size_t at(uint64_t size)
+{
+    size_t i = 0;
+    while (i + 1 < POINTS && bytes[i] < (double)size) {
+        i++;
+    }
+    return i;
+}
+
+/* A flat curve, that rises by `factor` after each of the sizes. */
+static void draw(const uint64_t *after, const double *factor, size_t count)
+{
+    for (size_t i = 0; i < POINTS; i++) {
+        bytes[i] = i < 10 ? (double)(4 * KIB << i) : (double)(MIB * (i - 7));
+        seconds[i] = 1;
+        for (size_t k = 0; k < count; k++) {
+            seconds[i] *= bytes[i] > (double)after[k] ? factor[k] : 1;
+        }
+    }
+}
+
+/* P(X > K), X ~ B(NP, K PS / CS), summed up term by term. */
+static double conflicts(double pages, double ways, double size)
+{
+    double p = ways * 4096 / size, term = pow(1 - p, pages), below = 0;
+    for (double k = 0; k <= ways; k++) {
+        below += term;
+        term *= (pages - k) / (k + 1) * p / (1 - p);
+    }
+    return 1 - below;
+}
+
+/* From point `first` to `last` as a cache of that size and so many ways makes it. */
+static void conflict(size_t first, size_t last, double size, double ways)
+{
+    double base = seconds[first];
+    for (size_t i = first; i < POINTS; i++) {
+        seconds[i] = base * (1 + 9 * conflicts(bytes[i < last ? i : last] / 4096, ways, size));
+    }
+}
+
+START_TEST(the_first_peak_is_the_l1)
+{
+    /* a slight rise before it, and one behind it that has not come down yet */
+    const uint64_t after[] = {16 * KIB, 32 * KIB, 64 * KIB};
+    const double factor[] = {1.1, 3, 1.3};
+    draw(after, factor, 3);
+    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 1);
+    ck_assert_uint_eq(sizes[0], 32 * KIB);
+}
+END_TEST
+
+START_TEST(a_peak_of_one_size_is_a_level_of_that_size)
+{
+    const uint64_t after[] = {32 * KIB, 512 * KIB, 6 * MIB};
+    const double factor[] = {3, 2, 1.5};
+    draw(after, factor, 3);
+    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 3);
+    ck_assert_uint_eq(sizes[1], 512 * KIB);
+    ck_assert_uint_eq(sizes[2], 6 * MIB);
+    const uint64_t between[] = {8 * KIB, 32 * KIB}; /* a size that the model is not tried with */
+    draw(between, factor, 2);
+    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 2);
+    ck_assert_uint_eq(sizes[1], 32 * KIB);
+}
+END_TEST
+
+/* Paper: "the estimate analyzing the [256KB,4MB] range is 2MB", where the highest gradient says 1 MiB; and 12 MiB of a
+ * rise as wide as from 3 to 14 MiB. */
+START_TEST(a_wide_peak_is_held_against_the_binomial_model)
+{
+    const uint64_t after = 16 * KIB;
+    const double factor = 3;
+    draw(&after, &factor, 1);
+    conflict(at(256 * KIB), at(4 * MIB), 2.0 * MIB, 8);
+    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 2);
+    ck_assert_uint_eq(sizes[1], 2 * MIB);
+    draw(&after, &factor, 1);
+    conflict(at(3 * MIB), at(32 * MIB), 12.0 * MIB, 16);
+    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 2);
+    ck_assert_uint_eq(sizes[1], 12 * MIB);
+}
+END_TEST
+
+START_TEST(a_rise_up_to_the_largest_size_is_one_too)
+{
+    const uint64_t after = 16 * KIB;
+    const double factor = 3;
+    draw(&after, &factor, 1);
+    for (size_t i = at(26 * MIB); i < POINTS; i++) {
+        seconds[i] = seconds[i - 1] * 1.1; /* no peak, but above 1 */
+    }
+    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 2);
+    ck_assert_uint_gt(sizes[1], 24 * MIB);
+    seconds[POINTS - 1] = seconds[POINTS - 2]; /* not up to the largest */
+    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 1);
+}
+END_TEST
+
+/* -- Section IV-A: what the paper found, on the simulated machines -- */
+
+static void expect(const char *name, const uint64_t *expected, size_t count)
+{
+    struct probe_cache found;
+    open_fixture(name);
+    ck_assert_int_eq(probe_cache_paper(&probe, 0, &found, NULL), 0);
+    ck_assert_uint_eq(found.count, count);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_uint_eq(found.levels[i].size_bytes, expected[i]);
+    }
+    probe_cache_free(&found);
+    machine_close(&machine);
+}
+
+START_TEST(the_papers_machines_of_two_levels_are_found)
+{
+    expect("dempsey", (const uint64_t[]){16 * KIB, 2 * MIB}, 2);
+    expect("athlon-3200", (const uint64_t[]){64 * KIB, 512 * KIB}, 2);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("paper_method");
+    tcase_set_timeout(tests, 100);
+    tcase_add_test(tests, sizes_double_up_to_2_mib_and_grow_by_1_mib);
+    tcase_add_test(tests, the_first_peak_is_the_l1);
+    tcase_add_test(tests, a_peak_of_one_size_is_a_level_of_that_size);
+    tcase_add_test(tests, a_wide_peak_is_held_against_the_binomial_model);
+    tcase_add_test(tests, a_rise_up_to_the_largest_size_is_one_too);
+    tcase_add_test(tests, the_papers_machines_of_two_levels_are_found);
+    Suite *suite = suite_create("paper_method");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
