@@ -11,14 +11,13 @@
 #include "conditions.h"
 #include "machine_guard.h"
 #include "machine_journal.h"
+#include "plan.h"
 #include "probe_cache_paper.h"
 #include "restrict.h"
 #include "result.h"
 #include "result_kinds.h"
 #include "surroundings.h"
 
-/* Expected shares of the time, for the bar and for a budget; measured on two PUs. */
-static const double share_cache = 0.5, share_sharing = 0.2, share_memory = 0.2, share_message = 0.1;
 /* When the caches were not measured. */
 static const size_t usual_message_bytes = 32u << 10, usual_last_level_bytes = 32u << 20;
 
@@ -60,6 +59,7 @@ struct findings {
     struct probe_numa numa;
     struct profile_communication messages;
     char layer_note[640];
+    struct plan plan;
     double until_s;     /* when the budget of all probes is used up, on the machine's clock; 0: never */
     unsigned left_out;  /* probes that the budget left no time for */
     unsigned shortened; /* and those that it cut short */
@@ -138,24 +138,32 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
 
 /* -- the budget -- */
 
-static double share_of(unsigned probe)
+static double planned(const struct findings *findings, unsigned probe)
 {
-    return probe == CAMPAIGN_CACHE     ? share_cache
-           : probe == CAMPAIGN_SHARING ? share_sharing
-           : probe == CAMPAIGN_MEMORY  ? share_memory
-                                       : share_message;
+    const struct plan *plan = &findings->plan;
+    return probe == CAMPAIGN_CACHE     ? plan->cache_s
+           : probe == CAMPAIGN_SHARING ? plan->sharing_s
+           : probe == CAMPAIGN_MEMORY  ? plan->memory_s
+                                       : plan->message_s;
+}
+
+/* What the probes asked for are expected to take, from `first` on. */
+static double planned_from(const struct campaign *campaign, const struct findings *findings, unsigned first)
+{
+    double sum = 0;
+    for (unsigned probe = first; probe < CAMPAIGN_ALL; probe <<= 1) {
+        sum += campaign->probes & probe ? planned(findings, probe) : 0;
+    }
+    return sum;
 }
 
 /* Grants the probe its part of the time that is left, by what it and those after it are expected to take: what one
  * does not use the others have. `of` parts of it. */
 static void grant(const struct campaign *campaign, struct findings *findings, unsigned probe, double of)
 {
-    double sum = 0, now = probe_elapsed(&findings->probe);
-    for (unsigned other = probe; other < CAMPAIGN_ALL; other <<= 1) {
-        sum += campaign->probes & other ? share_of(other) : 0;
-    }
+    double now = probe_elapsed(&findings->probe), sum = planned_from(campaign, findings, probe);
     findings->probe.deadline =
-        findings->until_s > 0 ? now + (findings->until_s - now) * share_of(probe) / (sum * of) : 0;
+        findings->until_s > 0 ? now + (findings->until_s - now) * planned(findings, probe) / (sum * of) : 0;
 }
 
 static bool over(const struct findings *findings)
@@ -200,9 +208,12 @@ static int run_caches(const struct campaign *campaign, struct findings *findings
         uint32_t pu = findings->kinds.pus[i].ids[0];
         struct probe_cache *caches = &findings->of[i].caches;
         grant(campaign, findings, CAMPAIGN_CACHE, (double)(findings->kinds.count - i));
+        findings->probe.told_share = 1.0 / (double)findings->kinds.count;
+        findings->probe.told_from = (double)i * findings->probe.told_share;
         rc = campaign->paper ? probe_cache_paper(&findings->probe, pu, caches, error)
                              : probe_cache(&findings->probe, pu, caches, error);
     }
+    findings->probe.told_share = 0;
     return rc;
 }
 
@@ -236,26 +247,32 @@ static void finished(struct findings *findings, unsigned probe, int rc)
     findings->shortened |= shortened ? probe : 0;
 }
 
+static void next(const struct campaign *campaign, struct findings *findings, unsigned probe, const char *name)
+{
+    double all = planned_from(campaign, findings, CAMPAIGN_CACHE);
+    progress_next(campaign->progress, name, all > 0 ? planned(findings, probe) / all : 0);
+}
+
 static int run_probes(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
 {
     int rc = 0;
     if (wanted(campaign, findings, CAMPAIGN_CACHE)) {
-        progress_next(campaign->progress, "cache", share_cache);
+        next(campaign, findings, CAMPAIGN_CACHE, "cache");
         rc = run_caches(campaign, findings, error);
         finished(findings, CAMPAIGN_CACHE, rc);
     }
     if (rc == 0 && wanted(campaign, findings, CAMPAIGN_SHARING) && findings->of[0].caches.count > 0) {
-        progress_next(campaign->progress, "sharing", share_sharing);
+        next(campaign, findings, CAMPAIGN_SHARING, "sharing");
         rc = run_sharing(findings, error);
         finished(findings, CAMPAIGN_SHARING, rc);
     }
     if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MEMORY)) {
-        progress_next(campaign->progress, "memory", share_memory);
+        next(campaign, findings, CAMPAIGN_MEMORY, "memory");
         rc = run_memory(campaign, findings, error);
         finished(findings, CAMPAIGN_MEMORY, rc);
     }
     if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MESSAGE)) {
-        progress_next(campaign->progress, "message", share_message);
+        next(campaign, findings, CAMPAIGN_MESSAGE, "message");
         rc = run_messages(campaign, findings, error);
         finished(findings, CAMPAIGN_MESSAGE, rc);
     }
@@ -461,6 +478,13 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
     }
     findings.probe.kinds = &findings.kinds;
     bool native = strcmp(campaign->machine->name, "native") == 0;
+    known = plan_make(&findings.probe, native && campaign->mpi, &findings.plan);
+    if (known < 0) {
+        free_findings(&findings);
+        return profile_error(error, known, "planning: %s", strerror(-known));
+    }
+    progress_plan(campaign->progress, planned_from(campaign, &findings, CAMPAIGN_CACHE),
+                  native ? NULL : campaign->machine);
     int rc = native ? surroundings_before(campaign->machine, findings.node_class, &around) : 0;
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", machine_strerror(rc))
                 : probe_with_journal(campaign, &findings, error);

@@ -24,6 +24,7 @@ struct probe {
     probe_progress_function *progress; /* may be NULL */
     void *progress_argument;
     struct probe_pairs pairs;
+    double told_from, told_share;         /* where what is measured now lies in the whole of the probe; 0: it is all */
     uint64_t seed;                        /* counts up: every measurement gets its own */
     const struct profile_class *declared; /* says which pairs are alike (schedule.h); NULL: nothing is known */
     const struct kinds *kinds;            /* of cores; NULL: all are alike */

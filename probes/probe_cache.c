@@ -42,8 +42,10 @@ static const double refined_s = 3;                        /* that this may take,
 static const double refined_share = 0.5;                  /* of the time that the sweeps took */
 /* Of the processor, for which a budget must leave time: inferring levels, and the finer shapes of the last one. */
 static const double fit_s = 0.6, fine_fit_s = 0.8;
+static const double geometry_s = 1.5; /* and the TLB */
 static const char out_of_time[] = "the budget was used up";
 /* What a sample takes, from times on this project's virtual machines: */
+static const double timed_loads = 12288;
 static const double operation_s = 150e-6; /* waking the worker, timing */
 static const double node_s = 12e-9;       /* building the cycle, per node */
 static const double warm_overlap = 8;     /* independent loads of a warm pass at once */
@@ -132,6 +134,57 @@ static int take_sample(struct probe *probe, uint32_t pu, struct cache_point *poi
     return 0;
 }
 
+/* Seconds that a sample of `bytes` takes, about, where a load takes `load_s`. By this and not by the clock, so that a
+ * run that is resumed asks the same questions. */
+static double sample_cost(double bytes, double load_s)
+{
+    double nodes = bytes / (bytes >= (double)large_from ? NODE_LARGE : NODE_SMALL);
+    return operation_s + nodes * (node_s + WARM_PASSES * load_s / warm_overlap) + timed_loads * load_s;
+}
+
+/* -- what all of it takes, before anything is measured -- */
+
+/* A load's latency where the declared caches are those of most processors. */
+static double expected_load(const struct machine *machine, double bytes)
+{
+    static const double seconds[] = {1.5e-9, 5e-9, 20e-9, 100e-9};
+    static const double usual[] = {48 << 10, 1 << 20, 32 << 20};
+    const struct profile_class *declared = machine->declared ? &machine->declared->classes[0] : NULL;
+    size_t level = 0;
+    if (!declared || declared->cache_count == 0) {
+        while (level < 3 && bytes > usual[level]) {
+            level++;
+        }
+        return seconds[level];
+    }
+    while (level < declared->cache_count && bytes > (double)declared->caches[level].declared_size_bytes) {
+        level++;
+    }
+    return seconds[level == declared->cache_count ? 3 : level > 2 ? 2 : level];
+}
+
+static double expected_sweep(const struct machine *machine, double end)
+{
+    double sum = 0;
+    for (int step = 0; grid_bytes(step, STEPS_PER_OCTAVE) <= end; step++) {
+        double bytes = grid_bytes(step, STEPS_PER_OCTAVE);
+        sum += (double)places_of(bytes) * sample_cost(bytes, expected_load(machine, bytes));
+    }
+    return sum;
+}
+
+static double expected_refining(double sweep_s)
+{
+    return fmax(refined_s, SWEEPS * refined_share * sweep_s);
+}
+
+double probe_cache_seconds(const struct probe *probe)
+{
+    bool cut_short;
+    double sweep_s = expected_sweep(probe->machine, (double)choose_end(probe, &cut_short));
+    return SWEEPS * sweep_s + expected_refining(sweep_s) + geometry_s;
+}
+
 /* For a look at the curve, or one more. */
 static size_t few_places(double bytes)
 {
@@ -141,15 +194,21 @@ static size_t few_places(double bytes)
 static int sweep(struct probe *probe, uint32_t pu, int number, size_t (*places_at)(double bytes),
                  struct cache_samples *samples, struct servet_error *error)
 {
+    bool cut_short;
+    const struct machine *machine = probe->machine;
+    const double end = (double)choose_end(probe, &cut_short), all_s = probe_cache_seconds(probe);
+    const double sweep_s = expected_sweep(machine, end);
+    double done_s = number * sweep_s;
     for (size_t i = 0; i < samples->count; i++) {
+        const double bytes = samples->points[i].bytes;
         for (size_t place = 0; place < places_at(samples->points[i].bytes); place++) {
             int rc = take_sample(probe, pu, &samples->points[i], error);
             if (rc < 0) {
                 return rc;
             }
         }
-        double done = ((double)number + (double)(i + 1) / (double)samples->count) / SWEEPS;
-        probe_tell(probe, done, "cache sizes on PU %u", pu);
+        done_s += (double)places_of(bytes) * sample_cost(bytes, expected_load(machine, bytes));
+        probe_tell(probe, done_s / all_s, "cache sizes on PU %u", pu);
     }
     return 0;
 }
@@ -169,14 +228,6 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
 }
 
 /* -- around the knees -- */
-
-/* Seconds that a sample of `bytes` takes, about, where a load takes `load_s`. By this and not by the clock, so that a
- * run that is resumed asks the same questions. */
-static double sample_cost(double bytes, double load_s)
-{
-    double nodes = bytes / (bytes >= (double)large_from ? NODE_LARGE : NODE_SMALL);
-    return operation_s + nodes * (node_s + WARM_PASSES * load_s / warm_overlap);
-}
 
 /* What all samples so far took. */
 static double swept_cost(const struct cache_samples *samples)
@@ -231,6 +282,7 @@ static bool near_knee(const struct probe_cache *found, const struct cache_level_
 static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *found, const struct cache_level_fit *fits,
                   size_t end, struct cache_samples *samples, struct servet_error *error)
 {
+    const double swept_s = SWEEPS * expected_sweep(probe->machine, (double)end);
     double left_s = fmin(fmax(refined_s, refined_share * swept_cost(samples)), granted(probe) - fit_s);
     if (found->count >= REFINED_LEVELS) {
         add_points(found, fits, (double)end, left_s, samples);
@@ -248,7 +300,9 @@ static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *fo
             }
             left_s = fmin(left_s, granted(probe) - fit_s);
         }
-        probe_tell(probe, (double)(round + 1) / REFINED_ROUNDS, "cache sizes on PU %u, around the knees", pu);
+        double part = (double)(round + 1) / REFINED_ROUNDS;
+        probe_tell(probe, (swept_s + part * expected_refining(swept_s / SWEEPS)) / probe_cache_seconds(probe),
+                   "cache sizes on PU %u, around the knees", pu);
     }
     return 0;
 }

@@ -43,6 +43,8 @@ struct probe_cache {
     struct cache_curve curve;      /* what was measured (mean of the undisturbed samples). Owned */
 };
 
+/* What probe_cache() will take on one PU, about, by the declared caches alone. */
+double probe_cache_seconds(const struct probe *probe);
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error);
 /* One point of the curve: a working set in memory of its own, once. 0 or the machine's -errno. */
 int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds);

@@ -249,6 +249,11 @@ static int measure(struct probe *probe, struct probe_memory *result)
     return rc;
 }
 
+size_t probe_memory_bytes(const struct probe *probe, size_t last_level_bytes)
+{
+    return choose_bytes(probe, last_level_bytes);
+}
+
 int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out, struct servet_error *error)
 {
     struct probe_memory result = {.array_bytes = choose_bytes(probe, last_level_bytes)};

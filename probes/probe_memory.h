@@ -33,6 +33,9 @@ enum machine_pages probe_memory_pages(const struct machine *machine);
 /* "AVX2 non-temporal stores, pages of 2 MiB asked for, arrays of 128 MiB": a new string, or NULL. */
 char *probe_memory_method(const struct machine *machine, size_t array_bytes);
 
+/* Of an array that is copied. */
+size_t probe_memory_bytes(const struct probe *probe, size_t last_level_bytes);
+
 /* `last_level_bytes`: the largest cache, declared or measured. */
 int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out, struct servet_error *error);
 /* One worker alone, once. 0 or the machine's -errno. */

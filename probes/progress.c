@@ -9,6 +9,8 @@
 
 enum { BAR = 24, LINE = 80, LINE_USUAL = 80, LINE_FOR_BAR = 60 }; /* columns */
 static const double redraw_s = 0.1, guess_after_s = 1;            /* a guess from less than a second is noise */
+/* What a plan weighs against what was seen, as a share of what it planned. */
+static const double plan_weight = 0.2;
 
 static double now(void)
 {
@@ -23,6 +25,23 @@ static int room(void)
     struct winsize window;
     int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : LINE_USUAL;
     return columns - 1 < LINE ? columns - 1 : LINE;
+}
+
+/* Seconds of the clock that counts. */
+static double counted(const struct progress *progress)
+{
+    return progress->clock ? machine_elapsed(progress->clock) : now();
+}
+
+/* What is planned of the rest, at the pace so far; without a plan at that pace alone, once it can be told. < 0: cannot
+ * be. */
+static double seconds_left(const struct progress *progress, double whole, double spent)
+{
+    if (progress->planned_s > 0) {
+        double plan = plan_weight * progress->planned_s;
+        return (1 - whole) * progress->planned_s * (plan + spent) / (plan + whole * progress->planned_s);
+    }
+    return spent > guess_after_s && whole > 0 ? spent / whole * (1 - whole) : -1;
 }
 
 /* One event in one write, so that a reader sees whole lines; a reader that is gone stops nothing. */
@@ -46,6 +65,15 @@ void progress_start(struct progress *progress, bool wanted, int events)
         .shown = events < 0 && wanted && isatty(STDERR_FILENO), .events = events, .probe = "", .started_s = now()};
 }
 
+void progress_plan(struct progress *progress, double planned_s, struct machine *clock)
+{
+    progress->planned_s = planned_s;
+    if (clock) {
+        progress->clock = clock;
+        progress->started_s = machine_elapsed(clock);
+    }
+}
+
 void progress_next(struct progress *progress, const char *probe, double share)
 {
     progress->before += progress->share;
@@ -53,13 +81,13 @@ void progress_next(struct progress *progress, const char *probe, double share)
     progress->probe = probe;
     progress->drawn_s = 0; /* the first step of a probe is always shown */
     send(progress, "{\"event\": \"probe\", \"probe\": \"%s\", \"elapsed_s\": %.2f}\n", probe,
-         now() - progress->started_s);
+         counted(progress) - progress->started_s);
 }
 
 void progress_outcome(struct progress *progress, const char *outcome)
 {
     send(progress, "{\"event\": \"end\", \"outcome\": \"%s\", \"elapsed_s\": %.2f}\n", outcome,
-         now() - progress->started_s);
+         counted(progress) - progress->started_s);
 }
 
 static void send_step(struct progress *progress, const char *what, double whole, double spent,
@@ -70,8 +98,9 @@ static void send_step(struct progress *progress, const char *what, double whole,
         snprintf(pair, sizeof pair, ", \"pair\": [%u, %u], \"pairs_done\": %zu, \"pairs_total\": %zu", pairs->pair.a,
                  pairs->pair.b, pairs->done, pairs->planned);
     }
-    if (spent > guess_after_s && whole > 0) {
-        snprintf(left, sizeof left, ", \"seconds_left\": %.1f", spent / whole * (1 - whole));
+    double rest = seconds_left(progress, whole, spent);
+    if (rest >= 0) {
+        snprintf(left, sizeof left, ", \"seconds_left\": %.1f", rest);
     }
     send(progress,
          "{\"event\": \"step\", \"probe\": \"%s\", \"what\": \"%s\", \"done\": %.4f, \"elapsed_s\": %.2f%s%s}\n",
@@ -80,7 +109,7 @@ static void send_step(struct progress *progress, const char *what, double whole,
 
 /* Overwrites the last line with spaces where it is shorter; cut to the terminal, as a line that wraps is not
  * overwritten but scrolled. */
-static void draw(const char *what, double whole, double spent)
+static void draw(const char *what, double whole, double rest)
 {
     char bar[BAR + sizeof "[] "] = "", left[32] = "", line[256];
     int columns = room(), filled = (int)(whole * BAR);
@@ -90,8 +119,8 @@ static void draw(const char *what, double whole, double spent)
         bar[0] = '[';
         memcpy(bar + 1 + BAR, "] ", sizeof "] ");
     }
-    if (spent > guess_after_s && whole > 0) {
-        snprintf(left, sizeof left, "%.0f s left", spent / whole * (1 - whole));
+    if (rest >= 0) {
+        snprintf(left, sizeof left, "%.0f s left", rest);
     }
     snprintf(line, sizeof line, "%s%3.0f %%  %-12s %s", bar, 100 * whole, left, what);
     fprintf(stderr, "\r%-*.*s", columns, columns, line);
@@ -101,17 +130,18 @@ static void draw(const char *what, double whole, double spent)
 void progress_step(void *argument, const char *what, double done, const struct probe_pairs *pairs)
 {
     struct progress *progress = argument;
-    double time = now(), whole = progress->before + progress->share * done, spent = time - progress->started_s;
+    double time = now(), whole = progress->before + progress->share * done;
     if ((!progress->shown && progress->events < 0) || time - progress->drawn_s < redraw_s) {
         return;
     }
     progress->drawn_s = time;
+    double spent = counted(progress) - progress->started_s;
     whole = whole < 0 ? 0 : whole > 1 ? 1 : whole;
     if (progress->events >= 0) {
         send_step(progress, what, whole, spent, pairs);
         return;
     }
-    draw(what, whole, spent);
+    draw(what, whole, seconds_left(progress, whole, spent));
 }
 
 void progress_end(struct progress *progress)

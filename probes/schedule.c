@@ -284,11 +284,29 @@ static int measure_members(struct run *run, size_t to, struct together_limit *li
     return rc;
 }
 
+/* Of a class of `count` pairs. */
+static size_t sample_of(const struct schedule *schedule, size_t count)
+{
+    double wanted = sample_factor * log2((double)schedule->pus->count);
+    size_t size = wanted > SAMPLE_MIN ? (size_t)wanted : SAMPLE_MIN;
+    return schedule->exhaustive || size > count ? count : size;
+}
+
 static size_t sample_size(const struct run *run)
 {
-    double wanted = sample_factor * log2((double)run->schedule->pus->count);
-    size_t size = wanted > SAMPLE_MIN ? (size_t)wanted : SAMPLE_MIN;
-    return run->schedule->exhaustive || size > run->count ? run->count : size;
+    return sample_of(run->schedule, run->count);
+}
+
+size_t schedule_planned(const struct schedule *schedule, const bool *wanted)
+{
+    size_t counts[SCHEDULE_CLASSES + 1] = {0}, planned = 0;
+    for (size_t k = 0; k < pair_count(schedule->pus->count); k++) {
+        counts[schedule->class_of[k]] += !wanted || wanted[k];
+    }
+    for (size_t class = 0; class <= SCHEDULE_CLASSES; class ++) {
+        planned += sample_of(schedule, counts[class]);
+    }
+    return planned;
 }
 
 static int run_class(struct run *run, size_t class)

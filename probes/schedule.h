@@ -1,11 +1,11 @@
 /* Which pairs of PUs are measured, and which take over what was measured on a pair like them.
  *
  * All pairs of 256 PUs are 32,640. Pairs that have the same thing in common in the declared topology (a core, a cache
- * of a level, a NUMA node, a package, the node), and are of the same two kinds of cores, are presumed alike: of each such class a random sample of 4 log2(n)
- * pairs is measured, and where the sample agrees the others take its median over. Where it does not agree, the topology
- * says too little, and all pairs of the class are measured. The number of measurements so grows with log n times the
- * number of classes on regular machines. Where a check allows it, disjoint pairs are measured at the same time
- * (together.h).
+ * of a level, a NUMA node, a package, the node), and are of the same two kinds of cores, are presumed alike: of each
+ * such class a random sample of 4 log2(n) pairs is measured, and where the sample agrees the others take its median
+ * over. Where it does not agree, the topology says too little, and all pairs of the class are measured. The number of
+ * measurements so grows with log n times the number of classes on regular machines. Where a check allows it, disjoint
+ * pairs are measured at the same time (together.h).
  */
 #ifndef SERVET_PROBES_SCHEDULE_H
 #define SERVET_PROBES_SCHEDULE_H
@@ -53,6 +53,9 @@ int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t s
  * own business. 0 or the first -errno. */
 int schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome, uint64_t seed,
                    pairs_measure_function *measure, void *argument);
+
+/* Pairs that are measured where samples agree; of `wanted` as above. */
+size_t schedule_planned(const struct schedule *schedule, const bool *wanted);
 
 /* Agreement of latencies and bandwidths: one cluster (cluster.h). */
 bool schedule_agree_cluster(double *values, size_t count, double spread);

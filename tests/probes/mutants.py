@@ -180,7 +180,12 @@ take_out("budget", "budget", "a late probe leaves the knees as they are", "probe
 take_out("budget", "budget", "a late probe does not look for ways", "probe_cache.c",
          ("        first->ways_unknown = out_of_time;\n        return measure_second_ways(probe, pu, out, error);\n", ""))
 take_out("budget", "servet-probe-simulated", "each probe has its share", "campaign.c",
-         ("(findings->until_s - now) * share_of(probe) / (sum * of)", "100 * share_of(probe) / (sum * of)"))
+         ("(findings->until_s - now) * planned(findings, probe)", "100 * planned(findings, probe)"))
+# -- the time left
+take_out("progress", "servet-probe-simulated", "the time is planned before it is measured", "campaign.c",
+         ("progress_plan(campaign->progress, planned_from(campaign, &findings, CAMPAIGN_CACHE),", "progress_plan(campaign->progress, 0,"))
+take_out("progress", "progress", "a plan gives way to the pace that is seen", "progress.c",
+         ("* (plan + spent) / (plan + whole * progress->planned_s)", ""))
 take_out("budget", "servet-probe-simulated", "what was left out is in the profile", "campaign.c",
          ("    rc = rc < 0 ? rc : add_budget(campaign, findings, profile);\n", ""))
 

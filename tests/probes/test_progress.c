@@ -112,6 +112,22 @@ START_TEST(a_first_second_is_no_ground_for_a_guess)
 }
 END_TEST
 
+START_TEST(a_plan_is_a_guess_at_once_and_gives_way_to_what_is_seen)
+{
+    progress_plan(&progress, 40, NULL);
+    progress_next(&progress, "cache", 1);
+    progress_step(&progress, "curve", 0, &none);
+    ck_assert_double_eq_tol(number(text(), "\"seconds_left\": "), 40, 1);
+    progress.started_s -= 40; /* half of it took twice as long as planned */
+    progress_next(&progress, "cache", 1);
+    progress.before = 0;
+    progress_step(&progress, "curve", 0.5, &none);
+    double left = number(text(), "\"seconds_left\": ");
+    ck_assert_double_gt(left, 30);
+    ck_assert_double_lt(left, 40);
+}
+END_TEST
+
 START_TEST(a_reader_that_is_gone_stops_nothing)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -133,6 +149,7 @@ int main(void)
     tcase_add_test(tests, steps_that_follow_at_once_are_left_out);
     tcase_add_test(tests, the_time_left_is_guessed_from_what_is_done);
     tcase_add_test(tests, a_first_second_is_no_ground_for_a_guess);
+    tcase_add_test(tests, a_plan_is_a_guess_at_once_and_gives_way_to_what_is_seen);
     tcase_add_test(tests, a_reader_that_is_gone_stops_nothing);
     Suite *suite = suite_create("progress");
     suite_add_tcase(suite, tests);
