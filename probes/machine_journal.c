@@ -51,7 +51,8 @@ int machine_journal_open(const char *path, const char *run, struct machine_journ
     free(line);
     if (!ours || (!torn && !same)) {
         return refuse(journal, error, -ESTALE,
-                      "expected the state of a run with the same machine, seed and options; remove it to start anew");
+                      "expected the state of a run with the same machine, kernel, page settings, seed and options; "
+                      "remove it to start anew");
     }
     journal->replaying = same;
     if (torn && (ftruncate(fileno(journal->file), 0) < 0 || fprintf(journal->file, "%s%s\n", magic, run) < 0 ||

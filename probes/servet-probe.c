@@ -14,6 +14,7 @@
 #include "machine_journal.h"
 #include "output.h"
 #include "recheck.h"
+#include "run_identity.h"
 #include "run_options.h"
 
 enum {
@@ -243,23 +244,26 @@ static void save_partial(const struct servet_profile *profile, const char *path,
 
 static const struct argp_child more_options[] = {{&run_argp, 0, NULL, 0}, {&bsp_argp, 0, NULL, 0}, {0}};
 
-/* Everything that decides which questions are asked, on one line. */
+/* Everything that decides which questions are asked, and what else bends the answers, on one line. */
 static int open_journal(const struct options *options, const struct machine *machine, const char *path,
                         struct machine_journal **out, struct servet_error *error)
 {
     char *file = NULL, *run = NULL, *pus = profile_set_text(&machine->pus);
+    char *identity = run_identity("", options->machine);
     int rc = -ENOMEM;
-    if (pus && asprintf(&file, "%s.resume", path) >= 0 &&
+    if (pus && identity && asprintf(&file, "%s.resume", path) >= 0 &&
         asprintf(&run,
                  "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d exhaustive=%d alone=%d "
-                 "budget=%g largest=%zu",
+                 "budget=%g largest=%zu %s",
                  SERVET_VERSION, machine->declared->topology_signature, options->machine,
                  (unsigned long long)options->run.seed, pus, options->probes, !options->no_mpi, options->paper,
-                 options->run.exhaustive, options->one_by_one, options->run.budget_s, options->largest_bytes) >= 0) {
+                 options->run.exhaustive, options->one_by_one, options->run.budget_s, options->largest_bytes,
+                 identity) >= 0) {
         rc = machine_journal_open(file, run, out, error);
     } else {
         profile_error(error, rc, "--resume: %s", strerror(ENOMEM));
     }
+    free(identity);
     free(pus);
     free(run);
     free(file);

@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "machine_journal.h"
+#include "run_identity.h"
 
 static char path[] = "/tmp/journal.XXXXXX";
 static const double third[] = {1.0 / 3, 2e-9};
@@ -165,6 +167,51 @@ START_TEST(every_part_of_a_question_counts)
 }
 END_TEST
 
+/* -- the conditions that a run must have in common with the one it goes on with -- */
+
+static void put_file(const char *root, const char *name, const char *text)
+{
+    char whole[256];
+    snprintf(whole, sizeof whole, "%s%s", root, name);
+    for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(whole, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(whole, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void assert_counts(const char *root, const char *name, const char *before, const char *after,
+                          const char *machine)
+{
+    put_file(root, name, before);
+    char *first = run_identity(root, machine), *same = run_identity(root, machine);
+    put_file(root, name, after);
+    char *other = run_identity(root, machine);
+    ck_assert_str_eq(first, same);
+    ck_assert_msg(strcmp(first, other) != 0, "%s: %s", name, other);
+    free(first);
+    free(same);
+    free(other);
+}
+
+START_TEST(another_kernel_setting_or_file_is_another_run)
+{
+    char root[] = "/tmp/identity.XXXXXX", machine[64], command[64];
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    snprintf(machine, sizeof machine, "simulated:%s/m.json", root);
+    const char *pages = "/sys/kernel/mm/transparent_hugepage/enabled";
+    assert_counts(root, "/proc/sys/kernel/osrelease", "6.1.0\n", "6.2.0\n", "native");
+    assert_counts(root, pages, "always [madvise] never\n", "always madvise [never]\n", "native");
+    assert_counts(root, "/m.json", "{\"pus\": \"0-1\"}", "{\"pus\": \"0-2\"}", machine);
+    snprintf(command, sizeof command, "rm -r '%s'", root);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("journal");
@@ -178,6 +225,7 @@ int main(void)
     tcase_add_test(tests, a_head_that_was_torn_is_written_anew);
     tcase_add_test(tests, only_a_finished_run_leaves_nothing);
     tcase_add_test(tests, every_part_of_a_question_counts);
+    tcase_add_test(tests, another_kernel_setting_or_file_is_another_run);
     Suite *suite = suite_create("journal");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
