@@ -1,0 +1,312 @@
+/* Does each model that a machine description may ask for (tests/fixtures/machines/README.md) change what is measured,
+ * the way that the real thing does? */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim_cache.h"
+
+enum { KIB = 1 << 10, MIB = 1 << 20 };
+
+/* Seconds of a load, as described below. */
+static const double l1_s = 1e-9, l2_s = 1e-8, memory_s = 1e-7;
+
+static struct machine machine;
+
+#define MACHINE(fields, caches, more)                                                                                  \
+    "{\"servet_machine\": 1, \"pus\": \"0-1\", " fields "\"caches\": [" caches                                         \
+    "], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}" more "}"
+#define CONTIGUOUS "\"page_mapping\": \"contiguous\", "
+#define L1(fields)                                                                                                     \
+    "{\"level\": 1, \"size_bytes\": 16384, \"ways\": 4, \"seconds\": 1e-9, \"policy\": \"lru\"" fields "}"
+#define L2(fields) ", {\"level\": 2, \"size_bytes\": 65536, \"ways\": 8, \"seconds\": 1e-8" fields "}"
+#define POLICY(name) L2(", \"policy\": \"" name "\"")
+#define SHARED ", \"groups\": [\"0-1\"]"
+
+static void open_text(const char *text)
+{
+    char path[] = "/tmp/servet-machine-XXXXXX";
+    struct servet_error error;
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    ck_assert_int_eq(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
+    close(descriptor);
+    int rc = machine_open_simulated(path, 1, &machine, &error);
+    unlink(path);
+    ck_assert_msg(rc == 0, "%s", error.text);
+}
+
+static double chase(struct machine_traversal what)
+{
+    static const uint32_t pu = 0;
+    double seconds;
+    what.stride_bytes = what.stride_bytes ? what.stride_bytes : 64;
+    what.warm_passes = 6;
+    what.seed = 3;
+    ck_assert_int_eq(machine_traverse(&machine, &what, &pu, 1, &seconds), 0);
+    return seconds;
+}
+
+/* A load of a random cycle through so much of such a machine. */
+static double load(const char *text, size_t bytes)
+{
+    open_text(text);
+    double seconds = chase((struct machine_traversal){.bytes = bytes});
+    machine_close(&machine);
+    return seconds;
+}
+
+static void assert_near(double seconds, double expected)
+{
+    ck_assert_double_eq_tol(seconds, expected, 0.05 * expected);
+}
+
+START_TEST(a_load_takes_the_time_of_the_level_that_has_it)
+{
+    const char *text = MACHINE(CONTIGUOUS, L1("") POLICY("lru"), "");
+    assert_near(load(text, 16 * KIB), l1_s);
+    assert_near(load(text, 64 * KIB), l2_s);
+    assert_near(load(text, 1 * MIB), memory_s);
+}
+END_TEST
+
+/* Of a cycle that is an eighth larger than the cache: LRU keeps nothing of it. */
+START_TEST(policies_keep_more_or_less_of_a_cycle_that_does_not_fit)
+{
+    const size_t bytes = 72 * KIB;
+    double lru = load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), bytes);
+    double random = load(MACHINE(CONTIGUOUS, L1("") POLICY("random"), ""), bytes);
+    double aged = load(MACHINE(CONTIGUOUS, L1("") POLICY("aged"), ""), bytes);
+    double adaptive = load(MACHINE(CONTIGUOUS, L1("") POLICY("adaptive"), ""), bytes);
+    fprintf(stderr, "%g %g %g\n", random, aged, adaptive);
+    assert_near(lru, memory_s);
+    ck_assert_double_lt(random, 0.8 * lru);
+    ck_assert_double_lt(aged, 0.9 * lru);
+    ck_assert_double_lt(adaptive, 0.6 * lru);
+}
+END_TEST
+
+/* The line that the second of two misses evicts from a full set of eight: the next oldest, or what the tree points at,
+ * which is in the other half than the line that came last. */
+static uint64_t second_victim(enum sim_policy policy)
+{
+    const struct sim_cache kind = {
+        .level = 1, .ways = 8, .line_bytes = 64, .slices = 1, .size_bytes = 512, .sets = 1, .policy = policy};
+    struct sim_ways ways = {0};
+    ck_assert_int_eq(sim_ways_clear(&ways, &kind, 1), 0);
+    uint32_t slot = sim_ways_reserve(&ways, 1);
+    for (uint64_t line = 1; line <= 8; line++) {
+        ck_assert_uint_eq(sim_ways_fill(&ways, slot, line), 0);
+    }
+    ck_assert_uint_eq(sim_ways_fill(&ways, slot, 9), 1);
+    uint64_t evicted = sim_ways_fill(&ways, slot, 10);
+    sim_ways_free(&ways);
+    return evicted;
+}
+
+/* A fixed cycle is the same to both in the end: no figure of a chase tells them apart for sure. */
+START_TEST(a_tree_is_not_lru)
+{
+    ck_assert_uint_eq(second_victim(SIM_LRU), 2);
+    ck_assert_uint_eq(second_victim(SIM_TREE_PLRU), 5);
+}
+END_TEST
+
+/* Lines that come in before the first of a full set, hit just now, is evicted. */
+static size_t outlasts(enum sim_policy policy, uint32_t seed)
+{
+    const struct sim_cache kind = {
+        .level = 1, .ways = 8, .line_bytes = 64, .slices = 1, .size_bytes = 512, .sets = 1, .policy = policy};
+    struct sim_ways ways = {0};
+    ck_assert_int_eq(sim_ways_clear(&ways, &kind, seed), 0);
+    uint32_t slot = sim_ways_reserve(&ways, 1);
+    uint64_t line = 1;
+    while (line <= 8) {
+        sim_ways_fill(&ways, slot, line++);
+    }
+    ck_assert(sim_ways_hit(&ways, slot, 1));
+    while (sim_ways_fill(&ways, slot, line) != 1) {
+        line++;
+    }
+    sim_ways_free(&ways);
+    return line - 8;
+}
+
+START_TEST(an_age_tells_a_line_that_was_hit_from_one_that_came_in)
+{
+    ck_assert_uint_eq(outlasts(SIM_LRU, 1), 8);
+    ck_assert_uint_gt(outlasts(SIM_AGED, 1), 8);
+}
+END_TEST
+
+START_TEST(random_evicts_any_line)
+{
+    size_t trials = 400, sum = 0;
+    for (uint32_t seed = 1; seed <= trials; seed++) {
+        sum += outlasts(SIM_RANDOM, seed * 7919);
+    }
+    double mean = (double)sum / (double)trials;
+    ck_assert_msg(mean > 6.5 && mean < 9.5, "outlasts %g lines, not 8", mean);
+}
+END_TEST
+
+START_TEST(a_cache_of_victims_adds_to_the_level_before_it)
+{
+    const size_t bytes = 72 * KIB; /* 64 KiB do not hold it, 16 and 64 do */
+    double filled = load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), bytes);
+    double victim = load(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\", \"inclusion\": \"victim\""), ""), bytes);
+    ck_assert_double_gt(filled, 0.5 * memory_s);
+    ck_assert_double_lt(victim, 0.3 * memory_s);
+}
+END_TEST
+
+/* 72 KiB in an LRU cache of 64: it evicts every line before it is asked for again, also from the level before it, which
+ * would keep a part on its own. */
+START_TEST(an_inclusive_cache_takes_lines_from_the_level_before)
+{
+#define L3(fields)                                                                                                     \
+    ", {\"level\": 3, \"size_bytes\": 65536, \"ways\": 8, \"seconds\": 2e-8, \"policy\": \"lru\"" fields "}"
+    double filled = load(MACHINE(CONTIGUOUS, L1("") POLICY("adaptive") L3(""), ""), 72 * KIB);
+    double inclusive =
+        load(MACHINE(CONTIGUOUS, L1("") POLICY("adaptive") L3(", \"inclusion\": \"inclusive\""), ""), 72 * KIB);
+    ck_assert_double_gt(inclusive, 1.2 * filled);
+}
+END_TEST
+
+/* Two PUs with 48 KiB each, in one cache of 64 or in one each. */
+static double together(const char *text)
+{
+    const uint32_t pus[] = {0, 1};
+    double seconds[2];
+    const struct machine_traversal what = {
+        .bytes = 48 * KIB, .stride_bytes = 64, .order = MACHINE_CHASE, .warm_passes = 6, .seed = 3};
+    open_text(text);
+    ck_assert_int_eq(machine_traverse(&machine, &what, pus, 2, seconds), 0);
+    machine_close(&machine);
+    return seconds[0] > seconds[1] ? seconds[0] : seconds[1];
+}
+
+START_TEST(those_who_share_a_cache_disturb_one_another)
+{
+    assert_near(together(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\"" SHARED), "")), memory_s);
+    ck_assert_double_lt(together(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\""), "")), 1.1 * l2_s);
+}
+END_TEST
+
+/* 64 KiB in 64 KiB of a few ways: whether pages fall on one another. */
+START_TEST(pages_fall_where_the_mapping_says)
+{
+    const size_t bytes = 64 * KIB;
+#define BIG(fields) L1("") L2(", \"policy\": \"lru\"" fields)
+    double random = load(MACHINE("\"page_mapping\": \"random\", ", BIG(""), ""), bytes);
+    double large = load(MACHINE("\"page_mapping\": \"random\", \"page_bytes\": 65536, ", BIG(""), ""), bytes);
+    double coloured = load(MACHINE("\"page_mapping\": \"coloured\", ", BIG(""), ""), bytes);
+    double contiguous = load(MACHINE(CONTIGUOUS, BIG(""), ""), bytes);
+    double virtual = load(MACHINE("\"page_mapping\": \"random\", ", BIG(", \"indexing\": \"virtual\""), ""), bytes);
+    double sliced = load(MACHINE(CONTIGUOUS, BIG(", \"slices\": 4"), ""), bytes);
+    ck_assert_double_gt(random, 1.5 * l2_s);
+    ck_assert_double_lt(large, 1.1 * l2_s);
+    ck_assert_double_lt(coloured, 1.1 * l2_s);
+    ck_assert_double_lt(contiguous, 1.1 * l2_s);
+    ck_assert_double_lt(virtual, 1.1 * l2_s);
+    ck_assert_double_gt(sliced, 1.2 * l2_s); /* a hash does not give every set as many lines */
+    ck_assert_double_lt(sliced, 0.8 * memory_s);
+}
+END_TEST
+
+START_TEST(huge_pages_spare_the_cache_and_the_tlb)
+{
+    open_text(MACHINE("\"page_mapping\": \"random\", \"huge_page_bytes\": 2097152, ", L1("") POLICY("lru"),
+                      ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, \"seconds\": 5e-8}]"));
+    struct machine_traversal what = {.bytes = 64 * KIB};
+    double ordinary = chase(what);
+    what.pages = MACHINE_PAGES_HUGE;
+    assert_near(chase(what), l2_s);
+    ck_assert_double_gt(ordinary, l2_s + 5e-8 * 0.5);
+    machine_close(&machine);
+    const char *tlb =
+        MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
+                ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, \"seconds\": 5e-8}]");
+    assert_near(load(tlb, 16 * KIB), l1_s);
+    ck_assert_double_gt(load(tlb, 40 * KIB), load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), 40 * KIB) + 1e-10);
+    ck_assert_double_lt(load(tlb, 40 * KIB), load(tlb, 64 * KIB) - 1e-8);
+}
+END_TEST
+
+START_TEST(a_prefetcher_follows_strides_but_no_chase)
+{
+    struct machine_traversal what = {.bytes = 1 * MIB, .stride_bytes = 1024, .order = MACHINE_STRIDE};
+    open_text(MACHINE(CONTIGUOUS "\"prefetched_stride_bytes\": 1024, ", L1("") POLICY("lru"), ""));
+    ck_assert_double_lt(chase(what), 0.5 * memory_s);
+    what.stride_bytes = 2048;
+    assert_near(chase(what), memory_s);
+    what.stride_bytes = 1024;
+    what.order = MACHINE_CHASE;
+    assert_near(chase(what), memory_s);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(noise_is_what_is_described)
+{
+#define NOISY(noise) MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", \"noise\": {" noise "}")
+    ck_assert_double_gt(load(NOISY("\"neighbour_probability\": 1, \"neighbour_lines\": 0.3"), 60 * KIB), 1.2 * l2_s);
+    assert_near(load(NOISY("\"neighbour_probability\": 1, \"neighbour_lines\": 0.3"), 12 * KIB), l1_s);
+    ck_assert_double_gt(load(NOISY("\"sibling_probability\": 1, \"sibling_lines\": 0.3"), 15 * KIB), 1.2 * l1_s);
+    open_text(NOISY("\"outlier_probability\": 0.2, \"outlier_factor\": 4"));
+    size_t outliers = 0, trials = 200;
+    for (size_t i = 0; i < trials; i++) {
+        double seconds = chase((struct machine_traversal){.bytes = 4 * KIB});
+        ck_assert(seconds > 0.99 * l1_s && seconds < 4.01 * l1_s);
+        outliers += seconds > 1.01 * l1_s;
+    }
+    ck_assert_msg(outliers > trials / 10 && outliers < trials * 3 / 10, "%zu outliers of %zu", outliers, trials);
+    machine_close(&machine);
+}
+END_TEST
+
+START_TEST(a_network_switches_protocol_at_the_eager_size)
+{
+    open_text(
+        MACHINE(CONTIGUOUS, L1(""),
+                ", \"layers\": [{\"name\": \"node\", \"groups\": [\"0-1\"], \"seconds\": 1e-6, \"bytes_per_s\": 1e10, "
+                "\"eager_bytes\": 8192, \"rendezvous_seconds\": 5e-6}]"));
+    const struct profile_pair pair = {0, 1};
+    struct machine_exchange what = {.bytes = 8191, .round_trips = 10, .batches = 1};
+    double eager, rendezvous;
+    ck_assert_int_eq(machine_exchange(&machine, &what, &pair, 1, &eager), 0);
+    what.bytes = 8192;
+    ck_assert_int_eq(machine_exchange(&machine, &what, &pair, 1, &rendezvous), 0);
+    assert_near(eager, 1e-6 + 8191 / 1e10);
+    assert_near(rendezvous - eager, 5e-6);
+    machine_close(&machine);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("sim_models");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_load_takes_the_time_of_the_level_that_has_it);
+    tcase_add_test(tests, policies_keep_more_or_less_of_a_cycle_that_does_not_fit);
+    tcase_add_test(tests, a_tree_is_not_lru);
+    tcase_add_test(tests, an_age_tells_a_line_that_was_hit_from_one_that_came_in);
+    tcase_add_test(tests, random_evicts_any_line);
+    tcase_add_test(tests, a_cache_of_victims_adds_to_the_level_before_it);
+    tcase_add_test(tests, an_inclusive_cache_takes_lines_from_the_level_before);
+    tcase_add_test(tests, those_who_share_a_cache_disturb_one_another);
+    tcase_add_test(tests, pages_fall_where_the_mapping_says);
+    tcase_add_test(tests, huge_pages_spare_the_cache_and_the_tlb);
+    tcase_add_test(tests, a_prefetcher_follows_strides_but_no_chase);
+    tcase_add_test(tests, noise_is_what_is_described);
+    tcase_add_test(tests, a_network_switches_protocol_at_the_eager_size);
+    Suite *suite = suite_create("sim_models");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
