@@ -80,7 +80,6 @@ START_TEST(policies_keep_more_or_less_of_a_cycle_that_does_not_fit)
     double random = load(MACHINE(CONTIGUOUS, L1("") POLICY("random"), ""), bytes);
     double aged = load(MACHINE(CONTIGUOUS, L1("") POLICY("aged"), ""), bytes);
     double adaptive = load(MACHINE(CONTIGUOUS, L1("") POLICY("adaptive"), ""), bytes);
-    fprintf(stderr, "%g %g %g\n", random, aged, adaptive);
     assert_near(lru, memory_s);
     ck_assert_double_lt(random, 0.8 * lru);
     ck_assert_double_lt(aged, 0.9 * lru);
