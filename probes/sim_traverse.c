@@ -309,7 +309,9 @@ static double tlb_seconds(const struct sim *sim, const struct machine_traversal 
 {
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
     double page = (double)(huge ? sim->huge_page_bytes : sim->page_bytes), seconds = 0;
-    double pages = what->nodes ? (double)what->node_count : ceil((double)what->bytes / page);
+    /* Nodes further apart than a page leave pages out. */
+    double apart = fmax(page, (double)what->stride_bytes);
+    double pages = what->nodes ? (double)what->node_count : ceil((double)what->bytes / apart);
     for (size_t i = 0; i < sim->tlb_count; i++) {
         if (!profile_set_has(&sim->tlbs[i].pus, pu)) {
             continue;

@@ -234,6 +234,15 @@ START_TEST(huge_pages_spare_the_cache_and_the_tlb)
 }
 END_TEST
 
+/* Four lines of four pages that an L1 of four ways and a TLB of eight entries both hold. */
+START_TEST(a_tlb_counts_the_pages_that_are_visited)
+{
+    open_text(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", \"tlbs\": [{\"entries\": 8, \"seconds\": 5e-8}]"));
+    assert_near(chase((struct machine_traversal){.bytes = 64 * KIB, .stride_bytes = 16 * KIB}), l1_s);
+    machine_close(&machine);
+}
+END_TEST
+
 START_TEST(a_prefetcher_follows_strides_but_no_chase)
 {
     struct machine_traversal what = {.bytes = 1 * MIB, .stride_bytes = 1024, .order = MACHINE_STRIDE};
@@ -298,6 +307,7 @@ int main(void)
     tcase_add_test(tests, those_who_share_a_cache_disturb_one_another);
     tcase_add_test(tests, pages_fall_where_the_mapping_says);
     tcase_add_test(tests, huge_pages_spare_the_cache_and_the_tlb);
+    tcase_add_test(tests, a_tlb_counts_the_pages_that_are_visited);
     tcase_add_test(tests, a_prefetcher_follows_strides_but_no_chase);
     tcase_add_test(tests, noise_is_what_is_described);
     tcase_add_test(tests, a_network_switches_protocol_at_the_eager_size);
