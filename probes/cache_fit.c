@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache_candidates.h"
 #include "cache_last.h"
 #include "cache_squares.h"
 
 /* Chosen on measured and simulated curves (see PROBING in the README's sources): */
-static const double relative_floor = 0.02;  /* errors below 2 % of a latency are no evidence */
-static const double disbelief_weight = 10;  /* of an unusual size, against n * log(error) */
 static const double level_price = 8;        /* what one more level must gain */
 static const double rival_margin = 16;      /* sizes within this of the best objective may do better with others */
 static const double detour_gain = 24;       /* the same if it gains only once all levels have moved */
@@ -20,40 +19,15 @@ static const size_t refined_levels = 3;     /* of fewer levels the last is hardl
 static const double alternative_margin = 6; /* sizes within this of the best objective are reported as its range */
 
 static const double least_tlb_distance = 4; /* between the entries of two TLB levels */
-static const double tlb_disbelief = 0.3;    /* its shape, a slow rise, is seldom mistaken */
 static const double mistaken_up_to = 1.25;  /* times what a miss of a TLB costs: such a rise may be the TLB's */
 static const double near_reach_low = 0.7, near_reach_high = 2.8; /* where the bend of a TLB may pass for a cache's */
-static const uint64_t adaptive_from = 2u << 20; /* bytes; policies that resist thrashing are for last level caches */
-static const uint64_t aged_from = 128u << 10;   /* bytes; first levels are of (pseudo-)LRU or random replacement */
 
 enum {
     POINTS_MIN = 8,
     TLBS_MAX = 2,
-    KNOWN_MAX = 2,
     TERMS_MAX = CACHE_COLUMNS_MAX - 1, /* beside the constant */
     COLUMNS_MAX = CACHE_COLUMNS_MAX,
-    ROUNDS_MAX = 4,
-    WAYS = 13
-};
-
-/* What a rise of the curve may come from: a cache, or a TLB (then `reach_bytes` is not 0). */
-struct candidate {
-    struct cache_shape shape;
-    double reach_bytes; /* of a TLB; 0: a cache */
-    double miss_s;      /* of a TLB that was measured: what a miss costs; 0: not known */
-    double price;
-    double *column; /* miss share * weight, by point of the curve */
-};
-
-struct fit {
-    size_t points;
-    double *base;  /* the constant's column: a point's weight, 1 / its error in units of `relative_floor` */
-    double *right; /* latency * weight */
-    double total;  /* sum of the squares of `right` */
-    struct candidate *candidates;
-    size_t candidate_count;
-    size_t known; /* the first candidates: TLBs that were measured, part of every solution */
-    double *columns;
+    ROUNDS_MAX = 4
 };
 
 struct solution {
@@ -63,171 +37,12 @@ struct solution {
     double objective;
 };
 
-/* -- candidates -- */
-
-static bool power_of_two(uint64_t n)
-{
-    return n && (n & (n - 1)) == 0;
-}
-
-/* Large caches have many ways, and direct-mapped ones are a thing of the past. */
-static double ways_disbelief(uint64_t bytes, uint32_t ways)
-{
-    if (ways == 1 || (bytes >= (256u << 10) && ways < 4) || (bytes >= (2u << 20) && ways < 8)) {
-        return 1;
-    }
-    return ways == 5 || ways == 10 || ways == 15 || (ways == 6 && bytes > (128u << 10)) ? 0.3 : 0;
-}
-
-static void add_candidates_of_size(struct fit *fit, const struct cache_size *size, const struct cache_curve *curve)
-{
-    /* Sets are selected by address bits, except in large sliced caches, where a hash chooses the slice. */
-    const uint64_t sliced_from = 4u << 20;
-    static const uint32_t ways[WAYS] = {1, 2, 4, 5, 6, 8, 10, 11, 12, 15, 16, 20, 24};
-    for (size_t w = 0; w < WAYS; w++) {
-        bool sets_fit = size->bytes % ways[w] == 0 && power_of_two(size->bytes / ways[w]);
-        if (!sets_fit && (size->bytes < sliced_from || ways[w] < 11)) {
-            continue;
-        }
-        for (int policy = 0; policy < CACHE_POLICIES; policy++) {
-            if ((policy == CACHE_ADAPTIVE && size->bytes < adaptive_from) ||
-                (policy == CACHE_AGED && size->bytes < aged_from)) {
-                continue;
-            }
-            for (int scattered = sets_fit ? 0 : 1; scattered < 2; scattered++) {
-                if (scattered && size->bytes / ways[w] <= curve->page_bytes) {
-                    continue; /* the same as contiguous */
-                }
-                fit->candidates[fit->candidate_count++] = (struct candidate){
-                    .shape = {size->bytes, ways[w], (enum cache_policy)policy, scattered},
-                    .price = disbelief_weight * (size->disbelief + cache_policy_disbelief((enum cache_policy)policy) +
-                                                 ways_disbelief(size->bytes, ways[w])),
-                };
-            }
-        }
-    }
-}
-
-static void add_tlb_candidates(struct fit *fit, size_t page_bytes)
-{
-    for (uint32_t entries = 16; entries <= 1u << 16; entries *= 2) {
-        for (uint32_t n = entries; n <= entries + entries / 2; n += entries / 2) {
-            fit->candidates[fit->candidate_count++] = (struct candidate){.reach_bytes = (double)n * (double)page_bytes,
-                                                                         .price = disbelief_weight * tlb_disbelief};
-        }
-    }
-}
-
-/* Pages are visited in random order, several times in each turn: the share of visits that finds its page is that of the
- * entries in the pages. */
-static double tlb_miss_share(double reach_bytes, double bytes)
-{
-    return bytes > reach_bytes ? 1 - reach_bytes / bytes : 0;
-}
-
-static void list_candidates(struct fit *fit, const struct cache_curve *curve)
-{
-    size_t size_count;
-    const struct cache_size *sizes = cache_sizes(&size_count);
-    for (fit->known = 0; fit->known < curve->tlb_count && fit->known < KNOWN_MAX; fit->known++) {
-        fit->candidates[fit->candidate_count++] = (struct candidate){.reach_bytes = curve->tlb_reach_bytes[fit->known],
-                                                                     .miss_s = curve->tlb_seconds[fit->known]};
-    }
-    for (size_t i = 0; i < size_count; i++) {
-        double bytes = (double)sizes[i].bytes;
-        if (bytes > curve->bytes[0] && bytes < curve->bytes[curve->count - 1]) {
-            add_candidates_of_size(fit, &sizes[i], curve);
-        }
-    }
-    add_tlb_candidates(fit, curve->page_bytes);
-}
-
-static double miss_share(const struct candidate *candidate, double bytes, size_t page_bytes)
-{
-    return candidate->reach_bytes > 0 ? tlb_miss_share(candidate->reach_bytes, bytes)
-                                      : cache_miss_share(&candidate->shape, (uint64_t)bytes, page_bytes);
-}
-
-/* The miss shares of all candidates but the known ones depend on the grid alone, and their computation takes longer
- * than the fit: kept from call to call. */
-static int miss_shares(const struct fit *fit, const struct cache_curve *curve, const double **out)
-{
-    static double *shares, *grid;
-    static size_t points, page_bytes;
-    const struct candidate *candidates = fit->candidates + fit->known;
-    size_t count = fit->candidate_count - fit->known;
-    if (shares && points == curve->count && page_bytes == curve->page_bytes &&
-        memcmp(grid, curve->bytes, points * sizeof *grid) == 0) {
-        *out = shares;
-        return 0;
-    }
-    free(shares);
-    free(grid);
-    shares = malloc(count * curve->count * sizeof *shares);
-    grid = malloc(curve->count * sizeof *grid);
-    if (!shares || !grid) {
-        free(shares);
-        free(grid);
-        shares = grid = NULL;
-        return -ENOMEM;
-    }
-    points = curve->count;
-    page_bytes = curve->page_bytes;
-    memcpy(grid, curve->bytes, points * sizeof *grid);
-    for (size_t c = 0; c < count; c++) {
-        for (size_t i = 0; i < points; i++) {
-            shares[c * points + i] = miss_share(&candidates[c], grid[i], page_bytes);
-        }
-    }
-    *out = shares;
-    return 0;
-}
-
-static void weigh(struct fit *fit, const struct cache_curve *curve)
-{
-    fit->base = fit->columns + fit->candidate_count * fit->points;
-    fit->right = fit->base + fit->points;
-    for (size_t i = 0; i < fit->points; i++) {
-        double own = curve->error_s ? curve->error_s[i] / relative_floor : 0;
-        fit->base[i] = 1 / hypot(curve->seconds[i], own);
-        fit->right[i] = curve->seconds[i] * fit->base[i];
-        fit->total += fit->right[i] * fit->right[i];
-    }
-}
-
-static int make_candidates(struct fit *fit, const struct cache_curve *curve)
-{
-    size_t size_count;
-    const double *shares;
-    cache_sizes(&size_count);
-    fit->candidates = malloc((size_count * WAYS * CACHE_POLICIES * 2 + 64) * sizeof *fit->candidates);
-    if (!fit->candidates) {
-        return -ENOMEM;
-    }
-    list_candidates(fit, curve);
-    fit->columns = malloc((fit->candidate_count + 2) * fit->points * sizeof *fit->columns);
-    int rc = fit->columns ? miss_shares(fit, curve, &shares) : -ENOMEM;
-    if (rc < 0) {
-        return rc;
-    }
-    weigh(fit, curve);
-    for (size_t c = 0; c < fit->candidate_count; c++) {
-        fit->candidates[c].column = fit->columns + c * fit->points;
-        for (size_t i = 0; i < fit->points; i++) {
-            double share = c < fit->known ? miss_share(&fit->candidates[c], curve->bytes[i], curve->page_bytes)
-                                          : shares[(c - fit->known) * fit->points + i];
-            fit->candidates[c].column[i] = share * fit->base[i];
-        }
-    }
-    return 0;
-}
-
 /* -- search -- */
 
-static double objective_of(const struct fit *fit, double rss, double price, size_t levels)
+static double objective_of(const struct cache_terms *fit, double rss, double price, size_t levels)
 {
     double n = (double)fit->points;
-    return n * log(rss / n + relative_floor * relative_floor) + price + level_price * (double)levels;
+    return n * log(rss / n + cache_relative_floor * cache_relative_floor) + price + level_price * (double)levels;
 }
 
 /* The columns of `fixed` stay; the one called `free` (a position in it) is tried with every candidate. */
@@ -237,7 +52,7 @@ struct trial {
     size_t count;
 };
 
-static void set_column(const struct fit *fit, struct trial *trial, size_t position, const double *column)
+static void set_column(const struct cache_terms *fit, struct trial *trial, size_t position, const double *column)
 {
     trial->columns[position] = column;
     for (size_t i = 0; i < trial->count; i++) {
@@ -249,13 +64,13 @@ static void set_column(const struct fit *fit, struct trial *trial, size_t positi
 }
 
 /* Whether the candidate may stand at `position` beside the other terms. */
-static bool fits_in(const struct fit *fit, const struct solution *solution, size_t position,
-                    const struct candidate *candidate)
+static bool fits_in(const struct cache_terms *fit, const struct solution *solution, size_t position,
+                    const struct cache_candidate *candidate)
 {
     bool tlb = candidate->reach_bytes > 0;
     size_t same_kind = 0;
     for (size_t i = 0; i < solution->count; i++) {
-        const struct candidate *other = &fit->candidates[solution->terms[i]];
+        const struct cache_candidate *other = &fit->candidates[solution->terms[i]];
         if (i == position || (other->reach_bytes > 0) != tlb) {
             continue;
         }
@@ -272,7 +87,7 @@ static bool fits_in(const struct fit *fit, const struct solution *solution, size
 
 /* A rise at the reach of a TLB that was measured, and by hardly more than its misses cost, is the TLB's: a cache in
  * its place fits a little better whenever noise bends the curve. */
-static bool mistaken_for_cache(const struct fit *fit, const struct candidate *candidate, double rise_s)
+static bool mistaken_for_cache(const struct cache_terms *fit, const struct cache_candidate *candidate, double rise_s)
 {
     for (size_t i = 0; i < fit->known && candidate->reach_bytes == 0; i++) {
         double ratio = (double)candidate->shape.bytes / fit->candidates[i].reach_bytes;
@@ -285,9 +100,9 @@ static bool mistaken_for_cache(const struct fit *fit, const struct candidate *ca
 
 /* Tries every candidate at `position` of the solution (== count: one more level). True when something better than
  * what `solution` holds was found; then it holds that. `visit` sees every objective. */
-typedef void visit_function(const struct candidate *candidate, double objective, void *argument);
+typedef void visit_function(const struct cache_candidate *candidate, double objective, void *argument);
 
-static bool best_at(const struct fit *fit, struct solution *solution, size_t position, visit_function *visit,
+static bool best_at(const struct cache_terms *fit, struct solution *solution, size_t position, visit_function *visit,
                     void *argument)
 {
     struct trial trial = {.count = 1 + solution->count + (position == solution->count)};
@@ -329,7 +144,7 @@ static bool best_at(const struct fit *fit, struct solution *solution, size_t pos
     return solution->objective < before - 1e-9;
 }
 
-static void start(const struct fit *fit, struct solution *solution)
+static void start(const struct cache_terms *fit, struct solution *solution)
 {
     struct trial trial = {.count = 1 + fit->known};
     double x[COLUMNS_MAX] = {0};
@@ -345,7 +160,7 @@ static void start(const struct fit *fit, struct solution *solution)
 }
 
 /* Tries every term at every candidate until nothing improves. */
-static void improve(const struct fit *fit, struct solution *solution)
+static void improve(const struct cache_terms *fit, struct solution *solution)
 {
     bool better = true;
     for (int round = 0; round < ROUNDS_MAX && better; round++) {
@@ -358,11 +173,11 @@ static void improve(const struct fit *fit, struct solution *solution)
 
 struct rival {
     uint64_t not_bytes; /* the size that the level has */
-    const struct candidate *candidate;
+    const struct cache_candidate *candidate;
     double objective;
 };
 
-static void note_rival(const struct candidate *candidate, double objective, void *argument)
+static void note_rival(const struct cache_candidate *candidate, double objective, void *argument)
 {
     struct rival *rival = argument;
     if (candidate->reach_bytes == 0 && candidate->shape.bytes != rival->not_bytes && objective < rival->objective) {
@@ -373,7 +188,7 @@ static void note_rival(const struct candidate *candidate, double objective, void
 
 /* Gives each level in turn the size that explains the curve next best, and the other levels the occasion to follow: a
  * wrong size may hold a neighbour's shape in its place, and the other way round. True: something better was found. */
-static bool exchange_sizes(const struct fit *fit, struct solution *solution)
+static bool exchange_sizes(const struct cache_terms *fit, struct solution *solution)
 {
     for (size_t i = fit->known; i < solution->count; i++) {
         struct solution other = *solution;
@@ -400,7 +215,7 @@ static bool exchange_sizes(const struct fit *fit, struct solution *solution)
 
 /* One more level need not pay for itself at once: a level of too few ways, which rises slowly, may stand for two, and
  * gives way only when the second is there. That is worth it if the gain is large. */
-static void search(const struct fit *fit, struct solution *solution)
+static void search(const struct cache_terms *fit, struct solution *solution)
 {
     start(fit, solution);
     while (solution->count < TERMS_MAX) {
@@ -427,7 +242,7 @@ struct range {
     uint64_t low, high;
 };
 
-static void widen(const struct candidate *candidate, double objective, void *argument)
+static void widen(const struct cache_candidate *candidate, double objective, void *argument)
 {
     struct range *range = argument;
     if (objective > range->limit || candidate->reach_bytes > 0) {
@@ -442,7 +257,7 @@ static void widen(const struct candidate *candidate, double objective, void *arg
 }
 
 /* Caches by size; TLBs first. */
-static void sort_terms(const struct fit *fit, struct solution *solution)
+static void sort_terms(const struct cache_terms *fit, struct solution *solution)
 {
     for (size_t i = 1; i < solution->count; i++) {
         for (size_t j = i; j > 0; j--) {
@@ -460,7 +275,7 @@ static void sort_terms(const struct fit *fit, struct solution *solution)
 }
 
 /* The position of the last level that shows, if there are two before it; SIZE_MAX: none. */
-static size_t last_level(const struct fit *fit, const struct solution *solution)
+static size_t last_level(const struct cache_terms *fit, const struct solution *solution)
 {
     size_t levels = 0, at = SIZE_MAX;
     double latency = solution->coefficients[0];
@@ -479,15 +294,15 @@ static size_t last_level(const struct fit *fit, const struct solution *solution)
 }
 
 /* The constant and the miss shares of the first `count` terms at every point of the curve. Owned; NULL: no memory. */
-static double *raw_columns(const struct fit *fit, const struct cache_curve *curve, const struct solution *solution,
-                           size_t count)
+static double *raw_columns(const struct cache_terms *fit, const struct cache_curve *curve,
+                           const struct solution *solution, size_t count)
 {
     double *columns = malloc((1 + count) * curve->count * sizeof *columns);
     for (size_t i = 0; columns && i < curve->count; i++) {
         columns[i] = 1;
         for (size_t j = 0; j < count; j++) {
-            const struct candidate *term = &fit->candidates[solution->terms[j]];
-            columns[(1 + j) * curve->count + i] = miss_share(term, curve->bytes[i], curve->page_bytes);
+            const struct cache_candidate *term = &fit->candidates[solution->terms[j]];
+            columns[(1 + j) * curve->count + i] = cache_candidate_miss_share(term, curve->bytes[i], curve->page_bytes);
         }
     }
     return columns;
@@ -495,7 +310,7 @@ static double *raw_columns(const struct fit *fit, const struct cache_curve *curv
 
 /* The last of three levels or more in the finer shapes of cache_last.h; its term's position or, if it stays as it is,
  * SIZE_MAX. What came after it, too small a rise to be a level, made up for its shape: it goes. */
-static size_t refine_last(const struct fit *fit, const struct cache_curve *curve, struct solution *solution,
+static size_t refine_last(const struct cache_terms *fit, const struct cache_curve *curve, struct solution *solution,
                           struct cache_last_found *found)
 {
     size_t at = last_level(fit, solution);
@@ -524,7 +339,7 @@ static size_t refine_last(const struct fit *fit, const struct cache_curve *curve
     return at;
 }
 
-static size_t report(const struct fit *fit, const struct cache_curve *curve, struct solution *solution,
+static size_t report(const struct cache_terms *fit, const struct cache_curve *curve, struct solution *solution,
                      struct cache_level_fit *levels, double *beyond_s)
 {
     size_t count = 0;
@@ -533,7 +348,7 @@ static size_t report(const struct fit *fit, const struct cache_curve *curve, str
     size_t refined = curve->quick ? SIZE_MAX : refine_last(fit, curve, solution, &last);
     double latency = solution->coefficients[0];
     for (size_t i = 0; i < solution->count; i++) {
-        const struct candidate *chosen = &fit->candidates[solution->terms[i]];
+        const struct cache_candidate *chosen = &fit->candidates[solution->terms[i]];
         double next = latency + solution->coefficients[1 + i];
         if (chosen->reach_bytes > 0) {
             continue;
@@ -561,14 +376,13 @@ int cache_fit(const struct cache_curve *curve, struct cache_level_fit levels[CAC
     if (curve->count < POINTS_MIN) {
         return -EINVAL;
     }
-    struct fit fit = {.points = curve->count};
+    struct cache_terms fit = {.points = curve->count};
     struct solution solution;
-    int rc = make_candidates(&fit, curve);
+    int rc = cache_candidates_make(&fit, curve);
     if (rc == 0) {
         search(&fit, &solution);
         *count = report(&fit, curve, &solution, levels, beyond_s);
     }
-    free(fit.candidates);
-    free(fit.columns);
+    cache_candidates_free(&fit);
     return rc;
 }

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "cache_samples.h"
-#include "probe_line.h"
-#include "probe_ways.h"
+#include "probe_cache_geometry.h"
 
 /* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said otherwise. */
 enum {
@@ -43,7 +42,6 @@ static const double refined_share = 0.5;                  /* of the time that th
 /* Of the processor, for which a budget must leave time: inferring levels, and the finer shapes of the last one. */
 static const double fit_s = 0.6, fine_fit_s = 0.8;
 static const double geometry_s = 1.5; /* and the TLB */
-static const char out_of_time[] = "the budget was used up";
 /* What a sample takes, from times on this project's virtual machines: */
 static const double timed_loads = 12288;
 static const double operation_s = 150e-6; /* waking the worker, timing */
@@ -316,83 +314,6 @@ static void set_conditions(const struct probe *probe, const struct probe_cache *
     }
 }
 
-/* Of levels beyond the second the ways cannot be told: those that are built spread lines over slices by a hash or hold
- * victims, and their sets are seen through those of the second level. */
-static const char beyond_second[] = "beyond the second level lines are hidden by the one before it and by hashes";
-
-static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
-{
-    struct probe_ways found;
-    if (out->count < 2) {
-        return 0;
-    }
-    for (size_t i = 2; i < out->count; i++) {
-        out->levels[i].ways_unknown = beyond_second;
-    }
-    if (probe_late(probe)) {
-        out->levels[1].ways_unknown = out_of_time;
-        out->shortened = true;
-        return 0;
-    }
-    const struct probe_cache_level *first = &out->levels[0];
-    struct probe_cache_level *second = &out->levels[1];
-    const struct probe_ways_level level = {
-        second->size_bytes, first->seconds,
-        second->seconds,    out->count > 2 ? out->levels[2].seconds : out->memory_seconds,
-        first->ways,        first->way_bytes};
-    int rc = probe_ways(probe, pu, &level, &found, error);
-    if (rc == 0) {
-        second->ways = found.ways;
-        second->way_bytes = found.way_bytes;
-        second->ways_unknown = found.reason;
-    }
-    return rc;
-}
-
-/* Line size of the first level, ways of the first two. */
-static int measure_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
-{
-    struct probe_line found;
-    if (out->count == 0) {
-        return 0;
-    }
-    struct probe_cache_level *first = &out->levels[0];
-    if (probe_late(probe)) {
-        first->ways_unknown = out_of_time;
-        return measure_second_ways(probe, pu, out, error);
-    }
-    const struct probe_line_level level = {first->size_bytes, first->seconds,
-                                           out->count > 1 ? out->levels[1].seconds : out->memory_seconds};
-    int rc = probe_line(probe, pu, &level, &found, error);
-    if (rc == 0) {
-        first->ways = found.ways;
-        first->way_bytes = found.way_bytes;
-        first->line_bytes = found.line_bytes;
-    }
-    return rc < 0 ? rc : measure_second_ways(probe, pu, out, error);
-}
-
-/* What the cache sizes were measured in has its TLB measured already; where that was huge pages, programs may not have
- * them. */
-static int measure_ordinary_tlb(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
-{
-    struct probe_tlb_times times = {.count = 0};
-    for (int pass = 0; pass < SWEEPS && out->page_bytes != probe->machine->page_bytes; pass++) {
-        if (probe_late(probe)) {
-            out->shortened = true;
-            break;
-        }
-        int rc = probe_tlb_pass(probe, pu, MACHINE_PAGES_ORDINARY, &times, error);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    if (times.count > 0) {
-        probe_tlb_conclude(probe, &times, &out->ordinary_tlb);
-    }
-    return 0;
-}
-
 /* Fits levels to what is measured so far. */
 static int conclude(struct probe *probe, struct cache_samples *samples, struct probe_cache *result,
                     struct cache_level_fit *fits, struct servet_error *error)
@@ -485,9 +406,9 @@ static int measure(struct probe *probe, uint32_t pu, struct cache_samples *sampl
     if (rc == 0) {
         fill_levels(result, fits, samples);
         result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
-        rc = measure_geometry(probe, pu, result, error);
+        rc = probe_cache_geometry(probe, pu, result, error);
     }
-    return rc < 0 ? rc : measure_ordinary_tlb(probe, pu, result, error);
+    return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, pu, SWEEPS, result, error);
 }
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)

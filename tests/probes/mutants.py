@@ -46,14 +46,14 @@ take_out("caches", "paper_method", "the next rise is a level of its own", "probe
          ("gradient(curve, k) > rising && gradient(curve, k) <= gradient(curve, k - 1)", "gradient(curve, k) > rising"))
 
 # -- shared caches
-take_out("sharing", "sharing_rule", "the paper's ratio", "probe_sharing.c", ("        return SHARING_YES;\n", "        return SHARING_NO;\n"))
-take_out("sharing", "sharing_rule", "between the two ratios it is uncertain", "probe_sharing.c",
+take_out("sharing", "sharing_rule", "the paper's ratio", "sharing_trials.c", ("        return SHARING_YES;\n", "        return SHARING_NO;\n"))
+take_out("sharing", "sharing_rule", "between the two ratios it is uncertain", "sharing_trials.c",
          ("return decisive > threshold * uncertain_share ? SHARING_UNCERTAIN : SHARING_NO;", "return SHARING_NO;"))
-take_out("sharing", "sharing_rule", "one disturbed trial decides nothing", "probe_sharing.c",
-         ("return ratios[count > 1 ? 1 : 0];", "return ratios[count - 1];"))
-take_out("sharing", "papers", "alone and together in the same memory", "probe_sharing.c",
-         ("int rc = traverse(probe, bytes, seed, pus, 2 * pairs, together);",
-          "int rc = traverse(probe, bytes, ++probe->seed, pus, 2 * pairs, together);"))
+take_out("sharing", "sharing_rule", "one disturbed trial decides nothing", "sharing_trials.c",
+         ("return count >= COUNT_LEAST ? ratios[COUNT_LEAST - 1] : 0;", "return ratios[count - 1];"))
+take_out("sharing", "papers", "alone and together in the same memory", "sharing_trials.c",
+         ("int rc = traverse(probe, bar->bytes, seed, pus, 2 * pairs, together);",
+          "int rc = traverse(probe, bar->bytes, ++probe->seed, pus, 2 * pairs, together);"))
 take_out("sharing", "sharing_witness", "the witness is heard on doubtful pairs", "probe_sharing.c",
          ("    rc = rc < 0 ? rc : hear_on_doubtful(&question, outcome.values);\n", ""),
          ("    rc = rc < 0 ? rc : hear_on_doubtful(question, shares);\n", ""))
@@ -125,10 +125,10 @@ take_out("layers", "simulated", "concurrent pairs are disjoint", "probe_message.
 
 # -- few measurements
 take_out("schedule", "schedule", "a sample is enough", "schedule.c",
-         ("return run->schedule->exhaustive || size > run->count ? run->count : size;", "return run->count + 0 * size;"))
+         ("return schedule->exhaustive || size > count ? count : size;", "return count + 0 * size;"))
 take_out("schedule", "schedule", "where the sample disagrees all are measured", "schedule.c",
          ("!run->agree(run->sample, size, spread)", "0 && !run->agree(run->sample, size, spread)"))
-take_out("schedule", "schedule", "--exhaustive", "schedule.c", ("return run->schedule->exhaustive || size", "return size"))
+take_out("schedule", "schedule", "--exhaustive", "schedule.c", ("return schedule->exhaustive || size", "return size"))
 take_out("schedule", "schedule", "what is not measured takes over the class's median", "schedule.c",
          ("double middle = probe_median(run->sample, from);", "double middle = run->outcome->values[0];"))
 take_out("schedule", "schedule", "the closer class counts", "schedule.c", ("if (*slot > class &&", "if ("))
@@ -177,7 +177,7 @@ take_out("budget", "budget", "a late probe leaves the knees as they are", "probe
          ("if (rc == 0 && result->count > 1 && granted(probe) > fit_s) {", "if (rc == 0 && result->count > 1) {"),
          ("refined_share * swept_cost(samples)), granted(probe) - fit_s);", "refined_share * swept_cost(samples)), INFINITY);"),
          ("            left_s = fmin(left_s, granted(probe) - fit_s);\n", ""))
-take_out("budget", "budget", "a late probe does not look for ways", "probe_cache.c",
+take_out("budget", "budget", "a late probe does not look for ways", "probe_cache_geometry.c",
          ("        first->ways_unknown = out_of_time;\n        return measure_second_ways(probe, pu, out, error);\n", ""))
 take_out("budget", "servet-probe-simulated", "each probe has its share", "campaign.c",
          ("(findings->until_s - now) * planned(findings, probe)", "100 * planned(findings, probe)"))
@@ -186,7 +186,7 @@ take_out("progress", "servet-probe-simulated", "the time is planned before it is
          ("progress_plan(campaign->progress, planned_from(campaign, &findings, CAMPAIGN_CACHE),", "progress_plan(campaign->progress, 0,"))
 take_out("progress", "progress", "a plan gives way to the pace that is seen", "progress.c",
          ("* (plan + spent) / (plan + whole * progress->planned_s)", ""))
-take_out("budget", "servet-probe-simulated", "what was left out is in the profile", "campaign.c",
+take_out("budget", "servet-probe-simulated", "what was left out is in the profile", "campaign_conditions.c",
          ("    rc = rc < 0 ? rc : add_budget(campaign, findings, profile);\n", ""))
 
 # -- resumed runs
@@ -243,7 +243,7 @@ take_out("faults", "guard", "pairs must be disjoint", "machine.c",
 take_out("faults", "native", "a PU that is not ours is refused", "machine_native.c", ("        if (!profile_set_has(&allowed, wanted->ids[i])) {", "        if (0) {"))
 take_out("faults", "servet-probe-simulated", "finished probes are kept", "campaign.c",
          ("campaign->incomplete = (rc == -ENODEV || rc == -ENOMEM) && findings.done != 0 ? rc : 0;", "campaign->incomplete = 0;"))
-take_out("faults", "servet-probe-simulated", "a partial profile is marked", "campaign.c",
+take_out("faults", "servet-probe-simulated", "a partial profile is marked", "campaign_conditions.c",
          ("    rc = rc < 0 ? rc : add_incomplete(campaign, findings, profile);\n", ""))
 take_out("faults", "servet-probe-simulated", "a partial profile is beside the old one", "servet-probe.c",
          ('"%s.partial", path', '"%s", path'))
@@ -258,7 +258,7 @@ take_out("progress", "progress", "pairs are named", "progress.c", ("if (pairs->p
 take_out("progress", "progress", "other steps name no pairs", "progress.c", ("if (pairs->planned > 0) {", "if (1) {"))
 take_out("progress", "progress", "ten steps a second are enough", "progress.c", ("time - progress->drawn_s < redraw_s", "time < 0"))
 take_out("progress", "progress", "the time left", "progress.c", ("spent / whole * (1 - whole)", "spent"))
-take_out("progress", "progress", "no guess from a first second", "progress.c", ("if (spent > guess_after_s && whole > 0) {\n        snprintf(left, sizeof left, \", ", "if (whole > 0) {\n        snprintf(left, sizeof left, \", "))
+take_out("progress", "progress", "no guess from a first second", "progress.c", ("return spent > guess_after_s && whole > 0 ?", "return whole > 0 ?"))
 take_out("progress", "progress", "a reader that is gone stops nothing", "progress.c", ("        progress->events = -1;\n", "        (void)0;\n"))
 take_out("progress", "servet-probe-simulated", "the end is an event", "servet-probe.c", ("    progress_outcome(&progress, interrupted", "    if (0) progress_outcome(&progress, interrupted"))
 
