@@ -167,7 +167,7 @@ take_out("repeat", "repeat", "minima are settled when two agree", "repeat.c", ("
 take_out("budget", "schedule", "a late probe stops", "schedule.c", ("if (run->sampled > 0 && late(run)) {", "if (0) {"))
 take_out("budget", "schedule", "one pair of a class there must be", "schedule.c", ("if (run->sampled > 0 && late(run)) {", "if (late(run)) {"))
 take_out("budget", "schedule", "a late probe says so", "schedule.c", ("run->outcome->cut_short = true;", ""))
-take_out("budget", "servet-probe-simulated", "no further probe is started", "campaign.c",
+take_out("budget", "servet-probe-time", "no further probe is started", "campaign.c",
          ("if (!first && over(findings)) {", "if (0) {"))
 take_out("budget", "budget", "no sweep starts that would not end in time", "probe_cache.c",
          ("granted(probe) > sweep_s + fit_s) {", "1) {"))
@@ -179,14 +179,14 @@ take_out("budget", "budget", "a late probe leaves the knees as they are", "probe
          ("            left_s = fmin(left_s, granted(probe) - fit_s);\n", ""))
 take_out("budget", "budget", "a late probe does not look for ways", "probe_cache_geometry.c",
          ("        first->ways_unknown = out_of_time;\n        return measure_second_ways(probe, pu, out, error);\n", ""))
-take_out("budget", "servet-probe-simulated", "each probe has its share", "campaign.c",
+take_out("budget", "servet-probe-time", "each probe has its share", "campaign.c",
          ("(findings->until_s - now) * planned(findings, probe)", "100 * planned(findings, probe)"))
 # -- the time left
-take_out("progress", "servet-probe-simulated", "the time is planned before it is measured", "campaign.c",
+take_out("progress", "servet-probe-time", "the time is planned before it is measured", "campaign.c",
          ("progress_plan(campaign->progress, planned_from(campaign, &findings, CAMPAIGN_CACHE),", "progress_plan(campaign->progress, 0,"))
 take_out("progress", "progress", "a plan gives way to the pace that is seen", "progress.c",
          ("* (plan + spent) / (plan + whole * progress->planned_s)", ""))
-take_out("budget", "servet-probe-simulated", "what was left out is in the profile", "campaign_conditions.c",
+take_out("budget", "servet-probe-time", "what was left out is in the profile", "campaign_conditions.c",
          ("    rc = rc < 0 ? rc : add_budget(campaign, findings, profile);\n", ""))
 
 # -- resumed runs

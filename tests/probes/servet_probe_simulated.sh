@@ -1,6 +1,6 @@
 #!/bin/sh
 # Does the command keep what it promises, on machines that are descriptions: one line and the right status for bad input,
-# a valid profile, events, marked partial profiles, a budget?
+# a valid profile, events, marked partial profiles?
 # usage: servet_probe_simulated.sh SERVET-PROBE MACHINES
 # shellcheck source=probe_command.sh
 . "$(dirname "$0")/probe_command.sh"
@@ -71,7 +71,7 @@ grep -q '\[' "$folder/err" && fail "a progress bar in a file"
 # a bar fits the terminal, whatever its width: what wraps is not overwritten but scrolled
 if command -v script >/dev/null; then
     for columns in 100 30 4; do
-        script -qec "stty cols $columns; $probe --machine simulated:$machines/two-packages.json -o $folder/bar.json" \
+        script -qec "stty cols $columns; $probe --machine simulated:$machines/two-packages.json --probes memory,message -o $folder/bar.json" \
             /dev/null </dev/null >"$folder/bar"
         tr '\r' '\n' <"$folder/bar" | grep -av 'servet-probe:' | awk -v most="$columns" \
             'length >= most { wide = 1 } length { lines++ } END { exit wide || lines < 3 }' ||
@@ -94,16 +94,6 @@ tail -n 1 "$folder/events" | grep -q '^{"event": "end", "outcome": "done", ' || 
 grep -qv '^{.*}$' "$folder/events" && fail "an event that is no object on one line"
 [ -s "$folder/err" ] && fail "events elsewhere, yet on stderr: $(cat "$folder/err")"
 
-# the time left: what is said first, before anything is known but the topology, is within a factor of two of what it took
-for machine in dempsey two-packages arm-rk3588; do
-    "$probe" -q --machine "simulated:$machines/$machine.json" --progress=json:3 -o "$folder/events.json" 3>"$folder/events" ||
-        fail "the time left: $machine"
-    sed -n 's/.*"elapsed_s": \([0-9.]*\).*"seconds_left": \([0-9.]*\).*/\1 \2/p' "$folder/events" | head -n 1 >"$folder/first"
-    tail -n 1 "$folder/events" | sed 's/.*"elapsed_s": \([0-9.]*\).*/\1/' >>"$folder/first"
-    awk 'NR == 1 { guess = $1 + $2 } NR == 2 { took = $1 } END { exit !(guess > took / 2 && guess < 2 * took) }' \
-        "$folder/first" || fail "the time left on $machine, and what it took: $(cat "$folder/first")"
-done
-
 # a PU goes offline: early, and nothing is written; later, and what was measured is beside the profile, which stays
 for probes in memory cache,memory; do
     sed "s/\"servet_machine\": 1,/&\"offline_after\": 2,/" "$machines/dempsey.json" >"$folder/offline-machine.json"
@@ -116,26 +106,6 @@ done
 grep -q '"incomplete": "a PU went offline while it was measured; not measured: memory"' "$folder/offline.json.partial" ||
     fail "offline: the partial profile is not marked"
 grep -q '"size_bytes": 16384' "$folder/offline.json.partial" || fail "offline: the caches are not in the partial profile"
-
-# a budget: the run takes about that long on the machine's clock, whatever it is; what was left out or cut short is said
-for budget in 1 5; do
-    for machine in dempsey two-packages; do
-        "$probe" -q --machine "simulated:$machines/$machine.json" --budget $budget -o "$folder/brief.json" ||
-            fail "--budget $budget failed on $machine"
-        grep -A 5 '"measurement"' "$folder/brief.json" >"$folder/measurement"
-        awk -F '[:,]' -v most=$budget '/"seconds"/ { took = $2 } END { exit !(took > 0 && took <= 1.2 * most + 1) }' \
-            "$folder/measurement" || fail "--budget $budget on $machine: $(cat "$folder/measurement")"
-    done
-    grep -q "\"budget\": \"$budget s granted; cut short: cache" "$folder/brief.json" ||
-        fail "the budget is not marked: $(grep budget "$folder/brief.json")"
-done
-
-# one that the first probe uses up: it takes its least, the others are left as declared, and that is said
-"$probe" -q --machine "simulated:$machines/two-packages.json" --budget 0.001 -o "$folder/brief.json" ||
-    fail "--budget failed"
-grep -q '"budget": "0.001 s granted; cut short: cache; not measured: sharing memory message; cache sizes from 0 sweeps' \
-    "$folder/brief.json" || fail "the budget is not marked: $(grep budget "$folder/brief.json")"
-grep -q '"reference_bytes_per_s": [1-9]' "$folder/brief.json" && fail "memory was measured beyond the budget"
 
 # the same seed gives the same profile, another seed other choices (the machine has noise); only the time of day differs
 measure_with_seed() {
