@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* Chosen on measured and simulated curves (see PROBING in the README's sources): */
 const double cache_relative_floor = 0.02;
 static const double disbelief_weight = 10;      /* of an unusual size, against n * log(error) */

@@ -10,6 +10,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "first_line.h"
+
 static char text[512];
 static volatile int status;
 static int launcher = -1; /* process file descriptor of mpirun or of its daemon on this node */
@@ -49,15 +51,9 @@ static void over(int number)
 static bool is_launcher(pid_t pid)
 {
     static const char *const names[] = {"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted", "hydra_pmi_proxy"};
-    char path[32], name[64] = "";
+    char path[32], name[64];
     snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file && !fgets(name, sizeof name, file)) {
-        name[0] = '\0';
-    }
-    if (file) {
-        fclose(file);
-    }
+    first_line(path, name, sizeof name);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strncmp(name, names[i], strlen(names[i])) == 0) { /* also mpirun.openmpi */
             return true;

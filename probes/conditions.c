@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "first_line.h"
+
 int conditions_add(struct servet_profile *profile, const char *key, const char *value)
 {
     struct profile_condition *all =
@@ -26,15 +28,7 @@ int conditions_add(struct servet_profile *profile, const char *key, const char *
 
 static bool read_line(const char *path, char *line, int size)
 {
-    FILE *file = fopen(path, "re");
-    bool ok = file && fgets(line, size, file);
-    if (file) {
-        fclose(file);
-    }
-    if (ok) {
-        line[strcspn(line, "\n")] = '\0';
-    }
-    return ok && line[0] != '\0';
+    return first_line(path, line, size) && line[0] != '\0';
 }
 
 static int add_file(struct servet_profile *profile, const char *key, const char *path)

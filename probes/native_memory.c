@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "first_line.h"
+
 /* -- regions -- */
 
 /* Claims of all workers; several workers of one job may ask for memory at once, and each must count what the others
@@ -304,14 +306,8 @@ size_t native_memory_limit(void)
 
 size_t native_huge_page_bytes(void)
 {
-    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
-    char line[128] = "";
-    if (!file || !fgets(line, sizeof line, file)) {
-        line[0] = '\0';
-    }
-    if (file) {
-        fclose(file);
-    }
+    char line[128];
+    first_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
     if (line[0] == '\0' || strstr(line, "[never]")) {
         return 0;
     }

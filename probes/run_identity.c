@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "first_line.h"
 #include "machine_journal.h"
 
 static const char simulated[] = "simulated:";
@@ -14,13 +15,8 @@ static void read_setting(const char *root, const char *name, char *line, int siz
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s%s", root, name);
-    FILE *file = fopen(path, "re");
-    if (!file || !fgets(line, size, file)) {
+    if (!first_line(path, line, size)) {
         strcpy(line, "?");
-    }
-    line[strcspn(line, "\n")] = '\0';
-    if (file) {
-        fclose(file);
     }
 }
 
