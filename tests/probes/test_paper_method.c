@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "open_fixture.h"
 #include "probe_cache_paper.h"
 
 #define KIB ((uint64_t)1 << 10)
@@ -14,10 +15,7 @@ static struct probe probe;
 
 static void open_fixture(const char *name)
 {
-    char path[4096];
-    struct servet_error error;
-    snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
-    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    open_machine_of(name, &machine);
     probe = (struct probe){.machine = &machine, .seed = 1};
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "open_fixture.h"
 #include "probe_memory.h"
 #include "probe_message.h"
 #include "probe_sharing.h"
@@ -14,10 +15,7 @@ static struct probe probe;
 
 static void open_fixture(const char *name)
 {
-    char path[4096];
-    struct servet_error error;
-    snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
-    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    open_machine_of(name, &machine);
     probe = (struct probe){.machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "open_fixture.h"
 #include "probe_cache.h"
 #include "probe_memory.h"
 #include "probe_message.h"
@@ -16,10 +17,7 @@ static struct probe probe;
 
 static void open_fixture(const char *name)
 {
-    char path[4096];
-    struct servet_error error;
-    snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
-    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    open_machine_of(name, &machine);
     probe = (struct probe){.machine = &machine, .seed = 1};
 }
 
