@@ -221,21 +221,31 @@ static double ticking(struct machine *machine)
     return (double)(*(size_t *)machine->state)++;
 }
 
-START_TEST(a_late_probe_stops_and_says_so)
+/* All 64 PUs by a clock that begins at `ticks`; it is late from 10 on. `values` and `measured` hold what came of it. */
+static struct schedule_outcome run_until_late(size_t ticks, bool exhaustive, struct probe *probe)
 {
     static const struct machine_ops ops = {.elapsed = ticking};
-    size_t ticks = 0;
     struct machine clock = {.ops = &ops, .state = &ticks};
-    struct probe probe = {.machine = &clock, .deadline = 10};
+    *probe = (struct probe){.machine = &clock, .deadline = 10};
     struct profile_set pus;
     struct schedule schedule;
     struct world world = {0};
     struct schedule_outcome outcome = {.values = values, .measured = measured};
     ck_assert_int_eq(profile_set_parse("0-63", &pus), 0);
     ck_assert_int_eq(schedule_init(&schedule, &pus, NULL), 0);
-    schedule.exhaustive = true;
-    schedule.probe = &probe;
+    schedule.exhaustive = exhaustive;
+    schedule.probe = probe;
     ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, &world, &outcome), 0);
+    schedule_free(&schedule);
+    profile_set_free(&pus);
+    probe->machine = NULL; /* it was this call's */
+    return outcome;
+}
+
+START_TEST(a_late_probe_stops_and_says_so)
+{
+    struct probe probe;
+    struct schedule_outcome outcome = run_until_late(0, true, &probe);
     ck_assert_uint_ge(outcome.measured_count, 2);
     ck_assert_uint_lt(outcome.measured_count, 20);
     ck_assert_uint_eq(outcome.planned_count, PAIRS);
@@ -247,32 +257,18 @@ START_TEST(a_late_probe_stops_and_says_so)
     ck_assert_ptr_nonnull(strstr(note, "cut short by the budget"));
     ck_assert_uint_eq(probe.pairs.planned, 0);
     free(note);
-    schedule_free(&schedule);
-    profile_set_free(&pus);
 }
 END_TEST
 
 START_TEST(however_late_it_is_every_class_has_a_figure)
 {
-    static const struct machine_ops ops = {.elapsed = ticking};
-    size_t ticks = 100;
-    struct machine clock = {.ops = &ops, .state = &ticks};
-    struct probe probe = {.machine = &clock, .deadline = 10};
-    struct profile_set pus;
-    struct schedule schedule;
-    struct world world = {0};
-    struct schedule_outcome outcome = {.values = values, .measured = measured};
-    ck_assert_int_eq(profile_set_parse("0-63", &pus), 0);
-    ck_assert_int_eq(schedule_init(&schedule, &pus, NULL), 0);
-    schedule.probe = &probe;
-    ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, &world, &outcome), 0);
+    struct probe probe;
+    struct schedule_outcome outcome = run_until_late(100, false, &probe);
     ck_assert_uint_eq(outcome.measured_count, 1);
     ck_assert(outcome.cut_short);
     for (size_t k = 0; k < PAIRS; k++) {
         ck_assert(values[k] > 0);
     }
-    schedule_free(&schedule);
-    profile_set_free(&pus);
 }
 END_TEST
 
