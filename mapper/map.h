@@ -25,7 +25,7 @@
 #ifndef SERVET_MAPPER_MAP_H
 #define SERVET_MAPPER_MAP_H
 
-#include "model.h"
+#include "profile/model.h"
 
 /* 0.1 ns: below what any clock we measure with can tell. */
 #define MAP_LATENCY_QUANTUM_SECONDS 1e-10

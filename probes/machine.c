@@ -1,11 +1,11 @@
-#include "machine.h"
+#include "probes/machine.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "machine_guard.h"
-#include "machine_journal.h"
+#include "probes/run/checkpoint.h"
+#include "probes/run/sentinel.h"
 
 /* The answer of an earlier run, or one measured now and kept for a later run. `words` is all that was asked. */
 static int journaled(struct machine *machine, const char *kind, machine_guard_run *run, const void *what,

@@ -21,7 +21,7 @@
 
 #include <signal.h>
 
-#include "model.h"
+#include "profile/model.h"
 
 enum machine_order {
     MACHINE_CHASE,  /* dependent loads along one random cycle through the whole working set */

@@ -1,4 +1,4 @@
-#include "probe.h"
+#include "probes/probe.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -7,8 +7,8 @@
 #ifndef SERVET_PROBES_PROBE_H
 #define SERVET_PROBES_PROBE_H
 
-#include "kinds.h"
-#include "machine.h"
+#include "probes/machine.h"
+#include "probes/run/topology.h"
 
 /* The pair of PUs at hand, and how many of those planned are done. */
 struct probe_pairs {

@@ -1,8 +1,8 @@
-#include "model.h"
-
-#include "fields.h"
+#include "profile/model.h"
 
 #include <stdlib.h>
+
+#include "profile/codec/fields.h"
 
 void profile_free(struct servet_profile *profile)
 {

@@ -22,8 +22,8 @@
 #ifndef SERVET_PROFILE_MODEL_H
 #define SERVET_PROFILE_MODEL_H
 
-#include "error.h"
-#include "set.h"
+#include "profile/base/error.h"
+#include "profile/set.h"
 
 #define PROFILE_VERSION 1
 

@@ -3,7 +3,7 @@
 #ifndef SERVET_PROFILE_QUERY_H
 #define SERVET_PROFILE_QUERY_H
 
-#include "model.h"
+#include "profile/model.h"
 
 struct profile_place {
     const struct profile_class *node_class;
@@ -34,5 +34,13 @@ double profile_message_seconds(const struct profile_layer *layer, uint64_t bytes
 /* Bytes per second that `workers` get together: linear between the points of the level's scaling curve, the nearest
  * point outside of it; 0 without a curve. */
 double profile_scaled_bandwidth(const struct profile_memory_level *level, uint32_t workers);
+
+/* Questions to the BSP parameters of a profile. */
+
+/* The parameters for `processors`, of `backend` (NULL: of the first one that covers this number): those measured, or
+ * between two measured numbers on a straight line. False outside what was measured. An unknown l is T(0), its lower
+ * bound. out->backend and the note belong to the profile. */
+bool profile_bsp_at(const struct servet_profile *profile, const char *backend, uint32_t processors,
+                    struct profile_bsp *out);
 
 #endif

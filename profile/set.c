@@ -1,4 +1,4 @@
-#include "set.h"
+#include "profile/set.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,9 @@
 #ifndef SERVET_REPORT_HTML_H
 #define SERVET_REPORT_HTML_H
 
-#include "model.h"
+#include <stdio.h>
+
+#include "profile/model.h"
 
 struct report {
     const struct servet_profile *profile;
@@ -19,5 +21,13 @@ int report_html(const struct report *report, char **out, size_t *length, struct 
  * (there is no lstopo); errors as above, or the -errno of writing. */
 int report_png(const struct report *report, const char *folder, size_t *count, struct servet_error *left_out,
                struct servet_error *error);
+
+/* The part of the page that shows the machine as boxes, and where workers would go. */
+
+/* Text between tags or in an attribute. */
+void html_text(FILE *out, const char *text);
+
+/* 0; -EINVAL (more workers than can be mapped); -ENOMEM. */
+int html_topology(const struct report *report, FILE *out, struct servet_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-#include "order.h"
+#include "report/order.h"
 
 #include <errno.h>
 #include <stdlib.h>

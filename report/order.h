@@ -2,7 +2,7 @@
 #ifndef SERVET_REPORT_ORDER_H
 #define SERVET_REPORT_ORDER_H
 
-#include "model.h"
+#include "profile/model.h"
 
 /* Orders `members` by their groups, the largest groups first: what shares more stands closer. `out` has room for
  * members->count. 0 or -ENOMEM. */

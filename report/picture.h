@@ -3,9 +3,12 @@
 #ifndef SERVET_REPORT_PICTURE_H
 #define SERVET_REPORT_PICTURE_H
 
-#include "model.h"
-
 #include <stdio.h>
+
+#include "mapper/map.h"
+#include "profile/model.h"
+#include "report/html.h"
+#include "report/plot.h"
 
 /* Workers on PUs: pus[i] (OS indices of this class) runs worker labels[i]. */
 struct picture_workers {
@@ -31,5 +34,34 @@ int picture_raw(const struct picture *picture, char **out, size_t *left_out, str
 /* The same, to be put into a page; ids begin with `name`. */
 int picture_svg(const struct picture *picture, const char *name, char **out, size_t *left_out,
                 struct servet_error *error);
+
+/* The topology pictures of a report: one of each node class, and one for each priority with the workers that are asked
+ * for. */
+
+/* Of a node class with more PUs none is drawn: lstopo takes seconds and no screen shows it. */
+#define PICTURE_PUS 1024
+
+struct pictures_item {
+    char id[64], title[160]; /* file name of the PNG without its ending, id in the page */
+    struct picture picture;
+    struct picture_workers workers;
+    enum map_priority priority; /* of the mapping that is coloured, where picture.workers is set */
+};
+
+struct pictures {
+    struct pictures_item *items; /* topologies first, then memory priority, then communication priority */
+    size_t count;
+    uint32_t *chosen[2]; /* by priority as above: the PU of each worker; NULL without workers */
+    uint32_t *room;      /* what the items' workers point into */
+};
+
+/* 0; what map_workers() returns; -ENOMEM. pictures_free() it. */
+int pictures_of(const struct report *report, struct pictures *out, struct servet_error *error);
+void pictures_free(struct pictures *pictures);
+
+/* A topology picture as PNG. */
+
+/* 0 and the bytes, free() them; -ENOENT: no lstopo, or no gnuplot; -EIO; -ENOMEM. */
+int picture_png(const struct pictures_item *item, char **out, size_t *length, struct servet_error *error);
 
 #endif

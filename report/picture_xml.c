@@ -1,8 +1,8 @@
-#include "picture.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "report/picture.h"
 
 /* From the outside in, where two boxes hold the same PUs. */
 enum kind { MACHINE, PACKAGE, MEMORY, NUMA, CACHE, CORE, PU };

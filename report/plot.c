@@ -1,11 +1,326 @@
-#include "plot.h"
+#include "report/plot.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Files in memory instead of pipes: neither side can wait for the other. */
+enum { INPUT, OUTPUT, ERRORS, FILES };
+
+static int open_files(int fds[FILES])
+{
+    for (int i = 0; i < FILES; i++) {
+        fds[i] = memfd_create("servet", MFD_CLOEXEC);
+        if (fds[i] < 0) {
+            int code = errno;
+            while (i-- > 0) {
+                close(fds[i]);
+            }
+            return -code;
+        }
+    }
+    return 0;
+}
+
+static int fill(int fd, const char *text, size_t length)
+{
+    while (length) {
+        ssize_t n = TEMP_FAILURE_RETRY(write(fd, text, length));
+        if (n < 0) {
+            return -errno;
+        }
+        text += n;
+        length -= (size_t)n;
+    }
+    return lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0;
+}
+
+static int contents(int fd, char **out, size_t *length)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0) {
+        return -errno;
+    }
+    size_t size = (size_t)status.st_size, used = 0;
+    char *text = malloc(size + 1);
+    while (text && used < size) {
+        ssize_t n = TEMP_FAILURE_RETRY(pread(fd, text + used, size - used, (off_t)used));
+        if (n <= 0) {
+            free(text);
+            return n < 0 ? -errno : -EIO;
+        }
+        used += (size_t)n;
+    }
+    if (!text) {
+        return -ENOMEM;
+    }
+    text[size] = '\0';
+    *out = text;
+    *length = size;
+    return 0;
+}
+
+static int spawn_and_wait(char *const argv[], const int fds[FILES], int *status)
+{
+    posix_spawn_file_actions_t actions;
+    int rc = -posix_spawn_file_actions_init(&actions);
+    for (int i = 0; rc == 0 && i < FILES; i++) {
+        rc = -posix_spawn_file_actions_adddup2(&actions, fds[i], i);
+    }
+    pid_t child;
+    rc = rc < 0 ? rc : -posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (rc == 0 && TEMP_FAILURE_RETRY(waitpid(child, status, 0)) < 0) {
+        rc = -errno;
+    }
+    return rc;
+}
+
+static int failed(const char *program, int fd, struct servet_error *error)
+{
+    char *text = NULL;
+    size_t length = 0;
+    const char *first = "it failed";
+    if (contents(fd, &text, &length) == 0) {
+        char *start = text + strspn(text, " \t\r\n");
+        start[strcspn(start, "\r\n")] = '\0';
+        first = *start ? start : first;
+    }
+    int rc = profile_error(error, -EIO, "%s: %s", program, first);
+    free(text);
+    return rc;
+}
+
+int run_filter(char *const argv[], const char *input, size_t length, char **out, size_t *out_length,
+               struct servet_error *error)
+{
+    int fds[FILES], status = 0;
+    int rc = open_files(fds);
+    if (rc < 0) {
+        return profile_error(error, rc, "%s: %s", argv[0], strerrordesc_np(-rc));
+    }
+    rc = fill(fds[INPUT], input, length);
+    rc = rc < 0 ? rc : spawn_and_wait(argv, fds, &status);
+    if (rc < 0) {
+        rc = profile_error(error, rc, "%s: %s", argv[0], rc == -ENOENT ? "not installed" : strerrordesc_np(-rc));
+    } else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        rc = failed(argv[0], fds[ERRORS], error);
+    } else {
+        rc = contents(fds[OUTPUT], out, out_length);
+        if (rc == 0 && *out_length == 0) {
+            free(*out);
+            rc = failed(argv[0], fds[ERRORS], error);
+        } else if (rc < 0) {
+            rc = profile_error(error, rc, "%s: %s", argv[0], strerrordesc_np(-rc));
+        }
+    }
+    for (int i = 0; i < FILES; i++) {
+        close(fds[i]);
+    }
+    return rc;
+}
+
+/* From a plot's script to a picture. */
+
+/* As small as reads well on a phone, where the picture is a little more than half as large. */
+#define CURVE_SIZE "600,400"
+#define MAP_SIZE "600,450"
+#define SVG_FONT "sans-serif,16"
+#define PNG_FONT "sans,13"
+/* Slides are shown large. */
+#define PNG_CURVE_SIZE "1200,800"
+#define PNG_MAP_SIZE "1200,960"
+#define PNG_FONT_SCALE "1.7"
+#define TITLE_LINES 2
+
+/* Colours that gnuplot writes into the SVG and that name variables of the style sheet: #0101NN is number NN. */
+#define SENTINEL_RED 1
+#define SENTINEL_GREEN 1
+static const char *const variables[] = {"--ink", "--muted", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6"};
+#define VARIABLES (sizeof variables / sizeof *variables)
+static const char names[][6] = {"ink", "muted", "c1", "c2", "c3", "c4", "c5", "c6"};
+/* After Okabe and Ito: told apart by colour-blind people too. */
+static const char *const print_colours[] = {"#1a1a1a", "#8a8a8a", "#0072b2", "#d55e00",
+                                            "#009e73", "#b1589b", "#56b4e9", "#c98a00"};
+
+/* A picture of boxes is drawn so many pixels wide, its letters (10 of its own pixels) with it. */
+#define PNG_PICTURE_WIDTH 1600.0
+#define PNG_PICTURE_MOST 2.5 /* times its own size: small ones stay small */
+#define PICTURE_TEXT 10
+#define PICTURE_POINT 0.75 /* points to a pixel, of pngcairo */
+
+static void png_terminal(FILE *stream, const struct plot *plot)
+{
+    if (plot->shape == PLOT_PICTURE) {
+        double scale = fmin(PNG_PICTURE_WIDTH / plot->width, PNG_PICTURE_MOST);
+        scale = fmax(scale, 1.0);
+        fprintf(stream,
+                "set terminal pngcairo size %.0f,%.0f noenhanced font 'monospace,%d' fontscale %.3f background rgb "
+                "'white'\n",
+                plot->width * scale, plot->height * scale, PICTURE_TEXT, scale * PICTURE_POINT);
+        return;
+    }
+    fprintf(stream,
+            "set terminal pngcairo size %s noenhanced font '" PNG_FONT "' fontscale " PNG_FONT_SCALE
+            " linewidth 2 background rgb 'white'\nset title ",
+            plot->shape == PLOT_CURVE ? PNG_CURVE_SIZE : PNG_MAP_SIZE);
+    plot_quote(stream, plot->title);
+    fputs(" textcolor rgb ink\n", stream);
+}
+
+static void common(FILE *stream)
+{
+    fputs("set encoding utf8\n"
+          "set border 3 lc rgb muted\n"
+          "set tics nomirror textcolor rgb ink\n"
+          "set grid lc rgb muted lw 0.4 dt 3\n"
+          "set xlabel textcolor rgb ink\nset ylabel textcolor rgb ink\n"
+          "set key textcolor rgb ink noenhanced\n",
+          stream);
+}
+
+static int run_gnuplot(const char *script, size_t length, char **out, size_t *out_length, struct servet_error *error)
+{
+    /* -d: without the user's own settings */
+    char *argv[] = {"gnuplot", "-d", NULL};
+    int rc = run_filter(argv, script, length, out, out_length, error);
+    if (rc == -ENOENT) {
+        return profile_error(error, rc, "gnuplot: not installed, expected it to draw the plots (Debian: gnuplot-nox)");
+    }
+    return rc;
+}
+
+static int render(const struct plot *plot, bool png, char **out, size_t *out_length, struct servet_error *error)
+{
+    char *script = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&script, &length);
+    if (!stream) {
+        return profile_error(error, -ENOMEM, "%s: %s", plot->name, strerrordesc_np(ENOMEM));
+    }
+    for (size_t i = 0; i < VARIABLES; i++) {
+        if (png) {
+            fprintf(stream, "%s = '%s'\n", names[i], print_colours[i]);
+        } else {
+            fprintf(stream, "%s = '#%02x%02x%02zx'\n", names[i], SENTINEL_RED, SENTINEL_GREEN, i);
+        }
+    }
+    /* scripts with a margin of their own leave room for the title, which a page has outside of the plot */
+    fprintf(stream, "title_lines = %d\n", png ? TITLE_LINES : 0);
+    if (png) {
+        png_terminal(stream, plot);
+    } else {
+        fprintf(stream, "set terminal svg size %s dynamic noenhanced font '" SVG_FONT "' linewidth 1.6\n",
+                plot->shape == PLOT_CURVE ? CURVE_SIZE : MAP_SIZE);
+    }
+    common(stream);
+    fputs(plot->script, stream);
+    int rc = fclose(stream) != 0 ? profile_error(error, -ENOMEM, "%s: %s", plot->name, strerrordesc_np(ENOMEM)) : 0;
+    rc = rc < 0 ? rc : run_gnuplot(script, length, out, out_length, error);
+    free(script);
+    return rc;
+}
+
+int plot_png(const struct plot *plot, char **out, size_t *length, struct servet_error *error)
+{
+    return render(plot, true, out, length, error);
+}
+
+/* -- SVG into a page ------------------------------------------------------------------------------------------- */
+
+struct replacement {
+    const char *from, *to;
+    bool named; /* the name of the plot comes behind it */
+};
+
+/* Ids are unique in a page; the name space and xlink are HTML's business; black is what gnuplot leaves uncoloured. */
+static const struct replacement replacements[] = {
+    {"xmlns=\"http://www.w3.org/2000/svg\"", "", false},
+    {"xmlns:xlink=\"http://www.w3.org/1999/xlink\"", "", false},
+    {"color=\"black\"", "color=\"inherit\"", false},
+    {"xlink:href='#", "href='#", true},
+    {"xlink:href=", "href=", false},
+    {"id=\"", "id=\"", true},
+    {"id='", "id='", true},
+    {"url(#", "url(#", true},
+};
+
+/* "rgb(  1,   1,   3)" -> "var(--c2)"; returns the characters eaten, 0: it is an ordinary colour. */
+static size_t put_variable(FILE *stream, const char *text)
+{
+    int red, green, blue, used = 0;
+    if (sscanf(text, "rgb( %d , %d , %d )%n", &red, &green, &blue, &used) != 3 || used == 0) {
+        used = 0;
+        if (sscanf(text, "#%2x%2x%2x%n", (unsigned *)&red, (unsigned *)&green, (unsigned *)&blue, &used) != 3) {
+            return 0;
+        }
+    }
+    if (used == 0 || red != SENTINEL_RED || green != SENTINEL_GREEN || blue < 0 || (size_t)blue >= VARIABLES) {
+        return 0;
+    }
+    fprintf(stream, "var(%s)", variables[blue]);
+    return (size_t)used;
+}
+
+static size_t put_piece(FILE *stream, const char *text, const char *name)
+{
+    size_t used = *text == 'r' || *text == '#' ? put_variable(stream, text) : 0;
+    if (used) {
+        return used;
+    }
+    for (size_t i = 0; i < sizeof replacements / sizeof *replacements; i++) {
+        const struct replacement *r = &replacements[i];
+        size_t length = strlen(r->from);
+        if (strncmp(text, r->from, length) == 0) {
+            fprintf(stream, "%s%s%s", r->to, r->named ? name : "", r->named ? "-" : "");
+            return length;
+        }
+    }
+    fputc(*text, stream);
+    return 1;
+}
+
+int plot_svg(const struct plot *plot, char **out, size_t *length, struct servet_error *error)
+{
+    char *raw, *tidy = NULL;
+    size_t raw_length, tidy_length = 0;
+    int rc = render(plot, false, &raw, &raw_length, error);
+    if (rc < 0) {
+        return rc;
+    }
+    const char *p = strstr(raw, "<svg");
+    FILE *stream = open_memstream(&tidy, &tidy_length);
+    if (!p || !stream) {
+        rc = p ? -ENOMEM : -EIO;
+        if (stream) {
+            fclose(stream);
+        }
+        free(tidy);
+        free(raw);
+        return profile_error(error, rc, "gnuplot: wrote no SVG for %s", plot->name);
+    }
+    while (*p) {
+        p += put_piece(stream, p, plot->name);
+    }
+    rc = fclose(stream) != 0 ? -ENOMEM : 0;
+    free(raw);
+    if (rc < 0) {
+        free(tidy);
+        return profile_error(error, rc, "%s: %s", plot->name, strerrordesc_np(-rc));
+    }
+    *out = tidy;
+    *length = tidy_length;
+    return 0;
+}
 
 FILE *plot_open(struct plot_list *list, enum plot_section section, enum plot_shape shape, size_t node_class,
                 size_t classes, const char *name, const char *title)

@@ -1,14 +1,13 @@
 /* Heat maps: what every two PUs share, and how long a message between them takes, in the order of their numbers and in
  * the order of their groups. */
-#include "plot.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "figures.h"
-#include "order.h"
-#include "query.h"
+#include "profile/text/figures.h"
+#include "profile/query.h"
+#include "report/order.h"
+#include "report/plot.h"
 
 #define MEMBERS_MOST 1024 /* of one map, whose points are hardly seen then; of more members every n-th is drawn */
 #define TICKS_ALL 16      /* up to so many members each one gets its tick */

@@ -2,8 +2,8 @@
 #ifndef SERVET_REPORT_PLOTS_H
 #define SERVET_REPORT_PLOTS_H
 
-#include "html.h"
-#include "plot.h"
+#include "report/html.h"
+#include "report/plot.h"
 
 int plots_of(const struct servet_profile *profile, struct plot_list *out, struct servet_error *error);
 

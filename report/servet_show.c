@@ -1,18 +1,17 @@
 /* servet-show: what a profile says, for people and (--json) for programs. */
-#include "cli.h"
-#include "diff.h"
-#include "html.h"
-#include "live.h"
-#include "map.h"
-#include "model.h"
-#include "save_file.h"
-#include "show_bsp.h"
-#include "show_text.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "mapper/map.h"
+#include "profile/base/cli.h"
+#include "profile/base/file.h"
+#include "profile/model.h"
+#include "profile/text/show.h"
+#include "report/diff.h"
+#include "report/html.h"
+#include "report/live.h"
 
 struct options {
     const char *file;   /* NULL: looked for */

@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cluster_layers.h"
-#include "fat_tree.h"
-#include "probe_message.h"
-#include "query.h"
+#include "probes/network/layers.h"
+#include "tests/cluster/fat_tree.h"
+#include "probes/pairs/messages.h"
+#include "profile/query.h"
 
 enum { LOADS = 101 };
 

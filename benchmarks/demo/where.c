@@ -1,4 +1,4 @@
-#include "where.h"
+#include "benchmarks/demo/where.h"
 
 #include <sched.h>
 #include <stdio.h>

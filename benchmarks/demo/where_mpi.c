@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "where.h"
+#include "benchmarks/demo/where.h"
 
 #define ROUNDS 1000
 

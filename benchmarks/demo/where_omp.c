@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "where.h"
+#include "benchmarks/demo/where.h"
 
 int main(void)
 {

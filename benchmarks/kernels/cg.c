@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cg_matrix.h"
-#include "kernel.h"
-#include "par.h"
+#include "benchmarks/kernels/cg_matrix.h"
+#include "benchmarks/kernels/kernel.h"
+#include "benchmarks/kernels/par.h"
 
 const char kernel_name[] = "CG";
 

@@ -1,12 +1,12 @@
-#include "cg_matrix.h"
+#include "benchmarks/kernels/cg_matrix.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel.h"
-#include "nas_random.h"
+#include "benchmarks/kernels/kernel.h"
+#include "benchmarks/kernels/nas_random.h"
 
 #define SEED UINT64_C(314159265)
 #define CONDITION 0.1 /* rcond of the specification */

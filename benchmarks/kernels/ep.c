@@ -2,9 +2,9 @@
  * the acceptance-rejection method; their sums and the counts in square annuli are the result. */
 #include <math.h>
 
-#include "kernel.h"
-#include "nas_random.h"
-#include "par.h"
+#include "benchmarks/kernels/kernel.h"
+#include "benchmarks/kernels/nas_random.h"
+#include "benchmarks/kernels/par.h"
 
 const char kernel_name[] = "EP";
 

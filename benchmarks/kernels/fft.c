@@ -1,9 +1,9 @@
-#include "fft.h"
+#include "benchmarks/kernels/fft.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "kernel.h"
+#include "benchmarks/kernels/kernel.h"
 
 double complex *fft_roots(size_t n)
 {

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fft.h"
-#include "ft_published.h"
-#include "kernel.h"
-#include "nas_random.h"
-#include "par.h"
+#include "benchmarks/kernels/fft.h"
+#include "benchmarks/kernels/ft_published.h"
+#include "benchmarks/kernels/kernel.h"
+#include "benchmarks/kernels/nas_random.h"
+#include "benchmarks/kernels/par.h"
 
 const char kernel_name[] = "FT";
 

@@ -1,4 +1,4 @@
-#include "ft_published.h"
+#include "benchmarks/kernels/ft_published.h"
 
 const struct ft_problem ft_problems[4] = {
     {64,

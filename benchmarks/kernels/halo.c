@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel.h"
-#include "par.h"
+#include "benchmarks/kernels/kernel.h"
+#include "benchmarks/kernels/par.h"
 
 const char kernel_name[] = "HALO";
 

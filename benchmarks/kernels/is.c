@@ -10,9 +10,9 @@
 #include <omp.h>
 #endif
 
-#include "kernel.h"
-#include "nas_random.h"
-#include "par.h"
+#include "benchmarks/kernels/kernel.h"
+#include "benchmarks/kernels/nas_random.h"
+#include "benchmarks/kernels/par.h"
 
 const char kernel_name[] = "IS";
 

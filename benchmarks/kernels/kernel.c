@@ -1,11 +1,11 @@
-#include "kernel.h"
+#include "benchmarks/kernels/kernel.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "par.h"
+#include "benchmarks/kernels/par.h"
 
 static const char classes[] = "SWAB";
 

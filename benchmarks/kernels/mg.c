@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel.h"
-#include "mg_grid.h"
-#include "nas_random.h"
-#include "par.h"
+#include "benchmarks/kernels/kernel.h"
+#include "benchmarks/kernels/mg_grid.h"
+#include "benchmarks/kernels/nas_random.h"
+#include "benchmarks/kernels/par.h"
 
 const char kernel_name[] = "MG";
 

@@ -1,10 +1,10 @@
-#include "mg_grid.h"
+#include "benchmarks/kernels/mg_grid.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel.h"
-#include "par.h"
+#include "benchmarks/kernels/kernel.h"
+#include "benchmarks/kernels/par.h"
 
 size_t mg_size(const struct mg_level *level)
 {

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel.h"
-#include "nas_random.h"
-#include "par.h"
-#include "zone.h"
+#include "benchmarks/kernels/kernel.h"
+#include "benchmarks/kernels/nas_random.h"
+#include "benchmarks/kernels/par.h"
+#include "benchmarks/kernels/zone.h"
 
 const char kernel_name[] = "MZ";
 

@@ -1,4 +1,4 @@
-#include "par.h"
+#include "benchmarks/kernels/par.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "par.h"
+#include "benchmarks/kernels/par.h"
 
 static size_t rank_here, ranks;
 

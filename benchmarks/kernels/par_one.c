@@ -1,7 +1,7 @@
 /* par.h for a program of one process. */
 #include <string.h>
 
-#include "par.h"
+#include "benchmarks/kernels/par.h"
 
 void par_start(int *argc, char ***argv)
 {

@@ -3,8 +3,8 @@
  * Exclusive or undoes itself: after a second pass of the same updates the table must be as it was. */
 #include <stdlib.h>
 
-#include "kernel.h"
-#include "par.h"
+#include "benchmarks/kernels/kernel.h"
+#include "benchmarks/kernels/par.h"
 
 #ifdef _OPENMP
 #include <omp.h>

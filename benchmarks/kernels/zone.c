@@ -1,8 +1,8 @@
-#include "zone.h"
+#include "benchmarks/kernels/zone.h"
 
 #include <stdlib.h>
 
-#include "kernel.h"
+#include "benchmarks/kernels/kernel.h"
 
 /* Weights of one implicit step of u_t = D u_xx - E u_xxxx per direction: below 1/4, so that the explicit coupling of
  * zones (neighbours' values of the step before) stays stable. */

@@ -1,4 +1,4 @@
-#include "cluster.h"
+#include "benchmarks/mapper/cluster.h"
 
 #include <stdlib.h>
 #include <string.h>

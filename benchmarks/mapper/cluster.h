@@ -2,7 +2,7 @@
 #ifndef SERVET_BENCHMARKS_MAPPER_CLUSTER_H
 #define SERVET_BENCHMARKS_MAPPER_CLUSTER_H
 
-#include "model.h"
+#include "profile/model.h"
 
 struct cluster_shape {
     uint32_t nodes, nodes_per_rack;

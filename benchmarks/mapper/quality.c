@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "figures.h"
-#include "map.h"
-#include "orders.h"
+#include "mapper/command/predict.h"
+#include "mapper/map.h"
+#include "mapper/traffic/orders.h"
 
 enum rival { DISTRIB, COMPACT, SCATTER, RIVALS };
 static const char *const rival_names[RIVALS] = {"hwloc-distrib", "compact", "scatter"};

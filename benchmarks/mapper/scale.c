@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cluster.h"
-#include "map.h"
+#include "benchmarks/mapper/cluster.h"
+#include "mapper/map.h"
 
 #define REPETITIONS 5 /* the fastest counts: the machine is shared */
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster.h"
-#include "map.h"
-#include "traffic.h"
+#include "benchmarks/mapper/cluster.h"
+#include "mapper/map.h"
+#include "mapper/traffic/traffic.h"
 
 #define RANKS 64
 #define BYTES 65536.0

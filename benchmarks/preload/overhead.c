@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "model.h"
-#include "plan.h"
+#include "profile/model.h"
+#include "preload/place/plan.h"
 
 #define MOST_ROUNDS 2000
 #define MOST_CANDIDATES 6

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster.h"
-#include "random.h"
+#include "probes/pairs/layers.h"
+#include "profile/base/random.h"
 
 enum { PAIRS_MAX = 512, LAYERS_MAX = 4 };
 static const double within = 0.01, outliers = 0.05, outlier_factor = 3, sweeps_agree = 0.05, members_right = 0.98;

@@ -1,4 +1,4 @@
-#include "all.h"
+#include "benchmarks/servet_bench/all.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "compare.h"
-#include "costs.h"
-#include "costs_plot.h"
-#include "predict.h"
-#include "readme.h"
-#include "runner.h"
+#include "profile/base/cli.h"
+#include "benchmarks/servet_bench/compare.h"
+#include "benchmarks/servet_bench/costs.h"
+#include "benchmarks/servet_bench/costs_plot.h"
+#include "benchmarks/servet_bench/predict.h"
+#include "benchmarks/servet_bench/readme.h"
+#include "benchmarks/servet_bench/runner.h"
 
 /* On two quiet PUs. Kernels take what is left, and more rounds than these say nothing new. */
 #define FIGURES_SECONDS 1.0

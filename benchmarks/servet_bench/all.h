@@ -2,7 +2,7 @@
 #ifndef SERVET_BENCH_ALL_H
 #define SERVET_BENCH_ALL_H
 
-#include "request.h"
+#include "benchmarks/servet_bench/request.h"
 
 /* Runs all parts. Each one's table goes to NAME.txt and its numbers to NAME.json of the output folder, with plots
  * beside them, and everything to stdout as it comes, and to results.txt. On stderr: which part begins, and about how

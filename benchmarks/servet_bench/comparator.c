@@ -1,12 +1,12 @@
-#include "comparator.h"
+#include "benchmarks/servet_bench/comparator.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "tools.h"
+#include "profile/base/cli.h"
+#include "benchmarks/servet_bench/tools.h"
 
 char *comparator_mpirun(void)
 {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "words.h"
+#include "benchmarks/servet_bench/words.h"
 
 struct program {
     char *label;

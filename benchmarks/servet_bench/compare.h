@@ -2,7 +2,7 @@
 #ifndef SERVET_BENCH_COMPARE_H
 #define SERVET_BENCH_COMPARE_H
 
-#include "request.h"
+#include "benchmarks/servet_bench/request.h"
 
 /* The kernels of our own: alone with plots in the output folder if there is one, then on a loaded machine. */
 void compare_kernels(const struct request *request, struct results *results);

@@ -1,17 +1,17 @@
-#include "costs.h"
+#include "benchmarks/servet_bench/costs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "comparator.h"
-#include "costs_probing.h"
-#include "runner.h"
-#include "statistics.h"
-#include "tools.h"
-#include "words.h"
+#include "profile/base/cli.h"
+#include "benchmarks/servet_bench/comparator.h"
+#include "benchmarks/servet_bench/costs_probing.h"
+#include "benchmarks/servet_bench/runner.h"
+#include "benchmarks/servet_bench/statistics.h"
+#include "benchmarks/servet_bench/tools.h"
+#include "benchmarks/servet_bench/words.h"
 
 #define LIMIT_SECONDS 120.0
 #define MOST 16

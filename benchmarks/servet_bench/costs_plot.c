@@ -1,8 +1,8 @@
-#include "costs_plot.h"
+#include "benchmarks/servet_bench/costs_plot.h"
 
 #include <math.h>
 
-#include "plot.h"
+#include "benchmarks/servet_bench/plot.h"
 
 #define WIDTH 900
 #define BAR_HEIGHT 26    /* of one way, in pixels */

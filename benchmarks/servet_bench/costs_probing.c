@@ -1,13 +1,13 @@
-#include "costs_probing.h"
+#include "benchmarks/servet_bench/costs_probing.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "runner.h"
-#include "tools.h"
-#include "words.h"
+#include "profile/base/cli.h"
+#include "benchmarks/servet_bench/runner.h"
+#include "benchmarks/servet_bench/tools.h"
+#include "benchmarks/servet_bench/words.h"
 
 #define LIMIT_SECONDS 300.0
 

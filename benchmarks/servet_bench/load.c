@@ -1,4 +1,4 @@
-#include "load.h"
+#include "benchmarks/servet_bench/load.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "profile/base/cli.h"
 
 #define LOAD_BYTES ((size_t)32 << 20) /* past most caches, little enough for many PUs */
 

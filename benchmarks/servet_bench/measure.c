@@ -1,12 +1,12 @@
-#include "measure.h"
+#include "benchmarks/servet_bench/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "load.h"
-#include "runner.h"
+#include "profile/base/cli.h"
+#include "benchmarks/servet_bench/load.h"
+#include "benchmarks/servet_bench/runner.h"
 
 void metric_compile(struct metric *metric)
 {

@@ -4,8 +4,8 @@
 
 #include <regex.h>
 
-#include "comparator.h"
-#include "statistics.h"
+#include "benchmarks/servet_bench/comparator.h"
+#include "benchmarks/servet_bench/statistics.h"
 
 struct metric {
     const char *expression; /* of the line on stdout that holds the number; NULL: wall time in seconds */

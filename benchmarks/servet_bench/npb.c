@@ -1,4 +1,4 @@
-#include "npb.h"
+#include "benchmarks/servet_bench/npb.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "profile/base/cli.h"
 
 #define DEPTH_LIMIT 3
 

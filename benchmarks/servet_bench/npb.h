@@ -2,7 +2,7 @@
 #ifndef SERVET_BENCH_NPB_H
 #define SERVET_BENCH_NPB_H
 
-#include "comparator.h"
+#include "benchmarks/servet_bench/comparator.h"
 
 struct npb_list {
     struct program *programs;

@@ -1,12 +1,12 @@
-#include "plot.h"
+#include "benchmarks/servet_bench/plot.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "report.h"
-#include "tools.h"
+#include "profile/base/cli.h"
+#include "benchmarks/servet_bench/report.h"
+#include "benchmarks/servet_bench/tools.h"
 
 static const char *terminal(const char *path)
 {

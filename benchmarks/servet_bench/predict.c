@@ -1,11 +1,11 @@
-#include "predict.h"
+#include "benchmarks/servet_bench/predict.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "query.h"
+#include "profile/query.h"
 
 /* Workers of the placement, on that node, in `group`. */
 static uint32_t workers_in(const struct servet_profile *profile, const uint32_t *workers, size_t count, uint32_t node,

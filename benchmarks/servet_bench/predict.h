@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "model.h"
+#include "profile/model.h"
 
 struct prediction {
     double bytes_per_s;  /* of all workers together */

@@ -1,13 +1,13 @@
-#include "readme.h"
+#include "benchmarks/servet_bench/readme.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "runner.h"
-#include "tools.h"
+#include "profile/base/cli.h"
+#include "benchmarks/servet_bench/runner.h"
+#include "benchmarks/servet_bench/tools.h"
 
 /* In commands: {ours}NAME a command of this project, {built}PATH a file below the build's benchmarks folder,
  * {script}NAME a script that lies beside servet-bench in it, {out}NAME a file of the output folder, {build} the build

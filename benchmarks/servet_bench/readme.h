@@ -2,7 +2,7 @@
 #ifndef SERVET_BENCH_README_H
 #define SERVET_BENCH_README_H
 
-#include "request.h"
+#include "benchmarks/servet_bench/request.h"
 
 struct readme_part {
     const char *name;        /* of the files with what it printed */

@@ -1,8 +1,8 @@
-#include "reason.h"
+#include "benchmarks/servet_bench/reason.h"
 
 #include <string.h>
 
-#include "tools.h"
+#include "benchmarks/servet_bench/tools.h"
 
 /* Whether a comparator leaves the choice of PUs to the system's scheduler. mpirun binds ranks by itself up to two. */
 static bool leaves_threads_free(const struct comparator *comparator, const struct program *program)

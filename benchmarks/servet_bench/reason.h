@@ -2,8 +2,8 @@
 #ifndef SERVET_BENCH_REASON_H
 #define SERVET_BENCH_REASON_H
 
-#include "measure.h"
-#include "report.h"
+#include "benchmarks/servet_bench/measure.h"
+#include "benchmarks/servet_bench/report.h"
 
 /* One sentence, for a comparison whose verdict is "slower". */
 const char *reason_of(const struct comparison *comparison, const struct verdict *verdict);

@@ -1,4 +1,4 @@
-#include "report.h"
+#include "benchmarks/servet_bench/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "cli.h"
-#include "tools.h"
+#include "profile/base/cli.h"
+#include "benchmarks/servet_bench/tools.h"
 
 #define LINE_SIZE 512
 

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "measure.h"
+#include "benchmarks/servet_bench/measure.h"
 
 /* The comparison in words, and the verdict: is servet slower than the best of the others, beyond the interval? */
 void report_table(FILE *out, const struct comparison *comparison);

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "measure.h"
+#include "benchmarks/servet_bench/measure.h"
 
 #define MOST_COMPARATORS 32
 

@@ -1,4 +1,4 @@
-#include "runner.h"
+#include "benchmarks/servet_bench/runner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "profile/base/cli.h"
 
 extern char **environ;
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "words.h"
+#include "benchmarks/servet_bench/words.h"
 
 struct run {
     int status;      /* exit status; 128 + signal; 127 when it cannot be started */

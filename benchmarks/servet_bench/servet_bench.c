@@ -5,14 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "all.h"
-#include "cli.h"
-#include "compare.h"
-#include "costs.h"
-#include "predict.h"
-#include "report.h"
-#include "request.h"
-#include "tools.h"
+#include "benchmarks/servet_bench/all.h"
+#include "profile/base/cli.h"
+#include "benchmarks/servet_bench/compare.h"
+#include "benchmarks/servet_bench/costs.h"
+#include "benchmarks/servet_bench/predict.h"
+#include "benchmarks/servet_bench/report.h"
+#include "benchmarks/servet_bench/request.h"
+#include "benchmarks/servet_bench/tools.h"
 
 enum {
     KEY_RANKS = 'r',

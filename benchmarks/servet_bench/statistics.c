@@ -1,11 +1,11 @@
-#include "statistics.h"
+#include "benchmarks/servet_bench/statistics.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "profile/base/cli.h"
 
 #define RESAMPLES 2000 /* the ends of a 95 % interval then rest on 50 draws each */
 #define OUTSIDE 0.025

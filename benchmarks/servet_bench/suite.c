@@ -1,4 +1,4 @@
-#include "suite.h"
+#include "benchmarks/servet_bench/suite.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "tools.h"
+#include "profile/base/cli.h"
+#include "benchmarks/servet_bench/tools.h"
 
 enum form { OMP, MPI, HYBRID };
 static const char *const suffixes[] = {"omp", "mpi", "hybrid"};

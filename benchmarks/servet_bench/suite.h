@@ -2,7 +2,7 @@
 #ifndef SERVET_BENCH_SUITE_H
 #define SERVET_BENCH_SUITE_H
 
-#include "comparator.h"
+#include "benchmarks/servet_bench/comparator.h"
 
 struct suite {
     struct program *programs;

@@ -1,4 +1,4 @@
-#include "tools.h"
+#include "benchmarks/servet_bench/tools.h"
 
 #include <limits.h>
 #include <sched.h>

@@ -1,11 +1,11 @@
-#include "words.h"
+#include "benchmarks/servet_bench/words.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "profile/base/cli.h"
 
 static void append(struct words *words, char *word)
 {

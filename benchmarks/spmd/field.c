@@ -1,4 +1,4 @@
-#include "field.h"
+#include "benchmarks/spmd/field.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Heat transfer in two dimensions, explicit: every task gives part of its warmth to its four neighbours. */
-#include "field.h"
+#include "benchmarks/spmd/field.h"
 
 const char kernel_name[] = "heat";
 const int kernel_dimensions = 2;

@@ -1,5 +1,5 @@
 /* Laplace's equation in two dimensions by Jacobi's method: every task becomes the mean of its four neighbours. */
-#include "field.h"
+#include "benchmarks/spmd/field.h"
 
 const char kernel_name[] = "laplace";
 const int kernel_dimensions = 2;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "field.h"
+#include "benchmarks/spmd/field.h"
 
 enum { TAG = 1 };
 

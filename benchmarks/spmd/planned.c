@@ -2,8 +2,8 @@
  * how large the problem is and how it is cut. */
 #include <stdlib.h>
 
-#include "field.h"
-#include "servet_spmd.h"
+#include "benchmarks/spmd/field.h"
+#include "mapper/spmd/library/servet_spmd.h"
 
 static void compute(void *context, const struct servet_spmd_box *box)
 {

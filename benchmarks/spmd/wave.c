@@ -1,5 +1,5 @@
 /* The wave equation in one dimension: `next` still holds the step before `now` when it is overwritten. */
-#include "field.h"
+#include "benchmarks/spmd/field.h"
 
 const char kernel_name[] = "wave";
 const int kernel_dimensions = 1;

@@ -1,13 +1,11 @@
 /* The public functions of servet.h. */
-#include "servet.h"
-
-#include "bsp.h"
-#include "query.h"
-#include "rank_order.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+
+#include "profile/libservet/rank_order.h"
+#include "profile/query.h"
+#include "profile/servet.h"
 
 const char *servet_version(void)
 {

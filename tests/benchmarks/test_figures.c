@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npb.h"
-#include "predict.h"
-#include "readme.h"
-#include "statistics.h"
+#include "benchmarks/servet_bench/npb.h"
+#include "benchmarks/servet_bench/predict.h"
+#include "benchmarks/servet_bench/readme.h"
+#include "benchmarks/servet_bench/statistics.h"
 
 START_TEST(medians_and_intervals)
 {

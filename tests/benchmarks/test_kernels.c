@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
+#include "tests/mapper/command.h"
 
 static const char *const published[] = {"ep", "cg", "mg", "ft", "is"};
 static const char *const others[] = {"mz", "triad", "random_access", "halo"};

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "tests/mapper/command.h"
 
 static char folder[64];
 

@@ -1,4 +1,4 @@
-#include "fat_tree.h"
+#include "tests/cluster/fat_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>

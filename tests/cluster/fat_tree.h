@@ -2,9 +2,9 @@
 #ifndef SERVET_TESTS_CLUSTER_FAT_TREE_H
 #define SERVET_TESTS_CLUSTER_FAT_TREE_H
 
-#include "cluster_survey.h"
-#include "machine.h"
-#include "random.h"
+#include "probes/network/survey.h"
+#include "probes/machine.h"
+#include "profile/base/random.h"
 
 struct fat_tree {
     uint32_t nodes, per_switch, per_pod;

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cluster_curves.h"
-#include "cluster_layers.h"
-#include "cluster_nodes.h"
-#include "fat_tree.h"
-#include "probe_message.h"
-#include "query.h"
+#include "probes/network/curves.h"
+#include "probes/network/layers.h"
+#include "probes/network/nodes.h"
+#include "tests/cluster/fat_tree.h"
+#include "probes/pairs/messages.h"
+#include "profile/query.h"
 
 static struct fat_tree usual_tree(uint32_t nodes)
 {

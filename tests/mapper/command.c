@@ -1,4 +1,4 @@
-#include "command.h"
+#include "tests/mapper/command.h"
 
 #include <check.h>
 #include <stdlib.h>

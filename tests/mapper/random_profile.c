@@ -1,4 +1,4 @@
-#include "random_profile.h"
+#include "tests/mapper/random_profile.h"
 
 #include <check.h>
 #include <stdlib.h>

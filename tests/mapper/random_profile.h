@@ -2,7 +2,7 @@
 #ifndef SERVET_TESTS_MAPPER_RANDOM_PROFILE_H
 #define SERVET_TESTS_MAPPER_RANDOM_PROFILE_H
 
-#include "map.h"
+#include "mapper/map.h"
 
 struct random_source {
     uint64_t state;

@@ -1,4 +1,4 @@
-#include "reference.h"
+#include "tests/mapper/reference.h"
 
 #include <string.h>
 

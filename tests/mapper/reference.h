@@ -2,7 +2,7 @@
 #ifndef SERVET_TESTS_MAPPER_REFERENCE_H
 #define SERVET_TESTS_MAPPER_REFERENCE_H
 
-#include "map.h"
+#include "mapper/map.h"
 
 #define REFERENCE_MOST_PUS 128
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "tests/mapper/command.h"
 
 #define CLUSTER " --cluster --profile " FIXTURES "/nehalem-2-nodes.json "
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "tests/mapper/command.h"
 
 #define SKIPPED 77
 #define WHERE "grep Cpus_allowed_list /proc/self/status"

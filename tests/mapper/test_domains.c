@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random_profile.h"
+#include "tests/mapper/random_profile.h"
 
 #define MOST 256
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "map.h"
-#include "restrict.h"
+#include "mapper/map.h"
+#include "mapper/command/common_options.h"
 
 #define MOST 256
 

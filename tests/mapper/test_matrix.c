@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
-#include "map.h"
-#include "random_profile.h"
-#include "traffic.h"
+#include "tests/mapper/command.h"
+#include "mapper/map.h"
+#include "tests/mapper/random_profile.h"
+#include "mapper/traffic/traffic.h"
 
 #define MOST 64
 

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "map.h"
+#include "mapper/map.h"
 
 #define MOST 128
 

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "map.h"
+#include "mapper/map.h"
 
 #define PUS 16
 #define TAKEN 99 /* '-' in the tables */

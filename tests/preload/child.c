@@ -1,5 +1,5 @@
 /* Programs run as a user runs them. */
-#include "child.h"
+#include "tests/preload/child.h"
 
 #include <check.h>
 #include <fcntl.h>

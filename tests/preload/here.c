@@ -1,5 +1,5 @@
 /* This machine as the tests need it. */
-#include "here.h"
+#include "tests/preload/here.h"
 
 #include <check.h>
 #include <sched.h>

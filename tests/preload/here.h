@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "map.h"
+#include "mapper/map.h"
 
 /* PUs this process may use. */
 size_t here_pus(void);

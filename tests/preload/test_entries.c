@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "child.h"
-#include "here.h"
+#include "tests/preload/child.h"
+#include "tests/preload/here.h"
 
 static const char *const entries[] = {"MPI_Init",         "MPI_Init_thread",   "PMPI_Init",         "PMPI_Init_thread",
                                       "mpi_init",         "mpi_init_",         "mpi_init__",        "MPI_INIT",

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "here.h"
+#include "tests/preload/child.h"
+#include "tests/preload/here.h"
 
 static const char *program;
 static struct child child, plain;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "here.h"
-#include "owner.h"
+#include "tests/preload/child.h"
+#include "tests/preload/here.h"
+#include "preload/place/owner.h"
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})

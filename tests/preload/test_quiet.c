@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "child.h"
+#include "tests/preload/child.h"
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})

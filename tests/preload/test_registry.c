@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "here.h"
-#include "registry.h"
+#include "tests/preload/child.h"
+#include "tests/preload/here.h"
+#include "preload/node/registry.h"
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})

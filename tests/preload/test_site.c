@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "here.h"
+#include "tests/preload/child.h"
+#include "tests/preload/here.h"
 
 #define PROGRAM PROGRAMS "/odd"
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})

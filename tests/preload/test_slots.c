@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "records.h"
-#include "slots.h"
+#include "preload/place/slots.h"
+#include "preload/place/slots.h"
 
 #define THREADS 8
 #define ROUNDS 20000

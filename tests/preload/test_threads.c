@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "here.h"
+#include "tests/preload/child.h"
+#include "tests/preload/here.h"
 
 #define PROGRAM PROGRAMS "/pthreads"
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})

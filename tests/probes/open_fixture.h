@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "machine.h"
+#include "probes/machine.h"
 
 static inline void open_machine_of(const char *name, struct machine *machine)
 {

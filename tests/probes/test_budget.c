@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe_cache.h"
+#include "probes/cache/probe.h"
 
 static const char *const names[] = {"two-packages", "dempsey"};
 enum { NAMES = sizeof names / sizeof *names };

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <math.h>
 
-#include "cache_fit.h"
-#include "cache_squares.h"
-#include "random.h"
+#include "probes/cache/fit.h"
+#include "probes/cache/fit.h"
+#include "profile/base/random.h"
 
 enum { POINTS_MAX = 160, KIB = 1024, MIB = 1024 * 1024 };
 

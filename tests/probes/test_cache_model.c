@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cache_model.h"
-#include "random.h"
-#include "sim_cache.h"
+#include "probes/cache/model.h"
+#include "profile/base/random.h"
+#include "probes/simulated/cache.h"
 
 enum { PAGE = 4096, KIB = 1024, LINE = 64 };
 

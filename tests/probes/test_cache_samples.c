@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cache_samples.h"
-#include "probe_cache.h"
+#include "probes/cache/model.h"
+#include "probes/cache/probe.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <math.h>
 
-#include "cluster.h"
-#include "random.h"
+#include "probes/pairs/layers.h"
+#include "profile/base/random.h"
 
 enum { MANY = 276 }; /* pairs of 24 PUs */
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "result.h"
-#include "tree.h"
+#include "probes/run/result.h"
+#include "tests/profile/tree.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)

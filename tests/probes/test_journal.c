@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "machine_journal.h"
-#include "run_identity.h"
+#include "probes/run/checkpoint.h"
+#include "probes/run/output.h"
 
 static char path[] = "/tmp/journal.XXXXXX";
 static const double third[] = {1.0 / 3, 2e-9};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "probe_line.h"
+#include "probes/cache/line.h"
 
 /* `level`: what the latency curve is said to have given. */
 static struct probe_line measure(uint32_t kib, uint32_t ways, uint32_t line, const char *policy, size_t page,

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "probe_memory.h"
+#include "probes/pairs/memory.h"
 
 static void assert_text(const struct profile_set *set, const char *expected)
 {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "open_fixture.h"
-#include "probe_cache_paper.h"
+#include "tests/probes/open_fixture.h"
+#include "probes/cache/paper.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "progress.h"
+#include "probes/run/progress.h"
 
 static int ends[2];
 static struct progress progress;

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "relation.h"
+#include "probes/pairs/relation.h"
 
 static struct profile_set pus(const char *text)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedule.h"
-#include "topology.h"
+#include "probes/pairs/schedule.h"
+#include "profile/topology/topology.h"
 
 enum { PUS = 64, PAIRS = PUS * (PUS - 1) / 2, PACKAGE = 16 };
 

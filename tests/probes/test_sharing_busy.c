@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe_sharing.h"
-#include "result.h"
+#include "probes/pairs/sharing.h"
+#include "probes/run/result.h"
 
 /* A hog on another PU fills the third level anew while they work, always or in part of the runs. */
 static const char with_hog[] =

@@ -2,8 +2,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "probe_sharing.h"
-#include "random.h"
+#include "probes/pairs/sharing.h"
+#include "profile/base/random.h"
 
 /* Ratios of ten trials each, measured on two virtual cores (private L1 and L2, shared L3; the slower of both threads).
  */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe_sharing.h"
-#include "sharing_witness.h"
+#include "probes/pairs/sharing.h"
+#include "probes/pairs/sharing_trials.h"
 
 /* Pairs of PUs share a second level whose replacement is random, with a third level not far behind it: together the
  * pair's loads are about twice as slow, which is just the threshold. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim_cache.h"
+#include "probes/simulated/cache.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 

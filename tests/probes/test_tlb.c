@@ -3,7 +3,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "probe_tlb.h"
+#include "probes/cache/tlb.h"
 
 enum { POINTS = 45 };
 

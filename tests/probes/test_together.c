@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
-#include "probe_memory.h"
-#include "probe_message.h"
-#include "schedule.h"
-#include "together.h"
-#include "topology.h"
+#include "probes/machine.h"
+#include "probes/pairs/memory.h"
+#include "probes/pairs/messages.h"
+#include "probes/pairs/schedule.h"
+#include "probes/pairs/together.h"
+#include "profile/topology/topology.h"
 
 enum { PUS = 32, PACKAGE = 8 };
 

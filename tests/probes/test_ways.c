@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "probe_ways.h"
+#include "probes/cache/ways.h"
 
 struct geometry {
     uint32_t first_kib, first_ways, kib, ways;

@@ -1,4 +1,4 @@
-#include "fixture.h"
+#include "tests/profile/fixture.h"
 
 char *read_text(const char *path)
 {

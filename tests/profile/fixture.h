@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
+#include "profile/model.h"
 
 #define EVERY_FIELD FIXTURES "/every-field.json" /* a value of its own for every field of the model */
 #define NEHALEM FIXTURES "/nehalem-2-nodes.json"

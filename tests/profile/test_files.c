@@ -1,6 +1,6 @@
 /* Is a profile found where it is looked for, and is an old one never lost by writing a new one? */
-#include "fixture.h"
-#include "tree.h"
+#include "tests/profile/fixture.h"
+#include "tests/profile/tree.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Does any garbage at all crash the reader, or get past it as something that is no profile? Best asked with the
  * sanitizers on. */
-#include "fixture.h"
+#include "tests/profile/fixture.h"
 
 #include <errno.h>
 

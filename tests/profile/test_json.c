@@ -1,5 +1,5 @@
 /* Does a profile come back from its file as it went in, and is everything that is not one refused with its place? */
-#include "fixture.h"
+#include "tests/profile/fixture.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "servet.h"
+#include "profile/servet.h"
 
 static servet_profile *opened(const char *path)
 {

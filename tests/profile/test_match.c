@@ -1,10 +1,10 @@
 /* Is a profile of another machine noticed, and one of this machine known again? */
-#include "fixture.h"
-#include "tree.h"
+#include "tests/profile/fixture.h"
+#include "tests/profile/tree.h"
 
 #include <errno.h>
 
-#include "hostlist.h"
+#include "profile/find/hostlist.h"
 
 static struct servet_profile *from_tree(const char *root)
 {

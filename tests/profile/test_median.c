@@ -1,7 +1,7 @@
 /* Does a median come with the values that hold it, however many were measured? */
 #include <check.h>
 
-#include "median.h"
+#include "profile/base/statistics.h"
 
 START_TEST(a_median_comes_with_the_values_that_hold_it)
 {

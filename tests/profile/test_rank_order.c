@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "servet.h"
+#include "profile/servet.h"
 
 static servet_profile *nehalem(void)
 {

@@ -1,9 +1,9 @@
 /* Does the published schema know exactly the keys that profiles are read and written with, and no others? */
-#include "fixture.h"
+#include "tests/profile/fixture.h"
 
 #include <jansson.h>
 
-#include "fields.h"
+#include "profile/codec/fields.h"
 
 static json_t *definition(json_t *schema, const struct profile_object *type)
 {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "set.h"
+#include "profile/set.h"
 
 static struct profile_set parsed(const char *text)
 {

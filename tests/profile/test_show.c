@@ -1,6 +1,6 @@
 /* Does servet-show say what a profile holds, and exactly one line about one that is none? */
-#include "fixture.h"
-#include "tree.h"
+#include "tests/profile/fixture.h"
+#include "tests/profile/tree.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* Does a machine that was never measured get the profile that its operating system's description means? */
-#include "fixture.h"
-#include "tree.h"
+#include "tests/profile/fixture.h"
+#include "tests/profile/tree.h"
 
 #include <errno.h>
 #include <sched.h>

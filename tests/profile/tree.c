@@ -1,4 +1,4 @@
-#include "tree.h"
+#include "tests/profile/tree.h"
 
 #include <check.h>
 #include <errno.h>

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "here.h"
+#include "tests/preload/child.h"
+#include "tests/preload/here.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "machine.h"
-#include "model.h"
-#include "truth.h"
+#include "probes/machine.h"
+#include "profile/model.h"
+#include "tests/vm/truth.h"
 
 enum { CORES = 8, PUS = 16, NODES = 4, PUS_OF_NODE = 4 };
 

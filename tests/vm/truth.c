@@ -1,5 +1,5 @@
 /* What a test in the guest checks the shim against. */
-#include "truth.h"
+#include "tests/vm/truth.h"
 
 #include <check.h>
 #include <dirent.h>

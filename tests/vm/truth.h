@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "child.h"
+#include "tests/preload/child.h"
 
 /* Where a CPU is, by /sys. `core` is the lowest CPU of its core. */
 struct truth_place {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "forbid_mbind.h"
+#include "tests/probes/forbid_mbind.h"
 
 int main(int argc, char **argv)
 {

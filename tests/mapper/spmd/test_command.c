@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../command.h"
+#include "tests/mapper/command.h"
 
 #define DELL " --profile " FIXTURES "/spmd-dell.json "
 #define HEAT "--problem 8500x4000 --comp 0.13e-6 --comm 5.8e-6 "

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spmd_plan.h"
-#include "spmd_simulate.h"
+#include "mapper/spmd/plan.h"
+#include "mapper/spmd/simulate.h"
 
 static struct servet_profile *loaded(const char *path)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "spmd_model.h"
+#include "mapper/spmd/model.h"
 
 static struct spmd_stencil stencil(const char *text)
 {

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model.h"
+#include "profile/model.h"
 
 static char folder[] = "/tmp/servet-bsp-XXXXXX";
 static char profile_path[PATH_MAX], error_path[PATH_MAX];

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bsp_fit.h"
-#include "random.h"
+#include "probes/bsp/fit.h"
+#include "profile/base/random.h"
 
 /* Every sixteenth h, and every one (a long curve has shortcuts of its own). */
 enum { HIGH = 2048, POINTS_MAX = HIGH + 1 };

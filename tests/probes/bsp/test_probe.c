@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe_bsp.h"
+#include "probes/bsp/probe.h"
 
 static const struct probe_bsp_request usual = {0, BSP_H_HIGH, 0, BSP_RUNS, 1};
 

@@ -1,0 +1,256 @@
+#include "mapper/command/common_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapper/domains/placing.h"
+#include "mapper/weights/view.h"
+#include "profile/base/cli.h"
+
+/* Kind of a leaf, with MAP_KIND_LAST standing for the highest number that its class has. */
+static bool kind_wanted(const struct map_class *class, uint32_t item, int kind)
+{
+    if (kind < 0 || !class->of->kind_count) {
+        return kind <= 0 || kind == MAP_KIND_LAST; /* all cores are of one kind */
+    }
+    int last = (int)class->of->kind_count - 1;
+    return class->kind[item] == (kind == MAP_KIND_LAST ? last : kind);
+}
+
+/* PUs of the leaf's core before it that are in already. */
+static uint32_t mates_before(const struct map_class *class, uint32_t first_leaf, uint32_t item, const bool *in)
+{
+    uint32_t group = class->cores.group_of[item], mates = 0;
+    for (uint32_t i = group == MAP_NONE ? 0 : class->cores.start[group];
+         group != MAP_NONE && i < class->cores.start[group + 1] && class->cores.members[i] < item; i++) {
+        mates += in[first_leaf + class->cores.members[i]];
+    }
+    return mates;
+}
+
+static int restrict_view(struct map_view *view, const struct map_limits *limits, struct profile_set *out,
+                         struct servet_error *error)
+{
+    bool *in = map_arena_get(&view->arena, view->leaf_count, sizeof *in);
+    uint32_t *pus = map_arena_get(&view->arena, view->leaf_count, sizeof *pus);
+    size_t count = 0;
+    if (!in || !pus) {
+        return profile_error(error, -ENOMEM, "out of memory");
+    }
+    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
+        const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+        const struct map_class *class = &view->classes[node->class_index];
+        uint32_t item = leaf - node->first_leaf;
+        bool listed = !limits->pus || profile_set_has(limits->pus, view->pu[leaf]);
+        in[leaf] = listed && kind_wanted(class, item, limits->kind) &&
+                   (!limits->smt || mates_before(class, node->first_leaf, item, in) < limits->smt);
+        if (in[leaf]) {
+            pus[count++] = view->pu[leaf];
+        }
+    }
+    if (!count) {
+        return profile_error(error, -EINVAL, "allowed PUs: expected at least one PU of the profile%s",
+                             limits->kind >= 0 ? " of the kind asked for" : "");
+    }
+    int rc = profile_set_from_array(pus, count, out);
+    return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
+}
+
+int map_restrict(const struct servet_profile *profile, const struct map_limits *limits, struct profile_set *out,
+                 struct servet_error *error)
+{
+    struct map_view view;
+    int rc = map_view_make(profile, MAP_MEMORY, 1, &view, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = restrict_view(&view, limits, out, error);
+    map_view_free(&view);
+    return rc;
+}
+
+static void name_family(const struct profile_class *of, size_t family, char *name, size_t size)
+{
+    size_t levels = of->cache_count + of->memory.level_count;
+    if (family < of->cache_count) {
+        snprintf(name, size, "L%u cache", of->caches[family].level);
+    } else if (family < levels) {
+        snprintf(name, size, "memory level %zu", family - of->cache_count + 1);
+    } else {
+        snprintf(name, size, "communication layer %zu", family - levels + 1);
+    }
+}
+
+/* Appends "L3 cache 0-1"; positions become OS indices again (a network has node numbers already). */
+static int append_group(const struct map_family *families, const struct profile_class *of, size_t family,
+                        uint32_t group, char *text, size_t size)
+{
+    char name[64] = "network layer";
+    const struct map_groups *groups = &families[family].groups;
+    uint32_t count = groups->start[group + 1] - groups->start[group];
+    const uint32_t *members = groups->members + groups->start[group];
+    struct profile_set set;
+    if (profile_set_from_array(members, count, &set) < 0) {
+        return -ENOMEM;
+    }
+    if (of) {
+        name_family(of, family, name, sizeof name);
+        for (size_t i = 0; i < set.count; i++) {
+            set.ids[i] = of->pus.ids[set.ids[i]];
+        }
+    }
+    size_t used = strlen(text);
+    int n = snprintf(text + used, size - used, "%s%s ", used ? " and " : "", name);
+    used += n > 0 && (size_t)n < size - used ? (size_t)n : 0;
+    profile_set_format(&set, text + used, size - used);
+    profile_set_free(&set);
+    return 0;
+}
+
+static int look_at(struct map_arena *arena, const struct map_family *families, size_t count, uint32_t items,
+                   const struct profile_class *of, char *text, size_t size)
+{
+    struct map_nest nest;
+    struct map_crossing crossing = {.first_group = MAP_NONE};
+    int rc = map_nest_make(arena, families, count, items, &nest, &crossing);
+    if (rc != -ENOTSUP || crossing.first_group == MAP_NONE) {
+        return rc == -ENOTSUP ? 0 : rc; /* pairs contradict nothing */
+    }
+    rc = append_group(families, of, crossing.first, crossing.first_group, text, size);
+    rc = rc < 0 ? rc : append_group(families, of, crossing.second, crossing.second_group, text, size);
+    return rc < 0 ? rc : 1;
+}
+
+int map_contradiction(const struct servet_profile *profile, char *text, size_t size, struct servet_error *error)
+{
+    struct map_view view;
+    int rc = map_view_make(profile, MAP_MEMORY, 1, &view, error);
+    text[0] = '\0';
+    if (rc < 0) {
+        return rc;
+    }
+    for (size_t c = 0; rc == 0 && c < view.class_count; c++) {
+        const struct map_class *class = &view.classes[c];
+        rc = look_at(&view.arena, class->families, class->family_count, (uint32_t) class->of->pus.count, class->of,
+                     text, size);
+    }
+    if (rc == 0) {
+        rc = look_at(&view.arena, view.network, view.network_count, view.node_count, NULL, text, size);
+    }
+    map_view_free(&view);
+    return rc < 0 ? profile_error(error, rc, "out of memory") : rc;
+}
+
+enum { PROFILE = 0x300, TOPOLOGY, CPUSET };
+
+static const struct argp_option table[] = {
+    {"profile", PROFILE, "FILE", 0, "a profile of servet-probe (default: the one of this machine)", 0},
+    {"topology", TOPOLOGY, "FILE|TEXT", 0,
+     "plan for an hwloc XML file or a description such as \"package:2 core:4 pu:2\"", 0},
+    {"cpuset", CPUSET, "LIST", 0, "use only these PUs (0-3,8)", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct common_machine *machine = state->input;
+    switch (key) {
+    case PROFILE:
+        machine->profile = argument;
+        return 0;
+    case TOPOLOGY:
+        machine->topology = argument;
+        return 0;
+    case CPUSET:
+        profile_set_free(&machine->cpuset);
+        machine->cpuset = cli_set("--cpuset", argument);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp common_machine_argp = {.options = table, .parser = parse_option};
+
+void common_machine_check(const struct common_machine *machine)
+{
+    if (machine->profile && machine->topology) {
+        cli_usage("--profile, --topology: expected one of them, not both");
+    }
+}
+
+/* -- which machine ---------------------------------------------------------------------------------------------- */
+
+static struct servet_profile *from_topology(const char *source)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    if (profile_from_hwloc(source, &profile, &error) < 0) {
+        if (source) {
+            cli_usage("--topology: %s", error.text);
+        }
+        cli_fail("%s", error.text);
+    }
+    return profile;
+}
+
+static struct servet_profile *from_file(const char *path)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    int rc = profile_load(path, &profile, &error);
+    if (rc == -ENOMEM) {
+        cli_fail("%s", error.text);
+    }
+    if (rc < 0) {
+        cli_usage("%s", error.text);
+    }
+    return profile;
+}
+
+/* The profile of this machine; one of another machine is said to be so and left alone. */
+static struct servet_profile *of_this_machine(void)
+{
+    char path[4096];
+    if (profile_find(path, sizeof path) < 0) {
+        cli_note("no profile of this machine (servet-probe makes one): nothing was measured, using the topology");
+        return from_topology(NULL);
+    }
+    struct servet_profile *profile = from_file(path);
+    struct servet_error error;
+    if (profile_matches(profile, "", NULL, &error) < 0) {
+        cli_note("%s: %s: nothing measured is used, only the topology (--profile %s insists)", path, error.text, path);
+        profile_free(profile);
+        return from_topology(NULL);
+    }
+    return profile;
+}
+
+struct servet_profile *common_machine_open(const struct common_machine *machine)
+{
+    if (machine->profile) {
+        return from_file(machine->profile);
+    }
+    return machine->topology ? from_topology(machine->topology) : of_this_machine();
+}
+
+/* -- formats ---------------------------------------------------------------------------------------------------- */
+
+const struct map_format *common_format(const char *name)
+{
+    const struct map_format *format = map_format_find(name);
+    if (strcmp(name, "help") == 0) {
+        for (format = map_formats; format->name; format++) {
+            printf("%-12s %s\n", format->name, format->purpose);
+        }
+        exit(cli_finish(CLI_OK));
+    }
+    if (!format) {
+        char names[512];
+        map_format_names(names, sizeof names);
+        cli_usage("--format: expected one of %s, got '%s'", names, name);
+    }
+    return format;
+}

@@ -1,0 +1,205 @@
+/* Why a mapping is what it is, where the table would be too large: how many workers every kind of group got. */
+#include "mapper/command/explain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapper/weights/view.h"
+
+/* More workers in one group than this are counted together. */
+#define MOST_COUNTED 1024
+
+struct summing {
+    FILE *out;
+    struct map_view *view;
+    const struct map_plan *plan;
+    uint32_t *count;     /* by leaf: workers in the group that it is the lowest of */
+    uint32_t *histogram; /* by number of workers: groups */
+};
+
+typedef const struct map_groups *(*pick_groups)(const struct map_class *class, size_t index);
+
+static const struct map_groups *pick_cores(const struct map_class *class, size_t index)
+{
+    (void)index;
+    return &class->cores;
+}
+
+static const struct map_groups *pick_packages(const struct map_class *class, size_t index)
+{
+    (void)index;
+    return &class->packages;
+}
+
+static const struct map_groups *pick_family(const struct map_class *class, size_t index)
+{
+    return index < class->family_count ? &class->families[index].groups : NULL;
+}
+
+static const struct map_groups *pick_node(const struct map_class *class, size_t index)
+{
+    (void)class;
+    (void)index;
+    return NULL;
+}
+
+/* The lowest leaf of the group; of the node where there are no groups. */
+static uint32_t lowest_leaf(const struct map_view *view, uint32_t leaf, pick_groups pick, size_t index)
+{
+    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    const struct map_groups *groups = pick(&view->classes[node->class_index], index);
+    if (!groups) {
+        return node->first_leaf;
+    }
+    uint32_t group = groups->group_of[leaf - node->first_leaf];
+    return group == MAP_NONE ? leaf : node->first_leaf + groups->members[groups->start[group]];
+}
+
+/* A relation without groups has nothing to say. */
+static bool says_something(const struct map_view *view, pick_groups pick, size_t index)
+{
+    for (size_t c = 0; c < view->class_count; c++) {
+        const struct map_groups *groups = pick(&view->classes[c], index);
+        if (!groups || groups->group_count) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_groups(struct summing *s, const char *name, pick_groups pick, size_t index)
+{
+    const struct map_view *view = s->view;
+    uint32_t groups = 0;
+    if (!says_something(view, pick, index)) {
+        return;
+    }
+    memset(s->count, 0, view->leaf_count * sizeof *s->count);
+    memset(s->histogram, 0, (MOST_COUNTED + 1) * sizeof *s->histogram);
+    for (size_t i = 0; i < s->plan->place_count; i++) {
+        s->count[lowest_leaf(view, map_view_leaf(view, s->plan->places[i].pu), pick, index)]++;
+    }
+    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
+        if (lowest_leaf(view, leaf, pick, index) == leaf) {
+            groups++;
+            s->histogram[s->count[leaf] < MOST_COUNTED ? s->count[leaf] : MOST_COUNTED]++;
+        }
+    }
+    fprintf(s->out, "%-26s %8u:", name, groups);
+    const char *separator = " ";
+    for (uint32_t workers = MOST_COUNTED + 1; workers-- > 0;) {
+        if (s->histogram[workers]) {
+            fprintf(s->out, "%s%u with %u%s", separator, s->histogram[workers], workers,
+                    workers == MOST_COUNTED ? " or more" : "");
+            separator = ", ";
+        }
+    }
+    fputc('\n', s->out);
+}
+
+static void print_class(struct summing *s, const struct map_class *class)
+{
+    const struct profile_class *of = class->of;
+    char name[64];
+    for (size_t f = class->family_count; f-- > 0;) {
+        size_t level = f - of->cache_count, layer = level - of->memory.level_count;
+        if (class->families[f].rule == MAP_RULE_CACHE) {
+            snprintf(name, sizeof name, "L%u caches", of->caches[f].level);
+        } else if (class->families[f].rule == MAP_RULE_MEMORY) {
+            snprintf(name, sizeof name, "memory domains, level %zu", level + 1);
+        } else {
+            const char *known = of->communication.layers[layer].name;
+            snprintf(name, sizeof name, "layer %zu%s%.20s", layer + 1, known ? " " : "", known ? known : "");
+        }
+        print_groups(s, name, pick_family, f);
+    }
+}
+
+int map_explain_summary(FILE *out, const struct map_plan *plan, struct servet_error *error)
+{
+    struct map_view view;
+    int rc = map_view_make(plan->profile, plan->priority, plan->place_count, &view, error);
+    if (rc < 0) {
+        return rc;
+    }
+    struct summing s = {.out = out, .view = &view, .plan = plan};
+    s.count = map_arena_get(&view.arena, view.leaf_count, sizeof *s.count);
+    s.histogram = map_arena_get(&view.arena, MOST_COUNTED + 1, sizeof *s.histogram);
+    if (!s.count || !s.histogram) {
+        map_view_free(&view);
+        return profile_error(error, -ENOMEM, "out of memory");
+    }
+    fprintf(out, "%zu workers on %u PUs of %u nodes, %s priority; groups of each kind by their workers\n",
+            plan->place_count, view.leaf_count, view.node_count,
+            plan->priority == MAP_MEMORY ? "memory" : "communication");
+    print_groups(&s, "nodes", pick_node, 0);
+    print_groups(&s, "packages", pick_packages, 0);
+    if (view.class_count == 1) {
+        print_class(&s, &view.classes[0]);
+    }
+    print_groups(&s, "cores", pick_cores, 0);
+    map_view_free(&view);
+    return 0;
+}
+
+/* Width of a column: "-123.45*" and a space. */
+#define COLUMN 7
+
+/* A weight as the paper writes it where it is whole, else with two digits (it is exact only as a fraction). */
+static void print_weight(FILE *out, int64_t value, int64_t denominator, bool chosen)
+{
+    char text[32];
+    if (value % denominator == 0) {
+        snprintf(text, sizeof text, "%ld%s", (long)(value / denominator), chosen ? "*" : "");
+    } else {
+        snprintf(text, sizeof text, "%.2f%s", (double)value / (double)denominator, chosen ? "*" : "");
+    }
+    fprintf(out, "%*s", COLUMN, text);
+}
+
+static void print_line(FILE *out, const struct map_row *row, const char *name, const int64_t *values, bool mark)
+{
+    fprintf(out, "%-7s", name);
+    for (size_t i = 0; i < row->pu_count; i++) {
+        if (row->taken[i]) {
+            fprintf(out, "%*s", COLUMN, "-");
+        } else {
+            print_weight(out, values[i], row->denominator, mark && row->pus[i] == row->chosen);
+        }
+    }
+    fputc('\n', out);
+}
+
+static void print_row(void *context, const struct map_row *row)
+{
+    FILE *out = context;
+    if (row->worker == 0) {
+        fprintf(out, "%5s %-7s", "Iter.", "Core");
+        for (size_t i = 0; i < row->pu_count; i++) {
+            fprintf(out, "%*u", COLUMN, row->pus[i]);
+        }
+        fputc('\n', out);
+    }
+    bool nothing_before = true;
+    for (size_t i = 0; i < row->pu_count; i++) {
+        nothing_before = nothing_before && !row->taken[i] && !row->rule1[i] && !row->rule2[i] && !row->rule3[i];
+    }
+    fprintf(out, "%5zu ", row->worker + 1);
+    if (row->worker > 0 || !nothing_before) {
+        print_line(out, row, "Rule 1", row->rule1, false);
+        fprintf(out, "%6s", "");
+        print_line(out, row, "Rule 2", row->rule2, false);
+        fprintf(out, "%6s", "");
+        print_line(out, row, "Rule 3", row->rule3, false);
+        fprintf(out, "%6s", "");
+    }
+    print_line(out, row, "Total", row->total, true);
+}
+
+int map_explain_table(FILE *out, const struct servet_profile *profile, const struct map_request *request, uint32_t *pus,
+                      struct servet_error *error)
+{
+    struct map_trace trace = {print_row, out};
+    return map_workers(profile, request, pus, &trace, error);
+}

@@ -1,0 +1,195 @@
+#include "mapper/command/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/base/cli.h"
+
+enum { MEM_PRIOR = 256, COMM_PRIOR, EXPLAIN, COMPARE, FORMAT, SMT, NO_SMT, KIND, MATRIX, CLUSTER, NODES, SLURM };
+
+/* Most hardware threads of a core that anybody asks for (8 on POWER). */
+#define MOST_SMT 64
+
+static const struct argp_option option_table[] = {
+    {"workers", 'n', "N", 0, "map N workers (threads or single-threaded ranks)", 0},
+    {"ranks", 'r', "R", 0, "map R ranks, each a domain for its threads", 0},
+    {"threads", 't', "T", 0, "threads of every rank, or a list with one number per rank (3,3,2)", 0},
+    {"mem-prior", MEM_PRIOR, NULL, 0, "memory bandwidth and caches before latency (default)", 0},
+    {"comm-prior", COMM_PRIOR, NULL, 0, "latency before memory bandwidth and caches", 0},
+    {"cluster", CLUSTER, NULL, 0, "map a job over the nodes of a cluster's profile", 0},
+    {"nodes", NODES, "FILE", 0, "with --cluster: only the nodes in FILE, one to a line, as in a hostfile", 0},
+    {"slurm", SLURM, NULL, 0, "with --cluster: only the nodes of this Slurm job", 0},
+    {"smt", SMT, "K", 0, "use at most K hardware threads of each core", 0},
+    {"no-smt", NO_SMT, NULL, 0, "use one hardware thread of each core", 0},
+    {"kind", KIND, "KIND", 0,
+     "use only these cores: 'p' the most capable, 'e' the least, or a number (0 the most capable)", 0},
+    {"matrix", MATRIX, "FILE", 0, "place ranks by who sends how many bytes to whom (rows of numbers, or Matrix Market)",
+     0},
+    {"format", FORMAT, "NAME", 0, "print it in this language (default list; 'help' shows all)", 0},
+    {"explain", EXPLAIN, NULL, 0,
+     "print the weights before each choice first; of large machines a summary of the groups", 0},
+    {"compare", COMPARE, NULL, 0, "print what this, compact and scatter are predicted to give first", 0},
+    {0},
+};
+
+static void set_kind(struct map_options *options, const char *kind)
+{
+    if (strcmp(kind, "p") == 0) {
+        options->kind = 0;
+    } else if (strcmp(kind, "e") == 0) {
+        options->kind = MAP_KIND_LAST;
+    } else {
+        char *end;
+        long number = strtol(kind, &end, 10);
+        if (end == kind || *end || number < 0 || number >= MAP_KIND_LAST) {
+            cli_usage("--kind: expected p, e or a number from 0, got '%s'", kind);
+        }
+        options->kind = (int)number;
+    }
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct map_options *options = state->input;
+    switch (key) {
+    case 'n':
+        options->workers = (size_t)cli_integer("-n", argument, 1, MAP_WORKER_LIMIT - 1);
+        return 0;
+    case 'r':
+        options->ranks = (size_t)cli_integer("-r", argument, 1, MAP_WORKER_LIMIT - 1);
+        return 0;
+    case 't':
+        options->thread_list = argument;
+        return 0;
+    case MEM_PRIOR:
+        options->memory = true;
+        return 0;
+    case COMM_PRIOR:
+        options->communication = true;
+        return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->machine;
+        return 0;
+    case CLUSTER:
+        options->cluster = true;
+        return 0;
+    case NODES:
+        options->nodes = argument;
+        return 0;
+    case SLURM:
+        options->slurm = true;
+        return 0;
+    case SMT:
+        options->smt = (uint32_t)cli_integer("--smt", argument, 1, MOST_SMT);
+        return 0;
+    case NO_SMT:
+        options->smt = 1;
+        return 0;
+    case KIND:
+        set_kind(options, argument);
+        return 0;
+    case MATRIX:
+        options->matrix = argument;
+        return 0;
+    case COMPARE:
+        options->compare = true;
+        return 0;
+    case FORMAT:
+        options->format = common_format(argument);
+        return 0;
+    case EXPLAIN:
+        options->explain = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* -- threads of ranks ------------------------------------------------------------------------------------------- */
+
+void *map_needed(void *memory)
+{
+    if (!memory) {
+        cli_fail("out of memory");
+    }
+    return memory;
+}
+
+static size_t count_items(const char *list)
+{
+    size_t count = 1;
+    for (; *list; list++) {
+        count += *list == ',';
+    }
+    return count;
+}
+
+static void read_threads(struct map_options *options)
+{
+    size_t items = count_items(options->thread_list);
+    if (!options->ranks) {
+        options->ranks = items;
+    }
+    if (items != 1 && items != options->ranks) {
+        cli_usage("-t: expected one number or %zu (one per rank), got %zu", options->ranks, items);
+    }
+    char *list = map_needed(strdup(options->thread_list));
+    char *rest = list;
+    options->threads = map_needed(calloc(options->ranks, sizeof *options->threads));
+    for (size_t r = 0; r < options->ranks; r++) {
+        char *item = items == 1 && r ? NULL : strsep(&rest, ",");
+        options->threads[r] =
+            item ? (uint32_t)cli_integer("-t", item, 1, MAP_WORKER_LIMIT - 1) : options->threads[r - 1];
+    }
+    free(list);
+}
+
+static void check_options(struct map_options *options)
+{
+    if (options->memory && options->communication) {
+        cli_usage("--mem-prior, --comm-prior: expected one of them, not both");
+    }
+    if ((options->nodes || options->slurm) && !options->cluster) {
+        cli_usage("--nodes, --slurm: expected --cluster with them");
+    }
+    if (options->nodes && options->slurm) {
+        cli_usage("--nodes, --slurm: expected one of them, not both");
+    }
+    common_machine_check(&options->machine);
+    if (options->workers && (options->ranks || options->thread_list)) {
+        cli_usage("-n: expected either -n, or -r and -t, not both");
+    }
+    if (options->thread_list && !options->ranks && !strchr(options->thread_list, ',')) {
+        cli_usage("-t: expected -r RANKS with it, or a list with one number per rank");
+    }
+    if (options->matrix && options->thread_list) {
+        cli_usage("--matrix: expected ranks of one thread, not -t");
+    }
+    if (!options->workers && !options->ranks && !options->thread_list && !options->matrix) {
+        cli_usage("expected -n WORKERS, -r RANKS -t THREADS, or --matrix FILE");
+    }
+    if (options->thread_list) {
+        read_threads(options);
+    } else if (options->ranks) {
+        options->workers = options->ranks;
+    }
+}
+
+void map_options_read(int argc, char **argv, struct map_options *options)
+{
+    *options = (struct map_options){.format = &map_formats[0], .kind = MAP_KIND_ANY};
+    static const struct argp_child children[] = {{&common_machine_argp, 0, NULL, 0}, {0}};
+    const struct argp argp = {
+        .options = option_table,
+        .parser = parse_option,
+        .doc = "Chooses PUs for the workers of a parallel program from what was measured of the machine.",
+        .children = children};
+    cli_parse(&argp, argc, argv, 0, NULL, options);
+    check_options(options);
+}
+
+void map_options_free(struct map_options *options)
+{
+    free(options->threads);
+    profile_set_free(&options->machine.cpuset);
+}

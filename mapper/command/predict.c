@@ -1,0 +1,233 @@
+#include "mapper/command/predict.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* -- latency ----------------------------------------------------------------------------------------------------- */
+
+static double highest_latency(const struct servet_profile *profile)
+{
+    double highest = 0;
+    for (size_t c = 0; c < profile->class_count; c++) {
+        const struct profile_communication *inside = &profile->classes[c].communication;
+        for (size_t i = 0; i < inside->layer_count; i++) {
+            highest = inside->layers[i].seconds > highest ? inside->layers[i].seconds : highest;
+        }
+    }
+    for (size_t i = 0; i < profile->network.layer_count; i++) {
+        highest = profile->network.layers[i].seconds > highest ? profile->network.layers[i].seconds : highest;
+    }
+    return highest;
+}
+
+double map_pair_latency(const struct map_view *view, uint32_t a, uint32_t b)
+{
+    uint32_t node = map_view_node(view, a);
+    if (a == b) {
+        return 0;
+    }
+    if (node == map_view_node(view, b)) {
+        const struct map_class *class = &view->classes[view->nodes[node].class_index];
+        uint32_t first = view->nodes[node].first_leaf;
+        size_t layers = class->of->communication.layer_count, skip = class->family_count - layers;
+        for (size_t i = 0; i < layers; i++) {
+            if (map_groups_related(&class->families[skip + i].groups, a - first, b - first)) {
+                return class->of->communication.layers[i].seconds;
+            }
+        }
+    }
+    for (size_t i = 0; i < view->network_count; i++) {
+        const struct map_groups *groups = &view->network[i].groups;
+        bool same = node == map_view_node(view, b) && groups->group_of[node] != MAP_NONE;
+        if (same || map_groups_related(groups, node, map_view_node(view, b))) {
+            return view->profile->network.layers[i].seconds;
+        }
+    }
+    return highest_latency(view->profile);
+}
+
+static void neighbours(const struct map_view *view, const uint32_t *leaves, size_t count, struct map_figures *out)
+{
+    double sum = 0;
+    for (size_t i = 0; i + 1 < count; i++) {
+        double latency = map_pair_latency(view, leaves[i], leaves[i + 1]);
+        sum += latency;
+        out->neighbour_worst = latency > out->neighbour_worst ? latency : out->neighbour_worst;
+    }
+    out->neighbour_mean = count > 1 ? sum / (double)(count - 1) : 0;
+}
+
+/* -- sharing ------------------------------------------------------------------------------------------------------ */
+
+struct counting {
+    const struct map_view *view;
+    const uint32_t *leaves;
+    size_t workers;
+    uint32_t *count; /* by leaf: workers in the group that this leaf stands for */
+    double *memory;  /* by worker: the least of all levels so far; < 0: nothing known */
+};
+
+/* The leaf that stands for the group of `leaf`: its lowest member, or the leaf itself. */
+static uint32_t stand_in(const struct map_groups *groups, uint32_t first_leaf, uint32_t leaf)
+{
+    uint32_t group = groups->group_of[leaf - first_leaf];
+    return group == MAP_NONE ? leaf : first_leaf + groups->members[groups->start[group]];
+}
+
+static const struct map_class *class_of(const struct map_view *view, uint32_t leaf, uint32_t *first_leaf)
+{
+    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    *first_leaf = node->first_leaf;
+    return &view->classes[node->class_index];
+}
+
+enum { CORE_INDEX = -1 };
+
+/* Relation number `index` of the leaf's class (a family, or its cores); NULL: the class has fewer. */
+static const struct map_groups *groups_of(const struct map_class *class, int index)
+{
+    if (index == CORE_INDEX) {
+        return &class->cores;
+    }
+    return (size_t)index < class->family_count ? &class->families[index].groups : NULL;
+}
+
+static void count_workers(struct counting *c, int index)
+{
+    memset(c->count, 0, c->view->leaf_count * sizeof *c->count);
+    for (size_t w = 0; w < c->workers; w++) {
+        uint32_t first_leaf;
+        const struct map_groups *groups = groups_of(class_of(c->view, c->leaves[w], &first_leaf), index);
+        if (groups) {
+            c->count[stand_in(groups, first_leaf, c->leaves[w])]++;
+        }
+    }
+}
+
+static uint32_t sharers(const struct counting *c, const struct map_groups *groups, size_t worker, uint32_t first_leaf)
+{
+    return c->count[stand_in(groups, first_leaf, c->leaves[worker])];
+}
+
+/* Bandwidth of one of `workers` in a group, by the curve (between its points in a straight line, beyond its last point
+ * as much in all as there), else by the pair figure as what saturates the level. */
+static double bandwidth_of_one(const struct profile_memory *memory, const struct profile_memory_level *level,
+                               uint32_t workers)
+{
+    if (workers <= 1) {
+        return memory->reference_bytes_per_s;
+    }
+    const struct profile_scaling_point *points = level->scaling;
+    for (size_t i = 0; i < level->scaling_count; i++) {
+        if (points[i].workers == workers || (i + 1 == level->scaling_count && points[i].workers < workers)) {
+            return points[i].bytes_per_s / workers;
+        }
+        if (points[i].workers > workers) {
+            struct profile_scaling_point low =
+                i ? points[i - 1] : (struct profile_scaling_point){1, memory->reference_bytes_per_s, 0, -1};
+            double part = (double)(workers - low.workers) / (double)(points[i].workers - low.workers);
+            return (low.bytes_per_s + part * (points[i].bytes_per_s - low.bytes_per_s)) / workers;
+        }
+    }
+    return level->bytes_per_s * 2 / workers;
+}
+
+static void look_at_memory(struct counting *c, size_t worker, uint32_t level, uint32_t workers, struct map_figures *out)
+{
+    uint32_t first_leaf;
+    const struct profile_memory *memory = &class_of(c->view, c->leaves[worker], &first_leaf)->of->memory;
+    if (level < MAP_FIGURE_LEVELS) {
+        out->memory_levels = level + 1 > out->memory_levels ? level + 1 : out->memory_levels;
+        out->memory_most[level] = workers > out->memory_most[level] ? workers : out->memory_most[level];
+    }
+    double bandwidth = bandwidth_of_one(memory, &memory->levels[level], workers);
+    if (bandwidth > 0 && (c->memory[worker] < 0 || bandwidth < c->memory[worker])) {
+        c->memory[worker] = bandwidth;
+    }
+}
+
+static bool has_cache(const struct profile_cache *cache, const struct map_class *class, uint32_t item)
+{
+    return !cache->pus.count || profile_set_has(&cache->pus, class->of->pus.ids[item]);
+}
+
+static void look_at_cache(const struct profile_cache *cache, uint32_t workers, struct map_figures *out, size_t *holders)
+{
+    size_t level = cache->level - 1;
+    if (cache->level < 1 || level >= MAP_FIGURE_LEVELS) {
+        return;
+    }
+    double share = (double)cache->size_bytes / workers;
+    bool least = !holders[level] || share < out->cache_worst_bytes[level];
+    out->cache_worst_bytes[level] = least ? share : out->cache_worst_bytes[level];
+    out->cache_mean_bytes[level] += share;
+    out->cache_most[level] = workers > out->cache_most[level] ? workers : out->cache_most[level];
+    holders[level]++;
+}
+
+static void look_at_family(struct counting *c, int index, struct map_figures *out, size_t *holders)
+{
+    count_workers(c, index);
+    for (size_t w = 0; w < c->workers; w++) {
+        uint32_t first_leaf;
+        const struct map_class *class = class_of(c->view, c->leaves[w], &first_leaf);
+        const struct map_groups *groups = groups_of(class, index);
+        if (!groups) {
+            continue;
+        }
+        uint32_t workers = sharers(c, groups, w, first_leaf);
+        size_t caches = class->of->cache_count;
+        if (index == CORE_INDEX) {
+            out->core_most = workers > out->core_most ? workers : out->core_most;
+        } else if ((size_t)index < caches) {
+            const struct profile_cache *cache = &class->of->caches[index];
+            if (has_cache(cache, class, c->leaves[w] - first_leaf)) {
+                look_at_cache(cache, workers, out, holders);
+            }
+        } else if (class->families[index].rule == MAP_RULE_MEMORY) {
+            look_at_memory(c, w, (uint32_t)((size_t)index - caches), workers, out);
+        }
+    }
+}
+
+static void sum_memory(const struct counting *c, struct map_figures *out)
+{
+    double sum = 0;
+    for (size_t w = 0; w < c->workers; w++) {
+        uint32_t first_leaf;
+        double reference = class_of(c->view, c->leaves[w], &first_leaf)->of->memory.reference_bytes_per_s;
+        double share = c->memory[w] < 0 ? reference : c->memory[w];
+        sum += share;
+        bool least = w == 0 || share < out->memory_worst_bytes_per_s;
+        out->memory_worst_bytes_per_s = least ? share : out->memory_worst_bytes_per_s;
+    }
+    out->memory_mean_bytes_per_s = sum / (double)c->workers;
+}
+
+int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count, struct map_figures *out)
+{
+    struct counting c = {.view = view, .leaves = leaves, .workers = count};
+    c.count = map_arena_get(&view->arena, view->leaf_count, sizeof *c.count);
+    c.memory = map_arena_get(&view->arena, count, sizeof *c.memory);
+    if (!c.count || !c.memory) {
+        return -ENOMEM;
+    }
+    struct map_figures figures = {0};
+    size_t holders[MAP_FIGURE_LEVELS] = {0}, families = 0;
+    for (size_t w = 0; w < count; w++) {
+        c.memory[w] = -1;
+    }
+    for (size_t i = 0; i < view->class_count; i++) {
+        families = view->classes[i].family_count > families ? view->classes[i].family_count : families;
+    }
+    for (int f = CORE_INDEX; f < (int)families; f++) {
+        look_at_family(&c, f, &figures, holders);
+    }
+    for (size_t level = 0; level < MAP_FIGURE_LEVELS; level++) {
+        figures.cache_mean_bytes[level] /= holders[level] ? (double)holders[level] : 1;
+    }
+    sum_memory(&c, &figures);
+    neighbours(view, leaves, count, &figures);
+    *out = figures;
+    return 0;
+}

@@ -1,0 +1,250 @@
+/* servet-map: which PUs for how many workers, and why. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapper/command/cluster_job.h"
+#include "mapper/command/common_options.h"
+#include "mapper/command/compare.h"
+#include "mapper/command/explain.h"
+#include "mapper/command/options.h"
+#include "mapper/formats/formats.h"
+#include "mapper/map.h"
+#include "mapper/traffic/matrix.h"
+#include "mapper/traffic/traffic.h"
+#include "profile/base/cli.h"
+
+/* -- mapping ---------------------------------------------------------------------------------------------------- */
+
+static void refuse(int rc, const struct servet_error *error)
+{
+    if (rc == -EINVAL) {
+        cli_usage("%s", error->text);
+    }
+    if (rc < 0) {
+        cli_fail("%s", error->text);
+    }
+}
+
+static enum map_priority priority_of(const struct map_options *options)
+{
+    return options->communication ? MAP_COMMUNICATION : MAP_MEMORY;
+}
+
+static size_t count_places(const struct map_options *options)
+{
+    size_t places = options->threads ? 0 : options->workers;
+    for (size_t r = 0; options->threads && r < options->ranks; r++) {
+        places += options->threads[r];
+    }
+    return places;
+}
+
+static void note_contradiction(const struct servet_profile *profile)
+{
+    char text[512];
+    struct servet_error error;
+    int rc = map_contradiction(profile, text, sizeof text, &error);
+    refuse(rc, &error);
+    if (rc > 0) {
+        cli_note("groups of the profile contradict each other: %s; both are kept, and each rule counts its own", text);
+    }
+}
+
+/* The paper's table, where anybody could read it. */
+static bool wants_table(const struct map_options *options, const struct profile_set *allowed)
+{
+    return options->explain && !options->threads && allowed->count <= MAP_EXPLAIN_MOST_PUS &&
+           options->workers <= MAP_EXPLAIN_MOST_WORKERS;
+}
+
+static void map(const struct map_options *options, const struct servet_profile *profile,
+                const struct profile_set *allowed, FILE *out, uint32_t *pus)
+{
+    struct servet_error error;
+    struct map_request workers = {.priority = priority_of(options), .workers = options->workers, .allowed = allowed};
+    struct map_domain_request ranks = {
+        .priority = priority_of(options), .ranks = options->ranks, .threads = options->threads, .allowed = allowed};
+    int rc = options->threads                ? map_domains(profile, &ranks, pus, &error)
+             : wants_table(options, allowed) ? map_explain_table(out, profile, &workers, pus, &error)
+                                             : map_workers(profile, &workers, pus, NULL, &error);
+    refuse(rc, &error);
+}
+
+/* -- by traffic ------------------------------------------------------------------------------------------------- */
+
+static void read_matrix(struct map_options *options, struct map_matrix *matrix)
+{
+    struct servet_error error;
+    int rc = map_matrix_read(options->matrix, matrix, &error);
+    if (rc == -ENOMEM) {
+        cli_fail("%s", error.text);
+    }
+    if (rc < 0) {
+        cli_usage("--matrix: %s", error.text);
+    }
+    if (options->workers && options->workers != matrix->ranks) {
+        cli_usage("-n: expected %u, the ranks of %s, got %zu", matrix->ranks, options->matrix, options->workers);
+    }
+    options->workers = matrix->ranks;
+}
+
+struct traffic_choice {
+    enum map_placer placer;
+    double seconds[MAP_PLACERS];
+};
+
+/* The placement of the least predicted time; rank order, which is what there is without a matrix, on a draw. */
+static int place_best(struct map_view *view, const struct map_matrix *matrix, uint32_t *leaves,
+                      struct traffic_choice *choice)
+{
+    uint32_t *given = map_arena_get(&view->arena, matrix->ranks, sizeof *given);
+    uint32_t *placed = map_arena_get(&view->arena, matrix->ranks, sizeof *placed);
+    if (!given || !placed) {
+        return -ENOMEM;
+    }
+    memcpy(given, leaves, matrix->ranks * sizeof *given);
+    *choice = (struct traffic_choice){0};
+    for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
+        if (!map_placer_built(placer)) {
+            continue;
+        }
+        int rc = map_place_ranks(view, placer, matrix, given, placed, &choice->seconds[placer]);
+        if (rc < 0) {
+            return rc;
+        }
+        if (placer == MAP_RANK_ORDER || choice->seconds[placer] < choice->seconds[choice->placer]) {
+            choice->placer = placer;
+            memcpy(leaves, placed, matrix->ranks * sizeof *leaves);
+        }
+    }
+    return 0;
+}
+
+static void explain_traffic(FILE *out, const struct traffic_choice *choice, bool measured)
+{
+    fprintf(out, "predicted time of all messages%s:", measured ? ", s" : " (layers x bytes, nothing was measured)");
+    for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
+        if (map_placer_built(placer)) {
+            fprintf(out, " %s %.6g%s", map_placer_names[placer], choice->seconds[placer],
+                    placer == choice->placer ? " (taken)" : "");
+        }
+    }
+    fputc('\n', out);
+}
+
+static void place_by_traffic(const struct map_options *options, const struct servet_profile *profile,
+                             const struct map_matrix *matrix, FILE *out, uint32_t *pus)
+{
+    struct map_view view;
+    struct servet_error error;
+    struct traffic_choice choice;
+    refuse(map_view_make(profile, priority_of(options), options->workers, &view, &error), &error);
+    for (size_t r = 0; r < options->workers; r++) {
+        pus[r] = map_view_leaf(&view, pus[r]);
+    }
+    if (place_best(&view, matrix, pus, &choice) < 0) {
+        cli_fail("out of memory");
+    }
+    for (size_t r = 0; r < options->workers; r++) {
+        pus[r] = view.pu[pus[r]];
+    }
+    if (options->explain || options->compare) {
+        explain_traffic(out, &choice, profile->measured);
+    }
+    map_view_free(&view);
+}
+
+/* Writes all that was asked for; ends the program when some of it cannot be said. */
+static void answer(const struct map_options *options, const struct servet_profile *profile,
+                   const struct profile_set *allowed, const struct map_matrix *matrix, FILE *out)
+{
+    size_t places = count_places(options);
+    uint32_t *pus = map_needed(calloc(places, sizeof *pus));
+    map(options, profile, allowed, out, pus);
+    if (options->matrix) {
+        place_by_traffic(options, profile, matrix, out, pus);
+    }
+    struct map_plan plan;
+    struct servet_error error;
+    if (map_plan_make(profile, pus, options->threads ? options->ranks : options->workers, options->threads, &plan) <
+        0) {
+        cli_fail("out of memory");
+    }
+    plan.priority = priority_of(options);
+    if (options->explain && !wants_table(options, allowed)) {
+        refuse(map_explain_summary(out, &plan, &error), &error);
+    }
+    if (options->compare) {
+        refuse(map_compare(out, &plan, allowed, &error), &error);
+    }
+    refuse(map_format_print(out, options->format, &plan, &error), &error);
+    if (places > allowed->count) {
+        cli_note("%zu workers on %zu PUs: some PUs get more than one", places, allowed->count);
+    }
+    map_plan_free(&plan);
+    free(pus);
+}
+
+/* --cluster: the PUs of the job's nodes take the place of --cpuset, or what that leaves of them. */
+static void choose_nodes(struct map_options *options, const struct servet_profile *profile)
+{
+    struct servet_error error;
+    struct profile_set nodes = {0}, both;
+    if (options->cluster && profile_node_count(profile) < 2) {
+        cli_usage(
+            "--cluster: expected the profile of a cluster (mpirun servet-probe --cluster makes one), this is one of "
+            "a single node");
+    }
+    if (!options->nodes && !options->slurm) {
+        return;
+    }
+    int rc = options->slurm ? cluster_job_from_slurm(profile, &nodes, &error)
+                            : cluster_job_from_file(profile, options->nodes, &nodes, &error);
+    refuse(rc == -ENOENT || rc == -EACCES || rc == -EISDIR ? -EINVAL : rc, &error);
+    if (options->machine.cpuset.count) {
+        if (profile_set_intersect(&options->machine.cpuset, &nodes, &both) < 0) {
+            cli_fail("out of memory");
+        }
+        if (!both.count) {
+            cli_usage("--cpuset: expected PUs of the job's nodes");
+        }
+        profile_set_free(&nodes);
+        nodes = both;
+    }
+    profile_set_free(&options->machine.cpuset);
+    options->machine.cpuset = nodes;
+}
+
+int main(int argc, char **argv)
+{
+    struct map_options options;
+    map_options_read(argc, argv, &options);
+    struct map_matrix matrix = {0};
+    if (options.matrix) {
+        read_matrix(&options, &matrix);
+    }
+    struct servet_profile *profile = common_machine_open(&options.machine);
+    choose_nodes(&options, profile);
+    struct map_limits limits = {options.machine.cpuset.count ? &options.machine.cpuset : NULL, options.smt,
+                                options.kind};
+    struct profile_set allowed;
+    struct servet_error error;
+    refuse(map_restrict(profile, &limits, &allowed, &error), &error);
+    note_contradiction(profile);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = map_needed(open_memstream(&text, &size));
+    answer(&options, profile, &allowed, &matrix, out);
+    if (fclose(out) != 0) {
+        cli_fail("out of memory");
+    }
+    fwrite(text, 1, size, stdout);
+    free(text);
+    profile_set_free(&allowed);
+    map_matrix_free(&matrix);
+    map_options_free(&options);
+    profile_free(profile);
+    return cli_finish(CLI_OK);
+}

@@ -1,0 +1,314 @@
+#include "mapper/spmd/grid.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/query.h"
+
+/* Exchanging pairs costs the square of the processes; beyond this many the blocks alone must do. */
+#define EXCHANGE_LIMIT 256
+#define EXCHANGE_PASSES 8
+
+struct layout {
+    const struct spmd_grid *grid;
+    uint64_t count;
+    struct spmd_direction directions[SPMD_DIRECTIONS];
+    size_t direction_count;
+    const unsigned char *layer; /* [a * count + b], by position in the order of PUs */
+    uint32_t *place;            /* by rank: position in the order of PUs */
+};
+
+void spmd_grid_free(struct spmd_grid *grid)
+{
+    free(grid->pus);
+    *grid = (struct spmd_grid){0};
+}
+
+int64_t spmd_neighbour(const struct spmd_grid *grid, uint64_t rank, struct spmd_direction direction)
+{
+    int64_t i = (int64_t)(rank % grid->n) + direction.dx, j = (int64_t)(rank / grid->n) + direction.dy;
+    bool outside = i < 0 || j < 0 || i >= (int64_t)grid->n || j >= (int64_t)grid->m;
+    return outside ? -1 : j * (int64_t)grid->n + i;
+}
+
+size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b, const struct profile_layer **out)
+{
+    struct profile_place x, y;
+    const struct profile_layer *layer = NULL;
+    size_t index = SPMD_LAYERS - 1, inside = 0;
+    if (profile_locate(profile, a, &x) && profile_locate(profile, b, &y)) {
+        bool same = x.node == y.node;
+        for (size_t i = 0; i < profile->class_count; i++) {
+            size_t layers = profile->classes[i].communication.layer_count;
+            inside = layers > inside ? layers : inside;
+        }
+        layer = same ? profile_layer_of(&x.node_class->communication, x.os_index, y.os_index, &index)
+                     : profile_layer_of(&profile->network, x.node, y.node, &index);
+        index += same || !layer ? 0 : inside;
+        index = layer && index < SPMD_LAYERS - 1 ? index : SPMD_LAYERS - 1;
+    }
+    if (out) {
+        *out = layer;
+    }
+    return index;
+}
+
+/* -- counting -- */
+
+static void count_rank(const struct layout *layout, uint64_t rank, int64_t sign, int64_t counts[SPMD_LAYERS])
+{
+    for (size_t d = 0; d < layout->direction_count; d++) {
+        int64_t other = spmd_neighbour(layout->grid, rank, layout->directions[d]);
+        if (other >= 0) {
+            counts[layout->layer[layout->place[rank] * layout->count + layout->place[other]]] += sign;
+        }
+    }
+}
+
+static void count_all(const struct layout *layout, int64_t counts[SPMD_LAYERS])
+{
+    memset(counts, 0, SPMD_LAYERS * sizeof *counts);
+    for (uint64_t rank = 0; rank < layout->count; rank++) {
+        count_rank(layout, rank, 1, counts);
+    }
+}
+
+/* Fewer on the slowest layer counts first. Differences of counts may be compared with zeros too. */
+static bool better(const int64_t a[SPMD_LAYERS], const int64_t b[SPMD_LAYERS])
+{
+    for (size_t layer = SPMD_LAYERS; layer-- > 0;) {
+        if (a[layer] != b[layer]) {
+            return a[layer] < b[layer];
+        }
+    }
+    return false;
+}
+
+/* -- blocks -- */
+
+struct blocks {
+    uint64_t w, h;   /* of a block, in processes */
+    uint64_t iw, ih; /* of a block within a block */
+};
+
+/* The position in the order of process (i, j) when the grid is filled block by block, each block by its inner ones. */
+static uint64_t fill_order(const struct spmd_grid *grid, const struct blocks *b, uint64_t i, uint64_t j)
+{
+    uint64_t block = j / b->h * (grid->n / b->w) + i / b->w, x = i % b->w, y = j % b->h;
+    uint64_t inner = y / b->ih * (b->w / b->iw) + x / b->iw;
+    return block * b->w * b->h + inner * b->iw * b->ih + y % b->ih * b->iw + x % b->iw;
+}
+
+static void lay_out(struct layout *layout, const struct blocks *blocks)
+{
+    for (uint64_t rank = 0; rank < layout->count; rank++) {
+        uint64_t i = rank % layout->grid->n, j = rank / layout->grid->n;
+        layout->place[rank] = (uint32_t)fill_order(layout->grid, blocks, i, j);
+    }
+}
+
+static void best_blocks(struct layout *layout)
+{
+    uint64_t n = layout->grid->n, m = layout->grid->m;
+    struct blocks best = {n, m, n, m};
+    int64_t counts[SPMD_LAYERS], lowest[SPMD_LAYERS];
+    lay_out(layout, &best);
+    count_all(layout, lowest);
+    for (struct blocks b = {.w = 1}; b.w <= n; b.w++) {
+        for (b.h = 1; n % b.w == 0 && b.h <= m; b.h++) {
+            for (b.iw = 1; m % b.h == 0 && b.iw <= b.w; b.iw++) {
+                for (b.ih = 1; b.w % b.iw == 0 && b.ih <= b.h; b.ih++) {
+                    if (b.h % b.ih) {
+                        continue;
+                    }
+                    lay_out(layout, &b);
+                    count_all(layout, counts);
+                    if (better(counts, lowest)) {
+                        best = b;
+                        memcpy(lowest, counts, sizeof lowest);
+                    }
+                }
+            }
+        }
+    }
+    lay_out(layout, &best);
+}
+
+/* -- exchanges -- */
+
+static void exchange(struct layout *layout, uint64_t a, uint64_t b)
+{
+    uint32_t place = layout->place[a];
+    layout->place[a] = layout->place[b];
+    layout->place[b] = place;
+}
+
+static bool try_exchange(struct layout *layout, uint64_t a, uint64_t b)
+{
+    static const int64_t nothing[SPMD_LAYERS];
+    int64_t change[SPMD_LAYERS] = {0};
+    count_rank(layout, a, -1, change);
+    count_rank(layout, b, -1, change);
+    exchange(layout, a, b);
+    count_rank(layout, a, 1, change);
+    count_rank(layout, b, 1, change);
+    if (better(change, nothing)) {
+        return true;
+    }
+    exchange(layout, a, b);
+    return false;
+}
+
+static void exchange_pairs(struct layout *layout)
+{
+    bool changed = layout->count <= EXCHANGE_LIMIT;
+    for (int pass = 0; changed && pass < EXCHANGE_PASSES; pass++) {
+        changed = false;
+        for (uint64_t a = 0; a < layout->count; a++) {
+            for (uint64_t b = a + 1; b < layout->count; b++) {
+                changed |= try_exchange(layout, a, b);
+            }
+        }
+    }
+}
+
+/* -- the whole -- */
+
+static unsigned char *layer_matrix(const struct servet_profile *profile, const uint32_t *pus, uint64_t count)
+{
+    unsigned char *layer = malloc(count * count);
+    for (uint64_t a = 0; layer && a < count; a++) {
+        for (uint64_t b = 0; b < count; b++) {
+            layer[a * count + b] = (unsigned char)spmd_layer(profile, pus[a], pus[b], NULL);
+        }
+    }
+    return layer;
+}
+
+/* The mapper's choice, put together by node: within a node it follows the mapper, who goes to the nearest PU next. */
+static int order_by_node(const struct servet_profile *profile, uint32_t *pus, uint64_t count)
+{
+    uint32_t *nodes = malloc(count * sizeof *nodes), *sorted = malloc(count * sizeof *sorted);
+    uint64_t used = 0;
+    if (!nodes || !sorted) {
+        free(nodes);
+        free(sorted);
+        return -ENOMEM;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        struct profile_place place = {0};
+        nodes[i] = profile_locate(profile, pus[i], &place) ? place.node : UINT32_MAX - 1;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t node = nodes[i];
+        for (uint64_t k = i; node != UINT32_MAX && k < count; k++) {
+            if (nodes[k] == node) {
+                sorted[used++] = pus[k];
+                nodes[k] = UINT32_MAX;
+            }
+        }
+    }
+    memcpy(pus, sorted, count * sizeof *pus);
+    free(nodes);
+    free(sorted);
+    return 0;
+}
+
+static int place_processes(const struct servet_profile *profile, const struct spmd_stencil *stencil,
+                           struct spmd_grid *grid)
+{
+    struct layout layout = {.grid = grid, .count = grid->n * grid->m};
+    int64_t counts[SPMD_LAYERS];
+    uint32_t *order = malloc(layout.count * sizeof *order);
+    unsigned char *layer = layer_matrix(profile, grid->pus, layout.count);
+    layout.place = malloc(layout.count * sizeof *layout.place);
+    layout.layer = layer;
+    layout.direction_count = spmd_directions(stencil, layout.directions);
+    int rc = order && layer && layout.place ? 0 : -ENOMEM;
+    if (rc == 0) {
+        memcpy(order, grid->pus, layout.count * sizeof *order);
+        best_blocks(&layout);
+        exchange_pairs(&layout);
+        count_all(&layout, counts);
+        for (uint64_t rank = 0; rank < layout.count; rank++) {
+            grid->pus[rank] = order[layout.place[rank]];
+        }
+        for (size_t i = 0; i < SPMD_LAYERS; i++) {
+            grid->messages[i] = (uint64_t)counts[i];
+        }
+    }
+    free(order);
+    free(layer);
+    free(layout.place);
+    return rc;
+}
+
+int spmd_grid_map(const struct servet_profile *profile, const struct profile_set *allowed,
+                  const struct spmd_stencil *stencil, uint64_t n, uint64_t m, struct spmd_grid *out,
+                  struct servet_error *error)
+{
+    struct spmd_grid grid = {.n = n, .m = m, .pus = calloc(n * m, sizeof *grid.pus)};
+    struct map_request request = {.priority = MAP_COMMUNICATION, .workers = n * m, .allowed = allowed};
+    int rc = grid.pus ? map_workers(profile, &request, grid.pus, NULL, error)
+                      : profile_error(error, -ENOMEM, "out of memory");
+    if (rc == 0) {
+        rc = order_by_node(profile, grid.pus, n * m);
+        rc = rc < 0 ? rc : place_processes(profile, stencil, &grid);
+        rc = rc < 0 ? profile_error(error, rc, "out of memory") : 0;
+    }
+    if (rc < 0) {
+        spmd_grid_free(&grid);
+        return rc;
+    }
+    *out = grid;
+    return 0;
+}
+
+/* -- times -- */
+
+/* How much longer a message of that layer takes when `messages` are sent at once: linear between measured numbers,
+ * in proportion beyond the last. One number alone (no two pairs of that layer could be measured at once) tells nothing.
+ */
+static double slower(const struct profile_layer *layer, uint64_t messages)
+{
+    size_t count = layer->concurrency_count;
+    const struct profile_concurrency_point *points = layer->concurrency;
+    if (count < 2 || messages <= points[0].messages) {
+        return 1;
+    }
+    const struct profile_concurrency_point *last = &points[count - 1];
+    if (messages >= last->messages) {
+        return last->seconds / points[0].seconds * (double)messages / last->messages;
+    }
+    size_t i = 1;
+    while (points[i].messages < messages) {
+        i++;
+    }
+    double part = (double)(messages - points[i - 1].messages) / (points[i].messages - points[i - 1].messages);
+    double seconds = points[i - 1].seconds + part * (points[i].seconds - points[i - 1].seconds);
+    return seconds / points[0].seconds;
+}
+
+double spmd_grid_comm(const struct servet_profile *profile, const struct spmd_problem *problem,
+                      const struct spmd_tile *tile, const struct spmd_grid *grid)
+{
+    struct spmd_direction directions[SPMD_DIRECTIONS];
+    size_t count = spmd_directions(&problem->stencil, directions);
+    double slowest = 0;
+    for (uint64_t rank = 0; rank < grid->n * grid->m; rank++) {
+        for (size_t d = 0; d < count; d++) {
+            const struct profile_layer *layer;
+            int64_t other = spmd_neighbour(grid, rank, directions[d]);
+            size_t index = other < 0 ? 0 : spmd_layer(profile, grid->pus[rank], grid->pus[other], &layer);
+            if (other < 0 || !layer || !profile->measured) {
+                continue;
+            }
+            double bytes = (double)spmd_edge_tasks(&problem->stencil, tile, directions[d]) * problem->bytes;
+            double seconds = profile_message_seconds(layer, (uint64_t)ceil(bytes));
+            slowest = fmax(slowest, seconds * slower(layer, grid->messages[index]));
+        }
+    }
+    return slowest;
+}

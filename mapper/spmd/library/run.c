@@ -1,0 +1,291 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapper/spmd/library/plan_file.h"
+#include "mapper/spmd/library/servet_spmd.h"
+
+enum { TAG = 7305 };
+
+/* Between this many slices of the internal tasks MPI is called: often enough for a message of several fragments, at
+ * some 0.3 us a call not to be noticed in an iteration of 0.1 ms. */
+enum { SLICES = 12 };
+
+/* The first steps are done by turns in both orders, so many each. */
+enum { TRIALS = 15 };
+/* The whole tile at once must be so much faster to be kept. */
+static const double worth = 0.98;
+
+enum order { EDGES_FIRST, WHOLE, ORDERS };
+
+struct trial {
+    unsigned steps;
+    double seconds[ORDERS][TRIALS];
+    enum order kept; /* from then on */
+};
+
+struct servet_spmd {
+    struct spmd_plan_file file;
+    MPI_Comm comm;
+    size_t bytes;
+    char *sent[SPMD_FILE_MESSAGES], *received[SPMD_FILE_MESSAGES]; /* packed */
+    MPI_Request requests[2 * SPMD_FILE_MESSAGES];
+    struct trial trial;
+    struct servet_spmd_box inner[SPMD_FILE_MESSAGES]; /* tasks that message k carries, in the tile */
+    struct servet_spmd_box outer[SPMD_FILE_MESSAGES]; /* halo that its answer fills, in array coordinates */
+};
+
+const struct servet_spmd_layout *servet_spmd_layout(const servet_spmd *plan)
+{
+    return &plan->file.layout;
+}
+
+/* -- packing -- */
+
+static size_t box_tasks(const struct servet_spmd_box *box)
+{
+    return (box->x1 - box->x0) * (box->y1 - box->y0);
+}
+
+/* Boxes in array coordinates: halo included. */
+static void copy_box(const servet_spmd *plan, char *array, const struct servet_spmd_box *box, char *packed, int out)
+{
+    size_t bytes = plan->bytes, stride = plan->file.layout.stride * bytes, row = (box->x1 - box->x0) * bytes;
+    for (size_t y = box->y0; y < box->y1; y++) {
+        char *at = array + y * stride + box->x0 * bytes;
+        if (out) {
+            memcpy(packed, at, row);
+        } else {
+            memcpy(at, packed, row);
+        }
+        packed += row;
+    }
+}
+
+/* Along one axis: what goes to a neighbour (`inner`) and what comes from it (`outer`), with halos `before` and `after`
+ * of a tile of `size`. The neighbour's halo that we fill lies on its other side. */
+static void along(int direction, size_t size, size_t before, size_t after, size_t inner[2], size_t outer[2])
+{
+    if (direction == 0) {
+        inner[0] = outer[0] = before;
+        inner[1] = outer[1] = before + size;
+    } else if (direction < 0) {
+        inner[0] = before;
+        inner[1] = before + after;
+        outer[0] = 0;
+        outer[1] = before;
+    } else {
+        inner[0] = size; /* before + size - before */
+        inner[1] = before + size;
+        outer[0] = before + size;
+        outer[1] = before + size + after;
+    }
+}
+
+static int prepare(servet_spmd *plan)
+{
+    const struct servet_spmd_layout *t = &plan->file.layout;
+    for (size_t k = 0; k < plan->file.message_count; k++) {
+        const struct spmd_file_message *message = &plan->file.messages[k];
+        size_t ix[2], iy[2], ox[2], oy[2];
+        along(message->dx, t->x, t->left, t->right, ix, ox);
+        along(message->dy, t->y, t->down, t->up, iy, oy);
+        plan->inner[k] = (struct servet_spmd_box){ix[0], ix[1], iy[0], iy[1], 0};
+        plan->outer[k] = (struct servet_spmd_box){ox[0], ox[1], oy[0], oy[1], 0};
+        plan->sent[k] = malloc(box_tasks(&plan->inner[k]) * plan->bytes + 1);
+        plan->received[k] = malloc(box_tasks(&plan->outer[k]) * plan->bytes + 1);
+        if (!plan->sent[k] || !plan->received[k]) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* -- exchanging -- */
+
+/* Messages of one direction have its tag: two neighbours may be the same process. */
+static int tag_of(int dx, int dy)
+{
+    return TAG + (dy + 1) * 3 + dx + 1;
+}
+
+static int post_receives(servet_spmd *plan)
+{
+    int rc = MPI_SUCCESS;
+    for (size_t k = 0; rc == MPI_SUCCESS && k < plan->file.message_count; k++) {
+        const struct spmd_file_message *m = &plan->file.messages[k];
+        rc = MPI_Irecv(plan->received[k], (int)(box_tasks(&plan->outer[k]) * plan->bytes), MPI_BYTE, m->to,
+                       tag_of(-m->dx, -m->dy), plan->comm, &plan->requests[k]);
+    }
+    return rc;
+}
+
+static int post_sends(servet_spmd *plan, char *array)
+{
+    size_t count = plan->file.message_count;
+    int rc = MPI_SUCCESS;
+    for (size_t k = 0; rc == MPI_SUCCESS && k < count; k++) {
+        const struct spmd_file_message *m = &plan->file.messages[k];
+        copy_box(plan, array, &plan->inner[k], plan->sent[k], 1);
+        rc = MPI_Isend(plan->sent[k], (int)(box_tasks(&plan->inner[k]) * plan->bytes), MPI_BYTE, m->to,
+                       tag_of(m->dx, m->dy), plan->comm, &plan->requests[count + k]);
+    }
+    return rc;
+}
+
+static int finish(servet_spmd *plan, char *array)
+{
+    size_t count = plan->file.message_count;
+    int rc = MPI_Waitall((int)(2 * count), plan->requests, MPI_STATUSES_IGNORE);
+    for (size_t k = 0; rc == MPI_SUCCESS && k < count; k++) {
+        copy_box(plan, array, &plan->outer[k], plan->received[k], 0);
+    }
+    return rc;
+}
+
+int servet_spmd_exchange(servet_spmd *plan, void *array)
+{
+    int rc = post_receives(plan);
+    rc = rc == MPI_SUCCESS ? post_sends(plan, array) : rc;
+    return rc == MPI_SUCCESS ? finish(plan, array) : rc;
+}
+
+/* The slice number `k` of SLICES: along y, or along x where the tile has few rows. */
+static struct servet_spmd_box slice(const struct servet_spmd_box *box, size_t k)
+{
+    struct servet_spmd_box part = *box;
+    if (box->y1 - box->y0 >= SLICES) {
+        part.y0 = box->y0 + (box->y1 - box->y0) * k / SLICES;
+        part.y1 = box->y0 + (box->y1 - box->y0) * (k + 1) / SLICES;
+    } else {
+        part.x0 = box->x0 + (box->x1 - box->x0) * k / SLICES;
+        part.x1 = box->x0 + (box->x1 - box->x0) * (k + 1) / SLICES;
+    }
+    return part;
+}
+
+static int compute_internal(servet_spmd *plan, const struct servet_spmd_box *box, servet_spmd_compute *compute,
+                            void *context)
+{
+    int done = plan->file.message_count == 0, rc = MPI_SUCCESS;
+    for (size_t k = 0; rc == MPI_SUCCESS && k < SLICES; k++) {
+        struct servet_spmd_box part = slice(box, k);
+        if (part.x0 < part.x1 && part.y0 < part.y1) {
+            compute(context, &part);
+        }
+        if (!done) {
+            rc = MPI_Testall((int)(2 * plan->file.message_count), plan->requests, &done, MPI_STATUSES_IGNORE);
+        }
+    }
+    return rc;
+}
+
+static int edges_first(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context)
+{
+    const struct spmd_plan_file *file = &plan->file;
+    size_t box = 0;
+    int rc = post_receives(plan);
+    for (; rc == MPI_SUCCESS && box < file->box_count && file->boxes[box].priority < 3; box++) {
+        compute(context, &file->boxes[box]);
+    }
+    rc = rc == MPI_SUCCESS ? post_sends(plan, next) : rc;
+    for (; rc == MPI_SUCCESS && box < file->box_count; box++) {
+        rc = compute_internal(plan, &file->boxes[box], compute, context);
+    }
+    return rc == MPI_SUCCESS ? finish(plan, next) : rc;
+}
+
+static int whole(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context)
+{
+    const struct servet_spmd_layout *t = &plan->file.layout;
+    int rc = post_receives(plan);
+    if (rc == MPI_SUCCESS) {
+        compute(context, &(struct servet_spmd_box){0, t->x, 0, t->y, 1});
+        rc = post_sends(plan, next);
+    }
+    return rc == MPI_SUCCESS ? finish(plan, next) : rc;
+}
+
+/* -- the better order -- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* All ranks decide the same, by the sum of their medians. */
+static int decide(servet_spmd *plan)
+{
+    double mine[ORDERS], all[ORDERS];
+    for (int order = 0; order < ORDERS; order++) {
+        qsort(plan->trial.seconds[order], TRIALS, sizeof(double), compare);
+        mine[order] = plan->trial.seconds[order][TRIALS / 2];
+    }
+    int rc = MPI_Allreduce(mine, all, ORDERS, MPI_DOUBLE, MPI_SUM, plan->comm);
+    if (rc == MPI_SUCCESS && all[WHOLE] < worth * all[EDGES_FIRST]) {
+        plan->trial.kept = WHOLE;
+    }
+    return rc;
+}
+
+static int try_step(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context)
+{
+    unsigned step = plan->trial.steps++;
+    enum order order = step % ORDERS == 0 ? EDGES_FIRST : WHOLE;
+    double start = MPI_Wtime();
+    int rc = (order == WHOLE ? whole : edges_first)(plan, next, compute, context);
+    plan->trial.seconds[order][step / ORDERS] = MPI_Wtime() - start;
+    return rc == MPI_SUCCESS && plan->trial.steps == ORDERS * TRIALS ? decide(plan) : rc;
+}
+
+int servet_spmd_step(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context)
+{
+    if (plan->trial.steps < ORDERS * TRIALS && plan->file.layout.n * plan->file.layout.m > 1) {
+        return try_step(plan, next, compute, context);
+    }
+    return (plan->trial.kept == WHOLE ? whole : edges_first)(plan, next, compute, context);
+}
+
+/* -- opening -- */
+
+static void free_plan(servet_spmd *plan)
+{
+    for (size_t k = 0; plan && k < plan->file.message_count; k++) {
+        free(plan->sent[k]);
+        free(plan->received[k]);
+    }
+    free(plan);
+}
+
+void servet_spmd_close(servet_spmd *plan)
+{
+    if (plan) {
+        MPI_Comm_free(&plan->comm);
+        free_plan(plan);
+    }
+}
+
+int servet_spmd_open(const char *path, MPI_Comm comm, size_t bytes, servet_spmd **out, char *error, size_t size)
+{
+    int rank, ranks, failed, any;
+    servet_spmd *plan = calloc(1, sizeof *plan);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    failed = !plan || spmd_plan_read(path ? path : getenv("SERVET_SPMD_PLAN"), rank, ranks, &plan->file, error, size);
+    if (!failed) {
+        plan->bytes = bytes;
+        failed = prepare(plan) < 0;
+    }
+    /* All or none: a rank that goes on alone would wait for the others for ever. */
+    MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, comm);
+    if (any || MPI_Comm_dup(comm, &plan->comm) != MPI_SUCCESS) {
+        if (!failed) {
+            strncpy(error, "another rank cannot read the plan", size - 1);
+            error[size - 1] = '\0';
+        }
+        free_plan(plan);
+        return -1;
+    }
+    *out = plan;
+    return 0;
+}

@@ -1,0 +1,244 @@
+#include "mapper/traffic/matrix.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    uint32_t from, to;
+    double bytes;
+};
+
+struct reading {
+    const char *path;
+    FILE *file;
+    struct servet_error *error;
+    char *line;
+    size_t line_size, line_number;
+    struct entry *entries;
+    size_t count, room;
+    uint32_t ranks;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    if (x->from != y->from) {
+        return x->from < y->from ? -1 : 1;
+    }
+    return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* Every entry for both ends, equal pairs added up, the diagonal and zeros left out. */
+static size_t both_ways(const struct entry *entries, size_t count, struct entry *both)
+{
+    size_t used = 0, kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].from != entries[i].to && entries[i].bytes > 0) {
+            both[used++] = entries[i];
+            both[used++] = (struct entry){entries[i].to, entries[i].from, entries[i].bytes};
+        }
+    }
+    qsort(both, used, sizeof *both, compare);
+    for (size_t i = 0; i < used; i++) {
+        if (kept && compare(&both[kept - 1], &both[i]) == 0) {
+            both[kept - 1].bytes += both[i].bytes;
+        } else {
+            both[kept++] = both[i];
+        }
+    }
+    return kept;
+}
+
+static int make(uint32_t ranks, const struct entry *entries, size_t count, struct map_matrix *out)
+{
+    struct map_matrix matrix = {.ranks = ranks};
+    struct entry *both = calloc(2 * count + 1, sizeof *both);
+    matrix.start = calloc((size_t)ranks + 1, sizeof *matrix.start);
+    matrix.with = calloc(2 * count + 1, sizeof *matrix.with);
+    matrix.bytes = calloc(2 * count + 1, sizeof *matrix.bytes);
+    if (!both || !matrix.start || !matrix.with || !matrix.bytes) {
+        free(both);
+        map_matrix_free(&matrix);
+        return -ENOMEM;
+    }
+    size_t kept = both_ways(entries, count, both);
+    for (size_t i = 0; i < kept; i++) {
+        matrix.start[both[i].from + 1]++;
+        matrix.with[i] = both[i].to;
+        matrix.bytes[i] = both[i].bytes;
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        matrix.start[r + 1] += matrix.start[r];
+    }
+    free(both);
+    *out = matrix;
+    return 0;
+}
+
+int map_matrix_make(uint32_t ranks, const uint32_t *from, const uint32_t *to, const double *bytes, size_t count,
+                    struct map_matrix *out)
+{
+    struct entry *entries = calloc(count + 1, sizeof *entries);
+    if (!entries) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        entries[i] = (struct entry){from[i], to[i], bytes[i]};
+    }
+    int rc = make(ranks, entries, count, out);
+    free(entries);
+    return rc;
+}
+
+void map_matrix_free(struct map_matrix *matrix)
+{
+    free(matrix->start);
+    free(matrix->with);
+    free(matrix->bytes);
+    *matrix = (struct map_matrix){0};
+}
+
+/* -- reading ------------------------------------------------------------------------------------------------------ */
+
+static int refuse(const struct reading *r, const char *expected)
+{
+    return profile_error(r->error, -EINVAL, "%s:%zu: expected %s", r->path, r->line_number, expected);
+}
+
+/* The next line that is more than a comment; false at the end. */
+static bool next_line(struct reading *r, char comment)
+{
+    while (getline(&r->line, &r->line_size, r->file) >= 0) {
+        r->line_number++;
+        const char *first = r->line + strspn(r->line, " \t\r\n");
+        if (*first && *first != comment) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int add(struct reading *r, uint32_t from, uint32_t to, double bytes)
+{
+    if (!isfinite(bytes) || bytes < 0) {
+        return refuse(r, "a number of bytes, not negative");
+    }
+    if (r->count == r->room) {
+        size_t room = r->room ? 2 * r->room : 1024;
+        struct entry *more = reallocarray(r->entries, room, sizeof *more);
+        if (!more) {
+            return profile_error(r->error, -ENOMEM, "out of memory");
+        }
+        r->entries = more;
+        r->room = room;
+    }
+    r->entries[r->count++] = (struct entry){from, to, bytes};
+    return 0;
+}
+
+static int read_plain_row(struct reading *r, uint32_t row)
+{
+    char *at = r->line, *end;
+    uint32_t column = 0;
+    for (;; at = end) {
+        at += strspn(at, " \t\r\n,");
+        if (!*at || *at == '#') {
+            break;
+        }
+        double bytes = strtod(at, &end);
+        if (end == at || (*end && !strchr(" \t\r\n,#", *end))) {
+            return refuse(r, "numbers separated by blanks");
+        }
+        if (row && column >= r->ranks) {
+            return refuse(r, "as many numbers in every row as in the first");
+        }
+        int rc = column < MAP_MATRIX_MOST_RANKS ? add(r, row, column, bytes) : refuse(r, "at most 8192 ranks");
+        if (rc < 0) {
+            return rc;
+        }
+        column++;
+    }
+    if (row == 0) {
+        r->ranks = column;
+    }
+    return column == r->ranks ? 0 : refuse(r, "as many numbers in every row as in the first");
+}
+
+static int read_plain(struct reading *r)
+{
+    uint32_t rows = 0;
+    do {
+        if (rows && rows >= r->ranks) {
+            return refuse(r, "as many rows as columns");
+        }
+        int rc = read_plain_row(r, rows++);
+        if (rc < 0) {
+            return rc;
+        }
+    } while (next_line(r, '#'));
+    return rows == r->ranks ? 0 : refuse(r, "as many rows as columns");
+}
+
+static int read_market(struct reading *r)
+{
+    char format[32], field[32], symmetry[32];
+    if (sscanf(r->line, "%%%%MatrixMarket matrix %31s %31s %31s", format, field, symmetry) != 3 ||
+        strcmp(format, "coordinate") != 0 || (strcmp(field, "real") != 0 && strcmp(field, "integer") != 0) ||
+        (strcmp(symmetry, "general") != 0 && strcmp(symmetry, "symmetric") != 0)) {
+        return refuse(r, "'%%MatrixMarket matrix coordinate real|integer general|symmetric'");
+    }
+    unsigned long rows, columns, entries, row, column;
+    double bytes;
+    if (!next_line(r, '%') || sscanf(r->line, "%lu %lu %lu", &rows, &columns, &entries) != 3 || rows != columns ||
+        rows < 1 || rows > MAP_MATRIX_MOST_RANKS) {
+        return refuse(r, "'ranks ranks entries', square, of at most 8192 ranks");
+    }
+    r->ranks = (uint32_t)rows;
+    for (unsigned long i = 0; i < entries; i++) {
+        if (!next_line(r, '%')) {
+            return refuse(r, "more entries: the file ends early");
+        }
+        if (sscanf(r->line, "%lu %lu %lf", &row, &column, &bytes) != 3 || row < 1 || row > rows || column < 1 ||
+            column > rows) {
+            return refuse(r, "'row column bytes', row and column from 1 to the number of ranks");
+        }
+        int rc = add(r, (uint32_t)row - 1, (uint32_t)column - 1, bytes);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return next_line(r, '%') ? refuse(r, "no more entries than the size line says") : 0;
+}
+
+static int read_any(struct reading *r)
+{
+    if (!next_line(r, '#')) {
+        return profile_error(r->error, -EINVAL, "%s: expected a matrix of bytes, one row per rank, or Matrix Market",
+                             r->path);
+    }
+    return r->line[0] == '%' ? read_market(r) : read_plain(r);
+}
+
+int map_matrix_read(const char *path, struct map_matrix *out, struct servet_error *error)
+{
+    struct reading reading = {.path = path, .error = error, .file = fopen(path, "re")};
+    if (!reading.file) {
+        int code = -errno;
+        return profile_error(error, code, "%s: %s", path, strerrordesc_np(-code));
+    }
+    int rc = read_any(&reading);
+    if (rc == 0 && ferror(reading.file)) {
+        rc = profile_error(error, -EIO, "%s: %s", path, strerrordesc_np(EIO));
+    }
+    if (rc == 0 && make(reading.ranks, reading.entries, reading.count, out) < 0) {
+        rc = profile_error(error, -ENOMEM, "out of memory");
+    }
+    fclose(reading.file);
+    free(reading.line);
+    free(reading.entries);
+    return rc;
+}

@@ -1,0 +1,232 @@
+#include "mapper/traffic/traffic.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "mapper/command/predict.h"
+
+/* Rounds of swaps; each looks at all pairs of ranks. Gains after the third were nowhere seen. */
+#define MOST_ROUNDS 3
+
+/* Above this many ranks the swaps (ranks x ranks x partners) would take minutes. */
+#define MOST_SWAPPED_RANKS 1024
+
+/* A gain smaller than this part of the cost is rounding. */
+#define LEAST_GAIN 1e-9
+
+static double bytes_of_rank(const struct map_matrix *matrix, uint32_t rank)
+{
+    double bytes = 0;
+    for (size_t i = matrix->start[rank]; i < matrix->start[rank + 1]; i++) {
+        bytes += matrix->bytes[i];
+    }
+    return bytes;
+}
+
+/* Rank to place next: most bytes to those placed, then most bytes in all, then the lowest. */
+static uint32_t next_rank(const struct map_traffic *t, const double *to_placed)
+{
+    uint32_t best = MAP_NONE;
+    for (uint32_t r = 0; r < t->matrix->ranks; r++) {
+        if (t->place[r] != MAP_NONE) {
+            continue;
+        }
+        bool better = best == MAP_NONE || to_placed[r] > to_placed[best];
+        bool equal = best != MAP_NONE && to_placed[r] <= to_placed[best] && to_placed[r] >= to_placed[best];
+        if (better || (equal && bytes_of_rank(t->matrix, r) > bytes_of_rank(t->matrix, best))) {
+            best = r;
+        }
+    }
+    return best;
+}
+
+static uint32_t cheapest_place(const struct map_traffic *t, uint32_t rank, const bool *used)
+{
+    uint32_t best = MAP_NONE;
+    double least = 0;
+    for (uint32_t i = 0; i < t->matrix->ranks; i++) {
+        if (used[i]) {
+            continue;
+        }
+        double seconds = map_traffic_of_rank(t, rank, t->leaves[i]);
+        if (best == MAP_NONE || seconds < least) {
+            best = i;
+            least = seconds;
+        }
+    }
+    return best;
+}
+
+static double cost_of_two(const struct map_traffic *t, uint32_t a, uint32_t b)
+{
+    return map_traffic_of_rank(t, a, t->place[a]) + map_traffic_of_rank(t, b, t->place[b]);
+}
+
+static void swap(struct map_traffic *t, uint32_t a, uint32_t b)
+{
+    uint32_t leaf = t->place[a];
+    t->place[a] = t->place[b];
+    t->place[b] = leaf;
+}
+
+void map_improve_by_swaps(struct map_traffic *t)
+{
+    bool improved = t->matrix->ranks <= MOST_SWAPPED_RANKS;
+    for (int round = 0; improved && round < MOST_ROUNDS; round++) {
+        improved = false;
+        for (uint32_t a = 0; a < t->matrix->ranks; a++) {
+            for (uint32_t b = a + 1; b < t->matrix->ranks; b++) {
+                double before = cost_of_two(t, a, b);
+                swap(t, a, b);
+                if (cost_of_two(t, a, b) < before * (1 - LEAST_GAIN)) {
+                    improved = true;
+                } else {
+                    swap(t, a, b);
+                }
+            }
+        }
+    }
+}
+
+static int grow_placement(struct map_traffic *t)
+{
+    uint32_t ranks = t->matrix->ranks;
+    double *to_placed = map_arena_get(&t->view->arena, ranks, sizeof *to_placed);
+    bool *used = map_arena_get(&t->view->arena, ranks, sizeof *used);
+    if (!to_placed || !used) {
+        return -ENOMEM;
+    }
+    memset(t->place, 0xff, ranks * sizeof *t->place);
+    for (uint32_t n = 0; n < ranks; n++) {
+        uint32_t rank = next_rank(t, to_placed), at = cheapest_place(t, rank, used);
+        used[at] = true;
+        t->place[rank] = t->leaves[at];
+        for (size_t i = t->matrix->start[rank]; i < t->matrix->start[rank + 1]; i++) {
+            to_placed[t->matrix->with[i]] += t->matrix->bytes[i];
+        }
+    }
+    return 0;
+}
+
+/* Programs often number their ranks well already, so the swaps also start from rank order; the better end counts. */
+int map_place_greedily(struct map_traffic *t)
+{
+    uint32_t ranks = t->matrix->ranks;
+    uint32_t *grown = map_arena_get(&t->view->arena, ranks, sizeof *grown);
+    if (!grown || grow_placement(t) < 0) {
+        return -ENOMEM;
+    }
+    map_improve_by_swaps(t);
+    double seconds = map_traffic_total(t);
+    memcpy(grown, t->place, ranks * sizeof *grown);
+    memcpy(t->place, t->leaves, ranks * sizeof *t->place);
+    map_improve_by_swaps(t);
+    if (map_traffic_total(t) > seconds) {
+        memcpy(t->place, grown, ranks * sizeof *grown);
+    }
+    return 0;
+}
+
+const char *const map_placer_names[MAP_PLACERS] = {"rank order", "greedy", "Scotch"};
+
+/* -- the time of a message ------------------------------------------------------------------------------------------
+ */
+
+static const struct profile_layer *layer_between(const struct map_view *view, uint32_t a, uint32_t b,
+                                                 uint64_t *message_bytes)
+{
+    uint32_t node = map_view_node(view, a);
+    bool same_node = node == map_view_node(view, b);
+    const struct map_class *class = &view->classes[view->nodes[node].class_index];
+    uint32_t first = view->nodes[node].first_leaf;
+    const struct profile_communication *inside = &class->of->communication;
+    *message_bytes = inside->message_bytes;
+    for (size_t i = 0; same_node && i < inside->layer_count; i++) {
+        size_t family = class->family_count - inside->layer_count + i;
+        if (map_groups_related(&class->families[family].groups, a - first, b - first)) {
+            return &inside->layers[i];
+        }
+    }
+    *message_bytes = view->profile->network.message_bytes;
+    for (size_t i = 0; i < view->network_count; i++) {
+        if (map_groups_related(&view->network[i].groups, node, map_view_node(view, b))) {
+            return &view->profile->network.layers[i];
+        }
+    }
+    return NULL;
+}
+
+/* By the curve, in straight lines between its points and on with its last slope. */
+static double by_curve(const struct profile_message_point *points, size_t count, double bytes)
+{
+    if (count == 1 || bytes <= (double)points[0].bytes) {
+        return points[0].seconds;
+    }
+    size_t i = 1;
+    while (i + 1 < count && (double)points[i].bytes < bytes) {
+        i++;
+    }
+    double run = (double)(points[i].bytes - points[i - 1].bytes);
+    double slope = run > 0 ? (points[i].seconds - points[i - 1].seconds) / run : 0;
+    return points[i].seconds + slope * (bytes - (double)points[i].bytes);
+}
+
+double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes)
+{
+    uint64_t message_bytes;
+    const struct profile_layer *layer = a == b ? NULL : layer_between(view, a, b, &message_bytes);
+    if (layer && layer->curve_count) {
+        return by_curve(layer->curve, layer->curve_count, bytes);
+    }
+    double latency = map_pair_latency(view, a, b);
+    if (!view->profile->measured || !layer || !message_bytes) {
+        return latency * bytes;
+    }
+    return bytes > (double)message_bytes ? latency * bytes / (double)message_bytes : latency;
+}
+
+/* -- placing ------------------------------------------------------------------------------------------------------- */
+
+double map_traffic_of_rank(const struct map_traffic *t, uint32_t rank, uint32_t leaf)
+{
+    double seconds = 0;
+    for (size_t i = t->matrix->start[rank]; i < t->matrix->start[rank + 1]; i++) {
+        uint32_t other = t->place[t->matrix->with[i]];
+        if (other != MAP_NONE) {
+            seconds += map_message_seconds(t->view, leaf, other, t->matrix->bytes[i]);
+        }
+    }
+    return seconds;
+}
+
+double map_traffic_total(const struct map_traffic *t)
+{
+    double seconds = 0;
+    for (uint32_t r = 0; r < t->matrix->ranks; r++) {
+        seconds += map_traffic_of_rank(t, r, t->place[r]);
+    }
+    return seconds / 2; /* every pair was seen from both ends */
+}
+
+bool map_placer_built(enum map_placer placer)
+{
+    return placer != MAP_SCOTCH || map_scotch_built;
+}
+
+int map_place_ranks(struct map_view *view, enum map_placer placer, const struct map_matrix *matrix,
+                    const uint32_t *leaves, uint32_t *out, double *seconds)
+{
+    struct map_traffic t = {view, matrix, leaves, out};
+    int rc = 0;
+    if (placer == MAP_RANK_ORDER) {
+        memcpy(out, leaves, matrix->ranks * sizeof *out);
+    } else if (placer == MAP_GREEDY) {
+        rc = map_place_greedily(&t);
+    } else {
+        rc = map_place_by_scotch(&t);
+    }
+    if (rc == 0 && seconds) {
+        *seconds = map_traffic_total(&t);
+    }
+    return rc;
+}

@@ -1,0 +1,521 @@
+#include "mapper/weights/view.h"
+
+#include <errno.h>
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Enough for everything that a node of a few hundred PUs needs; larger arrays get a chunk of their own. */
+#define CHUNK_BYTES ((size_t)16 << 10)
+
+/* Siblings of a tree share a cache line when their pair starts on one. */
+#define ALIGNMENT ((size_t)64)
+
+struct map_arena_chunk {
+    struct map_arena_chunk *next;
+    size_t used, size;
+    alignas(64) unsigned char bytes[];
+};
+
+static struct map_arena_chunk *add_chunk(struct map_arena *arena, size_t bytes)
+{
+    size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+    void *memory;
+    if (posix_memalign(&memory, ALIGNMENT, sizeof(struct map_arena_chunk) + size) != 0) {
+        return NULL;
+    }
+    struct map_arena_chunk *chunk = memory;
+    chunk->next = arena->chunks;
+    chunk->used = 0;
+    chunk->size = size;
+    arena->chunks = chunk;
+    return chunk;
+}
+
+void *map_arena_get(struct map_arena *arena, size_t count, size_t size)
+{
+    if (size && count > (SIZE_MAX / 4) / size) {
+        return NULL;
+    }
+    size_t bytes = (count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    struct map_arena_chunk *chunk = arena->chunks;
+    if (!chunk || chunk->size - chunk->used < bytes) {
+        chunk = add_chunk(arena, bytes);
+    }
+    if (!chunk) {
+        return NULL;
+    }
+    unsigned char *result = chunk->bytes + chunk->used;
+    chunk->used += bytes;
+    __builtin_memset(result, 0, bytes);
+    return result;
+}
+
+void map_arena_free(struct map_arena *arena)
+{
+    while (arena->chunks) {
+        struct map_arena_chunk *chunk = arena->chunks;
+        arena->chunks = chunk->next;
+        free(chunk);
+    }
+}
+
+static uint32_t position(const uint32_t *position_of, uint32_t span, uint32_t id)
+{
+    return id < span ? position_of[id] : MAP_NONE;
+}
+
+static size_t member_count(const struct profile_relation *relation)
+{
+    size_t count = 0;
+    for (size_t g = 0; g < relation->group_count; g++) {
+        count += relation->groups[g].count;
+    }
+    return count;
+}
+
+static void fill_groups(const struct profile_relation *relation, const uint32_t *position_of, uint32_t span,
+                        struct map_groups *out)
+{
+    uint32_t used = 0;
+    for (size_t g = 0; g < relation->group_count; g++) {
+        const struct profile_set *set = &relation->groups[g];
+        uint32_t first = used;
+        for (size_t i = 0; i < set->count; i++) {
+            uint32_t item = position(position_of, span, set->ids[i]);
+            if (item != MAP_NONE && out->group_of[item] == MAP_NONE) {
+                out->group_of[item] = out->group_count;
+                out->members[used++] = item;
+            }
+        }
+        if (used > first) {
+            out->start[out->group_count++] = first;
+        }
+    }
+    out->start[out->group_count] = used;
+}
+
+/* Partners of every item, from the list of pairs: counted, then placed behind each other. */
+static int fill_pairs(struct map_arena *arena, const struct profile_relation *relation, const uint32_t *position_of,
+                      uint32_t span, struct map_groups *out)
+{
+    uint32_t *start = map_arena_get(arena, (size_t)out->item_count + 2, sizeof *start);
+    uint32_t *with = map_arena_get(arena, 2 * relation->pair_count, sizeof *with);
+    if (!start || !with) {
+        return -ENOMEM;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t p = 0; p < relation->pair_count; p++) {
+            uint32_t a = position(position_of, span, relation->pairs[p].a);
+            uint32_t b = position(position_of, span, relation->pairs[p].b);
+            if (a == MAP_NONE || b == MAP_NONE || a == b) {
+                continue;
+            }
+            if (pass == 0) {
+                start[a + 2]++;
+                start[b + 2]++;
+            } else {
+                with[start[a + 1]++] = b;
+                with[start[b + 1]++] = a;
+            }
+        }
+        for (uint32_t i = 2; pass == 0 && i < out->item_count + 2; i++) {
+            start[i] += start[i - 1];
+        }
+    }
+    out->pair_start = start;
+    out->pair_with = with;
+    return 0;
+}
+
+int map_groups_make(struct map_arena *arena, const struct profile_relation *relation, const uint32_t *position_of,
+                    uint32_t span, uint32_t item_count, struct map_groups *out)
+{
+    struct map_groups groups = {.item_count = item_count};
+    groups.group_of = map_arena_get(arena, item_count, sizeof *groups.group_of);
+    groups.start = map_arena_get(arena, relation->group_count + 1, sizeof *groups.start);
+    groups.members = map_arena_get(arena, member_count(relation), sizeof *groups.members);
+    if (!groups.group_of || !groups.start || !groups.members) {
+        return -ENOMEM;
+    }
+    memset(groups.group_of, 0xff, (size_t)item_count * sizeof *groups.group_of);
+    fill_groups(relation, position_of, span, &groups);
+    if (relation->pair_count) {
+        int rc = fill_pairs(arena, relation, position_of, span, &groups);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    *out = groups;
+    return 0;
+}
+
+/* Weight of the rules that the priority favours, and of the others (2012 paper, Section 3: "ten times larger"). */
+#define FAVOURED 10
+#define OTHER 1
+
+#define QUANTA_PER_SECOND (1 / MAP_LATENCY_QUANTUM_SECONDS)
+
+/* Half of the 64-bit range for a weight, so that the difference of two also fits. */
+#define WEIGHT_LIMIT ((__int128)1 << 62)
+
+static int64_t quanta_of(double seconds)
+{
+    const double most = (double)((int64_t)1 << 53); /* exact in a double; eleven days */
+    double quanta = seconds * QUANTA_PER_SECOND + 0.5;
+    return quanta < most ? (int64_t)quanta : (int64_t)1 << 53;
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* -- latencies ------------------------------------------------------------------------------------------------ */
+
+struct latencies {
+    int64_t lowest, highest; /* quanta, shifted */
+    int64_t divisor;         /* of all differences to the highest */
+    int shift;
+    bool any;
+};
+
+/* Calls for every layer of every class and of the network. */
+static void each_layer(const struct servet_profile *profile, struct latencies *all,
+                       void (*visit)(struct latencies *all, int64_t quanta))
+{
+    for (size_t c = 0; c < profile->class_count; c++) {
+        const struct profile_communication *inside = &profile->classes[c].communication;
+        for (size_t i = 0; i < inside->layer_count; i++) {
+            visit(all, quanta_of(inside->layers[i].seconds) >> all->shift);
+        }
+    }
+    for (size_t i = 0; i < profile->network.layer_count; i++) {
+        visit(all, quanta_of(profile->network.layers[i].seconds) >> all->shift);
+    }
+}
+
+static void visit_extremes(struct latencies *all, int64_t quanta)
+{
+    if (!all->any || quanta < all->lowest) {
+        all->lowest = quanta;
+    }
+    if (!all->any || quanta > all->highest) {
+        all->highest = quanta;
+    }
+    all->any = true;
+}
+
+static void visit_divisor(struct latencies *all, int64_t quanta)
+{
+    all->divisor = gcd(all->divisor, all->highest - quanta);
+}
+
+static int64_t denominator_of(const struct latencies *all)
+{
+    return all->highest > all->lowest ? (all->highest - all->lowest) / all->divisor : 1;
+}
+
+static struct latencies scan_latencies(const struct servet_profile *profile, int shift)
+{
+    struct latencies all = {.shift = shift};
+    each_layer(profile, &all, visit_extremes);
+    each_layer(profile, &all, visit_divisor);
+    return all;
+}
+
+static size_t most_families(const struct servet_profile *profile)
+{
+    size_t most = 0;
+    for (size_t c = 0; c < profile->class_count; c++) {
+        size_t count = profile->classes[c].cache_count + profile->classes[c].memory.level_count;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* Latencies in units that keep every sum of `load` choices inside a 64-bit weight. */
+static struct latencies bounded_latencies(const struct servet_profile *profile, size_t load)
+{
+    __int128 per_choice = FAVOURED * (__int128)(most_families(profile) + 1);
+    int shift = 0;
+    struct latencies all = scan_latencies(profile, shift);
+    while (per_choice * denominator_of(&all) * (__int128)(load + 1) > WEIGHT_LIMIT && denominator_of(&all) > 1) {
+        all = scan_latencies(profile, ++shift);
+    }
+    return all;
+}
+
+static int64_t rule3_value(const struct latencies *all, int64_t factor, double seconds)
+{
+    if (all->highest == all->lowest) {
+        return 0; /* one latency: no pair is below the highest */
+    }
+    return -factor * ((all->highest - (quanta_of(seconds) >> all->shift)) / all->divisor);
+}
+
+/* -- classes and nodes ----------------------------------------------------------------------------------------- */
+
+struct making {
+    struct map_view *view;
+    struct latencies latencies;
+    int64_t collide, approach; /* A x denominator, B */
+    uint32_t *position_of;     /* by OS index or node number */
+    uint32_t span;
+};
+
+static int add_family(struct making *making, enum map_rule rule, int64_t value, const struct profile_relation *relation,
+                      uint32_t items, struct map_family *family)
+{
+    family->rule = rule;
+    family->value = value;
+    return map_groups_make(&making->view->arena, relation, making->position_of, making->span, items, &family->groups);
+}
+
+static int add_layers(struct making *making, const struct profile_communication *communication, uint32_t items,
+                      struct map_family *families)
+{
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        const struct profile_layer *layer = &communication->layers[i];
+        int64_t value = rule3_value(&making->latencies, making->approach, layer->seconds);
+        int rc = add_family(making, MAP_RULE_LATENCY, value, &layer->members, items, &families[i]);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static int add_families(struct making *making, const struct profile_class *of, struct map_class *out)
+{
+    uint32_t items = (uint32_t)of->pus.count;
+    size_t count = of->cache_count + of->memory.level_count + of->communication.layer_count, used = 0;
+    out->families = map_arena_get(&making->view->arena, count, sizeof *out->families);
+    if (!out->families) {
+        return -ENOMEM;
+    }
+    out->family_count = count;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < of->cache_count; i++) {
+        const struct profile_relation *sharing = &of->caches[i].sharing;
+        rc = add_family(making, MAP_RULE_CACHE, making->collide, sharing, items, &out->families[used++]);
+    }
+    for (size_t i = 0; rc == 0 && i < of->memory.level_count; i++) {
+        const struct profile_relation *collisions = &of->memory.levels[i].collisions;
+        rc = add_family(making, MAP_RULE_MEMORY, making->collide, collisions, items, &out->families[used++]);
+    }
+    return rc < 0 ? rc : add_layers(making, &of->communication, items, out->families + used);
+}
+
+/* Kinds get the ranks 0, 1, … from the most efficient; PUs of no kind come last. */
+static int add_kinds(struct making *making, const struct profile_class *of, struct map_class *out)
+{
+    out->kind = map_arena_get(&making->view->arena, of->pus.count, sizeof *out->kind);
+    if (!out->kind) {
+        return -ENOMEM;
+    }
+    out->kind_count = 1;
+    if (!of->kind_count) {
+        return 0;
+    }
+    out->kind_count = (uint32_t)of->kind_count + 1;
+    for (size_t i = 0; i < of->pus.count; i++) {
+        out->kind[i] = (uint16_t)of->kind_count;
+    }
+    for (size_t k = 0; k < of->kind_count; k++) {
+        uint16_t rank = 0;
+        for (size_t other = 0; other < of->kind_count; other++) {
+            bool better = of->kinds[other].efficiency > of->kinds[k].efficiency;
+            bool equal = of->kinds[other].efficiency == of->kinds[k].efficiency;
+            rank = (uint16_t)(rank + (better || (equal && other < k)));
+        }
+        for (size_t i = 0; i < of->kinds[k].pus.count; i++) {
+            uint32_t id = of->kinds[k].pus.ids[i];
+            if (id < making->span && making->position_of[id] != MAP_NONE) {
+                out->kind[making->position_of[id]] = rank;
+            }
+        }
+    }
+    return 0;
+}
+
+static int number_items(struct making *making, const uint32_t *ids, size_t count, uint32_t span)
+{
+    making->position_of = map_arena_get(&making->view->arena, span, sizeof *making->position_of);
+    if (!making->position_of) {
+        return -ENOMEM;
+    }
+    making->span = span;
+    memset(making->position_of, 0xff, span * sizeof *making->position_of);
+    for (size_t i = 0; i < count; i++) {
+        making->position_of[ids ? ids[i] : i] = (uint32_t)i;
+    }
+    return 0;
+}
+
+static int make_class(struct making *making, const struct profile_class *of, struct map_class *out)
+{
+    if (!of->pus.count) {
+        out->of = of; /* profile_check() refuses it; a node of it has no PU to choose */
+        return 0;
+    }
+    int rc = number_items(making, of->pus.ids, of->pus.count, of->pus.ids[of->pus.count - 1] + 1);
+    out->of = of;
+    if (rc == 0) {
+        rc = add_families(making, of, out);
+    }
+    uint32_t items = (uint32_t)of->pus.count, *position_of = making->position_of;
+    struct map_arena *arena = &making->view->arena;
+    if (rc == 0) {
+        rc = map_groups_make(arena, &of->cores, position_of, making->span, items, &out->cores);
+    }
+    if (rc == 0) {
+        rc = map_groups_make(arena, &of->packages, position_of, making->span, items, &out->packages);
+    }
+    return rc < 0 ? rc : add_kinds(making, of, out);
+}
+
+static int make_classes(struct making *making)
+{
+    struct map_view *view = making->view;
+    view->class_count = view->profile->class_count;
+    view->classes = map_arena_get(&view->arena, view->class_count, sizeof *view->classes);
+    int rc = view->classes ? 0 : -ENOMEM;
+    for (size_t c = 0; rc == 0 && c < view->class_count; c++) {
+        rc = make_class(making, &view->profile->classes[c], &view->classes[c]);
+    }
+    return rc;
+}
+
+static int make_network(struct making *making)
+{
+    struct map_view *view = making->view;
+    size_t count = view->profile->network.layer_count;
+    if (!count) {
+        return 0;
+    }
+    view->network = map_arena_get(&view->arena, count, sizeof *view->network);
+    if (!view->network || number_items(making, NULL, view->node_count, view->node_count) < 0) {
+        return -ENOMEM;
+    }
+    view->network_count = count;
+    return add_layers(making, &view->profile->network, view->node_count, view->network);
+}
+
+static uint32_t class_span(const struct profile_class *of)
+{
+    return of->pus.count ? of->pus.ids[of->pus.count - 1] + 1 : 0;
+}
+
+static int make_nodes(struct map_view *view)
+{
+    const struct servet_profile *profile = view->profile;
+    uint64_t nodes = 0, leaves = 0, pus = 0;
+    for (size_t r = 0; r < profile->node_range_count; r++) {
+        const struct profile_node_range *range = &profile->nodes[r];
+        if (range->class_index >= profile->class_count) {
+            return -EINVAL;
+        }
+        const struct profile_class *of = &profile->classes[range->class_index];
+        nodes += range->count;
+        leaves += (uint64_t)range->count * of->pus.count;
+        pus += (uint64_t)range->count * class_span(of);
+    }
+    if (!leaves || nodes > MAP_NONE || pus > MAP_NONE) {
+        return -EINVAL;
+    }
+    view->nodes = map_arena_get(&view->arena, nodes, sizeof *view->nodes);
+    view->pu = map_arena_get(&view->arena, leaves, sizeof *view->pu);
+    if (!view->nodes || !view->pu) {
+        return -ENOMEM;
+    }
+    if (nodes > 1 && !(view->node_of = map_arena_get(&view->arena, leaves, sizeof *view->node_of))) {
+        return -ENOMEM;
+    }
+    view->leaf_count = (uint32_t)leaves;
+    return 0;
+}
+
+static void number_leaves(struct map_view *view)
+{
+    uint32_t first_pu = 0, leaf = 0, node = 0;
+    for (size_t r = 0; r < view->profile->node_range_count; r++) {
+        const struct profile_node_range *range = &view->profile->nodes[r];
+        const struct profile_class *of = &view->profile->classes[range->class_index];
+        for (uint32_t n = 0; n < range->count; n++, node++) {
+            view->nodes[node] = (struct map_node){range->class_index, first_pu, leaf};
+            for (size_t i = 0; i < of->pus.count; i++, leaf++) {
+                view->pu[leaf] = first_pu + of->pus.ids[i];
+                if (view->node_of) {
+                    view->node_of[leaf] = node;
+                }
+            }
+            first_pu += class_span(of);
+        }
+    }
+    view->node_count = node;
+}
+
+int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load, struct map_view *view,
+                  struct servet_error *error)
+{
+    struct map_view made = {.profile = profile, .priority = priority};
+    struct making making = {.view = &made, .latencies = bounded_latencies(profile, load)};
+    made.denominator = denominator_of(&making.latencies);
+    making.collide = (priority == MAP_MEMORY ? FAVOURED : OTHER) * made.denominator;
+    making.approach = priority == MAP_MEMORY ? OTHER : FAVOURED;
+    int rc = make_nodes(&made);
+    if (rc == 0) {
+        number_leaves(&made);
+        rc = make_classes(&making);
+    }
+    if (rc == 0) {
+        rc = make_network(&making);
+    }
+    if (rc < 0) {
+        map_arena_free(&made.arena);
+        return profile_error(error, rc,
+                             rc == -ENOMEM ? "out of memory" : "profile: expected at least one node with PUs");
+    }
+    *view = made;
+    return 0;
+}
+
+void map_view_free(struct map_view *view)
+{
+    map_arena_free(&view->arena);
+}
+
+uint32_t map_view_leaf(const struct map_view *view, uint32_t pu)
+{
+    uint32_t low = 0, high = view->leaf_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (view->pu[middle] < pu) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < view->leaf_count && view->pu[low] == pu ? low : MAP_NONE;
+}
+
+bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b)
+{
+    if (groups->group_of[a] != MAP_NONE && groups->group_of[a] == groups->group_of[b]) {
+        return true;
+    }
+    for (uint32_t i = groups->pair_start ? groups->pair_start[a] : 0;
+         groups->pair_start && i < groups->pair_start[a + 1]; i++) {
+        if (groups->pair_with[i] == b) {
+            return true;
+        }
+    }
+    return false;
+}

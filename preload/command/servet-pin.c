@@ -1,0 +1,215 @@
+/* servet-pin: runs a command with the shim loaded and the SERVET_* variables set. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "preload/command/rank.h"
+#include "preload/place/options.h"
+#include "profile/base/cli.h"
+
+/* As a shell, env(1) and nohup(1): found but not executable, not found. */
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
+enum {
+    KEY_MEM = 'm',
+    KEY_COMM = 'c',
+    KEY_PROFILE = 'p',
+    KEY_VERBOSE = 'v',
+    KEY_FORCE = 'f',
+    KEY_TRACE = 't',
+    KEY_VARIABLES = 0x100,
+    KEY_AUTO
+};
+
+struct request {
+    bool mem, comm, verbose, force, variables, automatic;
+    const char *profile, *trace;
+};
+
+static const struct argp_option choices[] = {
+    {"mem-prior", KEY_MEM, NULL, 0, "Place threads and ranks to collide least in memory (default)", 0},
+    {"comm-prior", KEY_COMM, NULL, 0, "Place threads and ranks to exchange messages fastest", 0},
+    {"profile", KEY_PROFILE, "FILE", 0, "Profile of this machine", 0},
+    {"verbose", KEY_VERBOSE, NULL, 0, "Say on stderr where every thread and rank goes", 0},
+    {"force", KEY_FORCE, NULL, 0, "Place threads even where the user or the program has chosen already", 0},
+    {"trace", KEY_TRACE, "FILE", 0, "Write who sends how much to whom in an MPI program, for servet-map --matrix", 0},
+    {"auto", KEY_AUTO, NULL, 0, "Choose the priority by what the last run of an MPI program was like", 0},
+    {"variables", KEY_VARIABLES, NULL, 0, "Print the table of environment variables (Markdown) and exit", 1},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case KEY_MEM:
+        request->mem = true;
+        return 0;
+    case KEY_COMM:
+        request->comm = true;
+        return 0;
+    case KEY_PROFILE:
+        request->profile = argument;
+        return 0;
+    case KEY_VERBOSE:
+        request->verbose = true;
+        return 0;
+    case KEY_FORCE:
+        request->force = true;
+        return 0;
+    case KEY_TRACE:
+        request->trace = argument;
+        return 0;
+    case KEY_AUTO:
+        request->automatic = true;
+        return 0;
+    case KEY_VARIABLES:
+        request->variables = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The table of variables, below the options in --help. */
+static char *help_filter(int key, const char *text, void *input)
+{
+    char *list = NULL;
+    size_t size;
+    (void)input;
+    if (key != ARGP_KEY_HELP_POST_DOC)
+        return (char *)(uintptr_t)text;
+    FILE *out = open_memstream(&list, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "Environment (also read without servet-pin; 0 is off):\n");
+    for (size_t i = 0; i < PIN_OPTION_COUNT; i++)
+        fprintf(out, "  %-20s %s [%s]\n", pin_option_table[i].name, pin_option_table[i].meaning,
+                pin_option_table[i].fallback);
+    fclose(out);
+    return list;
+}
+
+static int print_variables(void)
+{
+    printf("| variable | default | meaning |\n|---|---|---|\n");
+    for (size_t i = 0; i < PIN_OPTION_COUNT; i++)
+        printf("| `%s` | %s | %s |\n", pin_option_table[i].name, pin_option_table[i].fallback,
+               pin_option_table[i].meaning);
+    return cli_finish(CLI_OK);
+}
+
+/* Where our libraries can be, as seen from the folder of this command: beside it (build tree), and where
+ * `meson install` put them relative to the command (so that a moved installation still works). */
+static bool find_library(const char *name, char *path, size_t size)
+{
+    static const char *const places[] = {"", SERVET_LIBRARIES_FROM_BIN "/"};
+    char self[PATH_MAX], candidate[2 * PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0)
+        return false;
+    self[length] = '\0';
+    *strrchr(self, '/') = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char resolved[PATH_MAX];
+        snprintf(candidate, sizeof candidate, "%s/%s%s", self, places[i], name);
+        if (realpath(candidate, resolved) && access(resolved, R_OK) == 0 && strlen(resolved) < size) {
+            strcpy(path, resolved);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set(const char *name, const char *value)
+{
+    if (setenv(name, value, 1) < 0)
+        cli_fail("cannot set %s: %s", name, strerror(errno));
+}
+
+/* Puts a library before what LD_PRELOAD holds already. */
+static void set_preload(const char *name)
+{
+    char library[PATH_MAX];
+    if (!find_library(name, library, sizeof library))
+        cli_fail("%s not found beside this command or in its library folder", name);
+    /* The loader splits LD_PRELOAD at both, and has no way to quote them. */
+    if (strpbrk(library, " :"))
+        cli_fail("%s: LD_PRELOAD cannot hold a path with a blank or a colon", library);
+    const char *before = getenv("LD_PRELOAD");
+    if (!before || !*before) {
+        set("LD_PRELOAD", library);
+        return;
+    }
+    char *both;
+    if (asprintf(&both, "%s:%s", library, before) < 0)
+        cli_fail("out of memory");
+    set("LD_PRELOAD", both);
+    free(both);
+}
+
+/* The tracer only where it has something to do: every MPI call goes through it. */
+static void set_preloads(void)
+{
+    static struct pin_options options;
+    pin_options_read(&options);
+    if (options.trace[0] || options.auto_priority)
+        set_preload("libservet_trace.so");
+    set_preload("libservet_pin.so");
+}
+
+/* The program may change its folder before it makes a thread. */
+static void set_profile(const char *profile)
+{
+    char absolute[PATH_MAX];
+    set(pin_option_table[PIN_PROFILE].name, realpath(profile, absolute) ? absolute : profile);
+}
+
+static void set_variables(const struct request *request)
+{
+    if (request->mem || request->comm) {
+        set(pin_option_table[PIN_MEM_PRIOR].name, request->mem ? "1" : "0");
+        set(pin_option_table[PIN_COMM_PRIOR].name, request->comm ? "1" : "0");
+    }
+    if (request->profile)
+        set_profile(request->profile);
+    if (request->verbose)
+        set(pin_option_table[PIN_VERBOSE].name, "1");
+    if (request->force)
+        set(pin_option_table[PIN_FORCE].name, "1");
+    if (request->trace)
+        set(pin_option_table[PIN_TRACE].name, request->trace);
+    if (request->automatic)
+        set(pin_option_table[PIN_AUTO].name, "1");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = choices,
+        .parser = parse,
+        .args_doc = "[--] COMMAND [ARGUMENT...]",
+        .doc = "Run a command with its threads and ranks placed as the machine's profile says.\v ",
+        .help_filter = help_filter,
+    };
+    struct request request = {0};
+    int first;
+    cli_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &request);
+    if (request.variables)
+        return print_variables();
+    if (request.mem && request.comm)
+        cli_usage("--mem-prior and --comm-prior exclude each other");
+    if (first >= argc)
+        cli_usage("no command to run; expected: servet-pin [OPTION...] -- COMMAND [ARGUMENT...]");
+    if (request.trace && (!*request.trace || strcmp(request.trace, "-") == 0))
+        cli_usage("--trace: '%s', expected the name of a file", request.trace);
+    set_variables(&request);
+    set_preloads();
+    pin_rank_hand_over(argv[first]);
+    execvp(argv[first], argv + first);
+    cli_note("%s: %s", argv[first], strerror(errno));
+    return errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+}

@@ -1,0 +1,226 @@
+/* Interposed: questions about and changes of a thread's mask.
+ *
+ *   pthread_getaffinity_np   libgomp asks it for the calling thread at every omp_get_num_procs()
+ *   sched_getaffinity        Python, OpenBLAS and others count the process's PUs by it
+ *   syscall                  libomp and libiomp ask and set by number; each worker of theirs, and the main thread,
+ *                            goes back to the process's whole set when it starts
+ *                            (and seccomp(2), see interpose_sandbox.c)
+ *   sched_setaffinity        the same from runtimes that use libc's functions
+ *   pthread_setaffinity_np   (as above)
+ *
+ * Who asks decides: an OpenMP runtime, a numeric library's pool and the Python interpreter mean "what may this process
+ * use?" and are told the process's PUs; everybody else (the program, hwloc, numactl, debuggers) means "where am I?" and
+ * hears the truth. A runtime that puts a thread of ours back on the whole set has not chosen anything: the thread keeps
+ * its PU. All other changes are carried out.
+ */
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "preload/interpose/interpose.h"
+#include "preload/interpose/real.h"
+#include "preload/place/owner.h"
+#include "preload/place/process.h"
+#include "profile/base/raw.h"
+
+static bool is_python(const char *dso)
+{
+    if (*dso == '\0')
+        dso = program_invocation_short_name;
+    return strncmp(dso, "python", strlen("python")) == 0 || strncmp(dso, "libpython", strlen("libpython")) == 0;
+}
+
+/* Does the code at `caller` count the process's PUs when it asks for a mask? */
+static bool counts_pus(const void *caller)
+{
+    const char *dso;
+    enum pin_owner owner = pin_owner_of_code(caller, &dso);
+    return owner == PIN_RUNTIME || owner == PIN_POOL || is_python(dso);
+}
+
+static bool is_self(pid_t tid)
+{
+    return tid == 0 || tid == (pid_t)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* The set to answer with, or NULL where the truth is due. */
+static const struct pin_mask *view_for(const void *caller)
+{
+    const struct pin_mask *view = pin_process_active() ? pin_process_view() : NULL;
+    return view && counts_pus(caller) ? view : NULL;
+}
+
+/* The kernel is asked as well, into memory of ours: a size that it refuses is refused in its way, and the number of
+ * bytes is its number. Never into the caller's: libgomp's threads share one buffer and would count the truth while it
+ * is there. */
+static long answer(const struct pin_mask *view, size_t size, void *out)
+{
+    struct pin_mask truth;
+    size_t room = size < sizeof truth ? size : sizeof truth;
+    long bytes = pin_raw(SYS_sched_getaffinity, 0, (long)room, (long)&truth, 0, 0, 0);
+    if (bytes > 0)
+        memcpy(out, view, (size_t)bytes);
+    return bytes;
+}
+
+/* Is `set` everything that the process has, so that the thread is not being moved anywhere in particular? */
+static bool is_whole(const struct pin_mask *view, size_t size, const void *set)
+{
+    struct pin_mask mask = {0};
+    memcpy(&mask, set, size < sizeof mask ? size : sizeof mask);
+    for (size_t i = 0; i < PIN_MASK_WORDS; i++)
+        if (view->word[i] & ~mask.word[i])
+            return false;
+    return true;
+}
+
+static bool keeps_pu(pid_t tid, size_t size, const void *set, const void *caller)
+{
+    const struct pin_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
+    return view && is_whole(view, size, set) && pin_mask_set_pu(0, (uint32_t)pin_process_thread_pu()) == 0;
+}
+
+PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
+{
+    static int (*real)(pid_t, size_t, cpu_set_t *);
+    const struct pin_mask *view = is_self(tid) ? view_for(__builtin_return_address(0)) : NULL;
+    if (!view)
+        return PIN_REAL(real, "sched_getaffinity")(tid, size, set);
+    long bytes = answer(view, size, set);
+    if (bytes < 0) {
+        errno = (int)-bytes;
+        return -1;
+    }
+    memset((char *)set + bytes, 0, size - (size_t)bytes);
+    return 0;
+}
+
+PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
+{
+    static int (*real)(pthread_t, size_t, cpu_set_t *);
+    const struct pin_mask *view = pthread_equal(thread, pthread_self()) ? view_for(__builtin_return_address(0)) : NULL;
+    if (!view)
+        return PIN_REAL(real, "pthread_getaffinity_np")(thread, size, set);
+    long bytes = answer(view, size, set);
+    if (bytes < 0)
+        return (int)-bytes;
+    memset((char *)set + bytes, 0, size - (size_t)bytes);
+    return 0;
+}
+
+PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
+{
+    static int (*real)(pid_t, size_t, const cpu_set_t *);
+    if (keeps_pu(tid, size, set, __builtin_return_address(0)))
+        return 0;
+    return PIN_REAL(real, "sched_setaffinity")(tid, size, set);
+}
+
+PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
+{
+    static int (*real)(pthread_t, size_t, const cpu_set_t *);
+    if (pthread_equal(thread, pthread_self()) && keeps_pu(0, size, set, __builtin_return_address(0)))
+        return 0;
+    return PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
+}
+
+#if PIN_HAVE_RAW
+
+static long affinity_call(long number, long first, long second, void *set, const void *caller)
+{
+    if (number == SYS_seccomp) {
+        if (first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER)
+            pin_process_retire();
+        return pin_raw(number, first, second, (long)set, 0, 0, 0);
+    }
+    pid_t tid = (pid_t)first;
+    size_t size = (size_t)second;
+    if (number == SYS_sched_setaffinity)
+        return keeps_pu(tid, size, set, caller) ? 0 : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+    const struct pin_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
+    return view ? answer(view, size, set) : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+}
+
+static long with_errno(long result)
+{
+    if (result >= 0 || result < -4095)
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
+#endif
+
+#if defined(__x86_64__)
+
+__attribute__((used)) long pin_affinity_syscall(long number, long first, long second, long set, long caller);
+long pin_affinity_syscall(long number, long first, long second, long set, long caller)
+{
+    return with_errno(affinity_call(number, first, second, (void *)set, (const void *)caller));
+}
+
+__attribute__((used)) long pin_failed_syscall(long result);
+long pin_failed_syscall(long result)
+{
+    return with_errno(result);
+}
+
+/* In assembler, because a call may return twice or on another stack (clone, vfork): for all other numbers this is
+ * libc's function instruction by instruction. The three numbers that are of interest, all of calls with three
+ * arguments, go on with the caller as fifth argument. */
+#define TEXT_OF(number) TEXT_OF_(number)
+#define TEXT_OF_(number) #number
+PIN_EXPORT long syscall(long number, ...);
+// clang-format off
+__asm__(".text\n"
+        ".p2align 4\n"
+        ".globl syscall\n"
+        ".type syscall, @function\n"
+        "syscall:\n"
+        "    .cfi_startproc\n"
+        "    cmpq $" TEXT_OF(__NR_sched_setaffinity) ", %rdi\n"
+        "    je 1f\n"
+        "    cmpq $" TEXT_OF(__NR_sched_getaffinity) ", %rdi\n"
+        "    je 1f\n"
+        "    cmpq $" TEXT_OF(__NR_seccomp) ", %rdi\n"
+        "    je 1f\n"
+        "    movq %rdi, %rax\n"
+        "    movq %rsi, %rdi\n"
+        "    movq %rdx, %rsi\n"
+        "    movq %rcx, %rdx\n"
+        "    movq %r8, %r10\n"
+        "    movq %r9, %r8\n"
+        "    movq 8(%rsp), %r9\n"
+        "    syscall\n"
+        "    cmpq $-4095, %rax\n"
+        "    jae 2f\n"
+        "    ret\n"
+        "1:  movq (%rsp), %r8\n"
+        "    jmp pin_affinity_syscall\n"
+        "2:  movq %rax, %rdi\n"
+        "    jmp pin_failed_syscall\n"
+        "    .cfi_endproc\n"
+        ".size syscall, .-syscall\n");
+// clang-format on
+
+#elif PIN_HAVE_RAW
+
+PIN_EXPORT long syscall(long number, ...)
+{
+    va_list list;
+    long argument[6];
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        argument[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_sched_setaffinity || number == SYS_sched_getaffinity || number == SYS_seccomp)
+        return with_errno(
+            affinity_call(number, argument[0], argument[1], (void *)argument[2], __builtin_return_address(0)));
+    return with_errno(pin_raw(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]));
+}
+
+#endif

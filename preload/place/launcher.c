@@ -1,0 +1,368 @@
+/* What servet-pin hands over to the rank it becomes. */
+#include "preload/place/launcher.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "preload/place/options.h"
+#include "preload/place/plan.h"
+
+static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
+/* Thread i of a team on place i. */
+static const char bind_value[] = "close";
+
+bool pin_users_places_set(void)
+{
+    static const char *const names[] = {places_name, bind_name, "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return true;
+    }
+    return false;
+}
+
+/* "{2},{0},{3}": every PU of the plan once. */
+static char *format_places(const struct pin_plan *plan)
+{
+    char *text = NULL;
+    size_t size;
+    struct pin_mask used = {0};
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = 0; out && i < plan->count; i++) {
+        if (pin_mask_has(&used, plan->pus[i]))
+            continue;
+        pin_mask_add(&used, plan->pus[i]);
+        fprintf(out, "%s{%" PRIu32 "}", i > 0 ? "," : "", plan->pus[i]);
+    }
+    return out && fclose(out) == 0 ? text : NULL;
+}
+
+/* "JOB RANK/SIZE " of this rank: job 0 stands for a rank that the user has bound. */
+static int format_rank(const struct pin_launcher *launcher, char *out, size_t size)
+{
+    return snprintf(out, size, "%" PRIx64 " %" PRIu32 "/%" PRIu32 " ", launcher->job, launcher->local_rank,
+                    launcher->local_size);
+}
+
+/* The rank, the mask before, the places. */
+static char *format_marker(const struct pin_launcher *launcher, const struct pin_mask *before, const char *places)
+{
+    char rank[64], *list, *text;
+    size_t size = PIN_MASK_PUS * sizeof "8191";
+    if (!(list = malloc(size)))
+        return NULL;
+    format_rank(launcher, rank, sizeof rank);
+    pin_mask_format(before, list, size);
+    if (asprintf(&text, "%s%s %s", rank, list, places) < 0)
+        text = NULL;
+    free(list);
+    return text;
+}
+
+int pin_handover_export(const struct pin_launcher *launcher, const struct pin_mask *before, const struct pin_plan *plan)
+{
+    char *places = format_places(plan);
+    char *marker = places ? format_marker(launcher, before, places) : NULL;
+    int code = -ENOMEM;
+    if (marker && setenv(pin_option_table[PIN_RANK].name, marker, 1) == 0 && setenv(bind_name, bind_value, 1) == 0 &&
+        setenv(places_name, places, 1) == 0)
+        code = 0;
+    free(marker);
+    free(places);
+    return code;
+}
+
+/* Reads a cpulist of `length` characters. */
+static bool read_list(const char *text, size_t length, struct pin_mask *out)
+{
+    struct profile_set set;
+    char *list = strndup(text, length);
+    if (!list)
+        return false;
+    int code = profile_set_parse(list, &set);
+    free(list);
+    if (code < 0)
+        return false;
+    *out = (struct pin_mask){0};
+    pin_mask_from_set(&set, out);
+    profile_set_free(&set);
+    return !pin_mask_empty(out);
+}
+
+bool pin_handover_read(const struct pin_launcher *launcher, struct pin_mask *before)
+{
+    const char *marker = getenv(pin_option_table[PIN_RANK].name), *places = getenv(places_name);
+    const char *bind = getenv(bind_name);
+    char rank[64];
+    if (!launcher->name || !marker || !places || !bind || strcmp(bind, bind_value) != 0)
+        return false;
+    int length = format_rank(launcher, rank, sizeof rank);
+    if (strncmp(marker, rank, (size_t)length) != 0)
+        return false;
+    const char *list = marker + length, *end = strchr(list, ' ');
+    return end && strcmp(end + 1, places) == 0 && read_list(list, (size_t)(end - list), before);
+}
+
+/* What Slurm says of the masks that it gave to the tasks of a step. */
+
+enum { BITS_OF_HEX_DIGIT = 4 };
+
+static unsigned value_of_digit(char digit)
+{
+    return digit <= '9' ? (unsigned)(digit - '0') : (unsigned)(tolower((unsigned char)digit) - 'a' + 10);
+}
+
+/* Adds a mask's digits, the last of which is PUs 0 to 3. Returns what follows them. */
+static const char *add_hexadecimal(const char *text, struct pin_mask *out)
+{
+    const char *end = text;
+    while (isxdigit((unsigned char)*end))
+        end++;
+    for (const char *digit = end; digit > text; digit--)
+        for (unsigned bit = 0; bit < BITS_OF_HEX_DIGIT; bit++) {
+            size_t pu = (size_t)(end - digit) * BITS_OF_HEX_DIGIT + bit;
+            if (pu < PIN_MASK_PUS && (value_of_digit(digit[-1]) >> bit & 1) != 0)
+                pin_mask_add(out, (uint32_t)pu);
+        }
+    return end;
+}
+
+static const char *add_number(const char *text, struct pin_mask *out)
+{
+    char *end;
+    unsigned long pu = strtoul(text, &end, 10);
+    if (end > text && pu < PIN_MASK_PUS)
+        pin_mask_add(out, (uint32_t)pu);
+    return end;
+}
+
+bool pin_slurm_step_pus(const char *type, const char *list, struct pin_mask *out)
+{
+    struct pin_mask all = {0};
+    if (!type || !list || (strncmp(type, "mask_cpu", 8) != 0 && strncmp(type, "map_cpu", 7) != 0))
+        return false;
+    for (const char *text = list; *text;) {
+        const char *end = strncmp(text, "0x", 2) == 0 ? add_hexadecimal(text + 2, &all) : add_number(text, &all);
+        if (*end != ',' && *end != '\0')
+            return false;
+        text = *end ? end + 1 : end;
+    }
+    if (pin_mask_empty(&all))
+        return false;
+    *out = all;
+    return true;
+}
+
+/* What the launcher of a parallel program says in the environment. */
+
+/* How many generations the launcher's daemon may be away (wrappers such as servet-pin, time or a shell script). */
+#define MOST_GENERATIONS 8
+
+static const char slurm_name[] = "Slurm";
+
+/* First match wins. Intel MPI and MVAPICH (hydra) set MPI_LOCALRANKID too. A size that no variable tells is NULL. */
+static const struct {
+    const char *name, *rank, *size;
+} dialects[] = {
+    {"Open MPI", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"MVAPICH", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"hydra", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"PALS", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"},
+    /* Without a local rank: right on one node, and on more if the ranks are dealt out in turn. */
+    {"PMIx", "PMIX_RANK", NULL},
+    {"PMI", "PMI_RANK", "PMI_SIZE"},
+};
+
+static bool read_number(const char *name, uint32_t *out)
+{
+    const char *text = name ? getenv(name) : NULL;
+    char *end;
+    if (!text || *text < '0' || *text > '9')
+        return false;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end || value > INT32_MAX)
+        return false;
+    *out = (uint32_t)value;
+    return true;
+}
+
+/* Entry `node` of Slurm's "2(x3),1": tasks on each node. */
+static bool entry_of_counts(const char *text, uint32_t node, uint32_t *out)
+{
+    while (*text >= '0' && *text <= '9') {
+        char *end;
+        unsigned long tasks = strtoul(text, &end, 10), times = 1;
+        if (strncmp(end, "(x", 2) == 0) {
+            times = strtoul(end + 2, &end, 10);
+            end += *end == ')';
+        }
+        if (node < times && tasks <= INT32_MAX) {
+            *out = (uint32_t)tasks;
+            return true;
+        }
+        node -= (uint32_t)times;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return false;
+}
+
+/* A batch script has SLURM_LOCALID=0 as well without being a rank: only a step has SLURM_STEP_TASKS_PER_NODE. */
+static bool read_slurm(struct pin_launcher *out)
+{
+    uint32_t node = 0;
+    const char *counts = getenv("SLURM_STEP_TASKS_PER_NODE");
+    if (!counts || !read_number("SLURM_LOCALID", &out->local_rank))
+        return false;
+    read_number("SLURM_NODEID", &node);
+    if (!entry_of_counts(counts, node, &out->local_size))
+        return false;
+    out->name = slurm_name;
+    return true;
+}
+
+static bool read_dialect(struct pin_launcher *out)
+{
+    for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
+        if (!read_number(dialects[i].rank, &out->local_rank))
+            continue;
+        if (!read_number(dialects[i].size, &out->local_size))
+            out->local_size = out->local_rank + 1;
+        out->name = dialects[i].name;
+        return true;
+    }
+    return false;
+}
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+static enum pin_binding who_bound(bool slurm, bool rebind)
+{
+    /* Open MPI hands --bind-to down as the parameter's value, and a default binding only as the fact. */
+    if (is_set("OMPI_MCA_hwloc_base_binding_policy") || is_set("PRTE_MCA_hwloc_default_binding_policy")) {
+        const char *policy = getenv("OMPI_MCA_hwloc_base_binding_policy");
+        return policy && strcmp(policy, "none") == 0 ? PIN_SHARED_MASK : PIN_USERS_CHOICE;
+    }
+    if (is_set("OMPI_MCA_orte_bound_at_launch") || is_set("PRTE_MCA_prte_bound_at_launch"))
+        return PIN_LAUNCHERS_CHOICE;
+    if (is_set("HYDRA_USER_PROVIDED_BINDING"))
+        return PIN_USERS_CHOICE;
+    /* Slurm's variable looks the same whether the user or Slurm chose; the plugin knows. Without it, what Slurm bound
+     * stays. */
+    const char *slurm_binding = slurm ? getenv("SLURM_CPU_BIND_TYPE") : NULL;
+    if (slurm_binding && *slurm_binding && strncmp(slurm_binding, "none", 4) != 0)
+        return rebind ? PIN_LAUNCHERS_CHOICE : PIN_USERS_CHOICE;
+    return PIN_SHARED_MASK;
+}
+
+/* Name and parent of a process from /proc/PID/stat: "PID (name) state parent …". */
+static bool read_ancestor(pid_t pid, char *name, size_t size, pid_t *parent)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    if (length <= 0)
+        return false;
+    text[length] = '\0';
+    char *left = strchr(text, '('), *right = strrchr(text, ')');
+    int number;
+    if (!left || !right || right < left || sscanf(right + 1, " %*c %d", &number) != 1)
+        return false;
+    *right = '\0';
+    snprintf(name, size, "%s", left + 1);
+    *parent = number;
+    return true;
+}
+
+static bool is_launcher(const char *name)
+{
+    static const char *const beginnings[] = {"mpirun", "mpiexec",    "orte", "prte",
+                                             "hydra_", "slurmstepd", "srun", "oshrun"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The nearest ancestor that is a launcher or its daemon, or 0. */
+static pid_t find_launcher(void)
+{
+    pid_t pid = getppid();
+    for (int generation = 0; generation < MOST_GENERATIONS && pid > 1; generation++) {
+        char name[32];
+        pid_t parent;
+        if (!read_ancestor(pid, name, sizeof name, &parent))
+            return 0;
+        if (is_launcher(name))
+            return pid;
+        pid = parent;
+    }
+    return 0;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; text && *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return (hash ^ '/') * 0x100000001b3u;
+}
+
+/* Launchers name their jobs in the environment; hydra does not, and there the daemon is the job. */
+static uint64_t job_of_launcher(void)
+{
+    static const char *const names[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PALS_APID"};
+    uint64_t hash = 0xcbf29ce484222325u;
+    char daemon[16];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        hash = hash_text(hash, getenv(names[i]));
+    snprintf(daemon, sizeof daemon, "%d", is_set("PMIX_NAMESPACE") ? 0 : (int)find_launcher());
+    return hash_text(hash, daemon) | 1;
+}
+
+void pin_launcher_read(bool rebind, struct pin_launcher *out)
+{
+    *out = (struct pin_launcher){0};
+    /* Open MPI's and hydra's own ranks first: mpirun inside a Slurm step leaves that step's variables in place. */
+    if (!is_set("OMPI_COMM_WORLD_LOCAL_RANK") && !is_set("MPI_LOCALRANKID") && read_slurm(out))
+        out->binding = who_bound(true, rebind);
+    else if (read_dialect(out))
+        out->binding = who_bound(false, rebind);
+    else
+        return;
+    if (out->binding == PIN_USERS_CHOICE) {
+        out->local_rank = 0;
+        out->local_size = 1;
+    } else
+        out->job = job_of_launcher();
+    if (out->local_size <= out->local_rank)
+        out->local_size = out->local_rank + 1;
+}
+
+void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start, struct pin_mask *out)
+{
+    struct pin_mask mask;
+    *out = *start;
+    if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE)
+        return;
+    if (strcmp(launcher->name, slurm_name) == 0) {
+        pin_slurm_step_pus(getenv("SLURM_CPU_BIND_TYPE"), getenv("SLURM_CPU_BIND_LIST"), out);
+        return;
+    }
+    pid_t pid = find_launcher();
+    if (pid > 0 && pin_mask_get(pid, &mask) == 0)
+        *out = mask;
+}

@@ -1,0 +1,172 @@
+/* Who owns a thread. */
+#include "preload/place/owner.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Beginnings of file names, each list ended by NULL. A wheel's runtime is called libgomp-a34b3233.so.1.0.0, so the
+ * beginning must do. */
+// clang-format off
+static const char *const known_runtimes[] = {
+    "libgomp", "libomp.", "libomp-", "libomp5", "libiomp",
+    "libnvomp",  /* NVHPC */
+    "libcraymp", /* Cray */
+    "libxlsmp",  /* IBM XL */
+    "libfjomp",  /* Fujitsu */
+    NULL,
+};
+static const char *const known_pools[] = {"libopenblas", "libblis", "libtbb.", "libtbb-", NULL};
+static const char *const known_helpers[] = {
+    /* MPI, OpenSHMEM and their launchers; mca_: Open MPI's plug-ins, libopen-pal: its event loop's thread */
+    "libmpi.", "libmpi_", "libmpich", "libmpifort", "libopen-pal", "libopen-rte", "liboshmem", "mca_", "libprrte",
+    "libpmix", "libpmi", "libhydra", "libslurm", "libevent", "libuv",
+    /* networks */
+    "libucs", "libucp", "libuct", "libucm", "libucc", "libfabric", "libibverbs", "libmlx", "librdmacm", "libpsm",
+    "libsharp", "libhcoll",
+    /* accelerators */
+    "libcuda", "libnccl", "libnvidia", "libhsa-runtime", "libamdhip", "libze_", "libOpenCL",
+    /* collectors and compilers; Java's threads cannot be told from them */
+    "libjvm",
+    NULL,
+};
+// clang-format on
+
+static bool begins(const char *name, const char *const *list)
+{
+    for (; *list; list++)
+        if (strncmp(name, *list, strlen(*list)) == 0)
+            return true;
+    return false;
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static const char *helper_patterns = "", *worker_patterns = "";
+
+void pin_owner_extend(const char *helpers, const char *workers)
+{
+    helper_patterns = helpers;
+    worker_patterns = workers;
+}
+
+static bool matches_any(const char *patterns, const char *name)
+{
+    while (*patterns) {
+        char pattern[256];
+        size_t length = strcspn(patterns, ",");
+        if (length > 0 && length < sizeof pattern) {
+            memcpy(pattern, patterns, length);
+            pattern[length] = '\0';
+            bool wild = strpbrk(pattern, "*?[");
+            if (wild ? fnmatch(pattern, name, 0) == 0 : strncmp(name, pattern, length) == 0)
+                return true;
+        }
+        patterns += length + (patterns[length] == ',');
+    }
+    return false;
+}
+
+static enum pin_owner look_up(const char *name)
+{
+    const char *said = *name ? name : program_invocation_short_name;
+    if (matches_any(helper_patterns, said))
+        return PIN_HELPER;
+    if (matches_any(worker_patterns, said))
+        return PIN_POOL;
+    if (begins(name, known_runtimes))
+        return PIN_RUNTIME;
+    if (begins(name, known_pools))
+        return PIN_POOL;
+    return begins(name, known_helpers) ? PIN_HELPER : PIN_APPLICATION;
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_of(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return hash;
+}
+
+/* Answers are kept by name, not by address: a name's class never changes, so nothing goes stale when objects are loaded
+ * or another one takes an address over. An entry is the hash with its lowest bits replaced by the class plus 1, so that
+ * 0 is free; what does not fit is looked up again. */
+#define CACHE_ENTRIES 64u
+#define CLASS_BITS 7u
+
+enum pin_owner pin_owner_of_name(const char *path)
+{
+    static _Atomic(uint64_t) cache[CACHE_ENTRIES];
+    const char *name = file_name(path);
+    uint64_t hash = hash_of(name);
+    _Atomic(uint64_t) *entry = &cache[(hash >> 32) % CACHE_ENTRIES];
+    uint64_t seen = atomic_load_explicit(entry, memory_order_relaxed);
+    if (seen != 0 && (seen & ~(uint64_t)CLASS_BITS) == (hash & ~(uint64_t)CLASS_BITS))
+        return (enum pin_owner)((seen & CLASS_BITS) - 1);
+    enum pin_owner owner = look_up(name);
+    atomic_store_explicit(entry, (hash & ~(uint64_t)CLASS_BITS) | ((uint64_t)owner + 1), memory_order_relaxed);
+    return owner;
+}
+
+/* Path of the DSO that `address` lies in, "" for the main program or for code that lies in none.
+ * dladdr() takes the loader's lock: a thread that holds it (a constructor inside dlopen) and waits for another one that
+ * creates a thread would wait for ever. _dl_find_object() takes none. */
+static const char *dso_path(const void *address)
+{
+#ifdef HAVE_DL_FIND_OBJECT
+    struct dl_find_object found;
+    if (_dl_find_object((void *)(uintptr_t)address, &found) != 0 || !found.dlfo_link_map)
+        return "";
+    return found.dlfo_link_map->l_name;
+#else
+    Dl_info info;
+    struct link_map *map = NULL;
+    if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+        return "";
+    return map->l_name;
+#endif
+}
+
+enum pin_owner pin_owner_of_code(const void *address, const char **dso)
+{
+    const char *path = dso_path(address);
+    if (dso)
+        *dso = file_name(path);
+    return pin_owner_of_name(path);
+}
+
+enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso)
+{
+    const char *name;
+    enum pin_owner owner = pin_owner_of_code(start, &name);
+    if (argument && strncmp(name, "libstdc++", strlen("libstdc++")) == 0) {
+        const void *virtual_table;
+        memcpy(&virtual_table, argument, sizeof virtual_table);
+        owner = pin_owner_of_code(virtual_table, &name);
+    }
+    if (dso)
+        *dso = name;
+    return owner;
+}
+
+static int stop_at_runtime(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    return pin_owner_of_name(info->dlpi_name) == PIN_RUNTIME;
+}
+
+bool pin_owner_runtime_loaded(void)
+{
+    return dl_iterate_phdr(stop_at_runtime, NULL) != 0;
+}

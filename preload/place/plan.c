@@ -1,0 +1,284 @@
+/* Where this process's threads go. */
+#include "preload/place/plan.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mapper/map.h"
+#include "preload/node/note.h"
+
+/* One request: what may be used, and what the profile says of it. */
+struct site {
+    const struct pin_options *options;
+    const struct pin_launcher *launcher;
+    struct profile_set allowed, taken;
+    size_t usable; /* PUs allowed that the profile knows */
+    struct map_node_view view;
+    enum map_priority priority;
+};
+
+static int load_profile(const char *path, const struct profile_set *allowed, struct servet_profile **out,
+                        struct servet_error *error)
+{
+    struct servet_profile *profile;
+    /* Any fixed number: jansson would read /dev/urandom for one, and what an attacker could do with it is make a file
+     * that only he and root can write slow to read. */
+    json_object_seed(1);
+    int code = profile_load_node(path, &profile, error); /* of a cluster's, what this node needs */
+    if (code < 0)
+        return code;
+    code = profile_matches(profile, "", allowed, error);
+    if (code < 0) {
+        profile_free(profile);
+        return code;
+    }
+    *out = profile;
+    return 0;
+}
+
+static int topology_profile(const char *why, struct pin_plan *plan, struct servet_profile **out)
+{
+    struct servet_error error = {0};
+    int code = profile_from_sysfs("", out, &error);
+    if (code < 0)
+        pin_failure("threads are not pinned: %s", error.text);
+    snprintf(plan->source, sizeof plan->source, "declared topology, %s", why);
+    return code;
+}
+
+/* The profile that the look-up finds, or the declared topology. One that is there and cannot be used is said once. */
+static int find_profile(const struct site *site, struct pin_plan *plan, struct servet_profile **out)
+{
+    char path[PATH_MAX];
+    struct servet_error error = {0};
+    if (site->options->profile[0])
+        snprintf(path, sizeof path, "%s", site->options->profile);
+    else if (profile_find(path, sizeof path) < 0)
+        return topology_profile("no profile found", plan, out);
+    if (load_profile(path, &site->allowed, out, &error) == 0) {
+        snprintf(plan->source, sizeof plan->source, "%.200s", path);
+        return 0;
+    }
+    pin_failure("%s; using the declared topology instead", error.text);
+    return topology_profile("profile not usable", plan, out);
+}
+
+static char *host_name(char *name, size_t size)
+{
+    if (gethostname(name, size) < 0)
+        return NULL;
+    name[size - 1] = '\0';
+    return name;
+}
+
+static int map_order(const struct site *site, const struct profile_set *taken, size_t count, uint32_t *out,
+                     struct servet_error *error)
+{
+    struct map_request request = {
+        .priority = site->priority, .workers = count, .allowed = &site->allowed, .taken = taken};
+    return count == 0 ? 0 : map_workers(&site->view.profile, &request, out, NULL, error);
+}
+
+/* Appends the PUs of `from` that are not in `used` yet. */
+static size_t append_new(const uint32_t *from, size_t from_count, struct pin_mask *used, uint32_t *out, size_t count)
+{
+    for (size_t i = 0; i < from_count; i++) {
+        if (pin_mask_has(used, from[i]))
+            continue;
+        pin_mask_add(used, from[i]);
+        out[count++] = from[i];
+    }
+    return count;
+}
+
+/* Every usable PU once: those of `workers` workers as the mapper orders them, then the other free ones (the mapper's
+ * answer for few workers is not always the beginning of that for many: it keeps few on one kind of core), then those
+ * that other programs hold. `scratch` and `out` have room for site->usable. */
+static int order_once(const struct site *site, size_t workers, uint32_t *scratch, uint32_t *out,
+                      struct servet_error *error)
+{
+    size_t free_pus = site->usable - site->taken.count, count = 0;
+    size_t first = workers < free_pus ? workers : free_pus;
+    struct pin_mask used = {0};
+    int code = map_order(site, &site->taken, first, scratch, error);
+    count = code < 0 ? count : append_new(scratch, first, &used, out, count);
+    code = code < 0 ? code : map_order(site, &site->taken, free_pus, scratch, error);
+    count = code < 0 ? count : append_new(scratch, free_pus, &used, out, count);
+    code = code < 0 ? code : map_order(site, NULL, site->usable, scratch, error);
+    count = code < 0 ? count : append_new(scratch, site->usable, &used, out, count);
+    for (size_t i = 0; code == 0 && i < site->allowed.count && count < site->usable; i++)
+        count = append_new(&site->allowed.ids[i], 1, &used, out, count);
+    return code;
+}
+
+/* `out` gets `total` PUs: the mapper's own answer where it is asked for more workers than PUs, else every PU once. */
+static int order_pus(const struct site *site, size_t workers, size_t total, uint32_t *out, struct servet_error *error)
+{
+    if (total > site->usable)
+        return map_order(site, &site->taken, total, out, error);
+    uint32_t *scratch = malloc(total * sizeof *scratch);
+    if (!scratch)
+        return -ENOMEM;
+    int code = order_once(site, workers, scratch, out, error);
+    free(scratch);
+    return code;
+}
+
+/* Slots r, r + L, r + 2L … of the whole order; ranks share PUs where there are more of them than PUs. */
+static int deal_out(const struct site *site, uint32_t threads, struct pin_plan *plan, struct servet_error *error)
+{
+    size_t rank = site->launcher->local_rank, ranks = site->launcher->local_size ? site->launcher->local_size : 1;
+    size_t workers = ranks > 1 ? ranks : threads, sure;
+    /* Without a number of threads any number may come, one at a time; beyond the PUs, threads share them in the order
+     * of the slots. */
+    sure = workers == 0 ? 1 : workers;
+    if (workers == 0 || (ranks == 1 && workers > site->usable))
+        workers = site->usable;
+    size_t total = workers > site->usable ? workers : site->usable, count = 0;
+    uint32_t *order = malloc(total * sizeof *order);
+    if (!order)
+        return -ENOMEM;
+    int code = order_pus(site, workers, total, order, error);
+    for (size_t slot = 0; code == 0 && slot < sure && slot < total; slot++)
+        pin_mask_add(&plan->held, order[slot]);
+    for (size_t slot = rank; code == 0 && slot < total; slot += ranks)
+        order[count++] = order[slot];
+    if (code < 0) {
+        free(order);
+        return code;
+    }
+    plan->pus = order;
+    plan->count = count;
+    return 0;
+}
+
+/* The domain of this rank when each of the node's ranks has `threads` threads. */
+static int take_domain(const struct site *site, uint32_t threads, struct pin_plan *plan, struct servet_error *error)
+{
+    size_t ranks = site->launcher->local_size;
+    uint32_t *all = malloc(ranks * threads * sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    struct map_domain_request request = {.priority = site->priority,
+                                         .ranks = ranks,
+                                         .threads_each = threads,
+                                         .allowed = &site->allowed,
+                                         .taken = &site->taken};
+    int code = map_domains(&site->view.profile, &request, all, error);
+    if (code < 0) {
+        free(all);
+        return code;
+    }
+    for (size_t i = 0; i < ranks * threads; i++)
+        pin_mask_add(&plan->held, all[i]);
+    memmove(all, all + (size_t)site->launcher->local_rank * threads, threads * sizeof *all);
+    plan->pus = all;
+    plan->count = threads;
+    return 0;
+}
+
+/* Leaves in `allowed` what the profile knows, and in `taken` what of that others hold; where that is all, nobody is
+ * avoided. */
+static int restrict_to(const struct profile_class *node_class, struct site *site)
+{
+    struct profile_set allowed, taken;
+    int code = profile_set_intersect(&site->allowed, &node_class->pus, &allowed);
+    if (code < 0)
+        return code;
+    code = profile_set_intersect(&site->taken, &allowed, &taken);
+    profile_set_free(&site->allowed);
+    site->allowed = allowed;
+    site->usable = allowed.count;
+    if (code < 0)
+        return code;
+    profile_set_free(&site->taken);
+    site->taken = taken;
+    if (taken.count == allowed.count)
+        profile_set_free(&site->taken);
+    return 0;
+}
+
+static void find_nodes(const struct profile_class *node_class, struct pin_plan *plan)
+{
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        const struct profile_numa *numa = &node_class->numa[i];
+        bool ours = false;
+        for (size_t pu = 0; pu < numa->pus.count; pu++)
+            ours |= pin_mask_has(&plan->own, numa->pus.ids[pu]);
+        if (ours && numa->os_index < PIN_NODES)
+            plan->nodes.word[numa->os_index / PIN_NODE_WORD_BITS] |= 1ul << (numa->os_index % PIN_NODE_WORD_BITS);
+    }
+}
+
+static int place(struct site *site, uint32_t threads, const struct servet_profile *profile, struct pin_plan *plan)
+{
+    char name[256];
+    struct servet_error error = {.text = "no memory"};
+    const struct profile_class *node_class = profile_class_of_host(profile, host_name(name, sizeof name));
+    if (!node_class)
+        node_class = &profile->classes[0];
+    int code = restrict_to(node_class, site);
+    if (code == 0) {
+        map_one_node(node_class, &site->view);
+        bool domains = site->launcher->local_size > 1 && threads > 1;
+        code = domains ? take_domain(site, threads, plan, &error) : deal_out(site, threads, plan, &error);
+    }
+    if (code < 0) {
+        pin_failure("threads are not pinned: %s", error.text);
+        return code;
+    }
+    plan->own = (struct pin_mask){0};
+    for (size_t i = 0; i < plan->count; i++)
+        pin_mask_add(&plan->own, plan->pus[i]);
+    find_nodes(node_class, plan);
+    return 0;
+}
+
+static enum map_priority priority_of(const struct pin_options *options)
+{
+    if (options->mem_prior && options->comm_prior)
+        pin_failure("SERVET_MEM_PRIOR and SERVET_COMM_PRIOR are both set; using memory priority");
+    return options->comm_prior && !options->mem_prior ? MAP_COMMUNICATION : MAP_MEMORY;
+}
+
+uint32_t pin_plan_threads(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    unsigned long value = text ? strtoul(text, NULL, 10) : 0;
+    return value <= PIN_MASK_PUS ? (uint32_t)value : 0;
+}
+
+int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher, uint32_t threads,
+                  const struct pin_mask *allowed, const struct pin_mask *taken, struct pin_plan *out)
+{
+    struct site site = {.options = options, .launcher = launcher, .priority = priority_of(options)};
+    struct pin_plan plan = {0};
+    struct servet_profile *profile;
+    int code = pin_mask_to_set(allowed, &site.allowed);
+    code = code < 0 ? code : pin_mask_to_set(taken, &site.taken);
+    if (code < 0) {
+        profile_set_free(&site.allowed);
+        pin_failure("no memory for the plan; threads are not pinned");
+        return code;
+    }
+    code = find_profile(&site, &plan, &profile);
+    if (code == 0) {
+        code = place(&site, threads, profile, &plan);
+        profile_free(profile);
+    }
+    profile_set_free(&site.allowed);
+    profile_set_free(&site.taken);
+    if (code == 0)
+        *out = plan;
+    return code;
+}
+
+void pin_plan_free(struct pin_plan *plan)
+{
+    free(plan->pus);
+    *plan = (struct pin_plan){0};
+}

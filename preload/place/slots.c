@@ -1,0 +1,185 @@
+/* One record for each thread that the shim has a hand in. */
+#include "preload/place/slots.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "profile/base/raw.h"
+
+#define BLOCK_RECORDS 256u
+#define BLOCKS 256u
+
+static _Atomic(struct pin_thread *) block[BLOCKS];
+static _Atomic(uint32_t) used; /* records ever handed out */
+/* Number of the first free record in the low half; the high half counts the changes, so that a record which was taken
+ * and came back meanwhile is not mistaken for one that never left. */
+static _Atomic(uint64_t) free_list;
+
+static struct pin_thread *record_of(uint32_t number)
+{
+    uint32_t index = number - 1;
+    return &atomic_load_explicit(&block[index / BLOCK_RECORDS], memory_order_acquire)[index % BLOCK_RECORDS];
+}
+
+static struct pin_thread *map_block(uint32_t index)
+{
+    struct pin_thread *seen = atomic_load_explicit(&block[index], memory_order_acquire);
+    if (seen)
+        return seen;
+    size_t bytes = BLOCK_RECORDS * sizeof *seen;
+    long address = pin_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address < 0 && address > -4096)
+        return NULL;
+    struct pin_thread *mapped = (struct pin_thread *)address;
+    if (atomic_compare_exchange_strong(&block[index], &seen, mapped))
+        return mapped;
+    pin_raw(SYS_munmap, address, (long)bytes, 0, 0, 0, 0);
+    return seen;
+}
+
+static struct pin_thread *fresh_record(void)
+{
+    uint32_t index = atomic_load_explicit(&used, memory_order_relaxed);
+    do {
+        if (index >= BLOCKS * BLOCK_RECORDS - 1 || !map_block(index / BLOCK_RECORDS))
+            return NULL;
+    } while (!atomic_compare_exchange_weak(&used, &index, index + 1));
+    struct pin_thread *record = record_of(index + 1);
+    record->number = index + 1;
+    return record;
+}
+
+struct pin_thread *pin_record_take(void)
+{
+    uint64_t head = atomic_load_explicit(&free_list, memory_order_acquire);
+    while ((uint32_t)head != 0) {
+        struct pin_thread *first = record_of((uint32_t)head);
+        uint64_t next = ((head >> 32) + 1) << 32 | atomic_load_explicit(&first->next, memory_order_relaxed);
+        if (atomic_compare_exchange_weak(&free_list, &head, next))
+            return first;
+    }
+    return fresh_record();
+}
+
+void pin_record_give_back(struct pin_thread *record)
+{
+    uint64_t head = atomic_load_explicit(&free_list, memory_order_relaxed), next;
+    do {
+        atomic_store_explicit(&record->next, (uint32_t)head, memory_order_relaxed);
+        next = ((head >> 32) + 1) << 32 | record->number;
+    } while (!atomic_compare_exchange_weak(&free_list, &head, next));
+}
+
+/* Which slot of the plan a new thread takes. */
+
+enum { SLOT_NEW, SLOT_USED, SLOT_AVOID };
+
+int pin_slots_make(size_t count, struct pin_slots *out)
+{
+    atomic_uint *counts = calloc(count * (PIN_POOLS + 2), sizeof *counts);
+    if (!counts)
+        return -ENOMEM;
+    out->count = count;
+    out->total = counts;
+    out->state = counts + count;
+    out->own = counts + 2 * count;
+    out->total[0] = 1;
+    out->state[0] = SLOT_USED;
+    for (size_t pool = 0; pool < PIN_POOLS; pool++)
+        out->own[pool * count] = 1;
+    return 0;
+}
+
+bool pin_slots_is_new(struct pin_slots *slots, size_t slot)
+{
+    unsigned expected = SLOT_NEW;
+    return atomic_load_explicit(&slots->state[slot], memory_order_relaxed) == SLOT_NEW &&
+           atomic_compare_exchange_strong(&slots->state[slot], &expected, SLOT_USED);
+}
+
+void pin_slots_avoid(struct pin_slots *slots, size_t slot)
+{
+    atomic_store_explicit(&slots->state[slot], SLOT_AVOID, memory_order_relaxed);
+}
+
+/* FNV-1a, 64 bits; never 0, which marks a free entry. */
+static uint64_t key_of(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return hash | 1;
+}
+
+unsigned pin_slots_pool(struct pin_slots *slots, const char *name)
+{
+    uint64_t key = key_of(name);
+    for (unsigned pool = 0; pool < PIN_POOLS - 1; pool++) {
+        uint64_t seen = atomic_load_explicit(&slots->pool_key[pool], memory_order_relaxed);
+        if (seen == 0 && atomic_compare_exchange_strong(&slots->pool_key[pool], &seen, key))
+            return pool;
+        if (seen == key)
+            return pool;
+    }
+    return PIN_POOLS - 1;
+}
+
+static unsigned read_count(const atomic_uint *count)
+{
+    return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+unsigned pin_slots_threads(const struct pin_slots *slots, size_t slot)
+{
+    return read_count(&slots->total[slot]);
+}
+
+/* What makes a slot worse, the weightier the higher: threads of the pool, threads in all, another program. */
+static uint64_t burden(const struct pin_slots *slots, unsigned own, size_t slot)
+{
+    uint64_t total = read_count(&slots->total[slot]);
+    return (uint64_t)own << 32 | total << 1 | (read_count(&slots->state[slot]) == SLOT_AVOID);
+}
+
+static size_t least_used(const struct pin_slots *slots, const atomic_uint *own, unsigned *own_count)
+{
+    size_t best = 0;
+    uint64_t least = UINT64_MAX;
+    for (size_t slot = 0; slot < slots->count && least > 0; slot++) {
+        unsigned here = read_count(&own[slot]);
+        uint64_t much = burden(slots, here, slot);
+        if (much >= least)
+            continue;
+        best = slot;
+        least = much;
+        *own_count = here;
+    }
+    return best;
+}
+
+size_t pin_slots_take(struct pin_slots *slots, unsigned pool)
+{
+    atomic_uint *own = slots->own + pool * slots->count;
+    for (;;) {
+        unsigned seen = 0;
+        size_t slot = least_used(slots, own, &seen);
+        if (!atomic_compare_exchange_weak_explicit(&own[slot], &seen, seen + 1, memory_order_relaxed,
+                                                   memory_order_relaxed))
+            continue;
+        atomic_fetch_add_explicit(&slots->total[slot], 1, memory_order_relaxed);
+        return slot;
+    }
+}
+
+void pin_slots_take_this(struct pin_slots *slots, unsigned pool, size_t slot)
+{
+    atomic_fetch_add_explicit(&slots->own[pool * slots->count + slot], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&slots->total[slot], 1, memory_order_relaxed);
+}
+
+void pin_slots_give_back(struct pin_slots *slots, unsigned pool, size_t slot)
+{
+    atomic_fetch_sub_explicit(&slots->own[pool * slots->count + slot], 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&slots->total[slot], 1, memory_order_relaxed);
+}

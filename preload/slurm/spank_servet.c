@@ -1,0 +1,146 @@
+/* The Slurm plugin: `srun --servet=mem|comm|off` loads the shim into the tasks of a step.
+ *
+ * plugstack.conf:  optional /path/spank_servet.so [shim=/path/libservet_pin.so] [default=mem|comm|off]
+ *
+ * It only writes the tasks' environment; which PU a thread gets is the shim's business. A binding that the user asked
+ * for (--cpu-bind) stays. One that Slurm made by itself may be replaced inside the step's PUs (SERVET_REBIND).
+ */
+#include <errno.h>
+#include <slurm/spank.h>
+#include <stdbool.h>
+#include <stdint.h> /* slurm/spank.h needs its types */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What Slurm looks for in the object. */
+#pragma GCC visibility push(default)
+SPANK_PLUGIN(servet, 1)
+spank_f slurm_spank_init, slurm_spank_user_init, slurm_spank_task_init;
+#pragma GCC visibility pop
+
+enum choice { NOTHING_SAID, MEMORY, COMMUNICATION, OFF };
+
+static enum choice asked_for, by_default;
+static const char *shim = SERVET_SHIM_INSTALLED;
+static bool user_bound;
+
+static bool parse_choice(const char *text, enum choice *out)
+{
+    static const char *const words[] = {[MEMORY] = "mem", [COMMUNICATION] = "comm", [OFF] = "off"};
+    for (int i = MEMORY; i <= OFF; i++)
+        if (text && strcmp(text, words[i]) == 0) {
+            *out = (enum choice)i;
+            return true;
+        }
+    return false;
+}
+
+/* Called where the job is submitted and again on the node. A command that submits ends here, as it would anyway, but
+ * not without a second line of Slurm's own, which does not say what is expected. Slurm's log would not be flushed. */
+static int take_option(int value, const char *text, int remote)
+{
+    (void)value;
+    if (parse_choice(text, &asked_for))
+        return 0;
+    if (!remote) {
+        fprintf(stderr, "%s: error: --servet=%s: expected mem, comm or off\n", program_invocation_short_name,
+                text ? text : "");
+        exit(EXIT_FAILURE);
+    }
+    slurm_error("--servet=%s: expected mem, comm or off", text ? text : "");
+    return -1;
+}
+
+static char option_name[] = "servet", option_argument[] = "mem|comm|off",
+            option_usage[] = "place threads and ranks by the profile of the node: collide least in memory (mem), "
+                             "exchange messages fastest (comm), or not at all (off)";
+static struct spank_option option = {option_name, option_argument, option_usage, 1, 0, take_option};
+
+static int take_configuration(const char *word)
+{
+    if (strncmp(word, "shim=/", 6) == 0) {
+        shim = word + 5;
+        return 0;
+    }
+    if (strncmp(word, "default=", 8) == 0 && parse_choice(word + 8, &by_default))
+        return 0;
+    slurm_error("spank_servet: '%s' in plugstack.conf: expected shim=/path or default=mem|comm|off", word);
+    return -1;
+}
+
+int slurm_spank_init(spank_t spank, int ac, char **av)
+{
+    for (int i = 0; i < ac; i++)
+        if (take_configuration(av[i]) < 0)
+            return -1;
+    /* In slurmd itself, and around prolog and epilog, there is no task. */
+    spank_context_t context = spank_context();
+    if (context != S_CTX_LOCAL && context != S_CTX_REMOTE && context != S_CTX_ALLOCATOR)
+        return 0;
+    return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
+}
+
+/* On the node, before the tasks are made: what srun sent. Later the variable tells what slurmd made of it, and there
+ * is one even where nobody asked. */
+int slurm_spank_user_init(spank_t spank, int ac, char **av)
+{
+    char value[8];
+    (void)ac;
+    (void)av;
+    user_bound = spank_getenv(spank, "SLURM_CPU_BIND", value, sizeof value) != ESPANK_ENV_NOEXIST;
+    return 0;
+}
+
+static bool is_set(spank_t spank, const char *name)
+{
+    char value[8];
+    spank_err_t found = spank_getenv(spank, name, value, sizeof value);
+    return found == ESPANK_NOSPACE || (found == ESPANK_SUCCESS && *value && strcmp(value, "0") != 0);
+}
+
+static void set(spank_t spank, const char *name, const char *value)
+{
+    if (spank_setenv(spank, name, value, 1) != ESPANK_SUCCESS)
+        slurm_error("spank_servet: cannot set %s", name);
+}
+
+/* The shim comes first, and once: a batch script hands its own LD_PRELOAD down to the steps it starts. */
+static void preload_shim(spank_t spank)
+{
+    enum { MOST_BYTES = 64 * 1024 };
+    char *before = calloc(1, MOST_BYTES), *both = NULL;
+    if (!before)
+        return;
+    if (spank_getenv(spank, "LD_PRELOAD", before, MOST_BYTES) != ESPANK_SUCCESS || !*before)
+        set(spank, "LD_PRELOAD", shim);
+    else if (!strstr(before, shim) && asprintf(&both, "%s:%s", shim, before) > 0)
+        set(spank, "LD_PRELOAD", both);
+    free(both);
+    free(before);
+}
+
+/* In the task, as its user, before the program. */
+int slurm_spank_task_init(spank_t spank, int ac, char **av)
+{
+    enum choice choice = asked_for ? asked_for : by_default;
+    (void)ac;
+    (void)av;
+    if (choice == NOTHING_SAID)
+        return 0;
+    if (choice == OFF) {
+        if (asked_for)
+            set(spank, "SERVET_DISABLE", "1");
+        return 0;
+    }
+    /* The administrator's default leaves a user's own variables alone. */
+    if (asked_for || (!is_set(spank, "SERVET_MEM_PRIOR") && !is_set(spank, "SERVET_COMM_PRIOR"))) {
+        set(spank, "SERVET_MEM_PRIOR", choice == MEMORY ? "1" : "0");
+        set(spank, "SERVET_COMM_PRIOR", choice == COMMUNICATION ? "1" : "0");
+    }
+    if (asked_for)
+        set(spank, "SERVET_DISABLE", "0");
+    set(spank, "SERVET_REBIND", user_bound ? "0" : "1");
+    preload_shim(spank);
+    return 0;
+}

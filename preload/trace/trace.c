@@ -1,0 +1,232 @@
+/* Interposed: where a rank begins and ends, and where communicators end. */
+#include "preload/trace/trace.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "preload/node/note.h"
+#include "preload/node/put_file.h"
+#include "preload/trace/gather.h"
+#include "preload/trace/trace_auto.h"
+
+#define INIT(name, parameters, arguments)                                                                              \
+    PIN_EXPORT int name parameters;                                                                                    \
+    PIN_EXPORT int name parameters                                                                                     \
+    {                                                                                                                  \
+        static int(*real) parameters;                                                                                  \
+        if (!TRACE_REAL(real, #name))                                                                                  \
+            return TRACE_NO_MPI;                                                                                       \
+        int code = real arguments;                                                                                     \
+        if (code == 0 && !trace_inside && trace_state == TRACE_UNKNOWN)                                                \
+            trace_begin();                                                                                             \
+        return code;                                                                                                   \
+    }
+
+INIT(MPI_Init, (int *count, char ***values), (count, values))
+INIT(PMPI_Init, (int *count, char ***values), (count, values))
+INIT(MPI_Init_thread, (int *count, char ***values, int required, int *provided), (count, values, required, provided))
+INIT(PMPI_Init_thread, (int *count, char ***values, int required, int *provided), (count, values, required, provided))
+
+#define FINALIZE(name)                                                                                                 \
+    PIN_EXPORT int name(void);                                                                                         \
+    PIN_EXPORT int name(void)                                                                                          \
+    {                                                                                                                  \
+        static int (*real)(void);                                                                                      \
+        if (!TRACE_REAL(real, #name))                                                                                  \
+            return TRACE_NO_MPI;                                                                                       \
+        if (!trace_inside)                                                                                             \
+            trace_end();                                                                                               \
+        return real();                                                                                                 \
+    }
+
+FINALIZE(MPI_Finalize)
+FINALIZE(PMPI_Finalize)
+
+TRACE_CALL(Comm_free, (void *comm), (comm), trace_group_forget(trace_handle_at(comm, 0)))
+TRACE_CALL(Comm_disconnect, (void *comm), (comm), trace_group_forget(trace_handle_at(comm, 0)))
+
+/* The tracer's beginning and end in a rank. */
+
+int trace_state = TRACE_UNKNOWN;
+bool trace_timing;
+struct pin_options trace_options;
+__thread bool trace_inside __attribute__((tls_model("initial-exec")));
+
+/* What the shim looks for to see that the tracer is loaded. */
+extern const int servet_trace_version;
+PIN_EXPORT const int servet_trace_version = 1;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char file[PATH_MAX]; /* absolute: the program may change its folder; "": none is written */
+
+static void set_state(enum trace_state state)
+{
+    __atomic_store_n(&trace_state, state, __ATOMIC_RELEASE);
+}
+
+static void read_options(void)
+{
+    static bool read;
+    if (read)
+        return;
+    read = true;
+    pin_options_read(&trace_options);
+    if (trace_options.disable || (!trace_options.trace[0] && !trace_options.auto_priority))
+        set_state(TRACE_OFF);
+}
+
+__attribute__((constructor)) static void constructor(void)
+{
+    read_options();
+}
+
+bool trace_times_wanted(void)
+{
+    read_options();
+    return trace_options.trace_times || trace_options.auto_priority;
+}
+
+/* -- beginning -- */
+
+static int find_file(void)
+{
+    char folder[PATH_MAX];
+    if (strcmp(trace_options.trace, "-") == 0)
+        return -EINVAL;
+    if (trace_options.trace[0] == '/')
+        strcpy(file, trace_options.trace);
+    else if (!getcwd(folder, sizeof folder))
+        return -errno;
+    else if (snprintf(file, sizeof file, "%s/%s", folder, trace_options.trace) >= (int)sizeof file)
+        return -ENAMETOOLONG;
+    return pin_file_can_put(file);
+}
+
+static void say(int code)
+{
+    pin_failure("SERVET_TRACE: %s: %s; no trace is written", trace_options.trace,
+                code == -EINVAL ? "expected the name of a file" : strerrordesc_np(-code));
+}
+
+/* Told at the start, not after hours. Only rank 0 writes. */
+static void prepare_file(void)
+{
+    int code = trace_options.trace[0] && trace_counts.rank == 0 ? find_file() : 0;
+    if (code == 0)
+        return;
+    file[0] = '\0';
+    say(code);
+}
+
+static int begin_counting(void)
+{
+    int rank, ranks, level = TRACE_THREAD_MULTIPLE;
+    if (trace_mpi.comm_rank(trace_mpi.comm_world, &rank) != 0 || trace_mpi.comm_size(trace_mpi.comm_world, &ranks) != 0)
+        return -EIO;
+    trace_mpi.query_thread(&level);
+    int code = trace_count_begin(rank, ranks, level >= TRACE_THREAD_MULTIPLE);
+    code = code < 0 ? code : trace_groups_begin();
+    trace_timing = trace_times_wanted();
+    if (code == 0 && trace_timing)
+        code = trace_time_begin();
+    return code;
+}
+
+static void begin_locked(void)
+{
+    int initialized = 0;
+    int (*ask)(int *) = (int (*)(int *))pin_next("PMPI_Initialized");
+    read_options();
+    if (trace_state != TRACE_UNKNOWN || !ask || ask(&initialized) != 0 || !initialized)
+        return;
+    int code = trace_mpi_find();
+    code = code < 0 ? code : begin_counting();
+    if (code < 0) {
+        trace_timing = false;
+        set_state(TRACE_OFF);
+        pin_failure("SERVET_TRACE: %s; nothing is traced",
+                    code == -ENOTSUP ? "neither Open MPI nor a relative of MPICH" : strerrordesc_np(-code));
+        return;
+    }
+    prepare_file();
+    trace_gather_begin();
+    set_state(TRACE_ON);
+}
+
+bool trace_begin(void)
+{
+    int saved = errno;
+    trace_inside = true;
+    pthread_mutex_lock(&lock);
+    begin_locked();
+    pthread_mutex_unlock(&lock);
+    trace_inside = false;
+    errno = saved;
+    return __atomic_load_n(&trace_state, __ATOMIC_ACQUIRE) == TRACE_ON;
+}
+
+/* -- end -- */
+
+static void write_file(const struct trace_sum *sum)
+{
+    int code = file[0] ? trace_file_write(file, sum) : 0;
+    if (code < 0)
+        say(code);
+}
+
+static void conclude(trace_word comm, const struct trace_sum *sum)
+{
+    static struct trace_verdict verdict;
+    struct pin_auto before;
+    if (!trace_options.auto_priority)
+        return;
+    verdict = (struct trace_verdict){.judged = TRACE_NOT_GATHERED};
+    if (sum->rank) {
+        bool known = pin_auto_recall(NULL, &before) == 0;
+        trace_auto_judge(sum, known ? &before : NULL, trace_auto_oversubscribed(), &verdict);
+    }
+    if (trace_gather_tell(comm, &verdict, sizeof verdict) == 0)
+        trace_auto_conclude(&verdict);
+}
+
+static void finish(void)
+{
+    struct trace_sum sum = {0};
+    trace_word comm;
+    if (trace_timing)
+        trace_time_stop();
+    trace_groups_spread();
+    int met = trace_gather_meet(&comm);
+    int code = met < 0 ? met : trace_gather(comm, &sum);
+    if (met < 0 || code == -ETIMEDOUT) {
+        pin_failure("SERVET_TRACE: not all ranks are traced, or some come late to MPI_Finalize; no trace is written");
+        return;
+    }
+    if (code == 0 && trace_counts.rank == 0)
+        write_file(&sum);
+    else if (code < 0)
+        say(code);
+    conclude(comm, &sum); /* all ranks, whatever rank 0 has come to */
+    trace_sum_free(&sum);
+    trace_mpi.comm_free(&comm);
+    trace_report_rank();
+}
+
+void trace_end(void)
+{
+    int saved = errno;
+    if (__atomic_load_n(&trace_state, __ATOMIC_ACQUIRE) != TRACE_ON)
+        return;
+    trace_inside = true;
+    trace_recent.size = 0;
+    finish();
+    trace_timing = false;
+    set_state(TRACE_OFF);
+    trace_inside = false;
+    errno = saved;
+}

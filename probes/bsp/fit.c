@@ -1,0 +1,250 @@
+#include "probes/bsp/fit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A piece of a curve with a bend has at least this many points: fewer are fitted by any line. */
+#define PIECE_POINTS 6
+/* Two lines have three parameters more than one (g, l and the place). F of chance alone stays below 10 even when the
+ * place is the best of a hundred; noise with stalls reached 20. */
+#define BEND_F 40.0
+/* A bend is looked for in at most about so many points: in the medians of blocks of a longer curve, out of which one
+ * stall among thousands of points cannot make a piece of its own. */
+#define BEND_POINTS 128
+/* Up to so many points all pairs of them give slopes (32 640 of them); of more, only pairs half a curve apart. */
+#define PAIRS_POINTS 256
+/* One line must miss the curve by this part of T(h) at the bend, or nobody would care. */
+#define BEND_VISIBLE 0.05
+
+static int line_of(const uint32_t *h, const double *time, size_t count, struct bsp_line *out)
+{
+    if (count < 2) {
+        return -EINVAL;
+    }
+    /* Longer sums than the figures: exact T(h) must give back g and l to twelve digits. */
+    long double mean_h = 0, mean_t = 0, hh = 0, ht = 0;
+    for (size_t i = 0; i < count; i++) {
+        mean_h += h[i];
+        mean_t += (long double)time[i];
+    }
+    mean_h /= (long double)count;
+    mean_t /= (long double)count;
+    for (size_t i = 0; i < count; i++) {
+        long double dh = h[i] - mean_h;
+        hh += dh * dh;
+        ht += dh * ((long double)time[i] - mean_t);
+    }
+    if (!(hh > 0)) {
+        return -EINVAL;
+    }
+    long double g = ht / hh;
+    *out = (struct bsp_line){(double)g, (double)(mean_t - g * mean_h)};
+    return 0;
+}
+
+int bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out)
+{
+    return line_of(curve->h, curve->time, curve->count, out);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double slope(const struct bsp_curve *curve, size_t i, size_t j)
+{
+    return (curve->time[j] - curve->time[i]) / ((double)curve->h[j] - (double)curve->h[i]);
+}
+
+/* How many slopes of pairs of points were written into `out`, which has room for all of them. Pairs half a curve apart
+ * are Theil's incomplete method: as many wrong points do no harm, and long curves take no more than their points. */
+static size_t slopes(const struct bsp_curve *curve, double *out)
+{
+    size_t n = curve->count, k = 0;
+    for (size_t i = 0; n > PAIRS_POINTS && i + n / 2 < n; i++) {
+        out[k++] = slope(curve, i, i + n / 2);
+    }
+    for (size_t i = 0; n <= PAIRS_POINTS && i < n; i++) {
+        for (size_t j = i + 1; j < n; j++) {
+            out[k++] = slope(curve, i, j);
+        }
+    }
+    return k;
+}
+
+int bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out)
+{
+    size_t n = curve->count, room = n > PAIRS_POINTS ? n : n * (n - (n > 0)) / 2;
+    if (n < 2) {
+        return -EINVAL;
+    }
+    double *values = malloc((room > n ? room : n) * sizeof *values);
+    if (!values) {
+        return -ENOMEM;
+    }
+    double g = median(values, slopes(curve, values));
+    for (size_t i = 0; i < n; i++) {
+        values[i] = curve->time[i] - curve->h[i] * g;
+    }
+    *out = (struct bsp_line){g, median(values, n)};
+    free(values);
+    return 0;
+}
+
+/* -- bend -- */
+
+static double at(const struct bsp_line *line, double h)
+{
+    return h * line->g + line->l;
+}
+
+static double squares(const struct bsp_curve *curve, size_t begin, size_t end, const struct bsp_line *line)
+{
+    double sum = 0;
+    for (size_t i = begin; i < end; i++) {
+        double miss = curve->time[i] - at(line, curve->h[i]);
+        sum += miss * miss;
+    }
+    return sum;
+}
+
+static double split_at(const struct bsp_curve *curve, size_t place, struct bsp_bend *out)
+{
+    line_of(curve->h, curve->time, place, &out->before);
+    line_of(curve->h + place, curve->time + place, curve->count - place, &out->after);
+    out->h = curve->h[place];
+    return squares(curve, 0, place, &out->before) + squares(curve, place, curve->count, &out->after);
+}
+
+static int make_medians(const struct bsp_curve *curve, size_t block, struct bsp_curve *out)
+{
+    size_t count = curve->count / block;
+    struct bsp_curve medians = {malloc(count * sizeof *medians.h), malloc(count * sizeof *medians.time), count};
+    double *values = malloc(block * sizeof *values);
+    if (!medians.h || !medians.time || !values) {
+        free(medians.h);
+        free(medians.time);
+        free(values);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(values, curve->time + i * block, block * sizeof *values);
+        medians.h[i] = curve->h[i * block + block / 2];
+        medians.time[i] = median(values, block);
+    }
+    free(values);
+    *out = medians;
+    return 0;
+}
+
+/* The first point of the second piece, known to within a block. */
+static uint32_t exact_place(const struct bsp_curve *curve, const struct bsp_bend *bend, size_t block)
+{
+    size_t middle = 0;
+    while (curve->h[middle] < bend->h) {
+        middle++;
+    }
+    size_t low = middle - block, high = middle + block < curve->count ? middle + block : curve->count;
+    size_t best = low;
+    double sum = 0, least = 0; /* of moving the place from `low` to here */
+    for (size_t i = low; i < high; i++) {
+        double before = curve->time[i] - at(&bend->before, curve->h[i]);
+        double after = curve->time[i] - at(&bend->after, curve->h[i]);
+        sum += before * before - after * after;
+        if (sum < least) {
+            least = sum;
+            best = i + 1;
+        }
+    }
+    return curve->h[best < curve->count ? best : curve->count - 1];
+}
+
+static bool has_bend(const struct bsp_curve *curve, struct bsp_bend *out)
+{
+    struct bsp_line whole;
+    if (curve->count < 2 * PIECE_POINTS || bsp_least_squares(curve, &whole) < 0) {
+        return false;
+    }
+    double one = squares(curve, 0, curve->count, &whole), two = INFINITY;
+    struct bsp_bend best = {0};
+    for (size_t place = PIECE_POINTS; place + PIECE_POINTS <= curve->count; place++) {
+        struct bsp_bend bend;
+        double sum = split_at(curve, place, &bend);
+        if (sum < two) {
+            two = sum;
+            best = bend;
+        }
+    }
+    double f = (one - two) / 3 / (two / (double)(curve->count - 5));
+    double middle = at(&whole, (curve->h[0] + (double)curve->h[curve->count - 1]) / 2);
+    double miss =
+        fmax(fabs(at(&best.before, best.h) - at(&whole, best.h)), fabs(at(&best.after, best.h) - at(&whole, best.h)));
+    *out = best;
+    /* Rounding alone makes exact curves differ from their own line: f says nothing there, the miss does. */
+    return f > BEND_F && miss > BEND_VISIBLE * fabs(middle);
+}
+
+int bsp_find_bend(const struct bsp_curve *all, struct bsp_bend *out)
+{
+    size_t skip = all->count && all->h[0] == 0; /* T(0) sends nothing: it lies below the line of any machine */
+    const struct bsp_curve curve = {all->h + skip, all->time + skip, all->count - skip};
+    size_t block = curve.count / BEND_POINTS | 1; /* odd: the median is a point of the curve */
+    struct bsp_curve medians;
+    struct bsp_bend bend;
+    int rc = curve.count < 2 ? -EINVAL : make_medians(&curve, block, &medians);
+    if (rc < 0) {
+        return rc;
+    }
+    bool found = has_bend(&medians, &bend);
+    if (found && block > 1) {
+        bend.h = exact_place(&curve, &bend, block);
+    }
+    free(medians.h);
+    free(medians.time);
+    *out = found ? bend : (struct bsp_bend){0};
+    return 0;
+}
+
+/* -- judging -- */
+
+double bsp_difference(const struct bsp_line *a, const struct bsp_line *b, double low, double high)
+{
+    double slope = fmin(fabs(a->g), fabs(b->g));
+    double middle = fmin(fabs(at(a, (low + high) / 2)), fabs(at(b, (low + high) / 2)));
+    double g = fabs(a->g - b->g) / slope;
+    double ends = fmax(fabs(at(a, low) - at(b, low)), fabs(at(a, high) - at(b, high))) / middle;
+    return fmax(g, ends);
+}
+
+static bool negative(const struct bsp_line *line)
+{
+    return line->g < 0 || line->l < 0;
+}
+
+int bsp_choose(const struct bsp_curve *curve, double t0, struct bsp_choice *out)
+{
+    struct bsp_choice choice = {0};
+    int rc = bsp_least_squares(curve, &choice.least_squares);
+    rc = rc < 0 ? rc : bsp_theil_sen(curve, &choice.theil_sen);
+    if (rc < 0) {
+        return rc;
+    }
+    const struct bsp_line *ls = &choice.least_squares, *ts = &choice.theil_sen;
+    choice.differ = fabs(ls->g - ts->g) > BSP_FITS_AGREEMENT * fmin(fabs(ls->g), fabs(ts->g));
+    bool nearer = fabs(ts->l - t0) < fabs(ls->l - t0);
+    choice.robust = !negative(ts) && (negative(ls) || (choice.differ && nearer));
+    choice.line = choice.robust ? *ts : *ls;
+    choice.negative = negative(&choice.line);
+    *out = choice;
+    return 0;
+}

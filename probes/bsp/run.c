@@ -1,0 +1,340 @@
+/* From what the BSP probe found to an entry of the profile. */
+#include "probes/bsp/run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/bsp/plot.h"
+#include "probes/bsp/probe.h"
+#include "profile/base/cli.h"
+
+static void append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void append(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    if (used && used + 2 < size) {
+        memcpy(text + used, "; ", 3);
+        used += 2;
+    }
+    va_start(args, format);
+    vsnprintf(text + used, size - used, format, args);
+    va_end(args);
+}
+
+static uint32_t highest_h(const struct probe_bsp_fit *fit)
+{
+    return fit->curve.count ? fit->curve.h[fit->curve.count - 1] : 0;
+}
+
+static void note_fit(const struct probe_bsp_fit *fit, const char *which, double flop_per_s, char *text, size_t size)
+{
+    if (!fit->agree) {
+        append(text, size, "%sthe best two of %u runs differ by %.0f %%", which, fit->runs, 100 * fit->difference);
+    }
+    if (fit->enlargements) {
+        append(text, size, "%sg or l was negative: interval enlarged to h = %u", which, highest_h(fit));
+    }
+    if (fit->choice.negative) {
+        append(text, size, "%snegative %s: g and l are small and of the same order", which,
+               fit->choice.line.g < 0 ? "g" : "l");
+    }
+    if (fit->choice.differ) {
+        append(text, size, "%sleast squares g %.4g, Theil-Sen g %.4g; kept %s", which,
+               fit->choice.least_squares.g * flop_per_s, fit->choice.theil_sen.g * flop_per_s,
+               fit->choice.robust ? "Theil-Sen" : "least squares");
+    }
+    if (fit->bend.h) {
+        append(text, size, "%sbend at h = %u (g %.4g before, %.4g from there on)", which, fit->bend.h,
+               fit->bend.before.g * flop_per_s, fit->bend.after.g * flop_per_s);
+    }
+}
+
+void probe_bsp_note(const struct probe_bsp *found, char *text, size_t size)
+{
+    text[0] = '\0';
+    note_fit(&found->words, "", found->flop_per_s, text, size);
+    note_fit(&found->packets, "packets: ", found->flop_per_s, text, size);
+}
+
+static int make_entry(const struct probe_bsp *found, const char *backend, struct profile_bsp *out)
+{
+    char note[1024];
+    double r = found->flop_per_s;
+    const struct bsp_line *words = &found->words.choice.line, *packets = &found->packets.choice.line;
+    probe_bsp_note(found, note, sizeof note);
+    *out = (struct profile_bsp){
+        .backend = strdup(backend),
+        .processors = found->processors,
+        .r_flop_per_s = r,
+        .vector_length = found->length,
+        .g_flops = words->g * r,
+        .g_packets_flops = packets->g > 0 ? packets->g * r : 0,
+        .l_flops = words->l < 0 ? -1 : words->l * r,
+        .t0_flops = found->t0_s * r,
+        .h_low = found->words.curve.h[0],
+        .h_high = highest_h(&found->words),
+        .bend_h = found->words.bend.h,
+        .quality = {.origin = PROFILE_MEASURED,
+                    .repetitions = found->words.runs,
+                    .spread = found->words.difference,
+                    .note = note[0] ? strdup(note) : NULL},
+    };
+    if (!out->backend || (note[0] && !out->quality.note)) {
+        free(out->backend);
+        free(out->quality.note);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+static bool same_backend(const struct profile_bsp *bsp, const char *backend)
+{
+    return bsp->backend && strcmp(bsp->backend, backend) == 0;
+}
+
+/* Where an entry belongs; *replace: one of the same backend and processors is there. */
+static size_t place_of(const struct servet_profile *profile, const char *backend, uint32_t processors, bool *replace)
+{
+    size_t after = profile->bsp_count;
+    bool met = false;
+    *replace = false;
+    for (size_t i = 0; i < profile->bsp_count; i++) {
+        const struct profile_bsp *bsp = &profile->bsp[i];
+        if (!same_backend(bsp, backend)) {
+            if (met) {
+                return i;
+            }
+            continue;
+        }
+        met = true;
+        *replace = bsp->processors == processors;
+        if (bsp->processors >= processors) {
+            return i;
+        }
+    }
+    return after;
+}
+
+int probe_bsp_store(const struct probe_bsp *found, const char *backend, struct servet_profile *profile)
+{
+    struct profile_bsp entry;
+    bool replace;
+    if (found->words.choice.line.g < 0) {
+        return -ERANGE;
+    }
+    size_t place = place_of(profile, backend, found->processors, &replace);
+    int rc = make_entry(found, backend, &entry);
+    if (rc < 0) {
+        return rc;
+    }
+    if (replace) {
+        free(profile->bsp[place].backend);
+        free(profile->bsp[place].quality.note);
+        profile->bsp[place] = entry;
+        return 0;
+    }
+    struct profile_bsp *grown = realloc(profile->bsp, (profile->bsp_count + 1) * sizeof *grown);
+    if (!grown) {
+        free(entry.backend);
+        free(entry.quality.note);
+        return -ENOMEM;
+    }
+    memmove(grown + place + 1, grown + place, (profile->bsp_count - place) * sizeof *grown);
+    grown[place] = entry;
+    profile->bsp = grown;
+    profile->bsp_count++;
+    return 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* By what both say of themselves: a simulated machine cannot be asked, and has no signature. */
+static int same_machine(const struct servet_profile *a, const struct servet_profile *b, struct servet_error *error)
+{
+    bool alike = a->host_name && same_text(a->host_name, b->host_name) &&
+                 same_text(a->topology_signature, b->topology_signature) && a->class_count == 1 &&
+                 b->class_count == 1 && profile_set_equal(&a->classes[0].pus, &b->classes[0].pus);
+    return alike ? 0
+                 : profile_error(error, -ESTALE, "the profile is of %s, not of this machine",
+                                 a->host_name ? a->host_name : "another one");
+}
+
+int bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out, struct servet_error *error)
+{
+    struct servet_profile *profile;
+    struct servet_error why;
+    if (path[0] == '\0' || access(path, F_OK) < 0) {
+        *out = machine->declared;
+        machine->declared = NULL;
+        return 0;
+    }
+    int rc = profile_load(path, &profile, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = bsp_is_described(machine) ? same_machine(profile, machine->declared, &why)
+                                   : profile_matches(profile, "", NULL, &why);
+    if (rc < 0) {
+        profile_free(profile);
+        return profile_error(error, rc, "%s: %s: not touched (-o FILE writes elsewhere)", path, why.text);
+    }
+    *out = profile;
+    return 0;
+}
+
+void bsp_keep(const char *path, struct servet_profile *profile)
+{
+    struct servet_profile *old;
+    struct servet_error ignored;
+    if (path[0] == '\0' || profile_load(path, &old, &ignored) < 0) {
+        return;
+    }
+    if (same_machine(old, profile, &ignored) == 0 && !profile->bsp_count) {
+        profile->bsp = old->bsp;
+        profile->bsp_count = old->bsp_count;
+        old->bsp = NULL;
+        old->bsp_count = 0;
+    }
+    profile_free(old);
+}
+
+/* -- one backend -- */
+
+struct series {
+    struct bsp_machine machine;
+    struct probe_bsp *found;
+    size_t count;
+};
+
+static void store(const struct series *series, struct servet_profile *profile, struct servet_error *error, int *rc)
+{
+    for (size_t i = 0; *rc == 0 && i < series->count; i++) {
+        *rc = probe_bsp_store(&series->found[i], series->machine.name, profile);
+        if (*rc == -ERANGE) {
+            cli_note(
+                "BSP parameters of %u processors (%s): g is negative up to h = %u, so they are left out; --h takes "
+                "a larger interval",
+                series->found[i].processors, series->machine.name,
+                series->found[i].words.curve.h[series->found[i].words.curve.count - 1]);
+            *rc = 0;
+        }
+        if (*rc < 0) {
+            profile_error(error, *rc, "BSP parameters: %s", strerror(-*rc));
+        }
+    }
+}
+
+static int measure_all(const struct bsp_options *options, const struct profile_set *counts, struct series *series,
+                       struct probe *tell, double share, struct servet_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < counts->count; i++) {
+        struct probe_bsp_request request = {options->h_low, options->h_high, options->h_step, options->runs,
+                                            tell->seed};
+        progress_next(tell->progress_argument, "bsp", share / (double)counts->count);
+        rc = probe_bsp(&series->machine, counts->ids[i], &request, tell, &series->found[i], error);
+        series->count += rc == 0;
+    }
+    return rc;
+}
+
+static int run_backend(const struct bsp_options *options, const struct profile_set *counts, struct series *series,
+                       struct probe *tell, double share, struct servet_profile *profile, struct servet_error *error)
+{
+    series->found = calloc(counts->count, sizeof *series->found);
+    int rc = series->found ? measure_all(options, counts, series, tell, share, error)
+                           : profile_error(error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
+    if (rc == 0) {
+        store(series, profile, error, &rc);
+    }
+    if (rc == 0 && options->plot) {
+        rc = bsp_plot(options->plot, series->machine.name, series->found, series->count, error);
+    }
+    for (size_t i = 0; i < series->count; i++) {
+        probe_bsp_free(&series->found[i]);
+    }
+    free(series->found);
+    return rc;
+}
+
+/* -- all of them -- */
+
+static int run_threads(const struct bsp_options *options, struct machine *native, const struct profile_set *counts,
+                       struct probe *tell, double share, struct servet_profile *profile, struct servet_error *error)
+{
+    struct series series = {0};
+    int rc = bsp_open_threads(native, &series.machine, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = run_backend(options, counts, &series, tell, share, profile, error);
+    bsp_machine_close(&series.machine);
+    return rc;
+}
+
+static int run_described(const struct bsp_options *options, struct machine *simulated, const struct profile_set *counts,
+                         struct probe *tell, struct servet_profile *profile, struct servet_error *error)
+{
+    struct series series = {0};
+    int rc = bsp_open_described(simulated, &series.machine, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = run_backend(options, counts, &series, tell, 1, profile, error);
+    bsp_machine_close(&series.machine);
+    return rc;
+}
+
+static int run_mpi(const struct bsp_options *options, struct machine *native, const struct profile_set *counts,
+                   struct probe *tell, double share, struct servet_profile *profile, struct servet_error *error)
+{
+    struct series series = {0};
+    struct servet_error reason;
+    int rc = bsp_open_mpi(native, &series.machine, &reason);
+    bool asked_for = options->backends & BSP_BACKEND_MPI;
+    if (rc < 0 && (asked_for || rc == -EINTR)) {
+        return profile_error(error, rc, "%s", reason.text);
+    }
+    if (rc < 0) {
+        progress_end(tell->progress_argument);
+        cli_note("BSP parameters through MPI skipped: %s", reason.text);
+        return 0;
+    }
+    rc = run_backend(options, counts, &series, tell, share, profile, error);
+    bsp_machine_close(&series.machine);
+    return rc;
+}
+
+int bsp_run(const struct bsp_options *options, struct machine *native, bool mpi, uint64_t seed,
+            struct progress *progress, struct servet_profile *profile, struct servet_error *error)
+{
+    unsigned backends = options->backends ? options->backends : BSP_BACKEND_THREADS | (mpi ? BSP_BACKEND_MPI : 0u);
+    double share = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) ? 0.5 : 1;
+    struct probe tell = {.machine = native, .progress = progress_step, .progress_argument = progress, .seed = seed};
+    struct profile_set counts;
+    int rc = bsp_processor_counts(options, (uint32_t)native->pus.count, &counts);
+    if (rc < 0) {
+        return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
+    }
+    if (bsp_is_described(native)) {
+        rc = run_described(options, native, &counts, &tell, profile, error);
+        backends = 0;
+    }
+    if (backends & BSP_BACKEND_THREADS) {
+        rc = run_threads(options, native, &counts, &tell, share, profile, error);
+    }
+    if (rc == 0 && (backends & BSP_BACKEND_MPI)) {
+        rc = run_mpi(options, native, &counts, &tell, share, profile, error);
+    }
+    profile_set_free(&counts);
+    return rc;
+}

@@ -1,0 +1,485 @@
+#include "probes/cache/fit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/cache/last.h"
+
+double cache_dot(const double *a, const double *b, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+/* Solves the n x n symmetric system over the columns in `use` (Gaussian elimination; the diagonal is made a little
+ * heavier, since two shapes may be all but equal). */
+static void solve(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], const double *right, const bool *use,
+                  size_t n, double *x)
+{
+    double a[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX + 1];
+    size_t at[CACHE_COLUMNS_MAX], m = 0;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = 0;
+        if (use[i]) {
+            at[m++] = i;
+        }
+    }
+    for (size_t i = 0; i < m; i++) {
+        for (size_t j = 0; j < m; j++) {
+            a[i][j] = gram[at[i]][at[j]] * (i == j ? 1 + 1e-9 : 1);
+        }
+        a[i][m] = right[at[i]];
+    }
+    for (size_t i = 0; i < m; i++) {
+        for (size_t k = i + 1; k < m; k++) {
+            double factor = a[i][i] > 0 ? a[k][i] / a[i][i] : 0;
+            for (size_t j = i; j <= m; j++) {
+                a[k][j] -= factor * a[i][j];
+            }
+        }
+    }
+    for (size_t i = m; i-- > 0;) {
+        double sum = a[i][m];
+        for (size_t j = i + 1; j < m; j++) {
+            sum -= a[i][j] * x[at[j]];
+        }
+        x[at[i]] = a[i][i] > 0 ? sum / a[i][i] : 0;
+    }
+}
+
+/* The most negative coefficient is left out until none is. */
+double cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], const double *right, double total,
+                            size_t n, double *x)
+{
+    bool use[CACHE_COLUMNS_MAX];
+    memset(use, 1, sizeof use);
+    for (;;) {
+        size_t worst = n;
+        solve(gram, right, use, n, x);
+        for (size_t i = 0; i < n; i++) {
+            if (x[i] < 0 && (worst == n || x[i] < x[worst])) {
+                worst = i;
+            }
+        }
+        if (worst == n) {
+            break;
+        }
+        use[worst] = false;
+    }
+    double rss = total;
+    for (size_t i = 0; i < n; i++) {
+        rss -= x[i] * right[i];
+    }
+    return rss > 0 ? rss : 0;
+}
+
+void cache_isotonic(double *values, size_t count)
+{
+    double *mean = malloc(count * sizeof *mean);
+    size_t *size = malloc(count * sizeof *size), blocks = 0;
+    if (mean && size) {
+        for (size_t i = 0; i < count; i++) {
+            mean[blocks] = log(values[i]);
+            size[blocks++] = 1;
+            while (blocks > 1 && mean[blocks - 2] > mean[blocks - 1]) {
+                size_t all = size[blocks - 2] + size[blocks - 1];
+                mean[blocks - 2] =
+                    (mean[blocks - 2] * (double)size[blocks - 2] + mean[blocks - 1] * (double)size[blocks - 1]) /
+                    (double)all;
+                size[blocks - 2] = all;
+                blocks--;
+            }
+        }
+        for (size_t b = 0, i = 0; b < blocks; b++) {
+            for (size_t j = 0; j < size[b]; j++) {
+                values[i++] = exp(mean[b]);
+            }
+        }
+    }
+    free(mean);
+    free(size);
+}
+
+/* Chosen on measured and simulated curves (see PROBING in the README's sources): */
+static const double level_price = 8;        /* what one more level must gain */
+static const double rival_margin = 16;      /* sizes within this of the best objective may do better with others */
+static const double detour_gain = 24;       /* the same if it gains only once all levels have moved */
+static const double least_rise = 1.25;      /* a smaller step in latency is not a level */
+static const double least_distance = 2;     /* between the sizes of two levels */
+static const size_t refined_levels = 3;     /* of fewer levels the last is hardly a shared cache */
+static const double alternative_margin = 6; /* sizes within this of the best objective are reported as its range */
+
+static const double least_tlb_distance = 4; /* between the entries of two TLB levels */
+static const double mistaken_up_to = 1.25;  /* times what a miss of a TLB costs: such a rise may be the TLB's */
+static const double near_reach_low = 0.7, near_reach_high = 2.8; /* where the bend of a TLB may pass for a cache's */
+
+enum {
+    POINTS_MIN = 8,
+    TLBS_MAX = 2,
+    TERMS_MAX = CACHE_COLUMNS_MAX - 1, /* beside the constant */
+    COLUMNS_MAX = CACHE_COLUMNS_MAX,
+    ROUNDS_MAX = 4
+};
+
+struct solution {
+    size_t terms[TERMS_MAX]; /* candidate numbers */
+    size_t count;
+    double coefficients[COLUMNS_MAX]; /* base, then rises in seconds */
+    double objective;
+};
+
+/* -- search -- */
+
+static double objective_of(const struct cache_terms *fit, double rss, double price, size_t levels)
+{
+    double n = (double)fit->points;
+    return n * log(rss / n + cache_relative_floor * cache_relative_floor) + price + level_price * (double)levels;
+}
+
+/* The columns of `fixed` stay; the one called `free` (a position in it) is tried with every candidate. */
+struct trial {
+    const double *columns[COLUMNS_MAX];
+    double gram[COLUMNS_MAX][COLUMNS_MAX], right[COLUMNS_MAX];
+    size_t count;
+};
+
+static void set_column(const struct cache_terms *fit, struct trial *trial, size_t position, const double *column)
+{
+    trial->columns[position] = column;
+    for (size_t i = 0; i < trial->count; i++) {
+        if (trial->columns[i]) {
+            trial->gram[i][position] = trial->gram[position][i] = cache_dot(trial->columns[i], column, fit->points);
+        }
+    }
+    trial->right[position] = cache_dot(fit->right, column, fit->points);
+}
+
+/* Whether the candidate may stand at `position` beside the other terms. */
+static bool fits_in(const struct cache_terms *fit, const struct solution *solution, size_t position,
+                    const struct cache_candidate *candidate)
+{
+    bool tlb = candidate->reach_bytes > 0;
+    size_t same_kind = 0;
+    for (size_t i = 0; i < solution->count; i++) {
+        const struct cache_candidate *other = &fit->candidates[solution->terms[i]];
+        if (i == position || (other->reach_bytes > 0) != tlb) {
+            continue;
+        }
+        double ratio = tlb ? candidate->reach_bytes / other->reach_bytes
+                           : (double)candidate->shape.bytes / (double)other->shape.bytes;
+        double least = tlb ? least_tlb_distance : least_distance;
+        if (ratio < least && ratio > 1 / least) {
+            return false;
+        }
+        same_kind++;
+    }
+    return same_kind < (tlb ? TLBS_MAX : CACHE_LEVELS_MAX);
+}
+
+/* A rise at the reach of a TLB that was measured, and by hardly more than its misses cost, is the TLB's: a cache in
+ * its place fits a little better whenever noise bends the curve. */
+static bool mistaken_for_cache(const struct cache_terms *fit, const struct cache_candidate *candidate, double rise_s)
+{
+    for (size_t i = 0; i < fit->known && candidate->reach_bytes == 0; i++) {
+        double ratio = (double)candidate->shape.bytes / fit->candidates[i].reach_bytes;
+        if (ratio > near_reach_low && ratio < near_reach_high && rise_s < mistaken_up_to * fit->candidates[i].miss_s) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Tries every candidate at `position` of the solution (== count: one more level). True when something better than
+ * what `solution` holds was found; then it holds that. `visit` sees every objective. */
+typedef void visit_function(const struct cache_candidate *candidate, double objective, void *argument);
+
+static bool best_at(const struct cache_terms *fit, struct solution *solution, size_t position, visit_function *visit,
+                    void *argument)
+{
+    struct trial trial = {.count = 1 + solution->count + (position == solution->count)};
+    double price = 0, before = solution->objective;
+    size_t best = SIZE_MAX;
+    set_column(fit, &trial, 0, fit->base);
+    for (size_t i = 0; i < solution->count; i++) {
+        if (i != position) {
+            set_column(fit, &trial, 1 + i, fit->candidates[solution->terms[i]].column);
+            price += fit->candidates[solution->terms[i]].price;
+        }
+    }
+    double best_x[COLUMNS_MAX], x[COLUMNS_MAX];
+    for (size_t c = fit->known; c < fit->candidate_count; c++) {
+        if (!fits_in(fit, solution, position, &fit->candidates[c])) {
+            continue;
+        }
+        set_column(fit, &trial, 1 + position, fit->candidates[c].column);
+        double rss = cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
+        double objective = objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
+        if (mistaken_for_cache(fit, &fit->candidates[c], x[1 + position])) {
+            continue;
+        }
+        if (visit) {
+            visit(&fit->candidates[c], objective, argument);
+        }
+        if (objective < solution->objective) {
+            solution->objective = objective;
+            best = c;
+            memcpy(best_x, x, sizeof x);
+        }
+    }
+    if (best == SIZE_MAX) {
+        return false;
+    }
+    solution->terms[position] = best;
+    solution->count = trial.count - 1;
+    memcpy(solution->coefficients, best_x, sizeof best_x);
+    return solution->objective < before - 1e-9;
+}
+
+static void start(const struct cache_terms *fit, struct solution *solution)
+{
+    struct trial trial = {.count = 1 + fit->known};
+    double x[COLUMNS_MAX] = {0};
+    *solution = (struct solution){.count = fit->known};
+    set_column(fit, &trial, 0, fit->base);
+    for (size_t i = 0; i < fit->known; i++) {
+        solution->terms[i] = i;
+        set_column(fit, &trial, 1 + i, fit->candidates[i].column);
+    }
+    double rss = cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
+    memcpy(solution->coefficients, x, sizeof x);
+    solution->objective = objective_of(fit, rss, 0, trial.count - 1);
+}
+
+/* Tries every term at every candidate until nothing improves. */
+static void improve(const struct cache_terms *fit, struct solution *solution)
+{
+    bool better = true;
+    for (int round = 0; round < ROUNDS_MAX && better; round++) {
+        better = false;
+        for (size_t i = fit->known; i < solution->count; i++) {
+            better |= best_at(fit, solution, i, NULL, NULL);
+        }
+    }
+}
+
+struct rival {
+    uint64_t not_bytes; /* the size that the level has */
+    const struct cache_candidate *candidate;
+    double objective;
+};
+
+static void note_rival(const struct cache_candidate *candidate, double objective, void *argument)
+{
+    struct rival *rival = argument;
+    if (candidate->reach_bytes == 0 && candidate->shape.bytes != rival->not_bytes && objective < rival->objective) {
+        rival->candidate = candidate;
+        rival->objective = objective;
+    }
+}
+
+/* Gives each level in turn the size that explains the curve next best, and the other levels the occasion to follow: a
+ * wrong size may hold a neighbour's shape in its place, and the other way round. True: something better was found. */
+static bool exchange_sizes(const struct cache_terms *fit, struct solution *solution)
+{
+    for (size_t i = fit->known; i < solution->count; i++) {
+        struct solution other = *solution;
+        struct rival rival = {fit->candidates[other.terms[i]].shape.bytes, NULL, INFINITY};
+        best_at(fit, &other, i, note_rival, &rival);
+        if (!rival.candidate || rival.objective > solution->objective + rival_margin) {
+            continue;
+        }
+        other.terms[i] = (size_t)(rival.candidate - fit->candidates);
+        other.objective = rival.objective;
+        for (size_t j = fit->known; j < other.count; j++) {
+            if (j != i) {
+                best_at(fit, &other, j, NULL, NULL);
+            }
+        }
+        improve(fit, &other);
+        if (other.objective < solution->objective - 1e-9) {
+            *solution = other;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One more level need not pay for itself at once: a level of too few ways, which rises slowly, may stand for two, and
+ * gives way only when the second is there. That is worth it if the gain is large. */
+static void search(const struct cache_terms *fit, struct solution *solution)
+{
+    start(fit, solution);
+    while (solution->count < TERMS_MAX) {
+        struct solution more = *solution;
+        more.objective = INFINITY;
+        if (!best_at(fit, &more, more.count, NULL, NULL)) {
+            break;
+        }
+        bool paid = more.objective < solution->objective - 1e-9;
+        improve(fit, &more);
+        if (!paid && more.objective >= solution->objective - detour_gain) {
+            break;
+        }
+        *solution = more;
+    }
+    for (int round = 0; round < ROUNDS_MAX && exchange_sizes(fit, solution); round++) {
+    }
+}
+
+/* -- report -- */
+
+struct range {
+    double limit;
+    uint64_t low, high;
+};
+
+static void widen(const struct cache_candidate *candidate, double objective, void *argument)
+{
+    struct range *range = argument;
+    if (objective > range->limit || candidate->reach_bytes > 0) {
+        return;
+    }
+    if (candidate->shape.bytes < range->low) {
+        range->low = candidate->shape.bytes;
+    }
+    if (candidate->shape.bytes > range->high) {
+        range->high = candidate->shape.bytes;
+    }
+}
+
+/* Caches by size; TLBs first. */
+static void sort_terms(const struct cache_terms *fit, struct solution *solution)
+{
+    for (size_t i = 1; i < solution->count; i++) {
+        for (size_t j = i; j > 0; j--) {
+            size_t a = solution->terms[j - 1], b = solution->terms[j];
+            if (fit->candidates[a].shape.bytes <= fit->candidates[b].shape.bytes) {
+                break;
+            }
+            solution->terms[j - 1] = b;
+            solution->terms[j] = a;
+            double swap = solution->coefficients[j];
+            solution->coefficients[j] = solution->coefficients[j + 1];
+            solution->coefficients[j + 1] = swap;
+        }
+    }
+}
+
+/* The position of the last level that shows, if there are two before it; SIZE_MAX: none. */
+static size_t last_level(const struct cache_terms *fit, const struct solution *solution)
+{
+    size_t levels = 0, at = SIZE_MAX;
+    double latency = solution->coefficients[0];
+    for (size_t i = 0; i < solution->count; i++) {
+        double rise = solution->coefficients[1 + i];
+        if (fit->candidates[solution->terms[i]].reach_bytes > 0) {
+            continue;
+        }
+        if (latency > 0 && (latency + rise) / latency >= least_rise) {
+            levels++;
+            at = i;
+        }
+        latency += rise;
+    }
+    return levels < refined_levels ? SIZE_MAX : at;
+}
+
+/* The constant and the miss shares of the first `count` terms at every point of the curve. Owned; NULL: no memory. */
+static double *raw_columns(const struct cache_terms *fit, const struct cache_curve *curve,
+                           const struct solution *solution, size_t count)
+{
+    double *columns = malloc((1 + count) * curve->count * sizeof *columns);
+    for (size_t i = 0; columns && i < curve->count; i++) {
+        columns[i] = 1;
+        for (size_t j = 0; j < count; j++) {
+            const struct cache_candidate *term = &fit->candidates[solution->terms[j]];
+            columns[(1 + j) * curve->count + i] = cache_candidate_miss_share(term, curve->bytes[i], curve->page_bytes);
+        }
+    }
+    return columns;
+}
+
+/* The last of three levels or more in the finer shapes of cache_last.h; its term's position or, if it stays as it is,
+ * SIZE_MAX. What came after it, too small a rise to be a level, made up for its shape: it goes. */
+static size_t refine_last(const struct cache_terms *fit, const struct cache_curve *curve, struct solution *solution,
+                          struct cache_last_found *found)
+{
+    size_t at = last_level(fit, solution);
+    if (at == SIZE_MAX) {
+        return at;
+    }
+    struct cache_last last = {.curve = curve->fine ? curve->fine : curve,
+                              .before_bytes = fit->candidates[solution->terms[at - 1]].shape.bytes,
+                              .found_bytes = fit->candidates[solution->terms[at]].shape.bytes,
+                              .margin = alternative_margin};
+    double *columns = raw_columns(fit, last.curve, solution, at);
+    if (!columns) {
+        return SIZE_MAX;
+    }
+    while (last.fixed_count < 1 + at) {
+        last.fixed[last.fixed_count] = columns + last.fixed_count * last.curve->count;
+        last.fixed_count++;
+    }
+    bool refined = cache_last_refine(&last, found);
+    free(columns);
+    if (!refined) {
+        return SIZE_MAX;
+    }
+    solution->count = 1 + at;
+    memcpy(solution->coefficients, found->coefficients, sizeof found->coefficients);
+    return at;
+}
+
+static size_t report(const struct cache_terms *fit, const struct cache_curve *curve, struct solution *solution,
+                     struct cache_level_fit *levels, double *beyond_s)
+{
+    size_t count = 0;
+    struct cache_last_found last;
+    sort_terms(fit, solution);
+    size_t refined = curve->quick ? SIZE_MAX : refine_last(fit, curve, solution, &last);
+    double latency = solution->coefficients[0];
+    for (size_t i = 0; i < solution->count; i++) {
+        const struct cache_candidate *chosen = &fit->candidates[solution->terms[i]];
+        double next = latency + solution->coefficients[1 + i];
+        if (chosen->reach_bytes > 0) {
+            continue;
+        }
+        if (i == refined) {
+            levels[count++] =
+                (struct cache_level_fit){last.shape, latency, next / latency, last.low_bytes, last.high_bytes};
+        } else if (latency > 0 && next / latency >= least_rise) {
+            struct range range = {solution->objective + alternative_margin, chosen->shape.bytes, chosen->shape.bytes};
+            struct solution copy = *solution;
+            best_at(fit, &copy, i, widen, &range);
+            levels[count++] = (struct cache_level_fit){chosen->shape, latency, next / latency, range.low, range.high};
+        }
+        latency = next;
+    }
+    if (beyond_s) {
+        *beyond_s = latency;
+    }
+    return count;
+}
+
+int cache_fit(const struct cache_curve *curve, struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
+              double *beyond_s)
+{
+    if (curve->count < POINTS_MIN) {
+        return -EINVAL;
+    }
+    struct cache_terms fit = {.points = curve->count};
+    struct solution solution;
+    int rc = cache_candidates_make(&fit, curve);
+    if (rc == 0) {
+        search(&fit, &solution);
+        *count = report(&fit, curve, &solution, levels, beyond_s);
+    }
+    cache_candidates_free(&fit);
+    return rc;
+}

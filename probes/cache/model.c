@@ -1,0 +1,283 @@
+#include "probes/cache/model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/cache/fit.h"
+#include "probes/cache/set.h"
+#include "probes/probe.h"
+
+/* How many of a point's samples count, fastest first. Disturbance only slows down, so the more is dropped the better,
+ * but for one thing: in a physically indexed cache of few page colours misses differ from place to place in memory,
+ * very unevenly, and the model that is fitted is of their mean. First levels are indexed virtually: there the fastest
+ * third counts. A large shared cache is seldom left alone and has many colours: there the faster half counts but for
+ * the fastest, which would make the cache look larger; of few samples the fastest. */
+static const double first_level_up_to = 96 << 10; /* bytes; beyond, a point may be of a second level */
+static const double shared_from = 4 << 20;        /* bytes; caches that large have many colours */
+static const double kept_first = 1.0 / 3, kept_later = 0.9;
+static const size_t few_samples = 3, some_samples = 6; /* of up to few one counts, of up to some two */
+
+/* Which of the samples, fastest first, count. */
+struct kept {
+    size_t from, count;
+};
+
+static struct kept kept_samples(double bytes, size_t count)
+{
+    if (count <= few_samples) {
+        return (struct kept){0, 1};
+    }
+    if (bytes > shared_from && count <= some_samples) {
+        return (struct kept){0, 2};
+    }
+    if (bytes > shared_from) {
+        return (struct kept){1, count / 2};
+    }
+    return (struct kept){0, (size_t)((bytes <= first_level_up_to ? kept_first : kept_later) * (double)count)};
+}
+
+bool cache_samples_add(struct cache_samples *samples, double bytes, bool between)
+{
+    size_t at = samples->count;
+    while (at > 0 && samples->points[at - 1].bytes > bytes) {
+        at--;
+    }
+    if (samples->count == CACHE_POINTS_MAX || (at > 0 && samples->points[at - 1].bytes == bytes)) {
+        return false;
+    }
+    memmove(&samples->points[at + 1], &samples->points[at], (samples->count - at) * sizeof *samples->points);
+    samples->points[at] = (struct cache_point){.bytes = bytes, .between = between};
+    samples->count++;
+    return true;
+}
+
+static double mean_of(const double *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += values[i];
+    }
+    return sum / (double)count;
+}
+
+/* What the mean of a point may be off: its standard error, and what dropping the slowest changed. At the foot of a
+ * knee a cache of few page colours is either hit or missed as a whole; few samples say little there. */
+static double error_of(const double *values, size_t count, double kept_mean)
+{
+    double mean = mean_of(values, count), squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        squares += (values[i] - mean) * (values[i] - mean);
+    }
+    double standard = count > 1 ? sqrt(squares / (double)(count - 1) / (double)count) : 0;
+    return hypot(standard, mean - kept_mean);
+}
+
+int cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out)
+{
+    struct cache_curve curve = {.bytes = malloc(samples->count * sizeof *curve.bytes),
+                                .seconds = malloc(samples->count * sizeof *curve.seconds),
+                                .error_s = malloc(samples->count * sizeof *curve.error_s),
+                                .spread = malloc(samples->count * sizeof *curve.spread),
+                                .repetitions = malloc(samples->count * sizeof *curve.repetitions)};
+    if (!curve.bytes || !curve.seconds || !curve.error_s || !curve.spread || !curve.repetitions) {
+        cache_curve_free(&curve);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < samples->count; i++) {
+        struct cache_point *point = &samples->points[i];
+        if ((point->between && !all) || point->count == 0) {
+            continue;
+        }
+        probe_median(point->seconds, point->count); /* sorts */
+        struct kept kept = kept_samples(point->bytes, point->count);
+        curve.bytes[curve.count] = point->bytes;
+        curve.seconds[curve.count] = mean_of(point->seconds + kept.from, kept.count);
+        curve.spread[curve.count] = probe_spread(point->seconds, point->count);
+        curve.repetitions[curve.count] = (uint32_t)point->count;
+        curve.error_s[curve.count] = error_of(point->seconds, point->count, curve.seconds[curve.count]);
+        curve.count++;
+    }
+    cache_isotonic(curve.seconds, curve.count);
+    *out = curve;
+    return 0;
+}
+
+void cache_curve_free(struct cache_curve *curve)
+{
+    free(curve->bytes);
+    free(curve->seconds);
+    free(curve->error_s);
+    free(curve->spread);
+    free(curve->repetitions);
+    memset(curve, 0, sizeof *curve);
+}
+
+double cache_samples_spread(struct cache_samples *samples, double bytes)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < samples->count; i++) {
+        if (fabs(log(samples->points[i].bytes / bytes)) < fabs(log(samples->points[best].bytes / bytes))) {
+            best = i;
+        }
+    }
+    return probe_spread(samples->points[best].seconds, samples->points[best].count);
+}
+
+/* -- all sets -- */
+
+/* The level before a cache of victims holds what was visited last: `held` of the working set. */
+static double set_miss(const struct cache_shape *shape, double lines, double held)
+{
+    return held > 0 ? cache_set_victims_miss(shape->policy, shape->ways, lines, held)
+                    : cache_set_miss(shape->policy, shape->ways, lines);
+}
+
+static double contiguous_miss(const struct cache_shape *shape, double working_set, double held)
+{
+    double lines = working_set / ((double)shape->bytes / shape->ways);
+    double low = floor(lines), share = lines - low;
+    double misses = (1 - share) * low * set_miss(shape, low, held) + share * (low + 1) * set_miss(shape, low + 1, held);
+    return misses / lines;
+}
+
+/* E f(1 + B), B ~ B(n, p), summed outwards from the mode until the tails are below 1e-9. */
+static double scattered_miss(const struct cache_shape *shape, double working_set, double piece_bytes, double held)
+{
+    double p = (double)shape->ways * piece_bytes / (double)shape->bytes;
+    double pages = working_set / piece_bytes;
+    if (p >= 1 || pages < 2) { /* every page goes to every set */
+        return contiguous_miss(shape, working_set, held);
+    }
+    double n = pages - 1;
+    if (n * p > 64.0 * shape->ways) { /* every set is far too full */
+        return set_miss(shape, floor(n * p), held);
+    }
+    double mode = floor((n + 1) * p), odds = p / (1 - p);
+    double peak = exp(lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1) + mode * log(p) + (n - mode) * log1p(-p));
+    double sum = 0, mass = 0, weight = peak;
+    for (double k = mode; k <= n && weight > 1e-9; k++) {
+        sum += weight * set_miss(shape, 1 + k, held);
+        mass += weight;
+        weight *= (n - k) / (k + 1) * odds;
+    }
+    weight = peak;
+    for (double k = mode; k >= 1; k--) {
+        weight *= k / ((n - k + 1) * odds);
+        if (weight < 1e-9) {
+            break;
+        }
+        sum += weight * set_miss(shape, k, held);
+        mass += weight;
+    }
+    return mass > 0 ? sum / mass : 0;
+}
+
+double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, size_t page_bytes)
+{
+    if (working_set <= shape->behind_bytes) {
+        return 0;
+    }
+    double bytes = (double)working_set, held = (double)shape->behind_bytes / bytes;
+    if (shape->policy != CACHE_PLRU && shape->policy != CACHE_RANDOM) { /* what the level before holds does not count */
+        bytes -= (double)shape->behind_bytes;
+        held = 0;
+    }
+    if (shape->slices > 1) {
+        return scattered_miss(shape, bytes, (double)shape->bytes / ((double)shape->ways * shape->slices), held);
+    }
+    return shape->scattered ? scattered_miss(shape, bytes, (double)page_bytes, held)
+                            : contiguous_miss(shape, bytes, held);
+}
+
+double cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes, uint64_t cache_bytes)
+{
+    double p = (double)ways * (double)page_bytes / (double)cache_bytes, n = (double)pages, below = 0;
+    if (p >= 1) {
+        return pages > ways ? 1 : 0;
+    }
+    for (double k = 0; k <= ways && k <= n; k++) {
+        below += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) + (n - k) * log1p(-p));
+    }
+    return below < 1 ? 1 - below : 0;
+}
+
+/* -- what is built -- */
+
+/* Most caches are pseudo-LRU or LRU; what is neither must explain more. */
+double cache_policy_disbelief(enum cache_policy policy)
+{
+    static const double disbelief[CACHE_POLICIES] = {
+        [CACHE_LEAKY] = 0.3, [CACHE_RANDOM] = 0.4, [CACHE_AGED] = 0.2, [CACHE_ADAPTIVE] = 0.3};
+    return disbelief[policy];
+}
+
+enum { SIZES_MAX = 512 };
+
+static struct cache_size sizes[SIZES_MAX];
+static size_t size_count;
+
+static void add_size(double bytes, double disbelief)
+{
+    uint64_t whole = (uint64_t)bytes;
+    for (size_t i = 0; i < size_count; i++) {
+        if (sizes[i].bytes == whole) {
+            sizes[i].disbelief = disbelief < sizes[i].disbelief ? disbelief : sizes[i].disbelief;
+            return;
+        }
+    }
+    if (size_count < SIZES_MAX) {
+        sizes[size_count++] = (struct cache_size){whole, disbelief};
+    }
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    uint64_t x = ((const struct cache_size *)a)->bytes, y = ((const struct cache_size *)b)->bytes;
+    return (x > y) - (x < y);
+}
+
+/* What was ever built, roughly: powers of two; three times a power of two (24K, 48K, 96K, 192K, 3M, 6M, 12M, 24M, 96M);
+ * 1.25M and 2.5M and their multiples; Intel's slices of 1.375, 1.875, 2.5 and 3 MiB by the number of cores; whole
+ * megabytes. */
+static void fill_sizes(void)
+{
+    const double kib = 1024, mib = 1024 * kib;
+    for (double bytes = 4 * kib; bytes <= 512 * mib; bytes *= 2) {
+        add_size(bytes, 0);
+        if (bytes >= 8 * kib) {
+            add_size(1.5 * bytes, bytes >= 256 * kib && bytes < 1 * mib   ? 6
+                                  : bytes >= 128 * kib && bytes < 1 * mib ? 2
+                                                                          : 1);
+        }
+        if (bytes >= 256 * kib && bytes <= 256 * mib) {
+            add_size(1.25 * bytes, bytes >= 1 * mib ? 1 : 4);
+        }
+    }
+    for (double megabytes = 3; megabytes <= 64; megabytes++) {
+        add_size(megabytes * mib, 2.5);
+    }
+    for (double megabytes = 66; megabytes <= 128; megabytes += 2) {
+        add_size(megabytes * mib, 2.5);
+    }
+    for (double megabytes = 132; megabytes <= 512; megabytes += 12) {
+        add_size(megabytes * mib, 2.5);
+    }
+    for (double cores = 4; cores <= 28; cores++) {
+        add_size(cores * 1.375 * mib, 2.5);
+    }
+    for (double cores = 8; cores <= 60; cores += 2) {
+        add_size(cores * 1.875 * mib, 3);
+    }
+    qsort(sizes, size_count, sizeof *sizes, by_bytes);
+}
+
+const struct cache_size *cache_sizes(size_t *count)
+{
+    if (size_count == 0) {
+        fill_sizes();
+    }
+    *count = size_count;
+    return sizes;
+}

@@ -1,0 +1,188 @@
+#include "probes/cache/paper.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double rising = 1.05, peak = 1.2;
+static const size_t stride_bytes = 1024, first_bytes = 4u << 10, doubling_up_to = 2u << 20, step_bytes = 1u << 20;
+static const size_t last_bytes = (size_t)64 << 20; /* MAX_CACHE; more where a larger cache is declared */
+enum { POINTS_MAX = 1024, BEST = 5, WAYS = 12 };
+
+/* -- Figure 3 -- */
+
+struct tentative {
+    uint64_t bytes;
+    double divergence;
+};
+
+/* Keeps the BEST lowest divergences, lowest first. */
+static void keep(struct tentative *best, size_t *count, struct tentative candidate)
+{
+    size_t at = *count;
+    while (at > 0 && best[at - 1].divergence > candidate.divergence) {
+        at--;
+    }
+    if (at >= BEST) {
+        return;
+    }
+    size_t tail = (*count < BEST ? *count : BEST - 1) - at;
+    memmove(&best[at + 1], &best[at], tail * sizeof *best);
+    best[at] = candidate;
+    *count += *count < BEST;
+}
+
+static uint64_t mode_of(const struct tentative *best, size_t count)
+{
+    size_t winner = 0, most = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t same = 0;
+        for (size_t j = 0; j < count; j++) {
+            same += best[j].bytes == best[i].bytes;
+        }
+        if (same > most) {
+            most = same;
+            winner = i;
+        }
+    }
+    return count ? best[winner].bytes : 0;
+}
+
+static uint64_t next_tentative(uint64_t bytes)
+{
+    return bytes < (1u << 20) ? bytes * 2 : bytes + (1u << 20);
+}
+
+/* The size whose binomial miss rates are nearest to those of points [first, last]. */
+static uint64_t probabilistic(const struct cache_curve *curve, size_t first, size_t last)
+{
+    static const uint32_t ways[WAYS] = {1, 2, 4, 6, 8, 10, 11, 12, 16, 18, 20, 24};
+    struct tentative best[BEST];
+    size_t count = 0;
+    double hit = curve->seconds[first], slowest = hit;
+    for (size_t i = first; i <= last; i++) {
+        hit = fmin(hit, curve->seconds[i]);
+        slowest = fmax(slowest, curve->seconds[i]);
+    }
+    const double overhead = slowest - hit;
+    for (uint64_t bytes = 64u << 10; bytes <= (uint64_t)(2 * curve->bytes[last]); bytes = next_tentative(bytes)) {
+        for (size_t w = 0; w < WAYS; w++) {
+            double divergence = 0;
+            for (size_t i = first; i <= last; i++) {
+                double miss = overhead > 0 ? (curve->seconds[i] - hit) / overhead : 0;
+                uint64_t pages = (uint64_t)curve->bytes[i] / curve->page_bytes;
+                divergence += fabs(miss - cache_binomial_tail(pages, ways[w], curve->page_bytes, bytes));
+            }
+            keep(best, &count, (struct tentative){bytes, divergence});
+        }
+    }
+    return mode_of(best, count);
+}
+
+/* -- Figure 4 -- */
+
+static double gradient(const struct cache_curve *curve, size_t k)
+{
+    return curve->seconds[k + 1] / curve->seconds[k];
+}
+
+/* Of the gradients; the number of points if there is none. */
+static size_t first_peak(const struct cache_curve *curve)
+{
+    for (size_t k = 0; k + 1 < curve->count; k++) {
+        bool falls = k + 2 == curve->count || gradient(curve, k + 1) <= gradient(curve, k);
+        if (gradient(curve, k) >= peak && falls) {
+            return k;
+        }
+    }
+    return curve->count;
+}
+
+/* Where the gradients have come down from the peak at k: not above 1 any more, or about to rise to the next one. */
+static size_t foot(const struct cache_curve *curve, size_t k)
+{
+    do {
+        k++;
+    } while (k + 1 < curve->count && gradient(curve, k) > rising && gradient(curve, k) <= gradient(curve, k - 1));
+    return k;
+}
+
+size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[CACHE_LEVELS_MAX])
+{
+    size_t count = 0, k = first_peak(curve);
+    if (k == curve->count) {
+        return 0;
+    }
+    sizes[count++] = (uint64_t)curve->bytes[k];
+    for (k = foot(curve, k); k + 1 < curve->count && count < CACHE_LEVELS_MAX;) {
+        size_t end = k;
+        double highest = 0;
+        while (end + 1 < curve->count && gradient(curve, end) > rising) {
+            highest = fmax(highest, gradient(curve, end));
+            end++;
+        }
+        bool is_peak = highest >= peak, at_the_end = end + 1 == curve->count && end > k;
+        if (is_peak || at_the_end) {
+            bool single = is_peak && end == k + 1;
+            sizes[count++] = single ? (uint64_t)curve->bytes[k] : probabilistic(curve, k, end);
+        }
+        k = end > k ? end : k + 1;
+    }
+    return count;
+}
+
+/* -- Figure 1 -- */
+
+static int measure(struct probe *probe, uint32_t pu, size_t end, struct cache_curve *curve)
+{
+    for (size_t bytes = first_bytes; bytes <= end && curve->count < POINTS_MAX;
+         bytes = bytes < doubling_up_to ? 2 * bytes : bytes + step_bytes) {
+        const struct machine_traversal what = {.bytes = bytes,
+                                               .stride_bytes = stride_bytes,
+                                               .order = MACHINE_STRIDE,
+                                               .warm_passes = 1,
+                                               .seed = ++probe->seed};
+        int rc = machine_traverse(probe->machine, &what, &pu, 1, &curve->seconds[curve->count]);
+        if (rc < 0) {
+            return rc;
+        }
+        curve->bytes[curve->count++] = (double)bytes;
+        probe_tell(probe, (double)bytes / (double)end, "cache sizes on PU %u, the paper's way", pu);
+    }
+    return 0;
+}
+
+static size_t choose_end(const struct machine *machine)
+{
+    size_t end = last_bytes;
+    const struct servet_profile *declared = machine->declared;
+    for (size_t i = 0; declared && i < declared->classes[0].cache_count; i++) {
+        size_t twice = 2 * (size_t)declared->classes[0].caches[i].declared_size_bytes;
+        end = twice > end ? twice : end;
+    }
+    return end < machine->memory_limit_bytes / 2 ? end : machine->memory_limit_bytes / 2;
+}
+
+int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+{
+    struct probe_cache result = {.curve.page_bytes = probe->machine->page_bytes};
+    uint64_t sizes[CACHE_LEVELS_MAX];
+    result.curve.bytes = calloc(POINTS_MAX, sizeof *result.curve.bytes);
+    result.curve.seconds = calloc(POINTS_MAX, sizeof *result.curve.seconds);
+    int rc = result.curve.bytes && result.curve.seconds ? 0 : -ENOMEM;
+    rc = rc < 0 ? rc : measure(probe, pu, choose_end(probe->machine), &result.curve);
+    if (rc < 0) {
+        probe_cache_free(&result);
+        return probe_error(error, rc, "measuring cache sizes");
+    }
+    result.count = probe_cache_paper_infer(&result.curve, sizes);
+    for (size_t i = 0; i < result.count; i++) {
+        result.levels[i] = (struct probe_cache_level){
+            .size_bytes = sizes[i], .low_bytes = sizes[i], .high_bytes = sizes[i], .repetitions = 1, .spread = -1};
+    }
+    result.largest_bytes = (uint64_t)result.curve.bytes[result.curve.count - 1];
+    result.memory_seconds = result.curve.seconds[result.curve.count - 1];
+    *out = result;
+    return 0;
+}

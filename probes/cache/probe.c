@@ -1,0 +1,511 @@
+#include "probes/cache/probe.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/cache/line.h"
+#include "probes/cache/model.h"
+#include "probes/cache/ways.h"
+
+static const char out_of_time[] = "the budget was used up";
+
+/* Of levels beyond the second the ways cannot be told: those that are built spread lines over slices by a hash or hold
+ * victims, and their sets are seen through those of the second level. */
+static const char beyond_second[] = "beyond the second level lines are hidden by the one before it and by hashes";
+
+static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+{
+    struct probe_ways found;
+    if (out->count < 2) {
+        return 0;
+    }
+    for (size_t i = 2; i < out->count; i++) {
+        out->levels[i].ways_unknown = beyond_second;
+    }
+    if (probe_late(probe)) {
+        out->levels[1].ways_unknown = out_of_time;
+        out->shortened = true;
+        return 0;
+    }
+    const struct probe_cache_level *first = &out->levels[0];
+    struct probe_cache_level *second = &out->levels[1];
+    const struct probe_ways_level level = {
+        second->size_bytes, first->seconds,
+        second->seconds,    out->count > 2 ? out->levels[2].seconds : out->memory_seconds,
+        first->ways,        first->way_bytes};
+    int rc = probe_ways(probe, pu, &level, &found, error);
+    if (rc == 0) {
+        second->ways = found.ways;
+        second->way_bytes = found.way_bytes;
+        second->ways_unknown = found.reason;
+    }
+    return rc;
+}
+
+int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+{
+    struct probe_line found;
+    if (out->count == 0) {
+        return 0;
+    }
+    struct probe_cache_level *first = &out->levels[0];
+    if (probe_late(probe)) {
+        first->ways_unknown = out_of_time;
+        return measure_second_ways(probe, pu, out, error);
+    }
+    const struct probe_line_level level = {first->size_bytes, first->seconds,
+                                           out->count > 1 ? out->levels[1].seconds : out->memory_seconds};
+    int rc = probe_line(probe, pu, &level, &found, error);
+    if (rc == 0) {
+        first->ways = found.ways;
+        first->way_bytes = found.way_bytes;
+        first->line_bytes = found.line_bytes;
+    }
+    return rc < 0 ? rc : measure_second_ways(probe, pu, out, error);
+}
+
+int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,
+                             struct servet_error *error)
+{
+    struct probe_tlb_times times = {.count = 0};
+    for (int pass = 0; pass < passes && out->page_bytes != probe->machine->page_bytes; pass++) {
+        if (probe_late(probe)) {
+            out->shortened = true;
+            break;
+        }
+        int rc = probe_tlb_pass(probe, pu, MACHINE_PAGES_ORDINARY, &times, error);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    if (times.count > 0) {
+        probe_tlb_conclude(probe, &times, &out->ordinary_tlb);
+    }
+    return 0;
+}
+
+/* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said otherwise. */
+enum {
+    SWEEPS = 3,
+    STEPS_PER_OCTAVE = 8,
+    LOOK_EACH = 2,    /* of those, where a budget may not leave time for all */
+    WARM_PASSES = 24, /* an L3 that is filled by victims keeps only lines that show reuse: 4 passes read 22 ns, 16 and
+                         more 15.6 */
+    GRID_MAX = 160,
+    NODE_SMALL =
+        256, /* bytes; a node per line would be fetched by the adjacent-line prefetcher and cost four times more */
+    NODE_LARGE = 512, /* from `large_from` on, where building the cycle would cost more than measuring it */
+};
+static const size_t smallest_bytes = 4u << 10;
+static const size_t large_from = 16u << 20;
+static const size_t largest_bytes =
+    (size_t)768 << 20; /* three times the largest L3 slice group built so far (256 MiB of one CCD) */
+static const size_t least_span =
+    64u << 20; /* measure at least up to here: some L3 is effective at twice its declared size */
+static const double beyond_declared = 3; /* times the largest declared cache: the plateau of memory must be seen */
+/* Places in memory that a point is measured at in each sweep. In a cache of few page colours the misses depend on which
+ * pages one happened to get; a small working set costs next to nothing. */
+static const struct {
+    double up_to_bytes;
+    size_t places;
+} places[] = {{1 << 20, 6}, {4 << 20, 4}, {16 << 20, 3}, {INFINITY, 1}};
+/* Around the knees that the sweeps gave: more samples, and around the last of three levels or more, where the sizes
+ * that are built lie close together, finer steps. */
+enum { REFINED_STEPS = 16, REFINED_ROUNDS = 5, REFINED_LEVELS = 3 };
+static const double refined_from = 0.5, refined_to = 2.2; /* times the size of the level */
+static const double refined_s = 3;                        /* that this may take, about, or, where it is more, */
+static const double refined_share = 0.5;                  /* of the time that the sweeps took */
+/* Of the processor, for which a budget must leave time: inferring levels, and the finer shapes of the last one. */
+static const double fit_s = 0.6, fine_fit_s = 0.8;
+static const double geometry_s = 1.5; /* and the TLB */
+/* What a sample takes, from times on this project's virtual machines: */
+static const double timed_loads = 12288;
+static const double operation_s = 150e-6; /* waking the worker, timing */
+static const double node_s = 12e-9;       /* building the cycle, per node */
+static const double warm_overlap = 8;     /* independent loads of a warm pass at once */
+
+static size_t declared_largest(const struct machine *machine)
+{
+    size_t largest = 0;
+    for (size_t c = 0; machine->declared && c < machine->declared->class_count; c++) {
+        const struct profile_class *class = &machine->declared->classes[c];
+        for (size_t i = 0; i < class->cache_count; i++) {
+            size_t bytes = class->caches[i].declared_size_bytes;
+            largest = bytes > largest ? bytes : largest;
+        }
+    }
+    return largest;
+}
+
+/* Where to stop. The declared sizes only say how far to look; without any, as far as memory lets us. */
+static size_t choose_end(const struct probe *probe, bool *cut_short)
+{
+    const struct machine *machine = probe->machine;
+    double declared = beyond_declared * (double)declared_largest(machine);
+    size_t wanted = declared > 0 ? (size_t)fmax(declared, (double)least_span) : largest_bytes / 2;
+    wanted = wanted < largest_bytes ? wanted : largest_bytes;
+    wanted = probe->largest_bytes ? probe->largest_bytes : wanted;
+    size_t limit = machine->memory_limit_bytes / 2; /* the pool is larger than the working set */
+    *cut_short = limit < wanted;
+    return *cut_short ? limit : wanted;
+}
+
+/* Whole nodes. */
+static double grid_bytes(int step, int steps_per_octave)
+{
+    return floor((double)smallest_bytes * exp2((double)step / steps_per_octave) / NODE_LARGE) * NODE_LARGE;
+}
+
+/* Every `each`th size. */
+static void make_grid(struct cache_samples *samples, size_t end, int each)
+{
+    for (int step = 0; samples->count < GRID_MAX; step += each) {
+        double bytes = grid_bytes(step, STEPS_PER_OCTAVE);
+        if (bytes > (double)end) {
+            break;
+        }
+        cache_samples_add(samples, bytes, false);
+    }
+}
+
+static enum machine_pages pages_of(const struct machine *machine)
+{
+    return machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
+}
+
+int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
+{
+    const struct machine_traversal what = {
+        .bytes = bytes,
+        .stride_bytes = bytes >= large_from ? NODE_LARGE : NODE_SMALL,
+        .order = MACHINE_CHASE,
+        .pages = pages_of(probe->machine),
+        .warm_passes = WARM_PASSES,
+        .seed = ++probe->seed,
+    };
+    return machine_traverse(probe->machine, &what, &pu, 1, seconds);
+}
+
+static size_t places_of(double bytes)
+{
+    size_t i = 0;
+    while (bytes > places[i].up_to_bytes) {
+        i++;
+    }
+    return places[i].places;
+}
+
+static int take_sample(struct probe *probe, uint32_t pu, struct cache_point *point, struct servet_error *error)
+{
+    double seconds;
+    int rc = probe_cache_point(probe, pu, (size_t)point->bytes, &seconds);
+    if (rc < 0) {
+        return probe_error(error, rc, "measuring cache sizes");
+    }
+    if (point->count < CACHE_SAMPLES_MAX) {
+        point->seconds[point->count++] = seconds;
+    }
+    return 0;
+}
+
+/* Seconds that a sample of `bytes` takes, about, where a load takes `load_s`. By this and not by the clock, so that a
+ * run that is resumed asks the same questions. */
+static double sample_cost(double bytes, double load_s)
+{
+    double nodes = bytes / (bytes >= (double)large_from ? NODE_LARGE : NODE_SMALL);
+    return operation_s + nodes * (node_s + WARM_PASSES * load_s / warm_overlap) + timed_loads * load_s;
+}
+
+/* -- what all of it takes, before anything is measured -- */
+
+/* A load's latency where the declared caches are those of most processors. */
+static double expected_load(const struct machine *machine, double bytes)
+{
+    static const double seconds[] = {1.5e-9, 5e-9, 20e-9, 100e-9};
+    static const double usual[] = {48 << 10, 1 << 20, 32 << 20};
+    const struct profile_class *declared = machine->declared ? &machine->declared->classes[0] : NULL;
+    size_t level = 0;
+    if (!declared || declared->cache_count == 0) {
+        while (level < 3 && bytes > usual[level]) {
+            level++;
+        }
+        return seconds[level];
+    }
+    while (level < declared->cache_count && bytes > (double)declared->caches[level].declared_size_bytes) {
+        level++;
+    }
+    return seconds[level == declared->cache_count ? 3 : level > 2 ? 2 : level];
+}
+
+static double expected_sweep(const struct machine *machine, double end)
+{
+    double sum = 0;
+    for (int step = 0; grid_bytes(step, STEPS_PER_OCTAVE) <= end; step++) {
+        double bytes = grid_bytes(step, STEPS_PER_OCTAVE);
+        sum += (double)places_of(bytes) * sample_cost(bytes, expected_load(machine, bytes));
+    }
+    return sum;
+}
+
+static double expected_refining(double sweep_s)
+{
+    return fmax(refined_s, SWEEPS * refined_share * sweep_s);
+}
+
+double probe_cache_seconds(const struct probe *probe)
+{
+    bool cut_short;
+    double sweep_s = expected_sweep(probe->machine, (double)choose_end(probe, &cut_short));
+    return SWEEPS * sweep_s + expected_refining(sweep_s) + geometry_s;
+}
+
+/* For a look at the curve, or one more. */
+static size_t few_places(double bytes)
+{
+    return (places_of(bytes) + 1) / 2;
+}
+
+static int sweep(struct probe *probe, uint32_t pu, int number, size_t (*places_at)(double bytes),
+                 struct cache_samples *samples, struct servet_error *error)
+{
+    bool cut_short;
+    const struct machine *machine = probe->machine;
+    const double end = (double)choose_end(probe, &cut_short), all_s = probe_cache_seconds(probe);
+    const double sweep_s = expected_sweep(machine, end);
+    double done_s = number * sweep_s;
+    for (size_t i = 0; i < samples->count; i++) {
+        const double bytes = samples->points[i].bytes;
+        for (size_t place = 0; place < places_at(samples->points[i].bytes); place++) {
+            int rc = take_sample(probe, pu, &samples->points[i], error);
+            if (rc < 0) {
+                return rc;
+            }
+        }
+        done_s += (double)places_of(bytes) * sample_cost(bytes, expected_load(machine, bytes));
+        probe_tell(probe, done_s / all_s, "cache sizes on PU %u", pu);
+    }
+    return 0;
+}
+
+static void fill_levels(struct probe_cache *out, const struct cache_level_fit *fits, struct cache_samples *samples)
+{
+    for (size_t i = 0; i < out->count; i++) {
+        out->levels[i] = (struct probe_cache_level){
+            .size_bytes = fits[i].shape.bytes,
+            .low_bytes = fits[i].low_bytes,
+            .high_bytes = fits[i].high_bytes,
+            .seconds = fits[i].seconds,
+            .repetitions = out->sweeps + out->coarse,
+            .spread = cache_samples_spread(samples, (double)fits[i].shape.bytes),
+        };
+    }
+}
+
+/* -- around the knees -- */
+
+/* What all samples so far took. */
+static double swept_cost(const struct cache_samples *samples)
+{
+    double sum = 0;
+    for (size_t i = 0; i < samples->count; i++) {
+        const struct cache_point *point = &samples->points[i];
+        for (size_t j = 0; j < point->count; j++) {
+            sum += sample_cost(point->bytes, point->seconds[j]);
+        }
+    }
+    return sum;
+}
+
+/* Adds the points between, if there is time for as many samples of them as the sweeps took of others: fewer would not
+ * tell which are disturbed. */
+static void add_points(const struct probe_cache *found, const struct cache_level_fit *fits, double end, double left_s,
+                       struct cache_samples *samples)
+{
+    const struct cache_level_fit *last = &fits[found->count - 1];
+    const double low = refined_from * (double)last->shape.bytes;
+    const double high = fmin(refined_to * (double)last->shape.bytes, end);
+    double cost = 0;
+    for (double bytes = low; bytes < high; bytes *= exp2(1.0 / REFINED_STEPS)) {
+        cost += SWEEPS * sample_cost(bytes, last->seconds * last->rise);
+    }
+    for (int step = (int)ceil(log2(low / (double)smallest_bytes) * REFINED_STEPS);
+         cost < left_s && grid_bytes(step, REFINED_STEPS) < high; step++) {
+        cache_samples_add(samples, grid_bytes(step, REFINED_STEPS), true);
+    }
+}
+
+/* Seconds that are left of the budget. */
+static double granted(const struct probe *probe)
+{
+    return probe->deadline > 0 ? probe->deadline - probe_elapsed(probe) : INFINITY;
+}
+
+static bool near_knee(const struct probe_cache *found, const struct cache_level_fit *fits, double bytes)
+{
+    for (size_t i = 1; i < found->count; i++) {
+        double ratio = bytes / (double)fits[i].shape.bytes;
+        if (ratio > refined_from && ratio < refined_to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes further samples around all knees but the first, where the curve is known to bend; first levels are found
+ * without. Round after round, as long as the time lasts. */
+static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *found, const struct cache_level_fit *fits,
+                  size_t end, struct cache_samples *samples, struct servet_error *error)
+{
+    const double swept_s = SWEEPS * expected_sweep(probe->machine, (double)end);
+    double left_s = fmin(fmax(refined_s, refined_share * swept_cost(samples)), granted(probe) - fit_s);
+    if (found->count >= REFINED_LEVELS) {
+        add_points(found, fits, (double)end, left_s, samples);
+    }
+    for (int round = 0; round < REFINED_ROUNDS; round++) {
+        for (size_t i = 0; i < samples->count; i++) {
+            struct cache_point *point = &samples->points[i];
+            size_t wanted = near_knee(found, fits, point->bytes) ? few_places(point->bytes) : 0;
+            for (size_t place = 0; place < wanted && left_s > 0; place++) {
+                int rc = take_sample(probe, pu, point, error);
+                if (rc < 0) {
+                    return rc;
+                }
+                left_s -= sample_cost(point->bytes, point->seconds[point->count - 1]);
+            }
+            left_s = fmin(left_s, granted(probe) - fit_s);
+        }
+        double part = (double)(round + 1) / REFINED_ROUNDS;
+        probe_tell(probe, (swept_s + part * expected_refining(swept_s / SWEEPS)) / probe_cache_seconds(probe),
+                   "cache sizes on PU %u, around the knees", pu);
+    }
+    return 0;
+}
+
+static void set_conditions(const struct probe *probe, const struct probe_cache *result, struct cache_curve *curve)
+{
+    curve->page_bytes = probe->machine->page_bytes;
+    for (size_t i = 0; i < result->tlb.count; i++) {
+        curve->tlb_seconds[curve->tlb_count] = result->tlb.levels[i].seconds;
+        curve->tlb_reach_bytes[curve->tlb_count++] = (double)result->tlb.levels[i].reach_bytes;
+    }
+}
+
+/* Fits levels to what is measured so far. */
+static int conclude(struct probe *probe, struct cache_samples *samples, struct probe_cache *result,
+                    struct cache_level_fit *fits, struct servet_error *error)
+{
+    struct cache_curve fine;
+    cache_curve_free(&result->curve);
+    int rc = cache_samples_curve(samples, false, &result->curve);
+    rc = rc < 0 ? rc : cache_samples_curve(samples, true, &fine);
+    if (rc < 0) {
+        return probe_error(error, rc, "measuring cache sizes");
+    }
+    set_conditions(probe, result, &result->curve);
+    set_conditions(probe, result, &fine);
+    result->curve.fine = &fine;
+    result->curve.quick = granted(probe) < fit_s + fine_fit_s;
+    rc = cache_fit(&result->curve, fits, &result->count, &result->memory_seconds);
+    result->curve.fine = NULL;
+    result->shortened |= result->curve.quick;
+    cache_curve_free(&fine);
+    return rc == 0 ? 0
+                   : profile_error(error, rc, "inferring cache sizes: %s",
+                                   rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
+}
+
+/* What the look and one sweep of all sizes take, by what the look took: its own model is of this project's machines. */
+static double sweep_seconds(const struct cache_samples *look, size_t end, double look_s)
+{
+    double modelled = swept_cost(look), sum = 0;
+    for (int step = 0; grid_bytes(step, STEPS_PER_OCTAVE) <= (double)end; step++) {
+        double bytes = grid_bytes(step, STEPS_PER_OCTAVE);
+        size_t at = (size_t)(step / LOOK_EACH);
+        const struct cache_point *point = &look->points[at < look->count ? at : look->count - 1];
+        sum += (double)places_of(bytes) * sample_cost(bytes, point->seconds[0]);
+    }
+    return sum * fmax(1, look_s / modelled); /* what is taken over from an interrupted run takes no time */
+}
+
+/* A run that has a budget looks at every other size first, since it may have no time for more: it tells levels, and how
+ * long a sweep takes. */
+static int look(struct probe *probe, uint32_t pu, size_t end, struct cache_samples *samples, struct probe_cache *result,
+                double *sweep_s, struct servet_error *error)
+{
+    double begun = probe_elapsed(probe);
+    make_grid(samples, end, LOOK_EACH);
+    int rc = sweep(probe, pu, 0, few_places, samples, error);
+    if (rc == 0) {
+        result->coarse = 1;
+        *sweep_s = sweep_seconds(samples, end, probe_elapsed(probe) - begun);
+    }
+    return rc;
+}
+
+/* Sweeps, and passes over the TLB between them. */
+static int measure_curve(struct probe *probe, uint32_t pu, size_t end, struct cache_samples *samples,
+                         struct probe_cache *result, struct servet_error *error)
+{
+    const enum machine_pages pages = pages_of(probe->machine);
+    struct probe_tlb_times times = {.count = 0};
+    double sweep_s = 0;
+    int rc = probe_tlb_pass(probe, pu, pages, &times, error);
+    if (rc == 0 && probe->deadline > 0) {
+        rc = look(probe, pu, end, samples, result, &sweep_s, error);
+    }
+    while (rc == 0 && result->sweeps < SWEEPS && granted(probe) > sweep_s + fit_s) {
+        make_grid(samples, end, 1);
+        rc = sweep(probe, pu, (int)result->sweeps, places_of, samples, error);
+        rc = rc < 0 ? rc : probe_tlb_pass(probe, pu, pages, &times, error);
+        result->sweeps++;
+    }
+    result->shortened = result->sweeps < SWEEPS;
+    if (rc == 0) {
+        probe_tlb_conclude(probe, &times, &result->tlb);
+    }
+    return rc;
+}
+
+static int measure(struct probe *probe, uint32_t pu, struct cache_samples *samples, struct probe_cache *result,
+                   struct servet_error *error)
+{
+    struct cache_level_fit fits[CACHE_LEVELS_MAX];
+    const size_t end = choose_end(probe, &result->cut_short);
+    int rc = measure_curve(probe, pu, end, samples, result, error);
+    const bool huge = pages_of(probe->machine) == MACHINE_PAGES_HUGE && !machine_denies_huge_pages(probe->machine);
+    result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
+    rc = rc < 0 ? rc : conclude(probe, samples, result, fits, error);
+    if (rc == 0 && result->count > 1 && granted(probe) > fit_s) {
+        rc = refine(probe, pu, result, fits, end, samples, error);
+        rc = rc < 0 ? rc : conclude(probe, samples, result, fits, error);
+    }
+    if (rc == 0) {
+        fill_levels(result, fits, samples);
+        result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
+        rc = probe_cache_geometry(probe, pu, result, error);
+    }
+    return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, pu, SWEEPS, result, error);
+}
+
+int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+{
+    struct probe_cache result = {.count = 0};
+    struct cache_samples *samples = calloc(1, sizeof *samples);
+    int rc =
+        samples ? measure(probe, pu, samples, &result, error) : probe_error(error, -ENOMEM, "measuring cache sizes");
+    free(samples);
+    if (rc < 0) {
+        probe_cache_free(&result);
+        return rc;
+    }
+    *out = result;
+    return 0;
+}
+
+void probe_cache_free(struct probe_cache *result)
+{
+    cache_curve_free(&result->curve);
+    memset(result, 0, sizeof *result);
+}

@@ -1,0 +1,414 @@
+#include "probes/cache/set.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/base/random.h"
+
+enum { WAYS_MAX = 32, LINES_MAX = 512 };
+
+/* Random replacement, cyclic visits: a line survives the m * (X - 1) evictions until its next visit with
+ * (1 - 1/K)^(m (X - 1)), and m = 1 - that. The fixed point, by iteration from above. */
+static double random_fixed_point(double lines, uint32_t ways)
+{
+    double miss = 1, before = 0;
+    for (int i = 0; i < 200 && fabs(miss - before) > 1e-6; i++) {
+        before = miss;
+        miss = 1 - pow(1 - 1.0 / ways, miss * (lines - 1));
+    }
+    return miss;
+}
+
+/* Asked millions of times for the same few arguments. */
+static double random_miss(double lines, uint32_t ways)
+{
+    static double known[WAYS_MAX + 1][LINES_MAX + 1];
+    if (lines > LINES_MAX || ways > WAYS_MAX) {
+        return random_fixed_point(lines, ways);
+    }
+    double *miss = &known[ways][(size_t)lines];
+    if (*miss == 0) {
+        *miss = random_fixed_point(lines, ways);
+    }
+    return *miss;
+}
+
+/* -- pseudo-LRU: no formula is known, so one set is played through -- */
+
+struct plru {
+    uint32_t ways;
+    uint64_t lines[WAYS_MAX]; /* number + 1; 0: empty */
+    uint64_t bits;            /* of the tree's nodes, or of the ways */
+    bool tree;
+};
+
+static void plru_touch(struct plru *set, uint32_t way)
+{
+    if (!set->tree) {
+        set->bits |= UINT64_C(1) << way;
+        if (set->bits == (UINT64_C(1) << set->ways) - 1) {
+            set->bits = UINT64_C(1) << way;
+        }
+        return;
+    }
+    uint64_t node = 1;
+    for (uint32_t half = set->ways / 2; half > 0; half /= 2) {
+        bool right = way & half;
+        set->bits = right ? set->bits & ~(UINT64_C(1) << node) : set->bits | UINT64_C(1) << node;
+        node = 2 * node + right;
+    }
+}
+
+static uint32_t plru_victim(const struct plru *set)
+{
+    uint32_t way = 0;
+    if (!set->tree) {
+        while (way + 1 < set->ways && set->bits >> way & 1) {
+            way++;
+        }
+        return way;
+    }
+    uint64_t node = 1;
+    for (uint32_t half = set->ways / 2; half > 0; half /= 2) {
+        bool right = set->bits >> node & 1;
+        way += right ? half : 0;
+        node = 2 * node + right;
+    }
+    return way;
+}
+
+static bool plru_visit(struct plru *set, uint64_t line)
+{
+    uint32_t way = 0;
+    while (way < set->ways && set->lines[way] != line) {
+        way++;
+    }
+    bool hit = way < set->ways;
+    if (!hit) {
+        for (way = 0; way < set->ways && set->lines[way] != 0; way++) {
+        }
+        way = way < set->ways ? way : plru_victim(set);
+        set->lines[way] = line;
+    }
+    plru_touch(set, way);
+    return hit;
+}
+
+/* Miss shares that were played through, by ways and lines; 0: not yet. */
+typedef double played_table[WAYS_MAX + 1][LINES_MAX + 1];
+
+static double remembered(played_table known, double (*play)(uint32_t lines, uint32_t ways), double lines, uint32_t ways)
+{
+    if (lines > 4.0 * ways || lines > LINES_MAX || ways > WAYS_MAX) {
+        return 1;
+    }
+    double *miss = &known[ways][(size_t)lines];
+    if (*miss == 0) {
+        *miss = fmax(play((uint32_t)lines, ways), 1e-9);
+    }
+    return *miss;
+}
+
+/* In whatever order the lines of a set are visited, it is the same in every turn: they may be numbered by it. */
+static double plru_played(uint32_t lines, uint32_t ways)
+{
+    enum { WARM_TURNS = 16, TURNS = 16 };
+    struct plru set = {.ways = ways, .tree = (ways & (ways - 1)) == 0};
+    uint32_t misses = 0;
+    for (uint32_t turn = 0; turn < WARM_TURNS + TURNS; turn++) {
+        for (uint64_t line = 1; line <= lines; line++) {
+            misses += !plru_visit(&set, line) && turn >= WARM_TURNS;
+        }
+    }
+    return (double)misses / ((double)lines * TURNS);
+}
+
+static double plru_miss(double lines, uint32_t ways)
+{
+    static played_table known;
+    return remembered(known, plru_played, lines, ways);
+}
+
+/* -- ages: played through as well -- */
+
+enum { OLDEST = 3, AGE_OF_NEW = 1 };
+
+struct aged {
+    uint32_t ways;
+    uint64_t lines[WAYS_MAX];
+    uint8_t ages[WAYS_MAX];
+};
+
+static bool aged_visit(struct aged *set, uint64_t line)
+{
+    uint32_t way = 0;
+    while (way < set->ways && set->lines[way] != line) {
+        way++;
+    }
+    bool hit = way < set->ways;
+    if (!hit) {
+        for (way = 0; way + 1 < set->ways && set->ages[way] != OLDEST; way++) {
+        }
+        set->lines[way] = line;
+    }
+    set->ages[way] = hit ? 0 : AGE_OF_NEW;
+    uint8_t oldest = 0;
+    for (uint32_t i = 0; i < set->ways; i++) {
+        oldest = set->ages[i] > oldest ? set->ages[i] : oldest;
+    }
+    for (uint32_t i = 0; i < set->ways; i++) {
+        set->ages[i] = (uint8_t)(set->ages[i] + (i == way ? 0 : OLDEST - oldest));
+    }
+    return hit;
+}
+
+static double aged_played(uint32_t lines, uint32_t ways)
+{
+    enum { WARM_TURNS = 40, TURNS = 40 };
+    struct aged set = {.ways = ways};
+    uint32_t misses = 0;
+    memset(set.ages, OLDEST, sizeof set.ages);
+    for (uint32_t turn = 0; turn < WARM_TURNS + TURNS; turn++) {
+        for (uint64_t line = 1; line <= lines; line++) {
+            misses += !aged_visit(&set, line) && turn >= WARM_TURNS;
+        }
+    }
+    return (double)misses / ((double)lines * TURNS);
+}
+
+static double aged_miss(double lines, uint32_t ways)
+{
+    static played_table known;
+    return remembered(known, aged_played, lines, ways);
+}
+
+/* -- predictions: played through as well -- */
+
+/* Dynamic re-reference interval prediction (Jaleel et al., ISCA 2010): 2-bit predictions; a line comes in as "long", in
+ * the sets that resist thrashing as "distant" but for one in 32; a hit makes it "near", the first distant one is
+ * evicted. One set in 32 never resists, so that the cache knows what is better; where more is visited than fits,
+ * resisting is. */
+static const double never_resisting = 1.0 / 32;
+
+struct predicting {
+    uint32_t ways;
+    bool resists;
+    uint64_t lines[WAYS_MAX];
+    uint8_t intervals[WAYS_MAX];
+    struct random random;
+};
+
+static uint32_t predicting_victim(struct predicting *set)
+{
+    enum { DISTANT = 3 };
+    uint8_t furthest = 0;
+    for (uint32_t way = 0; way < set->ways; way++) {
+        if (set->lines[way] == 0) {
+            return way;
+        }
+        furthest = set->intervals[way] > furthest ? set->intervals[way] : furthest;
+    }
+    uint32_t found = set->ways;
+    for (uint32_t way = 0; way < set->ways; way++) {
+        set->intervals[way] = (uint8_t)(set->intervals[way] + DISTANT - furthest);
+        found = found == set->ways && set->intervals[way] == DISTANT ? way : found;
+    }
+    return found;
+}
+
+static bool predicting_visit(struct predicting *set, uint64_t line)
+{
+    enum { LONG = 2, DISTANT = 3, LONG_ONE_IN = 32 };
+    for (uint32_t way = 0; way < set->ways; way++) {
+        if (set->lines[way] == line) {
+            set->intervals[way] = 0;
+            return true;
+        }
+    }
+    uint32_t way = predicting_victim(set);
+    set->lines[way] = line;
+    set->intervals[way] = set->resists && random_below(&set->random, LONG_ONE_IN) ? DISTANT : LONG;
+    return false;
+}
+
+static double predicting_played(uint32_t lines, uint32_t ways)
+{
+    enum { SETS = 4, WARM_TURNS = 12, TURNS = 12 };
+    double sum = 0;
+    for (uint32_t i = 0; i < 2 * SETS; i++) {
+        struct predicting set = {.ways = ways, .resists = i % 2, .random = {i}};
+        uint32_t misses = 0;
+        for (uint32_t turn = 0; turn < WARM_TURNS + TURNS; turn++) {
+            for (uint64_t line = 1; line <= lines; line++) {
+                misses += !predicting_visit(&set, line) && turn >= WARM_TURNS;
+            }
+        }
+        sum += (set.resists ? 1 - never_resisting : never_resisting) * misses;
+    }
+    return sum / (SETS * (double)lines * TURNS);
+}
+
+static double adaptive_miss(double lines, uint32_t ways)
+{
+    static played_table known;
+    return lines > 4.0 * ways || lines > LINES_MAX || ways > WAYS_MAX
+               ? 1 - (ways - 1.0) / lines
+               : remembered(known, predicting_played, lines, ways);
+}
+
+double cache_set_miss(enum cache_policy policy, uint32_t ways, double lines)
+{
+    if (lines <= ways) {
+        return 0;
+    }
+    switch (policy) {
+    case CACHE_LRU:
+        return 1;
+    case CACHE_PLRU:
+        return plru_miss(lines, ways);
+    case CACHE_RANDOM:
+        return random_miss(lines, ways);
+    case CACHE_AGED:
+        return aged_miss(lines, ways);
+    case CACHE_LEAKY:
+        return 0.5 * (1 + random_miss(lines, ways));
+    default:
+        return ways > 1 ? adaptive_miss(lines, ways) : 1;
+    }
+}
+
+/* -- victims -- */
+
+/* A set of a cache of victims loses a line by a hit and gets it back when the level before evicts it: a share `held` of
+ * a turn later. Both happen in the same order in every turn, lines numbered by their visits. */
+enum { PLAYED_VICTIM_LINES = 4 * WAYS_MAX };
+
+struct event {
+    uint8_t line; /* 1 … PLAYED_VICTIM_LINES */
+    bool back;
+};
+
+static const double at_once = 1e-9; /* of a turn: before anything else */
+
+/* Visits at random times of a turn (distances between such times are exponential), and a share `held` later, into the
+ * next turn if need be, the returns: both come in the order of the lines, so they only have to be merged. */
+static void draw_events(struct event *events, uint32_t lines, double held, struct random *random)
+{
+    double at[PLAYED_VICTIM_LINES], turn = 0;
+    for (uint32_t i = 0; i < lines; i++) {
+        turn -= log(1 - random_unit(random));
+        at[i] = turn;
+    }
+    const double later = fmax(held, at_once) * turn;
+    uint32_t first = lines; /* the first that comes back in the next turn */
+    while (first > 0 && at[first - 1] + later >= turn) {
+        first--;
+    }
+    for (uint32_t visit = 0, back = 0, i = 0; i < 2 * lines; i++) {
+        uint32_t line = (first + back) % lines;
+        double when = back < lines ? at[line] + later - (back < lines - first ? turn : 0) : INFINITY;
+        bool is_back = visit == lines || when < at[visit];
+        events[i] = (struct event){(uint8_t)(1 + (is_back ? line : visit)), is_back};
+        back += is_back;
+        visit += !is_back;
+    }
+}
+
+struct victims {
+    struct plru ways;
+    uint32_t used;                        /* ways that hold a line */
+    uint8_t way[PLAYED_VICTIM_LINES + 1]; /* by line: 1 + its way; 0: not here */
+};
+
+/* Where a line is to go: the first empty way, or that of the line which leaves. */
+static uint32_t way_for(struct victims *set, bool at_random, struct random *random)
+{
+    uint32_t count = set->ways.ways, empty = ~set->used & (uint32_t)((UINT64_C(1) << count) - 1);
+    if (empty) {
+        return (uint32_t)__builtin_ctz(empty);
+    }
+    uint32_t way = at_random ? (uint32_t)random_below(random, count) : plru_victim(&set->ways);
+    set->way[set->ways.lines[way]] = 0;
+    return way;
+}
+
+static uint32_t play_turn(struct victims *set, const struct event *events, uint32_t lines, bool at_random,
+                          struct random *random)
+{
+    uint32_t misses = 0;
+    for (uint32_t i = 0; i < 2 * lines; i++) {
+        uint32_t line = events[i].line;
+        bool here = set->way[line] != 0;
+        misses += !events[i].back && !here;
+        if (here == events[i].back) {
+            continue;
+        }
+        uint32_t way = here ? set->way[line] - 1U : way_for(set, at_random, random);
+        set->used = here ? set->used & ~(1U << way) : set->used | 1U << way;
+        set->way[line] = (uint8_t)(here ? 0 : way + 1);
+        set->ways.lines[way] = line;
+        if (!at_random) {
+            plru_touch(&set->ways, way);
+        }
+    }
+    return misses;
+}
+
+static double victims_played(bool at_random, uint32_t ways, uint32_t lines, double held)
+{
+    enum {
+        LINES_PLAYED = 640,
+        WARM_TURNS = 12,
+        TURNS = 4
+    }; /* lines of all sets: as sure for large sets as for small */
+    const uint32_t sets = LINES_PLAYED / lines;
+    struct event events[2 * PLAYED_VICTIM_LINES];
+    struct random random = {lines};
+    uint32_t misses = 0;
+    for (uint32_t i = 0; i < sets; i++) {
+        struct victims set = {.ways = {.ways = ways, .tree = (ways & (ways - 1)) == 0}};
+        draw_events(events, lines, held, &random);
+        for (int turn = 0; turn < WARM_TURNS + TURNS; turn++) {
+            uint32_t missed = play_turn(&set, events, lines, at_random, &random);
+            misses += turn < WARM_TURNS ? 0 : missed;
+        }
+    }
+    return (double)misses / ((double)lines * TURNS * sets);
+}
+
+/* Held shares that are played: 0, 1/256, 1/128 … 1/2; what lies between is interpolated. */
+enum { HELD_LEVELS = 9 };
+
+static double held_of(uint32_t level)
+{
+    return level ? ldexp(1, (int)level - HELD_LEVELS) : 0;
+}
+
+static double victims_known(bool at_random, uint32_t ways, uint32_t lines, uint32_t level)
+{
+    static float known[2][WAYS_MAX + 1][HELD_LEVELS][PLAYED_VICTIM_LINES + 1];
+    float *miss = &known[at_random][ways][level][lines];
+    if (*miss == 0) {
+        *miss = (float)fmax(victims_played(at_random, ways, lines, held_of(level)), 1e-9);
+    }
+    return (double)*miss;
+}
+
+double cache_set_victims_miss(enum cache_policy policy, uint32_t ways, double lines, double held)
+{
+    uint32_t level = 0;
+    if (lines <= ways) {
+        return 0;
+    }
+    if (ways > WAYS_MAX || lines > 4.0 * ways) {
+        return cache_set_miss(policy, ways, lines * (1 - held));
+    }
+    while (level + 2 < HELD_LEVELS && held >= held_of(level + 1)) {
+        level++;
+    }
+    double low = held_of(level), high = held_of(level + 1), share = fmin((held - low) / (high - low), 1);
+    bool at_random = policy == CACHE_RANDOM;
+    return (1 - share) * victims_known(at_random, ways, (uint32_t)lines, level) +
+           share * victims_known(at_random, ways, (uint32_t)lines, level + 1);
+}

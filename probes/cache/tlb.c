@@ -1,0 +1,198 @@
+#include "probes/cache/tlb.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    STEPS_PER_OCTAVE = 4,
+    WARM_PASSES = 8,
+    LINE = 64,           /* the smallest line in use: shorter steps would visit one line twice */
+    CANDIDATE_STEPS = 4, /* tried reaches per octave */
+};
+static const double first_pages = 8, last_pages = 16384;
+static const double least_share = 0.15; /* of the reference latency, for a miss to count as a level */
+static const double same_level = 2;     /* reaches further apart than this factor are of different levels */
+static const double sharpness = 4;      /* a cycle 4/3 as long as the reach misses always: LRU within sets */
+
+static double miss_share(double reach, double pages)
+{
+    return pages > reach ? fmin(1, sharpness * (1 - reach / pages)) : 0;
+}
+
+/* Least squares of the extra time, relative to the latency, over one or two knees, coefficients >= 0. */
+static double residual(const double *pages, const double *extra, const double *reference, size_t count,
+                       const double *reach, size_t knees, double *cost)
+{
+    double aa = 0, ab = 0, bb = 0, ay = 0, by = 0, yy = 0;
+    for (size_t i = 0; i < count; i++) {
+        double weight = 1 / (reference[i] + fmax(0, extra[i]));
+        double a = weight * miss_share(reach[0], pages[i]), b = knees > 1 ? weight * miss_share(reach[1], pages[i]) : 0;
+        double y = weight * extra[i];
+        aa += a * a, ab += a * b, bb += b * b, ay += a * y, by += b * y, yy += y * y;
+    }
+    double det = aa * bb - ab * ab;
+    cost[0] = knees > 1 && det > 1e-12 ? (ay * bb - by * ab) / det : aa > 0 ? ay / aa : 0;
+    cost[1] = knees > 1 && det > 1e-12 ? (by * aa - ay * ab) / det : 0;
+    if (cost[0] < 0 || cost[1] < 0) {
+        return INFINITY;
+    }
+    return yy - cost[0] * ay - cost[1] * by;
+}
+
+struct best {
+    double reach[TLB_LEVELS_MAX], cost[TLB_LEVELS_MAX], residual;
+};
+
+static struct best search(const double *pages, const double *extra, const double *reference, size_t count, size_t knees)
+{
+    struct best best = {.residual = INFINITY};
+    double step = exp2(1.0 / CANDIDATE_STEPS), cost[TLB_LEVELS_MAX];
+    for (double first = first_pages; first < last_pages / 1.5; first *= step) {
+        for (double second = knees > 1 ? 2 * first : 0; knees == 1 ? second == 0 : second < last_pages / 1.5;
+             second = second * step + (knees == 1)) {
+            const double reach[] = {first, second};
+            double r = residual(pages, extra, reference, count, reach, knees, cost);
+            if (r < best.residual) {
+                best = (struct best){{first, second}, {cost[0], cost[1]}, r};
+            }
+        }
+    }
+    return best;
+}
+
+/* Reference latency at a number of pages. */
+static double reference_at(const double *pages, const double *reference, size_t count, double at)
+{
+    size_t i = 0;
+    while (i + 1 < count && pages[i] < at) {
+        i++;
+    }
+    return reference[i];
+}
+
+size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s, size_t count,
+                       double reach_pages[TLB_LEVELS_MAX], double seconds[TLB_LEVELS_MAX])
+{
+    const double floor = 1e-4 * (double)count; /* squares of errors of 1 % are no evidence */
+    struct best one = search(pages, extra_s, reference_s, count, 1);
+    struct best two = search(pages, extra_s, reference_s, count, 2);
+    bool second = two.residual + floor < 0.6 * (one.residual + floor);
+    const struct best *best = second ? &two : &one;
+    size_t found = 0;
+    for (size_t i = 0; i < (second ? 2u : 1u); i++) {
+        if (best->cost[i] > least_share * reference_at(pages, reference_s, count, best->reach[i])) {
+            reach_pages[found] = best->reach[i];
+            seconds[found++] = best->cost[i];
+        }
+    }
+    return found;
+}
+
+static int measure(struct probe *probe, uint32_t pu, enum machine_pages kind, size_t pages, bool spread,
+                   double *seconds)
+{
+    size_t page = probe->machine->page_bytes;
+    const struct machine_traversal what = {
+        .bytes = pages * (spread ? page : LINE),
+        .stride_bytes = spread ? page : LINE,
+        .order = spread ? MACHINE_SPREAD : MACHINE_CHASE,
+        .pages = kind,
+        .warm_passes = WARM_PASSES,
+        .seed = ++probe->seed,
+    };
+    return machine_traverse(probe->machine, &what, &pu, 1, seconds);
+}
+
+static bool fits(const struct probe *probe, double bytes)
+{
+    return (!probe->largest_bytes || bytes <= (double)probe->largest_bytes) &&
+           bytes <= (double)probe->machine->memory_limit_bytes / 4;
+}
+
+int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind, struct probe_tlb_times *times,
+                   struct servet_error *error)
+{
+    size_t count = 0;
+    if (times->passes == TLB_PASSES_MAX) {
+        return probe_error(error, -ENOSPC, "measuring the TLB");
+    }
+    for (size_t i = 0; i < TLB_POINTS_MAX; i++) {
+        double pages = floor(first_pages * exp2((double)i / STEPS_PER_OCTAVE));
+        if (pages > last_pages || !fits(probe, pages * (double)probe->machine->page_bytes)) {
+            break;
+        }
+        int rc = measure(probe, pu, kind, (size_t)pages, true, &times->spread_s[times->passes][i]);
+        rc = rc < 0 ? rc : measure(probe, pu, kind, (size_t)pages, false, &times->reference_s[times->passes][i]);
+        if (rc < 0) {
+            return probe_error(error, rc, "measuring the TLB");
+        }
+        times->pages[i] = pages;
+        count = i + 1;
+    }
+    times->count = count;
+    times->passes++;
+    return 0;
+}
+
+/* Least extra and reference times of the passes from `first` on. */
+static void least_times(const struct probe_tlb_times *times, uint32_t first, uint32_t end, double *extra,
+                        double *reference)
+{
+    for (size_t i = 0; i < times->count; i++) {
+        double spread = INFINITY;
+        reference[i] = INFINITY;
+        for (uint32_t pass = first; pass < end; pass++) {
+            spread = fmin(spread, times->spread_s[pass][i]);
+            reference[i] = fmin(reference[i], times->reference_s[pass][i]);
+        }
+        extra[i] = spread - reference[i];
+    }
+}
+
+struct reaches {
+    double pages[TLB_LEVELS_MAX], seconds[TLB_LEVELS_MAX];
+    size_t count;
+};
+
+static struct reaches infer_of(const struct probe_tlb_times *times, uint32_t first, uint32_t end)
+{
+    double extra[TLB_POINTS_MAX], reference[TLB_POINTS_MAX];
+    struct reaches found;
+    least_times(times, first, end, extra, reference);
+    found.count = probe_tlb_infer(times->pages, extra, reference, times->count, found.pages, found.seconds);
+    return found;
+}
+
+/* Of the reach of each pass that is nearest to `pages`, if it is of the same level. */
+static double spread_of(const struct reaches *passes, uint32_t count, double pages)
+{
+    double seen[TLB_PASSES_MAX];
+    size_t seen_count = 0;
+    for (uint32_t pass = 0; pass < count; pass++) {
+        double nearest = 0, distance = log(same_level);
+        for (size_t i = 0; i < passes[pass].count; i++) {
+            double d = fabs(log(passes[pass].pages[i] / pages));
+            nearest = d < distance ? passes[pass].pages[i] : nearest;
+            distance = fmin(distance, d);
+        }
+        if (nearest > 0) {
+            seen[seen_count++] = nearest;
+        }
+    }
+    return probe_spread(seen, seen_count);
+}
+
+void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times, struct probe_tlb *out)
+{
+    struct reaches all = infer_of(times, 0, times->passes), alone[TLB_PASSES_MAX];
+    for (uint32_t pass = 0; pass < times->passes; pass++) {
+        alone[pass] = infer_of(times, pass, pass + 1);
+    }
+    *out = (struct probe_tlb){.count = all.count, .repetitions = times->passes};
+    for (size_t i = 0; i < out->count; i++) {
+        out->levels[i].reach_bytes = (uint64_t)(all.pages[i] * (double)probe->machine->page_bytes);
+        out->levels[i].seconds = all.seconds[i];
+        out->levels[i].spread = spread_of(alone, times->passes, all.pages[i]);
+    }
+}

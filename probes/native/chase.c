@@ -1,0 +1,237 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "probes/native/native.h"
+#include "profile/base/random.h"
+
+/* How much is timed per figure. A chunk is a batch of loads between two readings of the clock; the figure is the lower
+ * quartile of the chunks, since whatever disturbs (interrupts, neighbours, a busy sibling) only ever adds time. */
+enum {
+    CHUNK_LOADS = 512, /* doubled until a chunk lasts as long as the clock asks for */
+    UNROLL = 16,       /* loads per turn of the loop, so that its counter costs nothing */
+    CHUNKS_MIN = 24,   /* for the quartile to mean something */
+    CHUNKS_MAX = 512,
+    LOADS_ALONE = 8192,     /* at least, if the cycle is that long */
+    LOADS_TOGETHER = 65536, /* a whole turn of an L3-sized cycle: what the others evict shows only on the next visit */
+};
+static const double quartile = 0.25;
+static const size_t slack_bytes = 4u << 20; /* of the pool beyond the working set, to place it elsewhere each time */
+
+/* A cycle through memory: the byte offsets of its nodes / 8 in visiting order. Kept beside the chain, so that warming
+ * can visit the nodes with independent loads (some ten times faster than chasing) in exactly the same order. */
+struct cycle {
+    unsigned char *base;
+    uint32_t *places;
+    size_t count;
+};
+
+static inline void *node_at(const struct cycle *cycle, size_t i)
+{
+    return cycle->base + (size_t)cycle->places[i] * 8;
+}
+
+/* Which pages of the region hold the working set, in order: side by side from a random one on, or all at random. */
+static uint32_t *choose_pages(const struct machine_traversal *what, size_t wanted, size_t available,
+                              struct random *random)
+{
+    uint32_t *pages = malloc(available * sizeof *pages);
+    if (!pages) {
+        return NULL;
+    }
+    size_t first = what->scatter ? 0 : random_below(random, available - wanted + 1);
+    for (size_t i = 0; i < available; i++) {
+        pages[i] = (uint32_t)((first + i) % available);
+    }
+    if (what->scatter) {
+        random_shuffle(random, pages, available, sizeof *pages);
+    }
+    return pages;
+}
+
+static int build_cycle(struct native_worker *worker, const struct machine_traversal *what, struct cycle *cycle)
+{
+    struct native_region *region = what->on_node                       ? &worker->copy
+                                   : what->pages == MACHINE_PAGES_HUGE ? &worker->huge_pool
+                                                                       : &worker->pool;
+    size_t page = what->pages == MACHINE_PAGES_HUGE && worker->native->machine->huge_page_bytes
+                      ? worker->native->machine->huge_page_bytes
+                      : worker->native->machine->page_bytes;
+    struct random random = {what->seed + worker->pu};
+    size_t slack = what->scatter && what->bytes > slack_bytes ? what->bytes : slack_bytes;
+    int rc = what->on_node ? native_region_place(worker, region, what->numa, what->pages, what->bytes + page)
+                           : native_region_grow(worker, region, what->bytes + slack);
+    if (rc == -ENOMEM && !what->on_node) { /* as little as it can be */
+        rc = native_region_grow(worker, region, what->bytes + page);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    size_t wanted = (what->bytes + page - 1) / page;
+    uint32_t *pages = choose_pages(what, wanted, region->touched / page, &random);
+    cycle->base = region->start;
+    cycle->count = machine_traversal_loads(what);
+    cycle->places = malloc(cycle->count * sizeof *cycle->places);
+    if (!pages || !cycle->places) {
+        free(pages);
+        free(cycle->places);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < cycle->count; i++) {
+        size_t at = (what->nodes ? what->nodes[i] : i) * what->stride_bytes;
+        if (what->order == MACHINE_SPREAD) {
+            at += machine_spread_offset(i, what->stride_bytes);
+        }
+        cycle->places[i] = (uint32_t)(((size_t)pages[at / page] * page + at % page) / 8);
+    }
+    free(pages);
+    random_shuffle(&random, cycle->places, cycle->count, sizeof *cycle->places);
+    for (size_t i = 0; i < cycle->count; i++) {
+        *(void **)node_at(cycle, i) = node_at(cycle, i + 1 < cycle->count ? i + 1 : 0);
+    }
+    return 0;
+}
+
+static void warm(const struct cycle *cycle)
+{
+    uintptr_t sum = 0;
+    for (size_t i = 0; i < cycle->count; i++) {
+        sum += *(volatile uintptr_t *)node_at(cycle, i);
+    }
+    __asm__ volatile("" : : "r"(sum));
+}
+
+/* The result is handed to the compiler as used: a chase nobody looks at is deleted from -O1 on. */
+static void *chase(void *start, size_t loads)
+{
+    void **at = start;
+    for (size_t i = 0; i < loads; i += UNROLL) {
+#pragma GCC unroll 16
+        for (int j = 0; j < UNROLL; j++) {
+            at = *at;
+        }
+        __asm__ volatile("" : "+r"(at));
+    }
+    return at;
+}
+
+static double time_chunk(const struct native *native, void **at, size_t loads)
+{
+    uint64_t start = native_now_ns();
+    *at = chase(*at, loads);
+    double seconds = (double)(native_now_ns() - start) * 1e-9 - native->clock_cost_s;
+    return seconds > 0 ? seconds : 0;
+}
+
+/* The chase goes on where the last chunk ended, so that every load is as far from its last use as the cycle is long. */
+static double time_cycle(struct native_worker *worker, const struct cycle *cycle, size_t least_loads)
+{
+    double seconds[CHUNKS_MAX];
+    void *at = node_at(cycle, 0);
+    size_t loads = CHUNK_LOADS, chunks = 0, done = 0;
+    while (time_chunk(worker->native, &at, loads) < worker->native->batch_s) {
+        loads *= 2;
+    }
+    while (chunks < CHUNKS_MAX && (chunks < CHUNKS_MIN || done < least_loads)) {
+        seconds[chunks++] = time_chunk(worker->native, &at, loads) / (double)loads;
+        done += loads;
+        if (native_cancelled(worker)) {
+            break;
+        }
+    }
+    return native_quantile(seconds, chunks, quartile);
+}
+
+static int run_chase(struct native_worker *worker, struct native_job *job)
+{
+    const struct machine_traversal *what = job->what;
+    struct cycle cycle;
+    int rc = build_cycle(worker, what, &cycle);
+    if (rc < 0) {
+        return rc;
+    }
+    if (!native_meet(worker, job, 0)) {
+        free(cycle.places);
+        return -EINTR;
+    }
+    for (uint32_t i = 0; i < what->warm_passes && !native_cancelled(worker); i++) {
+        warm(&cycle);
+    }
+    /* Who is ready first keeps its set warm until all are: shared caches must be contended for, not handed over. */
+    atomic_fetch_add(&job->arrived[1], 1);
+    while (atomic_load(&job->arrived[1]) < job->count && !atomic_load(&job->failed) && !native_cancelled(worker)) {
+        warm(&cycle);
+    }
+    size_t most = job->count > 1 ? LOADS_TOGETHER : LOADS_ALONE;
+    job->result[worker->index] = time_cycle(worker, &cycle, cycle.count < most ? cycle.count : most);
+    native_done(job);
+    void *at = node_at(&cycle, 0);
+    while (native_others_busy(worker, job)) {
+        at = chase(at, CHUNK_LOADS);
+    }
+    free(cycle.places);
+    return native_cancelled(worker) ? -EINTR : 0;
+}
+
+/* mcalibrator (2010 paper, Figure 1): every visited element holds the stride, each pass starts at the first again. */
+static double stride_pass(const struct native *native, const int *array, size_t size, size_t passes)
+{
+    size_t visits = 0;
+    uint64_t start = native_now_ns();
+    for (size_t pass = 0; pass < passes; pass++) {
+        for (size_t j = 0; j < size; j += (size_t)((const volatile int *)array)[j]) {
+            visits++;
+        }
+    }
+    double seconds = (double)(native_now_ns() - start) * 1e-9 - native->clock_cost_s;
+    return seconds < native->batch_s ? -1 : seconds / (double)visits;
+}
+
+static int run_stride(struct native_worker *worker, struct native_job *job)
+{
+    enum { BEST_OF = 9 };
+    const struct machine_traversal *what = job->what;
+    int rc = native_region_grow(worker, &worker->pool, what->bytes);
+    if (rc < 0) {
+        return rc;
+    }
+    int *array = (int *)(void *)worker->pool.start;
+    size_t size = what->bytes / sizeof *array, step = what->stride_bytes / sizeof *array;
+    for (size_t j = 0; j < size; j += step) {
+        array[j] = (int)step;
+    }
+    if (!native_meet(worker, job, 0)) {
+        return -EINTR;
+    }
+    double best = 0, seconds;
+    size_t passes = 1;
+    while (stride_pass(worker->native, array, size, passes) < 0) {
+        passes *= 2;
+    }
+    for (int i = 0; i < BEST_OF; i++) {
+        seconds = stride_pass(worker->native, array, size, passes);
+        best = seconds > 0 && (best == 0 || seconds < best) ? seconds : best;
+    }
+    job->result[worker->index] = best;
+    native_done(job);
+    while (native_others_busy(worker, job)) {
+        stride_pass(worker->native, array, size, passes);
+    }
+    return native_cancelled(worker) ? -EINTR : 0;
+}
+
+int native_traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
+                    double *seconds_per_access)
+{
+    double *result = calloc(count, sizeof *result);
+    if (!result) {
+        return -ENOMEM;
+    }
+    struct native_job job = {
+        .run = what->order == MACHINE_STRIDE ? run_stride : run_chase, .what = what, .result = result};
+    int rc = native_run(machine->state, &job, pus, count);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        seconds_per_access[i] = result[i];
+    }
+    free(result);
+    return rc;
+}

@@ -1,0 +1,144 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/native/native.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/* Non-temporal stores where there are any: a plain store first fetches the line it overwrites, which counts as traffic
+ * but not as copied bytes, and varies more from run to run (PROBING measurements: 7 % against 5 % between rounds). */
+typedef void copy_function(void *target, const void *source, size_t bytes);
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void copy_avx2(void *target, const void *source, size_t bytes)
+{
+    __m256i *to = target;
+    const __m256i *from = source;
+    for (size_t i = 0; i < bytes / sizeof *to; i += 4) {
+        __m256i a = _mm256_load_si256(from + i), b = _mm256_load_si256(from + i + 1);
+        __m256i c = _mm256_load_si256(from + i + 2), d = _mm256_load_si256(from + i + 3);
+        _mm256_stream_si256(to + i, a);
+        _mm256_stream_si256(to + i + 1, b);
+        _mm256_stream_si256(to + i + 2, c);
+        _mm256_stream_si256(to + i + 3, d);
+    }
+    _mm_sfence();
+}
+
+static void copy_sse2(void *target, const void *source, size_t bytes)
+{
+    __m128i *to = target;
+    const __m128i *from = source;
+    for (size_t i = 0; i < bytes / sizeof *to; i += 4) {
+        __m128i a = _mm_load_si128(from + i), b = _mm_load_si128(from + i + 1);
+        __m128i c = _mm_load_si128(from + i + 2), d = _mm_load_si128(from + i + 3);
+        _mm_stream_si128(to + i, a);
+        _mm_stream_si128(to + i + 1, b);
+        _mm_stream_si128(to + i + 2, c);
+        _mm_stream_si128(to + i + 3, d);
+    }
+    _mm_sfence();
+}
+#elif defined(__aarch64__)
+static void copy_stnp(void *target, const void *source, size_t bytes)
+{
+    unsigned char *to = target;
+    const unsigned char *from = source;
+    for (size_t i = 0; i < bytes; i += 32) {
+        __asm__ volatile("ldp q0, q1, [%1]\n\tstnp q0, q1, [%0]" : : "r"(to + i), "r"(from + i) : "v0", "v1", "memory");
+    }
+}
+#else
+static void copy_plain(void *target, const void *source, size_t bytes)
+{
+    memcpy(target, source, bytes);
+}
+#endif
+
+static copy_function *best_copy(const char **name)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        *name = "AVX2 non-temporal stores";
+        return copy_avx2;
+    }
+    *name = "SSE2 non-temporal stores";
+    return copy_sse2;
+#elif defined(__aarch64__)
+    *name = "STNP non-temporal stores";
+    return copy_stnp;
+#else
+    *name = "memcpy";
+    return copy_plain;
+#endif
+}
+
+const char *native_copy_method(void)
+{
+    const char *name;
+    best_copy(&name);
+    return name;
+}
+
+static double timed_copy(copy_function *copy, unsigned char *start, size_t bytes)
+{
+    uint64_t begin = native_now_ns();
+    copy(start + bytes, start, bytes);
+    uint64_t taken = native_now_ns() - begin;
+    return 2 * (double)bytes / ((double)(taken ? taken : 1) * 1e-9);
+}
+
+static int run_copy(struct native_worker *worker, struct native_job *job)
+{
+    const struct machine_copy *what = job->what;
+    const char *name;
+    copy_function *copy = best_copy(&name);
+    size_t bytes = what->bytes & ~(size_t)4095;
+    int rc = native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
+    double *rates = malloc(what->passes * sizeof *rates);
+    if (rc < 0 || !rates) {
+        free(rates);
+        return rc < 0 ? rc : -ENOMEM;
+    }
+    if (!native_meet(worker, job, 0)) {
+        free(rates);
+        return -EINTR;
+    }
+    copy(worker->copy.start + bytes, worker->copy.start, bytes / 8); /* frequency and TLB, untimed */
+    for (uint32_t i = 0; i < what->passes && !native_cancelled(worker); i++) {
+        rates[i] = timed_copy(copy, worker->copy.start, bytes);
+    }
+    native_done(job);
+    const size_t piece = 1u << 20; /* short, so that nobody copies long after the last one is done */
+    for (size_t at = 0; native_others_busy(worker, job); at = (at + piece) % (bytes > piece ? bytes - piece : 1)) {
+        size_t some = bytes > piece ? piece : bytes;
+        copy(worker->copy.start + bytes + (at & ~(size_t)4095), worker->copy.start + (at & ~(size_t)4095), some);
+    }
+    if (!native_cancelled(worker)) {
+        job->result[worker->index] = native_quantile(rates, what->passes, 0.5);
+    }
+    free(rates);
+    return native_cancelled(worker) ? -EINTR : 0;
+}
+
+int native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
+                double *bytes_per_s)
+{
+    if (what->bytes < 4096) {
+        return -EINVAL;
+    }
+    double *result = calloc(count, sizeof *result);
+    if (!result) {
+        return -ENOMEM;
+    }
+    struct native_job job = {.run = run_copy, .what = what, .result = result};
+    int rc = native_run(machine->state, &job, pus, count);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        bytes_per_s[i] = result[i];
+    }
+    free(result);
+    return rc;
+}

@@ -1,0 +1,141 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/native/native.h"
+
+/* Two threads hand a message to and fro through memory they share: the sender copies it in and raises a flag, the
+ * receiver copies it out and answers. Up to one line there is nothing but the flag's own line to hand over. */
+#define STOP UINT64_MAX
+
+struct channel {
+    _Alignas(NATIVE_LINE_BYTES) _Atomic uint64_t request;
+    _Alignas(NATIVE_LINE_BYTES) _Atomic uint64_t answer;
+    unsigned char *buffers[2]; /* through which a, and b, sends */
+};
+
+static bool wait_for(_Atomic uint64_t *flag, uint64_t value, struct native_worker *worker, struct native_job *job)
+{
+    for (uint32_t spins = 1;; spins++) {
+        uint64_t seen = atomic_load_explicit(flag, memory_order_acquire);
+        if (seen == value) {
+            return true;
+        }
+        if (seen == STOP) {
+            return false;
+        }
+        if (!native_wait_on(worker, job, spins)) {
+            return false;
+        }
+    }
+}
+
+static void answer(struct native_worker *worker, struct native_job *job, struct channel *channel, unsigned char *mine)
+{
+    const struct machine_exchange *what = job->what;
+    for (uint64_t turn = 1; wait_for(&channel->request, turn, worker, job); turn++) {
+        if (what->bytes > NATIVE_LINE_BYTES) {
+            memcpy(mine, channel->buffers[0], what->bytes);
+            memcpy(channel->buffers[1], mine, what->bytes);
+        }
+        atomic_store_explicit(&channel->answer, turn, memory_order_release);
+    }
+}
+
+static bool round_trips(struct native_worker *worker, struct native_job *job, struct channel *channel,
+                        unsigned char *mine, uint64_t *turn)
+{
+    const struct machine_exchange *what = job->what;
+    for (uint32_t i = 0; i < what->round_trips; i++) {
+        if (what->bytes > NATIVE_LINE_BYTES) {
+            memcpy(channel->buffers[0], mine, what->bytes);
+        }
+        atomic_store_explicit(&channel->request, ++*turn, memory_order_release);
+        if (!wait_for(&channel->answer, *turn, worker, job)) {
+            return false;
+        }
+        if (what->bytes > NATIVE_LINE_BYTES) {
+            memcpy(mine, channel->buffers[1], what->bytes);
+        }
+    }
+    return true;
+}
+
+static int ask(struct native_worker *worker, struct native_job *job, struct channel *channel, unsigned char *mine)
+{
+    const struct machine_exchange *what = job->what;
+    uint64_t turn = 0;
+    double best = -1;
+    bool alive = round_trips(worker, job, channel, mine, &turn); /* untimed: both run and all lines are theirs */
+    for (uint32_t i = 0; i < what->batches && alive; i++) {
+        uint64_t start = native_now_ns();
+        alive = round_trips(worker, job, channel, mine, &turn);
+        double seconds = (double)(native_now_ns() - start) * 1e-9 / (2.0 * what->round_trips);
+        best = best < 0 || seconds < best ? seconds : best;
+    }
+    job->result[worker->index / 2] = best;
+    native_done(job);
+    native_done(job); /* the partner as well */
+    while (alive && native_others_busy(worker, job)) {
+        alive = round_trips(worker, job, channel, mine, &turn);
+    }
+    atomic_store(&channel->request, STOP);
+    return alive && !native_cancelled(worker) ? 0 : -EINTR;
+}
+
+static int run_exchange(struct native_worker *worker, struct native_job *job)
+{
+    const struct machine_exchange *what = job->what;
+    struct channel *channel = (struct channel *)job->shared + worker->index / 2;
+    unsigned char *mine = calloc(1, what->bytes);
+    if (!mine) {
+        return -ENOMEM;
+    }
+    /* The sender's buffer lies where the sender runs. */
+    unsigned char *out =
+        aligned_alloc(NATIVE_LINE_BYTES, (what->bytes + NATIVE_LINE_BYTES - 1) / NATIVE_LINE_BYTES * NATIVE_LINE_BYTES);
+    if (out) {
+        memset(out, 1, what->bytes);
+        channel->buffers[worker->index % 2] = out;
+    }
+    int rc = out ? 0 : -ENOMEM;
+    if (rc == 0 && !native_meet(worker, job, 0)) {
+        rc = -EINTR;
+    }
+    if (rc == 0 && worker->index % 2 == 0) {
+        rc = ask(worker, job, channel, mine);
+    } else if (rc == 0) {
+        answer(worker, job, channel, mine);
+    }
+    free(mine);
+    return rc;
+}
+
+int native_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
+                    size_t count, double *seconds)
+{
+    double *result = calloc(count, sizeof *result);
+    uint32_t *pus = calloc(2 * count, sizeof *pus);
+    struct channel *channels = aligned_alloc(NATIVE_LINE_BYTES, count * sizeof *channels);
+    int rc = result && pus && channels ? 0 : -ENOMEM;
+    if (rc == 0) {
+        memset(channels, 0, count * sizeof *channels);
+        for (size_t i = 0; i < count; i++) {
+            pus[2 * i] = pairs[i].a;
+            pus[2 * i + 1] = pairs[i].b;
+        }
+        struct native_job job = {.run = run_exchange, .what = what, .result = result, .shared = channels};
+        rc = native_run(machine->state, &job, pus, 2 * count);
+        for (size_t i = 0; i < count; i++) {
+            free(channels[i].buffers[0]);
+            free(channels[i].buffers[1]);
+        }
+    }
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        seconds[i] = result[i];
+    }
+    free(channels);
+    free(pus);
+    free(result);
+    return rc;
+}

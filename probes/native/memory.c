@@ -1,0 +1,373 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <numa.h>
+#include <numaif.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "probes/native/native.h"
+#include "profile/base/first_line.h"
+
+/* AnonHugePages of every mapping that touches the stretch: a mapping of the same kind beside it may have been merged
+ * with it, so that this is at most what the stretch has. */
+ssize_t native_huge_bytes(const void *start, size_t bytes)
+{
+    FILE *file = fopen("/proc/self/smaps", "re");
+    const uintptr_t from = (uintptr_t)start, to = from + bytes;
+    char line[512];
+    bool inside = false;
+    size_t sum = 0;
+    if (!file) {
+        return -errno;
+    }
+    while (fgets(line, sizeof line, file)) {
+        uintptr_t low, high;
+        size_t kilobytes;
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &low, &high) == 2) {
+            inside = low < to && high > from;
+        } else if (inside && sscanf(line, "AnonHugePages: %zu kB", &kilobytes) == 1) {
+            sum += kilobytes << 10;
+        }
+    }
+    fclose(file);
+    return (ssize_t)(sum < bytes ? sum : bytes);
+}
+
+/* The setting of the system is no promise: prctl, a control group or fragmented memory may stand against it. */
+bool native_grants_huge_pages(size_t page_bytes)
+{
+    enum { PAGES = 2 };
+    const size_t reserved = (PAGES + 1) * page_bytes, bytes = PAGES * page_bytes;
+    unsigned char *start = mmap(NULL, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) {
+        return true; /* nothing is known */
+    }
+    unsigned char *aligned = start + (page_bytes - (uintptr_t)start % page_bytes) % page_bytes;
+    madvise(start, reserved, MADV_HUGEPAGE);
+    for (size_t i = 0; i < PAGES; i++) {
+        *(volatile unsigned char *)(aligned + i * page_bytes) = 1;
+    }
+    ssize_t huge = native_huge_bytes(aligned, bytes);
+    munmap(start, reserved);
+    return huge != 0;
+}
+
+void native_note_grant(struct machine *machine, const struct native_region *region)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (region->touched > machine->grant.asked_bytes) {
+        ssize_t huge = native_huge_bytes(region->start, region->touched);
+        if (huge >= 0) {
+            machine->grant = (struct machine_grant){region->touched, (size_t)huge};
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* -- regions -- */
+
+/* Claims of all workers; several workers of one job may ask for memory at once, and each must count what the others
+ * are about to touch. */
+static pthread_mutex_t claims = PTHREAD_MUTEX_INITIALIZER;
+
+static void unmap(struct native_region *region)
+{
+    if (region->start) {
+        munmap(region->start, region->reserved);
+    }
+    region->start = NULL;
+    region->reserved = region->touched = 0;
+}
+
+/* Of a worker that has no job, or with the claims locked. */
+void native_region_free(struct native_region *region)
+{
+    unmap(region);
+    region->claimed = 0;
+}
+
+static size_t claimed_bytes(const struct native_worker *worker)
+{
+    return worker->pool.claimed + worker->huge_pool.claimed + worker->copy.claimed;
+}
+
+enum { REGIONS = 3 };
+
+static struct native_region *region_at(struct native_worker *worker, size_t kind)
+{
+    struct native_region *regions[REGIONS] = {&worker->pool, &worker->huge_pool, &worker->copy};
+    return regions[kind];
+}
+
+/* An operation uses the same one region in each of its workers: the others hold nothing that it needs. */
+static size_t free_other_regions(struct native *native, size_t kind)
+{
+    size_t freed = 0;
+    for (size_t i = 0; i < native->machine->pus.count; i++) {
+        for (size_t k = 0; native->workers[i] && k < REGIONS; k++) {
+            struct native_region *region = region_at(native->workers[i], k);
+            freed += k != kind ? region->claimed : 0;
+            if (k != kind) {
+                native_region_free(region);
+            }
+        }
+    }
+    return freed;
+}
+
+/* Claims the bytes of the region. Called by a worker of the running job for the region that the job uses. Memory is
+ * taken of workers that are not in this job, then of the regions that it does not use. */
+static int make_room(struct native_worker *self, struct native_region *region, size_t bytes)
+{
+    struct native *native = self->native;
+    pthread_mutex_lock(&claims);
+    size_t total = bytes > region->claimed ? bytes - region->claimed : 0;
+    for (size_t i = 0; i < native->machine->pus.count; i++) {
+        if (native->workers[i]) {
+            total += claimed_bytes(native->workers[i]);
+        }
+    }
+    for (size_t i = 0; i < native->machine->pus.count && total > native->machine->memory_limit_bytes; i++) {
+        struct native_worker *worker = native->workers[i];
+        if (!worker || worker->last_used == self->last_used) {
+            continue;
+        }
+        total -= claimed_bytes(worker);
+        native_region_free(&worker->pool);
+        native_region_free(&worker->huge_pool);
+        native_region_free(&worker->copy);
+    }
+    size_t kind = 0;
+    while (region_at(self, kind) != region) {
+        kind++;
+    }
+    if (total > native->machine->memory_limit_bytes) {
+        total -= free_other_regions(native, kind);
+    }
+    bool room = total <= native->machine->memory_limit_bytes;
+    if (room && bytes > region->claimed) {
+        region->claimed = bytes;
+    }
+    pthread_mutex_unlock(&claims);
+    return room ? 0 : -ENOMEM;
+}
+
+static void give_back(struct native_region *region)
+{
+    pthread_mutex_lock(&claims);
+    native_region_free(region);
+    pthread_mutex_unlock(&claims);
+}
+
+static int bind_to_node(struct native_region *region)
+{
+    enum { BITS = 8 * sizeof(unsigned long), NODES = 1024 };
+    if (region->numa < 0) {
+        return 0;
+    }
+    if (region->numa >= NODES) {
+        return -EINVAL;
+    }
+    unsigned long mask[NODES / BITS] = {0};
+    mask[(size_t)region->numa / BITS] |= 1ul << ((size_t)region->numa % BITS);
+    if (mbind(region->start, region->reserved, MPOL_BIND, mask, NODES, 0) == 0) {
+        return 0;
+    }
+    /* A node outside of the control group's, or without memory; or a sandbox that forbids the call. */
+    return errno == EINVAL || errno == EPERM || errno == ENOSYS ? -EACCES : -errno;
+}
+
+/* A node that has less than that free is left alone: bound memory that does not fit calls the OOM killer. */
+static int node_has_room(const struct native_region *region, size_t more)
+{
+    long long free_bytes = 0;
+    if (region->numa < 0) {
+        return 0;
+    }
+    if (numa_available() < 0 || numa_node_size64(region->numa, &free_bytes) < 0) {
+        return -EACCES;
+    }
+    return (long long)(2 * more) <= free_bytes ? 0 : -ENOMEM;
+}
+
+int native_region_place(struct native_worker *worker, struct native_region *region, int32_t numa,
+                        enum machine_pages pages, size_t bytes)
+{
+    if (region->numa != numa || region->pages != pages) {
+        unmap(region);
+        region->numa = numa;
+        region->pages = pages;
+    }
+    int rc = bytes > region->touched ? node_has_room(region, bytes - region->touched) : 0;
+    return rc < 0 ? rc : native_region_grow(worker, region, bytes);
+}
+
+static int reserve(struct native_region *region, size_t bytes)
+{
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) {
+        return -ENOMEM;
+    }
+    region->start = start;
+    region->reserved = bytes;
+    region->touched = 0;
+    /* Told apart on purpose: with huge pages the knees of physically indexed caches are sharp, with ordinary ones
+     * the pages fall where the kernel puts them. Both are advice, a kernel without THP ignores it. */
+    madvise(start, bytes, region->pages == MACHINE_PAGES_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    int rc = bind_to_node(region);
+    if (rc < 0) {
+        unmap(region);
+    }
+    return rc;
+}
+
+int native_region_grow(struct native_worker *worker, struct native_region *region, size_t bytes)
+{
+    const size_t grain = 2u << 20; /* whole huge pages */
+    bytes = (bytes + grain - 1) & ~(grain - 1);
+    if (bytes <= region->touched) {
+        return 0;
+    }
+    int rc = make_room(worker, region, bytes);
+    if (rc < 0) {
+        return rc;
+    }
+    if (bytes > region->reserved) {
+        /* Address space is free: reserve all that will ever be allowed, so that touched pages are kept. */
+        size_t all = worker->native->machine->memory_limit_bytes;
+        unmap(region);
+        rc = reserve(region, all > bytes ? all : bytes);
+        if (rc == -ENOMEM) { /* a limit on address space (ulimit -v) */
+            rc = reserve(region, bytes);
+        }
+        if (rc < 0) {
+            give_back(region);
+            return rc;
+        }
+    }
+    size_t page = worker->native->machine->page_bytes;
+    for (size_t at = region->touched; at < bytes; at += page) {
+        region->start[at] = 1;
+        if (at % grain == 0 && native_cancelled(worker)) {
+            region->touched = at;
+            return -EINTR;
+        }
+    }
+    region->touched = bytes;
+    if (region->pages == MACHINE_PAGES_HUGE) {
+        native_note_grant(worker->native->machine, region);
+    }
+    return 0;
+}
+
+/* -- limits -- */
+
+static size_t read_size(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    unsigned long long value;
+    if (!file) {
+        return SIZE_MAX;
+    }
+    int fields = fscanf(file, "%llu", &value); /* "max" is no number: no limit */
+    fclose(file);
+    return fields == 1 ? (size_t)value : SIZE_MAX;
+}
+
+static size_t group_headroom(const char *folder, const char *limit, const char *usage)
+{
+    char path[4400];
+    snprintf(path, sizeof path, "%s/%s", folder, limit);
+    size_t most = read_size(path);
+    snprintf(path, sizeof path, "%s/%s", folder, usage);
+    size_t used = read_size(path);
+    if (most == SIZE_MAX || used == SIZE_MAX) {
+        return most;
+    }
+    return used < most ? most - used : 0;
+}
+
+/* The group itself and all above it, since every one of them limits. */
+static size_t hierarchy_headroom(const char *root, char *group, const char *limit, const char *usage)
+{
+    size_t least = SIZE_MAX;
+    for (;;) {
+        char folder[4200];
+        snprintf(folder, sizeof folder, "%s%s", root, group);
+        size_t room = group_headroom(folder, limit, usage);
+        least = room < least ? room : least;
+        char *slash = strrchr(group, '/');
+        if (!slash) {
+            return least;
+        }
+        *slash = '\0';
+    }
+}
+
+static size_t control_group_headroom(void)
+{
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    char line[4096];
+    size_t least = SIZE_MAX;
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':');
+        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group) {
+            continue;
+        }
+        *group++ = '\0';
+        size_t room = SIZE_MAX;
+        if (controllers[1] == '\0') {
+            room = hierarchy_headroom("/sys/fs/cgroup", group, "memory.max", "memory.current");
+        } else if (strstr(controllers + 1, "memory")) {
+            room = hierarchy_headroom("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes");
+        }
+        least = room < least ? room : least;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return least;
+}
+
+static size_t available_memory(void)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    char line[256];
+    unsigned long long kilobytes = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1) {
+            break;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return kilobytes ? (size_t)kilobytes * 1024 : SIZE_MAX;
+}
+
+size_t native_memory_limit(void)
+{
+    size_t system = available_memory(), group = control_group_headroom();
+    size_t least = system < group ? system : group;
+    if (least == SIZE_MAX) {
+        least = (size_t)1 << 30; /* nothing known: 1 GiB hurts no machine that has PUs to measure */
+    }
+    return least / 2;
+}
+
+size_t native_huge_page_bytes(void)
+{
+    char line[128];
+    first_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
+    if (line[0] == '\0' || strstr(line, "[never]")) {
+        return 0;
+    }
+    size_t bytes = read_size("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+    return bytes == SIZE_MAX || !native_grants_huge_pages(bytes) ? 0 : bytes;
+}

@@ -1,0 +1,279 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probes/native/native.h"
+
+/* clock_gettime, not the TSC itself: it is the same on every architecture, it does not count a suspended
+ * machine, and its cost (some 30 ns through the vDSO) is measured and subtracted. */
+uint64_t native_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double native_quantile(double *values, size_t count, double q)
+{
+    qsort(values, count, sizeof *values, compare);
+    return values[(size_t)(q * (double)(count - 1) + 0.5)];
+}
+
+void native_clock_calibrate(double *cost_s, double *batch_s)
+{
+    enum { BATCHES = 64, READS = 64, STEPS_PER_BATCH = 100 };
+    double cost[BATCHES], step = 1;
+    for (size_t i = 0; i < BATCHES; i++) {
+        uint64_t start = native_now_ns(), last = start;
+        for (size_t j = 1; j < READS; j++) {
+            uint64_t now = native_now_ns();
+            if (now > last && (double)(now - last) * 1e-9 < step) {
+                step = (double)(now - last) * 1e-9;
+            }
+            last = now;
+        }
+        cost[i] = (double)(last - start) * 1e-9 / (READS - 1);
+    }
+    *cost_s = native_quantile(cost, BATCHES, 0.25);
+    *batch_s = 1e-6;
+    /* A step no longer than the call itself says nothing about the clock's grain. */
+    if (step < 1 && step > 1.5 * *cost_s && step * STEPS_PER_BATCH > *batch_s) {
+        *batch_s = step * STEPS_PER_BATCH;
+    }
+}
+
+/* The kernel moves the threads of a PU that goes offline, and widens their masks: then the figures are of another PU.
+ */
+static bool on_own_pu(const struct native_worker *worker)
+{
+    return sched_getcpu() == (int)worker->pu;
+}
+
+/* Nanoseconds that this thread was ready and did not run: the second number of the kernel's accounts; 0 without. */
+static uint64_t waited_ns(int schedstat)
+{
+    char text[96];
+    unsigned long long ran, waited;
+    ssize_t length = schedstat < 0 ? -1 : pread(schedstat, text, sizeof text - 1, 0);
+    if (length <= 0) {
+        return 0;
+    }
+    text[length] = '\0';
+    return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : 0;
+}
+
+/* Time that goes on while the machine sleeps, and the time that this thread ran. */
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A job never sleeps: what it neither ran nor waited for its PU it stood still, stopped by a signal or with the whole
+ * machine. Page faults are waited for as well, for milliseconds. */
+static uint64_t stood_still_ns(uint64_t wall, uint64_t ran, uint64_t waited)
+{
+    static const uint64_t least = 50u * 1000000u;
+    return wall > ran + waited + least ? wall - ran - waited : 0;
+}
+
+static int run_watched(struct native_worker *worker, struct native_job *job, int schedstat)
+{
+    uint64_t waited = waited_ns(schedstat), wall = clock_ns(CLOCK_BOOTTIME), ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    int rc = on_own_pu(worker) ? job->run(worker, job) : -ENODEV;
+    if (rc == 0 && !on_own_pu(worker)) {
+        rc = -ENODEV;
+    }
+    waited = waited_ns(schedstat) - waited;
+    wall = clock_ns(CLOCK_BOOTTIME) - wall;
+    ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
+    worker->still_ns = stood_still_ns(wall, ran, waited);
+    worker->waited_ns += waited + worker->still_ns;
+    return rc;
+}
+
+static void *work(void *argument)
+{
+    struct native_worker *worker = argument;
+    int schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    for (;;) {
+        while (sem_wait(&worker->start) < 0) {
+        }
+        struct native_job *job = worker->job;
+        if (!job) {
+            if (schedstat >= 0) {
+                close(schedstat);
+            }
+            return NULL;
+        }
+        int rc = run_watched(worker, job, schedstat);
+        if (rc < 0) {
+            int none = 0;
+            atomic_compare_exchange_strong(&job->failed, &none, rc);
+        }
+        sem_post(&worker->native->finished);
+    }
+}
+
+static bool pu_is_offline(uint32_t pu)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/online", pu);
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return false; /* PU 0 often has no such file: it cannot go offline */
+    }
+    int first = fgetc(file);
+    fclose(file);
+    return first == '0';
+}
+
+static int start_pinned(struct native_worker *worker)
+{
+    size_t size = CPU_ALLOC_SIZE(worker->pu + 1);
+    cpu_set_t *mask = CPU_ALLOC(worker->pu + 1);
+    pthread_attr_t attributes;
+    if (!mask || pthread_attr_init(&attributes) != 0) {
+        CPU_FREE(mask);
+        return -ENOMEM;
+    }
+    CPU_ZERO_S(size, mask);
+    CPU_SET_S(worker->pu, size, mask);
+    int rc = pthread_attr_setaffinity_np(&attributes, size, mask);
+    if (rc == 0) {
+        /* Signals are the main thread's business. */
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        rc = pthread_create(&worker->thread, &attributes, work, worker);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+    CPU_FREE(mask);
+    if (rc == EINVAL) { /* none of the mask's PUs is allowed or online */
+        return pu_is_offline(worker->pu) ? -ENODEV : -EPERM;
+    }
+    return -rc;
+}
+
+static int worker_of(struct native *native, uint32_t pu, struct native_worker **out)
+{
+    size_t slot = 0;
+    while (native->machine->pus.ids[slot] != pu) {
+        slot++;
+    }
+    if (!native->workers[slot]) {
+        struct native_worker *worker = calloc(1, sizeof *worker);
+        if (!worker) {
+            return -ENOMEM;
+        }
+        const struct profile_set *folded = &native->folded;
+        worker->pu = folded->count > 0 ? folded->ids[slot % folded->count] : pu;
+        worker->native = native;
+        worker->pool.numa = worker->huge_pool.numa = worker->copy.numa = -1;
+        worker->huge_pool.pages = MACHINE_PAGES_HUGE;
+        sem_init(&worker->start, 0, 0);
+        int rc = start_pinned(worker);
+        if (rc < 0) {
+            sem_destroy(&worker->start);
+            free(worker);
+            return rc;
+        }
+        native->workers[slot] = worker;
+    }
+    *out = native->workers[slot];
+    return 0;
+}
+
+int native_run(struct native *native, struct native_job *job, const uint32_t *pus, size_t count)
+{
+    struct native_worker **team = calloc(count, sizeof(struct native_worker *));
+    if (!team) {
+        return -ENOMEM;
+    }
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rc = worker_of(native, pus[i], &team[i]);
+    }
+    if (rc == 0) {
+        native->jobs++;
+        job->count = count;
+        for (size_t i = 0; i < count; i++) {
+            team[i]->job = job;
+            team[i]->index = i;
+            team[i]->last_used = native->jobs;
+        }
+        for (size_t i = 0; i < count; i++) {
+            sem_post(&team[i]->start);
+        }
+        for (size_t i = 0; i < count; i++) {
+            while (sem_wait(&native->finished) < 0) { /* a signal; the workers see the flag themselves */
+            }
+        }
+        rc = atomic_load(&job->failed);
+        uint64_t still = 0;
+        for (size_t i = 0; i < count; i++) {
+            still = team[i]->still_ns > still ? team[i]->still_ns : still;
+        }
+        native->machine->guard.still_s += (double)still * 1e-9;
+    }
+    free(team);
+    return rc;
+}
+
+bool native_cancelled(const struct native_worker *worker)
+{
+    const volatile sig_atomic_t *cancel = worker->native->machine->cancel;
+    return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
+}
+
+bool native_meet(struct native_worker *worker, struct native_job *job, int round)
+{
+    atomic_fetch_add(&job->arrived[round], 1);
+    while (atomic_load(&job->arrived[round]) < job->count) {
+        if (atomic_load(&job->failed) || native_cancelled(worker)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void native_done(struct native_job *job)
+{
+    atomic_fetch_add(&job->done, 1);
+}
+
+bool native_others_busy(struct native_worker *worker, struct native_job *job)
+{
+    return atomic_load(&job->done) < job->count && !atomic_load(&job->failed) && !native_cancelled(worker);
+}
+
+void native_end_workers(struct native *native)
+{
+    for (size_t i = 0; i < native->machine->pus.count; i++) {
+        struct native_worker *worker = native->workers[i];
+        if (!worker) {
+            continue;
+        }
+        worker->job = NULL;
+        sem_post(&worker->start);
+        pthread_join(worker->thread, NULL);
+        sem_destroy(&worker->start);
+        native_region_free(&worker->pool);
+        native_region_free(&worker->huge_pool);
+        native_region_free(&worker->copy);
+        free(worker);
+    }
+}

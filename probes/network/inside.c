@@ -1,0 +1,358 @@
+#include "probes/network/inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "probes/pairs/messages.h"
+#include "probes/run/result.h"
+#include "probes/run/topology.h"
+#include "profile/base/first_line.h"
+#include "profile/query.h"
+
+static char guard_text[512];
+static volatile int guard_status;
+static int launcher = -1; /* process file descriptor of mpirun or of its daemon on this node */
+
+/* mpirun waits for ever for the daemon of a node that has vanished: it is given a few seconds to end by itself. */
+static void end_launcher(void)
+{
+    const int patience_ms[] = {4000, 3000}, signals[] = {SIGTERM, SIGKILL};
+    if (launcher < 0 || fork() != 0) {
+        return;
+    }
+    setsid(); /* or it is killed with the rank */
+    dup2(launcher, 0);
+    close_range(1, ~0u, 0); /* the launcher waits until nobody can write to it */
+    for (int i = 0; i < 2; i++) {
+        struct pollfd ended = {.fd = 0, .events = POLLIN};
+        if (poll(&ended, 1, patience_ms[i]) != 0) {
+            break;
+        }
+        syscall(SYS_pidfd_send_signal, 0, signals[i], NULL, 0);
+    }
+    _exit(0);
+}
+
+static void over(int number)
+{
+    (void)number;
+    if (guard_status != 0) {
+        end_launcher();
+    }
+    if (guard_text[0] != '\0' && write(STDERR_FILENO, guard_text, strlen(guard_text)) < 0) {
+        /* nobody reads any more */
+    }
+    _exit(guard_status);
+}
+
+static bool is_launcher(pid_t pid)
+{
+    static const char *const names[] = {"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted", "hydra_pmi_proxy"};
+    char path[32], name[64];
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    first_line(path, name, sizeof name);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strncmp(name, names[i], strlen(names[i])) == 0) { /* also mpirun.openmpi */
+            return true;
+        }
+    }
+    return false;
+}
+
+static void start(double seconds)
+{
+    static bool ready;
+    if (!ready) {
+        launcher = is_launcher(getppid()) ? (int)syscall(SYS_pidfd_open, getppid(), 0) : -1;
+        struct sigaction action = {.sa_handler = over};
+        sigaction(SIGALRM, &action, NULL);
+        ready = true;
+    }
+    const struct itimerval limit = {
+        .it_value = {(time_t)seconds, (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)}};
+    setitimer(ITIMER_REAL, &limit, NULL);
+}
+
+void guard(double seconds, const char *format, ...)
+{
+    char prepared[sizeof guard_text - 16]; /* the alarm of the call before may still come */
+    va_list args;
+    va_start(args, format);
+    vsnprintf(prepared, sizeof prepared, format, args);
+    va_end(args);
+    guard_off();
+    snprintf(guard_text, sizeof guard_text, "servet-probe: %s\n", prepared);
+    guard_status = 1;
+    start(seconds);
+}
+
+void guard_silently(double seconds, int code)
+{
+    guard_off();
+    guard_text[0] = '\0';
+    guard_status = code;
+    start(seconds);
+}
+
+void guard_off(void)
+{
+    start(0);
+}
+
+/* Up to this factor two nodes of a class are equal here; see cluster_nodes.c. */
+static const double same_latency = 2;
+enum { ROUND_TRIPS = 10, BATCHES = 3 };
+
+/* One node as a machine whose PU numbers are its own. */
+struct node_machine {
+    struct machine *all;
+    const struct profile_set *pus;
+    const uint32_t *ranks; /* of the i-th PU */
+};
+
+static uint32_t rank_on(const struct node_machine *node, uint32_t pu)
+{
+    size_t i = 0;
+    while (node->pus->ids[i] != pu) {
+        i++;
+    }
+    return node->ranks[i];
+}
+
+static int node_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
+                         size_t count, double *seconds)
+{
+    const struct node_machine *node = machine->state;
+    struct profile_pair *ranks = calloc(count, sizeof *ranks);
+    if (!ranks) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        ranks[i] = (struct profile_pair){rank_on(node, pairs[i].a), rank_on(node, pairs[i].b)};
+    }
+    int rc = machine_exchange(node->all, what, ranks, count, seconds);
+    free(ranks);
+    return rc;
+}
+
+static const struct machine_ops node_ops = {.exchange = node_exchange};
+
+static int measure_class(struct probe *probe, const struct survey_layout *layout, uint32_t node,
+                         struct profile_class *node_class, size_t message_bytes, struct servet_error *error)
+{
+    struct node_machine state = {probe->machine, &node_class->pus, layout->pus + layout->first[node]};
+    struct machine machine = {
+        .ops = &node_ops, .name = "mpi", .pus = node_class->pus, .cancel = probe->machine->cancel, .state = &state};
+    struct probe inside = *probe;
+    struct profile_communication found;
+    inside.machine = &machine;
+    int rc = probe_message(&inside, message_bytes, &found, error);
+    probe->seed = inside.seed;
+    if (rc < 0) {
+        return rc;
+    }
+    rc = result_set_layers(node_class, &found);
+    return rc < 0 ? profile_error(error, rc, "messages inside a node: %s", strerror(-rc)) : 0;
+}
+
+/* A pair of PUs of the layer. */
+static bool find_pair(const struct profile_class *node_class, size_t layer, size_t *a, size_t *b)
+{
+    const struct profile_set *pus = &node_class->pus;
+    for (*a = 0; *a < pus->count; ++*a) {
+        for (*b = *a + 1; *b < pus->count; ++*b) {
+            size_t index;
+            if (profile_layer_of(&node_class->communication, pus->ids[*a], pus->ids[*b], &index) && index == layer) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The same pair on all nodes of the class. */
+static int compare(struct probe *probe, const struct survey_layout *layout, const struct cluster_classes *classes,
+                   uint32_t c, size_t layer, size_t message_bytes, char *const *names, FILE *outliers)
+{
+    const struct profile_class *node_class = &classes->profile->classes[c];
+    const struct machine_exchange what = {message_bytes, ROUND_TRIPS, BATCHES};
+    double usual = node_class->communication.layers[layer].seconds;
+    size_t a, b;
+    if (!find_pair(node_class, layer, &a, &b)) {
+        return 0;
+    }
+    for (uint32_t node = 0; node < layout->nodes; node++) {
+        const uint32_t *ranks = layout->pus + layout->first[node];
+        double seconds, again;
+        if (classes->class_of[node] != c || node == classes->representative[c]) {
+            continue;
+        }
+        const struct profile_pair pair = {ranks[a], ranks[b]};
+        int rc = machine_exchange(probe->machine, &what, &pair, 1, &seconds);
+        if (rc == 0 && seconds > same_latency * usual) { /* disturbed, or really so? */
+            rc = machine_exchange(probe->machine, &what, &pair, 1, &again);
+            seconds = rc == 0 && again < seconds ? again : seconds;
+        }
+        if (rc < 0) {
+            return rc;
+        }
+        if (seconds > same_latency * usual || usual > same_latency * seconds) {
+            fprintf(outliers, "%s: messages between its PUs %u and %u take %.3g us, not %.3g as on %s\n", names[node],
+                    node_class->pus.ids[a], node_class->pus.ids[b], seconds * 1e6, usual * 1e6,
+                    names[classes->representative[c]]);
+        }
+    }
+    return 0;
+}
+
+int inside_measure(struct probe *probe, const struct survey_layout *layout, struct cluster_classes *classes,
+                   const bool *covered, size_t message_bytes, char *const *names, FILE *outliers,
+                   struct servet_error *error)
+{
+    for (uint32_t c = 0; c < classes->profile->class_count; c++) {
+        struct profile_class *node_class = &classes->profile->classes[c];
+        if (!covered[c] || node_class->pus.count < 2) {
+            continue;
+        }
+        int rc = measure_class(probe, layout, classes->representative[c], node_class, message_bytes, error);
+        for (size_t layer = 0; rc == 0 && layer < node_class->communication.layer_count; layer++) {
+            rc = compare(probe, layout, classes, c, layer, message_bytes, names, outliers);
+            if (rc < 0) {
+                profile_error(error, rc, "comparing nodes: %s", machine_strerror(rc));
+            }
+        }
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+enum { PIECE = 16384 };
+
+static void answer(struct node_run *run, const char *format, const char *detail, int number)
+{
+    free(run->text);
+    if (asprintf(&run->text, format, detail, number) < 0) {
+        run->text = NULL;
+    }
+}
+
+/* Nothing is measured: what the system declares of the PUs. */
+static void declare(struct node_run *run, const struct profile_set *pus)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    if (own_topology(&profile, &error) < 0) {
+        answer(run, "! %s", error.text, 0);
+        return;
+    }
+    run->text = restrict_class(&profile->classes[0], pus) == 0 ? profile_to_json(profile) : NULL;
+    profile_free(profile);
+}
+
+/* The rank is pinned to one PU; its node is not. */
+static void unpin(const struct profile_set *pus)
+{
+    uint32_t last = pus->ids[pus->count - 1];
+    size_t size = CPU_ALLOC_SIZE(last + 1);
+    cpu_set_t *mask = CPU_ALLOC(last + 1);
+    if (!mask) {
+        return;
+    }
+    CPU_ZERO_S(size, mask);
+    for (size_t i = 0; i < pus->count; i++) {
+        CPU_SET_S(pus->ids[i], size, mask);
+    }
+    sched_setaffinity(0, size, mask);
+}
+
+void node_run_start(struct node_run *run, const char *command, const char *probes, uint64_t seed,
+                    const struct profile_set *pus)
+{
+    char seed_text[24];
+    int ends[2];
+    *run = (struct node_run){.from = -1};
+    if (!probes[0]) {
+        declare(run, pus);
+        return;
+    }
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        answer(run, "! %s", strerror(errno), 0);
+        return;
+    }
+    snprintf(seed_text, sizeof seed_text, "%llu", (unsigned long long)seed);
+    run->pid = fork();
+    if (run->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+        unpin(pus);
+        execl(command, command, "--quiet", "--output", "-", "--no-mpi", "--probes", probes, "--seed", seed_text, NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    run->from = ends[0];
+    if (run->pid < 0) {
+        run->pid = 0;
+        answer(run, "! %s", strerror(errno), 0);
+    }
+}
+
+/* The output has ended; false while the process itself has not. */
+static bool finish(struct node_run *run)
+{
+    int status;
+    pid_t ended = waitpid(run->pid, &status, WNOHANG);
+    if (ended == 0) {
+        return false;
+    }
+    close(run->from);
+    run->from = -1;
+    if (ended < 0 || !WIFEXITED(status)) {
+        answer(run, "! %s was killed", "servet-probe", 0);
+    } else if (WEXITSTATUS(status) != 0) {
+        answer(run, "! %s ended with status %d (127: it cannot be started there)", "servet-probe", WEXITSTATUS(status));
+    }
+    run->pid = 0;
+    return true;
+}
+
+bool node_run_busy(void *context)
+{
+    struct node_run *run = context;
+    struct pollfd ready = {.fd = run->from, .events = POLLIN};
+    if (!run->pid || poll(&ready, 1, 0) <= 0) {
+        return run->pid != 0;
+    }
+    char *text = realloc(run->text, run->length + PIECE + 1);
+    ssize_t got = text ? read(run->from, text + run->length, PIECE) : 0;
+    run->text = text ? text : run->text;
+    if (got > 0) {
+        run->length += (size_t)got;
+        run->text[run->length] = '\0';
+        return true;
+    }
+    return !finish(run);
+}
+
+char *node_run_text(void *context)
+{
+    struct node_run *run = context;
+    char *text = run->text ? run->text : strdup("! not enough memory");
+    run->text = NULL;
+    return text;
+}

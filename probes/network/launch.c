@@ -1,0 +1,167 @@
+#include "probes/network/launch.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/run/run.h"
+#include "profile/base/cli.h"
+
+bool cluster_wanted(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--cluster") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* -- which MPI --------------------------------------------------------------------------------------------------- */
+
+/* Which launchers set which variables (of rank 0: Open MPI 4.1, MPICH 4.0, Slurm 22.05). The first one that is there
+ * tells: under srun --mpi=pmi2 both PMI_RANK and SLURM_PROCID are set, with --mpi=pmix PMIX_RANK. */
+static const struct {
+    const char *rank, *library;
+} launchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "openmpi"},
+    {"PMIX_RANK", "openmpi"},
+    {"PMI_RANK", "mpich"},
+    {"PMI_ID", "mpich"},
+};
+
+static const char *value_of(size_t launcher)
+{
+    const char *value = getenv(launchers[launcher].rank);
+    return value && *value ? value : NULL;
+}
+
+long cluster_rank(void)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        if (value_of(i)) {
+            return strtol(value_of(i), NULL, 10);
+        }
+    }
+    return -1;
+}
+
+static const char *library(void)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        if (value_of(i)) {
+            return launchers[i].library;
+        }
+    }
+    return NULL;
+}
+
+/* Beside this command (build folder), in its prefix's libexec, or where it was to be installed. */
+static bool find_program(const char *self, const char *mpi, char *path, size_t size)
+{
+    const char *slash = strrchr(self, '/');
+    int folder = slash ? (int)(slash - self) : 0;
+    snprintf(path, size, "%.*s/servet-probe-cluster-%s", folder, self, mpi);
+    if (access(path, X_OK) == 0) {
+        return true;
+    }
+    snprintf(path, size, "%.*s/../libexec/servet/servet-probe-cluster-%s", folder, self, mpi);
+    if (access(path, X_OK) == 0) {
+        return true;
+    }
+    snprintf(path, size, SERVET_LIBEXECDIR "/servet-probe-cluster-%s", mpi);
+    return access(path, X_OK) == 0;
+}
+
+_Noreturn void cluster_become(int argc, char **argv)
+{
+    char self[PATH_MAX], program[PATH_MAX + 64];
+    const char *mpi = library();
+    (void)argc;
+    if (!mpi) {
+        for (int i = 1; argv[i]; i++) {
+            if (strcmp(argv[i], "--help") == 0) {
+                struct cluster_options options;
+                cluster_parse(argc, argv, &options);
+            }
+        }
+        cli_usage("--cluster: expected to be started by mpirun or srun on all nodes, such as mpirun -n 8 servet-probe "
+                  "--cluster");
+    }
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = '\0';
+    if (!find_program(self, mpi, program, sizeof program)) {
+        cli_fail("--cluster: servet-probe-cluster-%s is not installed (built without %s)", mpi,
+                 strcmp(mpi, "mpich") == 0 ? "MPICH" : "Open MPI");
+    }
+    setenv(CLUSTER_COMMAND_VARIABLE, self, 0); /* a site may have put a command of its own around it */
+    execv(program, argv);
+    cli_fail("%s: %s", program, strerror(errno));
+}
+
+/* -- options ----------------------------------------------------------------------------------------------------- */
+
+enum { OPTION_CLUSTER = 0x100, OPTION_PER_NODE, OPTION_PROBES };
+
+static const struct argp_option table[] = {
+    {"cluster", OPTION_CLUSTER, NULL, 0, "Measure all nodes of this MPI job, and the network between them", 0},
+    {"per-node", OPTION_PER_NODE, NULL, 0,
+     "One rank on each node (default: one on each PU); messages inside a node are measured between threads", 0},
+    {"probes", OPTION_PROBES, "NAMES", 0,
+     "What every node measures by itself besides messages, comma-separated: cache, sharing, memory, or none (default: "
+     "all)",
+     0},
+    {0},
+};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct cluster_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->run;
+        return 0;
+    case OPTION_CLUSTER:
+        return 0;
+    case OPTION_PER_NODE:
+        options->per_node = true;
+        return 0;
+    case OPTION_PROBES:
+        options->probes = strcmp(argument, "none") == 0 ? 0 : campaign_parse(argument, "none, or ");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+void cluster_parse(int argc, char **argv, struct cluster_options *options)
+{
+    static const struct argp_child common[] = {{&run_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {
+        .options = table,
+        .parser = parse_option,
+        .doc = "Measures all nodes of the MPI job that it is started in, and the network between them.",
+        .children = common};
+    *options = (struct cluster_options){.probes = CAMPAIGN_ALL, .run.seed = 1};
+    cli_parse(&argp, argc, argv, 0, NULL, options);
+}
+
+void cluster_node_probes(const struct cluster_options *options, bool covered, char *names, size_t size)
+{
+    /* Messages inside a node are always measured: beside measured seconds of the network, a declared layer would count
+     * with a rank for seconds. */
+    unsigned probes = options->probes | CAMPAIGN_MESSAGE;
+    if (covered && !options->per_node) {
+        probes &= ~(unsigned)CAMPAIGN_MESSAGE;
+    }
+    names[0] = '\0';
+    for (size_t i = 0; i < CAMPAIGN_NAMES; i++) {
+        if (probes & 1u << i) {
+            size_t used = strlen(names);
+            snprintf(names + used, size - used, "%s%s", used ? "," : "", campaign_names[i]);
+        }
+    }
+}

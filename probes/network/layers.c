@@ -1,0 +1,403 @@
+#include "probes/network/layers.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/pairs/messages.h"
+#include "probes/pairs/relation.h"
+
+/* With up to so many nodes the layer of every pair is written down, so that relations that are not transitive (one slow
+ * cable) are kept. */
+#define EXACT_UP_TO 64u
+/* Latencies that the clusters are made of; more would only cost time. */
+#define CLUSTER_SAMPLE 4096u
+/* Latencies between neighbours by name that are taken in any case. */
+#define CLUSTER_LEAST 256u
+/* Pairs measured twice from which the spread is taken; with fewer the usual one stands. */
+#define SPREAD_LEAST 5u
+/* Inferred pairs that are measured to verify: one in so many nodes, and at least so many. */
+#define CHECK_PER_NODES 4u
+#define CHECK_LEAST 32u
+
+/* -- which latencies belong together ----------------------------------------------------------------------------- */
+
+/* Layers nearer than this are one: 20 % apart they cannot be told apart at a noise of 3 % (see cluster.h). */
+static const double least_apart = 1.25;
+
+/* Clusters that are too near to the one before them become part of it. */
+static void merge_near(struct clusters *clusters, uint32_t *of, size_t count)
+{
+    size_t kept = 0;
+    uint32_t renamed[CLUSTERS_MAX] = {0};
+    for (size_t i = 1; i < clusters->count; i++) {
+        kept += clusters->centre[i] > least_apart * clusters->centre[kept];
+        renamed[i] = (uint32_t)kept;
+        if (renamed[i] != renamed[i - 1]) {
+            clusters->centre[kept] = clusters->centre[i];
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        of[i] = renamed[of[i]];
+    }
+    clusters->count = kept + 1;
+}
+
+/* Latencies that speak for all pairs. Most are of neighbours by name, while most pairs are far from each other: of the
+ * neighbours only as many are taken as there are others, or the farthest layer would drown. */
+static size_t sample(const struct survey *survey, double *values)
+{
+    size_t far = 0, count = 0, taken = 0;
+    for (size_t i = 0; i < survey->edge_count; i++) {
+        far += !survey->edges[i].local;
+    }
+    size_t local = survey->edge_count - far, enough = far > CLUSTER_LEAST ? far : CLUSTER_LEAST;
+    size_t step = far + (local < enough ? local : enough), every = step / CLUSTER_SAMPLE + 1;
+    size_t every_local = (local / enough + 1) * every;
+    for (size_t i = 0, near = 0; i < survey->edge_count; i++) {
+        const struct survey_edge *edge = &survey->edges[i];
+        bool take = edge->local ? near++ % every_local == 0 : taken++ % every == 0;
+        if (take) {
+            values[count++] = edge->seconds;
+        }
+    }
+    return count;
+}
+
+double survey_spread(const struct survey *survey)
+{
+    double logs[CLUSTER_SAMPLE];
+    size_t every = survey->edge_count / CLUSTER_SAMPLE + 1, count = 0;
+    for (size_t i = 0; i < survey->edge_count && count < CLUSTER_SAMPLE; i += every) {
+        const struct survey_edge *edge = &survey->edges[i];
+        if (edge->sweeps > 1) {
+            logs[count++] = log(edge->next / edge->seconds);
+        }
+    }
+    return count >= SPREAD_LEAST ? cluster_spread(logs, count) : CLUSTER_USUAL_SPREAD;
+}
+
+int survey_cluster(const struct survey *survey, struct survey_layers *out)
+{
+    double *values = calloc(survey->edge_count + 1, sizeof *values), highest[CLUSTERS_MAX] = {0}, lowest[CLUSTERS_MAX];
+    uint32_t *of = calloc(survey->edge_count + 1, sizeof *of);
+    struct clusters clusters;
+    size_t count = values && of ? sample(survey, values) : 0;
+    int rc = values && of ? cluster_values(values, count, survey_spread(survey), of, &clusters) : -ENOMEM;
+    if (rc == 0) {
+        merge_near(&clusters, of, count);
+        for (size_t i = 0; i < CLUSTERS_MAX; i++) {
+            lowest[i] = INFINITY;
+        }
+        for (size_t i = 0; i < count; i++) {
+            highest[of[i]] = fmax(highest[of[i]], values[i]);
+            lowest[of[i]] = fmin(lowest[of[i]], values[i]);
+        }
+        out->count = clusters.count;
+        for (size_t i = 0; i < clusters.count; i++) {
+            out->seconds[i] = clusters.centre[i];
+            out->up_to[i] = i + 1 < clusters.count ? sqrt(highest[i] * lowest[i + 1]) : INFINITY;
+        }
+    }
+    free(values);
+    free(of);
+    return rc;
+}
+
+size_t survey_layer_of(const struct survey_layers *layers, double seconds)
+{
+    size_t layer = 0;
+    while (layer + 1 < layers->count && seconds > layers->up_to[layer]) {
+        layer++;
+    }
+    return layer;
+}
+
+/* -- which nodes belong together --------------------------------------------------------------------------------- */
+
+static uint32_t root_of(uint32_t *parent, uint32_t node)
+{
+    while (parent[node] != node) {
+        parent[node] = parent[parent[node]];
+        node = parent[node];
+    }
+    return node;
+}
+
+int survey_components(const struct survey *survey, const struct survey_layers *layers, size_t layer,
+                      uint32_t *component)
+{
+    for (uint32_t i = 0; i < survey->layout.nodes; i++) {
+        component[i] = i;
+    }
+    for (size_t i = 0; i < survey->edge_count; i++) {
+        const struct survey_edge *edge = &survey->edges[i];
+        if (survey_layer_of(layers, edge->seconds) > layer) {
+            continue;
+        }
+        uint32_t a = root_of(component, edge->a), b = root_of(component, edge->b);
+        component[a > b ? a : b] = a > b ? b : a;
+    }
+    for (uint32_t i = 0; i < survey->layout.nodes; i++) {
+        component[i] = root_of(component, i);
+    }
+    return 0;
+}
+
+/* Representatives of the components among `items`: of the lowest layers that leave half of them or fewer. */
+static int thin_out(const struct survey *survey, uint32_t *items, size_t *count, uint32_t *component)
+{
+    struct survey_layers layers;
+    int rc = survey_cluster(survey, &layers);
+    size_t left = *count;
+    for (size_t layer = 0; rc == 0 && layer < layers.count && 2 * left > *count; layer++) {
+        rc = survey_components(survey, &layers, layer, component);
+        left = 0;
+        for (size_t i = 0; rc == 0 && i < *count; i++) {
+            left += component[items[i]] == items[i];
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; rc == 0 && i < *count; i++) {
+        if (component[items[i]] == items[i]) {
+            items[kept++] = items[i];
+        }
+    }
+    *count = rc == 0 ? kept : *count;
+    return rc;
+}
+
+int survey_hierarchy(struct survey *survey)
+{
+    size_t count = survey->layout.nodes;
+    bool all = survey->options.exhaustive || count <= SURVEY_ALL_UP_TO;
+    uint32_t *items = calloc(count + 1, sizeof *items), *component = calloc(count + 1, sizeof *component);
+    int rc = items && component ? 0 : -ENOMEM;
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        items[i] = i;
+    }
+    while (rc == 0 && count > 1 && !survey_over(survey)) {
+        size_t block = all || count <= SURVEY_BLOCK ? count : SURVEY_BLOCK;
+        rc = survey_blocks(survey, items, count, block);
+        if (block == count || rc < 0 || survey_over(survey)) {
+            break;
+        }
+        rc = thin_out(survey, items, &count, component);
+    }
+    free(items);
+    free(component);
+    return rc;
+}
+
+/* -- layers of all pairs ----------------------------------------------------------------------------------------- */
+
+/* components[layer * nodes + node] */
+static int all_components(const struct survey *survey, const struct survey_layers *layers, uint32_t **out)
+{
+    size_t nodes = survey->layout.nodes;
+    uint32_t *components = calloc(nodes * layers->count + 1, sizeof *components);
+    int rc = components ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < layers->count; i++) {
+        rc = survey_components(survey, layers, i, components + i * nodes);
+    }
+    if (rc < 0) {
+        free(components);
+        return rc;
+    }
+    *out = components;
+    return 0;
+}
+
+/* First layer in which both are reached; the last one for those that are not (out of time). */
+static size_t inferred_layer(const uint32_t *components, size_t nodes, size_t layers, uint32_t a, uint32_t b)
+{
+    size_t layer = 0;
+    while (layer + 1 < layers && components[layer * nodes + a] != components[layer * nodes + b]) {
+        layer++;
+    }
+    return layer;
+}
+
+static int exact_relations(const struct survey *survey, const struct survey_layers *layers, const uint32_t *components,
+                           struct profile_communication *network)
+{
+    uint32_t nodes = survey->layout.nodes, ids[EXACT_UP_TO];
+    struct profile_set set = {ids, nodes};
+    struct pair_classes classes;
+    int rc = pair_classes_init(&classes, &set);
+    for (uint32_t i = 0; i < nodes; i++) {
+        ids[i] = i;
+    }
+    for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
+        for (uint32_t j = i + 1; j < nodes; j++) {
+            const struct survey_edge *edge = survey_find(survey, i, j);
+            classes.of[pair_index(nodes, i, j)] =
+                (uint8_t)(edge ? survey_layer_of(layers, edge->seconds)
+                               : inferred_layer(components, nodes, layers->count, i, j));
+        }
+    }
+    for (size_t l = 0; rc == 0 && l < layers->count; l++) {
+        rc = relation_from_classes(&classes, 0, (uint8_t)l, &network->layers[l].members);
+    }
+    pair_classes_free(&classes);
+    return rc;
+}
+
+static int groups_of(const uint32_t *component, uint32_t nodes, struct profile_relation *out)
+{
+    uint32_t *size = calloc(nodes + 1, sizeof *size), *members = calloc(nodes + 1, sizeof *members);
+    int rc = size && members ? 0 : -ENOMEM;
+    uint32_t groups = 0;
+    for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
+        groups += ++size[component[i]] == 2;
+    }
+    out->groups = rc == 0 ? calloc(groups + 1, sizeof *out->groups) : NULL;
+    rc = rc == 0 && !out->groups ? -ENOMEM : rc;
+    /* Members of a component follow each other closely, so this is not quadratic where names follow the wiring. */
+    for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
+        uint32_t count = 0;
+        for (uint32_t j = i; component[i] == i && size[i] > 1 && j < nodes && count < size[i]; j++) {
+            if (component[j] == i) {
+                members[count++] = j;
+            }
+        }
+        if (count > 1) {
+            rc = profile_set_from_array(members, count, &out->groups[out->group_count]);
+            out->group_count += rc == 0;
+        }
+    }
+    free(size);
+    free(members);
+    return rc;
+}
+
+/* The last layer also holds the nodes that were not reached in time. */
+static int group_relations(const struct survey *survey, const struct survey_layers *layers, uint32_t *components,
+                           struct profile_communication *network)
+{
+    uint32_t nodes = survey->layout.nodes;
+    int rc = 0;
+    memset(components + (layers->count - 1) * nodes, 0, nodes * sizeof *components);
+    for (size_t l = 0; rc == 0 && l < layers->count; l++) {
+        rc = groups_of(components + l * nodes, nodes, &network->layers[l].members);
+    }
+    return rc;
+}
+
+static void count_contradictions(const struct survey *survey, const struct survey_layers *layers,
+                                 const uint32_t *components, struct survey_result *result)
+{
+    for (size_t i = 0; i < survey->edge_count; i++) {
+        const struct survey_edge *edge = &survey->edges[i];
+        size_t inferred = inferred_layer(components, survey->layout.nodes, layers->count, edge->a, edge->b);
+        if (survey_layer_of(layers, edge->seconds) > inferred) {
+            result->slower = (struct profile_pair){edge->a, edge->b};
+            result->contradictions++;
+        }
+    }
+}
+
+/* How far the latencies of a layer lie apart: the quartiles of a sample. */
+static double spread_of(const struct survey *survey, const struct survey_layers *layers, size_t layer)
+{
+    double values[CLUSTER_SAMPLE];
+    size_t count = 0;
+    for (size_t i = 0; i < survey->edge_count && count < CLUSTER_SAMPLE; i++) {
+        if (survey_layer_of(layers, survey->edges[i].seconds) == layer) {
+            values[count++] = survey->edges[i].seconds;
+        }
+    }
+    return probe_spread(values, count);
+}
+
+static int make_layers(const struct survey *survey, struct survey_result *result)
+{
+    struct survey_layers layers;
+    uint32_t *components = NULL;
+    struct profile_communication *network = &result->network;
+    int rc = survey_cluster(survey, &layers);
+    rc = rc < 0 ? rc : all_components(survey, &layers, &components);
+    network->layers = rc == 0 ? calloc(layers.count, sizeof *network->layers) : NULL;
+    rc = rc == 0 && !network->layers ? -ENOMEM : rc;
+    for (size_t i = 0; rc == 0 && i < layers.count; i++) {
+        struct profile_layer *layer = &network->layers[network->layer_count++];
+        layer->seconds = layers.seconds[i];
+        layer->quality.origin = survey->edge_count == result->all_pairs ? PROFILE_MEASURED : PROFILE_INFERRED;
+        layer->quality.repetitions = SURVEY_SWEEPS;
+        layer->quality.spread = spread_of(survey, &layers, i);
+    }
+    if (rc == 0 && survey->layout.nodes <= EXACT_UP_TO) {
+        rc = exact_relations(survey, &layers, components, network);
+    } else if (rc == 0) {
+        count_contradictions(survey, &layers, components, result);
+        rc = group_relations(survey, &layers, components, network);
+    }
+    free(components);
+    return rc;
+}
+
+/* -- the whole --------------------------------------------------------------------------------------------------- */
+
+/* Random pairs against what follows from the others. */
+static int check(struct survey *survey, struct survey_result *result)
+{
+    struct survey_layers layers;
+    uint32_t *components = NULL;
+    size_t wanted = survey->layout.nodes / CHECK_PER_NODES, first = 0, unknown = result->all_pairs - survey->edge_count;
+    wanted = wanted > CHECK_LEAST ? wanted : CHECK_LEAST;
+    wanted = wanted < unknown ? wanted : unknown;
+    int rc = wanted ? survey_cluster(survey, &layers) : 0;
+    if (!wanted || rc < 0 || survey_over(survey)) {
+        return rc;
+    }
+    rc = all_components(survey, &layers, &components);
+    rc = rc < 0 ? rc : survey_random(survey, wanted, &first);
+    for (size_t i = first; rc == 0 && i < survey->edge_count; i++) {
+        const struct survey_edge *edge = &survey->edges[i];
+        size_t inferred = inferred_layer(components, survey->layout.nodes, layers.count, edge->a, edge->b);
+        result->checked++;
+        result->elsewhere += survey_layer_of(&layers, edge->seconds) != inferred;
+    }
+    free(components);
+    return rc;
+}
+
+static int count_unreached(const struct survey *survey, struct survey_result *result)
+{
+    bool *reached = calloc(survey->layout.nodes + 1, sizeof *reached);
+    for (size_t i = 0; reached && i < survey->edge_count; i++) {
+        reached[survey->edges[i].a] = reached[survey->edges[i].b] = true;
+    }
+    for (uint32_t i = 0; reached && i < survey->layout.nodes; i++) {
+        result->unreached += !reached[i];
+    }
+    free(reached);
+    return reached ? 0 : -ENOMEM;
+}
+
+int survey_run(struct survey *survey, struct survey_result *out)
+{
+    size_t nodes = survey->layout.nodes;
+    struct survey_result result = {.all_pairs = nodes * (nodes - 1) / 2};
+    result.network.message_bytes = survey->options.message_bytes;
+    if (nodes < 2) {
+        *out = result;
+        return 0;
+    }
+    int rc = survey_hierarchy(survey);
+    if (rc == 0 && survey->edge_count == 0) {
+        rc = -ETIME;
+    }
+    rc = rc < 0 ? rc : check(survey, &result);
+    rc = rc < 0 ? rc : make_layers(survey, &result);
+    rc = rc < 0 ? rc : count_unreached(survey, &result);
+    rc = rc < 0 ? rc : survey_measured(survey, &result.network.measured);
+    result.measured_pairs = survey->edge_count;
+    if (rc < 0) {
+        probe_message_free(&result.network);
+        return rc;
+    }
+    *out = result;
+    return 0;
+}

@@ -1,0 +1,327 @@
+#include "probes/network/nodes.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Factors up to which figures of two nodes count as equal: what the same probe differed by between runs on one virtual
+ * machine (bandwidth 1.4, latency 1.6; the effective size of the last cache level up to 5, since neighbours use it
+ * too). */
+static const double same_bandwidth = 1.5, same_latency = 2, same_cache = 1.3, same_last_cache = 8;
+
+/* -- agreement --------------------------------------------------------------------------------------------------- */
+
+static bool __attribute__((format(printf, 3, 4))) differ(char *why, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, size, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool within(double a, double b, double factor)
+{
+    return (a <= 0 && b <= 0) || (a > 0 && b > 0 && a <= b * factor && b <= a * factor);
+}
+
+static bool same_relation(const struct profile_relation *a, const struct profile_relation *b)
+{
+    if (a->group_count != b->group_count || a->pair_count != b->pair_count) {
+        return false;
+    }
+    for (size_t i = 0; i < a->group_count; i++) {
+        if (!profile_set_equal(&a->groups[i], &b->groups[i])) {
+            return false;
+        }
+    }
+    return !a->pair_count || memcmp(a->pairs, b->pairs, a->pair_count * sizeof *a->pairs) == 0;
+}
+
+static bool same_build(const struct profile_class *a, const struct profile_class *b, char *why, size_t size)
+{
+    if (!profile_set_equal(&a->pus, &b->pus)) {
+        return a->pus.count == b->pus.count ? differ(why, size, "other PU numbers")
+                                            : differ(why, size, "%zu PUs, not %zu", b->pus.count, a->pus.count);
+    }
+    if (!same_relation(&a->cores, &b->cores) || !same_relation(&a->packages, &b->packages)) {
+        return differ(why, size, "other cores or packages");
+    }
+    if (a->numa_count != b->numa_count) {
+        return differ(why, size, "%zu NUMA nodes, not %zu", b->numa_count, a->numa_count);
+    }
+    for (size_t i = 0; i < a->numa_count; i++) {
+        if (!profile_set_equal(&a->numa[i].pus, &b->numa[i].pus)) {
+            return differ(why, size, "NUMA node %u has other PUs", b->numa[i].os_index);
+        }
+    }
+    return true;
+}
+
+static bool same_caches(const struct profile_class *a, const struct profile_class *b, char *why, size_t size)
+{
+    if (a->cache_count != b->cache_count) {
+        return differ(why, size, "%zu cache levels, not %zu", b->cache_count, a->cache_count);
+    }
+    for (size_t i = 0; i < a->cache_count; i++) {
+        const struct profile_cache *x = &a->caches[i], *y = &b->caches[i];
+        bool last = i + 1 == a->cache_count && i > 0;
+        if (x->level != y->level || !same_relation(&x->sharing, &y->sharing)) {
+            return differ(why, size, "L%u is shared otherwise", y->level);
+        }
+        if (x->declared_size_bytes != y->declared_size_bytes ||
+            !within((double)x->size_bytes, (double)y->size_bytes, last ? same_last_cache : same_cache)) {
+            return differ(why, size, "L%u of %llu KiB, not %llu", y->level, (unsigned long long)y->size_bytes >> 10,
+                          (unsigned long long)x->size_bytes >> 10);
+        }
+    }
+    return true;
+}
+
+static bool same_memory(const struct profile_class *a, const struct profile_class *b, char *why, size_t size)
+{
+    if (!within(a->memory.reference_bytes_per_s, b->memory.reference_bytes_per_s, same_bandwidth)) {
+        return differ(why, size, "memory bandwidth %.3g GB/s, not %.3g", b->memory.reference_bytes_per_s / 1e9,
+                      a->memory.reference_bytes_per_s / 1e9);
+    }
+    if (a->memory.level_count != b->memory.level_count) {
+        return differ(why, size, "%zu memory overhead levels, not %zu", b->memory.level_count, a->memory.level_count);
+    }
+    for (size_t i = 0; i < a->memory.level_count; i++) {
+        const struct profile_memory_level *x = &a->memory.levels[i], *y = &b->memory.levels[i];
+        if (!same_relation(&x->collisions, &y->collisions) || !within(x->bytes_per_s, y->bytes_per_s, same_bandwidth)) {
+            return differ(why, size, "memory overhead level %zu is another", i + 1);
+        }
+    }
+    return true;
+}
+
+static bool same_layers(const struct profile_class *a, const struct profile_class *b, char *why, size_t size)
+{
+    const struct profile_communication *x = &a->communication, *y = &b->communication;
+    if (x->layer_count != y->layer_count) {
+        return differ(why, size, "%zu communication layers, not %zu", y->layer_count, x->layer_count);
+    }
+    for (size_t i = 0; i < x->layer_count; i++) {
+        if (!same_relation(&x->layers[i].members, &y->layers[i].members) ||
+            !within(x->layers[i].seconds, y->layers[i].seconds, same_latency)) {
+            return differ(why, size, "messages inside take %.3g us, not %.3g", y->layers[i].seconds * 1e6,
+                          x->layers[i].seconds * 1e6);
+        }
+    }
+    return true;
+}
+
+bool cluster_nodes_agree(const struct profile_class *a, const struct profile_class *b, char *why, size_t size)
+{
+    return same_build(a, b, why, size) && same_caches(a, b, why, size) && same_memory(a, b, why, size) &&
+           same_layers(a, b, why, size);
+}
+
+/* -- names ------------------------------------------------------------------------------------------------------- */
+
+int cluster_compare_names(const char *a, const char *b)
+{
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            char *a_end, *b_end;
+            unsigned long long x = strtoull(a, &a_end, 10), y = strtoull(b, &b_end, 10);
+            if (x != y) {
+                return x < y ? -1 : 1;
+            }
+            if (a_end - a != b_end - b) {
+                return a_end - a < b_end - b ? -1 : 1;
+            }
+            a = a_end;
+            b = b_end;
+            continue;
+        }
+        if (*a != *b) {
+            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+        }
+        a++;
+        b++;
+    }
+    return (*a != '\0') - (*b != '\0');
+}
+
+enum { DIGITS_MAX = 9 }; /* what a hostlist allows in one number */
+
+struct numbered {
+    int prefix, digits; /* lengths; the rest is the suffix */
+    unsigned long number;
+};
+
+/* The last number of a name. */
+static bool take_apart(const char *name, struct numbered *out)
+{
+    int end = (int)strcspn(name, "."); /* a domain is suffix */
+    while (end > 0 && !isdigit((unsigned char)name[end - 1])) {
+        end--;
+    }
+    int begin = end;
+    while (begin > 0 && isdigit((unsigned char)name[begin - 1]) && end - begin < DIGITS_MAX) {
+        begin--;
+    }
+    *out = (struct numbered){begin, end - begin, strtoul(name + begin, NULL, 10)};
+    return end > begin && !strpbrk(name, ",[]");
+}
+
+/* Does `next` follow `last` as in prefix[last-next]suffix? Numbers keep their width, so 9 and 10 do where neither is
+ * written with leading zeros, as 09 and 10. */
+static bool follows(const char *a, const struct numbered *x, const char *b, const struct numbered *y)
+{
+    bool width = x->digits == y->digits || (y->digits == x->digits + 1 && a[x->prefix] != '0');
+    return x->prefix == y->prefix && width && y->number == x->number + 1 && strncmp(a, b, (size_t)x->prefix) == 0 &&
+           strcmp(a + x->prefix + x->digits, b + y->prefix + y->digits) == 0;
+}
+
+char *cluster_hostlist(char *const *names, uint32_t count)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (uint32_t i = 0; out && i < count;) {
+        struct numbered first, last, next;
+        uint32_t end = i + 1;
+        if (take_apart(names[i], &first)) {
+            last = first;
+            while (end < count && take_apart(names[end], &next) && follows(names[end - 1], &last, names[end], &next)) {
+                last = next;
+                end++;
+            }
+        }
+        fputs(i ? "," : "", out);
+        if (end == i + 1) {
+            fputs(names[i], out);
+        } else {
+            fprintf(out, "%.*s[%.*s-%.*s]%s", first.prefix, names[i], first.digits, names[i] + first.prefix,
+                    last.digits, names[end - 1] + last.prefix, names[i] + first.prefix + first.digits);
+        }
+        i = end;
+    }
+    return out && fclose(out) == 0 ? text : NULL;
+}
+
+/* -- classes ----------------------------------------------------------------------------------------------------- */
+
+static int assign(struct cluster_node *nodes, uint32_t count, struct cluster_classes *classes, uint32_t *members,
+                  size_t *class_count)
+{
+    char why[128];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct profile_class *mine = &nodes[i].profile->classes[0];
+        size_t c = 0;
+        while (c < *class_count &&
+               !cluster_nodes_agree(&nodes[classes->representative[c]].profile->classes[0], mine, why, sizeof why)) {
+            c++;
+        }
+        if (c == *class_count) {
+            classes->representative[(*class_count)++] = i;
+        }
+        classes->class_of[i] = (uint32_t)c;
+        members[c]++;
+    }
+    for (uint32_t c = 0; c < *class_count; c++) {
+        classes->largest = members[c] > members[classes->largest] ? c : classes->largest;
+    }
+    return 0;
+}
+
+static char *list_outliers(const struct cluster_node *nodes, uint32_t count, const struct cluster_classes *classes)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    const struct cluster_node *usual = &nodes[classes->representative[classes->largest]];
+    for (uint32_t i = 0; out && i < count; i++) {
+        char why[128] = "";
+        if (classes->class_of[i] != classes->largest) {
+            cluster_nodes_agree(&usual->profile->classes[0], &nodes[i].profile->classes[0], why, sizeof why);
+            fprintf(out, "%s: %s as on %s\n", nodes[i].name, why[0] ? why : "not quite", usual->name);
+        }
+    }
+    return out && fclose(out) == 0 ? text : NULL;
+}
+
+/* Runs of nodes of one class. */
+static int make_ranges(const struct cluster_node *nodes, uint32_t count, const uint32_t *class_of,
+                       struct servet_profile *profile)
+{
+    char **names = calloc(count, sizeof *names);
+    profile->nodes = calloc(count, sizeof *profile->nodes);
+    int rc = names && profile->nodes ? 0 : -ENOMEM;
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        names[i] = nodes[i].name;
+    }
+    for (uint32_t i = 0, end; rc == 0 && i < count; i = end) {
+        for (end = i + 1; end < count && class_of[end] == class_of[i]; end++) {
+        }
+        struct profile_node_range *range = &profile->nodes[profile->node_range_count];
+        *range = (struct profile_node_range){cluster_hostlist(names + i, end - i), end - i, class_of[i]};
+        rc = range->names ? 0 : -ENOMEM;
+        profile->node_range_count += rc == 0;
+    }
+    free(names);
+    return rc;
+}
+
+static int move_classes(struct cluster_node *nodes, struct cluster_classes *classes, size_t class_count)
+{
+    struct servet_profile *profile = classes->profile;
+    profile->classes = calloc(class_count, sizeof *profile->classes);
+    if (!profile->classes) {
+        return -ENOMEM;
+    }
+    for (size_t c = 0; c < class_count; c++) {
+        struct profile_class *from = &nodes[classes->representative[c]].profile->classes[0];
+        profile->classes[c] = *from;
+        *from = (struct profile_class){0};
+        profile->class_count++;
+        free(profile->classes[c].name);
+        if (asprintf(&profile->classes[c].name, "class %zu", c + 1) < 0) {
+            profile->classes[c].name = NULL;
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+int cluster_classes_make(struct cluster_node *nodes, uint32_t count, struct cluster_classes *out)
+{
+    if (!count) {
+        return -EINVAL;
+    }
+    size_t class_count = 0;
+    struct cluster_classes made = {.profile = calloc(1, sizeof *made.profile),
+                                   .representative = calloc(count, sizeof *made.representative),
+                                   .class_of = calloc(count, sizeof *made.class_of)};
+    uint32_t *members = calloc(count, sizeof *members);
+    int rc = made.profile && made.representative && made.class_of && members ? 0 : -ENOMEM;
+    rc = rc < 0 ? rc : assign(nodes, count, &made, members, &class_count);
+    if (rc == 0) {
+        made.outliers = list_outliers(nodes, count, &made);
+        rc = made.outliers ? 0 : -ENOMEM;
+    }
+    rc = rc < 0 ? rc : make_ranges(nodes, count, made.class_of, made.profile);
+    rc = rc < 0 ? rc : move_classes(nodes, &made, class_count);
+    free(members);
+    if (rc < 0) {
+        cluster_classes_free(&made);
+        return rc;
+    }
+    *out = made;
+    return 0;
+}
+
+void cluster_classes_free(struct cluster_classes *classes)
+{
+    profile_free(classes->profile);
+    free(classes->representative);
+    free(classes->class_of);
+    free(classes->outliers);
+    memset(classes, 0, sizeof *classes);
+}

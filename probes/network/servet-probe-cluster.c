@@ -1,0 +1,350 @@
+/* servet-probe --cluster, one process per rank. Built once for each MPI library that is installed and started by
+ * servet-probe in the place of itself (cluster_launch.c): a program is linked with one MPI and cannot run under
+ * another's launcher.
+ *
+ * Every node's first rank runs the node's probes; rank 0 finds the node classes, then asks pairs of ranks to exchange
+ * messages, and writes the profile. The other ranks sleep meanwhile.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probes/network/curves.h"
+#include "probes/network/inside.h"
+#include "probes/network/launch.h"
+#include "probes/network/ranks.h"
+#include "probes/pairs/messages.h"
+#include "probes/run/conditions.h"
+#include "probes/run/output.h"
+#include "profile/base/cli.h"
+
+static const size_t usual_message_bytes = 32u << 10; /* without a known L1 */
+
+struct job {
+    struct cluster_options options;
+    struct ranks ranks;
+    char path[PATH_MAX]; /* "": standard output */
+    char started[32];
+    double began_s;
+    struct cluster_node *nodes;
+    char **names;
+    struct cluster_classes classes;
+    struct survey_layout layout;
+    uint32_t *first, *pus;
+    FILE *outliers;
+    char *outlier_text;
+    size_t outlier_size;
+};
+
+/* -- the end ----------------------------------------------------------------------------------------------------- */
+
+/* Rank 0, while the others obey. */
+static _Noreturn void __attribute__((format(printf, 2, 3))) fail(struct job *job, const char *format, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cli_note("%s; no profile was written, an older one is untouched", text);
+    ranks_dismiss(&job->ranks, CLI_FAILED);
+    ranks_end(&job->ranks, CLI_FAILED);
+}
+
+static void need(struct job *job, const void *memory)
+{
+    if (!memory) {
+        fail(job, "not enough memory");
+    }
+}
+
+/* -- nodes ------------------------------------------------------------------------------------------------------- */
+
+static void read_nodes(struct job *job, char **texts)
+{
+    struct ranks *ranks = &job->ranks;
+    need(job, texts);
+    job->nodes = calloc((size_t)ranks->node_count, sizeof *job->nodes);
+    job->names = calloc((size_t)ranks->node_count, sizeof *job->names);
+    need(job, job->nodes);
+    need(job, job->names);
+    for (int i = 0; i < ranks->node_count; i++) {
+        struct servet_error error;
+        char *name = ranks->info[ranks->leaders[i]].host;
+        if (!texts[i] || texts[i][0] == '!') {
+            fail(job, "%s: %s", name, texts[i] ? texts[i] + strlen("! ") : "no answer");
+        }
+        if (profile_parse(texts[i], strlen(texts[i]), name, &job->nodes[i].profile, &error) < 0) {
+            fail(job, "%s", error.text);
+        }
+        job->names[i] = job->nodes[i].name = name;
+        free(texts[i]);
+    }
+    free(texts);
+}
+
+static void lay_out(struct job *job)
+{
+    struct ranks *ranks = &job->ranks;
+    uint32_t used = 0;
+    job->first = calloc((size_t)ranks->node_count + 1, sizeof *job->first);
+    job->pus = calloc((size_t)ranks->size, sizeof *job->pus);
+    need(job, job->first);
+    need(job, job->pus);
+    for (int i = 0; i < ranks->node_count; i++) {
+        for (int r = ranks->leaders[i]; r < ranks->size; r++) {
+            if (ranks->info[r].leader == ranks->leaders[i]) {
+                job->pus[used++] = (uint32_t)r;
+            }
+        }
+        job->first[i + 1] = used;
+    }
+    job->layout = (struct survey_layout){(uint32_t)ranks->node_count, job->first, job->pus};
+}
+
+static void find_classes(struct job *job)
+{
+    if (cluster_classes_make(job->nodes, job->layout.nodes, &job->classes) < 0) {
+        fail(job, "not enough memory");
+    }
+    job->outliers = open_memstream(&job->outlier_text, &job->outlier_size);
+    need(job, job->outliers);
+    fputs(job->classes.outliers, job->outliers);
+}
+
+static size_t message_bytes(const struct job *job)
+{
+    const struct profile_class *node_class = &job->classes.profile->classes[job->classes.largest];
+    return node_class->cache_count && node_class->caches[0].size_bytes ? node_class->caches[0].size_bytes
+                                                                       : usual_message_bytes;
+}
+
+static void measure_inside(struct job *job, struct probe *probe)
+{
+    struct servet_error error;
+    bool *covered = calloc(job->classes.profile->class_count, sizeof *covered);
+    need(job, covered);
+    for (size_t c = 0; c < job->classes.profile->class_count; c++) {
+        covered[c] = true;
+    }
+    for (uint32_t i = 0; i < job->layout.nodes; i++) {
+        covered[job->classes.class_of[i]] &= ranks_cover_node(&job->ranks, job->ranks.leaders[i]);
+    }
+    int rc = inside_measure(probe, &job->layout, &job->classes, covered, message_bytes(job), job->names, job->outliers,
+                            &error);
+    free(covered);
+    if (rc < 0) {
+        fail(job, "%s", error.text);
+    }
+}
+
+/* -- network ----------------------------------------------------------------------------------------------------- */
+
+static void condition(struct job *job, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void condition(struct job *job, const char *key, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (conditions_add(job->classes.profile, key, text) < 0) {
+        fail(job, "not enough memory");
+    }
+}
+
+static void describe_network(struct job *job, const struct survey *survey, const struct survey_result *result)
+{
+    condition(job, "network_pairs", "%zu of %zu pairs of nodes measured, the others inferred", result->measured_pairs,
+              result->all_pairs);
+    condition(job, "network_concurrent_pairs", "%zu pairs at the same time, %.2f times as slow as alone", survey->width,
+              survey->disturbance);
+    if (result->checked) {
+        condition(job, "network_check", "%zu of %zu random inferred pairs were in another layer", result->elsewhere,
+                  result->checked);
+    }
+    if (result->contradictions) {
+        condition(job, "network_contradictions", "%zu measured pairs are slower than their group, such as %s and %s",
+                  result->contradictions, job->names[result->slower.a], job->names[result->slower.b]);
+    }
+    if (survey->out_of_time) {
+        condition(job, "budget", "time was over after %.0f s; %u nodes were not reached", job->options.run.budget_s,
+                  result->unreached);
+        cli_note("the budget of %.0f s is over: %zu of %zu pairs of nodes measured, %u nodes not reached",
+                 job->options.run.budget_s, result->measured_pairs, result->all_pairs, result->unreached);
+    }
+}
+
+static void measure_network(struct job *job, struct probe *probe)
+{
+    struct survey survey;
+    struct survey_result result = {0};
+    const struct survey_options options = {
+        .message_bytes = message_bytes(job),
+        .exhaustive = job->options.run.exhaustive,
+        .until_s = job->options.run.budget_s > 0 ? job->began_s + job->options.run.budget_s : 0,
+    };
+    int rc = survey_open(&survey, probe, &job->layout, &options);
+    rc = rc < 0 ? rc : survey_run(&survey, &result);
+    rc = rc < 0 ? rc : survey_curves(&survey, &result.network);
+    if (rc == -ETIME) {
+        condition(job, "budget", "time was over after %.0f s, before the network was measured",
+                  job->options.run.budget_s);
+        cli_note("the budget of %.0f s was over before the network was measured", job->options.run.budget_s);
+    } else if (rc < 0) {
+        fail(job, "measuring the network: %s", machine_strerror(rc));
+    } else {
+        for (size_t i = 0; i < result.network.layer_count; i++) {
+            char *name = NULL;
+            need(job, asprintf(&name, "network %zu", i + 1) < 0 ? NULL : name);
+            result.network.layers[i].name = name;
+        }
+        describe_network(job, &survey, &result);
+        job->classes.profile->network = result.network;
+    }
+    survey_close(&survey);
+}
+
+/* -- the profile ------------------------------------------------------------------------------------------------- */
+
+/* What is said of the cluster's host is that of the usual node. */
+static void describe(struct job *job)
+{
+    struct servet_profile *profile = job->classes.profile;
+    struct servet_profile *usual = job->nodes[job->classes.representative[job->classes.largest]].profile;
+    profile->host_name = strdup(job->names[0]);
+    profile->architecture = usual->architecture;
+    profile->cpu_model = usual->cpu_model;
+    profile->kernel = usual->kernel;
+    profile->conditions = usual->conditions;
+    profile->condition_count = usual->condition_count;
+    usual->architecture = usual->cpu_model = usual->kernel = NULL;
+    usual->conditions = NULL;
+    usual->condition_count = 0;
+    profile->tool = strdup("servet " SERVET_VERSION);
+    profile->started = strdup(job->started);
+    profile->measured = true;
+    need(job, profile->host_name && profile->tool && profile->started ? profile : NULL);
+    condition(job, "mpi", "%s, %d ranks on %d nodes", ranks_library(), job->ranks.size, job->ranks.node_count);
+}
+
+static void report_outliers(struct job *job)
+{
+    fclose(job->outliers);
+    for (char *rest = job->outlier_text, *line; (line = strsep(&rest, "\n")) && *line;) {
+        cli_note("outlier: %s", line);
+        condition(job, "outlier", "%s", line);
+    }
+}
+
+static void save(struct job *job, double seconds)
+{
+    struct servet_error error;
+    struct servet_profile *profile = job->classes.profile;
+    profile->seconds = seconds;
+    if (job->path[0] && profile_save(profile, job->path, &error) < 0) {
+        fail(job, "%s", error.text);
+    }
+    if (job->path[0] && !job->options.run.quiet) {
+        cli_note("measured %d nodes of %zu class%s, %zu network layer%s in %.1f s; profile written to %s",
+                 job->ranks.node_count, profile->class_count, profile->class_count == 1 ? "" : "es",
+                 profile->network.layer_count, profile->network.layer_count == 1 ? "" : "s", seconds, job->path);
+    }
+    if (!job->path[0] || job->options.run.json) {
+        char *text = profile_to_json(profile);
+        need(job, text);
+        fputs(text, stdout);
+        free(text);
+        if (fflush(stdout) != 0) {
+            fail(job, "standard output: %s", strerror(errno));
+        }
+    }
+}
+
+static _Noreturn void lead(struct job *job, char **texts)
+{
+    struct machine machine;
+    ranks_machine(&job->ranks, &machine);
+    need(job, machine.pus.ids);
+    struct probe probe = {.machine = &machine, .seed = job->options.run.seed};
+    read_nodes(job, texts);
+    lay_out(job);
+    find_classes(job);
+    describe(job);
+    if (!job->options.per_node) {
+        measure_inside(job, &probe);
+    }
+    measure_network(job, &probe);
+    report_outliers(job);
+    save(job, machine_elapsed(&machine) - job->began_s);
+    ranks_dismiss(&job->ranks, CLI_OK);
+    ranks_end(&job->ranks, CLI_OK);
+}
+
+/* -- every rank -------------------------------------------------------------------------------------------------- */
+
+/* Before MPI_Init, and the same on every rank; one of them says what is wrong. */
+static void read_options(struct job *job, int argc, char **argv)
+{
+    if (cluster_rank() > 0) {
+        int saved = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+        dup2(null, STDERR_FILENO);
+        cluster_parse(argc, argv, &job->options);
+        dup2(saved, STDERR_FILENO);
+        close(saved);
+        close(null);
+        return;
+    }
+    struct servet_error error;
+    cluster_parse(argc, argv, &job->options);
+    bool to_stdout = job->options.run.output && strcmp(job->options.run.output, "-") == 0;
+    int place = to_stdout ? 0 : output_choose(job->options.run.output, job->path, sizeof job->path, &error);
+    if (place == -EINVAL) {
+        cli_usage("%s", error.text);
+    }
+    if (place < 0) {
+        cli_fail("%s", error.text);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct job job;
+    static struct node_run run;
+    struct servet_error error;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a launcher may be killed without a chance to clean up */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of the size of files is an error to report */
+    read_options(&job, argc, argv);
+    time_t now = time(NULL);
+    strftime(job.started, sizeof job.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    if (ranks_open(&job.ranks, job.options.per_node, &error) < 0) {
+        if (job.ranks.rank == 0) {
+            cli_note("%s", error.text);
+        }
+        ranks_end(&job.ranks, CLI_USAGE);
+    }
+    struct machine clock;
+    ranks_machine(&job.ranks, &clock);
+    job.began_s = machine_elapsed(&clock);
+    if (job.ranks.info[job.ranks.rank].leader == job.ranks.rank) {
+        char probes[64];
+        cluster_node_probes(&job.options, ranks_cover_node(&job.ranks, job.ranks.rank), probes, sizeof probes);
+        node_run_start(&run, getenv(CLUSTER_COMMAND_VARIABLE), probes, job.options.run.seed, &job.ranks.allowed);
+    }
+    const struct ranks_teller teller = {node_run_busy, node_run_text, &run};
+    char **texts = ranks_gather(&job.ranks, &teller);
+    if (job.ranks.rank == 0) {
+        lead(&job, texts);
+    }
+    ranks_end(&job.ranks, ranks_obey(&job.ranks));
+}

@@ -1,0 +1,374 @@
+#include "probes/network/survey.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/pairs/relation.h"
+#include "profile/base/random.h"
+
+enum { SWEEPS = SURVEY_SWEEPS, MORE_SWEEPS = 8, ROUND_TRIPS = 5, BATCHES = 5, WIDTH_SAMPLE = 8, RANDOM_TRIES = 4 };
+static const double batch_s = 0.002;
+static const double sweeps_agree = 0.05; /* relative, of the two least; otherwise the pair is measured again */
+static const double undisturbed = 1.1;   /* together / alone, up to which pairs are measured at the same time */
+static const size_t hash_per_edge = 4;
+
+/* -- edges ------------------------------------------------------------------------------------------------------- */
+
+int survey_open(struct survey *survey, struct probe *probe, const struct survey_layout *layout,
+                const struct survey_options *options)
+{
+    *survey = (struct survey){.probe = probe, .layout = *layout, .options = *options, .disturbance = 1};
+    return 0;
+}
+
+void survey_close(struct survey *survey)
+{
+    for (size_t i = 0; i < survey->block_count; i++) {
+        profile_set_free(&survey->blocks[i]);
+    }
+    free(survey->blocks);
+    free(survey->edges);
+    free(survey->index);
+    memset(survey, 0, sizeof *survey);
+}
+
+bool survey_over(struct survey *survey)
+{
+    if (survey->options.until_s > 0 && machine_elapsed(survey->probe->machine) > survey->options.until_s) {
+        survey->out_of_time = true;
+    }
+    return survey->out_of_time;
+}
+
+static size_t slot_of(const struct survey *survey, uint32_t a, uint32_t b)
+{
+    uint64_t key = ((uint64_t)a << 32 | b) * UINT64_C(0x9e3779b97f4a7c15); /* Fibonacci hashing */
+    return (size_t)(key >> 20) & (survey->index_size - 1);
+}
+
+static uint32_t *find_slot(const struct survey *survey, uint32_t a, uint32_t b)
+{
+    size_t slot = slot_of(survey, a, b);
+    while (survey->index[slot]) {
+        const struct survey_edge *edge = &survey->edges[survey->index[slot] - 1];
+        if (edge->a == a && edge->b == b) {
+            break;
+        }
+        slot = (slot + 1) & (survey->index_size - 1);
+    }
+    return &survey->index[slot];
+}
+
+const struct survey_edge *survey_find(const struct survey *survey, uint32_t a, uint32_t b)
+{
+    if (!survey->index_size) {
+        return NULL;
+    }
+    uint32_t found = *find_slot(survey, a < b ? a : b, a < b ? b : a);
+    return found ? &survey->edges[found - 1] : NULL;
+}
+
+static int grow(struct survey *survey)
+{
+    size_t room = survey->edge_room ? 2 * survey->edge_room : 256;
+    struct survey_edge *edges = realloc(survey->edges, room * sizeof *edges);
+    uint32_t *index = calloc(room * hash_per_edge, sizeof *index);
+    if (edges) {
+        survey->edges = edges;
+    }
+    if (!edges || !index) {
+        free(index);
+        return -ENOMEM;
+    }
+    free(survey->index);
+    survey->index = index;
+    survey->index_size = room * hash_per_edge;
+    survey->edge_room = room;
+    for (size_t i = 0; i < survey->edge_count; i++) {
+        *find_slot(survey, edges[i].a, edges[i].b) = (uint32_t)i + 1;
+    }
+    return 0;
+}
+
+static int record(struct survey *survey, struct profile_pair pair, double seconds)
+{
+    if (survey->edge_count == survey->edge_room) {
+        int rc = grow(survey);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    uint32_t a = pair.a < pair.b ? pair.a : pair.b, b = pair.a < pair.b ? pair.b : pair.a;
+    uint32_t *slot = find_slot(survey, a, b);
+    if (!*slot) {
+        survey->edges[survey->edge_count++] =
+            (struct survey_edge){a, b, seconds, INFINITY, 1, !survey->spread_out, false};
+        *slot = (uint32_t)survey->edge_count;
+        return 0;
+    }
+    struct survey_edge *edge = &survey->edges[*slot - 1];
+    edge->next = fmin(edge->next, fmax(edge->seconds, seconds));
+    edge->seconds = fmin(edge->seconds, seconds);
+    edge->sweeps++;
+    return 0;
+}
+
+/* -- rounds ------------------------------------------------------------------------------------------------------ */
+
+/* Fewer in a batch where messages are slow: a long batch is more often disturbed, not more exact. */
+static uint32_t round_trips(const struct survey *survey, const struct profile_pair *nodes, size_t count)
+{
+    double most = ROUND_TRIPS;
+    for (size_t i = 0; i < count; i++) {
+        const struct survey_edge *edge = survey_find(survey, nodes[i].a, nodes[i].b);
+        most = edge ? fmin(most, batch_s / (2 * edge->seconds)) : most;
+    }
+    return most < 1 ? 1 : (uint32_t)most;
+}
+
+static int exchange(struct survey *survey, const struct profile_pair *nodes, size_t count, struct profile_pair *scratch,
+                    double *seconds)
+{
+    const struct machine_exchange what = {survey->options.message_bytes, round_trips(survey, nodes, count), BATCHES};
+    for (size_t i = 0; i < count; i++) {
+        scratch[i].a = survey->layout.pus[survey->layout.first[nodes[i].a]];
+        scratch[i].b = survey->layout.pus[survey->layout.first[nodes[i].b]];
+    }
+    survey->rounds++;
+    survey->measurements += count;
+    return machine_exchange(survey->probe->machine, &what, scratch, count, seconds);
+}
+
+struct buffers {
+    struct profile_pair *nodes, *pus;
+    double *seconds;
+};
+
+/* The most pairs at the same time that do not disturb each other: half as many until a sample agrees with itself. */
+static int choose_width(struct survey *survey, const struct profile_pair *pairs, size_t count, struct buffers *buffers)
+{
+    double alone[WIDTH_SAMPLE], ratio[WIDTH_SAMPLE];
+    size_t sample = count < WIDTH_SAMPLE ? count : WIDTH_SAMPLE;
+    for (size_t i = 0; i < sample; i++) {
+        int rc = exchange(survey, &pairs[i], 1, buffers->pus, &alone[i]);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    for (survey->width = count; survey->width > 1; survey->width /= 2) {
+        int rc = exchange(survey, pairs, survey->width, buffers->pus, buffers->seconds);
+        if (rc < 0) {
+            return rc;
+        }
+        size_t compared = survey->width < sample ? survey->width : sample;
+        for (size_t i = 0; i < compared; i++) {
+            ratio[i] = buffers->seconds[i] / alone[i];
+        }
+        survey->disturbance = probe_median(ratio, compared);
+        if (survey->disturbance <= undisturbed || survey_over(survey)) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* The pairs of a round that this sweep asks for, `width` at a time. */
+static int sweep_round(struct survey *survey, const struct profile_pair *pairs, size_t count, int sweep,
+                       struct buffers *buffers)
+{
+    size_t wanted = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct survey_edge *edge = sweep ? survey_find(survey, pairs[i].a, pairs[i].b) : NULL;
+        bool again = edge && (sweep < SWEEPS || edge->next > (1 + sweeps_agree) * edge->seconds);
+        if (!sweep || again) {
+            buffers->nodes[wanted++] = pairs[i];
+        }
+    }
+    for (size_t done = 0; done < wanted && !survey_over(survey);) {
+        size_t now = wanted - done < survey->width ? wanted - done : survey->width;
+        int rc = exchange(survey, &buffers->nodes[done], now, buffers->pus, buffers->seconds);
+        for (size_t i = 0; rc == 0 && i < now; i++) {
+            rc = record(survey, buffers->nodes[done + i], buffers->seconds[i]);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+        done += now;
+    }
+    return 0;
+}
+
+static size_t largest_round(const size_t *start, size_t rounds)
+{
+    size_t largest = 0;
+    for (size_t r = 1; r < rounds; r++) {
+        largest = start[r + 1] - start[r] > start[largest + 1] - start[largest] ? r : largest;
+    }
+    return largest;
+}
+
+int survey_measure(struct survey *survey, const struct profile_pair *pairs, const size_t *start, size_t rounds)
+{
+    size_t largest = rounds ? largest_round(start, rounds) : 0, most = rounds ? start[largest + 1] - start[largest] : 0;
+    if (!most) {
+        return 0;
+    }
+    struct buffers buffers = {calloc(most, sizeof *buffers.nodes), calloc(most, sizeof *buffers.pus),
+                              calloc(most, sizeof *buffers.seconds)};
+    int rc = buffers.nodes && buffers.pus && buffers.seconds ? 0 : -ENOMEM;
+    if (rc == 0 && !survey->width) {
+        rc = choose_width(survey, pairs + start[largest], most, &buffers);
+    }
+    for (int sweep = 0; rc == 0 && sweep < MORE_SWEEPS; sweep++) {
+        for (size_t r = 0; rc == 0 && r < rounds && !survey_over(survey); r++) {
+            rc = sweep_round(survey, pairs + start[r], start[r + 1] - start[r], sweep, &buffers);
+            probe_tell(survey->probe, ((double)sweep + (double)r / (double)rounds) / MORE_SWEEPS, "%zu pairs of nodes",
+                       survey->edge_count);
+        }
+    }
+    free(buffers.nodes);
+    free(buffers.pus);
+    free(buffers.seconds);
+    return rc;
+}
+
+/* -- which pairs ------------------------------------------------------------------------------------------------- */
+
+/* Round `round` of a tournament of `count` players by the circle method: the last one stays, the others turn. */
+static size_t tournament_round(const uint32_t *items, size_t count, size_t round, struct profile_pair *out)
+{
+    size_t even = count + count % 2, pairs = 0;
+    for (size_t i = 0; i < even / 2; i++) {
+        size_t x = i == 0 ? even - 1 : (round + i) % (even - 1), y = (round + even - 1 - i) % (even - 1);
+        if (x < count && y < count) {
+            out[pairs++] = (struct profile_pair){items[x], items[y]};
+        }
+    }
+    return pairs;
+}
+
+/* Last of each block against the first of the next, in two rounds: a block of one would be in two pairs of one. */
+static void chain(const uint32_t *items, size_t count, size_t block, struct profile_pair *pairs, size_t *start,
+                  size_t *rounds)
+{
+    for (size_t parity = 0; parity < 2; parity++) {
+        size_t used = start[*rounds];
+        for (size_t next = block * (parity + 1); next < count; next += 2 * block) {
+            pairs[used++] = (struct profile_pair){items[next - 1], items[next]};
+        }
+        start[++*rounds] = used;
+    }
+}
+
+/* Notes that all pairs of each block are edges. */
+static int note_blocks(struct survey *survey, const uint32_t *items, size_t count, size_t block)
+{
+    size_t blocks = (count + block - 1) / block;
+    struct profile_set *all = realloc(survey->blocks, (survey->block_count + blocks) * sizeof *all);
+    if (!all) {
+        return -ENOMEM;
+    }
+    survey->blocks = all;
+    for (size_t first = 0; first < count; first += block) {
+        size_t players = count - first < block ? count - first : block;
+        for (size_t i = 0; i < players; i++) {
+            for (size_t j = i + 1; j < players; j++) {
+                survey->edges[*find_slot(survey, items[first + i], items[first + j]) - 1].in_block = true;
+            }
+        }
+        if (players > 1) {
+            int rc = profile_set_from_array(items + first, players, &survey->blocks[survey->block_count]);
+            if (rc < 0) {
+                return rc;
+            }
+            survey->block_count++;
+        }
+    }
+    return 0;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct profile_pair *x = a, *y = b;
+    return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
+}
+
+int survey_measured(const struct survey *survey, struct profile_relation *out)
+{
+    struct profile_relation measured = {.groups = calloc(survey->block_count + 1, sizeof *measured.groups),
+                                        .pairs = calloc(survey->edge_count + 1, sizeof *measured.pairs)};
+    int rc = measured.groups && measured.pairs ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < survey->block_count; i++) {
+        rc = profile_set_copy(&survey->blocks[i], &measured.groups[i]);
+        measured.group_count += rc == 0;
+    }
+    for (size_t i = 0; rc == 0 && i < survey->edge_count; i++) {
+        if (!survey->edges[i].in_block) {
+            measured.pairs[measured.pair_count++] = (struct profile_pair){survey->edges[i].a, survey->edges[i].b};
+        }
+    }
+    if (rc < 0) {
+        relation_free(&measured);
+        return rc;
+    }
+    qsort(measured.pairs, measured.pair_count, sizeof *measured.pairs, by_pair);
+    *out = measured;
+    return 0;
+}
+
+int survey_blocks(struct survey *survey, const uint32_t *items, size_t count, size_t block)
+{
+    size_t per_block = block * (block - 1) / 2, blocks = (count + block - 1) / block;
+    struct profile_pair *pairs = calloc(blocks * per_block + blocks + 1, sizeof *pairs);
+    size_t *start = calloc(block + 4, sizeof *start), rounds = 0;
+    int rc = pairs && start ? 0 : -ENOMEM;
+    for (size_t round = 0; rc == 0 && round < block + block % 2 - 1; round++) {
+        size_t used = start[rounds];
+        for (size_t first = 0; first < count; first += block) {
+            size_t players = count - first < block ? count - first : block;
+            if (players > 1 && round < players + players % 2 - 1) {
+                used += tournament_round(items + first, players, round, pairs + used);
+            }
+        }
+        start[++rounds] = used;
+    }
+    if (rc == 0) {
+        chain(items, count, block, pairs, start, &rounds);
+        rc = survey_measure(survey, pairs, start, rounds);
+    }
+    if (rc == 0 && !survey->out_of_time) {
+        rc = note_blocks(survey, items, count, block);
+    }
+    survey->spread_out = true;
+    free(pairs);
+    free(start);
+    return rc;
+}
+
+int survey_random(struct survey *survey, size_t wanted, size_t *from)
+{
+    uint32_t nodes = survey->layout.nodes;
+    struct random random = {++survey->probe->seed};
+    uint32_t *order = calloc(nodes + 1, sizeof *order);
+    struct profile_pair *pairs = calloc(nodes + 1, sizeof *pairs);
+    int rc = order && pairs ? 0 : -ENOMEM;
+    *from = survey->edge_count;
+    for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
+        order[i] = i;
+    }
+    for (int i = 0; rc == 0 && i < RANDOM_TRIES && survey->edge_count - *from < wanted; i++) {
+        size_t start[2] = {0, 0}, left = wanted - (survey->edge_count - *from);
+        random_shuffle(&random, order, nodes, sizeof *order);
+        for (uint32_t k = 0; k + 1 < nodes && start[1] < left; k += 2) {
+            if (!survey_find(survey, order[k], order[k + 1])) {
+                pairs[start[1]++] = (struct profile_pair){order[k], order[k + 1]};
+            }
+        }
+        rc = survey_measure(survey, pairs, start, 1);
+    }
+    free(order);
+    free(pairs);
+    return rc;
+}

@@ -1,0 +1,187 @@
+#include "probes/pairs/memory_rounds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/pairs/layers.h"
+#include "probes/pairs/repeat.h"
+
+enum {
+    PASSES = 3,
+    EXPECTED_PAIRS = 32, /* for the progress bar */
+    LEARN_FROM = 16,     /* pairs that the first idea of the spread comes from */
+};
+
+int memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes)
+{
+    size_t pairs = pair_count(probe->machine->pus.count);
+    *rounds = (struct memory_rounds){.probe = probe,
+                                     .bytes = bytes,
+                                     .fewest_rounds = REPEAT_MEDIAN_MOST,
+                                     .totals = calloc(pairs + 1, sizeof *rounds->totals),
+                                     .spreads = calloc(pairs + 1, sizeof *rounds->spreads),
+                                     .scale = calloc(probe->machine->pus.count, sizeof *rounds->scale),
+                                     .logs = calloc(pairs + 1, sizeof *rounds->logs)};
+    if (!rounds->totals || !rounds->spreads || !rounds->logs || !rounds->scale) {
+        memory_rounds_free(rounds);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < probe->machine->pus.count; i++) {
+        rounds->scale[i] = 1;
+    }
+    return 0;
+}
+
+void memory_rounds_free(struct memory_rounds *rounds)
+{
+    free(rounds->totals);
+    free(rounds->spreads);
+    free(rounds->logs);
+    free(rounds->scale);
+    rounds->totals = rounds->spreads = rounds->logs = rounds->scale = NULL;
+}
+
+int memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count, double *bytes_per_s)
+{
+    const struct machine_copy what = {
+        .bytes = bytes, .passes = PASSES, .numa = -1, .pages = probe_memory_pages(probe->machine)};
+    return machine_copy(probe->machine, &what, pus, count, bytes_per_s);
+}
+
+static double scale_of(const struct memory_rounds *rounds, uint32_t pu)
+{
+    size_t position = 0;
+    while (rounds->probe->machine->pus.ids[position] != pu) {
+        position++;
+    }
+    return rounds->scale[position];
+}
+
+int memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu)
+{
+    if (rounds->alone_count == MEMORY_ALONE_MAX) {
+        return 0;
+    }
+    double *alone = &rounds->alone[rounds->alone_count];
+    int rc = memory_copy(rounds->probe, rounds->bytes, &pu, 1, alone);
+    *alone = rc == 0 ? *alone * scale_of(rounds, pu) : 0;
+    rounds->alone_count += rc == 0;
+    return rc;
+}
+
+int memory_rounds_kinds(struct memory_rounds *rounds)
+{
+    const struct kinds *kinds = rounds->probe->kinds;
+    const struct profile_set *pus = &rounds->probe->machine->pus;
+    double alone[KINDS_MAX], best = 0;
+    for (size_t kind = 0; kinds && kinds->count > 1 && kind < kinds->count; kind++) {
+        double values[REPEAT_MEDIAN_MOST];
+        size_t done = 0;
+        while (!repeat_median_settled(values, done) && !(done > 0 && probe_late(rounds->probe))) {
+            int rc = memory_copy(rounds->probe, rounds->bytes, kinds->pus[kind].ids, 1, &values[done++]);
+            if (rc < 0) {
+                return rc;
+            }
+        }
+        alone[kind] = probe_median(values, done);
+        best = fmax(best, alone[kind]);
+    }
+    for (size_t i = 0; best > 0 && i < pus->count; i++) {
+        rounds->scale[i] = best / alone[kinds_find(kinds, pus->ids[i])];
+    }
+    return 0;
+}
+
+/* One pair's rounds. */
+struct pair_rounds {
+    double slower[REPEAT_MEDIAN_MOST], totals[REPEAT_MEDIAN_MOST];
+};
+
+/* A round of all pairs at the same time; one PU copies alone, truly alone, before. */
+static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t pairs, size_t round,
+                     struct pair_rounds *out)
+{
+    double rates[2 * TOGETHER_MOST];
+    int rc = memory_rounds_alone(rounds, pus[0]);
+    rc = rc < 0 ? rc : memory_copy(rounds->probe, rounds->bytes, pus, 2 * pairs, rates);
+    for (size_t k = 0; k < pairs && rc == 0; k++) {
+        out[k].slower[round] =
+            fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]), rates[2 * k + 1] * scale_of(rounds, pus[2 * k + 1]));
+        out[k].totals[round] = rates[2 * k] + rates[2 * k + 1];
+    }
+    return rc;
+}
+
+/* A run that is late does with one round. */
+static bool is_settled(const struct memory_rounds *rounds, const struct pair_rounds *pairs, size_t count, size_t done)
+{
+    bool settled = true;
+    for (size_t k = 0; k < count && settled; k++) {
+        settled = repeat_median_settled(pairs[k].slower, done);
+    }
+    return settled || (done > 0 && probe_late(rounds->probe));
+}
+
+static void learn(struct memory_rounds *rounds, const struct pair_rounds *pairs, size_t count, size_t done)
+{
+    double sorted[LEARN_FROM];
+    for (size_t k = 0; k < count && done > 1; k++) {
+        if (rounds->ratios < pair_count(rounds->probe->machine->pus.count)) {
+            rounds->logs[rounds->ratios++] = log(pairs[k].slower[1] / pairs[k].slower[0]);
+        }
+    }
+    /* Whether a class's pairs agree is asked while it is measured: cheap enough to look often at first. */
+    if (rounds->ratios <= LEARN_FROM) {
+        memcpy(sorted, rounds->logs, rounds->ratios * sizeof *sorted);
+        rounds->spread = cluster_spread(sorted, rounds->ratios);
+    }
+}
+
+int memory_rounds_ask(void *argument, const struct pair_position *pairs, size_t count, double *bytes_per_s,
+                      double *figures)
+{
+    struct memory_rounds *rounds = argument;
+    const struct profile_set *set = &rounds->probe->machine->pus;
+    struct pair_rounds found[TOGETHER_MOST];
+    uint32_t pus[2 * TOGETHER_MOST];
+    size_t done = 0;
+    for (size_t k = 0; k < count; k++) {
+        pus[2 * k] = set->ids[pairs[k].i];
+        pus[2 * k + 1] = set->ids[pairs[k].j];
+    }
+    probe_tell(rounds->probe, 1 - exp(-(double)rounds->asked / EXPECTED_PAIRS), "memory of PUs %u and %u", pus[0],
+               pus[1]);
+    rounds->asked += count;
+    while (!is_settled(rounds, found, count, done)) {
+        int rc = one_round(rounds, pus, count, done, found);
+        if (rc < 0) {
+            return rc;
+        }
+        done++;
+    }
+    learn(rounds, found, count, done);
+    for (size_t k = 0; k < count; k++) {
+        size_t pair = pair_index(set->count, pairs[k].i, pairs[k].j);
+        rounds->totals[pair] = probe_median(found[k].totals, done);
+        rounds->spreads[pair] = probe_spread(found[k].slower, done);
+        figures[k] = bytes_per_s[k] = probe_median(found[k].slower, done);
+    }
+    rounds->fewest_rounds = done < rounds->fewest_rounds ? (uint32_t)done : rounds->fewest_rounds;
+    return 0;
+}
+
+int memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j, double *bytes_per_s)
+{
+    const struct pair_position pair = {i, j};
+    double *total = &rounds->totals[pair_index(rounds->probe->machine->pus.count, i, j)];
+    double before = *total, again, figure;
+    int rc = memory_rounds_ask(rounds, &pair, 1, &again, &figure);
+    if (rc < 0 || again <= *bytes_per_s) {
+        *total = before;
+        return rc;
+    }
+    *bytes_per_s = again;
+    return 0;
+}

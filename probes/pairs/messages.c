@@ -1,0 +1,447 @@
+#include "probes/pairs/messages.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/pairs/layers.h"
+#include "probes/pairs/repeat.h"
+#include "probes/pairs/schedule.h"
+
+enum { SWEEPS = 2, BATCHES = 5, CONCURRENCY_MAX = 64, PILOTS = 5 };
+static const double quartiles_of_deviation = 1.349;      /* their distance, of a Gaussian */
+static const size_t curve_from = 1, curve_to = 4u << 20; /* bytes, doubling every other step */
+
+/* A single short message is all start-up and skew: 0.11 us where a batch of fifty reads 0.14. */
+static uint32_t round_trips_for(size_t bytes)
+{
+    return bytes <= 4096 ? 50 : bytes <= (128u << 10) ? 10 : 2;
+}
+
+static int exchange(struct probe *probe, size_t bytes, const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    const struct machine_exchange what = {bytes, round_trips_for(bytes), BATCHES};
+    return machine_exchange(probe->machine, &what, pairs, count, seconds);
+}
+
+/* -- inference -- */
+
+int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, double spread,
+                         struct profile_communication *out)
+{
+    struct profile_communication result = {0};
+    struct pair_classes classes;
+    struct clusters clusters;
+    size_t pairs = pair_count(pus->count);
+    uint32_t *cluster_of = malloc(pairs * sizeof *cluster_of);
+    int rc = cluster_of ? pair_classes_init(&classes, pus) : -ENOMEM;
+    if (rc < 0) {
+        free(cluster_of);
+        return rc;
+    }
+    rc = cluster_values(pair_seconds, pairs, spread, cluster_of, &clusters);
+    if (rc == 0) {
+        result.layers = calloc(clusters.count, sizeof *result.layers);
+        rc = result.layers ? 0 : -ENOMEM;
+    }
+    for (size_t i = 0; i < pairs && rc == 0; i++) {
+        classes.of[i] = (uint8_t)cluster_of[i];
+    }
+    for (size_t i = 0; rc == 0 && i < clusters.count; i++) {
+        result.layers[i].seconds = clusters.centre[i];
+        result.layers[i].quality =
+            (struct profile_quality){.origin = PROFILE_MEASURED,
+                                     .repetitions = SWEEPS * BATCHES,
+                                     .spread = spread >= 0 ? quartiles_of_deviation * spread : -1};
+        rc = relation_from_classes(&classes, 0, (uint8_t)i, &result.layers[i].members);
+        result.layer_count += rc == 0;
+    }
+    pair_classes_free(&classes);
+    free(cluster_of);
+    if (rc < 0) {
+        probe_message_free(&result);
+        return rc;
+    }
+    *out = result;
+    return 0;
+}
+
+/* -- pairs -- */
+
+struct question {
+    struct probe *probe;
+    size_t bytes;
+    struct schedule_outcome *outcome; /* for the second sweep */
+    double *logs;                     /* of the ratios of two figures of one pair */
+    size_t ratios;                    /* room for one of every pair */
+    double spread;                    /* of one figure, from them */
+};
+
+static double spread_so_far(const struct question *question)
+{
+    double sorted[PILOTS];
+    memcpy(sorted, question->logs, question->ratios * sizeof *sorted);
+    return cluster_spread(sorted, question->ratios);
+}
+
+static int exchange_all(const struct question *question, const struct pair_position *positions, size_t count,
+                        double done, double *seconds)
+{
+    const uint32_t *ids = question->probe->machine->pus.ids;
+    struct profile_pair pairs[TOGETHER_MOST];
+    for (size_t k = 0; k < count; k++) {
+        pairs[k] = (struct profile_pair){ids[positions[k].i], ids[positions[k].j]};
+    }
+    probe_tell(question->probe, done, "messages between PUs %u and %u", pairs[0].a, pairs[0].b);
+    return exchange(question->probe, question->bytes, pairs, count, seconds);
+}
+
+static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds, double *figures)
+{
+    struct question *question = argument;
+    double twice[TOGETHER_MOST];
+    int rc = exchange_all(question, pairs, count, 0.2, seconds);
+    /* The first pairs twice: whether a class's pairs agree is asked before the second sweep. */
+    bool first = rc == 0 && question->ratios < PILOTS;
+    rc = first ? exchange_all(question, pairs, count, 0.2, twice) : rc;
+    for (size_t k = 0; k < count && first && rc == 0; k++) {
+        if (question->ratios < PILOTS) {
+            question->logs[question->ratios++] = log(twice[k] / seconds[k]);
+        }
+        seconds[k] = fmin(seconds[k], twice[k]);
+    }
+    question->spread = first ? spread_so_far(question) : question->spread;
+    memcpy(figures, seconds, count * sizeof *figures);
+    return rc;
+}
+
+/* A pair whose two sweeps differ is asked again, alone, until its two smallest figures agree. */
+static int settle(const struct question *question, const struct pair_position *pair, double first, double second,
+                  double *least)
+{
+    double sweeps[REPEAT_MINIMUM_MOST] = {first, second};
+    *least = fmin(first, second);
+    for (size_t count = SWEEPS; !repeat_minimum_settled(sweeps, count); count++) {
+        int rc = exchange_all(question, pair, 1, 0.4, &sweeps[count]);
+        if (rc < 0) {
+            return rc;
+        }
+        *least = fmin(*least, sweeps[count]);
+    }
+    return 0;
+}
+
+/* The smaller of two figures that lie apart in time, and beside other pairs if there were any. */
+static int ask_again(void *argument, const struct pair_position *pairs, size_t count, double *seconds, double *figures)
+{
+    struct question *question = argument;
+    size_t pus = question->probe->machine->pus.count;
+    int rc = exchange_all(question, pairs, count, 0.4, seconds);
+    for (size_t k = 0; k < count && rc == 0; k++) {
+        double *value = &question->outcome->values[pair_index(pus, pairs[k].i, pairs[k].j)];
+        const double sweeps[] = {*value, seconds[k]};
+        if (count > 1 && !repeat_minimum_settled(sweeps, SWEEPS)) { /* it may have been the others beside it */
+            rc = exchange_all(question, &pairs[k], 1, 0.4, &seconds[k]);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+        question->logs[question->ratios++] = log(seconds[k] / *value);
+        rc = settle(question, &pairs[k], *value, seconds[k], value);
+        figures[k] = *value;
+    }
+    return rc;
+}
+
+static int second_sweep(const struct schedule *schedule, struct question *question, struct schedule_outcome *outcome)
+{
+    question->ratios = 0;
+    question->outcome = outcome;
+    int rc = schedule_again(schedule, outcome, ++question->probe->seed, ask_again, question);
+    question->spread = cluster_spread(question->logs, question->ratios);
+    return rc;
+}
+
+/* Pairs that were not measured take over the median of those of their class. */
+static int take_over(const struct schedule *schedule, struct schedule_outcome *outcome)
+{
+    size_t pairs = pair_count(schedule->pus->count);
+    double *sample = malloc((pairs + 1) * sizeof *sample);
+    if (!sample) {
+        return -ENOMEM;
+    }
+    for (size_t class = 0; class < schedule->class_count; class ++) {
+        size_t count = 0;
+        for (size_t k = 0; k < pairs; k++) {
+            if (schedule->class_of[k] == class && outcome->measured[k]) {
+                sample[count++] = outcome->values[k];
+            }
+        }
+        double middle = probe_median(sample, count);
+        for (size_t k = 0; k < pairs; k++) {
+            if (schedule->class_of[k] == class && !outcome->measured[k]) {
+                outcome->values[k] = middle;
+            }
+        }
+    }
+    free(sample);
+    return 0;
+}
+
+static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome, uint32_t *sweeps,
+                         double *spread)
+{
+    size_t pairs = pair_count(probe->machine->pus.count);
+    struct question question = {
+        .probe = probe, .bytes = bytes, .logs = malloc((pairs + PILOTS) * sizeof *question.logs)};
+    struct schedule schedule;
+    int rc = question.logs ? schedule_init(&schedule, &probe->machine->pus, probe->declared) : -ENOMEM;
+    if (rc < 0) {
+        free(question.logs);
+        return rc;
+    }
+    schedule.spread = &question.spread;
+    schedule.exhaustive = probe->exhaustive;
+    schedule.probe = probe;
+    schedule.at_once = probe->one_by_one ? 1 : TOGETHER_MOST;
+    rc = schedule_run(&schedule, NULL, ++probe->seed, ask, schedule_agree_cluster, &question, outcome);
+    *sweeps = 1;
+    if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
+        *sweeps = SWEEPS;
+        rc = second_sweep(&schedule, &question, outcome);
+        rc = rc < 0 ? rc : take_over(&schedule, outcome);
+    }
+    *spread = question.ratios > 0 ? question.spread : -1; /* cluster_values() takes that for none, too */
+    schedule_free(&schedule);
+    free(question.logs);
+    return rc;
+}
+
+/* -- one layer -- */
+
+/* A pair that is in this layer and in none before it. */
+static bool find_pair(const struct profile_set *pus, const double *pair_seconds,
+                      const struct profile_communication *result, size_t layer, struct profile_pair *out)
+{
+    double best = INFINITY;
+    for (size_t i = 0, k = 0; i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count; j++, k++) {
+            double distance = fabs(log(pair_seconds[k] / result->layers[layer].seconds));
+            if (distance < best) {
+                best = distance;
+                *out = (struct profile_pair){pus->ids[i], pus->ids[j]};
+            }
+        }
+    }
+    return best < INFINITY;
+}
+
+/* A time that is the least of several batches, and how far those lay apart. */
+struct settled {
+    double seconds, spread;
+    uint32_t repetitions;
+};
+
+/* The slowest of the pairs, from as many measurements as it takes for the two smallest to agree. */
+static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs, size_t count,
+                            struct settled *out)
+{
+    double seconds[CONCURRENCY_MAX], slowest[REPEAT_MINIMUM_MOST];
+    double least = INFINITY;
+    size_t turn = 0;
+    for (; !repeat_minimum_settled(slowest, turn); turn++) {
+        int rc = exchange(probe, bytes, pairs, count, seconds);
+        if (rc < 0) {
+            return rc;
+        }
+        slowest[turn] = 0;
+        for (size_t i = 0; i < count; i++) {
+            slowest[turn] = fmax(slowest[turn], seconds[i]);
+        }
+        least = fmin(least, slowest[turn]);
+    }
+    *out = (struct settled){least, probe_spread(slowest, turn), (uint32_t)turn * BATCHES};
+    return 0;
+}
+
+static int measure_curve(struct probe *probe, const struct profile_pair *pair, struct profile_layer *layer)
+{
+    enum { POINTS_MAX = 32 };
+    layer->curve = calloc(POINTS_MAX, sizeof *layer->curve);
+    if (!layer->curve) {
+        return -ENOMEM;
+    }
+    for (size_t bytes = curve_from; bytes <= curve_to && layer->curve_count < POINTS_MAX; bytes *= 2) {
+        struct settled least;
+        int rc = exchange_settled(probe, bytes, pair, 1, &least);
+        if (rc < 0) {
+            return rc;
+        }
+        layer->curve[layer->curve_count++] =
+            (struct profile_message_point){bytes, least.seconds, least.repetitions, least.spread};
+        probe_tell(probe, 0.8, "messages of %zu bytes", bytes);
+    }
+    return 0;
+}
+
+/* Disjoint pairs of the layer, greedily in the order of the PUs. */
+static size_t disjoint_pairs(const struct profile_set *pus, const double *pair_seconds, double low, double high,
+                             struct profile_pair *out)
+{
+    size_t count = 0;
+    bool taken[2 * CONCURRENCY_MAX + 1];
+    size_t n = pus->count < 2 * CONCURRENCY_MAX ? pus->count : 2 * CONCURRENCY_MAX;
+    memset(taken, 0, sizeof taken);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n && !taken[i]; j++) {
+            double seconds = pair_seconds[pair_index(pus->count, i, j)];
+            if (!taken[j] && seconds >= low && seconds <= high) {
+                taken[i] = taken[j] = true;
+                out[count++] = (struct profile_pair){pus->ids[i], pus->ids[j]};
+            }
+        }
+    }
+    return count;
+}
+
+static int measure_concurrency(struct probe *probe, size_t bytes, const struct profile_pair *pairs, size_t count,
+                               struct profile_layer *layer)
+{
+    layer->concurrency = calloc(count ? count : 1, sizeof *layer->concurrency);
+    if (!layer->concurrency) {
+        return -ENOMEM;
+    }
+    for (size_t messages = 1; messages <= count;
+         messages = messages < count && 2 * messages > count ? count : 2 * messages) {
+        struct settled slowest;
+        int rc = exchange_settled(probe, bytes, pairs, messages, &slowest);
+        if (rc < 0) {
+            return rc;
+        }
+        layer->concurrency[layer->concurrency_count++] = (struct profile_concurrency_point){
+            (uint32_t)messages, slowest.seconds, slowest.repetitions, slowest.spread};
+    }
+    return 0;
+}
+
+static int measure_layers(struct probe *probe, const double *pair_seconds, struct profile_communication *result)
+{
+    const struct profile_set *pus = &probe->machine->pus;
+    for (size_t i = 0; i < result->layer_count && !probe_late(probe); i++) {
+        struct profile_layer *layer = &result->layers[i];
+        struct profile_pair pair, pairs[CONCURRENCY_MAX];
+        if (!find_pair(pus, pair_seconds, result, i, &pair)) {
+            continue;
+        }
+        double low = i ? sqrt(result->layers[i - 1].seconds * layer->seconds) : 0;
+        double high = i + 1 < result->layer_count ? sqrt(result->layers[i + 1].seconds * layer->seconds) : INFINITY;
+        size_t count = disjoint_pairs(pus, pair_seconds, low, high, pairs);
+        int rc = measure_curve(probe, &pair, layer);
+        rc = rc < 0 ? rc : measure_concurrency(probe, result->message_bytes, pairs, count, layer);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static size_t nearest_layer(const struct profile_communication *result, double seconds)
+{
+    size_t nearest = 0;
+    for (size_t i = 1; i < result->layer_count; i++) {
+        bool closer =
+            fabs(log(seconds / result->layers[i].seconds)) < fabs(log(seconds / result->layers[nearest].seconds));
+        nearest = closer ? i : nearest;
+    }
+    return nearest;
+}
+
+static enum profile_origin layer_origin(const struct profile_communication *result, size_t layer,
+                                        const struct schedule_outcome *outcome, size_t pairs)
+{
+    for (size_t k = 0; k < pairs; k++) {
+        if (outcome->measured[k] && nearest_layer(result, outcome->values[k]) == layer) {
+            return PROFILE_MEASURED;
+        }
+    }
+    return PROFILE_INFERRED;
+}
+
+/* The pairs behind the layers, where not all were measured. */
+static int list_measured(const struct profile_set *pus, const struct schedule_outcome *outcome,
+                         struct profile_relation *out)
+{
+    struct pair_classes classes;
+    if (outcome->measured_count == outcome->pair_count) {
+        return 0;
+    }
+    int rc = pair_classes_init(&classes, pus);
+    for (size_t k = 0; rc == 0 && k < pair_count(pus->count); k++) {
+        classes.of[k] = outcome->measured[k] ? 0 : PAIR_NONE;
+    }
+    rc = rc < 0 ? rc : relation_from_classes(&classes, 0, 0, out);
+    pair_classes_free(&classes);
+    return rc;
+}
+
+static int measure(struct probe *probe, size_t bytes, struct profile_communication *result)
+{
+    const struct profile_set *pus = &probe->machine->pus;
+    size_t pairs = pair_count(pus->count);
+    struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
+                                       .measured = calloc(pairs + 1, sizeof *outcome.measured)};
+    uint32_t sweeps = 0;
+    double spread = 0;
+    int rc = outcome.values && outcome.measured ? measure_pairs(probe, bytes, &outcome, &sweeps, &spread) : -ENOMEM;
+    rc = rc < 0 ? rc : probe_message_layers(pus, outcome.values, spread, result);
+    if (rc == 0) {
+        result->message_bytes = bytes;
+        for (size_t i = 0; i < result->layer_count; i++) {
+            struct profile_quality *quality = &result->layers[i].quality;
+            quality->note = schedule_note(&outcome);
+            quality->repetitions = sweeps * BATCHES;
+            quality->origin = layer_origin(result, i, &outcome, pairs);
+        }
+        rc = list_measured(pus, &outcome, &result->measured);
+    }
+    if (rc == 0) {
+        rc = measure_layers(probe, outcome.values, result);
+    }
+    free(outcome.values);
+    free(outcome.measured);
+    return rc;
+}
+
+int probe_message(struct probe *probe, size_t message_bytes, struct profile_communication *out,
+                  struct servet_error *error)
+{
+    struct profile_communication result = {.message_bytes = message_bytes};
+    int rc = probe->machine->pus.count > 1 ? measure(probe, message_bytes, &result) : 0;
+    if (rc < 0) {
+        probe_message_free(&result);
+        return probe_error(error, rc, "measuring messages");
+    }
+    *out = result;
+    return 0;
+}
+
+void probe_message_free(struct profile_communication *result)
+{
+    for (size_t i = 0; i < result->layer_count; i++) {
+        struct profile_layer *layer = &result->layers[i];
+        relation_free(&layer->members);
+        free(layer->name);
+        free(layer->curve);
+        free(layer->concurrency);
+        free(layer->quality.note);
+    }
+    free(result->layers);
+    relation_free(&result->measured);
+    memset(result, 0, sizeof *result);
+}
+
+int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair, double *seconds)
+{
+    return exchange(probe, bytes, pair, 1, seconds);
+}

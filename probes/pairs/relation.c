@@ -1,0 +1,165 @@
+#include "probes/pairs/relation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t pair_count(size_t pus)
+{
+    return pus * (pus - 1) / 2;
+}
+
+size_t pair_index(size_t pus, size_t i, size_t j)
+{
+    if (i > j) {
+        size_t swap = i;
+        i = j;
+        j = swap;
+    }
+    return i * pus - i * (i + 1) / 2 + (j - i - 1);
+}
+
+int pair_classes_init(struct pair_classes *classes, const struct profile_set *pus)
+{
+    size_t pairs = pair_count(pus->count);
+    classes->pus = pus;
+    classes->of = malloc(pairs ? pairs : 1);
+    if (!classes->of) {
+        return -ENOMEM;
+    }
+    memset(classes->of, PAIR_NONE, pairs);
+    return 0;
+}
+
+void pair_classes_free(struct pair_classes *classes)
+{
+    free(classes->of);
+    classes->of = NULL;
+}
+
+struct view {
+    const struct pair_classes *classes;
+    uint8_t strongest, weakest;
+};
+
+static bool bound(const struct view *view, size_t i, size_t j)
+{
+    uint8_t class = view->classes->of[pair_index(view->classes->pus->count, i, j)];
+    return class != PAIR_NONE && class >= view->strongest && class <= view->weakest;
+}
+
+/* The component of `first` among PUs not yet `seen`, as positions. Returns its size. */
+static size_t component(const struct view *view, size_t first, bool *seen, size_t *members)
+{
+    size_t n = view->classes->pus->count, count = 0;
+    members[count++] = first;
+    seen[first] = true;
+    for (size_t next = 0; next < count; next++) {
+        for (size_t j = 0; j < n; j++) {
+            if (!seen[j] && bound(view, members[next], j)) {
+                seen[j] = true;
+                members[count++] = j;
+            }
+        }
+    }
+    return count;
+}
+
+static bool complete(const struct view *view, const size_t *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = i + 1; j < count; j++) {
+            if (!bound(view, members[i], members[j])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static int add_group(const struct view *view, const size_t *members, size_t count, struct profile_relation *out)
+{
+    uint32_t *ids = malloc(count * sizeof *ids);
+    struct profile_set *groups = realloc(out->groups, (out->group_count + 1) * sizeof *groups);
+    if (groups) {
+        out->groups = groups;
+    }
+    if (!ids || !groups) {
+        free(ids);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = view->classes->pus->ids[members[i]];
+    }
+    int rc = profile_set_from_array(ids, count, &out->groups[out->group_count]);
+    out->group_count += rc == 0;
+    free(ids);
+    return rc;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct profile_pair *x = a, *y = b;
+    if (x->a != y->a) {
+        return x->a < y->a ? -1 : 1;
+    }
+    return (x->b > y->b) - (x->b < y->b);
+}
+
+static int add_pairs(const struct view *view, const size_t *members, size_t count, struct profile_relation *out)
+{
+    struct profile_pair *pairs = realloc(out->pairs, (out->pair_count + pair_count(count)) * sizeof *pairs);
+    if (!pairs) {
+        return -ENOMEM;
+    }
+    out->pairs = pairs;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < count; j++) {
+            uint32_t a = view->classes->pus->ids[members[i]], b = view->classes->pus->ids[members[j]];
+            if (a < b && bound(view, members[i], members[j])) {
+                out->pairs[out->pair_count++] = (struct profile_pair){a, b};
+            }
+        }
+    }
+    return 0;
+}
+
+int relation_from_classes(const struct pair_classes *classes, uint8_t strongest, uint8_t weakest,
+                          struct profile_relation *out)
+{
+    const struct view view = {classes, strongest, weakest};
+    struct profile_relation relation = {0};
+    size_t n = classes->pus->count;
+    bool *seen = calloc(n, sizeof *seen);
+    size_t *members = malloc(n * sizeof *members);
+    int rc = seen && members ? 0 : -ENOMEM;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        size_t count = seen[i] ? 0 : component(&view, i, seen, members);
+        if (count < 2) {
+            continue;
+        }
+        rc = complete(&view, members, count) ? add_group(&view, members, count, &relation)
+                                             : add_pairs(&view, members, count, &relation);
+    }
+    free(seen);
+    free(members);
+    if (rc < 0) {
+        relation_free(&relation);
+        return rc;
+    }
+    if (relation.pair_count) {
+        qsort(relation.pairs, relation.pair_count, sizeof *relation.pairs, by_pair);
+    }
+    *out = relation;
+    return 0;
+}
+
+void relation_free(struct profile_relation *relation)
+{
+    for (size_t i = 0; i < relation->group_count; i++) {
+        profile_set_free(&relation->groups[i]);
+    }
+    free(relation->groups);
+    free(relation->pairs);
+    memset(relation, 0, sizeof *relation);
+}

@@ -1,0 +1,412 @@
+#include "probes/pairs/schedule.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/pairs/layers.h"
+#include "probes/probe.h"
+#include "profile/base/random.h"
+
+static const double sample_factor = 4; /* times log2(PUs), of every class */
+enum { SAMPLE_MIN = 3 };
+
+/* -- classes -- */
+
+/* Marks the pairs of the relation's groups as of class `class` unless they are of a closer one. */
+static void mark(struct schedule *schedule, const struct profile_relation *relation, int class)
+{
+    const struct profile_set *pus = schedule->pus;
+    for (size_t g = 0; g < relation->group_count; g++) {
+        for (size_t i = 0; i < pus->count; i++) {
+            if (!profile_set_has(&relation->groups[g], pus->ids[i])) {
+                continue;
+            }
+            for (size_t j = i + 1; j < pus->count; j++) {
+                uint8_t *slot = &schedule->class_of[pair_index(pus->count, i, j)];
+                if (*slot > class && profile_set_has(&relation->groups[g], pus->ids[j])) {
+                    *slot = (uint8_t) class;
+                }
+            }
+        }
+    }
+}
+
+static void mark_numa(struct schedule *schedule, const struct profile_class *declared, int class)
+{
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        struct profile_set pus = declared->numa[i].pus;
+        const struct profile_relation one = {.groups = &pus, .group_count = 1};
+        mark(schedule, &one, class);
+    }
+}
+
+static size_t largest_node(const struct profile_class *declared)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        largest = declared->numa[i].pus.count > largest ? declared->numa[i].pus.count : largest;
+    }
+    return largest;
+}
+
+static size_t largest_group(const struct profile_relation *relation)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < relation->group_count; i++) {
+        largest = relation->groups[i].count > largest ? relation->groups[i].count : largest;
+    }
+    return largest;
+}
+
+/* Renumbers the classes that occur to 0, 1, 2 … */
+static void renumber(struct schedule *schedule)
+{
+    uint8_t number[UINT8_MAX + 1] = {0};
+    bool occurs[UINT8_MAX + 1] = {false};
+    size_t pairs = pair_count(schedule->pus->count);
+    schedule->class_count = 0;
+    for (size_t i = 0; i < pairs; i++) {
+        occurs[schedule->class_of[i]] = true;
+    }
+    for (size_t c = 0; c <= UINT8_MAX; c++) {
+        number[c] = (uint8_t)schedule->class_count;
+        schedule->class_count += occurs[c];
+    }
+    for (size_t i = 0; i < pairs; i++) {
+        schedule->class_of[i] = number[schedule->class_of[i]];
+    }
+}
+
+/* Which declared kind of cores; their number: none. */
+static size_t kind_at(const struct profile_class *declared, uint32_t pu)
+{
+    size_t kind = 0;
+    while (kind < declared->kind_count && !profile_set_has(&declared->kinds[kind].pus, pu)) {
+        kind++;
+    }
+    return kind;
+}
+
+/* Two fast cores take the memory from one another where a fast and a slow one do not: classes are divided by the kinds
+ * of the two. As they were where that makes too many. */
+static void divide_by_kinds(struct schedule *schedule, const struct profile_class *declared)
+{
+    const struct profile_set *pus = schedule->pus;
+    const size_t kinds = declared->kind_count + 1, parts = kinds * (kinds + 1) / 2, whole = schedule->class_count;
+    if (kinds == 1 || whole * parts > UINT8_MAX) {
+        return;
+    }
+    for (size_t i = 0, k = 0; i < pus->count; i++) {
+        size_t first = kind_at(declared, pus->ids[i]);
+        for (size_t j = i + 1; j < pus->count; j++, k++) {
+            size_t second = kind_at(declared, pus->ids[j]), more = first > second ? first : second;
+            size_t part = more * (more + 1) / 2 + (first < second ? first : second);
+            schedule->class_of[k] = (uint8_t)(schedule->class_of[k] * parts + part);
+        }
+    }
+    renumber(schedule);
+}
+
+int schedule_init(struct schedule *schedule, const struct profile_set *pus, const struct profile_class *declared)
+{
+    size_t pairs = pair_count(pus->count);
+    *schedule = (struct schedule){.pus = pus, .class_of = malloc(pairs + 1)};
+    if (!schedule->class_of) {
+        return -ENOMEM;
+    }
+    memset(schedule->class_of, SCHEDULE_CLASSES - 1, pairs);
+    if (declared) {
+        uint8_t class = 0;
+        mark(schedule, &declared->cores, class ++);
+        for (size_t i = 0; i < declared->cache_count && class < SCHEDULE_CLASSES - 4; i++) {
+            mark(schedule, &declared->caches[i].sharing, class ++);
+        }
+        /* What is smaller lies within the other: a machine whose memory is interleaved has one node of all packages. */
+        bool nodes_inside = largest_node(declared) <= largest_group(&declared->packages);
+        mark_numa(schedule, declared, nodes_inside ? class : class + 1);
+        mark(schedule, &declared->packages, nodes_inside ? class + 1 : class);
+    }
+    renumber(schedule);
+    if (declared) {
+        divide_by_kinds(schedule, declared);
+    }
+    int rc = together_init(&schedule->together, pus, declared);
+    if (rc < 0) {
+        schedule_free(schedule);
+    }
+    return rc;
+}
+
+void schedule_free(struct schedule *schedule)
+{
+    free(schedule->class_of);
+    schedule->class_of = NULL;
+    together_free(&schedule->together);
+}
+
+/* -- agreement -- */
+
+bool schedule_agree_cluster(double *values, size_t count, double spread)
+{
+    struct clusters clusters;
+    uint32_t *cluster_of = malloc((count + 1) * sizeof *cluster_of);
+    int rc = cluster_of ? cluster_values(values, count, spread, cluster_of, &clusters) : -ENOMEM;
+    free(cluster_of);
+    return rc == 0 && clusters.count == 1;
+}
+
+bool schedule_agree_equal(double *values, size_t count, double spread)
+{
+    (void)spread;
+    for (size_t i = 1; i < count; i++) {
+        if (values[i] < values[0] || values[i] > values[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- one class -- */
+
+struct run {
+    const struct schedule *schedule;
+    pairs_measure_function *measure;
+    schedule_agree_function *agree;
+    void *argument;
+    struct schedule_outcome *outcome;
+    struct pair_position *members; /* of the class at hand, in random order */
+    double *sample;
+    size_t count, sampled; /* of those, measured: the first of `members` */
+};
+
+static bool late(const struct run *run)
+{
+    return run->schedule->probe && probe_late(run->schedule->probe);
+}
+
+static void tell(const struct run *run, const struct pair_position *position)
+{
+    if (run->schedule->probe) {
+        const uint32_t *ids = run->schedule->pus->ids;
+        run->schedule->probe->pairs = (struct probe_pairs){.pair = {ids[position->i], ids[position->j]},
+                                                           .done = run->outcome->measured_count,
+                                                           .planned = run->outcome->planned_count};
+    }
+}
+
+static void collect(struct run *run, const bool *wanted, size_t class, struct random *random)
+{
+    size_t n = run->schedule->pus->count;
+    run->count = 0;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n; j++) {
+            size_t pair = pair_index(n, i, j);
+            if (run->schedule->class_of[pair] == class && (!wanted || wanted[pair])) {
+                run->members[run->count++] = (struct pair_position){i, j};
+            }
+        }
+    }
+    random_shuffle(random, run->members, run->count, sizeof *run->members);
+}
+
+/* The next members have these values; `at_once` of them were measured at the same time. */
+static void keep(struct run *run, const double *values, size_t count, size_t at_once)
+{
+    struct schedule_outcome *outcome = run->outcome;
+    for (size_t k = 0; k < count; k++) {
+        const struct pair_position *member = &run->members[run->sampled];
+        size_t pair = pair_index(run->schedule->pus->count, member->i, member->j);
+        outcome->values[pair] = values[k];
+        outcome->measured[pair] = true;
+        run->sample[run->sampled++] = values[k];
+    }
+    outcome->measured_count += count;
+    outcome->most_at_once = at_once > outcome->most_at_once ? at_once : outcome->most_at_once;
+}
+
+/* How many of the members up to `to` may be measured at the same time. */
+static int find_batches(struct run *run, size_t to, struct together_limit *limit)
+{
+    const struct schedule *schedule = run->schedule;
+    size_t count = to - run->sampled, done = 0;
+    double *values = calloc(count + 1, sizeof *values);
+    if (!values) {
+        return -ENOMEM;
+    }
+    *limit = (struct together_limit){.pairs = 1};
+    int rc = together_find(&schedule->together, run->members + run->sampled, count, schedule->at_once, run->measure,
+                           run->argument, limit, values, &done, &run->outcome->tried);
+    if (rc == 0) {
+        keep(run, values, done, 1);
+    }
+    free(values);
+    return rc;
+}
+
+/* A batch, and alone what is unlike the pairs that were measured alone. Where that is most of them, the class is of
+ * several kinds, and its pairs are measured one by one from then on. */
+static int measure_batch(struct run *run, struct together_limit *limit, const struct pair_position *batch, size_t count,
+                         double *values)
+{
+    double figures[TOGETHER_MOST];
+    size_t unlike = 0;
+    int rc = run->measure(run->argument, batch, count, values, figures);
+    for (size_t k = 0; k < count && count > 1 && rc == 0; k++) {
+        if (!together_as_expected(limit, figures[k])) {
+            rc = run->measure(run->argument, &batch[k], 1, &values[k], &figures[k]);
+            unlike++;
+        }
+    }
+    limit->pairs = 2 * unlike > count ? 1 : limit->pairs;
+    return rc;
+}
+
+static int measure_members(struct run *run, size_t to, struct together_limit *limit)
+{
+    double values[TOGETHER_MOST];
+    int rc = late(run) || limit->pairs > 1 ? 0 : find_batches(run, to, limit);
+    while (rc == 0 && run->sampled < to) {
+        struct pair_position *batch = run->members + run->sampled;
+        if (run->sampled > 0 && late(run)) { /* one pair of the class there must be, for the others to take over */
+            run->outcome->cut_short = true;
+            return 0;
+        }
+        size_t count = together_compose(&run->schedule->together, limit, batch, to - run->sampled);
+        tell(run, batch);
+        rc = measure_batch(run, limit, batch, count, values);
+        if (rc == 0) {
+            keep(run, values, count, count);
+        }
+    }
+    return rc;
+}
+
+/* Of a class of `count` pairs. */
+static size_t sample_of(const struct schedule *schedule, size_t count)
+{
+    double wanted = sample_factor * log2((double)schedule->pus->count);
+    size_t size = wanted > SAMPLE_MIN ? (size_t)wanted : SAMPLE_MIN;
+    return schedule->exhaustive || size > count ? count : size;
+}
+
+static size_t sample_size(const struct run *run)
+{
+    return sample_of(run->schedule, run->count);
+}
+
+size_t schedule_planned(const struct schedule *schedule, const bool *wanted)
+{
+    size_t counts[SCHEDULE_CLASSES + 1] = {0}, planned = 0;
+    for (size_t k = 0; k < pair_count(schedule->pus->count); k++) {
+        counts[schedule->class_of[k]] += !wanted || wanted[k];
+    }
+    for (size_t class = 0; class <= SCHEDULE_CLASSES; class ++) {
+        planned += sample_of(schedule, counts[class]);
+    }
+    return planned;
+}
+
+static int run_class(struct run *run, size_t class)
+{
+    size_t n = run->schedule->pus->count, size = sample_size(run);
+    struct together_limit *limit = &run->outcome->limits[class];
+    run->sampled = 0;
+    *limit = (struct together_limit){.pairs = 1};
+    int rc = measure_members(run, size, limit);
+    double spread = run->schedule->spread ? *run->schedule->spread : 0;
+    if (rc == 0 && run->sampled == size && size < run->count && !run->agree(run->sample, size, spread)) {
+        run->outcome->fallbacks++;
+        run->outcome->planned_count += run->count - size;
+        rc = measure_members(run, run->count, limit);
+    }
+    if (rc < 0 || run->sampled == run->count) {
+        return rc;
+    }
+    size_t from = run->sampled;
+    double middle = probe_median(run->sample, from);
+    for (size_t k = from; k < run->count; k++) {
+        run->outcome->values[pair_index(n, run->members[k].i, run->members[k].j)] = middle;
+    }
+    return 0;
+}
+
+int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed, pairs_measure_function *measure,
+                 schedule_agree_function *agree, void *argument, struct schedule_outcome *outcome)
+{
+    size_t pairs = pair_count(schedule->pus->count);
+    struct random random = {seed};
+    struct run run = {schedule,
+                      measure,
+                      agree,
+                      argument,
+                      outcome,
+                      malloc((pairs + 1) * sizeof *run.members),
+                      malloc((pairs + 1) * sizeof *run.sample),
+                      0,
+                      0};
+    int rc = run.members && run.sample ? 0 : -ENOMEM;
+    memset(outcome->measured, 0, pairs * sizeof *outcome->measured);
+    outcome->measured_count = outcome->pair_count = outcome->planned_count = outcome->fallbacks = 0;
+    outcome->tried = outcome->most_at_once = 0;
+    outcome->cut_short = false;
+    for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
+        struct random scratch = {seed};
+        collect(&run, wanted, class, &scratch);
+        outcome->pair_count += run.count;
+        outcome->planned_count += sample_size(&run);
+    }
+    for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
+        collect(&run, wanted, class, &random);
+        rc = run_class(&run, class);
+    }
+    if (schedule->probe) {
+        schedule->probe->pairs = (struct probe_pairs){0};
+    }
+    free(run.members);
+    free(run.sample);
+    return rc;
+}
+
+int schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome, uint64_t seed,
+                   pairs_measure_function *measure, void *argument)
+{
+    double values[TOGETHER_MOST], figures[TOGETHER_MOST];
+    struct random random = {seed};
+    struct run run = {.schedule = schedule,
+                      .members = malloc((pair_count(schedule->pus->count) + 1) * sizeof *run.members)};
+    int rc = run.members ? 0 : -ENOMEM;
+    for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
+        collect(&run, outcome->measured, class, &random);
+        for (size_t at = 0, count = 0; at < run.count && rc == 0; at += count) {
+            struct pair_position *batch = run.members + at;
+            count = together_compose(&schedule->together, &outcome->limits[class], batch, run.count - at);
+            rc = measure(argument, batch, count, values, figures);
+        }
+    }
+    free(run.members);
+    return rc;
+}
+
+char *schedule_note(const struct schedule_outcome *outcome)
+{
+    char *note = NULL;
+    size_t length;
+    bool all = outcome->measured_count == outcome->pair_count;
+    FILE *stream = all && outcome->most_at_once <= 1 ? NULL : open_memstream(&note, &length);
+    if (!stream) {
+        return NULL;
+    }
+    if (!all) {
+        fprintf(stream, "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+                outcome->cut_short ? "cut short by the budget: " : "", outcome->measured_count, outcome->pair_count);
+    }
+    if (outcome->most_at_once > 1) {
+        fprintf(stream,
+                "%sup to %zu disjoint pairs measured at a time, which a check showed not to disturb one another",
+                all ? "" : "; ", outcome->most_at_once);
+    }
+    return fclose(stream) == 0 ? note : (free(note), NULL);
+}

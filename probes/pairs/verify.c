@@ -1,0 +1,214 @@
+#include "probes/pairs/verify.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "profile/text/figures.h"
+#include "probes/cache/probe.h"
+#include "probes/pairs/memory.h"
+#include "probes/pairs/messages.h"
+#include "profile/query.h"
+
+/* A figure is the same up to these factors. Another machine, or a neighbour that takes half of a cache or of the
+ * bandwidth, is beyond them; what one idle machine shows from run to run is not. Messages were seen in two states a
+ * factor of 1.8 apart on one machine. */
+static const double same_latency = 1.5, same_bandwidth = 1.5, same_message = 2.0;
+/* Disturbance passes: a figure counts as changed when it differs so often, one after the other. */
+enum { ATTEMPTS = 4 };
+/* Beyond the caches, but small enough to be measured in a fraction of a second. */
+static const uint64_t largest_sample = 128u << 20;
+
+struct sample {
+    struct probe probe;
+    const struct profile_class *node_class;
+    uint32_t pu;
+    FILE *out;
+    size_t measured, changed;
+};
+
+typedef int measure_function(struct sample *sample, uint64_t bytes, double *value);
+
+static int latency(struct sample *sample, uint64_t bytes, double *value)
+{
+    return probe_cache_point(&sample->probe, sample->pu, (size_t)bytes, value);
+}
+
+static int bandwidth(struct sample *sample, uint64_t bytes, double *value)
+{
+    return probe_memory_alone(&sample->probe, (size_t)bytes, sample->pu, value);
+}
+
+static int message(struct sample *sample, uint64_t bytes, double *value)
+{
+    const struct profile_relation *members = &sample->node_class->communication.layers[0].members;
+    struct profile_pair pair = members->group_count
+                                   ? (struct profile_pair){members->groups[0].ids[0], members->groups[0].ids[1]}
+                                   : members->pairs[0];
+    return probe_message_pair(&sample->probe, (size_t)bytes, &pair, value);
+}
+
+static struct figure text(const char *what, double value)
+{
+    return strcmp(what, "bandwidth") == 0 ? figure_bandwidth(value) : figure_seconds(value);
+}
+
+/* `what`: "latency" or "bandwidth", for units. */
+static int ask(struct sample *sample, const char *name, const char *what, measure_function *measure, uint64_t bytes,
+               double expected, double same)
+{
+    double nearest = 0;
+    if (machine_elapsed(sample->probe.machine) > RECHECK_SECONDS) {
+        fprintf(sample->out, "left out  %s: no time left\n", name);
+        return 0;
+    }
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        double value;
+        int rc = measure(sample, bytes, &value);
+        if (rc < 0) {
+            return rc;
+        }
+        if (!attempt || fabs(log(value / expected)) < fabs(log(nearest / expected))) {
+            nearest = value;
+        }
+        if (fabs(log(nearest / expected)) <= log(same)) {
+            break;
+        }
+    }
+    bool changed = fabs(log(nearest / expected)) > log(same);
+    fprintf(sample->out, "%s  %s: %s, the profile says %s\n", changed ? "CHANGED " : "same    ", name,
+            text(what, nearest).text, text(what, expected).text);
+    sample->measured++;
+    sample->changed += changed;
+    return 0;
+}
+
+/* From the stored curve, between its points linear in the logarithm of the size. */
+static double curve_at(const struct profile_class *node_class, uint64_t bytes)
+{
+    const struct profile_cache_point *p = node_class->cache_curve;
+    size_t count = node_class->cache_curve_count, i = 1;
+    if (count < 2 || bytes < p[0].bytes || bytes > p[count - 1].bytes) {
+        return 0;
+    }
+    while (i + 1 < count && p[i].bytes < bytes) {
+        i++;
+    }
+    double share = log((double)bytes / (double)p[i - 1].bytes) / log((double)p[i].bytes / (double)p[i - 1].bytes);
+    return p[i - 1].seconds_per_access + share * (p[i].seconds_per_access - p[i - 1].seconds_per_access);
+}
+
+static int ask_latency(struct sample *sample, const char *name, uint64_t bytes)
+{
+    double expected = curve_at(sample->node_class, bytes);
+    char text_of[96];
+    snprintf(text_of, sizeof text_of, "%s (%.32s)", name, figure_bytes(bytes).text);
+    return expected > 0 ? ask(sample, text_of, "latency", latency, bytes, expected, same_latency) : 0;
+}
+
+static int ask_caches(struct sample *sample)
+{
+    const struct profile_class *node_class = sample->node_class;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
+        const struct profile_cache *cache = &node_class->caches[i];
+        bool here = !cache->pus.count || profile_set_has(&cache->pus, sample->pu);
+        if (here && cache->quality.origin != PROFILE_DECLARED) {
+            char name[32];
+            snprintf(name, sizeof name, "in half of L%u", cache->level);
+            rc = ask_latency(sample, name, cache->size_bytes / 2);
+        }
+    }
+    size_t count = node_class->cache_curve_count;
+    uint64_t last = count ? node_class->cache_curve[count - 1].bytes : 0;
+    return rc < 0 || !last ? rc : ask_latency(sample, "beyond", last < largest_sample ? last : largest_sample);
+}
+
+static uint64_t largest_cache(const struct profile_class *node_class)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        const struct profile_cache *cache = &node_class->caches[i];
+        largest = cache->size_bytes > largest ? cache->size_bytes : largest;
+        largest = cache->declared_size_bytes > largest ? cache->declared_size_bytes : largest;
+    }
+    return largest;
+}
+
+/* Through what the layer was measured: threads when it says so, else MPI. */
+static int ask_messages(struct sample *sample, bool mpi)
+{
+    const struct profile_communication *communication = &sample->node_class->communication;
+    const struct profile_layer *layer = communication->layers;
+    if (!communication->layer_count || layer->quality.origin == PROFILE_DECLARED || !communication->message_bytes) {
+        return 0;
+    }
+    struct machine *machine = sample->probe.machine, messenger;
+    bool threads =
+        strcmp(machine->name, "native") != 0 || (layer->quality.note && strstr(layer->quality.note, "between threads"));
+    if (!threads && !mpi) {
+        fputs("left out  message: it was measured through MPI\n", sample->out);
+        return 0;
+    }
+    struct servet_error why;
+    if (!threads && machine_open_mpi(&machine->pus, machine->cancel, &messenger, &why) < 0) {
+        fprintf(sample->out, "left out  message: %s\n", why.text);
+        return 0;
+    }
+    sample->probe.machine = threads ? machine : &messenger;
+    char name[64];
+    snprintf(name, sizeof name, "message of %.32s", figure_bytes(communication->message_bytes).text);
+    double begun = machine_elapsed(machine);
+    int rc = begun > RECHECK_SECONDS
+                 ? 0
+                 : ask(sample, name, "latency", message, communication->message_bytes, layer->seconds, same_message);
+    sample->probe.machine = machine;
+    if (!threads) {
+        machine_close(&messenger);
+    }
+    return rc;
+}
+
+static int verdict(struct sample *sample)
+{
+    if (!sample->measured) {
+        fputs("no: there is nothing in the profile that can be measured again\n", sample->out);
+        return 0;
+    }
+    if (sample->changed) {
+        fprintf(sample->out, "no: %zu of %zu figures changed; servet-probe measures the machine anew\n",
+                sample->changed, sample->measured);
+        return 0;
+    }
+    fprintf(sample->out, "yes: the profile still describes this machine (%zu figures measured again)\n",
+            sample->measured);
+    return 1;
+}
+
+int recheck(struct machine *machine, const struct servet_profile *profile, bool mpi, FILE *out,
+            struct servet_error *error)
+{
+    struct servet_error why;
+    bool native = strcmp(machine->name, "native") == 0;
+    if (native && profile_matches(profile, "", &machine->pus, &why) < 0) {
+        fprintf(out, "no: %s\n", why.text);
+        return 0;
+    }
+    const struct profile_class *node_class =
+        native ? profile_class_of_host(profile, profile->host_name) : &profile->classes[0];
+    struct sample sample = {.probe = {.machine = machine, .seed = 1},
+                            .node_class = node_class ? node_class : &profile->classes[0],
+                            .pu = machine->pus.ids[0],
+                            .out = out};
+    int rc = profile->measured ? ask_caches(&sample) : 0;
+    double reference = sample.node_class->memory.reference_bytes_per_s;
+    if (rc == 0 && profile->measured && reference > 0) {
+        rc = ask(&sample, "memory, one worker alone", "bandwidth", bandwidth, largest_cache(sample.node_class),
+                 reference, same_bandwidth);
+    }
+    rc = rc < 0 || !profile->measured ? rc : ask_messages(&sample, mpi);
+    if (rc < 0) {
+        return profile_error(error, rc, "checking the profile: %s", machine_strerror(rc));
+    }
+    return verdict(&sample);
+}

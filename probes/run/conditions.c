@@ -1,0 +1,404 @@
+#include "probes/run/conditions.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "probes/run/checkpoint.h"
+#include "probes/run/run.h"
+#include "probes/run/sentinel.h"
+#include "profile/base/first_line.h"
+
+enum { STAT_BYTES = 1 << 20, SETTLE_ROUNDS = 3 };
+static const double settle_agreement = 0.02, settle_most_s = 0.3;
+/* Below these nothing is worth a line: a tick is 10 ms, and a hypervisor's own work shows as some tenths of a per cent.
+ */
+static const double steal_least = 0.005, siblings_least = 0.05;
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = file ? malloc(STAT_BYTES) : NULL;
+    if (text) {
+        text[fread(text, 1, STAT_BYTES - 1, file)] = '\0';
+    }
+    if (file) {
+        fclose(file);
+    }
+    return text;
+}
+
+struct surroundings_ticks surroundings_sum(const char *stat_text, const struct profile_set *pus)
+{
+    struct surroundings_ticks sum = {0};
+    for (const char *line = stat_text; line && *line; line = strchr(line, '\n'), line += line ? 1 : 0) {
+        unsigned pu;
+        unsigned long long t[8] = {0}; /* user nice system idle iowait irq softirq steal */
+        if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &pu, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
+                   &t[6], &t[7]) < 5 ||
+            !profile_set_has(pus, pu)) {
+            continue;
+        }
+        for (int i = 0; i < 8; i++) {
+            sum.all += t[i];
+        }
+        sum.idle += t[3] + t[4];
+        sum.stolen += t[7];
+    }
+    return sum;
+}
+
+/* PUs that share a core with a measured one and are not measured themselves. */
+static int siblings_of(const struct machine *machine, const struct profile_class *declared, struct profile_set *out)
+{
+    uint32_t *ids = malloc((declared->pus.count + 1) * sizeof *ids);
+    size_t count = 0;
+    for (size_t g = 0; ids && g < declared->cores.group_count; g++) {
+        const struct profile_set *core = &declared->cores.groups[g];
+        bool measured = false;
+        for (size_t i = 0; i < core->count; i++) {
+            measured |= profile_set_has(&machine->pus, core->ids[i]);
+        }
+        for (size_t i = 0; i < core->count && measured; i++) {
+            if (!profile_set_has(&machine->pus, core->ids[i])) {
+                ids[count++] = core->ids[i];
+            }
+        }
+    }
+    int rc = ids ? profile_set_from_array(ids, count, out) : -ENOMEM;
+    free(ids);
+    return rc;
+}
+
+static int look(const struct machine *machine, const struct profile_class *declared,
+                struct surroundings_ticks *measured, struct surroundings_ticks *siblings)
+{
+    struct profile_set others;
+    int rc = siblings_of(machine, declared, &others);
+    if (rc < 0) {
+        return rc;
+    }
+    char *text = read_text("/proc/stat");
+    *measured = surroundings_sum(text, &machine->pus);
+    *siblings = surroundings_sum(text, &others);
+    free(text);
+    profile_set_free(&others);
+    return 0;
+}
+
+/* A core that was idle starts slow: loads that hit in the L1 take as long as its frequency has it. */
+static int settle(struct machine *machine, struct surroundings *out)
+{
+    const struct machine_traversal what = {
+        .bytes = 8192, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 64, .seed = 1};
+    double last[SETTLE_ROUNDS] = {0}, end = machine_elapsed(machine) + settle_most_s;
+    for (size_t round = 0; !out->settled && machine_elapsed(machine) < end; round++) {
+        int rc = machine_traverse(machine, &what, machine->pus.ids, 1, &last[round % SETTLE_ROUNDS]);
+        if (rc < 0) {
+            return rc;
+        }
+        double low = fmin(last[0], fmin(last[1], last[2])), high = fmax(last[0], fmax(last[1], last[2]));
+        out->settle_spread = low > 0 ? high / low - 1 : -1;
+        out->settled = round + 1 >= SETTLE_ROUNDS && out->settle_spread < settle_agreement;
+    }
+    return 0;
+}
+
+static double seconds_of(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* So far: one clock goes on while the machine is suspended, the other stops. The smallest of some readings, for this
+ * thread may lose its PU between the two clocks. */
+static double suspended_s(void)
+{
+    enum { READINGS = 5 };
+    double least = INFINITY;
+    for (int i = 0; i < READINGS; i++) {
+        double monotonic = seconds_of(CLOCK_MONOTONIC);
+        least = fmin(least, seconds_of(CLOCK_BOOTTIME) - monotonic);
+    }
+    return least;
+}
+
+int surroundings_before(struct machine *machine, const struct profile_class *declared, struct surroundings *out)
+{
+    *out = (struct surroundings){.settle_spread = -1, .suspended_s = suspended_s()};
+    char *text = read_text("/proc/loadavg");
+    if (text) {
+        snprintf(out->load, sizeof out->load, "%.*s", (int)strcspn(text, " \n"), text);
+    }
+    free(text);
+    int rc = look(machine, declared, &out->measured, &out->siblings);
+    return rc < 0 ? rc : settle(machine, out);
+}
+
+static double share(unsigned long long part, unsigned long long all)
+{
+    return all > 0 ? (double)part / (double)all : 0;
+}
+
+static int add_busy(const struct machine *machine, struct servet_profile *profile)
+{
+    char text[160];
+    const struct machine_guard *guard = &machine->guard;
+    if (!machine_was_busy(machine)) {
+        return 0;
+    }
+    snprintf(text, sizeof text, "other tasks ran on the measured PUs during %zu of %zu measurements; %zu were repeated",
+             guard->disturbed, guard->operations, guard->repeated);
+    return conditions_add(profile, "busy", text);
+}
+
+/* Shorter is a page fault that had to wait for memory. */
+static const double still_least_s = 0.2;
+
+static int add_standstill(const struct machine *machine, struct servet_profile *profile)
+{
+    char text[160];
+    if (machine->guard.still_s < still_least_s) {
+        return 0;
+    }
+    snprintf(text, sizeof text,
+             "%.1f s, stopped, asleep or without its virtual CPU; what was measured then was measured again",
+             machine->guard.still_s);
+    return conditions_add(profile, "stood_still", text);
+}
+
+static const double suspended_least_s = 0.1; /* what entering and leaving it takes at least */
+
+/* Said even if no measurement was under way: caches are cold then, and frequencies may be others. */
+static int add_suspended(const struct surroundings *before, struct servet_profile *profile)
+{
+    char text[160];
+    double seconds = suspended_s() - before->suspended_s;
+    if (seconds < suspended_least_s) {
+        return 0;
+    }
+    snprintf(text, sizeof text, "%.1f s; a measurement that this fell into was made again", seconds);
+    return conditions_add(profile, "suspended", text);
+}
+
+int surroundings_after(const struct surroundings *before, struct machine *machine, const struct profile_class *declared,
+                       struct servet_profile *profile)
+{
+    struct surroundings_ticks measured, siblings;
+    char text[96];
+    int rc = look(machine, declared, &measured, &siblings);
+    if (rc == 0 && before->load[0]) {
+        rc = conditions_add(profile, "load_average", before->load);
+    }
+    if (rc == 0 && before->settle_spread >= 0 && !before->settled) {
+        snprintf(text, sizeof text, "not settled: L1 latency still moved by %.0f %%", 100 * before->settle_spread);
+        rc = conditions_add(profile, "warm_up", text);
+    }
+    double stolen = share(measured.stolen - before->measured.stolen, measured.all - before->measured.all);
+    if (rc == 0 && stolen >= steal_least) {
+        snprintf(text, sizeof text, "%.1f %% of the measured PUs' time", 100 * stolen);
+        rc = conditions_add(profile, "steal", text);
+    }
+    double busy = 1 - share(siblings.idle - before->siblings.idle, siblings.all - before->siblings.all);
+    if (rc == 0 && siblings.all > before->siblings.all && busy >= siblings_least) {
+        snprintf(text, sizeof text, "busy %.0f %% of the time", 100 * busy);
+        rc = conditions_add(profile, "smt_siblings", text);
+    }
+    rc = rc < 0 ? rc : add_suspended(before, profile);
+    rc = rc < 0 ? rc : add_standstill(machine, profile);
+    return rc < 0 ? rc : add_busy(machine, profile);
+}
+
+int conditions_add(struct servet_profile *profile, const char *key, const char *value)
+{
+    struct profile_condition *all =
+        realloc(profile->conditions, (profile->condition_count + 1) * sizeof *profile->conditions);
+    if (!all) {
+        return -ENOMEM;
+    }
+    profile->conditions = all;
+    struct profile_condition *condition = &all[profile->condition_count];
+    *condition = (struct profile_condition){strdup(key), strdup(value)};
+    if (!condition->key || !condition->value) {
+        free(condition->key);
+        free(condition->value);
+        return -ENOMEM;
+    }
+    profile->condition_count++;
+    return 0;
+}
+
+static bool read_line(const char *path, char *line, int size)
+{
+    return first_line(path, line, size) && line[0] != '\0';
+}
+
+static int add_file(struct servet_profile *profile, const char *key, const char *path)
+{
+    char line[256];
+    return read_line(path, line, sizeof line) ? conditions_add(profile, key, line) : 0;
+}
+
+/* "always [madvise] never" -> "madvise" */
+static int add_chosen(struct servet_profile *profile, const char *key, const char *path)
+{
+    char line[256];
+    if (!read_line(path, line, sizeof line)) {
+        return 0;
+    }
+    char *start = strchr(line, '['), *end = start ? strchr(start, ']') : NULL;
+    if (!end) {
+        return 0;
+    }
+    *end = '\0';
+    return conditions_add(profile, key, start + 1);
+}
+
+/* A field of the first PU in /proc/cpuinfo. */
+static bool cpuinfo(const char *key, char *value, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[4096];
+    bool found = false;
+    while (file && !found && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (colon && strncmp(line, key, strlen(key)) == 0) {
+            colon[strcspn(colon, "\n")] = '\0';
+            snprintf(value, size, "%s", colon + 1 + strspn(colon + 1, " "));
+            found = true;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return found;
+}
+
+bool conditions_virtual_machine(void)
+{
+    char flags[4096];
+    return cpuinfo("flags", flags, sizeof flags) && strstr(flags, " hypervisor");
+}
+
+int conditions_of_this_machine(struct servet_profile *profile)
+{
+    char text[4096];
+    int rc = add_file(profile, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    rc = rc < 0 ? rc : add_chosen(profile, "transparent_huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
+    rc = rc < 0 ? rc : add_file(profile, "smt", "/sys/devices/system/cpu/smt/control");
+    if (cpuinfo("flags", text, sizeof text)) {
+        rc = rc < 0 ? rc : conditions_add(profile, "virtual_machine", conditions_virtual_machine() ? "yes" : "no");
+    }
+    if (cpuinfo("microcode", text, sizeof text)) {
+        rc = rc < 0 ? rc : conditions_add(profile, "microcode", text);
+    }
+    return rc;
+}
+
+/* " cache sharing …", to be freed; NULL: none, or no memory. */
+static char *names_of(unsigned probes)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream = probes ? open_memstream(&text, &length) : NULL;
+    for (size_t i = 0; stream && i < CAMPAIGN_NAMES; i++) {
+        if (probes & 1u << i) {
+            fprintf(stream, " %s", campaign_names[i]);
+        }
+    }
+    return stream && fclose(stream) == 0 ? text : (free(text), NULL);
+}
+
+static int add_incomplete(const struct campaign *campaign, const struct findings *findings,
+                          struct servet_profile *profile)
+{
+    char text[160];
+    if (!campaign->incomplete) {
+        return 0;
+    }
+    char *out = names_of(campaign->probes & ~findings->done);
+    snprintf(text, sizeof text, "%s; not measured:%s", machine_strerror(campaign->incomplete), out ? out : "");
+    free(out);
+    return conditions_add(profile, "incomplete", text);
+}
+
+static int add_budget(const struct campaign *campaign, const struct findings *findings, struct servet_profile *profile)
+{
+    char text[160];
+    char *out = names_of(findings->left_out), *shortened = names_of(findings->shortened);
+    const struct probe_cache *caches = &findings->of[0].caches;
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s", campaign->budget_s, shortened ? "; cut short:" : "",
+                         shortened ? shortened : "", out ? "; not measured:" : "", out ? out : "");
+    if (findings->shortened & CAMPAIGN_CACHE && used < sizeof text && caches->sweeps + caches->coarse > 0) {
+        snprintf(text + used, sizeof text - used, "; cache sizes from %u sweeps of all and %u of every other size",
+                 caches->sweeps, caches->coarse);
+    }
+    int rc = out || shortened ? conditions_add(profile, "budget", text) : 0;
+    free(out);
+    free(shortened);
+    return rc;
+}
+
+/* What memory really came in: the setting of the system is no promise. */
+static int add_grant(const struct machine *machine, struct servet_profile *profile)
+{
+    char text[96];
+    const struct machine_grant *grant = &machine->grant;
+    if (machine->huge_page_bytes == 0) {
+        return conditions_add(profile, "huge_pages", "none granted");
+    }
+    if (grant->asked_bytes == 0) {
+        return 0;
+    }
+    snprintf(text, sizeof text, "%.0f %% of the %zu MiB that were asked for in them%s",
+             100.0 * (double)grant->huge_bytes / (double)grant->asked_bytes, grant->asked_bytes >> 20,
+             machine_denies_huge_pages(machine) ? "; taken for ordinary pages" : "");
+    return conditions_add(profile, "huge_pages", text);
+}
+
+/* What was measured with smaller working sets than it should be. */
+static int add_memory_limits(const struct findings *findings, struct servet_profile *profile)
+{
+    char text[128] = "";
+    size_t used = 0;
+    if (findings->of[0].caches.cut_short) {
+        used = (size_t)snprintf(text, sizeof text, "curve ends at %llu MiB",
+                                (unsigned long long)(findings->of[0].caches.largest_bytes >> 20));
+    }
+    if ((findings->done & CAMPAIGN_MEMORY) && findings->memory.cut_short) {
+        snprintf(text + used, sizeof text - used, "%sbandwidth of arrays of %zu MiB, which caches may hold",
+                 used ? "; " : "", findings->memory.array_bytes >> 20);
+    }
+    return text[0] ? conditions_add(profile, "memory_limited", text) : 0;
+}
+
+int campaign_add_conditions(const struct campaign *campaign, const struct findings *findings,
+                            struct servet_profile *profile)
+{
+    bool native = strcmp(campaign->machine->name, "native") == 0;
+    int rc = conditions_add(profile, "machine", campaign->machine->name);
+    rc = rc < 0 || !native ? rc : conditions_of_this_machine(profile);
+    if (rc == 0 && findings->numa.why[0]) {
+        rc = conditions_add(profile, "numa_access", findings->numa.why);
+    }
+    rc = rc < 0 ? rc : add_budget(campaign, findings, profile);
+    rc = rc < 0 ? rc : add_incomplete(campaign, findings, profile);
+    size_t taken = machine_journal_taken(campaign->journal);
+    if (rc == 0 && taken > 0) {
+        char text[96];
+        snprintf(text, sizeof text, "%zu measurements are of an earlier, interrupted run", taken);
+        rc = conditions_add(profile, "resumed", text);
+    }
+    if (rc == 0 && campaign->largest_bytes > 0 && findings->of[0].caches.count > 0) {
+        char text[64];
+        snprintf(text, sizeof text, "%zu KiB, a limit set by the user", campaign->largest_bytes >> 10);
+        rc = conditions_add(profile, "largest_working_set", text);
+    }
+    rc = rc < 0 || !native ? rc : add_grant(campaign->machine, profile);
+    return rc < 0 ? rc : add_memory_limits(findings, profile);
+}

@@ -1,0 +1,43 @@
+/* What else the machine did while it was measured: time stolen by a hypervisor, siblings at work, load. */
+#ifndef SERVET_PROBES_RUN_CONDITIONS_H
+#define SERVET_PROBES_RUN_CONDITIONS_H
+
+#include "probes/machine.h"
+#include "profile/model.h"
+
+/* Clock ticks since boot of some PUs together. */
+struct surroundings_ticks {
+    unsigned long long all, idle, stolen;
+};
+
+struct surroundings {
+    char load[32]; /* load average of the last minute, before any worker of ours ran; "" if unreadable */
+    struct surroundings_ticks measured, siblings;
+    double settle_spread; /* between the last warm-up figures; < 0: no warm-up */
+    bool settled;
+    double suspended_s; /* since boot, before the first probe */
+};
+
+/* Sums the ticks of `pus` in a text like /proc/stat. */
+struct surroundings_ticks surroundings_sum(const char *stat_text, const struct profile_set *pus);
+
+/* Before the first probe on this very machine: looks around, and keeps the first PU busy until its frequency stands
+ * still (at most 0.3 s). 0 or -errno of the machine. */
+int surroundings_before(struct machine *machine, const struct profile_class *declared, struct surroundings *out);
+
+/* After the last: conditions load_average, warm_up, steal, smt_siblings, suspended, stood_still, busy. 0 or -ENOMEM. */
+int surroundings_after(const struct surroundings *before, struct machine *machine, const struct profile_class *declared,
+                       struct servet_profile *profile);
+
+/* What held while measuring, and might have bent the figures: recorded in the profile. */
+
+/* Appends a condition; both texts are copied. 0 or -ENOMEM. */
+int conditions_add(struct servet_profile *profile, const char *key, const char *value);
+
+/* Does the CPU say that it is one of a virtual machine (x86)? */
+bool conditions_virtual_machine(void);
+
+/* Governor, virtual machine, THP, SMT, microcode of this machine. Unreadable ones are left out. */
+int conditions_of_this_machine(struct servet_profile *profile);
+
+#endif

@@ -1,0 +1,94 @@
+#include "probes/run/estimate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "probes/cache/probe.h"
+#include "probes/pairs/memory.h"
+#include "probes/pairs/relation.h"
+#include "probes/pairs/schedule.h"
+
+/* What a step takes on the machines at hand and on the simulated ones. */
+static const double set_share = 2.0 / 3;            /* of a cache, per PU: working sets of pairs */
+static const double second_per_byte = 1.0 / 256;    /* nodes of such a set, each … */
+static const double node_s = 12e-9, warm_turns = 2; /* built, and visited so often as one by one */
+static const double load_s = 15e-9, memory_load_s = 100e-9, timed_loads = 12288;
+static const double trials = 4;     /* of a pair, alone and together */
+static const double rounds = 3;     /* of copies */
+static const double passes = 3.2;   /* that a copy makes */
+static const double rate = 10e9;    /* bytes/s of one PU */
+static const double pair_s = 5e-3;  /* messages of one pair, all sweeps */
+static const double layer_s = 0.05; /* curves of one layer */
+static const double mpi_s = 0.4;    /* starting the ranks */
+
+/* Pairs inside of the groups of the next larger declared cache; all for the last. */
+static void mark_inside(const struct profile_set *pus, const struct profile_relation *outer, bool *inside)
+{
+    for (size_t i = 0, k = 0; i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count; j++, k++) {
+            inside[k] = !outer;
+            for (size_t g = 0; outer && g < outer->group_count && !inside[k]; g++) {
+                inside[k] =
+                    profile_set_has(&outer->groups[g], pus->ids[i]) && profile_set_has(&outer->groups[g], pus->ids[j]);
+            }
+        }
+    }
+}
+
+static double trial_seconds(double bytes)
+{
+    double nodes = set_share * bytes * second_per_byte;
+    return 2 * (nodes * (node_s + warm_turns * load_s) + timed_loads * load_s);
+}
+
+static double plan_sharing(const struct probe *probe, const struct schedule *schedule, bool *inside)
+{
+    const struct profile_class *declared = probe->declared;
+    double sum = 0;
+    for (size_t i = 0; declared && i < declared->cache_count; i++) {
+        const bool last = i + 1 == declared->cache_count;
+        mark_inside(schedule->pus, last ? NULL : &declared->caches[i + 1].sharing, inside);
+        sum += trials * (double)schedule_planned(schedule, inside) *
+               trial_seconds((double)declared->caches[i].declared_size_bytes);
+    }
+    return sum;
+}
+
+static double plan_memory(const struct probe *probe, const struct schedule *schedule)
+{
+    const struct profile_class *declared = probe->declared;
+    size_t last = 0, nodes = declared ? declared->numa_count : 0;
+    for (size_t i = 0; declared && i < declared->cache_count; i++) {
+        size_t bytes = declared->caches[i].declared_size_bytes;
+        last = bytes > last ? bytes : last;
+    }
+    const double bytes = (double)probe_memory_bytes(probe, last);
+    const double copy_s = passes * 2 * bytes / rate;
+    const double row_s = copy_s + bytes * second_per_byte * (node_s + memory_load_s / 8) + timed_loads * memory_load_s;
+    /* alone and together */
+    return rounds * ((1 + 2 * (double)schedule_planned(schedule, NULL)) * copy_s + (double)(nodes * nodes) * row_s);
+}
+
+int plan_make(const struct probe *probe, bool mpi, struct plan *out)
+{
+    const struct profile_set *pus = &probe->machine->pus;
+    const double kinds = probe->kinds ? (double)probe->kinds->count : 1;
+    struct schedule schedule;
+    bool *inside = malloc(pair_count(pus->count) + 1);
+    int rc = inside ? schedule_init(&schedule, pus, probe->declared) : -ENOMEM;
+    if (rc == 0) {
+        schedule.exhaustive = probe->exhaustive;
+        size_t pairs = schedule_planned(&schedule, NULL);
+        *out = (struct plan){
+            .cache_s = kinds * probe_cache_seconds(probe),
+            .sharing_s = pus->count > 1 ? plan_sharing(probe, &schedule, inside) : 0,
+            .memory_s = plan_memory(probe, &schedule),
+            .message_s =
+                pus->count > 1 ? (double)pairs * pair_s + (double)schedule.class_count * layer_s + mpi * mpi_s : 0,
+        };
+        schedule_free(&schedule);
+    }
+    free(inside);
+    return rc;
+}

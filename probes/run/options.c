@@ -1,0 +1,61 @@
+#include "probes/run/options.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/base/cli.h"
+
+enum { OPTION_SEED = 0x300, OPTION_BUDGET, OPTION_EXHAUSTIVE, OPTION_JSON };
+
+static const struct argp_option table[] = {
+    {"output", 'o', "FILE", 0, "Write the profile to FILE ('-': standard output) instead of where servet looks for it",
+     0},
+    {"quiet", 'q', NULL, 0, "No progress bar, no closing line", 0},
+    {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
+    {"budget", OPTION_BUDGET, "SECONDS", 0,
+     "After that long (60, 60s) repeat nothing, infer where one can, and start no further probe", 0},
+    {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0,
+     "Measure every pair (of PUs; with --cluster, of nodes); nothing is taken over from pairs alike", 0},
+    {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
+    {0},
+};
+
+/* "60" or "60s". */
+static double parse_budget(const char *text)
+{
+    char number[32];
+    size_t length = strlen(text);
+    length -= length > 0 && text[length - 1] == 's';
+    snprintf(number, sizeof number, "%.*s", (int)length, text);
+    return cli_number("--budget", number, 0.001, 1e9);
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct run_options *options = state->input;
+    switch (key) {
+    case 'o':
+        options->output = argument;
+        return 0;
+    case 'q':
+        options->quiet = true;
+        return 0;
+    case OPTION_SEED:
+        options->seed = (uint64_t)cli_integer("--seed", argument, 0, LONG_MAX);
+        return 0;
+    case OPTION_BUDGET:
+        options->budget_s = parse_budget(argument);
+        return 0;
+    case OPTION_EXHAUSTIVE:
+        options->exhaustive = true;
+        return 0;
+    case OPTION_JSON:
+        options->json = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp run_argp = {.options = table, .parser = parse_option};

@@ -1,0 +1,154 @@
+#include "probes/run/progress.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR = 24, LINE = 80, LINE_USUAL = 80, LINE_FOR_BAR = 60 }; /* columns */
+static const double redraw_s = 0.1, guess_after_s = 1;            /* a guess from less than a second is noise */
+/* What a plan weighs against what was seen, as a share of what it planned. */
+static const double plan_weight = 0.2;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Columns that a line may take; the last one is left free, where some terminals wrap. */
+static int room(void)
+{
+    struct winsize window;
+    int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : LINE_USUAL;
+    return columns - 1 < LINE ? columns - 1 : LINE;
+}
+
+/* Seconds of the clock that counts. */
+static double counted(const struct progress *progress)
+{
+    return progress->clock ? machine_elapsed(progress->clock) : now();
+}
+
+/* What is planned of the rest, at the pace so far; without a plan at that pace alone, once it can be told. < 0: cannot
+ * be. */
+static double seconds_left(const struct progress *progress, double whole, double spent)
+{
+    if (progress->planned_s > 0) {
+        double plan = plan_weight * progress->planned_s;
+        return (1 - whole) * progress->planned_s * (plan + spent) / (plan + whole * progress->planned_s);
+    }
+    return spent > guess_after_s && whole > 0 ? spent / whole * (1 - whole) : -1;
+}
+
+/* One event in one write, so that a reader sees whole lines; a reader that is gone stops nothing. */
+static void send(struct progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void send(struct progress *progress, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (progress->events >= 0 && length > 0 && (size_t)length < sizeof line &&
+        write(progress->events, line, (size_t)length) < 0) {
+        progress->events = -1;
+    }
+}
+
+void progress_start(struct progress *progress, bool wanted, int events)
+{
+    *progress = (struct progress){
+        .shown = events < 0 && wanted && isatty(STDERR_FILENO), .events = events, .probe = "", .started_s = now()};
+}
+
+void progress_plan(struct progress *progress, double planned_s, struct machine *clock)
+{
+    progress->planned_s = planned_s;
+    if (clock) {
+        progress->clock = clock;
+        progress->started_s = machine_elapsed(clock);
+    }
+}
+
+void progress_next(struct progress *progress, const char *probe, double share)
+{
+    progress->before += progress->share;
+    progress->share = share;
+    progress->probe = probe;
+    progress->drawn_s = 0; /* the first step of a probe is always shown */
+    send(progress, "{\"event\": \"probe\", \"probe\": \"%s\", \"elapsed_s\": %.2f}\n", probe,
+         counted(progress) - progress->started_s);
+}
+
+void progress_outcome(struct progress *progress, const char *outcome)
+{
+    send(progress, "{\"event\": \"end\", \"outcome\": \"%s\", \"elapsed_s\": %.2f}\n", outcome,
+         counted(progress) - progress->started_s);
+}
+
+static void send_step(struct progress *progress, const char *what, double whole, double spent,
+                      const struct probe_pairs *pairs)
+{
+    char pair[128] = "", left[48] = "";
+    if (pairs->planned > 0) {
+        snprintf(pair, sizeof pair, ", \"pair\": [%u, %u], \"pairs_done\": %zu, \"pairs_total\": %zu", pairs->pair.a,
+                 pairs->pair.b, pairs->done, pairs->planned);
+    }
+    double rest = seconds_left(progress, whole, spent);
+    if (rest >= 0) {
+        snprintf(left, sizeof left, ", \"seconds_left\": %.1f", rest);
+    }
+    send(progress,
+         "{\"event\": \"step\", \"probe\": \"%s\", \"what\": \"%s\", \"done\": %.4f, \"elapsed_s\": %.2f%s%s}\n",
+         progress->probe, what, whole, spent, pair, left);
+}
+
+/* Overwrites the last line with spaces where it is shorter; cut to the terminal, as a line that wraps is not
+ * overwritten but scrolled. */
+static void draw(const char *what, double whole, double rest)
+{
+    char bar[BAR + sizeof "[] "] = "", left[32] = "", line[256];
+    int columns = room(), filled = (int)(whole * BAR);
+    if (columns >= LINE_FOR_BAR) {
+        memset(bar, '.', sizeof bar - 1);
+        memset(bar, '#', (size_t)filled + 1);
+        bar[0] = '[';
+        memcpy(bar + 1 + BAR, "] ", sizeof "] ");
+    }
+    if (rest >= 0) {
+        snprintf(left, sizeof left, "%.0f s left", rest);
+    }
+    snprintf(line, sizeof line, "%s%3.0f %%  %-12s %s", bar, 100 * whole, left, what);
+    fprintf(stderr, "\r%-*.*s", columns, columns, line);
+    fflush(stderr);
+}
+
+void progress_step(void *argument, const char *what, double done, const struct probe_pairs *pairs)
+{
+    struct progress *progress = argument;
+    double time = now(), whole = progress->before + progress->share * done;
+    if ((!progress->shown && progress->events < 0) || time - progress->drawn_s < redraw_s) {
+        return;
+    }
+    progress->drawn_s = time;
+    double spent = counted(progress) - progress->started_s;
+    whole = whole < 0 ? 0 : whole > 1 ? 1 : whole;
+    if (progress->events >= 0) {
+        send_step(progress, what, whole, spent, pairs);
+        return;
+    }
+    draw(what, whole, seconds_left(progress, whole, spent));
+}
+
+void progress_end(struct progress *progress)
+{
+    if (progress->shown) {
+        fprintf(stderr, "\r%*s\r", room(), "");
+        fflush(stderr);
+    }
+    progress->shown = false;
+}

@@ -1,0 +1,472 @@
+#include "probes/run/result.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/text/figures.h"
+
+/* -- caches -- */
+
+/* A measured level is taken for a declared one of another size as long as they are no further apart than this;
+ * an L3 in a virtual machine was seen at a fifth of its declared size. */
+static const double furthest = 8;
+
+const struct profile_cache *result_find_declared(const struct profile_class *node_class, const uint32_t *pu,
+                                                 uint64_t bytes, uint32_t above_level)
+{
+    const struct profile_cache *best = NULL;
+    double distance = log(furthest);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        const struct profile_cache *cache = &node_class->caches[i];
+        double d = fabs(log((double)cache->declared_size_bytes / (double)bytes));
+        bool there = !pu || cache->pus.count == 0 || profile_set_has(&cache->pus, *pu);
+        if (there && cache->level > above_level && d < distance) {
+            distance = d;
+            best = cache;
+        }
+    }
+    return best;
+}
+
+/* Pairs of which no trial says anything. */
+static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
+{
+    if (sharing && sharing->as_declared > 0) {
+        fprintf(stream, "%swho shares it as declared (%u of %zu pairs): the cache was not left alone",
+                ftell(stream) > 0 ? "; " : "", sharing->as_declared, sharing->measured);
+    }
+    if (sharing && sharing->unknown > 0) {
+        fprintf(stream, "%swhether %u of %zu pairs share it is not known: the cache was not left alone",
+                ftell(stream) > 0 ? "; " : "", sharing->unknown, sharing->measured);
+    }
+}
+
+static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing)
+{
+    if (sharing && sharing->uncertain > 0) {
+        fprintf(stream, "%s%u pairs neither clearly share it nor clearly do not", ftell(stream) > 0 ? "; " : "",
+                sharing->uncertain);
+    }
+    if (sharing && sharing->limited_bytes > 0) {
+        fprintf(stream, "%ssharing tried with %zu KiB each, for want of memory: sharing PUs may not have been seen",
+                ftell(stream) > 0 ? "; " : "", sharing->limited_bytes >> 10);
+    }
+    note_voided(stream, sharing);
+    if (sharing && sharing->witnessed > 0) {
+        fprintf(stream, "%s%u pairs decided by the latency of a cache line, %u of them against the ratio",
+                ftell(stream) > 0 ? "; " : "", sharing->witnessed, sharing->tipped);
+    }
+    if (sharing && sharing->contradictions > 0) {
+        fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence", ftell(stream) > 0 ? "; " : "",
+                sharing->contradictions);
+    }
+    if (sharing && sharing->measured < sharing->pairs) {
+        fprintf(stream, "%s%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+                ftell(stream) > 0 ? "; " : "", sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
+                sharing->pairs);
+    }
+    if (sharing && sharing->at_once > 1) {
+        fprintf(stream, "%sup to %zu disjoint pairs measured at a time", ftell(stream) > 0 ? "; " : "",
+                sharing->at_once);
+    }
+}
+
+/* What of the geometry was not measured but taken from the declared cache, and whether what was agrees with it. */
+static void note_geometry(FILE *stream, const struct probe_cache_level *level, const struct profile_cache *declared)
+{
+    const char *separator = ftell(stream) > 0 ? "; " : "";
+    bool line = declared && !level->line_bytes && declared->line_bytes;
+    bool ways = declared && !level->ways && declared->associativity;
+    if (line || ways) {
+        fprintf(stream, "%s%s%s%s as declared, not measured", separator, line ? "line size" : "",
+                line && ways ? " and " : "", ways ? "ways" : "");
+    }
+    if (ways && level->ways_unknown) {
+        fprintf(stream, ": %s", level->ways_unknown);
+    }
+    if (level->ways && declared && declared->associativity && level->ways != declared->associativity) {
+        fprintf(stream, "%s%u ways measured, %u declared", line ? "; " : separator, level->ways,
+                declared->associativity);
+    }
+}
+
+static const struct profile_set *group_of(const struct profile_relation *relation, uint32_t pu)
+{
+    for (size_t i = 0; i < relation->group_count; i++) {
+        if (profile_set_has(&relation->groups[i], pu)) {
+            return &relation->groups[i];
+        }
+    }
+    return NULL;
+}
+
+/* How many caches of `parts` the PUs have that share the PU's cache in `whole`. */
+static size_t caches_within(const struct profile_relation *whole, const struct profile_relation *parts, uint32_t pu)
+{
+    const struct profile_set *group = group_of(whole, pu);
+    size_t count = 1;
+    for (size_t i = 1; group && i < group->count; i++) {
+        const struct profile_set *part = group_of(parts, group->ids[i]);
+        bool seen = false;
+        for (size_t j = 0; part && j < i; j++) {
+            seen = seen || profile_set_has(part, group->ids[j]);
+        }
+        count += !seen;
+    }
+    return count;
+}
+
+static uint64_t next_tried(const struct cache_curve *curve, uint64_t bytes)
+{
+    size_t i = 0;
+    while (i < curve->count && curve->bytes[i] <= (double)bytes) {
+        i++;
+    }
+    return i < curve->count ? (uint64_t)curve->bytes[i] : 0;
+}
+
+static void note_disagreement(FILE *stream, const struct probe_cache *caches, size_t i,
+                              const struct profile_cache *declared, const struct probe_sharing_level *sharing,
+                              const struct disagreement_machine *machine)
+{
+    const struct probe_cache_level *level = &caches->levels[i];
+    if (!declared || !disagreement_is_one(level->size_bytes, declared->declared_size_bytes)) {
+        return;
+    }
+    struct disagreement d = {
+        .level = declared->level,
+        .measured_bytes = level->size_bytes,
+        .declared_bytes = declared->declared_size_bytes,
+        .low_bytes = level->low_bytes,
+        .high_bytes = level->high_bytes,
+        .next_bytes = next_tried(&caches->curve, level->size_bytes),
+        .line_bytes = declared->line_bytes,
+        .ways = declared->associativity,
+        .before_bytes = i > 0 ? caches->levels[i - 1].size_bytes : 0,
+        .shared = group_of(sharing ? &sharing->sharing : &declared->sharing, machine->pu) != NULL,
+        .virtual = machine->virtual,
+        .busy = machine->busy,
+    };
+    if (sharing) {
+        d.parts = caches_within(&declared->sharing, &sharing->sharing, machine->pu);
+        d.merged = caches_within(&sharing->sharing, &declared->sharing, machine->pu);
+    }
+    if (machine->root && resctrl_share(machine->root, machine->task, machine->pu, d.level, &d.share) < 0) {
+        d.share = (struct resctrl_share){0}; /* not mounted, mostly */
+    }
+    fputs(ftell(stream) > 0 ? "; " : "", stream);
+    disagreement_explain(&d, stream);
+}
+
+static char *cache_note(const struct probe_cache *caches, size_t i, const struct profile_cache *cache,
+                        const struct probe_sharing_level *sharing, const struct disagreement_machine *machine)
+{
+    const struct probe_cache_level *level = &caches->levels[i];
+    char *note = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&note, &length);
+    if (!stream) {
+        return NULL;
+    }
+    if (level->low_bytes < level->high_bytes) {
+        fprintf(stream, "%s to %s explain the measurement about as well", figure_bytes(level->low_bytes).text,
+                figure_bytes(level->high_bytes).text);
+    }
+    note_disagreement(stream, caches, i, cache, sharing, machine);
+    note_geometry(stream, level, cache);
+    if (!sharing && cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
+        fprintf(stream, "%swho shares it as declared, not measured", ftell(stream) > 0 ? "; " : "");
+    }
+    note_sharing(stream, sharing);
+    fclose(stream);
+    if (note && note[0] == '\0') {
+        free(note);
+        note = NULL;
+    }
+    return note;
+}
+
+int result_copy_relation(const struct profile_relation *from, struct profile_relation *out)
+{
+    struct profile_relation copy = {0};
+    copy.groups = calloc(from->group_count + 1, sizeof *copy.groups);
+    copy.pairs = calloc(from->pair_count + 1, sizeof *copy.pairs);
+    int rc = copy.groups && copy.pairs ? 0 : -ENOMEM;
+    for (size_t i = 0; i < from->group_count && rc == 0; i++) {
+        rc = profile_set_copy(&from->groups[i], &copy.groups[i]);
+        copy.group_count += rc == 0;
+    }
+    if (rc < 0) {
+        relation_free(&copy);
+        return rc;
+    }
+    if (from->pair_count) {
+        memcpy(copy.pairs, from->pairs, from->pair_count * sizeof *copy.pairs);
+        copy.pair_count = from->pair_count;
+    }
+    *out = copy;
+    return 0;
+}
+
+/* Measured where every pair's answer comes of measuring it or pairs like it. */
+static struct profile_quality quality_of_sharing(const struct probe_sharing_level *sharing)
+{
+    bool all_declared = sharing->measured > 0 && sharing->as_declared >= sharing->measured;
+    if (all_declared) {
+        return (struct profile_quality){.origin = PROFILE_DECLARED};
+    }
+    bool measured = sharing->measured > 0 && sharing->as_declared == 0 && sharing->unknown == 0;
+    return (struct profile_quality){.origin = measured ? PROFILE_MEASURED : PROFILE_INFERRED,
+                                    .repetitions = sharing->repetitions,
+                                    .spread = fmax(sharing->spread, 0)};
+}
+
+static int make_cache(const struct probe_cache *caches, size_t i, const struct profile_cache *declared,
+                      struct probe_sharing_level *sharing, uint32_t number, const struct disagreement_machine *machine,
+                      struct profile_cache *out)
+{
+    const struct probe_cache_level *level = &caches->levels[i];
+    *out = (struct profile_cache){
+        .level = number,
+        .size_bytes = level->size_bytes,
+        .declared_size_bytes = declared ? declared->declared_size_bytes : 0,
+        .line_bytes = level->line_bytes ? level->line_bytes
+                      : declared        ? declared->line_bytes
+                                        : 0,
+        .associativity = level->ways ? level->ways
+                         : declared  ? declared->associativity
+                                     : 0,
+        .page_bytes = caches->page_bytes,
+        .quality = {.origin = PROFILE_MEASURED, .repetitions = level->repetitions, .spread = level->spread},
+    };
+    out->quality.note = cache_note(caches, i, declared, sharing, machine);
+    if (sharing) {
+        out->sharing_quality = quality_of_sharing(sharing);
+        out->sharing = sharing->sharing;
+        sharing->sharing = (struct profile_relation){0};
+        return 0;
+    }
+    return declared ? result_copy_relation(&declared->sharing, &out->sharing) : 0;
+}
+
+void result_free_cache(struct profile_cache *cache)
+{
+    relation_free(&cache->sharing);
+    profile_set_free(&cache->pus);
+    free(cache->quality.note);
+}
+
+/* A declared cache moved over as it is. */
+static int keep_declared(struct profile_cache *declared, struct profile_cache *out)
+{
+    *out = *declared;
+    *declared = (struct profile_cache){.level = out->level};
+    free(out->quality.note);
+    out->quality.note = strdup("not seen in the measured latency curve");
+    return out->quality.note ? 0 : -ENOMEM;
+}
+
+int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches, struct probe_sharing *sharing,
+                      const struct disagreement_machine *machine)
+{
+    struct profile_cache *result = calloc(caches->count + node_class->cache_count + 1, sizeof *result);
+    size_t count = 0, next = 0;
+    uint32_t last = 0;
+    int rc = result ? 0 : -ENOMEM;
+    for (size_t i = 0; i < caches->count && rc == 0; i++) {
+        const struct profile_cache *declared =
+            result_find_declared(node_class, NULL, caches->levels[i].size_bytes, last);
+        uint32_t number = declared ? declared->level : last + 1;
+        for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0; next++) {
+            if (node_class->caches[next].level > last) {
+                rc = keep_declared(&node_class->caches[next], &result[count++]);
+            }
+        }
+        if (rc == 0) {
+            rc = make_cache(caches, i, declared, sharing ? &sharing->levels[i] : NULL, number, machine,
+                            &result[count++]);
+        }
+        last = number;
+    }
+    for (; next < node_class->cache_count && rc == 0; next++) {
+        if (node_class->caches[next].level > last) {
+            rc = keep_declared(&node_class->caches[next], &result[count++]);
+        }
+    }
+    if (rc < 0) {
+        for (size_t i = 0; i < count; i++) {
+            result_free_cache(&result[i]);
+        }
+        free(result);
+        return rc;
+    }
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        result_free_cache(&node_class->caches[i]);
+    }
+    free(node_class->caches);
+    node_class->caches = result;
+    node_class->cache_count = count;
+    return 0;
+}
+
+int result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve)
+{
+    struct profile_cache_point *points = calloc(curve->count + 1, sizeof *points);
+    if (!points) {
+        return -ENOMEM;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < curve->count; i++) {
+        uint64_t bytes = (uint64_t)curve->bytes[i];
+        /* The grid has a size twice where its steps are finer than the nodes of the cycle. */
+        if (count == 0 || bytes > points[count - 1].bytes) {
+            points[count++] =
+                (struct profile_cache_point){.bytes = bytes,
+                                             .seconds_per_access = curve->seconds[i],
+                                             .repetitions = curve->repetitions ? curve->repetitions[i] : 1,
+                                             .spread = curve->spread ? curve->spread[i] : -1};
+        }
+    }
+    free(node_class->cache_curve);
+    node_class->cache_curve = points;
+    node_class->cache_curve_count = count;
+    return 0;
+}
+
+/* A reach is a number of ordinary pages, whatever the memory behind it. */
+static size_t fill_tlb(const struct probe_tlb *found, uint64_t page_bytes, uint64_t grain, struct profile_tlb *out)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        out[i] = (struct profile_tlb){
+            .page_bytes = page_bytes,
+            .reach_bytes = (found->levels[i].reach_bytes + grain / 2) / grain * grain,
+            .seconds = found->levels[i].seconds,
+            .quality = {.origin = PROFILE_MEASURED,
+                        .repetitions = found->repetitions,
+                        .spread = found->levels[i].spread},
+        };
+    }
+    return found->count;
+}
+
+int result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches, size_t ordinary_page_bytes)
+{
+    struct profile_tlb *levels = calloc(2 * TLB_LEVELS_MAX, sizeof *levels);
+    if (!levels) {
+        return -ENOMEM;
+    }
+    size_t count = fill_tlb(&caches->ordinary_tlb, ordinary_page_bytes, ordinary_page_bytes, levels);
+    count += fill_tlb(&caches->tlb, caches->page_bytes, ordinary_page_bytes, levels + count);
+    for (size_t i = 0; i < node_class->tlb_count; i++) {
+        free(node_class->tlb[i].quality.note);
+    }
+    free(node_class->tlb);
+    node_class->tlb = levels;
+    node_class->tlb_count = count;
+    return 0;
+}
+
+/* -- memory -- */
+
+void result_set_memory(struct profile_class *node_class, struct probe_memory *found)
+{
+    struct probe_memory old = {.memory = node_class->memory};
+    node_class->memory = found->memory;
+    found->memory = (struct profile_memory){0};
+    probe_memory_free(&old);
+}
+
+void result_set_numa(struct profile_class *node_class, struct probe_numa *found)
+{
+    struct probe_numa old = {.rows = node_class->numa_access, .count = node_class->numa_access_count};
+    node_class->numa_access = found->rows;
+    node_class->numa_access_count = found->count;
+    found->rows = NULL;
+    found->count = 0;
+    probe_numa_free(&old);
+}
+
+/* -- layers -- */
+
+static bool together(const struct profile_relation *relation, uint32_t a, uint32_t b)
+{
+    for (size_t i = 0; i < relation->group_count; i++) {
+        if (profile_set_has(&relation->groups[i], a) && profile_set_has(&relation->groups[i], b)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < relation->pair_count; i++) {
+        if (relation->pairs[i].a == (a < b ? a : b) && relation->pairs[i].b == (a < b ? b : a)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The smallest thing that two PUs have in common. */
+static char *common_name(const struct profile_class *node_class, uint32_t a, uint32_t b)
+{
+    char name[16];
+    if (together(&node_class->cores, a, b)) {
+        return strdup("core");
+    }
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        if (together(&node_class->caches[i].sharing, a, b)) {
+            snprintf(name, sizeof name, "L%u", node_class->caches[i].level);
+            return strdup(name);
+        }
+    }
+    return strdup(together(&node_class->packages, a, b) ? "package" : "node");
+}
+
+/* A pair of the layer that no layer before has. */
+static bool new_pair(const struct profile_class *node_class, const struct profile_communication *found, size_t layer,
+                     uint32_t *a, uint32_t *b)
+{
+    const struct profile_set *pus = &node_class->pus;
+    for (size_t i = 0; i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count; j++) {
+            bool before = layer > 0 && together(&found->layers[layer - 1].members, pus->ids[i], pus->ids[j]);
+            if (!before && together(&found->layers[layer].members, pus->ids[i], pus->ids[j])) {
+                *a = pus->ids[i];
+                *b = pus->ids[j];
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+int result_set_layers(struct profile_class *node_class, struct profile_communication *found)
+{
+    for (size_t i = 0; i < found->layer_count; i++) {
+        uint32_t a, b;
+        if (new_pair(node_class, found, i, &a, &b)) {
+            found->layers[i].name = common_name(node_class, a, b);
+            if (!found->layers[i].name) {
+                return -ENOMEM;
+            }
+        }
+    }
+    probe_message_free(&node_class->communication);
+    node_class->communication = *found;
+    memset(found, 0, sizeof *found);
+    return 0;
+}
+
+int result_note_layers(struct profile_class *node_class, const char *note)
+{
+    for (size_t i = 0; i < node_class->communication.layer_count; i++) {
+        struct profile_quality *quality = &node_class->communication.layers[i].quality;
+        char *both = NULL;
+        if (asprintf(&both, "%s%s%s", quality->note ? quality->note : "", quality->note ? "; " : "", note) < 0) {
+            return -ENOMEM;
+        }
+        free(quality->note);
+        quality->note = both;
+    }
+    return 0;
+}

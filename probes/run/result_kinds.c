@@ -1,0 +1,160 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/run/result.h"
+#include "profile/query.h"
+
+static bool has(const struct profile_cache *cache, uint32_t pu)
+{
+    return cache->pus.count == 0 || profile_set_has(&cache->pus, pu);
+}
+
+/* PUs of several kinds share one: an L3 of all. Caches that are alike but not shared are each kind's own: who shares
+ * one of them differs, and so may what is left of it. */
+static bool is_common(const struct profile_cache *declared, const struct kinds *kinds)
+{
+    for (size_t i = 0; i < declared->sharing.group_count; i++) {
+        const struct profile_set *group = &declared->sharing.groups[i];
+        for (size_t member = 1; member < group->count; member++) {
+            if (kinds_find(kinds, group->ids[member]) != kinds_find(kinds, group->ids[0])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static size_t first_holder(const struct profile_cache *declared, const struct kinds *kinds)
+{
+    size_t kind = 0;
+    while (kind + 1 < kinds->count && !has(declared, kinds->pus[kind].ids[0])) {
+        kind++;
+    }
+    return kind;
+}
+
+static void free_caches(struct profile_class *view)
+{
+    for (size_t i = 0; i < view->cache_count; i++) {
+        result_free_cache(&view->caches[i]);
+    }
+    free(view->caches);
+    view->caches = NULL;
+    view->cache_count = 0;
+}
+
+static int copy_cache(const struct profile_cache *from, struct profile_cache *out)
+{
+    struct profile_cache copy = *from;
+    copy.pus = (struct profile_set){0};
+    copy.sharing = (struct profile_relation){0};
+    copy.quality.note = from->quality.note ? strdup(from->quality.note) : NULL;
+    int rc = from->quality.note && !copy.quality.note ? -ENOMEM : 0;
+    rc = rc < 0 ? rc : result_copy_relation(&from->sharing, &copy.sharing);
+    if (rc < 0) {
+        free(copy.quality.note);
+        return rc;
+    }
+    *out = copy;
+    return 0;
+}
+
+/* The class as a PU of the kind sees it: its caches, which all PUs seem to have. */
+static int view_of(const struct profile_class *node_class, uint32_t pu, struct profile_class *out)
+{
+    struct profile_class view = {.caches = calloc(node_class->cache_count + 1, sizeof *view.caches)};
+    int rc = view.caches ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
+        if (has(&node_class->caches[i], pu)) {
+            rc = copy_cache(&node_class->caches[i], &view.caches[view.cache_count]);
+            view.cache_count += rc == 0;
+        }
+    }
+    if (rc < 0) {
+        free_caches(&view);
+        return rc;
+    }
+    *out = view;
+    return 0;
+}
+
+int result_holders(const struct profile_class *node_class, const struct kinds *kinds, const struct probe_cache *caches,
+                   const struct profile_set **holders)
+{
+    struct profile_class view;
+    uint32_t last = 0;
+    int rc = view_of(node_class, kinds->pus[0].ids[0], &view);
+    for (size_t i = 0; rc == 0 && i < caches->count; i++) {
+        const struct profile_cache *found = result_find_declared(&view, NULL, caches->levels[i].size_bytes, last);
+        const struct profile_cache *declared =
+            found ? profile_cache_of(node_class, found->level, kinds->pus[0].ids[0]) : NULL;
+        holders[i] = declared && is_common(declared, kinds) ? NULL : &kinds->pus[0];
+        last = found ? found->level : last + 1;
+    }
+    if (rc == 0) {
+        free_caches(&view);
+    }
+    return rc;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct profile_cache *x = a, *y = b;
+    if (x->level != y->level) {
+        return x->level < y->level ? -1 : 1;
+    }
+    uint32_t first = x->pus.count ? x->pus.ids[0] : 0, second = y->pus.count ? y->pus.ids[0] : 0;
+    return (first > second) - (first < second);
+}
+
+/* Where a kind's caches go: `merged` takes those that it does not have from an earlier kind. */
+static int take(const struct profile_class *node_class, const struct kinds *kinds, size_t kind,
+                struct profile_class *view, struct profile_class *merged)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < view->cache_count; i++) {
+        struct profile_cache *cache = &view->caches[i];
+        const struct profile_cache *declared = profile_cache_of(node_class, cache->level, kinds->pus[kind].ids[0]);
+        bool common = declared && is_common(declared, kinds);
+        if (common && first_holder(declared, kinds) != kind) {
+            continue;
+        }
+        rc = common ? profile_set_copy(&declared->pus, &cache->pus) : profile_set_copy(&kinds->pus[kind], &cache->pus);
+        if (rc == 0) {
+            merged->caches[merged->cache_count++] = *cache;
+            *cache = (struct profile_cache){0};
+        }
+    }
+    return rc;
+}
+
+int result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
+                               struct kind_findings *findings, const struct disagreement_machine *machine)
+{
+    size_t room = kinds->count * (node_class->cache_count + CACHE_LEVELS_MAX);
+    struct profile_class merged = {.caches = calloc(room + 1, sizeof *merged.caches)};
+    int rc = merged.caches ? 0 : -ENOMEM;
+    for (size_t kind = 0; rc == 0 && kind < kinds->count; kind++) {
+        struct probe_sharing *sharing = &findings[kind].sharing;
+        struct disagreement_machine here = *machine;
+        struct profile_class view;
+        here.pu = kinds->pus[kind].ids[0];
+        rc = view_of(node_class, here.pu, &view);
+        if (rc < 0) {
+            break;
+        }
+        rc = result_set_caches(&view, &findings[kind].caches, sharing->count > 0 ? sharing : NULL, &here);
+        rc = rc < 0 ? rc : take(node_class, kinds, kind, &view, &merged);
+        free_caches(&view);
+    }
+    if (rc < 0) {
+        free_caches(&merged);
+        return rc;
+    }
+    qsort(merged.caches, merged.cache_count, sizeof *merged.caches, by_place);
+    free_caches(node_class);
+    node_class->caches = merged.caches;
+    node_class->cache_count = merged.cache_count;
+    return 0;
+}

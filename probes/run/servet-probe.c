@@ -1,0 +1,410 @@
+/* servet-probe: measures this machine (or a simulated one) and writes its profile. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/bsp/run.h"
+#include "probes/network/launch.h"
+#include "probes/pairs/verify.h"
+#include "probes/run/checkpoint.h"
+#include "probes/run/options.h"
+#include "probes/run/output.h"
+#include "probes/run/run.h"
+#include "profile/base/cli.h"
+
+enum {
+    OPTION_CPUSET = 0x100,
+    OPTION_NO_MPI,
+    OPTION_PROBES,
+    OPTION_MACHINE,
+    OPTION_CLUSTER,
+    OPTION_METHOD,
+    OPTION_ONE_BY_ONE,
+    OPTION_CHECK,
+    OPTION_LARGEST,
+    OPTION_PROGRESS,
+    OPTION_RESUME,
+};
+
+struct options {
+    struct run_options run;
+    const char *machine; /* "native" or "simulated:FILE" */
+    struct profile_set cpuset;
+    unsigned probes;
+    size_t largest_bytes;
+    bool no_mpi, paper, one_by_one;
+    bool check, resume;
+    int events;             /* file descriptor of --progress=json; < 0: a bar */
+    const char *check_file; /* NULL: the profile that servet finds */
+    struct bsp_options bsp;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    __atomic_store_n(&interrupted, number, __ATOMIC_RELAXED); /* workers look at it */
+}
+
+static void catch_signals(void)
+{
+    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        sigaction(numbers[i], &action, NULL);
+    }
+    signal(SIGPIPE, SIG_IGN); /* a messenger that ended is an error to report */
+    signal(SIGXFSZ, SIG_IGN); /* so is a limit of the size of files: the temporary file must go */
+}
+
+/* -- options -- */
+
+static const struct argp_option table[] = {
+    {"cpuset", OPTION_CPUSET, "LIST", 0, "Measure on these PUs only, such as 0-3,8", 0},
+    {"no-mpi", OPTION_NO_MPI, NULL, 0, "Measure messages between threads, without starting mpirun", 0},
+    {"probes", OPTION_PROBES, "NAMES", 0, "Comma-separated: cache, sharing, memory, message (default: all)", 0},
+    {"machine", OPTION_MACHINE, "KIND", 0, "native (default), or simulated:FILE", 0},
+    {"method", OPTION_METHOD, "NAME", 0, "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
+    {"one-by-one", OPTION_ONE_BY_ONE, NULL, 0,
+     "Never measure several pairs of PUs at the same time, not even where a check shows that it does no harm", 0},
+    {"resume", OPTION_RESUME, NULL, 0,
+     "Keep what is measured beside the output, and go on from there if an earlier run was interrupted", 0},
+    {"progress", OPTION_PROGRESS, "FORM", 0,
+     "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or on descriptor FD", 0},
+    {"largest", OPTION_LARGEST, "SIZE", 0,
+     "Infer cache sizes from working sets up to SIZE, such as 4M (default: well beyond the largest declared cache)", 0},
+    {"check", OPTION_CHECK, "FILE", OPTION_ARG_OPTIONAL,
+     "Measure a sample (within 5 s) and say whether the profile still describes this machine: status 0 yes, 1 no", 0},
+    {"cluster", OPTION_CLUSTER, NULL, 0,
+     "Under mpirun or srun: measure all nodes of the job and the network between them (--cluster --help says more)", 0},
+    {0},
+};
+
+static int parse_progress(const char *text)
+{
+    if (strcmp(text, "bar") == 0) {
+        return -1;
+    }
+    if (strcmp(text, "json") == 0) {
+        return STDERR_FILENO;
+    }
+    if (strncmp(text, "json:", strlen("json:")) != 0) {
+        cli_usage("--progress: expected bar, json or json:FD, got '%s'", text);
+    }
+    int descriptor = (int)cli_integer("--progress=json:", text + strlen("json:"), 0, INT_MAX);
+    if (fcntl(descriptor, F_GETFD) < 0) {
+        cli_usage("--progress: expected an open file descriptor, got %d", descriptor);
+    }
+    return descriptor;
+}
+
+/* Bytes, with K, M or G behind for powers of 1024; at least 64 KiB, for a curve to have enough points. */
+static size_t parse_size(const char *option, const char *text)
+{
+    const size_t least = 64u << 10, most = (size_t)1 << 40;
+    const char *units = "KMG", *unit;
+    char *end;
+    errno = 0;
+    unsigned long long size = strtoull(text, &end, 10);
+    if (*end && (unit = strchr(units, *end)) && size < most) {
+        size <<= 10 * (unit - units + 1);
+        end++;
+    }
+    if (errno || text[0] < '0' || text[0] > '9' || *end || size < least || size > most) {
+        cli_usage("%s: expected a size of at least 64K, such as 512K or 4M, got '%s'", option, text);
+    }
+    return size;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->run;
+        state->child_inputs[1] = &options->bsp;
+        return 0;
+    case OPTION_CPUSET:
+        profile_set_free(&options->cpuset);
+        options->cpuset = cli_set("--cpuset", argument);
+        return 0;
+    case OPTION_NO_MPI:
+        options->no_mpi = true;
+        return 0;
+    case OPTION_PROBES:
+        options->probes = campaign_parse(argument, "");
+        return 0;
+    case OPTION_MACHINE:
+        if (strcmp(argument, "native") != 0 && strncmp(argument, "simulated:", strlen("simulated:")) != 0) {
+            cli_usage("--machine: expected native or simulated:FILE, got '%s'", argument);
+        }
+        options->machine = argument;
+        return 0;
+    case OPTION_CHECK:
+        options->check = true;
+        options->check_file = argument;
+        return 0;
+    case OPTION_RESUME:
+        options->resume = true;
+        return 0;
+    case OPTION_PROGRESS:
+        options->events = parse_progress(argument);
+        return 0;
+    case OPTION_METHOD:
+        if (strcmp(argument, "default") != 0 && strcmp(argument, "paper") != 0) {
+            cli_usage("--method: expected default or paper, got '%s'", argument);
+        }
+        options->paper = strcmp(argument, "paper") == 0;
+        return 0;
+    case OPTION_ONE_BY_ONE:
+        options->one_by_one = true;
+        return 0;
+    case OPTION_LARGEST:
+        options->largest_bytes = parse_size("--largest", argument);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* -- the run -- */
+
+static void open_machine(const struct options *options, struct machine *machine)
+{
+    struct servet_error error;
+    int rc;
+    if (strcmp(options->machine, "native") == 0) {
+        rc = machine_open_native(&options->cpuset, &interrupted, machine, &error);
+    } else {
+        rc = machine_open_simulated(options->machine + strlen("simulated:"), options->run.seed, machine, &error);
+        machine->cancel = &interrupted;
+    }
+    if (rc == -EINVAL || rc == -ENOENT) {
+        cli_usage("%s", error.text);
+    }
+    if (rc < 0) {
+        cli_fail("%s", error.text);
+    }
+}
+
+static void print_profile(const struct servet_profile *profile)
+{
+    char *text = profile_to_json(profile);
+    if (!text) {
+        cli_fail("cannot print the profile: %s", strerror(ENOMEM));
+    }
+    fputs(text, stdout);
+    free(text);
+}
+
+static void note_busy(const struct servet_profile *profile)
+{
+    for (size_t i = 0; i < profile->condition_count; i++) {
+        if (strcmp(profile->conditions[i].key, "busy") == 0) {
+            cli_note("the machine was busy: %s", profile->conditions[i].value);
+        }
+    }
+}
+
+static void save(const struct options *options, const struct servet_profile *profile, const char *path)
+{
+    struct servet_error error;
+    if (path[0] != '\0' && profile_save(profile, path, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    if (path[0] != '\0' && !options->run.quiet) {
+        cli_note("measured %zu PUs in %.1f s; profile written to %s", profile->classes[0].pus.count, profile->seconds,
+                 path);
+        note_busy(profile);
+    }
+    if (path[0] == '\0' || options->run.json) {
+        print_profile(profile);
+    }
+}
+
+/* Beside the place of the profile, where nobody takes it for one of the whole machine. */
+static void save_partial(const struct servet_profile *profile, const char *path, const char *reason)
+{
+    char partial[PATH_MAX + sizeof ".partial"];
+    struct servet_error error;
+    snprintf(partial, sizeof partial, "%s.partial", path);
+    if (path[0] == '\0') {
+        cli_fail("%s", reason);
+    }
+    if (profile_save(profile, partial, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    cli_note("%s; what was measured before is in %s, an older profile is untouched", reason, partial);
+}
+
+static const struct argp_child more_options[] = {{&run_argp, 0, NULL, 0}, {&bsp_argp, 0, NULL, 0}, {0}};
+
+/* Everything that decides which questions are asked, and what else bends the answers, on one line. */
+static int open_journal(const struct options *options, const struct machine *machine, const char *path,
+                        struct machine_journal **out, struct servet_error *error)
+{
+    char *file = NULL, *run = NULL, *pus = profile_set_text(&machine->pus);
+    char *identity = run_identity("", options->machine);
+    int rc = -ENOMEM;
+    if (pus && identity && asprintf(&file, "%s.resume", path) >= 0 &&
+        asprintf(&run,
+                 "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d exhaustive=%d alone=%d "
+                 "budget=%g largest=%zu %s",
+                 SERVET_VERSION, machine->declared->topology_signature, options->machine,
+                 (unsigned long long)options->run.seed, pus, options->probes, !options->no_mpi, options->paper,
+                 options->run.exhaustive, options->one_by_one, options->run.budget_s, options->largest_bytes,
+                 identity) >= 0) {
+        rc = machine_journal_open(file, run, out, error);
+    } else {
+        profile_error(error, rc, "--resume: %s", strerror(ENOMEM));
+    }
+    free(identity);
+    free(pus);
+    free(run);
+    free(file);
+    return rc;
+}
+
+/* The probes that were asked for; --bsp alone asks for no other, and adds to the profile that is there. */
+static int measure(const struct options *options, struct machine *machine, struct progress *progress, const char *path,
+                   struct machine_journal *journal, bool *incomplete, struct servet_profile **profile,
+                   struct servet_error *error)
+{
+    unsigned probes = options->probes ? options->probes : CAMPAIGN_ALL;
+    struct campaign campaign = {.probes = probes,
+                                .mpi = !options->no_mpi,
+                                .paper = options->paper,
+                                .exhaustive = options->run.exhaustive,
+                                .one_by_one = options->one_by_one,
+                                .budget_s = options->run.budget_s,
+                                .largest_bytes = options->largest_bytes,
+                                .seed = options->run.seed,
+                                .journal = journal,
+                                .machine = machine,
+                                .progress = progress};
+    bool bsp_alone = options->bsp.wanted && !options->probes;
+    int rc = bsp_alone ? bsp_base_profile(machine, path, profile, error) : campaign_run(&campaign, profile, error);
+    *incomplete = campaign.incomplete != 0;
+    if (rc == 0 && !bsp_alone && !campaign.incomplete) {
+        bsp_keep(path, *profile);
+    }
+    if (rc == 0 && options->bsp.wanted && !campaign.incomplete) {
+        rc = bsp_run(&options->bsp, machine, !options->no_mpi, options->run.seed, progress, *profile, error);
+    }
+    return rc;
+}
+
+/* -- --check -- */
+
+static struct servet_profile *stored_profile(const struct options *options)
+{
+    char path[PATH_MAX];
+    struct servet_profile *profile;
+    struct servet_error error;
+    if (!options->check_file && profile_find(path, sizeof path) < 0) {
+        cli_usage("--check: expected a profile to compare with, found none; servet-probe measures one");
+    }
+    if (profile_load(options->check_file ? options->check_file : path, &profile, &error) < 0) {
+        cli_usage("%s", error.text);
+    }
+    return profile;
+}
+
+static int check(const struct options *options)
+{
+    struct machine machine;
+    struct servet_error error;
+    struct servet_profile *profile = stored_profile(options);
+    catch_signals();
+    open_machine(options, &machine);
+    int rc = recheck(&machine, profile, !options->no_mpi, stdout, &error);
+    machine_close(&machine);
+    profile_free(profile);
+    if (interrupted) {
+        cli_note("interrupted");
+        return 128 + interrupted;
+    }
+    if (rc < 0) {
+        cli_fail("%s", error.text);
+    }
+    return cli_finish(rc ? CLI_OK : CLI_FAILED);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = table,
+        .parser = parse_option,
+        .doc = "Measures caches, memory bandwidth and message latency of this machine and writes its profile.",
+        .children = more_options};
+    struct options options = {.machine = "native", .run.seed = 1, .events = -1};
+    struct servet_error error;
+    struct servet_profile *profile = NULL;
+    struct machine machine;
+    struct progress progress;
+    struct machine_journal *journal = NULL;
+    char path[PATH_MAX] = "";
+    bool incomplete = false;
+    if (cluster_wanted(argc, argv)) {
+        cluster_become(argc, argv);
+    }
+    cli_parse(&argp, argc, argv, 0, NULL, &options);
+    if (options.check) {
+        return check(&options);
+    }
+    bool to_stdout = options.run.output && strcmp(options.run.output, "-") == 0;
+    int place = to_stdout ? 0 : output_choose(options.run.output, path, sizeof path, &error);
+    if (place == -EINVAL) {
+        cli_usage("%s", error.text);
+    }
+    if (place < 0) {
+        cli_fail("%s", error.text);
+    }
+    if (options.resume && to_stdout) {
+        cli_usage("--resume: expected --output with a file, got '-'");
+    }
+    if (options.cpuset.count > 0 && strcmp(options.machine, "native") != 0) {
+        cli_usage("--cpuset: expected the native machine with it; a simulated one is measured as it is described");
+    }
+    catch_signals();
+    open_machine(&options, &machine);
+    bsp_options_check(&options.bsp, &machine);
+    progress_start(&progress, !options.run.quiet, options.events);
+    int rc = options.resume ? open_journal(&options, &machine, path, &journal, &error) : 0;
+    rc = rc < 0 ? rc : measure(&options, &machine, &progress, path, journal, &incomplete, &profile, &error);
+    progress_end(&progress);
+    progress_outcome(&progress, interrupted ? "interrupted" : rc < 0 || incomplete ? "failed" : "done");
+    machine_close(&machine);
+    profile_set_free(&options.cpuset);
+    profile_set_free(&options.bsp.processors);
+    if (interrupted || rc < 0) {
+        profile_free(profile);
+    }
+    if (interrupted || rc < 0) {
+        machine_journal_close(journal, false);
+    }
+    if (interrupted) {
+        cli_note("interrupted; %s", path[0] ? "no profile was written, an older one is untouched" : "no profile");
+        return 128 + interrupted;
+    }
+    if (rc == -ESTALE || (rc == -EINVAL && options.bsp.wanted)) {
+        cli_usage("%s", error.text);
+    }
+    if (rc < 0) {
+        cli_fail("%s", error.text);
+    }
+    if (incomplete) {
+        machine_journal_close(journal, false);
+        save_partial(profile, path, error.text);
+        profile_free(profile);
+        return cli_finish(CLI_FAILED);
+    }
+    save(&options, profile, path);
+    machine_journal_close(journal, true);
+    profile_free(profile);
+    return cli_finish(CLI_OK);
+}

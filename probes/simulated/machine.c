@@ -1,0 +1,266 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/simulated/sim.h"
+
+/* What a measurement would take on the machine itself: measured on the native backend (two virtual cores), so that
+ * times of machines with many cores can be projected. */
+static const double build_seconds_per_node = 12e-9; /* permutation and chain */
+static const double warm_speedup = 8;               /* independent loads against dependent ones */
+static const double timed_loads = 12288;
+static const double operation_seconds = 150e-6; /* waking the workers; for messages: an order and its answer */
+
+static size_t position_of(const struct machine *machine, uint32_t pu)
+{
+    size_t position = 0;
+    while (machine->pus.ids[position] != pu) {
+        position++;
+    }
+    return position;
+}
+
+/* Noise only ever slows down: a half-normal deviation, and now and then an outlier. */
+static double noisy(struct sim *sim, double seconds)
+{
+    double factor = 1 + sim->noise.relative * fabs(random_normal(&sim->random));
+    if (random_unit(&sim->random) < sim->noise.outlier_probability) {
+        factor *= 1 + (sim->noise.outlier_factor - 1) * random_unit(&sim->random);
+    }
+    return seconds * factor;
+}
+
+static int traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
+                    double *seconds_per_access)
+{
+    struct sim *sim = machine->state;
+    size_t *positions = calloc(count, sizeof *positions);
+    double *seconds = malloc(count * sizeof *seconds), slowest = 0;
+    int rc = positions && seconds ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        positions[i] = position_of(machine, pus[i]);
+    }
+    rc = rc < 0 ? rc : sim_traverse(sim, what, &machine->pus, positions, count, seconds);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        slowest = fmax(slowest, seconds[i]);
+        seconds_per_access[i] = noisy(sim, seconds[i]);
+    }
+    double nodes = (double)machine_traversal_loads(what);
+    sim->clock_s += operation_seconds + nodes * (build_seconds_per_node + slowest * what->warm_passes / warm_speedup) +
+                    timed_loads * slowest;
+    free(positions);
+    free(seconds);
+    return rc;
+}
+
+/* -- memory: everybody's share grows evenly until a limit that it is under is used up -- */
+
+static bool in_domain(const struct sim_domain *domain, uint32_t pu)
+{
+    return profile_set_has(&domain->pus, pu);
+}
+
+static const struct sim_node *node_at(const struct sim *sim, int32_t numa, uint32_t pu)
+{
+    for (size_t i = 0; i < sim->node_count; i++) {
+        if (numa < 0 ? profile_set_has(&sim->nodes[i].pus, pu) : sim->nodes[i].os_index == (uint32_t)numa) {
+            return &sim->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct sim_kind *kind_of(const struct sim *sim, uint32_t pu)
+{
+    for (size_t i = 0; i < sim->kind_count; i++) {
+        if (profile_set_has(&sim->kinds[i].pus, pu)) {
+            return &sim->kinds[i];
+        }
+    }
+    return NULL;
+}
+
+/* What it copies in a second when nobody else does. */
+static double rate_of(const struct sim *sim, uint32_t pu)
+{
+    const struct sim_kind *kind = kind_of(sim, pu);
+    return kind ? kind->pu_bytes_per_s : sim->pu_bytes_per_s;
+}
+
+int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds, double *bytes_per_s)
+{
+    const struct sim_node *node = node_at(sim, numa, pu);
+    if (!node && numa > 0) { /* a machine without nodes of its own has number 0 */
+        return -EACCES;
+    }
+    const struct sim_kind *kind = kind_of(sim, pu);
+    *seconds = kind ? kind->memory_seconds : sim->memory_seconds;
+    *bytes_per_s = rate_of(sim, pu);
+    for (size_t i = 0; node && i < node->from_count; i++) {
+        if (profile_set_has(&node->from[i].pus, pu)) {
+            *seconds = node->from[i].seconds;
+            *bytes_per_s = node->from[i].bytes_per_s;
+        }
+    }
+    return 0;
+}
+
+static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, size_t count, double *rates)
+{
+    bool *fixed = calloc(count, sizeof *fixed);
+    size_t open = fixed ? count : 0;
+    memset(rates, 0, count * sizeof *rates);
+    while (open > 0) {
+        double level = INFINITY; /* the rate at which the next limit is reached: a PU's own or a domain's */
+        size_t limit = sim->domain_count;
+        for (size_t i = 0; i < count; i++) {
+            level = fixed[i] ? level : fmin(level, rate_of(sim, pus[i]));
+        }
+        for (size_t d = 0; d < sim->domain_count; d++) {
+            double used = 0;
+            size_t growing = 0;
+            for (size_t i = 0; i < count; i++) {
+                bool inside = in_domain(&sim->domains[d], pus[i]);
+                used += inside && fixed[i] ? rates[i] : 0;
+                growing += inside && !fixed[i];
+            }
+            double reach = growing ? (sim->domains[d].bytes_per_s - used) / (double)growing : INFINITY;
+            if (reach < level) {
+                level = reach;
+                limit = d;
+            }
+        }
+        for (size_t i = 0; i < count; i++) {
+            bool own = limit == sim->domain_count;
+            if (!fixed[i] && (own ? rate_of(sim, pus[i]) <= level : in_domain(&sim->domains[limit], pus[i]))) {
+                fixed[i] = true;
+                rates[i] = level;
+                open--;
+            }
+        }
+    }
+    free(fixed);
+}
+
+static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *pus, size_t count, double *rates)
+{
+    share_local_bandwidth(sim, pus, count, rates);
+    for (size_t i = 0; i < count; i++) {
+        const struct sim_node *own = node_at(sim, -1, pus[i]);
+        bool far = numa >= 0 && own && own->os_index != (uint32_t)numa;
+        double seconds, most;
+        int rc = sim_memory_of(sim, numa, pus[i], &seconds, &most);
+        if (rc < 0) {
+            return rc;
+        }
+        /* Domains are of local traffic: elsewhere a PU has what `nodes` says, and no limit beside. */
+        rates[i] = far ? most : fmin(most, rates[i]);
+    }
+    return 0;
+}
+
+static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
+                double *bytes_per_s)
+{
+    struct sim *sim = machine->state;
+    bool offline = sim->offline_after && ++sim->copies > sim->offline_after;
+    int rc = offline ? -ENODEV : 0;
+    rc = rc < 0 ? rc : share_bandwidth(sim, what->numa, pus, count, bytes_per_s);
+    if (rc < 0) {
+        return rc;
+    }
+    double slowest = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        slowest = fmin(slowest, bytes_per_s[i]);
+        bytes_per_s[i] = 1 / noisy(sim, 1 / bytes_per_s[i]);
+    }
+    sim->clock_s += operation_seconds + (what->passes + 0.2) * 2 * (double)what->bytes / slowest;
+    return 0;
+}
+
+/* -- messages -- */
+
+static const struct sim_layer *layer_of(const struct sim *sim, const struct profile_pair *pair, size_t *group)
+{
+    for (size_t i = 0; i < sim->layer_count; i++) {
+        for (size_t g = 0; g < sim->layers[i].group_count; g++) {
+            const struct profile_set *set = &sim->layers[i].groups[g];
+            if (profile_set_has(set, pair->a) && profile_set_has(set, pair->b)) {
+                *group = g;
+                return &sim->layers[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+static double message_seconds(const struct sim_layer *layer, size_t bytes)
+{
+    double seconds = layer->seconds + (double)bytes / layer->bytes_per_s;
+    return layer->eager_bytes && bytes >= layer->eager_bytes ? seconds + layer->rendezvous_seconds : seconds;
+}
+
+static int exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
+                    size_t count, double *seconds)
+{
+    struct sim *sim = machine->state;
+    double slowest = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t group, other, users = 0;
+        const struct sim_layer *layer = layer_of(sim, &pairs[i], &group);
+        if (!layer) {
+            return -ENOTSUP;
+        }
+        for (size_t j = 0; j < count; j++) {
+            users += layer_of(sim, &pairs[j], &other) == layer && other == group;
+        }
+        double load = layer->parallel > 0 ? fmax(1, (double)users / layer->parallel) : 1;
+        double exact = message_seconds(layer, what->bytes) * load;
+        seconds[i] = INFINITY;
+        for (uint32_t batch = 0; batch < what->batches; batch++) {
+            seconds[i] = fmin(seconds[i], noisy(sim, exact));
+        }
+        slowest = fmax(slowest, exact);
+    }
+    sim->clock_s += operation_seconds + 2 * slowest * what->round_trips * (what->batches + 1);
+    return 0;
+}
+
+/* -- opening -- */
+
+static double elapsed(struct machine *machine)
+{
+    return ((const struct sim *)machine->state)->clock_s;
+}
+
+static void close_simulated(struct machine *machine)
+{
+    struct sim *sim = machine->state;
+    if (sim) {
+        sim_free(sim);
+    }
+    free(sim);
+    machine->state = NULL;
+}
+
+static const struct machine_ops simulated_ops = {
+    .traverse = traverse, .copy = copy, .exchange = exchange, .elapsed = elapsed, .close = close_simulated};
+
+int machine_open_simulated(const char *path, uint64_t seed, struct machine *out, struct servet_error *error)
+{
+    struct machine machine = {.ops = &simulated_ops, .name = "simulated"};
+    struct sim *sim = calloc(1, sizeof *sim);
+    if (!sim) {
+        return profile_error(error, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+    }
+    machine.state = sim;
+    sim->random.state = seed;
+    int rc = sim_load(path, sim, &machine, error);
+    if (rc < 0) {
+        machine_close(&machine);
+        return rc;
+    }
+    *out = machine;
+    return 0;
+}

@@ -1,0 +1,153 @@
+/* Inside of the simulated backend: a machine described in JSON (sim_load.c, sim_load_caches.c), its caches set by set
+ * (sim_cache.c), and what one measurement on it gives (machine_simulated.c). The format is documented in
+ * tests/fixtures/machines/README.md. */
+#ifndef SERVET_PROBES_SIMULATED_SIM_H
+#define SERVET_PROBES_SIMULATED_SIM_H
+
+#include "probes/machine.h"
+#include "profile/base/random.h"
+
+/* Caches in front of one PU, and in the description of a machine whose kinds of cores have their own. */
+enum { SIM_DEPTH_MAX = 5, SIM_CACHES_MAX = 16, SIM_TLBS_MAX = 8 };
+
+enum sim_policy {
+    SIM_LRU,
+    SIM_TREE_PLRU, /* for ways that are no power of two: one reference bit per way */
+    SIM_RANDOM,
+    SIM_AGED,     /* four ages, as CACHE_AGED of cache_model.h */
+    SIM_ADAPTIVE, /* DRRIP: set dueling between SRRIP and BRRIP (Jaleel et al., ISCA 2010) */
+};
+
+enum sim_inclusion {
+    SIM_FILLED,    /* every miss fills it */
+    SIM_INCLUSIVE, /* the same, and what it evicts leaves the levels before it */
+    SIM_VICTIM,    /* holds what the level before it evicted, and gives it back on a hit */
+};
+
+enum sim_mapping { SIM_PAGES_RANDOM, SIM_PAGES_COLOURED, SIM_PAGES_CONTIGUOUS };
+
+struct sim_cache {
+    uint32_t level, ways, line_bytes, slices;
+    uint64_t size_bytes, declared_size_bytes;
+    uint64_t sets; /* of one slice */
+    double seconds;
+    enum sim_policy policy;
+    enum sim_inclusion inclusion;
+    bool virtual_index;
+    struct profile_set pus; /* that have it */
+    uint32_t *instance_of;  /* by position of the PU in the machine's set; SIM_NO_INSTANCE: has none */
+    uint32_t instances;
+    struct profile_set *groups;
+    size_t group_count;
+};
+
+#define SIM_NO_INSTANCE UINT32_MAX
+
+/* The caches in front of one PU, nearest first: positions in `caches` of the machine. */
+struct sim_path {
+    uint8_t caches[SIM_DEPTH_MAX];
+    uint8_t depth;
+};
+
+struct sim_tlb {
+    struct profile_set pus; /* that have it */
+    uint64_t entries;
+    double seconds; /* that a miss adds */
+};
+
+/* Cores that can do equally much, as the machine declares them. */
+struct sim_kind {
+    struct profile_set pus;
+    uint32_t efficiency; /* the least capable: 0 */
+    double memory_seconds, pu_bytes_per_s;
+};
+
+/* Memory traffic of these PUs together is limited; domains may nest (bus, cell, node). */
+struct sim_domain {
+    struct profile_set pus;
+    double bytes_per_s;
+};
+
+/* What these PUs get of a NUMA node's memory. */
+struct sim_access {
+    struct profile_set pus;
+    double seconds, bytes_per_s;
+};
+
+struct sim_node {
+    uint32_t os_index;
+    struct profile_set pus; /* empty: memory only */
+    uint64_t memory_bytes;
+    struct sim_access *from; /* PUs in none of these: the machine's memory_seconds and pu_bytes_per_s */
+    size_t from_count;
+};
+
+struct sim_layer {
+    char *name;
+    struct profile_set *groups;
+    size_t group_count;
+    double seconds, bytes_per_s;
+    double rendezvous_seconds; /* added from `eager_bytes` on */
+    uint64_t eager_bytes;
+    double parallel; /* messages at once that do not slow each other down; 0: any number */
+};
+
+/* BSP parameters by the number of processors; flops are those of `flop_per_s`, as in a profile. */
+struct sim_bsp {
+    uint32_t processors;
+    double flop_per_s, g_flops, g_packets_flops, l_flops, t0_flops;
+};
+
+struct sim_noise {
+    double relative;            /* standard deviation of every figure */
+    double outlier_probability; /* of a figure that is up to `outlier_factor` times too slow */
+    double outlier_factor;
+    double neighbour_probability; /* of another program using the last level cache during a traversal */
+    double neighbour_lines;       /* that it brings in per access of ours */
+    double sibling_probability;   /* the same for the first level: a busy sibling on the core */
+    double sibling_lines;
+};
+
+struct sim {
+    char *name;
+    size_t pu_count;
+    size_t page_bytes, huge_page_bytes;
+    enum sim_mapping mapping;
+    struct sim_cache caches[SIM_CACHES_MAX];
+    size_t cache_count;
+    struct sim_path *paths; /* by position of the PU in the machine's set */
+    struct sim_kind *kinds; /* empty: all PUs are alike */
+    size_t kind_count;
+    struct sim_tlb tlbs[SIM_TLBS_MAX];
+    size_t tlb_count;
+    uint64_t prefetched_stride_bytes; /* strides up to this are fetched ahead */
+    double memory_seconds, pu_bytes_per_s;
+    struct sim_domain *domains;
+    size_t domain_count;
+    struct sim_node *nodes;
+    size_t node_count;
+    struct sim_layer *layers;
+    size_t layer_count;
+    struct sim_bsp *bsp; /* ascending; empty: the description has none */
+    size_t bsp_count;
+    struct sim_noise noise;
+    struct random random;
+    struct sim_ways *ways[SIM_CACHES_MAX]; /* by cache, then instance; made when first asked for (sim_cache.h) */
+    uint64_t offline_after, copies;        /* a PU is offline after so many copies; 0: never */
+    double clock_s;                        /* what the same measurements would have taken on the machine itself */
+};
+
+/* Reads and checks a description; fills the machine's public fields (pus, declared, page sizes) as well. */
+int sim_load(const char *path, struct sim *sim, struct machine *machine, struct servet_error *error);
+void sim_free(struct sim *sim);
+
+/* Seconds of a load by `pu` from node `numa` (< 0: the PU's own), and what it copies there in a second. -EACCES when
+ * the machine has no such node. */
+int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds, double *bytes_per_s);
+
+/* Seconds per access of each PU (positions in `pus`, the machine's set) traversing as told, without noise. 0 or
+ * -ENOMEM. */
+int sim_traverse(struct sim *sim, const struct machine_traversal *what, const struct profile_set *pus,
+                 const size_t *positions, size_t count, double *seconds_per_access);
+
+#endif

@@ -1,0 +1,142 @@
+#include "profile/base/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Visible, because it is glibc that reads it: in a room built with hidden visibility --version would be missing. */
+__attribute__((visibility("default"))) const char *argp_program_version = "servet " SERVET_VERSION;
+
+static void say(const char *format, va_list args)
+{
+    char line[1024];
+    vsnprintf(line, sizeof line, format, args);
+    /* What was given may hold anything; one line stays one line, and a terminal is told nothing. */
+    for (char *c = line; *c; c++) {
+        *c = iscntrl((unsigned char)*c) ? '?' : *c;
+    }
+    fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
+}
+
+_Noreturn void cli_usage(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    exit(CLI_USAGE);
+}
+
+_Noreturn void cli_fail(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    exit(CLI_FAILED);
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+/* With a standard stream closed, the next file that is opened would get its number, and what is meant for the stream
+ * would be written into it: a profile with an error message inside. Opened the other way round, so that using it fails
+ * as it did before. */
+static void hold_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0) {
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
+/* The command's argp wrapped as a child: this is the only place where argp lets us take away its error stream
+ * before it parses anything. getopt still prints its one line ("unrecognized option '--x'"). */
+static error_t parse_wrapper(int key, char *argument, struct argp_state *state)
+{
+    (void)argument;
+    if (key != ARGP_KEY_INIT) {
+        return ARGP_ERR_UNKNOWN;
+    }
+    state->child_inputs[0] = state->input;
+    state->err_stream = NULL;
+    return 0;
+}
+
+void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first_argument, void *input)
+{
+    struct argp command = *argp;
+    command.args_doc = NULL;
+    command.doc = NULL;
+    const struct argp_child children[] = {{&command, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+    const struct argp outer = {
+        .parser = parse_wrapper, .args_doc = argp->args_doc, .doc = argp->doc, .children = children};
+    hold_standard_streams();
+    argp_err_exit_status = CLI_USAGE;
+    int rest = argc;
+    error_t err = argp_parse(&outer, argc, argv, flags, &rest, input);
+    if (err) {
+        exit(CLI_USAGE);
+    }
+    if (first_argument) {
+        *first_argument = rest;
+    } else if (rest < argc) {
+        cli_usage("unexpected argument '%s'", argv[rest]);
+    }
+}
+
+long cli_integer(const char *option, const char *text, long low, long high)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno || end == text || *end || value < low || value > high) {
+        cli_usage("%s: expected an integer from %ld to %ld, got '%s'", option, low, high, text);
+    }
+    return value;
+}
+
+double cli_number(const char *option, const char *text, double low, double high)
+{
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end);
+    if (errno || end == text || *end || !isfinite(value) || value < low || value > high) {
+        cli_usage("%s: expected a number from %g to %g, got '%s'", option, low, high, text);
+    }
+    return value;
+}
+
+struct profile_set cli_set(const char *option, const char *text)
+{
+    struct profile_set set;
+    int rc = profile_set_parse(text, &set);
+    if (rc == -ENOMEM) {
+        cli_fail("%s: %s", option, strerror(ENOMEM));
+    }
+    if (rc < 0) {
+        cli_usage("%s: expected a list of PUs such as 0-3,8, got '%s'", option, text);
+    }
+    return set;
+}
+
+int cli_finish(int status)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        cli_note("cannot write to standard output: %s", strerror(errno));
+        return status ? status : CLI_FAILED;
+    }
+    return status;
+}

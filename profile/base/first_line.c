@@ -1,0 +1,15 @@
+#include "profile/base/first_line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool first_line(const char *path, char *line, int size)
+{
+    FILE *file = fopen(path, "re");
+    bool ok = file && fgets(line, size, file);
+    if (file) {
+        fclose(file);
+    }
+    line[ok ? strcspn(line, "\n") : 0] = '\0';
+    return ok;
+}

@@ -1,0 +1,48 @@
+/* CPU masks as the kernel keeps them, of a fixed size that holds every machine Linux runs on.
+ *
+ * Kept apart from struct profile_set because it is used where nothing may be allocated: in a thread that has just
+ * started, between fork and exec, in answers to sched_getaffinity().
+ */
+#ifndef SERVET_PROFILE_BASE_MASK_H
+#define SERVET_PROFILE_BASE_MASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profile/set.h"
+
+/* The largest NR_CPUS that any architecture of the kernel can be built with. */
+#define PIN_MASK_PUS 8192u
+#define PIN_MASK_WORD_BITS (8u * (unsigned)sizeof(unsigned long))
+#define PIN_MASK_WORDS (PIN_MASK_PUS / PIN_MASK_WORD_BITS)
+
+struct pin_mask {
+    unsigned long word[PIN_MASK_WORDS];
+};
+
+/* The mask of thread `tid` (0: the caller). 0, or -errno as sched_getaffinity(2). errno is left alone in all of these.
+ */
+int pin_mask_get(pid_t tid, struct pin_mask *out);
+/* Sets it. 0, or -errno as sched_setaffinity(2). */
+int pin_mask_set(pid_t tid, const struct pin_mask *mask);
+/* Sets it to one PU, using no more stack than that PU's index needs. */
+int pin_mask_set_pu(pid_t tid, uint32_t pu);
+
+void pin_mask_all(struct pin_mask *mask);
+bool pin_mask_has(const struct pin_mask *mask, uint32_t pu);
+void pin_mask_add(struct pin_mask *mask, uint32_t pu);
+void pin_mask_and(struct pin_mask *mask, const struct pin_mask *other);
+bool pin_mask_equal(const struct pin_mask *a, const struct pin_mask *b);
+bool pin_mask_empty(const struct pin_mask *mask);
+size_t pin_mask_count(const struct pin_mask *mask);
+
+/* Between the two forms. 0, -ENOMEM; PUs that a mask cannot hold are left out. */
+int pin_mask_to_set(const struct pin_mask *mask, struct profile_set *out);
+void pin_mask_from_set(const struct profile_set *set, struct pin_mask *out);
+
+/* Writes the cpulist ("0-3,8"), cut off where the buffer ends. */
+void pin_mask_format(const struct pin_mask *mask, char *buffer, size_t size);
+
+#endif

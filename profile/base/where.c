@@ -1,0 +1,115 @@
+/* Where a thread is right now. */
+#include "profile/base/where.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The first `size` - 1 bytes of a small file without the newline; false when it cannot be read. */
+static bool read_small(const char *path, char *text, size_t size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+int pin_where_is(pid_t pid, pid_t tid, struct pin_thread_now *out)
+{
+    char path[96], text[4096];
+    struct pin_thread_now now = {.pid = pid, .tid = tid};
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    if (!read_small(path, text, sizeof text))
+        return -ESRCH;
+    char *left = strchr(text, '('), *right = strrchr(text, ')');
+    if (!left || !right)
+        return -ESRCH;
+    *right = '\0';
+    snprintf(now.name, sizeof now.name, "%.31s", left + 1);
+    /* Field 3 follows the name; field 39 is the PU. */
+    const char *field = right;
+    for (int number = 2; field && number < 39; number++)
+        field = strchr(field + 1, ' ');
+    now.last_pu = field ? atoi(field) : -1;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    if (!read_small(path, text, sizeof text))
+        return -ESRCH;
+    const char *allowed = strstr(text, "Cpus_allowed_list:");
+    allowed = allowed ? allowed + strlen("Cpus_allowed_list:") + 1 : "";
+    snprintf(now.allowed, sizeof now.allowed, "%.*s", (int)strcspn(allowed, "\n"), allowed);
+    *out = now;
+    return 0;
+}
+
+static void read_number(const char *format, int32_t pu, char *out, size_t size)
+{
+    char path[128], text[32];
+    snprintf(path, sizeof path, format, pu);
+    bool read = read_small(path, text, sizeof text);
+    snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), read ? text : "-");
+}
+
+/* The cpuN folder holds a link nodeM. */
+static void find_node(int32_t pu, char *out, size_t size)
+{
+    char path[64];
+    struct dirent *entry;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d", pu);
+    snprintf(out, size, "-");
+    DIR *folder = opendir(path);
+    while (folder && (entry = readdir(folder)))
+        if (strncmp(entry->d_name, "node", 4) == 0 && entry->d_name[4] >= '0' && entry->d_name[4] <= '9')
+            snprintf(out, size, "%.15s", entry->d_name + 4);
+    if (folder)
+        closedir(folder);
+}
+
+/* Names come from the program and may hold anything. */
+static void print_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte < 0x20 || byte == '"' || byte == '\\' || byte >= 0x7f)
+            fprintf(out, "\\u%04x", byte);
+        else
+            fputc(byte, out);
+    }
+    fputc('"', out);
+}
+
+static void print_json(FILE *out, const char *name, const char *text, const char *after)
+{
+    fprintf(out, "\"%s\":", name);
+    print_string(out, text);
+    fputs(after, out);
+}
+
+void pin_where_print(FILE *out, bool json, const char *host, const char *rank, const struct pin_thread_now *now,
+                     const char *role, const char *pus, const char *decided_by)
+{
+    char core[16], l3[16], node[16];
+    read_number("/sys/devices/system/cpu/cpu%d/topology/core_id", now->last_pu, core, sizeof core);
+    read_number("/sys/devices/system/cpu/cpu%d/cache/index3/id", now->last_pu, l3, sizeof l3);
+    find_node(now->last_pu, node, sizeof node);
+    if (!json) {
+        fprintf(out, "%s %d rank %s tid %d %s %s PU %s last %d core %s L3 %s NUMA %s by %s\n", host, (int)now->pid,
+                rank, (int)now->tid, now->name, role, pus, now->last_pu, core, l3, node, decided_by);
+        return;
+    }
+    fprintf(out, "{\"pid\":%d,\"tid\":%d,\"last_pu\":%d,", (int)now->pid, (int)now->tid, now->last_pu);
+    print_json(out, "host", host, ",");
+    print_json(out, "local_rank", rank, ",");
+    print_json(out, "name", now->name, ",");
+    print_json(out, "role", role, ",");
+    print_json(out, "pus", pus, ",");
+    print_json(out, "core", core, ",");
+    print_json(out, "l3", l3, ",");
+    print_json(out, "numa", node, ",");
+    print_json(out, "decided_by", decided_by, "}\n");
+}

@@ -1,0 +1,336 @@
+#include "profile/codec/check.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/codec/path.h"
+#include "profile/find/hostlist.h"
+#include "profile/model.h"
+
+int profile_refuse(struct servet_error *error, const struct json_path *at, const char *key, const char *what)
+{
+    char path[JSON_PATH_SIZE];
+    struct json_path here = JSON_PATH_KEY(at, key);
+    return profile_error(error, -EINVAL, "%s: %s", json_path_text(key ? &here : at, path, sizeof path), what);
+}
+
+int profile_check_number(const struct json_path *at, const char *key, double value, bool zero_allowed,
+                         struct servet_error *error)
+{
+    if (isfinite(value) && (value > 0 || (zero_allowed && value >= 0))) {
+        return 0;
+    }
+    char path[JSON_PATH_SIZE];
+    struct json_path here = JSON_PATH_KEY(at, key);
+    return profile_error(error, -EINVAL, "%s: found %g, expected a %s number", json_path_text(&here, path, sizeof path),
+                         value, zero_allowed ? "finite, not negative" : "finite, positive");
+}
+
+int profile_check_integer(const struct json_path *at, const char *key, uint64_t value, uint64_t low, uint64_t high,
+                          struct servet_error *error)
+{
+    if (value >= low && value <= high) {
+        return 0;
+    }
+    char path[JSON_PATH_SIZE];
+    struct json_path here = JSON_PATH_KEY(at, key);
+    return profile_error(error, -EINVAL, "%s: found %llu, expected an integer from %llu to %llu",
+                         json_path_text(&here, path, sizeof path), (unsigned long long)value, (unsigned long long)low,
+                         (unsigned long long)high);
+}
+
+int profile_check_spread(const struct json_path *at, double spread, struct servet_error *error)
+{
+    return spread < 0 ? 0 : profile_check_number(at, "spread", spread, true, error);
+}
+
+int profile_check_quality(const struct json_path *at, const struct profile_quality *quality, struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(at, "quality");
+    if ((unsigned)quality->origin > PROFILE_INFERRED) {
+        return profile_refuse(error, &here, "origin", "expected declared, measured or inferred");
+    }
+    return profile_check_spread(&here, quality->spread, error);
+}
+
+int profile_check_subset(const struct json_path *at, const struct profile_set *part, const struct profile_set *whole,
+                         struct servet_error *error)
+{
+    return profile_set_subset(part, whole) ? 0
+                                           : profile_refuse(error, at, "pus", "expected only PUs of the node class");
+}
+
+/* Groups above this size have to nest as a whole; smaller ones may be covered by explicit pairs, which takes
+ * size² / 2 look-ups to see. */
+#define PAIRWISE_LIMIT 512
+
+static int refuse(struct servet_error *error, const struct json_path *at, const char *what)
+{
+    char path[JSON_PATH_SIZE];
+    return profile_error(error, -EINVAL, "%s: %s", json_path_text(at, path, sizeof path), what);
+}
+
+/* Position of `id` in the set, or its count. */
+static size_t position(const struct profile_set *set, uint32_t id)
+{
+    size_t low = 0, high = set->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (set->ids[middle] < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < set->count && set->ids[low] == id ? low : set->count;
+}
+
+static int check_group(const struct json_path *at, const struct profile_relation *relation, size_t group,
+                       const struct profile_set *members, uint32_t *owner, struct servet_error *error)
+{
+    char path[JSON_PATH_SIZE];
+    const struct profile_set *set = &relation->groups[group];
+    if (!set->count) {
+        return refuse(error, at, "found an empty group, expected at least one member");
+    }
+    if (group && set->ids[0] < relation->groups[group - 1].ids[0]) {
+        return refuse(error, at, "expected groups in the order of their lowest members");
+    }
+    for (size_t i = 0; i < set->count; i++) {
+        size_t place = position(members, set->ids[i]);
+        if (place == members->count) {
+            return profile_error(error, -EINVAL, "%s: found %u, expected only numbers that the profile speaks of",
+                                 json_path_text(at, path, sizeof path), set->ids[i]);
+        }
+        if (owner[place]) {
+            return profile_error(error, -EINVAL, "%s: found %u, which is in group %u too; expected disjoint groups",
+                                 json_path_text(at, path, sizeof path), set->ids[i], owner[place] - 1);
+        }
+        owner[place] = (uint32_t)group + 1;
+    }
+    return 0;
+}
+
+static int compare_pairs(const struct profile_pair *x, const struct profile_pair *y)
+{
+    int a = (x->a > y->a) - (x->a < y->a);
+    return a ? a : (x->b > y->b) - (x->b < y->b);
+}
+
+static int check_pair(const struct json_path *at, const struct profile_relation *relation, size_t index,
+                      const struct profile_set *members, struct servet_error *error)
+{
+    char path[JSON_PATH_SIZE];
+    const struct profile_pair *pair = &relation->pairs[index];
+    if (pair->a >= pair->b) {
+        return profile_error(error, -EINVAL, "%s: found [%u, %u], expected the lower number first",
+                             json_path_text(at, path, sizeof path), pair->a, pair->b);
+    }
+    if (!profile_set_has(members, pair->a) || !profile_set_has(members, pair->b)) {
+        return profile_error(error, -EINVAL, "%s: found [%u, %u], expected only numbers that the profile speaks of",
+                             json_path_text(at, path, sizeof path), pair->a, pair->b);
+    }
+    if (index && compare_pairs(&relation->pairs[index - 1], pair) >= 0) {
+        return refuse(error, at, "expected pairs in ascending order, each once");
+    }
+    return 0;
+}
+
+int profile_check_relation(const struct json_path *at, const struct profile_relation *relation,
+                           const struct profile_set *members, struct relation_owners *out, struct servet_error *error)
+{
+    struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
+    uint32_t *owner = calloc(members->count + 1, sizeof *owner);
+    if (!owner) {
+        return profile_error(error, -ENOMEM, "%s", strerrordesc_np(ENOMEM));
+    }
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < relation->group_count; i++) {
+        rc = check_group(&JSON_PATH_ITEM(&groups, i), relation, i, members, owner, error);
+    }
+    for (size_t i = 0; rc == 0 && i < relation->pair_count; i++) {
+        rc = check_pair(&JSON_PATH_ITEM(&pairs, i), relation, i, members, error);
+    }
+    if (rc < 0) {
+        free(owner);
+        return rc;
+    }
+    out->owner = owner;
+    return 0;
+}
+
+static bool listed(const struct profile_relation *relation, uint32_t a, uint32_t b)
+{
+    struct profile_pair wanted = {a < b ? a : b, a < b ? b : a};
+    size_t low = 0, high = relation->pair_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_pairs(&relation->pairs[middle], &wanted);
+        if (order == 0) {
+            return true;
+        }
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return false;
+}
+
+static bool related(const struct profile_relation *relation, const struct relation_owners *owners,
+                    const struct profile_set *members, uint32_t a, uint32_t b)
+{
+    uint32_t owner = owners->owner[position(members, a)];
+    return (owner && owner == owners->owner[position(members, b)]) || listed(relation, a, b);
+}
+
+static bool group_nests(const struct profile_set *group, const struct profile_relation *milder,
+                        const struct relation_owners *owners, const struct profile_set *members)
+{
+    bool whole = true;
+    for (size_t i = 1; whole && i < group->count; i++) {
+        uint32_t owner = owners->owner[position(members, group->ids[i])];
+        whole = owner && owner == owners->owner[position(members, group->ids[0])];
+    }
+    if (whole || group->count > PAIRWISE_LIMIT) {
+        return whole;
+    }
+    for (size_t i = 0; i < group->count; i++) {
+        for (size_t k = i + 1; k < group->count; k++) {
+            if (!related(milder, owners, members, group->ids[i], group->ids[k])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+int profile_check_nesting(const struct json_path *at, const struct profile_relation *worse,
+                          const struct profile_relation *milder, const struct relation_owners *owners,
+                          const struct profile_set *members, struct servet_error *error)
+{
+    static const char expected[] = "expected members that collide in every milder level too";
+    struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
+    for (size_t i = 0; i < worse->group_count; i++) {
+        if (!group_nests(&worse->groups[i], milder, owners, members)) {
+            return refuse(error, &JSON_PATH_ITEM(&groups, i), expected);
+        }
+    }
+    for (size_t i = 0; i < worse->pair_count; i++) {
+        if (!related(milder, owners, members, worse->pairs[i].a, worse->pairs[i].b)) {
+            return refuse(error, &JSON_PATH_ITEM(&pairs, i), expected);
+        }
+    }
+    return 0;
+}
+
+/* profile_check(): what a profile promises beyond the types of its fields. */
+
+static int check_node_range(const struct json_path *at, const struct servet_profile *profile, size_t index,
+                            struct servet_error *error)
+{
+    const struct profile_node_range *range = &profile->nodes[index];
+    uint32_t names;
+    if (!range->names || profile_hostlist_count(range->names, &names) < 0) {
+        return profile_refuse(error, at, "names", "expected host names such as \"node[001-128,200]\"");
+    }
+    int rc = profile_check_integer(at, "count", range->count, names, names, error);
+    return rc < 0 ? rc
+                  : profile_check_integer(at, "class_index", range->class_index, 0, profile->class_count - 1, error);
+}
+
+static int check_nodes(const struct json_path *root, const struct servet_profile *profile, struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(root, "nodes");
+    uint64_t pus = 0;
+    if (!profile->node_range_count) {
+        return profile_refuse(error, &here, NULL, "found none, expected at least one node");
+    }
+    for (size_t i = 0; i < profile->node_range_count; i++) {
+        struct json_path item = JSON_PATH_ITEM(&here, i);
+        int rc = check_node_range(&item, profile, i, error);
+        if (rc < 0) {
+            return rc;
+        }
+        const struct profile_node_range *range = &profile->nodes[i];
+        pus += (uint64_t)range->count * profile_class_span(&profile->classes[range->class_index]);
+        if (pus > PROFILE_SET_LIMIT) {
+            return profile_refuse(error, &item, "count",
+                                  "expected no more than 16777216 PU numbers in the whole machine");
+        }
+    }
+    return 0;
+}
+
+/* The nodes' numbers, 0 to count - 1: what the network's relations speak of. */
+static int check_network(const struct json_path *root, const struct servet_profile *profile, struct servet_error *error)
+{
+    struct profile_set nodes = {.count = profile_node_count(profile)};
+    nodes.ids = malloc((nodes.count + 1) * sizeof *nodes.ids);
+    if (!nodes.ids) {
+        return profile_error(error, -ENOMEM, "%s", strerrordesc_np(ENOMEM));
+    }
+    for (uint32_t i = 0; i < nodes.count; i++) {
+        nodes.ids[i] = i;
+    }
+    int rc = profile_check_communication(&JSON_PATH_KEY(root, "network"), &profile->network, &nodes, error);
+    profile_set_free(&nodes);
+    return rc;
+}
+
+static int check_bsp(const struct json_path *root, const struct servet_profile *profile, struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(root, "bsp");
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < profile->bsp_count; i++) {
+        struct json_path item = JSON_PATH_ITEM(&here, i);
+        const struct profile_bsp *bsp = &profile->bsp[i];
+        const struct {
+            const char *key;
+            double value;
+        } figures[] = {{"g_flops", bsp->g_flops},
+                       {"g_packets_flops", bsp->g_packets_flops},
+                       {"l_flops", bsp->l_flops < 0 ? 0 : bsp->l_flops},
+                       {"t0_flops", bsp->t0_flops}};
+        rc = profile_check_integer(&item, "processors", bsp->processors, 1, UINT32_MAX, error);
+        if (rc == 0) {
+            rc = profile_check_number(&item, "r_flop_per_s", bsp->r_flop_per_s, false, error);
+        }
+        if (rc == 0) {
+            rc = profile_check_integer(&item, "h_high", bsp->h_high, bsp->h_low, UINT32_MAX, error);
+        }
+        for (size_t k = 0; rc == 0 && k < sizeof figures / sizeof *figures; k++) {
+            rc = profile_check_number(&item, figures[k].key, figures[k].value, true, error);
+        }
+        if (rc == 0) {
+            rc = profile_check_quality(&item, &bsp->quality, error);
+        }
+    }
+    return rc;
+}
+
+int profile_check(const struct servet_profile *profile, struct servet_error *error)
+{
+    struct json_path root = JSON_PATH_ROOT, classes = JSON_PATH_KEY(&root, "node_classes");
+    struct json_path host = JSON_PATH_KEY(&root, "host"), measurement = JSON_PATH_KEY(&root, "measurement");
+    if (!profile->host_name) {
+        return profile_refuse(error, &host, "name", "missing, expected the name of the host");
+    }
+    int rc = profile_check_number(&measurement, "seconds", profile->seconds, true, error);
+    if (rc == 0 && !profile->class_count) {
+        rc = profile_refuse(error, &classes, NULL, "found none, expected at least one node class");
+    }
+    for (size_t i = 0; rc == 0 && i < profile->class_count; i++) {
+        rc = profile_check_class(&JSON_PATH_ITEM(&classes, i), &profile->classes[i], error);
+    }
+    if (rc == 0) {
+        rc = check_nodes(&root, profile, error);
+    }
+    if (rc == 0) {
+        rc = check_network(&root, profile, error);
+    }
+    return rc < 0 ? rc : check_bsp(&root, profile, error);
+}

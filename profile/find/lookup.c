@@ -1,0 +1,190 @@
+/* Where profiles lie. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profile/find/hostlist.h"
+#include "profile/model.h"
+#include "profile/topology/sysfs.h"
+
+/* Host name up to the first dot: what stays the same whether a system is configured with a domain or without. */
+static int short_host_name(char *name, size_t size)
+{
+    if (gethostname(name, size) < 0) {
+        return -errno;
+    }
+    name[size - 1] = '\0';
+    name[strcspn(name, ".")] = '\0';
+    return *name && !strchr(name, '/') ? 0 : -ENOENT;
+}
+
+static int put_path(char *path, size_t size, const char *folder, const char *name)
+{
+    int n = snprintf(path, size, "%s/servet/%s.json", folder, name);
+    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* $XDG_CONFIG_HOME, which counts only when absolute (XDG base directory specification), else ~/.config. No look-up in
+ * the user database: that loads modules into whatever program we are in. */
+static int config_folder(char *folder, size_t size)
+{
+    const char *xdg = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
+    int n;
+    if (xdg && *xdg == '/') {
+        n = snprintf(folder, size, "%s", xdg);
+    } else if (home && *home) {
+        n = snprintf(folder, size, "%s/.config", home);
+    } else {
+        return -ENOENT;
+    }
+    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* $SERVET_PROFILE; empty counts as unset. */
+static const char *chosen_by_user(void)
+{
+    const char *path = secure_getenv("SERVET_PROFILE");
+    return path && *path ? path : NULL;
+}
+
+static int copy_path(char *path, size_t size, const char *from)
+{
+    int n = snprintf(path, size, "%s", from);
+    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* A file that is there but cannot be read is found: reading it will say why. */
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+int profile_find_under(const char *sysconfdir, char *path, size_t size)
+{
+    const char *chosen = chosen_by_user();
+    if (chosen) {
+        return copy_path(path, size, chosen);
+    }
+    char host[HOST_NAME_MAX + 1], folder[PATH_MAX], found[PATH_MAX];
+    bool named = short_host_name(host, sizeof host) == 0;
+    if (named && config_folder(folder, sizeof folder) == 0 && put_path(found, sizeof found, folder, host) == 0 &&
+        exists(found)) {
+        return copy_path(path, size, found);
+    }
+    if (named && put_path(found, sizeof found, sysconfdir, host) == 0 && exists(found)) {
+        return copy_path(path, size, found);
+    }
+    if (put_path(found, sizeof found, sysconfdir, "profile") == 0 && exists(found)) {
+        return copy_path(path, size, found);
+    }
+    return -ENOENT;
+}
+
+int profile_find(char *path, size_t size)
+{
+    return profile_find_under(SERVET_SYSCONFDIR, path, size);
+}
+
+int profile_default_path(char *path, size_t size, struct servet_error *error)
+{
+    const char *chosen = chosen_by_user();
+    char host[HOST_NAME_MAX + 1], folder[PATH_MAX];
+    int rc = chosen ? copy_path(path, size, chosen) : short_host_name(host, sizeof host);
+    if (rc == 0 && !chosen) {
+        rc = config_folder(folder, sizeof folder);
+        rc = rc < 0 ? rc : put_path(path, size, folder, host);
+    }
+    if (rc == -ENOENT) {
+        return profile_error(error, rc,
+                             "no place for the profile: expected SERVET_PROFILE, XDG_CONFIG_HOME or HOME "
+                             "to be set, and the host to have a name");
+    }
+    return rc < 0 ? profile_error(error, rc, "place for the profile: %s", strerrordesc_np(-rc)) : 0;
+}
+
+/* Is a profile that of this machine? */
+
+static int host_name(const char *root, char *name, size_t size)
+{
+    if (!*root) {
+        int rc = gethostname(name, size) < 0 ? -errno : 0;
+        name[size - 1] = '\0';
+        return rc;
+    }
+    struct sysfs *fs = calloc(1, sizeof *fs);
+    if (!fs) {
+        return -ENOMEM;
+    }
+    fs->root = root;
+    int rc = sysfs_read(fs, "/proc/sys/kernel/hostname");
+    snprintf(name, size, "%.*s", (int)size - 1, fs->text);
+    free(fs);
+    return rc;
+}
+
+static const struct profile_class *class_by_name(const struct servet_profile *profile, const char *host)
+{
+    for (size_t i = 0; i < profile->node_range_count; i++) {
+        if (profile_hostlist_find(profile->nodes[i].names, host) >= 0) {
+            return &profile->classes[profile->nodes[i].class_index];
+        }
+    }
+    return NULL;
+}
+
+const struct profile_class *profile_class_of_host(const struct servet_profile *profile, const char *host)
+{
+    const struct profile_class *found = class_by_name(profile, host);
+    return !found && profile_node_count(profile) == 1 ? profile_node_class(profile, 0) : found;
+}
+
+static int match_signature(const struct servet_profile *profile, const char *root, struct servet_error *error)
+{
+    char here[PROFILE_SIGNATURE_SIZE];
+    int rc = profile_signature(root, here);
+    if (rc < 0) {
+        return profile_error(error, rc, "topology of this machine: %s", strerrordesc_np(-rc));
+    }
+    if (strcmp(here, profile->topology_signature) != 0) {
+        return profile_error(error, -ESTALE,
+                             "the profile is of another machine (%s, topology signature %s; this one has %s)",
+                             profile->host_name, profile->topology_signature, here);
+    }
+    return 0;
+}
+
+static int match_allowed(const struct profile_class *node_class, const struct profile_set *allowed,
+                         struct servet_error *error)
+{
+    for (size_t i = 0; allowed && i < allowed->count; i++) {
+        if (!profile_set_has(&node_class->pus, allowed->ids[i])) {
+            return profile_error(error, -ESTALE, "the profile does not know PU %u, which this program may use",
+                                 allowed->ids[i]);
+        }
+    }
+    return 0;
+}
+
+int profile_matches(const struct servet_profile *profile, const char *root, const struct profile_set *allowed,
+                    struct servet_error *error)
+{
+    bool cluster = profile_node_count(profile) != 1;
+    if (!cluster && profile->topology_signature && *profile->topology_signature) {
+        int rc = match_signature(profile, root, error);
+        return rc < 0 ? rc : match_allowed(profile_node_class(profile, 0), allowed, error);
+    }
+    char host[HOST_NAME_MAX + 1];
+    int rc = host_name(root, host, sizeof host);
+    if (rc < 0) {
+        return profile_error(error, rc, "name of this host: %s", strerrordesc_np(-rc));
+    }
+    const struct profile_class *node_class = class_by_name(profile, host);
+    if (!node_class) {
+        return profile_error(error, -ESTALE, "the profile is of %s, not of this host, %s",
+                             cluster ? profile->nodes[0].names : profile->host_name, host);
+    }
+    return match_allowed(node_class, allowed, error);
+}

@@ -1,0 +1,126 @@
+/* Which machine is this? A hash of what does not change while a machine stays the same machine. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "profile/model.h"
+#include "profile/topology/sysfs.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+#define CPU "/sys/devices/system/cpu"
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): short texts, no adversary. */
+#define FNV_OFFSET UINT64_C(14695981039346656037)
+#define FNV_PRIME UINT64_C(1099511628211)
+
+static void mix(uint64_t *hash, const char *text)
+{
+    do {
+        *hash = (*hash ^ (unsigned char)*text) * FNV_PRIME;
+    } while (*text++); /* with the terminator, so that "ab", "c" differs from "a", "bc" */
+}
+
+/* -- processor ------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__) || defined(__i386__)
+/* What cpuinfo calls vendor_id, cpu family and model. Not read from there: before Linux 5.18 opening /proc/cpuinfo
+ * interrupts every PU of the machine to sample its frequency. */
+static bool processor_by_cpuid(char *out, size_t size)
+{
+    unsigned highest, signature, words[3], unused, unused2;
+    if (!__get_cpuid(0, &highest, &words[0], &words[2], &words[1]) ||
+        !__get_cpuid(1, &signature, &unused, &unused2, &unused)) {
+        return false;
+    }
+    unsigned family = (signature >> 8) & 15, model = (signature >> 4) & 15;
+    if (family == 6 || family == 15) {
+        model |= ((signature >> 16) & 15) << 4;
+    }
+    if (family == 15) {
+        family += (signature >> 20) & 255;
+    }
+    snprintf(out, size, "%.12s %u %u", (const char *)words, family, model);
+    return true;
+}
+#else
+static bool processor_by_cpuid(char *out, size_t size)
+{
+    (void)out;
+    (void)size;
+    return false;
+}
+#endif
+
+static void mix_processor(struct sysfs *fs, uint64_t *hash)
+{
+    static const char *const keys[] = {"vendor_id", "cpu family", "model"};
+    char text[256] = "";
+    if (*fs->root || !processor_by_cpuid(text, sizeof text)) {
+        /* arm64 has the register in sysfs; a captured tree has only cpuinfo. */
+        if (sysfs_read(fs, CPU "/cpu0/regs/identification/midr_el1") == 0) {
+            snprintf(text, sizeof text, "%.64s", fs->text);
+        } else if (*fs->root && sysfs_read(fs, "/proc/cpuinfo") == 0) {
+            for (size_t i = 0, used = 0; i < 3 && used < sizeof text; i++) {
+                char *value = sysfs_value(fs->text, keys[i]);
+                used += (size_t)snprintf(text + used, sizeof text - used, "%s%.64s", i ? " " : "", value ? value : "");
+                free(value);
+            }
+        }
+    }
+    mix(hash, text);
+}
+
+/* -- caches ---------------------------------------------------------------------------------------------------- */
+
+/* Of one PU, and not who shares them: that list gets shorter when a PU goes offline. */
+static void mix_caches(struct sysfs *fs, uint64_t *hash, uint32_t pu)
+{
+    static const char *const attributes[] = {"level", "type", "size", "coherency_line_size", "ways_of_associativity"};
+    for (unsigned index = 0; sysfs_read(fs, CPU "/cpu%u/cache/index%u/level", pu, index) == 0; index++) {
+        for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+            bool said = sysfs_read(fs, CPU "/cpu%u/cache/index%u/%s", pu, index, attributes[i]) == 0;
+            mix(hash, said ? fs->text : "");
+        }
+    }
+}
+
+static int write_signature(struct sysfs *fs, char out[PROFILE_SIGNATURE_SIZE])
+{
+    uint64_t hash = FNV_OFFSET;
+    struct profile_set online;
+    struct utsname name;
+    int rc = sysfs_read_set(fs, &online, CPU "/online");
+    uint32_t first = rc == 0 && online.count ? online.ids[0] : 0;
+    if (rc == 0) {
+        profile_set_free(&online);
+        rc = sysfs_read(fs, CPU "/present");
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    mix(&hash, fs->text);
+    mix(&hash, !*fs->root && uname(&name) == 0 ? name.machine : "");
+    mix_processor(fs, &hash);
+    mix(&hash, sysfs_read(fs, "/sys/devices/system/node/online") == 0 ? fs->text : "");
+    mix_caches(fs, &hash, first);
+    snprintf(out, PROFILE_SIGNATURE_SIZE, "%016" PRIx64, hash);
+    return 0;
+}
+
+int profile_signature(const char *root, char out[PROFILE_SIGNATURE_SIZE])
+{
+    struct sysfs *fs = calloc(1, sizeof *fs);
+    if (!fs) {
+        return -ENOMEM;
+    }
+    fs->root = root;
+    int rc = write_signature(fs, out);
+    free(fs);
+    return rc;
+}

@@ -1,0 +1,162 @@
+#include "profile/text/figures.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/codec/fields.h"
+
+#define GAP "  "
+
+void table_row(struct table *table)
+{
+    char *(*more)[TABLE_COLUMNS] = reallocarray(table->rows, table->row_count + 1, sizeof *more);
+    if (!more) {
+        table->failed = 1;
+        return;
+    }
+    memset(&more[table->row_count], 0, sizeof *more);
+    table->rows = more;
+    table->row_count++;
+    table->column = 0;
+}
+
+void table_cell(struct table *table, const char *format, ...)
+{
+    if (table->failed || !table->row_count || table->column == TABLE_COLUMNS) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    char **cell = &table->rows[table->row_count - 1][table->column++];
+    if (vasprintf(cell, format, args) < 0) {
+        *cell = NULL;
+        table->failed = 1;
+    }
+    va_end(args);
+}
+
+static int width(const struct table *table, size_t column)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < table->row_count; i++) {
+        size_t length = table->rows[i][column] ? strlen(table->rows[i][column]) : 0;
+        most = length > most ? length : most;
+    }
+    return (int)most;
+}
+
+/* Without spaces at the end of a line. */
+static void print_row(const struct table *table, size_t row, const int *widths, FILE *stream, int indent)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < TABLE_COLUMNS; i++) {
+        last = table->rows[row][i] && *table->rows[row][i] ? i : last;
+    }
+    fprintf(stream, "%*s", indent, "");
+    for (size_t i = 0; i <= last; i++) {
+        const char *cell = table->rows[row][i] ? table->rows[row][i] : "";
+        fprintf(stream, "%s%-*s", i ? GAP : "", i == last ? 0 : widths[i], cell);
+    }
+    fputc('\n', stream);
+}
+
+int table_print(struct table *table, FILE *stream, int indent)
+{
+    int widths[TABLE_COLUMNS], rc = table->failed ? -ENOMEM : 0;
+    for (size_t i = 0; i < TABLE_COLUMNS; i++) {
+        widths[i] = width(table, i);
+    }
+    for (size_t row = 0; row < table->row_count; row++) {
+        if (rc == 0) {
+            print_row(table, row, widths, stream, indent);
+        }
+        for (size_t i = 0; i < TABLE_COLUMNS; i++) {
+            free(table->rows[row][i]);
+        }
+    }
+    free(table->rows);
+    *table = (struct table){0};
+    return rc;
+}
+
+struct figure figure_bytes(uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    struct figure out = {"-"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 1024 && unit < 4; unit++) {
+        value /= 1024;
+    }
+    if (bytes) {
+        snprintf(out.text, sizeof out.text, "%.4g %s", value, units[unit]);
+    }
+    return out;
+}
+
+static struct figure scaled(double value, double unit, const char *const *units, size_t count)
+{
+    struct figure out = {"-"};
+    size_t i = 0;
+    for (; i + 1 < count && value / unit >= 999.5; i++) {
+        unit *= 1000;
+    }
+    if (value > 0) {
+        snprintf(out.text, sizeof out.text, "%.3g %s", value / unit, units[i]);
+    }
+    return out;
+}
+
+struct figure figure_seconds(double seconds)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    return scaled(seconds, 1e-9, units, 4);
+}
+
+struct figure figure_bandwidth(double bytes_per_s)
+{
+    static const char *const units[] = {"MB/s", "GB/s", "TB/s"};
+    return scaled(bytes_per_s, 1e6, units, 3);
+}
+
+struct figure figure_relation(const struct profile_relation *relation)
+{
+    struct figure out = {"-"};
+    size_t used = 0;
+    for (size_t i = 0; i < relation->group_count; i++) {
+        size_t need = profile_set_format(&relation->groups[i], NULL, 0);
+        if (used + need + 1 >= GROUPS_WIDTH) {
+            snprintf(out.text + used, sizeof out.text - used, "%s... (%zu groups)", i ? " " : "",
+                     relation->group_count);
+            return out;
+        }
+        used += (size_t)snprintf(out.text + used, sizeof out.text - used, "%s", i ? " " : "");
+        used += profile_set_format(&relation->groups[i], out.text + used, sizeof out.text - used);
+    }
+    for (size_t i = 0; i < relation->pair_count; i++) {
+        if (used + 2 * sizeof "16777216" >= GROUPS_WIDTH) {
+            snprintf(out.text + used, sizeof out.text - used, " ... (%zu pairs)", relation->pair_count);
+            return out;
+        }
+        used += (size_t)snprintf(out.text + used, sizeof out.text - used, "%s%u+%u", used ? " " : "",
+                                 relation->pairs[i].a, relation->pairs[i].b);
+    }
+    return out;
+}
+
+struct figure figure_quality(const struct profile_quality *quality)
+{
+    struct figure out;
+    int n = snprintf(out.text, sizeof out.text, "%s", profile_origin_names[quality->origin]);
+    if (quality->repetitions) {
+        n += snprintf(out.text + n, sizeof out.text - (size_t)n, " %u times", quality->repetitions);
+    }
+    if (quality->spread >= 0) {
+        snprintf(out.text + n, sizeof out.text - (size_t)n, ", spread %.2g %%", fmin(quality->spread * 100, 1e9));
+    }
+    return out;
+}

@@ -1,0 +1,487 @@
+#include "profile/text/show.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/text/figures.h"
+
+#define INDENT 2
+#define WIDTH 10
+/* From here on a figure is whole flops, with a blank at every thousand; below, three digits. */
+#define WHOLE_FLOPS 100.0
+
+struct columns {
+    bool packets, rate, difference;
+};
+
+struct cell {
+    char text[32];
+};
+
+/* 132 618, 0.731 */
+static struct cell flops(double value)
+{
+    struct cell cell;
+    if (value < WHOLE_FLOPS) {
+        snprintf(cell.text, sizeof cell.text, "%.3g", value);
+        return cell;
+    }
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%.0f", fmin(value, 1e15));
+    size_t used = 0;
+    for (int i = 0; i < length && used + 2 < sizeof cell.text; i++) {
+        if (i && (length - i) % 3 == 0) {
+            cell.text[used++] = ' ';
+        }
+        cell.text[used++] = digits[i];
+    }
+    cell.text[used] = '\0';
+    return cell;
+}
+
+static const char *name_of(const struct profile_bsp *bsp)
+{
+    return bsp->backend ? bsp->backend : "";
+}
+
+/* One past the last entry of the backend that entry `begin` has. */
+static size_t end_of(const struct servet_profile *profile, size_t begin)
+{
+    size_t end = begin + 1;
+    while (end < profile->bsp_count && strcmp(name_of(&profile->bsp[end]), name_of(&profile->bsp[begin])) == 0) {
+        end++;
+    }
+    return end;
+}
+
+static struct columns columns_of(const struct profile_bsp *entries, size_t count)
+{
+    struct columns columns = {0};
+    for (size_t i = 0; i < count; i++) {
+        columns.packets |= entries[i].g_packets_flops > 0;
+        columns.rate |= fabs(entries[i].r_flop_per_s / entries[0].r_flop_per_s - 1) > 5e-5; /* four digits */
+        columns.difference |= entries[i].quality.spread >= 0;
+    }
+    return columns;
+}
+
+static void head(const struct profile_bsp *entry, const struct columns *columns, FILE *stream)
+{
+    fprintf(stream, "BSP parameters%s%s%s: T(h) = h g + l flops", entry->backend ? " (" : "", name_of(entry),
+            entry->backend ? ")" : "");
+    if (!columns->rate) {
+        fprintf(stream, ", r = %.4g Gflop/s", entry->r_flop_per_s * 1e-9);
+    }
+    fprintf(stream, "\n%*s%*s%*s%*s%*s", INDENT, "", 4, "p", WIDTH, "g", WIDTH, "l", WIDTH, "T(0)");
+    if (columns->packets) {
+        fprintf(stream, "%*s", WIDTH, "g packets");
+    }
+    if (columns->rate) {
+        fprintf(stream, "%*s", WIDTH, "Gflop/s");
+    }
+    fprintf(stream, "%s\n", columns->difference ? "  best two runs" : "");
+}
+
+static void row(const struct profile_bsp *entry, const struct columns *columns, FILE *stream)
+{
+    fprintf(stream, "%*s%4u%*s%*s%*s", INDENT, "", entry->processors, WIDTH, flops(entry->g_flops).text, WIDTH,
+            entry->l_flops < 0 ? "-" : flops(entry->l_flops).text, WIDTH,
+            entry->t0_flops > 0 ? flops(entry->t0_flops).text : "-");
+    if (columns->packets) {
+        fprintf(stream, "%*s", WIDTH, entry->g_packets_flops > 0 ? flops(entry->g_packets_flops).text : "-");
+    }
+    if (columns->rate) {
+        fprintf(stream, "%*.4g", WIDTH, entry->r_flop_per_s * 1e-9);
+    }
+    if (columns->difference && entry->quality.spread >= 0) {
+        fprintf(stream, "  %.1f %% apart", 100 * entry->quality.spread);
+    }
+    fputc('\n', stream);
+}
+
+void show_bsp(const struct servet_profile *profile, FILE *stream)
+{
+    for (size_t begin = 0, end; begin < profile->bsp_count; begin = end) {
+        const struct profile_bsp *entries = profile->bsp + begin;
+        end = end_of(profile, begin);
+        struct columns columns = columns_of(entries, end - begin);
+        if (begin) {
+            fputc('\n', stream);
+        }
+        head(entries, &columns, stream);
+        for (size_t i = 0; i < end - begin; i++) {
+            row(&entries[i], &columns, stream);
+        }
+        for (size_t i = 0; i < end - begin; i++) {
+            if (entries[i].quality.note) {
+                fprintf(stream, "%*snote on p = %u: %s\n", INDENT, "", entries[i].processors, entries[i].quality.note);
+            }
+        }
+    }
+}
+
+#define INDENT_TEXT 2
+
+struct show {
+    const struct servet_profile *profile;
+    FILE *stream;
+    int rc; /* the first failure */
+};
+
+static void print_table(struct show *show, struct table *table)
+{
+    int rc = table_print(table, show->stream, INDENT_TEXT);
+    show->rc = show->rc < 0 ? show->rc : rc;
+}
+
+static void heading(struct table *table, const char *const *names, size_t count)
+{
+    table_row(table);
+    for (size_t i = 0; i < count; i++) {
+        table_cell(table, "%s", names[i]);
+    }
+}
+#define HEADING(table, ...)                                                                                            \
+    heading(table, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+static void note(struct show *show, const char *what, const struct profile_quality *quality)
+{
+    if (quality->note) {
+        fprintf(show->stream, "%*snote on %s: %s\n", INDENT_TEXT, "", what, quality->note);
+    }
+}
+
+/* A set of any size; the rest is free text, so that no cut is needed. */
+static void set_line(struct show *show, const char *name, const struct profile_set *set, const char *more)
+{
+    char *text = profile_set_text(set);
+    if (!text) {
+        show->rc = -ENOMEM;
+        return;
+    }
+    fprintf(show->stream, "%*s%s %s%s\n", INDENT_TEXT, "", name, set->count ? text : "none", more);
+    free(text);
+}
+
+/* -- head ----------------------------------------------------------------------------------------------------- */
+
+static const char *or_unknown(const char *text)
+{
+    return text && *text ? text : "not known";
+}
+
+static void show_head(struct show *show, const char *source)
+{
+    const struct servet_profile *p = show->profile;
+    FILE *out = show->stream;
+    fprintf(out, "host         %s\n", p->host_name);
+    fprintf(out, "processor    %s, %s\n", or_unknown(p->cpu_model), or_unknown(p->architecture));
+    fprintf(out, "kernel       %s\n", or_unknown(p->kernel));
+    fprintf(out, "profile      %s\n", source ? source : "none found: this is what the operating system declares");
+    if (!p->measured) {
+        fprintf(out,
+                "measured     not measured: sizes and groups are declared, there are no bandwidths and latencies%s\n",
+                source ? "" : "; run servet-probe");
+        return;
+    }
+    fprintf(out, "measured     %s, by %s", p->started && *p->started ? p->started : "at a time not known",
+            or_unknown(p->tool));
+    if (p->seconds > 0) {
+        fprintf(out, ", took %.3g s", p->seconds);
+    }
+    fputc('\n', out);
+    for (size_t i = 0; i < p->condition_count; i++) {
+        fprintf(out, "%s %s: %s\n", i ? "            " : "conditions  ", p->conditions[i].key, p->conditions[i].value);
+    }
+}
+
+/* -- a node class ---------------------------------------------------------------------------------------------------
+ */
+
+static void show_class_head(struct show *show, const struct profile_class *node_class, size_t index)
+{
+    const struct servet_profile *p = show->profile;
+    FILE *out = show->stream;
+    fprintf(out, "\nNode class %zu%s%s\n", index, node_class->name ? ": " : "",
+            node_class->name ? node_class->name : "");
+    for (size_t i = 0; i < p->node_range_count; i++) {
+        if (p->nodes[i].class_index == index) {
+            fprintf(out, "%*snodes     %s\n", INDENT_TEXT, "", p->nodes[i].names);
+        }
+    }
+    set_line(show, "PUs      ", &node_class->pus, "");
+    if (node_class->cores.group_count) {
+        fprintf(out, "%*scores     %s\n", INDENT_TEXT, "", figure_relation(&node_class->cores).text);
+    }
+    if (node_class->packages.group_count) {
+        fprintf(out, "%*spackages  %s\n", INDENT_TEXT, "", figure_relation(&node_class->packages).text);
+    }
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        const struct profile_numa *numa = &node_class->numa[i];
+        char name[32], memory[FIGURE_SIZE + 16] = "";
+        snprintf(name, sizeof name, "NUMA %-4u", numa->os_index);
+        if (numa->memory_bytes) {
+            snprintf(memory, sizeof memory, " (%.48s)", figure_bytes(numa->memory_bytes).text);
+        }
+        set_line(show, name, &numa->pus, memory);
+    }
+    for (size_t i = 0; i < node_class->kind_count; i++) {
+        char more[48];
+        snprintf(more, sizeof more, " (efficiency %u)", node_class->kinds[i].efficiency);
+        set_line(show, "kind     ", &node_class->kinds[i].pus, more);
+    }
+}
+
+static void add_cache(struct table *table, const struct profile_cache *cache)
+{
+    table_row(table);
+    table_cell(table, "L%u", cache->level);
+    bool declared = cache->quality.origin == PROFILE_DECLARED;
+    table_cell(table, "%s", declared ? "not measured" : figure_bytes(cache->size_bytes).text);
+    table_cell(table, "%s", figure_bytes(cache->declared_size_bytes).text);
+    table_cell(table, "%s", figure_bytes(cache->line_bytes).text);
+    if (cache->associativity) {
+        table_cell(table, "%u", cache->associativity);
+    } else {
+        table_cell(table, "-");
+    }
+    bool private = !cache->sharing.group_count && !cache->sharing.pair_count;
+    table_cell(table, "%s", private ? "nobody" : figure_relation(&cache->sharing).text);
+    struct profile_relation holders = {.groups = (struct profile_set *)&cache->pus,
+                                       .group_count = cache->pus.count > 0};
+    table_cell(table, "%s", cache->pus.count ? figure_relation(&holders).text : "all");
+    table_cell(table, "%s", figure_quality(&cache->quality).text);
+}
+
+static void show_caches(struct show *show, const struct profile_class *node_class)
+{
+    struct table table = {0};
+    if (!node_class->cache_count) {
+        fprintf(show->stream, "\nCaches: none known\n");
+        return;
+    }
+    fprintf(show->stream, "\nCaches\n");
+    HEADING(&table, "level", "effective", "declared", "line", "ways", "shared by", "PUs", "quality");
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        add_cache(&table, &node_class->caches[i]);
+    }
+    print_table(show, &table);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "L%u", node_class->caches[i].level);
+        note(show, name, &node_class->caches[i].quality);
+    }
+}
+
+static void show_tlb(struct show *show, const struct profile_class *node_class)
+{
+    struct table table = {0};
+    if (!node_class->tlb_count) {
+        return;
+    }
+    fprintf(show->stream, "\nTLB\n");
+    HEADING(&table, "pages", "reach", "a miss adds", "quality");
+    for (size_t i = 0; i < node_class->tlb_count; i++) {
+        const struct profile_tlb *level = &node_class->tlb[i];
+        table_row(&table);
+        table_cell(&table, "%s", figure_bytes(level->page_bytes).text);
+        table_cell(&table, "%s", figure_bytes(level->reach_bytes).text);
+        table_cell(&table, "%s", level->seconds > 0 ? figure_seconds(level->seconds).text : "-");
+        table_cell(&table, "%s", figure_quality(&level->quality).text);
+    }
+    print_table(show, &table);
+}
+
+static void show_scaling(struct show *show, const struct profile_memory_level *level, size_t index)
+{
+    for (size_t i = 0; i < level->scaling_count; i++) {
+        if (!i) {
+            fprintf(show->stream, "%*slevel %zu, all workers together:", INDENT_TEXT, "", index);
+        }
+        fprintf(show->stream, "%s %u: %s", i ? "," : "", level->scaling[i].workers,
+                figure_bandwidth(level->scaling[i].bytes_per_s).text);
+    }
+    if (level->scaling_count) {
+        fputc('\n', show->stream);
+    }
+}
+
+static void show_numa_access(struct show *show, const struct profile_class *node_class)
+{
+    struct table table = {0};
+    if (!node_class->numa_access_count) {
+        return;
+    }
+    fprintf(show->stream, "\nMemory of each NUMA node\n");
+    HEADING(&table, "from PUs", "node", "latency", "one worker", "quality");
+    for (size_t i = 0; i < node_class->numa_access_count; i++) {
+        const struct profile_numa_access *row = &node_class->numa_access[i];
+        struct profile_relation pus = {.groups = (struct profile_set *)&row->pus, .group_count = 1};
+        table_row(&table);
+        table_cell(&table, "%s", figure_relation(&pus).text);
+        table_cell(&table, "%u", row->node);
+        table_cell(&table, "%s", figure_seconds(row->seconds_per_access).text);
+        table_cell(&table, "%s", figure_bandwidth(row->bytes_per_s).text);
+        table_cell(&table, "%s", figure_quality(&row->quality).text);
+    }
+    print_table(show, &table);
+    for (size_t i = 0; i < node_class->numa_access_count; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "PU %u and node %u", node_class->numa_access[i].pus.ids[0],
+                 node_class->numa_access[i].node);
+        note(show, name, &node_class->numa_access[i].quality);
+    }
+}
+
+static void show_memory(struct show *show, const struct profile_class *node_class)
+{
+    const struct profile_memory *memory = &node_class->memory;
+    struct table table = {0};
+    fprintf(show->stream, "\nMemory access\n");
+    if (memory->method) {
+        fprintf(show->stream, "%*s%s\n", INDENT_TEXT, "", memory->method);
+    }
+    fprintf(show->stream, "%*sone worker alone: %s\n", INDENT_TEXT, "",
+            memory->reference_bytes_per_s > 0 ? figure_bandwidth(memory->reference_bytes_per_s).text : "not measured");
+    if (!memory->level_count) {
+        fprintf(show->stream, "%*sno overhead: no two PUs disturb one another\n", INDENT_TEXT, "");
+        return;
+    }
+    HEADING(&table, "overhead level", "each of two", "PUs that disturb one another", "quality");
+    for (size_t i = 0; i < memory->level_count; i++) {
+        const struct profile_memory_level *level = &memory->levels[i];
+        table_row(&table);
+        table_cell(&table, "%zu%s", i, i ? "" : " (worst)");
+        table_cell(&table, "%s", figure_bandwidth(level->bytes_per_s).text);
+        table_cell(&table, "%s", figure_relation(&level->collisions).text);
+        table_cell(&table, "%s", figure_quality(&level->quality).text);
+    }
+    print_table(show, &table);
+    note(show, "one worker alone", &memory->quality);
+    for (size_t i = 0; i < memory->level_count; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "overhead level %zu", i);
+        note(show, name, &memory->levels[i].quality);
+        show_scaling(show, &memory->levels[i], i);
+    }
+}
+
+/* -- communication ----------------------------------------------------------------------------------------------------
+ */
+
+/* Sizes in the table of message times: the first, the last and evenly between; --json has all of them. */
+#define CURVE_ROWS 8
+#define CURVE_LAYERS (TABLE_COLUMNS - 1)
+
+static const struct profile_message_point *point_at(const struct profile_layer *layer, uint64_t bytes)
+{
+    for (size_t i = 0; i < layer->curve_count; i++) {
+        if (layer->curve[i].bytes == bytes) {
+            return &layer->curve[i];
+        }
+    }
+    return NULL;
+}
+
+static void add_size(struct table *table, const struct profile_communication *communication, uint64_t bytes)
+{
+    table_row(table);
+    table_cell(table, "%s", bytes ? figure_bytes(bytes).text : "0 B");
+    for (size_t i = 0; i < communication->layer_count && i < CURVE_LAYERS; i++) {
+        const struct profile_message_point *point = point_at(&communication->layers[i], bytes);
+        table_cell(table, "%s", point ? figure_seconds(point->seconds).text : "-");
+    }
+}
+
+static void show_sizes(struct show *show, const struct profile_communication *communication)
+{
+    const struct profile_layer *longest = communication->layers;
+    struct table table = {0};
+    for (size_t i = 1; i < communication->layer_count; i++) {
+        const struct profile_layer *layer = &communication->layers[i];
+        longest = layer->curve_count > longest->curve_count ? layer : longest;
+    }
+    size_t count = longest->curve_count, rows = count < CURVE_ROWS ? count : CURVE_ROWS;
+    if (!count) {
+        return;
+    }
+    table_row(&table);
+    table_cell(&table, "size");
+    for (size_t i = 0; i < communication->layer_count && i < CURVE_LAYERS; i++) {
+        table_cell(&table, "layer %zu", i);
+    }
+    for (size_t i = 0; i < rows; i++) {
+        add_size(&table, communication, longest->curve[rows > 1 ? i * (count - 1) / (rows - 1) : 0].bytes);
+    }
+    fprintf(show->stream, "%*stime by size, one way%s\n", INDENT_TEXT, "", count > rows ? " (all sizes: --json)" : "");
+    print_table(show, &table);
+}
+
+static void show_concurrency(struct show *show, const struct profile_layer *layer, size_t index)
+{
+    for (size_t i = 0; i < layer->concurrency_count; i++) {
+        if (!i) {
+            fprintf(show->stream, "%*slayer %zu, messages at a time:", INDENT_TEXT, "", index);
+        }
+        fprintf(show->stream, "%s %u: %s", i ? "," : "", layer->concurrency[i].messages,
+                figure_seconds(layer->concurrency[i].seconds).text);
+        fputs(i + 1 == layer->concurrency_count ? "\n" : "", show->stream);
+    }
+}
+
+static void show_communication(struct show *show, const struct profile_communication *communication, const char *where,
+                               const char *members)
+{
+    struct table table = {0};
+    if (!communication->layer_count) {
+        return;
+    }
+    fprintf(show->stream, "\nMessages %s", where);
+    if (communication->message_bytes && show->profile->measured) {
+        fprintf(show->stream, " (latency of %s, one way)", figure_bytes(communication->message_bytes).text);
+    }
+    fputc('\n', show->stream);
+    HEADING(&table, "layer", "name", "latency", members, "quality");
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        const struct profile_layer *layer = &communication->layers[i];
+        table_row(&table);
+        table_cell(&table, "%zu%s", i, i ? "" : " (fastest)");
+        table_cell(&table, "%s", layer->name ? layer->name : "-");
+        bool measured = show->profile->measured && layer->quality.origin != PROFILE_DECLARED;
+        table_cell(&table, "%s", measured ? figure_seconds(layer->seconds).text : "not measured");
+        table_cell(&table, "%s", figure_relation(&layer->members).text);
+        table_cell(&table, "%s", figure_quality(&layer->quality).text);
+    }
+    print_table(show, &table);
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        const struct profile_layer *layer = &communication->layers[i];
+        char name[40];
+        snprintf(name, sizeof name, "layer %zu", i);
+        note(show, name, &layer->quality);
+        show_concurrency(show, layer, i);
+    }
+    show_sizes(show, communication);
+}
+
+int show_text(const struct servet_profile *profile, const char *source, FILE *stream)
+{
+    struct show show = {profile, stream, 0};
+    show_head(&show, source);
+    for (size_t i = 0; i < profile->class_count; i++) {
+        const struct profile_class *node_class = &profile->classes[i];
+        show_class_head(&show, node_class, i);
+        show_caches(&show, node_class);
+        show_tlb(&show, node_class);
+        show_memory(&show, node_class);
+        show_numa_access(&show, node_class);
+        show_communication(&show, &node_class->communication, "inside a node", "PUs");
+    }
+    show_communication(&show, &profile->network, "between nodes", "nodes (numbered from 0)");
+    if (profile->bsp_count) {
+        fputc('\n', stream);
+        show_bsp(profile, stream);
+    }
+    return show.rc;
+}

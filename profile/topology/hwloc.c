@@ -1,0 +1,242 @@
+/* The topology profile from hwloc: this machine, one in an XML file, or one that is only described. */
+#include <errno.h>
+#include <hwloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profile/topology/topology.h"
+
+struct source {
+    hwloc_topology_t topology;
+    struct profile_class *node_class;
+};
+
+/* -- sets ------------------------------------------------------------------------------------------------------- */
+
+static int set_from_bitmap(hwloc_const_bitmap_t bitmap, struct profile_set *out)
+{
+    int weight = hwloc_bitmap_weight(bitmap);
+    *out = (struct profile_set){0};
+    if (weight <= 0) {
+        return weight < 0 ? -EINVAL : 0; /* < 0: infinite */
+    }
+    if ((unsigned)hwloc_bitmap_last(bitmap) >= PROFILE_SET_LIMIT) {
+        return -ERANGE;
+    }
+    out->ids = malloc((size_t)weight * sizeof *out->ids);
+    if (!out->ids) {
+        return -ENOMEM;
+    }
+    for (int id = hwloc_bitmap_first(bitmap); id >= 0; id = hwloc_bitmap_next(bitmap, id)) {
+        out->ids[out->count++] = (uint32_t)id;
+    }
+    return 0;
+}
+
+/* -- objects ------------------------------------------------------------------------------------------------------ */
+
+/* The next object of a type in the tree, on whatever depth. hwloc_get_next_obj_by_type() finds none at all of a type
+ * that is on several, as cores are when caches of one thread are above them in a core with one thread left (the other
+ * is offline) and below them elsewhere. */
+static hwloc_obj_t next_object(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_obj_t previous)
+{
+    int depth = previous ? previous->depth : -1;
+    hwloc_obj_t object = previous ? previous->next_cousin : NULL;
+    while (!object && ++depth < hwloc_topology_get_depth(topology)) {
+        if (hwloc_get_depth_type(topology, depth) == type) {
+            object = hwloc_get_obj_by_depth(topology, depth, 0);
+        }
+    }
+    return object;
+}
+
+/* -- groups ----------------------------------------------------------------------------------------------------- */
+
+static int read_groups(const struct source *source, hwloc_obj_type_t type, struct profile_relation *relation)
+{
+    hwloc_obj_t object = NULL;
+    int rc = 0;
+    while (rc == 0 && (object = next_object(source->topology, type, object))) {
+        struct profile_set group;
+        rc = set_from_bitmap(object->cpuset, &group);
+        rc = rc < 0 ? rc : topology_add_group(relation, group);
+    }
+    return rc;
+}
+
+static int add_cache(const struct source *source, hwloc_obj_t object)
+{
+    const struct hwloc_cache_attr_s *attr = &object->attr->cache;
+    struct topology_cache cache = {.level = attr->depth,
+                                   .size_bytes = attr->size,
+                                   .line_bytes = attr->linesize,
+                                   .associativity = attr->associativity > 0 ? (uint32_t)attr->associativity : 0};
+    struct profile_set group;
+    int rc = set_from_bitmap(object->cpuset, &group);
+    return rc < 0 || !group.count ? rc : topology_add_cache(source->node_class, &cache, group);
+}
+
+static int read_caches(const struct source *source)
+{
+    static const hwloc_obj_type_t levels[] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
+                                              HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof levels / sizeof *levels; i++) {
+        hwloc_obj_t object = NULL;
+        while (rc == 0 && (object = next_object(source->topology, levels[i], object))) {
+            rc = add_cache(source, object);
+        }
+    }
+    return rc;
+}
+
+static int read_numa(const struct source *source)
+{
+    hwloc_obj_t object = NULL;
+    int rc = 0;
+    while (rc == 0 && (object = hwloc_get_next_obj_by_type(source->topology, HWLOC_OBJ_NUMANODE, object))) {
+        struct profile_set pus;
+        rc = set_from_bitmap(object->cpuset, &pus);
+        if (rc == 0) {
+            rc = topology_add_numa(source->node_class, object->os_index, object->attr->numanode.local_memory, pus);
+        }
+    }
+    return rc;
+}
+
+/* -- kinds ------------------------------------------------------------------------------------------------------- */
+
+/* One kind, or kinds that hwloc cannot rank (efficiency -1), say nothing about where work should go. */
+static bool kinds_ranked(const struct source *source, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        int efficiency;
+        if (hwloc_cpukinds_get_info(source->topology, i, NULL, &efficiency, NULL, NULL, 0) < 0 || efficiency < 0) {
+            return false;
+        }
+    }
+    return count > 1;
+}
+
+static int add_kind(const struct source *source, unsigned index)
+{
+    int efficiency = 0;
+    hwloc_bitmap_t cpuset = hwloc_bitmap_alloc();
+    if (!cpuset) {
+        return -ENOMEM;
+    }
+    struct profile_set listed = {0}, pus = {0};
+    int rc = hwloc_cpukinds_get_info(source->topology, index, cpuset, &efficiency, NULL, NULL, 0) < 0 ? -errno : 0;
+    rc = rc < 0 ? rc : set_from_bitmap(cpuset, &listed);
+    rc = rc < 0 ? rc : profile_set_intersect(&listed, &source->node_class->pus, &pus);
+    hwloc_bitmap_free(cpuset);
+    profile_set_free(&listed);
+    return rc < 0 || !pus.count ? rc : topology_add_kind(source->node_class, (uint32_t)efficiency, pus);
+}
+
+static int read_kinds(const struct source *source)
+{
+    int count = hwloc_cpukinds_get_nr(source->topology, 0);
+    int rc = 0;
+    if (count < 0 || !kinds_ranked(source, (unsigned)count)) {
+        return 0;
+    }
+    for (unsigned i = 0; rc == 0 && i < (unsigned)count; i++) {
+        rc = add_kind(source, i);
+    }
+    return rc;
+}
+
+/* -- the whole --------------------------------------------------------------------------------------------------- */
+
+static char *info(hwloc_obj_t object, const char *name)
+{
+    const char *value = object ? hwloc_obj_get_info_by_name(object, name) : NULL;
+    return value ? strdup(value) : NULL;
+}
+
+static void read_host(const struct source *source, bool here, struct servet_profile *profile)
+{
+    hwloc_obj_t root = hwloc_get_root_obj(source->topology);
+    profile->host_name = info(root, "HostName");
+    profile->architecture = info(root, "Architecture");
+    profile->kernel = info(root, "OSRelease");
+    profile->cpu_model = info(hwloc_get_obj_by_type(source->topology, HWLOC_OBJ_PACKAGE, 0), "CPUModel");
+    char signature[PROFILE_SIGNATURE_SIZE];
+    if (here && profile_signature("", signature) == 0) {
+        profile->topology_signature = strdup(signature);
+    }
+}
+
+static int read_class(const struct source *source)
+{
+    struct profile_class *node_class = source->node_class;
+    int rc = set_from_bitmap(hwloc_topology_get_topology_cpuset(source->topology), &node_class->pus);
+    if (rc == 0 && !node_class->pus.count) {
+        return -ENODATA;
+    }
+    rc = rc < 0 ? rc : read_groups(source, HWLOC_OBJ_CORE, &node_class->cores);
+    rc = rc < 0 ? rc : read_groups(source, HWLOC_OBJ_PACKAGE, &node_class->packages);
+    rc = rc < 0 ? rc : read_caches(source);
+    rc = rc < 0 ? rc : read_numa(source);
+    return rc < 0 ? rc : read_kinds(source);
+}
+
+/* A machine that is here has all its online PUs in the profile, whatever this process may use: another process may
+ * use others. Of one that is not here only those that it allows. */
+static int load_topology(hwloc_topology_t topology, const char *text, struct servet_error *error)
+{
+    bool xml = text && access(text, F_OK) == 0;
+    int failed = 0;
+    if (!text) {
+        failed = hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    } else if (xml) {
+        failed = hwloc_topology_set_xml(topology, text);
+    } else {
+        failed = hwloc_topology_set_synthetic(topology, text);
+    }
+    if (failed || hwloc_topology_load(topology) < 0) {
+        return !text ? profile_error(error, -EIO, "hwloc cannot read the topology of this machine")
+               : xml ? profile_error(error, -EINVAL, "%s: expected a topology in hwloc's XML", text)
+                     : profile_error(error, -EINVAL,
+                                     "'%s': expected a file with hwloc's XML, or a description such as "
+                                     "\"package:2 core:4 pu:2\"",
+                                     text);
+    }
+    return 0;
+}
+
+static int read_profile(hwloc_topology_t topology, const char *text, struct servet_profile *profile,
+                        struct servet_error *error)
+{
+    struct source source = {topology, &profile->classes[0]};
+    int rc = load_topology(topology, text, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = read_class(&source);
+    if (rc < 0) {
+        return profile_error(error, rc, "%s: %s", text ? text : "topology", strerrordesc_np(-rc));
+    }
+    read_host(&source, !text, profile);
+    return topology_finish(profile, error);
+}
+
+int profile_from_hwloc(const char *text, struct servet_profile **out, struct servet_error *error)
+{
+    hwloc_topology_t topology;
+    struct servet_profile *profile = topology_new();
+    if (!profile || hwloc_topology_init(&topology) < 0) {
+        profile_free(profile);
+        return profile_error(error, -ENOMEM, "topology: %s", strerrordesc_np(ENOMEM));
+    }
+    int rc = read_profile(topology, text, profile, error);
+    hwloc_topology_destroy(topology);
+    if (rc < 0) {
+        profile_free(profile);
+        return rc;
+    }
+    *out = profile;
+    return 0;
+}

@@ -1,0 +1,481 @@
+#include "profile/topology/sysfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "profile/topology/topology.h"
+
+static int read_text(struct sysfs *fs)
+{
+    int fd = open(fs->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    size_t used = 0;
+    ssize_t got;
+    do {
+        got = TEMP_FAILURE_RETRY(read(fd, fs->text + used, sizeof fs->text - 1 - used));
+        used += got > 0 ? (size_t)got : 0;
+    } while (got > 0 && used < sizeof fs->text - 1);
+    int rc = got < 0 ? -errno : 0;
+    close(fd);
+    fs->text[used] = '\0';
+    if (used && fs->text[used - 1] == '\n') {
+        fs->text[used - 1] = '\0';
+    }
+    return rc;
+}
+
+static int read_path(struct sysfs *fs, const char *format, va_list args)
+{
+    int root = snprintf(fs->path, sizeof fs->path, "%s", fs->root);
+    if (root < 0 || (size_t)root >= sizeof fs->path) {
+        return -ENAMETOOLONG;
+    }
+    size_t room = sizeof fs->path - (size_t)root;
+    int n = vsnprintf(fs->path + root, room, format, args);
+    return n < 0 || (size_t)n >= room ? -ENAMETOOLONG : read_text(fs);
+}
+
+int sysfs_read(struct sysfs *fs, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int rc = read_path(fs, format, args);
+    va_end(args);
+    return rc;
+}
+
+int sysfs_read_set(struct sysfs *fs, struct profile_set *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int rc = read_path(fs, format, args);
+    va_end(args);
+    if (rc == 0 && !*fs->text) {
+        *out = (struct profile_set){0};
+        return 0;
+    }
+    return rc < 0 ? rc : profile_set_parse(fs->text, out);
+}
+
+int sysfs_read_u32(struct sysfs *fs, uint32_t *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int rc = read_path(fs, format, args);
+    va_end(args);
+    if (rc < 0) {
+        return rc;
+    }
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(fs->text, &end, 10);
+    if (errno || end == fs->text || *fs->text == '-' || value > UINT32_MAX) {
+        return -EINVAL;
+    }
+    *out = (uint32_t)value;
+    return 0;
+}
+
+char *sysfs_value(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) != 0) {
+            continue;
+        }
+        const char *at = line + length + strspn(line + length, " \t");
+        if (*at == ':') {
+            at += 1 + strspn(at + 1, " \t");
+            return strndup(at, strcspn(at, "\n"));
+        }
+    }
+    return NULL;
+}
+
+/* The topology profile from /sys alone: what the shim falls back to, so neither hwloc (milliseconds, and a library in
+ * somebody else's process) nor stdio. A file of sysfs costs several microseconds, and a machine of 256 PUs has 10,000
+ * of them: what a PU shares with one that was looked at before is not read again. */
+
+#define CPU "/sys/devices/system/cpu"
+#define NODE "/sys/devices/system/node"
+
+/* More than any processor has (x86: 4, POWER: 5). */
+#define CACHE_INDEX_LIMIT 10
+
+/* What is known of cache `index` (index0, index1 …) of the PUs looked at so far. */
+struct cache_index {
+    bool instruction;
+    struct topology_cache kind;  /* of the last one read; line and ways are read again only when the size differs */
+    struct profile_set *covered; /* the sets that share one, of more than one PU */
+    size_t covered_count;
+};
+
+struct reader {
+    struct sysfs fs;
+    struct profile_class *node_class;
+    struct cache_index caches[CACHE_INDEX_LIMIT];
+};
+
+static bool covered(const struct profile_set *sets, size_t count, uint32_t pu)
+{
+    for (size_t i = count; i-- > 0;) { /* neighbours come after one another: the last set is the likeliest */
+        if (profile_set_has(&sets[i], pu)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Lists name offline PUs in some kernels' files; the profile speaks of those that are online. */
+static int read_online(struct reader *reader, struct profile_set *out, const char *format, uint32_t number,
+                       uint32_t index)
+{
+    struct profile_set listed;
+    char path[128];
+    snprintf(path, sizeof path, format, number, index);
+    int rc = sysfs_read_set(&reader->fs, &listed, "%s", path);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = profile_set_intersect(&listed, &reader->node_class->pus, out);
+    profile_set_free(&listed);
+    return rc;
+}
+
+/* -- cores and packages ---------------------------------------------------------------------------------------- */
+
+/* `newer` is the name since Linux 5.3, `older` the one that all kernels have. No file: nothing is known to be shared.
+ */
+static int read_groups(struct reader *reader, struct profile_relation *relation, const char *newer, const char *older)
+{
+    const struct profile_set *pus = &reader->node_class->pus;
+    const char *format = newer;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
+        struct profile_set group;
+        if (covered(relation->groups, relation->group_count, pus->ids[i])) {
+            continue;
+        }
+        rc = read_online(reader, &group, format, pus->ids[i], 0);
+        if (rc == -ENOENT && format == newer) {
+            format = older;
+            rc = read_online(reader, &group, format, pus->ids[i], 0);
+        }
+        if (rc == -ENOENT) {
+            return 0;
+        }
+        rc = rc < 0 ? rc : topology_add_group(relation, group);
+    }
+    return rc;
+}
+
+/* -- caches ------------------------------------------------------------------------------------------------------- */
+
+/* "48K", "32768K", "1M". */
+static uint64_t parse_size(const char *text)
+{
+    char *end;
+    uint64_t size = strtoull(text, &end, 10);
+    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    return size <= (UINT64_MAX >> 1 >> shift) ? size << shift : 0;
+}
+
+/* Size, line and ways of cache `index` of `pu` into known->kind. Attributes that a kernel does not tell stay 0. */
+static void read_kind(struct reader *reader, struct cache_index *known, uint32_t pu, uint32_t index)
+{
+    struct sysfs *fs = &reader->fs;
+    bool said = sysfs_read(fs, CPU "/cpu%u/cache/index%u/size", pu, index) == 0;
+    uint64_t size = said ? parse_size(fs->text) : 0;
+    if (known->kind.level && size == known->kind.size_bytes) {
+        return;
+    }
+    known->kind.size_bytes = size;
+    known->kind.line_bytes = known->kind.associativity = 0;
+    (void)sysfs_read_u32(fs, &known->kind.line_bytes, CPU "/cpu%u/cache/index%u/coherency_line_size", pu, index);
+    (void)sysfs_read_u32(fs, &known->kind.associativity, CPU "/cpu%u/cache/index%u/ways_of_associativity", pu, index);
+}
+
+static int cover(struct cache_index *known, const struct profile_set *group)
+{
+    if (group->count < 2) {
+        return 0;
+    }
+    struct profile_set *more = reallocarray(known->covered, known->covered_count + 1, sizeof *more);
+    if (!more) {
+        return -ENOMEM;
+    }
+    known->covered = more;
+    int rc = profile_set_copy(group, &more[known->covered_count]);
+    known->covered_count += rc == 0;
+    return rc;
+}
+
+/* 0; 1: the PU has no such index; -errno. That index3 of one PU is of the same level and type as index3 of another
+ * one is how the kernel numbers them (drivers/base/cacheinfo.c: by level, data before instruction). */
+static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
+{
+    struct cache_index *known = &reader->caches[index];
+    struct sysfs *fs = &reader->fs;
+    struct profile_set group;
+    int rc = read_online(reader, &group, CPU "/cpu%u/cache/index%u/shared_cpu_list", pu, index);
+    if (rc < 0) {
+        return rc == -ENOENT || rc == -ENOTDIR ? 1 : rc;
+    }
+    uint32_t level = known->kind.level;
+    if (!level) {
+        rc = sysfs_read(fs, CPU "/cpu%u/cache/index%u/type", pu, index);
+        known->instruction = rc == 0 && strcmp(fs->text, "Instruction") == 0;
+        rc = rc < 0 ? rc : sysfs_read_u32(fs, &level, CPU "/cpu%u/cache/index%u/level", pu, index);
+    }
+    if (rc < 0 || known->instruction || !profile_set_has(&group, pu)) {
+        profile_set_free(&group);
+        return rc == -ENOMEM ? rc : 0; /* a cache of which nothing is told is not described */
+    }
+    read_kind(reader, known, pu, index);
+    known->kind.level = level;
+    rc = cover(known, &group);
+    if (rc < 0) {
+        profile_set_free(&group);
+        return rc;
+    }
+    return topology_add_cache(reader->node_class, &known->kind, group);
+}
+
+/* The caches of one PU. One that shares all those below an index that nobody has been seen to have, with PUs that were
+ * looked at before, has no such index either. */
+static int read_caches_of(struct reader *reader, uint32_t pu)
+{
+    bool alone = false; /* has it a cache that was not known before? */
+    int rc = 0;
+    for (uint32_t index = 0; rc == 0 && index < CACHE_INDEX_LIMIT; index++) {
+        const struct cache_index *known = &reader->caches[index];
+        bool seen = known->instruction || covered(known->covered, known->covered_count, pu);
+        if (index && !alone && !known->kind.level && !known->instruction) {
+            break;
+        }
+        alone = alone || !seen;
+        rc = seen ? 0 : read_cache(reader, pu, index);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int read_caches(struct reader *reader)
+{
+    const struct profile_set *pus = &reader->node_class->pus;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
+        rc = read_caches_of(reader, pus->ids[i]);
+    }
+    return rc;
+}
+
+static void free_caches(struct reader *reader)
+{
+    for (size_t i = 0; i < CACHE_INDEX_LIMIT; i++) {
+        for (size_t k = 0; k < reader->caches[i].covered_count; k++) {
+            profile_set_free(&reader->caches[i].covered[k]);
+        }
+        free(reader->caches[i].covered);
+    }
+}
+
+/* -- NUMA nodes --------------------------------------------------------------------------------------------------- */
+
+/* "…MemTotal:  8061300 kB" */
+static uint64_t memory_total(const char *text)
+{
+    const char *at = strstr(text, "MemTotal:");
+    return at ? strtoull(at + strlen("MemTotal:"), NULL, 10) << 10 : 0;
+}
+
+/* A kernel without NUMA support has one node that it does not list. */
+static int add_only_numa(struct reader *reader)
+{
+    struct profile_set pus;
+    uint64_t memory = sysfs_read(&reader->fs, "/proc/meminfo") == 0 ? memory_total(reader->fs.text) : 0;
+    int rc = profile_set_copy(&reader->node_class->pus, &pus);
+    return rc < 0 ? rc : topology_add_numa(reader->node_class, 0, memory, pus);
+}
+
+static int read_numa(struct reader *reader)
+{
+    struct profile_set nodes;
+    int rc = sysfs_read_set(&reader->fs, &nodes, NODE "/online");
+    if (rc < 0) {
+        return rc == -ENOMEM ? rc : add_only_numa(reader);
+    }
+    for (size_t i = 0; rc == 0 && i < nodes.count; i++) {
+        struct profile_set pus;
+        rc = read_online(reader, &pus, NODE "/node%u/cpulist", nodes.ids[i], 0);
+        if (rc < 0) {
+            break;
+        }
+        bool said = sysfs_read(&reader->fs, NODE "/node%u/meminfo", nodes.ids[i]) == 0;
+        rc = topology_add_numa(reader->node_class, nodes.ids[i], said ? memory_total(reader->fs.text) : 0, pus);
+    }
+    profile_set_free(&nodes);
+    return rc;
+}
+
+/* -- kinds -------------------------------------------------------------------------------------------------------- */
+
+/* Intel's hybrid processors: one perf device for each kind. 1: not one. */
+static int read_hybrid(struct reader *reader)
+{
+    static const char *const devices[] = {"/sys/devices/cpu_atom/cpus", "/sys/devices/cpu_core/cpus"};
+    for (uint32_t kind = 0; kind < 2; kind++) {
+        struct profile_set pus;
+        int rc = read_online(reader, &pus, devices[kind], 0, 0);
+        if (rc < 0) {
+            return rc == -ENOMEM ? rc : 1;
+        }
+        if (pus.count) {
+            rc = topology_add_kind(reader->node_class, kind, pus);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* One kind for each capacity, the least capable first; none when all are alike. */
+static int add_capacities(struct reader *reader, const uint32_t *capacity)
+{
+    const struct profile_set *pus = &reader->node_class->pus;
+    uint32_t *sorted = malloc(pus->count * sizeof *sorted), *members = malloc(pus->count * sizeof *members);
+    int rc = sorted && members ? 0 : -ENOMEM;
+    if (rc == 0) {
+        memcpy(sorted, capacity, pus->count * sizeof *sorted);
+        qsort(sorted, pus->count, sizeof *sorted, compare_u32);
+    }
+    bool alike = rc < 0 || sorted[0] == sorted[pus->count - 1];
+    for (size_t i = 0; rc == 0 && !alike && i < pus->count; i++) {
+        if (i && sorted[i] == sorted[i - 1]) {
+            continue;
+        }
+        size_t count = 0;
+        for (size_t k = 0; k < pus->count; k++) {
+            if (capacity[k] == sorted[i]) {
+                members[count++] = pus->ids[k];
+            }
+        }
+        struct profile_set kind;
+        rc = profile_set_from_array(members, count, &kind);
+        rc = rc < 0 ? rc : topology_add_kind(reader->node_class, (uint32_t)reader->node_class->kind_count, kind);
+    }
+    free(sorted);
+    free(members);
+    return rc;
+}
+
+/* Arm: relative computing capacity of each PU, 1024 for the biggest. Most machines do not have the file. */
+static int read_kinds(struct reader *reader)
+{
+    int rc = read_hybrid(reader);
+    if (rc <= 0) {
+        return rc;
+    }
+    const struct profile_set *pus = &reader->node_class->pus;
+    uint32_t *capacity = calloc(pus->count, sizeof *capacity);
+    if (!capacity) {
+        return -ENOMEM;
+    }
+    rc = 0;
+    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
+        rc = sysfs_read_u32(&reader->fs, &capacity[i], CPU "/cpu%u/cpu_capacity", pus->ids[i]);
+    }
+    rc = rc < 0 ? 0 : add_capacities(reader, capacity);
+    free(capacity);
+    return rc;
+}
+
+/* -- host --------------------------------------------------------------------------------------------------------- */
+
+static char *file_text(struct sysfs *fs, const char *path)
+{
+    return sysfs_read(fs, "%s", path) == 0 ? strdup(fs->text) : NULL;
+}
+
+/* What cannot be found out stays NULL. Only the first bytes of cpuinfo are read, which costs one PU's worth. */
+static void read_host(struct reader *reader, struct servet_profile *profile)
+{
+    struct sysfs *fs = &reader->fs;
+    struct utsname name;
+    if (!*fs->root && uname(&name) == 0) {
+        profile->host_name = strdup(name.nodename);
+        profile->architecture = strdup(name.machine);
+        profile->kernel = strdup(name.release);
+    } else {
+        profile->host_name = file_text(fs, "/proc/sys/kernel/hostname");
+        profile->kernel = file_text(fs, "/proc/sys/kernel/osrelease");
+    }
+    if (sysfs_read(fs, "/proc/cpuinfo") == 0) {
+        profile->cpu_model = sysfs_value(fs->text, "model name");
+    }
+    char signature[PROFILE_SIGNATURE_SIZE];
+    if (profile_signature(fs->root, signature) == 0) {
+        profile->topology_signature = strdup(signature);
+    }
+}
+
+static int read_class(struct reader *reader)
+{
+    struct profile_class *node_class = reader->node_class;
+    int rc = sysfs_read_set(&reader->fs, &node_class->pus, CPU "/online");
+    if (rc == 0 && !node_class->pus.count) {
+        rc = -ENODATA;
+    }
+    rc = rc < 0 ? rc
+                : read_groups(reader, &node_class->cores, CPU "/cpu%u/topology/core_cpus_list",
+                              CPU "/cpu%u/topology/thread_siblings_list");
+    rc = rc < 0 ? rc
+                : read_groups(reader, &node_class->packages, CPU "/cpu%u/topology/package_cpus_list",
+                              CPU "/cpu%u/topology/core_siblings_list");
+    rc = rc < 0 ? rc : read_caches(reader);
+    rc = rc < 0 ? rc : read_numa(reader);
+    return rc < 0 ? rc : read_kinds(reader);
+}
+
+int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error)
+{
+    struct reader *reader = calloc(1, sizeof *reader);
+    struct servet_profile *profile = topology_new();
+    int rc = reader && profile ? 0 : -ENOMEM;
+    if (rc == 0) {
+        reader->fs.root = root;
+        reader->node_class = &profile->classes[0];
+        rc = read_class(reader);
+    }
+    if (rc < 0) {
+        profile_error(error, rc, "%s: %s", reader ? reader->fs.path : "topology", strerrordesc_np(-rc));
+    } else {
+        read_host(reader, profile);
+        rc = topology_finish(profile, error);
+    }
+    if (reader) {
+        free_caches(reader);
+    }
+    free(reader);
+    if (rc < 0) {
+        profile_free(profile);
+        return rc;
+    }
+    *out = profile;
+    return 0;
+}

@@ -1,0 +1,392 @@
+#include "profile/topology/topology.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/find/hostlist.h"
+
+/* -- gathering ----------------------------------------------------------------------------------------------- */
+
+/* Room for one more item in *array. NULL: no memory. */
+static void *grow(void *array, size_t count, size_t size)
+{
+    void **member = array;
+    void *more = reallocarray(*member, count + 1, size);
+    if (!more) {
+        return NULL;
+    }
+    *member = more;
+    return memset((char *)more + count * size, 0, size);
+}
+
+struct servet_profile *topology_new(void)
+{
+    struct servet_profile *profile = calloc(1, sizeof *profile);
+    if (!profile) {
+        return NULL;
+    }
+    profile->classes = calloc(1, sizeof *profile->classes);
+    profile->nodes = calloc(1, sizeof *profile->nodes);
+    if (!profile->classes || !profile->nodes) {
+        profile_free(profile);
+        return NULL;
+    }
+    profile->class_count = profile->node_range_count = 1;
+    return profile;
+}
+
+int topology_add_group(struct profile_relation *relation, struct profile_set group)
+{
+    if (group.count < 2) {
+        profile_set_free(&group);
+        return 0;
+    }
+    struct profile_set *slot = grow(&relation->groups, relation->group_count, sizeof *slot);
+    if (!slot) {
+        profile_set_free(&group);
+        return -ENOMEM;
+    }
+    *slot = group;
+    relation->group_count++;
+    return 0;
+}
+
+static struct profile_cache *cache_like(struct profile_class *node_class, const struct topology_cache *cache)
+{
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        struct profile_cache *known = &node_class->caches[i];
+        if (known->level == cache->level && known->size_bytes == cache->size_bytes &&
+            known->line_bytes == cache->line_bytes && known->associativity == cache->associativity) {
+            return known;
+        }
+    }
+    struct profile_cache *fresh = grow(&node_class->caches, node_class->cache_count, sizeof *fresh);
+    if (fresh) {
+        node_class->cache_count++;
+        *fresh = (struct profile_cache){.level = cache->level,
+                                        .size_bytes = cache->size_bytes,
+                                        .declared_size_bytes = cache->size_bytes,
+                                        .line_bytes = cache->line_bytes,
+                                        .associativity = cache->associativity,
+                                        .quality = {.spread = -1}};
+    }
+    return fresh;
+}
+
+int topology_add_cache(struct profile_class *node_class, const struct topology_cache *cache, struct profile_set group)
+{
+    struct profile_cache *entry = cache_like(node_class, cache);
+    struct profile_set holders;
+    if (!entry || profile_set_union(&entry->pus, &group, &holders) < 0) {
+        profile_set_free(&group);
+        return -ENOMEM;
+    }
+    profile_set_free(&entry->pus);
+    entry->pus = holders;
+    return topology_add_group(&entry->sharing, group);
+}
+
+int topology_add_numa(struct profile_class *node_class, uint32_t os_index, uint64_t memory_bytes,
+                      struct profile_set pus)
+{
+    struct profile_numa *numa = grow(&node_class->numa, node_class->numa_count, sizeof *numa);
+    if (!numa) {
+        profile_set_free(&pus);
+        return -ENOMEM;
+    }
+    node_class->numa_count++;
+    *numa = (struct profile_numa){.os_index = os_index, .pus = pus, .memory_bytes = memory_bytes};
+    return 0;
+}
+
+int topology_add_kind(struct profile_class *node_class, uint32_t efficiency, struct profile_set pus)
+{
+    struct profile_kind *kind = grow(&node_class->kinds, node_class->kind_count, sizeof *kind);
+    if (!kind) {
+        profile_set_free(&pus);
+        return -ENOMEM;
+    }
+    node_class->kind_count++;
+    *kind = (struct profile_kind){.efficiency = efficiency, .pus = pus};
+    return 0;
+}
+
+/* -- ordering ------------------------------------------------------------------------------------------------ */
+
+static int by_lowest_member(const void *a, const void *b)
+{
+    const struct profile_set *x = a, *y = b;
+    return (x->ids[0] > y->ids[0]) - (x->ids[0] < y->ids[0]);
+}
+
+static void order_relation(struct profile_relation *relation)
+{
+    if (relation->group_count) {
+        qsort(relation->groups, relation->group_count, sizeof *relation->groups, by_lowest_member);
+    }
+}
+
+static int by_level_and_pu(const void *a, const void *b)
+{
+    const struct profile_cache *x = a, *y = b;
+    int level = (x->level > y->level) - (x->level < y->level);
+    return level ? level : by_lowest_member(&x->pus, &y->pus);
+}
+
+static int by_os_index(const void *a, const void *b)
+{
+    const struct profile_numa *x = a, *y = b;
+    return (x->os_index > y->os_index) - (x->os_index < y->os_index);
+}
+
+static void order_class(struct profile_class *node_class)
+{
+    order_relation(&node_class->cores);
+    order_relation(&node_class->packages);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        order_relation(&node_class->caches[i].sharing);
+    }
+    if (node_class->cache_count) {
+        qsort(node_class->caches, node_class->cache_count, sizeof *node_class->caches, by_level_and_pu);
+    }
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        if (profile_set_equal(&node_class->caches[i].pus, &node_class->pus)) {
+            profile_set_free(&node_class->caches[i].pus); /* empty stands for all */
+        }
+    }
+    if (node_class->numa_count) {
+        qsort(node_class->numa, node_class->numa_count, sizeof *node_class->numa, by_os_index);
+    }
+}
+
+/* -- relations ----------------------------------------------------------------------------------------------- */
+
+static void free_relation(struct profile_relation *relation)
+{
+    for (size_t i = 0; i < relation->group_count; i++) {
+        profile_set_free(&relation->groups[i]);
+    }
+    free(relation->groups);
+    *relation = (struct profile_relation){0};
+}
+
+static int add_copy(struct profile_relation *relation, const struct profile_set *group)
+{
+    struct profile_set copy;
+    int rc = profile_set_copy(group, &copy);
+    return rc < 0 ? rc : topology_add_group(relation, copy);
+}
+
+static int copy_groups(const struct profile_relation *from, struct profile_relation *to)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < from->group_count; i++) {
+        rc = add_copy(to, &from->groups[i]);
+    }
+    return rc;
+}
+
+static bool same_relation(const struct profile_relation *a, const struct profile_relation *b)
+{
+    bool same = a->group_count == b->group_count;
+    for (size_t i = 0; same && i < a->group_count; i++) {
+        same = profile_set_equal(&a->groups[i], &b->groups[i]);
+    }
+    return same;
+}
+
+/* Is every pair of `inner` a pair of `outer`? */
+static bool nests_in(const struct profile_relation *inner, const struct profile_relation *outer)
+{
+    for (size_t i = 0; i < inner->group_count; i++) {
+        bool inside = false;
+        for (size_t k = 0; !inside && k < outer->group_count; k++) {
+            inside = profile_set_subset(&inner->groups[i], &outer->groups[k]);
+        }
+        if (!inside) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool disjoint_from(const struct profile_relation *relation, const struct profile_set *set)
+{
+    for (size_t i = 0; i < relation->group_count; i++) {
+        for (size_t k = 0; k < set->count; k++) {
+            if (profile_set_has(&relation->groups[i], set->ids[k])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* PUs of one NUMA node. Nodes may overlap (slow memory beside fast, a node for a whole package beside those of its
+ * parts): the smallest set that holds a PU is where its first-touch pages go, so smaller sets come first. */
+static int numa_relation(const struct profile_class *node_class, struct profile_relation *out)
+{
+    int rc = 0;
+    for (size_t size = 1; rc == 0 && size <= node_class->pus.count; size++) {
+        for (size_t i = 0; rc == 0 && i < node_class->numa_count; i++) {
+            const struct profile_set *pus = &node_class->numa[i].pus;
+            if (pus->count == size && disjoint_from(out, pus)) {
+                rc = add_copy(out, pus);
+            }
+        }
+    }
+    order_relation(out);
+    return rc;
+}
+
+/* -- memory overhead levels ------------------------------------------------------------------------------------- */
+
+static int add_memory_level(struct profile_class *node_class, const struct profile_relation *groups)
+{
+    if (!groups->group_count) {
+        return 0;
+    }
+    struct profile_memory *memory = &node_class->memory;
+    struct profile_memory_level *level = grow(&memory->levels, memory->level_count, sizeof *level);
+    if (!level) {
+        return -ENOMEM;
+    }
+    memory->level_count++;
+    level->quality.spread = -1;
+    return copy_groups(groups, &level->collisions);
+}
+
+/* A NUMA node's memory and a package's are each a place where accesses meet. The inner of the two is the narrower one:
+ * on machines with several packages per NUMA node the package's bus, with several NUMA nodes per package the node. */
+static int derive_memory(struct profile_class *node_class, const struct profile_relation *numa)
+{
+    const struct profile_relation *package = &node_class->packages;
+    node_class->memory.quality.spread = -1;
+    if (same_relation(numa, package)) {
+        return add_memory_level(node_class, numa);
+    }
+    bool package_inside = nests_in(package, numa), numa_inside = nests_in(numa, package);
+    if (!package_inside && !numa_inside) {
+        return add_memory_level(node_class, numa); /* they overlap, which levels cannot: memory is what matters */
+    }
+    int rc = add_memory_level(node_class, package_inside ? package : numa);
+    return rc < 0 ? rc : add_memory_level(node_class, package_inside ? numa : package);
+}
+
+/* -- communication layers ------------------------------------------------------------------------------------- */
+
+static uint64_t pair_count(const struct profile_relation *relation)
+{
+    uint64_t pairs = 0;
+    for (size_t i = 0; i < relation->group_count; i++) {
+        pairs += (uint64_t)relation->groups[i].count * (relation->groups[i].count - 1) / 2;
+    }
+    return pairs;
+}
+
+/* Adds a layer where nesting puts it: a relation inside another one has fewer pairs. One that says nothing new (no
+ * groups, or those of a layer that is there) is left out. */
+static int add_layer(struct profile_communication *communication, const char *name,
+                     const struct profile_relation *members)
+{
+    size_t place = 0;
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        if (same_relation(&communication->layers[i].members, members)) {
+            return 0;
+        }
+        place = pair_count(&communication->layers[i].members) <= pair_count(members) ? i + 1 : place;
+    }
+    if (!members->group_count) {
+        return 0;
+    }
+    struct profile_layer layer = {.name = strdup(name), .quality = {.spread = -1}};
+    int rc = layer.name ? copy_groups(members, &layer.members) : -ENOMEM;
+    if (rc < 0 || !grow(&communication->layers, communication->layer_count, sizeof layer)) {
+        free(layer.name);
+        free_relation(&layer.members);
+        return -ENOMEM;
+    }
+    struct profile_layer *layers = communication->layers;
+    memmove(layers + place + 1, layers + place, (communication->layer_count - place) * sizeof *layers);
+    layers[place] = layer;
+    communication->layer_count++;
+    return 0;
+}
+
+/* All caches of one level make one layer. */
+static int add_cache_layer(struct profile_class *node_class, uint32_t level)
+{
+    struct profile_relation all = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
+        if (node_class->caches[i].level == level) {
+            rc = copy_groups(&node_class->caches[i].sharing, &all);
+        }
+    }
+    order_relation(&all);
+    const char name[] = {'L', (char)('0' + level), '\0'};
+    rc = rc < 0 ? rc : add_layer(&node_class->communication, name, &all);
+    free_relation(&all);
+    return rc;
+}
+
+static int derive_layers(struct profile_class *node_class, const struct profile_relation *numa)
+{
+    struct profile_communication *communication = &node_class->communication;
+    int rc = add_layer(communication, "core", &node_class->cores);
+    for (uint32_t level = 1; rc == 0 && level <= 5; level++) {
+        rc = add_cache_layer(node_class, level);
+    }
+    rc = rc < 0 ? rc : add_layer(communication, "NUMA node", numa);
+    rc = rc < 0 ? rc : add_layer(communication, "package", &node_class->packages);
+    struct profile_relation everyone = {0};
+    rc = rc < 0 ? rc : add_copy(&everyone, &node_class->pus);
+    rc = rc < 0 ? rc : add_layer(communication, "node", &everyone);
+    free_relation(&everyone);
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        communication->layers[i].seconds = (double)(i + 1); /* a rank: nothing was measured */
+    }
+    if (node_class->cache_count && node_class->caches[0].level == 1) {
+        communication->message_bytes = node_class->caches[0].size_bytes;
+    }
+    return rc;
+}
+
+/* -- the whole ------------------------------------------------------------------------------------------------ */
+
+static int name_node(struct servet_profile *profile)
+{
+    uint32_t count;
+    if (!profile->host_name || !*profile->host_name) {
+        free(profile->host_name);
+        profile->host_name = strdup("localhost");
+    }
+    if (!profile->host_name) {
+        return -ENOMEM;
+    }
+    bool plain = profile_hostlist_count(profile->host_name, &count) == 0 && count == 1;
+    profile->nodes[0].names = strdup(plain ? profile->host_name : "localhost");
+    profile->nodes[0].count = 1;
+    return profile->nodes[0].names ? 0 : -ENOMEM;
+}
+
+int topology_finish(struct servet_profile *profile, struct servet_error *error)
+{
+    struct profile_class *node_class = &profile->classes[0];
+    struct profile_relation numa = {0};
+    order_class(node_class);
+    int rc = name_node(profile);
+    rc = rc < 0 ? rc : numa_relation(node_class, &numa);
+    rc = rc < 0 ? rc : derive_memory(node_class, &numa);
+    rc = rc < 0 ? rc : derive_layers(node_class, &numa);
+    free_relation(&numa);
+    if (rc == 0) {
+        profile->tool = strdup("servet " SERVET_VERSION);
+        rc = profile->tool ? 0 : -ENOMEM;
+    }
+    if (rc < 0) {
+        return profile_error(error, rc, "topology: %s", strerrordesc_np(-rc));
+    }
+    return profile_check(profile, error);
+}

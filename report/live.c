@@ -1,0 +1,89 @@
+/* What SERVET_REPORT would say of a program that runs. */
+#include "report/live.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profile/base/mask.h"
+#include "profile/base/where.h"
+
+static bool shim_is_loaded(pid_t pid)
+{
+    char path[64], line[4096];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "r");
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = strstr(line, "libservet_pin.so");
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+/* The PU of a thread that has just one, else -1. */
+static int32_t single_pu(const struct pin_thread_now *now)
+{
+    char *end;
+    long pu = strtol(now->allowed, &end, 10);
+    return *end == '\0' && end != now->allowed ? (int32_t)pu : -1;
+}
+
+/* Local rank from the environment the process was started with, "-" when it has none or may not be read. */
+static void read_rank(pid_t pid, char *out, size_t size)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK=", "MPI_LOCALRANKID=", "SLURM_LOCALID="};
+    char path[64], *entry = NULL;
+    size_t room = 0;
+    snprintf(out, size, "-");
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "r");
+    while (file && getdelim(&entry, &room, '\0', file) > 0)
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+            if (strncmp(entry, names[i], strlen(names[i])) == 0)
+                snprintf(out, size, "%.12s", entry + strlen(names[i]));
+    free(entry);
+    if (file)
+        fclose(file);
+}
+
+int pin_live_print(FILE *out, bool json, pid_t pid)
+{
+    char path[64], host[256] = "?", rank[16];
+    struct dirent *entry;
+    struct pin_mask seen = {0};
+    int32_t shared = -1;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return errno == ENOENT ? -ESRCH : -errno;
+    gethostname(host, sizeof host - 1);
+    read_rank(pid, rank, sizeof rank);
+    const char *decided_by = shim_is_loaded(pid) ? "servet" : "others";
+    while ((entry = readdir(folder))) {
+        struct pin_thread_now now;
+        pid_t tid = atoi(entry->d_name);
+        if (tid <= 0 || pin_where_is(pid, tid, &now) < 0)
+            continue;
+        int32_t pu = single_pu(&now);
+        if (pu >= 0 && pin_mask_has(&seen, (uint32_t)pu))
+            shared = pu;
+        if (pu >= 0)
+            pin_mask_add(&seen, (uint32_t)pu);
+        pin_where_print(out, json, host, rank, &now,
+                        tid == pid ? "main"
+                        : pu >= 0  ? "worker"
+                                   : "other",
+                        now.allowed, pu >= 0 ? decided_by : "nobody");
+    }
+    closedir(folder);
+    if (json)
+        fprintf(out, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d}\n", host, (int)pid, shared);
+    else if (shared < 0)
+        fprintf(out, "%s %d check: no two workers share a PU\n", host, (int)pid);
+    else
+        fprintf(out, "%s %d check: workers share a PU (%d)\n", host, (int)pid, shared);
+    return 0;
+}
