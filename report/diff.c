@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/text/figures.h"
 #include "mapper/map.h"
 #include "profile/query.h"
+#include "profile/text/figures.h"
 
 static struct item *add(struct item_list *list, const char *where, const char *name, ...)
     __attribute__((format(printf, 3, 4)));

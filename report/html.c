@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/text/figures.h"
 #include "profile/codec/fields.h"
+#include "profile/text/figures.h"
 #include "report/diff.h"
 #include "report/picture.h"
 #include "report/plot.h"

@@ -16,10 +16,12 @@ static bool shim_is_loaded(pid_t pid)
     bool found = false;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     FILE *maps = fopen(path, "r");
-    while (maps && !found && fgets(line, sizeof line, maps))
+    while (maps && !found && fgets(line, sizeof line, maps)) {
         found = strstr(line, "libservet_pin.so");
-    if (maps)
+    }
+    if (maps) {
         fclose(maps);
+    }
     return found;
 }
 
@@ -40,13 +42,17 @@ static void read_rank(pid_t pid, char *out, size_t size)
     snprintf(out, size, "-");
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     FILE *file = fopen(path, "r");
-    while (file && getdelim(&entry, &room, '\0', file) > 0)
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-            if (strncmp(entry, names[i], strlen(names[i])) == 0)
+    while (file && getdelim(&entry, &room, '\0', file) > 0) {
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            if (strncmp(entry, names[i], strlen(names[i])) == 0) {
                 snprintf(out, size, "%.12s", entry + strlen(names[i]));
+            }
+        }
+    }
     free(entry);
-    if (file)
+    if (file) {
         fclose(file);
+    }
 }
 
 int pin_live_print(FILE *out, bool json, pid_t pid)
@@ -57,21 +63,25 @@ int pin_live_print(FILE *out, bool json, pid_t pid)
     int32_t shared = -1;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *folder = opendir(path);
-    if (!folder)
+    if (!folder) {
         return errno == ENOENT ? -ESRCH : -errno;
+    }
     gethostname(host, sizeof host - 1);
     read_rank(pid, rank, sizeof rank);
     const char *decided_by = shim_is_loaded(pid) ? "servet" : "others";
     while ((entry = readdir(folder))) {
         struct pin_thread_now now;
         pid_t tid = atoi(entry->d_name);
-        if (tid <= 0 || pin_where_is(pid, tid, &now) < 0)
+        if (tid <= 0 || pin_where_is(pid, tid, &now) < 0) {
             continue;
+        }
         int32_t pu = single_pu(&now);
-        if (pu >= 0 && pin_mask_has(&seen, (uint32_t)pu))
+        if (pu >= 0 && pin_mask_has(&seen, (uint32_t)pu)) {
             shared = pu;
-        if (pu >= 0)
+        }
+        if (pu >= 0) {
             pin_mask_add(&seen, (uint32_t)pu);
+        }
         pin_where_print(out, json, host, rank, &now,
                         tid == pid ? "main"
                         : pu >= 0  ? "worker"
@@ -79,11 +89,12 @@ int pin_live_print(FILE *out, bool json, pid_t pid)
                         now.allowed, pu >= 0 ? decided_by : "nobody");
     }
     closedir(folder);
-    if (json)
+    if (json) {
         fprintf(out, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d}\n", host, (int)pid, shared);
-    else if (shared < 0)
+    } else if (shared < 0) {
         fprintf(out, "%s %d check: no two workers share a PU\n", host, (int)pid);
-    else
+    } else {
         fprintf(out, "%s %d check: workers share a PU (%d)\n", host, (int)pid, shared);
+    }
     return 0;
 }

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/text/figures.h"
 #include "profile/query.h"
+#include "profile/text/figures.h"
 #include "report/order.h"
 #include "report/plot.h"
 

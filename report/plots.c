@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "profile/text/figures.h"
 #include "profile/base/file.h"
+#include "profile/text/figures.h"
 #include "report/picture.h"
 #include "report/plot.h"
 
@@ -437,7 +437,7 @@ static void plot_concurrency(struct plot_list *list, const struct profile_commun
 }
 
 static void plot_one_messages(struct plot_list *list, const struct profile_communication *communication, size_t index,
-                     size_t classes, const char *prefix)
+                              size_t classes, const char *prefix)
 {
     plot_sizes(list, communication, index, classes, prefix);
     plot_concurrency(list, communication, index, classes, prefix);

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "probes/network/layers.h"
-#include "tests/cluster/fat_tree.h"
 #include "probes/pairs/messages.h"
 #include "profile/query.h"
+#include "tests/cluster/fat_tree.h"
 
 enum { LOADS = 101 };
 

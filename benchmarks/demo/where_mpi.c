@@ -1,5 +1,5 @@
-/* An ordinary MPI program, not linked with anything of ours: each rank runs a triad, then a message goes round the ring of
- * ranks, then who ran where. It is what ./quickstart puts behind servet-pin. */
+/* An ordinary MPI program, not linked with anything of ours: each rank runs a triad, then a message goes round the ring
+ * of ranks, then who ran where. It is what ./quickstart puts behind servet-pin. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -43,45 +43,54 @@ static void pin(int pu)
 
 static void *brief(void *unused)
 {
-    if (by_hand)
+    if (by_hand) {
         pin(pus[1]);
+    }
     return unused;
 }
 
 static void *brief_in_turn(void *unused)
 {
-    if (by_hand)
+    if (by_hand) {
         pin(pus[next_pu++ % 2]);
+    }
     return unused;
 }
 
 static void one(void *(*start)(void *))
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, start, NULL) != 0)
+    if (pthread_create(&thread, NULL, start, NULL) != 0) {
         exit(1);
+    }
     pthread_join(thread, NULL);
 }
 
 static void *creator(void *unused)
 {
     pthread_t thread[EACH];
-    for (int i = 0; i < EACH; i++)
-        if (pthread_create(&thread[i], NULL, brief_in_turn, NULL) != 0)
+    for (int i = 0; i < EACH; i++) {
+        if (pthread_create(&thread[i], NULL, brief_in_turn, NULL) != 0) {
             exit(1);
-    for (int i = 0; i < EACH; i++)
+        }
+    }
+    for (int i = 0; i < EACH; i++) {
         pthread_join(thread[i], NULL);
+    }
     return unused;
 }
 
 static void burst(void)
 {
     pthread_t thread[CREATORS];
-    for (int i = 0; i < CREATORS; i++)
-        if (pthread_create(&thread[i], NULL, creator, NULL) != 0)
+    for (int i = 0; i < CREATORS; i++) {
+        if (pthread_create(&thread[i], NULL, creator, NULL) != 0) {
             exit(1);
-    for (int i = 0; i < CREATORS; i++)
+        }
+    }
+    for (int i = 0; i < CREATORS; i++) {
         pthread_join(thread[i], NULL);
+    }
 }
 
 static long resident_kb(void)
@@ -89,10 +98,12 @@ static long resident_kb(void)
     char line[256];
     long kb = 0;
     FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
+    while (file && fgets(line, sizeof line, file)) {
         sscanf(line, "VmRSS: %ld", &kb);
-    if (file)
+    }
+    if (file) {
         fclose(file);
+    }
     return kb;
 }
 
@@ -101,19 +112,23 @@ static void find_pus(void)
     cpu_set_t set;
     int count = 0;
     sched_getaffinity(0, sizeof set, &set);
-    for (int pu = 0; pu < CPU_SETSIZE && count < 2; pu++)
-        if (CPU_ISSET((size_t)pu, &set))
+    for (int pu = 0; pu < CPU_SETSIZE && count < 2; pu++) {
+        if (CPU_ISSET((size_t)pu, &set)) {
             pus[count++] = pu;
-    if (count == 1)
+        }
+    }
+    if (count == 1) {
         pus[1] = pus[0];
+    }
 }
 
 static void measure_loop(long count)
 {
     one(brief);
     double start = now_ns();
-    for (long i = 0; i < count; i++)
+    for (long i = 0; i < count; i++) {
         one(brief);
+    }
     printf("%.0f\n", (now_ns() - start) / (double)count);
 }
 
@@ -121,30 +136,35 @@ static void measure_burst(long count)
 {
     burst();
     double start = now_ns();
-    for (long i = 0; i < count; i++)
+    for (long i = 0; i < count; i++) {
         burst();
+    }
     printf("%.0f\n", (now_ns() - start) / (double)(count * (CREATORS * EACH + CREATORS)));
 }
 
 static void measure_million(long count)
 {
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++) {
         one(brief);
+    }
     long before = resident_kb();
-    for (long i = 0; i < count; i++)
+    for (long i = 0; i < count; i++) {
         one(brief);
+    }
     printf("%ld\n", resident_kb() - before);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 2 || strcmp(argv[1], "nothing") == 0)
+    if (argc < 2 || strcmp(argv[1], "nothing") == 0) {
         return 0;
+    }
     long count = argc > 2 ? atol(argv[2]) : 1;
     by_hand = argc > 3 && strcmp(argv[3], "hand") == 0;
     find_pus();
-    if (by_hand)
+    if (by_hand) {
         pin(pus[0]);
+    }
     double start = now_ns();
     if (strcmp(argv[1], "first") == 0) {
         one(brief);

@@ -20,16 +20,18 @@ static void exchange(int rank)
 {
     MPI_Request request[WINDOW];
     for (int i = 0; i < WINDOW; i++) {
-        if (rank == 0)
+        if (rank == 0) {
             MPI_Isend(out, BYTES, MPI_CHAR, 1, 0, MPI_COMM_WORLD, &request[i]);
-        else
+        } else {
             MPI_Irecv(in[i], BYTES, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &request[i]);
+        }
     }
     MPI_Waitall(WINDOW, request, MPI_STATUSES_IGNORE);
-    if (rank == 0)
+    if (rank == 0) {
         MPI_Recv(in[0], BYTES, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    else
+    } else {
         MPI_Send(out, BYTES, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+    }
 }
 
 /* Two ranks in turn wait for each other by the number of instructions that chance wants; one alone does not. */
@@ -37,10 +39,12 @@ __attribute__((noinline)) static void exchange_alone(long windows)
 {
     MPI_Request request[2 * WINDOW];
     for (long w = 0; w < windows; w++) {
-        for (int i = 0; i < WINDOW; i++)
+        for (int i = 0; i < WINDOW; i++) {
             MPI_Irecv(in[i], BYTES, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &request[i]);
-        for (int i = 0; i < WINDOW; i++)
+        }
+        for (int i = 0; i < WINDOW; i++) {
             MPI_Isend(out, BYTES, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &request[WINDOW + i]);
+        }
         MPI_Waitall(2 * WINDOW, request, MPI_STATUSES_IGNORE);
     }
 }
@@ -50,8 +54,9 @@ static double burst(int rank)
     double start = MPI_Wtime(), took = 0;
     long count = 0;
     for (int on = 1; on;) {
-        for (int i = 0; i < BURST; i++)
+        for (int i = 0; i < BURST; i++) {
             exchange(rank);
+        }
         count += BURST * WINDOW;
         took = MPI_Wtime() - start;
         on = took < BURST_S;
@@ -70,8 +75,9 @@ static void measure(double seconds, int rank)
         on = MPI_Wtime() < end;
         MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
-    if (rank == 0)
+    if (rank == 0) {
         printf("%.0f\n", best);
+    }
 }
 
 int main(int argc, char **argv)
@@ -84,10 +90,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "message_rate: %d ranks, expected %d\n", ranks, 2 - alone);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    if (alone)
+    if (alone) {
         exchange_alone(atol(argv[2]));
-    else
+    } else {
         measure(argc > 1 ? atof(argv[1]) : 1, rank);
+    }
     MPI_Finalize();
     return 0;
 }

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profile/model.h"
 #include "preload/place/plan.h"
+#include "profile/model.h"
 
 #define MOST_ROUNDS 2000
 #define MOST_CANDIDATES 6
@@ -45,8 +45,9 @@ static double quantile(double *sample, size_t count, double q)
 
 static void become(const struct candidate *candidate, int output)
 {
-    if (candidate->preload)
+    if (candidate->preload) {
         setenv("LD_PRELOAD", candidate->preload, 1);
+    }
     setenv("SERVET_REGISTRY", "/dev/shm/servet-benchmark", 1);
     dup2(output, STDOUT_FILENO);
     dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
@@ -59,16 +60,20 @@ static double run(const struct candidate *candidate, double *said)
 {
     int output[2], status;
     char text[4096] = "";
-    if (pipe2(output, O_CLOEXEC) < 0)
+    if (pipe2(output, O_CLOEXEC) < 0) {
         exit(1);
+    }
     double start = now_us();
     pid_t pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
         become(candidate, output[1]);
+    }
     close(output[1]);
     size_t length = 0;
-    for (ssize_t got; length < sizeof text - 1 && (got = read(output[0], text + length, sizeof text - 1 - length)) > 0;)
+    for (ssize_t got;
+         length < sizeof text - 1 && (got = read(output[0], text + length, sizeof text - 1 - length)) > 0;) {
         length += (size_t)got;
+    }
     close(output[0]);
     waitpid(pid, &status, 0);
     double took = now_us() - start;
@@ -78,8 +83,9 @@ static double run(const struct candidate *candidate, double *said)
     }
     /* likwid-pin says things on stdout first; the number is the last line. */
     text[length] = '\0';
-    while (length > 0 && text[length - 1] == '\n')
+    while (length > 0 && text[length - 1] == '\n') {
         text[--length] = '\0';
+    }
     const char *last = strrchr(text, '\n');
     *said = atof(last ? last + 1 : text);
     return took;
@@ -145,8 +151,9 @@ static void measure_plan(const char *path, size_t rounds)
     static struct pin_options options;
     struct pin_launcher launcher = {0};
     struct pin_mask allowed = {0}, taken = {0};
-    for (uint32_t pu = 0; pu < 256; pu++)
+    for (uint32_t pu = 0; pu < 256; pu++) {
         pin_mask_add(&allowed, pu);
+    }
     snprintf(options.profile, sizeof options.profile, "%s", path);
     for (size_t i = 0; i < rounds; i++) {
         struct pin_plan plan;
@@ -176,8 +183,9 @@ int main(int argc, char **argv)
         {.name = "nothing preloaded", .argv = {CHILD, "nothing"}},
     };
     compare("start of a program that makes no thread", "us", start, 3, rounds, true);
-    if (argc > 3)
+    if (argc > 3) {
         return 0;
+    }
 
     close(mkstemp(profile));
     write_big_profile(profile);
@@ -194,8 +202,9 @@ int main(int argc, char **argv)
         {.name = "shim", .preload = SHIM, .argv = {CHILD, "loop", NULL, "nobody"}},
         {.name = "not pinned", .argv = {CHILD, "loop", NULL, "nobody"}},
     };
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++) {
         loop[i].argv[2] = threads;
+    }
     compare("each further thread, one at a time", "ns", loop, 3, some, false);
 
     static struct candidate burst[] = {

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profile/base/cli.h"
-#include "probes/cache/probe.h"
 #include "probes/cache/paper.h"
+#include "probes/cache/probe.h"
+#include "profile/base/cli.h"
 
 enum { LEVELS = 5, JOBS_MAX = 64 };
 static const double near = 1.15;    /* sizes that differ by less are called near */

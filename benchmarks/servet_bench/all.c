@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/compare.h"
 #include "benchmarks/servet_bench/costs.h"
 #include "benchmarks/servet_bench/costs_plot.h"
 #include "benchmarks/servet_bench/predict.h"
 #include "benchmarks/servet_bench/readme.h"
 #include "benchmarks/servet_bench/runner.h"
+#include "profile/base/cli.h"
 
 /* On two quiet PUs. Kernels take what is left, and more rounds than these say nothing new. */
 #define FIGURES_SECONDS 1.0

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/tools.h"
+#include "profile/base/cli.h"
 
 char *comparator_mpirun(void)
 {

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/npb.h"
 #include "benchmarks/servet_bench/reason.h"
 #include "benchmarks/servet_bench/report.h"
 #include "benchmarks/servet_bench/runner.h"
 #include "benchmarks/servet_bench/suite.h"
 #include "benchmarks/servet_bench/tools.h"
+#include "profile/base/cli.h"
 
 /* Names of the comparators to run on a program: the user's, or all that suit its form. */
 static void choose(const struct request *request, const struct program *program, const char **names)

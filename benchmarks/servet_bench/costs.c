@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/comparator.h"
 #include "benchmarks/servet_bench/costs_probing.h"
 #include "benchmarks/servet_bench/runner.h"
 #include "benchmarks/servet_bench/statistics.h"
 #include "benchmarks/servet_bench/tools.h"
 #include "benchmarks/servet_bench/words.h"
+#include "profile/base/cli.h"
 
 #define LIMIT_SECONDS 120.0
 #define MOST 16

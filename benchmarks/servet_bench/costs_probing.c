@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/runner.h"
 #include "benchmarks/servet_bench/tools.h"
 #include "benchmarks/servet_bench/words.h"
+#include "profile/base/cli.h"
 
 #define LIMIT_SECONDS 300.0
 

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/base/cli.h"
-#include "mapper/map.h"
 #include "benchmarks/servet_bench/plot.h"
 #include "benchmarks/servet_bench/predict.h"
 #include "benchmarks/servet_bench/tools.h"
+#include "mapper/map.h"
+#include "profile/base/cli.h"
 
 #define CORES_LIMIT 6
 #define PLACEMENTS 3

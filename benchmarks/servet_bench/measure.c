@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/load.h"
 #include "benchmarks/servet_bench/runner.h"
+#include "profile/base/cli.h"
 
 void metric_compile(struct metric *metric)
 {

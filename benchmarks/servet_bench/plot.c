@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/report.h"
 #include "benchmarks/servet_bench/tools.h"
+#include "profile/base/cli.h"
 
 static const char *terminal(const char *path)
 {

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/runner.h"
 #include "benchmarks/servet_bench/tools.h"
+#include "profile/base/cli.h"
 
 /* In commands: {ours}NAME a command of this project, {built}PATH a file below the build's benchmarks folder,
  * {script}NAME a script that lies beside servet-bench in it, {out}NAME a file of the output folder, {build} the build

@@ -6,8 +6,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/tools.h"
+#include "profile/base/cli.h"
 
 #define LINE_SIZE 512
 

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "benchmarks/servet_bench/all.h"
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/compare.h"
 #include "benchmarks/servet_bench/costs.h"
 #include "benchmarks/servet_bench/predict.h"
 #include "benchmarks/servet_bench/report.h"
 #include "benchmarks/servet_bench/request.h"
 #include "benchmarks/servet_bench/tools.h"
+#include "profile/base/cli.h"
 
 enum {
     KEY_RANKS = 'r',

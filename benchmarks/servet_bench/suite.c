@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/base/cli.h"
 #include "benchmarks/servet_bench/tools.h"
+#include "profile/base/cli.h"
 
 enum form { OMP, MPI, HYBRID };
 static const char *const suffixes[] = {"omp", "mpi", "hybrid"};

@@ -32,8 +32,9 @@ static void hand_over(const struct pin_launcher *launcher, const struct pin_mask
 {
     int code = pin_mask_set(0, &plan->own);
     code = code < 0 ? code : pin_handover_export(launcher, start, plan);
-    if (code == 0)
+    if (code == 0) {
         return;
+    }
     pin_mask_set(0, start);
     pin_failure("cannot export the rank's places: %s", strerrordesc_np(-code));
 }
@@ -41,13 +42,15 @@ static void hand_over(const struct pin_launcher *launcher, const struct pin_mask
 /* Where exec would find `command`: false, and nothing is known of it, when nowhere. */
 static bool find_command(const char *command, char *path, size_t size)
 {
-    if (strchr(command, '/'))
+    if (strchr(command, '/')) {
         return snprintf(path, size, "%s", command) < (int)size;
+    }
     for (const char *at = getenv("PATH"); at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
         int length = (int)strcspn(at, ":");
         if (snprintf(path, size, "%.*s%s%s", length, at, length ? "/" : "", command) < (int)size &&
-            access(path, X_OK) == 0)
+            access(path, X_OK) == 0) {
             return true;
+        }
     }
     return false;
 }
@@ -57,8 +60,9 @@ static bool priority_is_known(struct pin_options *options, const char *command)
 {
     char path[PATH_MAX];
     struct pin_auto recalled;
-    if (!options->auto_priority || options->mem_prior || options->comm_prior)
+    if (!options->auto_priority || options->mem_prior || options->comm_prior) {
         return true;
+    }
     return find_command(command, path, sizeof path) && pin_auto_apply(options, path, &recalled);
 }
 
@@ -69,17 +73,22 @@ void pin_rank_hand_over(const char *command)
     struct pin_mask start, before;
     struct pin_plan plan;
     pin_options_read(&options);
-    if (options.disable)
+    if (options.disable) {
         return;
+    }
     pin_launcher_read(options.rebind, &launcher);
-    if (!launcher.name || pin_handover_read(&launcher, &before))
+    if (!launcher.name || pin_handover_read(&launcher, &before)) {
         return; /* no rank, or servet-pin in front of servet-pin */
-    if (pin_users_places_set() && !options.force)
+    }
+    if (pin_users_places_set() && !options.force) {
         return;
-    if (!priority_is_known(&options, command))
+    }
+    if (!priority_is_known(&options, command)) {
         return;
-    if (pin_mask_get(0, &start) < 0 || make_plan(&options, &launcher, &start, &plan) < 0)
+    }
+    if (pin_mask_get(0, &start) < 0 || make_plan(&options, &launcher, &start, &plan) < 0) {
         return;
+    }
     hand_over(&launcher, &start, &plan);
     pin_plan_free(&plan);
 }

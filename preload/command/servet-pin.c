@@ -80,15 +80,18 @@ static char *help_filter(int key, const char *text, void *input)
     char *list = NULL;
     size_t size;
     (void)input;
-    if (key != ARGP_KEY_HELP_POST_DOC)
+    if (key != ARGP_KEY_HELP_POST_DOC) {
         return (char *)(uintptr_t)text;
+    }
     FILE *out = open_memstream(&list, &size);
-    if (!out)
+    if (!out) {
         return NULL;
+    }
     fprintf(out, "Environment (also read without servet-pin; 0 is off):\n");
-    for (size_t i = 0; i < PIN_OPTION_COUNT; i++)
+    for (size_t i = 0; i < PIN_OPTION_COUNT; i++) {
         fprintf(out, "  %-20s %s [%s]\n", pin_option_table[i].name, pin_option_table[i].meaning,
                 pin_option_table[i].fallback);
+    }
     fclose(out);
     return list;
 }
@@ -96,9 +99,10 @@ static char *help_filter(int key, const char *text, void *input)
 static int print_variables(void)
 {
     printf("| variable | default | meaning |\n|---|---|---|\n");
-    for (size_t i = 0; i < PIN_OPTION_COUNT; i++)
+    for (size_t i = 0; i < PIN_OPTION_COUNT; i++) {
         printf("| `%s` | %s | %s |\n", pin_option_table[i].name, pin_option_table[i].fallback,
                pin_option_table[i].meaning);
+    }
     return cli_finish(CLI_OK);
 }
 
@@ -109,8 +113,9 @@ static bool find_library(const char *name, char *path, size_t size)
     static const char *const places[] = {"", SERVET_LIBRARIES_FROM_BIN "/"};
     char self[PATH_MAX], candidate[2 * PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0)
+    if (length <= 0) {
         return false;
+    }
     self[length] = '\0';
     *strrchr(self, '/') = '\0';
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -126,27 +131,31 @@ static bool find_library(const char *name, char *path, size_t size)
 
 static void set(const char *name, const char *value)
 {
-    if (setenv(name, value, 1) < 0)
+    if (setenv(name, value, 1) < 0) {
         cli_fail("cannot set %s: %s", name, strerror(errno));
+    }
 }
 
 /* Puts a library before what LD_PRELOAD holds already. */
 static void set_preload(const char *name)
 {
     char library[PATH_MAX];
-    if (!find_library(name, library, sizeof library))
+    if (!find_library(name, library, sizeof library)) {
         cli_fail("%s not found beside this command or in its library folder", name);
+    }
     /* The loader splits LD_PRELOAD at both, and has no way to quote them. */
-    if (strpbrk(library, " :"))
+    if (strpbrk(library, " :")) {
         cli_fail("%s: LD_PRELOAD cannot hold a path with a blank or a colon", library);
+    }
     const char *before = getenv("LD_PRELOAD");
     if (!before || !*before) {
         set("LD_PRELOAD", library);
         return;
     }
     char *both;
-    if (asprintf(&both, "%s:%s", library, before) < 0)
+    if (asprintf(&both, "%s:%s", library, before) < 0) {
         cli_fail("out of memory");
+    }
     set("LD_PRELOAD", both);
     free(both);
 }
@@ -156,8 +165,9 @@ static void set_preloads(void)
 {
     static struct pin_options options;
     pin_options_read(&options);
-    if (options.trace[0] || options.auto_priority)
+    if (options.trace[0] || options.auto_priority) {
         set_preload("libservet_trace.so");
+    }
     set_preload("libservet_pin.so");
 }
 
@@ -174,16 +184,21 @@ static void set_variables(const struct request *request)
         set(pin_option_table[PIN_MEM_PRIOR].name, request->mem ? "1" : "0");
         set(pin_option_table[PIN_COMM_PRIOR].name, request->comm ? "1" : "0");
     }
-    if (request->profile)
+    if (request->profile) {
         set_profile(request->profile);
-    if (request->verbose)
+    }
+    if (request->verbose) {
         set(pin_option_table[PIN_VERBOSE].name, "1");
-    if (request->force)
+    }
+    if (request->force) {
         set(pin_option_table[PIN_FORCE].name, "1");
-    if (request->trace)
+    }
+    if (request->trace) {
         set(pin_option_table[PIN_TRACE].name, request->trace);
-    if (request->automatic)
+    }
+    if (request->automatic) {
         set(pin_option_table[PIN_AUTO].name, "1");
+    }
 }
 
 int main(int argc, char **argv)
@@ -198,14 +213,18 @@ int main(int argc, char **argv)
     struct request request = {0};
     int first;
     cli_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &request);
-    if (request.variables)
+    if (request.variables) {
         return print_variables();
-    if (request.mem && request.comm)
+    }
+    if (request.mem && request.comm) {
         cli_usage("--mem-prior and --comm-prior exclude each other");
-    if (first >= argc)
+    }
+    if (first >= argc) {
         cli_usage("no command to run; expected: servet-pin [OPTION...] -- COMMAND [ARGUMENT...]");
-    if (request.trace && (!*request.trace || strcmp(request.trace, "-") == 0))
+    }
+    if (request.trace && (!*request.trace || strcmp(request.trace, "-") == 0)) {
         cli_usage("--trace: '%s', expected the name of a file", request.trace);
+    }
     set_variables(&request);
     set_preloads();
     pin_rank_hand_over(argv[first]);

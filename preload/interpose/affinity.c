@@ -29,8 +29,9 @@
 
 static bool is_python(const char *dso)
 {
-    if (*dso == '\0')
+    if (*dso == '\0') {
         dso = program_invocation_short_name;
+    }
     return strncmp(dso, "python", strlen("python")) == 0 || strncmp(dso, "libpython", strlen("libpython")) == 0;
 }
 
@@ -62,8 +63,9 @@ static long answer(const struct pin_mask *view, size_t size, void *out)
     struct pin_mask truth;
     size_t room = size < sizeof truth ? size : sizeof truth;
     long bytes = pin_raw(SYS_sched_getaffinity, 0, (long)room, (long)&truth, 0, 0, 0);
-    if (bytes > 0)
+    if (bytes > 0) {
         memcpy(out, view, (size_t)bytes);
+    }
     return bytes;
 }
 
@@ -72,9 +74,11 @@ static bool is_whole(const struct pin_mask *view, size_t size, const void *set)
 {
     struct pin_mask mask = {0};
     memcpy(&mask, set, size < sizeof mask ? size : sizeof mask);
-    for (size_t i = 0; i < PIN_MASK_WORDS; i++)
-        if (view->word[i] & ~mask.word[i])
+    for (size_t i = 0; i < PIN_MASK_WORDS; i++) {
+        if (view->word[i] & ~mask.word[i]) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -88,8 +92,9 @@ PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
 {
     static int (*real)(pid_t, size_t, cpu_set_t *);
     const struct pin_mask *view = is_self(tid) ? view_for(__builtin_return_address(0)) : NULL;
-    if (!view)
+    if (!view) {
         return PIN_REAL(real, "sched_getaffinity")(tid, size, set);
+    }
     long bytes = answer(view, size, set);
     if (bytes < 0) {
         errno = (int)-bytes;
@@ -103,11 +108,13 @@ PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *
 {
     static int (*real)(pthread_t, size_t, cpu_set_t *);
     const struct pin_mask *view = pthread_equal(thread, pthread_self()) ? view_for(__builtin_return_address(0)) : NULL;
-    if (!view)
+    if (!view) {
         return PIN_REAL(real, "pthread_getaffinity_np")(thread, size, set);
+    }
     long bytes = answer(view, size, set);
-    if (bytes < 0)
+    if (bytes < 0) {
         return (int)-bytes;
+    }
     memset((char *)set + bytes, 0, size - (size_t)bytes);
     return 0;
 }
@@ -115,16 +122,18 @@ PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *
 PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
 {
     static int (*real)(pid_t, size_t, const cpu_set_t *);
-    if (keeps_pu(tid, size, set, __builtin_return_address(0)))
+    if (keeps_pu(tid, size, set, __builtin_return_address(0))) {
         return 0;
+    }
     return PIN_REAL(real, "sched_setaffinity")(tid, size, set);
 }
 
 PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 {
     static int (*real)(pthread_t, size_t, const cpu_set_t *);
-    if (pthread_equal(thread, pthread_self()) && keeps_pu(0, size, set, __builtin_return_address(0)))
+    if (pthread_equal(thread, pthread_self()) && keeps_pu(0, size, set, __builtin_return_address(0))) {
         return 0;
+    }
     return PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
 }
 
@@ -133,22 +142,25 @@ PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_s
 static long affinity_call(long number, long first, long second, void *set, const void *caller)
 {
     if (number == SYS_seccomp) {
-        if (first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER)
+        if (first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER) {
             pin_process_retire();
+        }
         return pin_raw(number, first, second, (long)set, 0, 0, 0);
     }
     pid_t tid = (pid_t)first;
     size_t size = (size_t)second;
-    if (number == SYS_sched_setaffinity)
+    if (number == SYS_sched_setaffinity) {
         return keeps_pu(tid, size, set, caller) ? 0 : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+    }
     const struct pin_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
     return view ? answer(view, size, set) : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
 }
 
 static long with_errno(long result)
 {
-    if (result >= 0 || result < -4095)
+    if (result >= 0 || result < -4095) {
         return result;
+    }
     errno = (int)-result;
     return -1;
 }

@@ -37,8 +37,9 @@ static void look_for_tracer(const struct pin_process *process)
 {
     const struct pin_options *options = &process->options;
     if ((!options->trace[0] && !options->auto_priority) || process->launcher.local_rank > 0 ||
-        dlsym(RTLD_DEFAULT, "servet_trace_version"))
+        dlsym(RTLD_DEFAULT, "servet_trace_version")) {
         return;
+    }
     pin_failure(
         "%s: libservet_trace.so is not preloaded, nothing is traced; use servet-pin, or name both in LD_PRELOAD",
         options->trace[0] ? "SERVET_TRACE" : "SERVET_AUTO");
@@ -48,8 +49,9 @@ static void look_for_tracer(const struct pin_process *process)
  */
 static const struct pin_process *enter(void)
 {
-    if (depth++ > 0 || !pin_process_active())
+    if (depth++ > 0 || !pin_process_active()) {
         return NULL;
+    }
     int saved = errno;
     const struct pin_process *process = pin_process_plan();
     look_for_tracer(pin_process_get());
@@ -61,8 +63,9 @@ static const struct pin_process *enter(void)
 static void leave(const struct pin_process *process)
 {
     depth--;
-    if (!process)
+    if (!process) {
         return;
+    }
     int saved = errno;
     pin_process_narrow_main(process);
     errno = saved;
@@ -158,8 +161,9 @@ PIN_EXPORT void shmem_init(void);
 PIN_EXPORT void shmem_init(void)
 {
     static void (*real)(void);
-    if (!MPI_REAL(real, "shmem_init"))
+    if (!MPI_REAL(real, "shmem_init")) {
         return;
+    }
     const struct pin_process *process = enter();
     real();
     leave(process);
@@ -169,8 +173,9 @@ PIN_EXPORT int shmem_init_thread(int requested, int *provided);
 PIN_EXPORT int shmem_init_thread(int requested, int *provided)
 {
     static int (*real)(int, int *);
-    if (!MPI_REAL(real, "shmem_init_thread"))
+    if (!MPI_REAL(real, "shmem_init_thread")) {
         return NO_MPI;
+    }
     const struct pin_process *process = enter();
     int code = real(requested, provided);
     leave(process);
@@ -181,8 +186,9 @@ PIN_EXPORT void start_pes(int ignored);
 PIN_EXPORT void start_pes(int ignored)
 {
     static void (*real)(int);
-    if (!MPI_REAL(real, "start_pes"))
+    if (!MPI_REAL(real, "start_pes")) {
         return;
+    }
     const struct pin_process *process = enter();
     real(ignored);
     leave(process);

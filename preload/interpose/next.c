@@ -19,8 +19,9 @@ static void *find_in(const char *path, const char *name)
     Dl_info info;
     void *object = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     void *found = object ? dlsym(object, name) : NULL;
-    if (object)
+    if (object) {
         dlclose(object);
+    }
     return found && dladdr(found, &info) && !is_ours(info.dli_fname) ? found : NULL;
 }
 
@@ -29,11 +30,14 @@ static void *find_anywhere(const char *name)
 {
     void *found = NULL, *program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
     struct link_map *map = NULL;
-    if (!program || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0)
+    if (!program || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0) {
         return NULL;
-    for (; map && !found; map = map->l_next)
-        if (map->l_name && *map->l_name && !is_ours(map->l_name))
+    }
+    for (; map && !found; map = map->l_next) {
+        if (map->l_name && *map->l_name && !is_ours(map->l_name)) {
             found = find_in(map->l_name, name);
+        }
+    }
     dlclose(program);
     return found;
 }

@@ -102,8 +102,9 @@ PIN_EXPORT int execveat(int folder, const char *path, char *const arguments[], c
 static size_t count_arguments(va_list list)
 {
     size_t count = 1;
-    while (va_arg(list, char *))
+    while (va_arg(list, char *)) {
         count++;
+    }
     return count;
 }
 
@@ -172,8 +173,9 @@ PIN_EXPORT FILE *popen(const char *command, const char *mode)
 
 PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer)
 {
-    if (!event || event->sigev_notify != SIGEV_THREAD)
+    if (!event || event->sigev_notify != SIGEV_THREAD) {
         return PIN_REAL(real_timer_create, "timer_create")(clock, event, timer);
+    }
     LENDING(int, -1, real_timer_create, "timer_create", real_timer_create(clock, event, timer));
 }
 
@@ -191,14 +193,16 @@ PIN_EXPORT int prctl(int option, ...)
     unsigned long argument[4];
     va_list list;
     va_start(list, option);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         argument[i] = va_arg(list, unsigned long);
+    }
     va_end(list);
     if (!PIN_REAL(real, "prctl")) {
         errno = ENOSYS;
         return -1;
     }
-    if (option == PR_SET_SECCOMP)
+    if (option == PR_SET_SECCOMP) {
         pin_process_retire();
+    }
     return real(option, argument[0], argument[1], argument[2], argument[3]);
 }

@@ -19,27 +19,33 @@ PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
                               void *argument)
 {
     static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    if (!PIN_REAL(real, "pthread_create"))
+    if (!PIN_REAL(real, "pthread_create")) {
         return ENOSYS;
+    }
     struct pin_thread *ours = pin_thread_prepare(attributes, (const void *)(uintptr_t)start, argument);
-    if (!ours)
+    if (!ours) {
         return real(thread, attributes, start, argument);
+    }
     int code = real(thread, attributes, pin_thread_main, ours);
-    if (code != 0)
+    if (code != 0) {
         pin_thread_forget(ours);
+    }
     return code;
 }
 
 PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
     static int (*real)(thrd_t *, thrd_start_t, void *);
-    if (!PIN_REAL(real, "thrd_create"))
+    if (!PIN_REAL(real, "thrd_create")) {
         return thrd_error;
+    }
     struct pin_thread *ours = pin_thread_prepare(NULL, (const void *)(uintptr_t)start, argument);
-    if (!ours)
+    if (!ours) {
         return real(thread, start, argument);
+    }
     int code = real(thread, pin_thread_main_c11, ours);
-    if (code != thrd_success)
+    if (code != thrd_success) {
         pin_thread_forget(ours);
+    }
     return code;
 }

@@ -35,8 +35,9 @@ void pin_signals_release(const struct pin_signals *before)
     uint64_t now = 0;
     pin_raw(SYS_rt_sigpending, (long)&now, sizeof now, 0, 0, 0, 0);
     uint64_t ours = now & ~before->pending & RAISED_BY_WRITING;
-    while (ours != 0 && pin_raw(SYS_rt_sigtimedwait, (long)&ours, (long)NULL, (long)&at_once, sizeof ours, 0, 0) > 0)
+    while (ours != 0 && pin_raw(SYS_rt_sigtimedwait, (long)&ours, (long)NULL, (long)&at_once, sizeof ours, 0, 0) > 0) {
         ;
+    }
     pin_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before->mask, 0, sizeof before->mask, 0, 0);
 }
 
@@ -63,8 +64,9 @@ void pin_note_start(void)
 static bool is_stderr_as_it_was(void)
 {
     struct stat about;
-    if (!started)
+    if (!started) {
         return true;
+    }
     return had_stderr && fstat(STDERR_FILENO, &about) == 0 && about.st_dev == stderr_device &&
            about.st_ino == stderr_number;
 }
@@ -75,8 +77,9 @@ static void write_line(const char *line, size_t length)
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     struct timespec at_once = {0};
     struct pin_signals before;
-    if (pin_raw(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 0)
+    if (pin_raw(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 0) {
         return;
+    }
     pin_signals_hold(&before);
     (void)pin_raw(SYS_write, STDERR_FILENO, (long)line, (long)length, 0, 0, 0);
     pin_signals_release(&before);
@@ -89,8 +92,9 @@ static void say(const char *format, va_list arguments)
     size_t used = sizeof prefix - 1;
     memcpy(line, prefix, used);
     int length = vsnprintf(line + used, sizeof line - used - 1, format, arguments);
-    if (length < 0)
+    if (length < 0) {
         return;
+    }
     used += (size_t)length < sizeof line - used - 1 ? (size_t)length : sizeof line - used - 2;
     line[used++] = '\n';
     write_line(line, used);
@@ -99,8 +103,9 @@ static void say(const char *format, va_list arguments)
 void pin_failure(const char *format, ...)
 {
     static atomic_uint said;
-    if (atomic_fetch_add_explicit(&said, 1, memory_order_relaxed) >= PIN_FAILURE_CAP || !is_stderr_as_it_was())
+    if (atomic_fetch_add_explicit(&said, 1, memory_order_relaxed) >= PIN_FAILURE_CAP || !is_stderr_as_it_was()) {
         return;
+    }
     va_list arguments;
     va_start(arguments, format);
     say(format, arguments);

@@ -19,10 +19,12 @@ static int write_pieces(int file, const char *text, size_t length)
 {
     while (length > 0) {
         long done = pin_raw(SYS_write, file, (long)text, (long)length, 0, 0, 0);
-        if (done == -EINTR)
+        if (done == -EINTR) {
             continue;
-        if (done <= 0)
+        }
+        if (done <= 0) {
             return done < 0 ? (int)done : -EIO;
+        }
         text += done;
         length -= (size_t)done;
     }
@@ -43,13 +45,15 @@ static int find_target(const char *path, char *target)
 {
     struct stat info;
     if (!realpath(path, target)) {
-        if (errno != ENOENT || strlen(path) >= PATH_MAX)
+        if (errno != ENOENT || strlen(path) >= PATH_MAX) {
             return -errno;
+        }
         strcpy(target, path);
         return 0;
     }
-    if (stat(target, &info) == 0 && !S_ISREG(info.st_mode))
+    if (stat(target, &info) == 0 && !S_ISREG(info.st_mode)) {
         return -EINVAL;
+    }
     return 0;
 }
 
@@ -58,17 +62,22 @@ static int put_beside(const char *target, const char *text, size_t length)
     char beside[PATH_MAX + 32];
     snprintf(beside, sizeof beside, "%s.%d.new", target, (int)getpid());
     int file = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-    if (file < 0)
+    if (file < 0) {
         return -errno;
+    }
     int code = write_all(file, text, length);
-    if (code == 0 && fsync(file) < 0)
+    if (code == 0 && fsync(file) < 0) {
         code = -errno;
-    if (close(file) < 0 && code == 0)
+    }
+    if (close(file) < 0 && code == 0) {
         code = -errno;
-    if (code == 0 && rename(beside, target) < 0)
+    }
+    if (code == 0 && rename(beside, target) < 0) {
         code = -errno;
-    if (code < 0)
+    }
+    if (code < 0) {
         unlink(beside);
+    }
     return code;
 }
 
@@ -83,11 +92,13 @@ int pin_file_can_put(const char *path)
 {
     char target[PATH_MAX];
     int code = find_target(path, target);
-    if (code < 0)
+    if (code < 0) {
         return code;
+    }
     char *slash = strrchr(target, '/');
-    if (slash)
+    if (slash) {
         slash[slash == target] = '\0';
+    }
     return access(slash ? target : ".", W_OK | X_OK) < 0 ? -errno : 0;
 }
 
@@ -100,8 +111,9 @@ void pin_file_append(const char *variable, const char *where, const char *text, 
         return;
     }
     (void)write_all(file, text, length);
-    if (!standard)
+    if (!standard) {
         close(file);
+    }
 }
 
 static bool ends_in(const char *text, const char *end)
@@ -118,22 +130,26 @@ bool pin_file_is_json(const char *where)
 static int check_own(int file, size_t size)
 {
     struct stat info;
-    if (fstat(file, &info) < 0)
+    if (fstat(file, &info) < 0) {
         return -errno;
-    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)))
+    }
+    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH))) {
         return -EPERM;
+    }
     return info.st_size < (off_t)size ? 0 : -EFBIG;
 }
 
 int pin_file_get_own(const char *path, char *text, size_t size)
 {
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0)
+    if (file < 0) {
         return -errno;
+    }
     int code = check_own(file, size);
     ssize_t got = code < 0 ? 0 : read(file, text, size - 1);
-    if (got < 0)
+    if (got < 0) {
         code = -errno;
+    }
     close(file);
     text[code == 0 ? got : 0] = '\0';
     return code;

@@ -41,15 +41,18 @@ static uint64_t start_of(pid_t pid)
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0)
+    if (file >= 0) {
         close(file);
-    if (length <= 0)
+    }
+    if (length <= 0) {
         return 0;
+    }
     text[length] = '\0';
     /* The name in parentheses may hold anything; field 3 comes after the last one. */
     const char *field = strrchr(text, ')');
-    for (int number = 2; field && number < 22; number++)
+    for (int number = 2; field && number < 22; number++) {
         field = strchr(field + 1, ' ');
+    }
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
@@ -64,10 +67,12 @@ static int take_lock(int file)
 {
     struct timespec pause = {.tv_nsec = LOCK_PAUSE_NANOSECONDS};
     for (int i = 0; i < LOCK_TRIES; i++) {
-        if (flock(file, LOCK_EX | LOCK_NB) == 0)
+        if (flock(file, LOCK_EX | LOCK_NB) == 0) {
             return 0;
-        if (errno != EWOULDBLOCK && errno != EINTR)
+        }
+        if (errno != EWOULDBLOCK && errno != EINTR) {
             return -errno;
+        }
         nanosleep(&pause, NULL);
     }
     return -EAGAIN;
@@ -77,30 +82,35 @@ static int open_own_file(const char *path)
 {
     struct stat about;
     int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (file < 0)
+    if (file < 0) {
         return -errno;
+    }
     int code = 0;
-    if (fstat(file, &about) < 0)
+    if (fstat(file, &about) < 0) {
         code = -errno;
-    else if (!S_ISREG(about.st_mode) || about.st_nlink != 1)
+    } else if (!S_ISREG(about.st_mode) || about.st_nlink != 1) {
         code = -EINVAL;
-    else if (about.st_uid != geteuid() || (about.st_mode & 077))
+    } else if (about.st_uid != geteuid() || (about.st_mode & 077)) {
         code = -EPERM;
-    else
+    } else {
         code = take_lock(file);
-    if (code == 0)
+    }
+    if (code == 0) {
         return file;
+    }
     close(file);
     return code;
 }
 
 static int make_room(struct pin_registry *registry, uint32_t count)
 {
-    if (count <= registry->room)
+    if (count <= registry->room) {
         return 0;
+    }
     struct pin_registry_entry *entries = realloc(registry->entries, count * sizeof *entries);
-    if (!entries)
+    if (!entries) {
         return -ENOMEM;
+    }
     registry->entries = entries;
     registry->room = count;
     return 0;
@@ -110,30 +120,36 @@ static int read_entries(struct pin_registry *registry)
 {
     struct header header;
     uint64_t count = 0;
-    if (pread(registry->file, &header, sizeof header, 0) == sizeof header && header.magic == MAGIC)
+    if (pread(registry->file, &header, sizeof header, 0) == sizeof header && header.magic == MAGIC) {
         count = header.count <= PIN_REGISTRY_ENTRIES ? header.count : PIN_REGISTRY_ENTRIES;
+    }
     size_t bytes = count * sizeof *registry->entries;
     int code = make_room(registry, (uint32_t)count + 1); /* for ours */
-    if (code < 0)
+    if (code < 0) {
         return code;
+    }
     ssize_t got = pread(registry->file, registry->entries, bytes, sizeof header);
     uint32_t whole = got > 0 ? (uint32_t)((size_t)got / sizeof *registry->entries) : 0;
-    for (uint32_t i = 0; i < whole; i++)
-        if (is_alive(&registry->entries[i]))
+    for (uint32_t i = 0; i < whole; i++) {
+        if (is_alive(&registry->entries[i])) {
             registry->entries[registry->count++] = registry->entries[i];
+        }
+    }
     return 0;
 }
 
 int pin_registry_open(const char *path, struct pin_registry *out)
 {
     struct pin_registry registry = {.file = open_own_file(path)};
-    if (registry.file < 0)
+    if (registry.file < 0) {
         return registry.file;
+    }
     int code = read_entries(&registry);
-    if (code < 0)
+    if (code < 0) {
         close(registry.file);
-    else
+    } else {
         *out = registry;
+    }
     return code;
 }
 
@@ -145,8 +161,9 @@ void pin_registry_close(struct pin_registry *registry)
     pin_signals_hold(&before);
     /* Should a write fail (memory of /dev/shm used up, ulimit -f), the next reader drops what it cannot read. */
     if (pwrite(registry->file, registry->entries, bytes, sizeof header) == (ssize_t)bytes &&
-        pwrite(registry->file, &header, sizeof header, 0) == sizeof header)
+        pwrite(registry->file, &header, sizeof header, 0) == sizeof header) {
         (void)!ftruncate(registry->file, (off_t)(sizeof header + bytes));
+    }
     pin_signals_release(&before);
     close(registry->file);
     free(registry->entries);
@@ -155,17 +172,21 @@ void pin_registry_close(struct pin_registry *registry)
 
 static const struct pin_registry_entry *entry_of_job(const struct pin_registry *registry, uint64_t job, uint32_t before)
 {
-    for (uint32_t i = 0; i < before; i++)
-        if (registry->entries[i].job == job)
+    for (uint32_t i = 0; i < before; i++) {
+        if (registry->entries[i].job == job) {
             return &registry->entries[i];
+        }
+    }
     return NULL;
 }
 
 static bool job_holds_before(const struct pin_registry *registry, uint32_t entry, uint32_t pu)
 {
-    for (uint32_t i = 0; i < entry; i++)
-        if (registry->entries[i].job == registry->entries[entry].job && pin_mask_has(&registry->entries[i].held, pu))
+    for (uint32_t i = 0; i < entry; i++) {
+        if (registry->entries[i].job == registry->entries[entry].job && pin_mask_has(&registry->entries[i].held, pu)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -173,9 +194,11 @@ static bool job_holds_before(const struct pin_registry *registry, uint32_t entry
 static uint32_t load_of(const struct pin_registry *registry, uint64_t job, uint32_t pu)
 {
     uint32_t load = 0;
-    for (uint32_t i = 0; i < registry->count; i++)
-        if (registry->entries[i].job != job && pin_mask_has(&registry->entries[i].held, pu))
+    for (uint32_t i = 0; i < registry->count; i++) {
+        if (registry->entries[i].job != job && pin_mask_has(&registry->entries[i].held, pu)) {
             load += !job_holds_before(registry, i, pu);
+        }
+    }
     return load;
 }
 
@@ -185,23 +208,28 @@ void pin_registry_taken(const struct pin_registry *registry, uint64_t job, const
     const struct pin_registry_entry *first = entry_of_job(registry, job, registry->count);
     uint32_t least = UINT32_MAX;
     *taken = first ? first->taken : (struct pin_mask){0};
-    if (first)
+    if (first) {
         return;
+    }
     for (uint32_t pu = 0; pu < PIN_MASK_PUS; pu++) {
         uint32_t load = pin_mask_has(allowed, pu) ? load_of(registry, job, pu) : least;
         least = load < least ? load : least;
     }
-    for (uint32_t pu = 0; pu < PIN_MASK_PUS; pu++)
-        if (pin_mask_has(allowed, pu) && load_of(registry, job, pu) > least)
+    for (uint32_t pu = 0; pu < PIN_MASK_PUS; pu++) {
+        if (pin_mask_has(allowed, pu) && load_of(registry, job, pu) > least) {
             pin_mask_add(taken, pu);
+        }
+    }
 }
 
 static struct pin_registry_entry *own_entry(const struct pin_registry *registry)
 {
     uint64_t pid = (uint64_t)getpid();
-    for (uint32_t i = 0; i < registry->count; i++)
-        if (registry->entries[i].pid == pid)
+    for (uint32_t i = 0; i < registry->count; i++) {
+        if (registry->entries[i].pid == pid) {
             return &registry->entries[i];
+        }
+    }
     return NULL;
 }
 
@@ -210,14 +238,17 @@ int pin_registry_enter(struct pin_registry *registry, uint64_t job, const struct
 {
     struct pin_registry_entry *entry = own_entry(registry);
     uint64_t start = start_of(getpid());
-    if (start == 0)
+    if (start == 0) {
         return -ESRCH;
-    if (!entry && registry->count >= PIN_REGISTRY_ENTRIES)
+    }
+    if (!entry && registry->count >= PIN_REGISTRY_ENTRIES) {
         return -ENOSPC;
+    }
     if (!entry) {
         int code = make_room(registry, registry->count + 1);
-        if (code < 0)
+        if (code < 0) {
             return code;
+        }
         entry = &registry->entries[registry->count++];
     }
     *entry = (struct pin_registry_entry){
@@ -228,16 +259,19 @@ int pin_registry_enter(struct pin_registry *registry, uint64_t job, const struct
 bool pin_registry_claim(struct pin_registry *registry, uint64_t job, uint32_t pu)
 {
     struct pin_registry_entry *entry = own_entry(registry);
-    if (load_of(registry, job, pu) > 0)
+    if (load_of(registry, job, pu) > 0) {
         return false;
-    if (entry)
+    }
+    if (entry) {
         pin_mask_add(&entry->held, pu);
+    }
     return true;
 }
 
 void pin_registry_leave(struct pin_registry *registry)
 {
     struct pin_registry_entry *entry = own_entry(registry);
-    if (entry)
+    if (entry) {
         *entry = registry->entries[--registry->count];
+    }
 }

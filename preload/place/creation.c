@@ -18,12 +18,14 @@
 static bool has_affinity(const pthread_attr_t *attributes)
 {
     struct pin_mask mask, all;
-    if (!attributes)
+    if (!attributes) {
         return false;
+    }
     pin_mask_all(&all);
     mask = all;
-    if (pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0)
+    if (pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0) {
         return false;
+    }
     return !pin_mask_equal(&mask, &all);
 }
 
@@ -32,11 +34,14 @@ static size_t slot_of_place(const struct pin_process *process, const pthread_att
 {
     struct pin_mask mask = {0};
     if (!process->handed_over || !attributes ||
-        pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0 || pin_mask_count(&mask) != 1)
+        pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0 || pin_mask_count(&mask) != 1) {
         return NO_SLOT;
-    for (size_t slot = 0; slot < process->plan.count; slot++)
-        if (pin_mask_has(&mask, process->plan.pus[slot]))
+    }
+    for (size_t slot = 0; slot < process->plan.count; slot++) {
+        if (pin_mask_has(&mask, process->plan.pus[slot])) {
             return slot;
+        }
+    }
     return NO_SLOT;
 }
 
@@ -70,15 +75,18 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const void
 {
     pin_process_pin_main(process);
     struct pin_thread *thread = new_record(start, argument, dso, role, "servet");
-    if (!thread)
+    if (!thread) {
         return NULL;
+    }
     thread->pool = pin_slots_pool(&process->slots, dso);
-    if (wanted != NO_SLOT)
+    if (wanted != NO_SLOT) {
         pin_slots_take_this(&process->slots, thread->pool, wanted);
+    }
     thread->slot = (uint32_t)(wanted != NO_SLOT ? wanted : pin_process_take_slot(process, thread->pool));
     thread->pu = (int32_t)process->plan.pus[thread->slot];
-    if (process->options.report[0] && pin_slots_threads(&process->slots, thread->slot) > 1)
+    if (process->options.report[0] && pin_slots_threads(&process->slots, thread->slot) > 1) {
         pin_report_shared((uint32_t)thread->pu);
+    }
     return thread;
 }
 
@@ -86,18 +94,22 @@ static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *
 {
     const char *dso;
     enum pin_owner owner = pin_owner_of_thread(start, argument, &dso);
-    if (owner == PIN_HELPER)
+    if (owner == PIN_HELPER) {
         return prepare_free(start, argument, dso, "helper", "servet");
-    if (owner == PIN_RUNTIME)
+    }
+    if (owner == PIN_RUNTIME) {
         pin_process_saw_runtime();
+    }
     struct pin_process *process = pin_process_plan();
-    if (!process)
+    if (!process) {
         return NULL;
+    }
     size_t placed = owner == PIN_RUNTIME ? slot_of_place(process, attributes) : NO_SLOT;
     if (placed == NO_SLOT && has_affinity(attributes) && !process->options.force) {
-        if (process->options.verbose)
+        if (process->options.verbose) {
             pin_note("process %d: a thread of %s keeps the mask its creator chose", (int)getpid(),
                      *dso ? dso : "the program");
+        }
         return NULL;
     }
     if (pin_process_left_to_user(process)) {
@@ -109,8 +121,9 @@ static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *
 
 struct pin_thread *pin_thread_prepare(const pthread_attr_t *attributes, const void *start, void *argument)
 {
-    if (!pin_process_active())
+    if (!pin_process_active()) {
         return NULL;
+    }
     int saved = errno;
     struct pin_thread *thread = prepare(attributes, start, argument);
     errno = saved;
@@ -121,19 +134,22 @@ static void release(void *argument)
 {
     struct pin_thread *thread = argument;
     const struct pin_process *process = pin_process_get();
-    if (!pin_process_retired())
+    if (!pin_process_retired()) {
         pin_report_end(thread->report_line);
+    }
     pin_process_set_thread_pu(-1);
-    if (thread->pu >= 0)
+    if (thread->pu >= 0) {
         pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
+    }
     pin_record_give_back(thread);
 }
 
 void pin_thread_forget(struct pin_thread *thread)
 {
     const struct pin_process *process = pin_process_get();
-    if (thread->pu >= 0)
+    if (thread->pu >= 0) {
         pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
+    }
     pin_record_give_back(thread);
 }
 
@@ -141,10 +157,11 @@ static void say_thread(const struct pin_thread *thread)
 {
     int tid = (int)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
     const char *dso = *thread->dso ? thread->dso : "the program";
-    if (thread->pu < 0)
+    if (thread->pu < 0) {
         pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
-    else
+    } else {
         pin_note("process %d: thread %d of %s on PU %d", (int)getpid(), tid, dso, thread->pu);
+    }
 }
 
 static void settle(struct pin_thread *thread)
@@ -156,12 +173,14 @@ static void settle(struct pin_thread *thread)
         pin_failure("cannot pin a thread to PU %d: %s", thread->pu, strerrordesc_np(-code));
         return;
     }
-    if (thread->pu < 0)
+    if (thread->pu < 0) {
         pin_process_set_thread_spread();
-    else
+    } else {
         pin_process_set_thread_pu(thread->pu);
-    if (process->options.verbose)
+    }
+    if (process->options.verbose) {
         say_thread(thread);
+    }
 }
 
 void *pin_thread_main(void *argument)

@@ -22,8 +22,9 @@ bool pin_users_places_set(void)
     static const char *const names[] = {places_name, bind_name, "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
-        if (value && *value)
+        if (value && *value) {
             return true;
+        }
     }
     return false;
 }
@@ -36,8 +37,9 @@ static char *format_places(const struct pin_plan *plan)
     struct pin_mask used = {0};
     FILE *out = open_memstream(&text, &size);
     for (size_t i = 0; out && i < plan->count; i++) {
-        if (pin_mask_has(&used, plan->pus[i]))
+        if (pin_mask_has(&used, plan->pus[i])) {
             continue;
+        }
         pin_mask_add(&used, plan->pus[i]);
         fprintf(out, "%s{%" PRIu32 "}", i > 0 ? "," : "", plan->pus[i]);
     }
@@ -56,12 +58,14 @@ static char *format_marker(const struct pin_launcher *launcher, const struct pin
 {
     char rank[64], *list, *text;
     size_t size = PIN_MASK_PUS * sizeof "8191";
-    if (!(list = malloc(size)))
+    if (!(list = malloc(size))) {
         return NULL;
+    }
     format_rank(launcher, rank, sizeof rank);
     pin_mask_format(before, list, size);
-    if (asprintf(&text, "%s%s %s", rank, list, places) < 0)
+    if (asprintf(&text, "%s%s %s", rank, list, places) < 0) {
         text = NULL;
+    }
     free(list);
     return text;
 }
@@ -72,8 +76,9 @@ int pin_handover_export(const struct pin_launcher *launcher, const struct pin_ma
     char *marker = places ? format_marker(launcher, before, places) : NULL;
     int code = -ENOMEM;
     if (marker && setenv(pin_option_table[PIN_RANK].name, marker, 1) == 0 && setenv(bind_name, bind_value, 1) == 0 &&
-        setenv(places_name, places, 1) == 0)
+        setenv(places_name, places, 1) == 0) {
         code = 0;
+    }
     free(marker);
     free(places);
     return code;
@@ -84,12 +89,14 @@ static bool read_list(const char *text, size_t length, struct pin_mask *out)
 {
     struct profile_set set;
     char *list = strndup(text, length);
-    if (!list)
+    if (!list) {
         return false;
+    }
     int code = profile_set_parse(list, &set);
     free(list);
-    if (code < 0)
+    if (code < 0) {
         return false;
+    }
     *out = (struct pin_mask){0};
     pin_mask_from_set(&set, out);
     profile_set_free(&set);
@@ -101,11 +108,13 @@ bool pin_handover_read(const struct pin_launcher *launcher, struct pin_mask *bef
     const char *marker = getenv(pin_option_table[PIN_RANK].name), *places = getenv(places_name);
     const char *bind = getenv(bind_name);
     char rank[64];
-    if (!launcher->name || !marker || !places || !bind || strcmp(bind, bind_value) != 0)
+    if (!launcher->name || !marker || !places || !bind || strcmp(bind, bind_value) != 0) {
         return false;
+    }
     int length = format_rank(launcher, rank, sizeof rank);
-    if (strncmp(marker, rank, (size_t)length) != 0)
+    if (strncmp(marker, rank, (size_t)length) != 0) {
         return false;
+    }
     const char *list = marker + length, *end = strchr(list, ' ');
     return end && strcmp(end + 1, places) == 0 && read_list(list, (size_t)(end - list), before);
 }
@@ -123,14 +132,17 @@ static unsigned value_of_digit(char digit)
 static const char *add_hexadecimal(const char *text, struct pin_mask *out)
 {
     const char *end = text;
-    while (isxdigit((unsigned char)*end))
+    while (isxdigit((unsigned char)*end)) {
         end++;
-    for (const char *digit = end; digit > text; digit--)
+    }
+    for (const char *digit = end; digit > text; digit--) {
         for (unsigned bit = 0; bit < BITS_OF_HEX_DIGIT; bit++) {
             size_t pu = (size_t)(end - digit) * BITS_OF_HEX_DIGIT + bit;
-            if (pu < PIN_MASK_PUS && (value_of_digit(digit[-1]) >> bit & 1) != 0)
+            if (pu < PIN_MASK_PUS && (value_of_digit(digit[-1]) >> bit & 1) != 0) {
                 pin_mask_add(out, (uint32_t)pu);
+            }
         }
+    }
     return end;
 }
 
@@ -138,24 +150,28 @@ static const char *add_number(const char *text, struct pin_mask *out)
 {
     char *end;
     unsigned long pu = strtoul(text, &end, 10);
-    if (end > text && pu < PIN_MASK_PUS)
+    if (end > text && pu < PIN_MASK_PUS) {
         pin_mask_add(out, (uint32_t)pu);
+    }
     return end;
 }
 
 bool pin_slurm_step_pus(const char *type, const char *list, struct pin_mask *out)
 {
     struct pin_mask all = {0};
-    if (!type || !list || (strncmp(type, "mask_cpu", 8) != 0 && strncmp(type, "map_cpu", 7) != 0))
+    if (!type || !list || (strncmp(type, "mask_cpu", 8) != 0 && strncmp(type, "map_cpu", 7) != 0)) {
         return false;
+    }
     for (const char *text = list; *text;) {
         const char *end = strncmp(text, "0x", 2) == 0 ? add_hexadecimal(text + 2, &all) : add_number(text, &all);
-        if (*end != ',' && *end != '\0')
+        if (*end != ',' && *end != '\0') {
             return false;
+        }
         text = *end ? end + 1 : end;
     }
-    if (pin_mask_empty(&all))
+    if (pin_mask_empty(&all)) {
         return false;
+    }
     *out = all;
     return true;
 }
@@ -184,11 +200,13 @@ static bool read_number(const char *name, uint32_t *out)
 {
     const char *text = name ? getenv(name) : NULL;
     char *end;
-    if (!text || *text < '0' || *text > '9')
+    if (!text || *text < '0' || *text > '9') {
         return false;
+    }
     unsigned long value = strtoul(text, &end, 10);
-    if (*end || value > INT32_MAX)
+    if (*end || value > INT32_MAX) {
         return false;
+    }
     *out = (uint32_t)value;
     return true;
 }
@@ -218,11 +236,13 @@ static bool read_slurm(struct pin_launcher *out)
 {
     uint32_t node = 0;
     const char *counts = getenv("SLURM_STEP_TASKS_PER_NODE");
-    if (!counts || !read_number("SLURM_LOCALID", &out->local_rank))
+    if (!counts || !read_number("SLURM_LOCALID", &out->local_rank)) {
         return false;
+    }
     read_number("SLURM_NODEID", &node);
-    if (!entry_of_counts(counts, node, &out->local_size))
+    if (!entry_of_counts(counts, node, &out->local_size)) {
         return false;
+    }
     out->name = slurm_name;
     return true;
 }
@@ -230,10 +250,12 @@ static bool read_slurm(struct pin_launcher *out)
 static bool read_dialect(struct pin_launcher *out)
 {
     for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
-        if (!read_number(dialects[i].rank, &out->local_rank))
+        if (!read_number(dialects[i].rank, &out->local_rank)) {
             continue;
-        if (!read_number(dialects[i].size, &out->local_size))
+        }
+        if (!read_number(dialects[i].size, &out->local_size)) {
             out->local_size = out->local_rank + 1;
+        }
         out->name = dialects[i].name;
         return true;
     }
@@ -253,15 +275,18 @@ static enum pin_binding who_bound(bool slurm, bool rebind)
         const char *policy = getenv("OMPI_MCA_hwloc_base_binding_policy");
         return policy && strcmp(policy, "none") == 0 ? PIN_SHARED_MASK : PIN_USERS_CHOICE;
     }
-    if (is_set("OMPI_MCA_orte_bound_at_launch") || is_set("PRTE_MCA_prte_bound_at_launch"))
+    if (is_set("OMPI_MCA_orte_bound_at_launch") || is_set("PRTE_MCA_prte_bound_at_launch")) {
         return PIN_LAUNCHERS_CHOICE;
-    if (is_set("HYDRA_USER_PROVIDED_BINDING"))
+    }
+    if (is_set("HYDRA_USER_PROVIDED_BINDING")) {
         return PIN_USERS_CHOICE;
+    }
     /* Slurm's variable looks the same whether the user or Slurm chose; the plugin knows. Without it, what Slurm bound
      * stays. */
     const char *slurm_binding = slurm ? getenv("SLURM_CPU_BIND_TYPE") : NULL;
-    if (slurm_binding && *slurm_binding && strncmp(slurm_binding, "none", 4) != 0)
+    if (slurm_binding && *slurm_binding && strncmp(slurm_binding, "none", 4) != 0) {
         return rebind ? PIN_LAUNCHERS_CHOICE : PIN_USERS_CHOICE;
+    }
     return PIN_SHARED_MASK;
 }
 
@@ -271,17 +296,20 @@ static bool read_ancestor(pid_t pid, char *name, size_t size, pid_t *parent)
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
+    if (file < 0) {
         return false;
+    }
     ssize_t length = read(file, text, sizeof text - 1);
     close(file);
-    if (length <= 0)
+    if (length <= 0) {
         return false;
+    }
     text[length] = '\0';
     char *left = strchr(text, '('), *right = strrchr(text, ')');
     int number;
-    if (!left || !right || right < left || sscanf(right + 1, " %*c %d", &number) != 1)
+    if (!left || !right || right < left || sscanf(right + 1, " %*c %d", &number) != 1) {
         return false;
+    }
     *right = '\0';
     snprintf(name, size, "%s", left + 1);
     *parent = number;
@@ -292,9 +320,11 @@ static bool is_launcher(const char *name)
 {
     static const char *const beginnings[] = {"mpirun", "mpiexec",    "orte", "prte",
                                              "hydra_", "slurmstepd", "srun", "oshrun"};
-    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
-        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -305,10 +335,12 @@ static pid_t find_launcher(void)
     for (int generation = 0; generation < MOST_GENERATIONS && pid > 1; generation++) {
         char name[32];
         pid_t parent;
-        if (!read_ancestor(pid, name, sizeof name, &parent))
+        if (!read_ancestor(pid, name, sizeof name, &parent)) {
             return 0;
-        if (is_launcher(name))
+        }
+        if (is_launcher(name)) {
             return pid;
+        }
         pid = parent;
     }
     return 0;
@@ -316,8 +348,9 @@ static pid_t find_launcher(void)
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
-    for (; text && *text; text++)
+    for (; text && *text; text++) {
         hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    }
     return (hash ^ '/') * 0x100000001b3u;
 }
 
@@ -327,8 +360,9 @@ static uint64_t job_of_launcher(void)
     static const char *const names[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PALS_APID"};
     uint64_t hash = 0xcbf29ce484222325u;
     char daemon[16];
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         hash = hash_text(hash, getenv(names[i]));
+    }
     snprintf(daemon, sizeof daemon, "%d", is_set("PMIX_NAMESPACE") ? 0 : (int)find_launcher());
     return hash_text(hash, daemon) | 1;
 }
@@ -337,32 +371,37 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
 {
     *out = (struct pin_launcher){0};
     /* Open MPI's and hydra's own ranks first: mpirun inside a Slurm step leaves that step's variables in place. */
-    if (!is_set("OMPI_COMM_WORLD_LOCAL_RANK") && !is_set("MPI_LOCALRANKID") && read_slurm(out))
+    if (!is_set("OMPI_COMM_WORLD_LOCAL_RANK") && !is_set("MPI_LOCALRANKID") && read_slurm(out)) {
         out->binding = who_bound(true, rebind);
-    else if (read_dialect(out))
+    } else if (read_dialect(out)) {
         out->binding = who_bound(false, rebind);
-    else
+    } else {
         return;
+    }
     if (out->binding == PIN_USERS_CHOICE) {
         out->local_rank = 0;
         out->local_size = 1;
-    } else
+    } else {
         out->job = job_of_launcher();
-    if (out->local_size <= out->local_rank)
+    }
+    if (out->local_size <= out->local_rank) {
         out->local_size = out->local_rank + 1;
+    }
 }
 
 void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start, struct pin_mask *out)
 {
     struct pin_mask mask;
     *out = *start;
-    if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE)
+    if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE) {
         return;
+    }
     if (strcmp(launcher->name, slurm_name) == 0) {
         pin_slurm_step_pus(getenv("SLURM_CPU_BIND_TYPE"), getenv("SLURM_CPU_BIND_LIST"), out);
         return;
     }
     pid_t pid = find_launcher();
-    if (pid > 0 && pin_mask_get(pid, &mask) == 0)
+    if (pid > 0 && pin_mask_get(pid, &mask) == 0) {
         *out = mask;
+    }
 }

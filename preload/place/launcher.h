@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-
 #include "profile/base/mask.h"
 
 struct pin_plan;

@@ -10,9 +10,11 @@
 
 static bool is_empty(const struct pin_nodes *nodes)
 {
-    for (size_t i = 0; i < sizeof nodes->word / sizeof *nodes->word; i++)
-        if (nodes->word[i])
+    for (size_t i = 0; i < sizeof nodes->word / sizeof *nodes->word; i++) {
+        if (nodes->word[i]) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -30,8 +32,9 @@ static void follow_locally(const struct pin_nodes *nodes)
     /* From everywhere, which the kernel reads as "from nodes that exist", to the plan's; pages there already stay. */
     memset(&all, 0xff, sizeof all);
     code = is_empty(nodes) ? 0 : pin_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
-    if (code < 0)
+    if (code < 0) {
         pin_failure("SERVET_MEMBIND=local: migrate_pages: %s", strerrordesc_np((int)-code));
+    }
 }
 
 void pin_memory_follow(const struct pin_options *options, const struct pin_nodes *nodes)
@@ -48,9 +51,11 @@ void pin_memory_follow(const struct pin_options *options, const struct pin_nodes
         pin_failure("SERVET_MEMBIND: expected local, interleave or none");
         return;
     }
-    if (is_empty(nodes))
+    if (is_empty(nodes)) {
         return;
+    }
     long code = pin_raw(SYS_set_mempolicy, MPOL_INTERLEAVE, (long)nodes, NODE_BITS, 0, 0, 0);
-    if (code < 0)
+    if (code < 0) {
         pin_failure("SERVET_MEMBIND=interleave: set_mempolicy: %s", strerrordesc_np((int)-code));
+    }
 }

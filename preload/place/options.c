@@ -50,16 +50,19 @@ static bool is_on(enum pin_option_id id)
 static void copy_value(enum pin_option_id id, char *out, size_t size)
 {
     const char *value = value_of(id);
-    if (value && strlen(value) < size)
+    if (value && strlen(value) < size) {
         strcpy(out, value);
+    }
 }
 
 static enum pin_membind membind_of(const char *value)
 {
-    if (!value || !*value || strcmp(value, "0") == 0 || strcmp(value, "none") == 0)
+    if (!value || !*value || strcmp(value, "0") == 0 || strcmp(value, "none") == 0) {
         return PIN_MEMBIND_NONE;
-    if (strcmp(value, "local") == 0)
+    }
+    if (strcmp(value, "local") == 0) {
         return PIN_MEMBIND_LOCAL;
+    }
     return strcmp(value, "interleave") == 0 ? PIN_MEMBIND_INTERLEAVE : PIN_MEMBIND_UNKNOWN;
 }
 
@@ -76,11 +79,13 @@ void pin_options_read(struct pin_options *out)
     copy_value(PIN_REGISTRY, out->registry, sizeof out->registry);
     out->no_registry = strcmp(out->registry, "0") == 0;
     copy_value(PIN_REPORT, out->report, sizeof out->report);
-    if (strcmp(out->report, "0") == 0)
+    if (strcmp(out->report, "0") == 0) {
         out->report[0] = '\0';
+    }
     copy_value(PIN_TRACE, out->trace, sizeof out->trace);
-    if (strcmp(out->trace, "0") == 0)
+    if (strcmp(out->trace, "0") == 0) {
         out->trace[0] = '\0';
+    }
     out->trace_times = is_on(PIN_TRACE_TIMES);
     out->auto_priority = is_on(PIN_AUTO);
     copy_value(PIN_HELPERS, out->helpers, sizeof out->helpers);

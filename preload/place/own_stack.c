@@ -21,8 +21,9 @@ static bool has_little_left(void)
 #ifdef __SANITIZE_ADDRESS__
     return false; /* it makes small stacks bigger itself */
 #endif
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
         return false;
+    }
     pthread_attr_getstack(&attributes, &lowest, &size);
     pthread_attr_destroy(&attributes);
     return (uintptr_t)&here - (uintptr_t)lowest < STACK_BYTES;
@@ -34,8 +35,9 @@ static int on_own_stack(void (*work)(void))
     ucontext_t here, there;
     long stack = pin_raw(SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (stack < 0 && stack > -4096)
+    if (stack < 0 && stack > -4096) {
         return -ENOMEM;
+    }
     getcontext(&there);
     there.uc_stack.ss_sp = (void *)stack;
     there.uc_stack.ss_size = STACK_BYTES;
@@ -49,10 +51,11 @@ static int on_own_stack(void (*work)(void))
 int pin_with_enough_stack(bool is_first, void (*work)(void))
 {
     int saved = errno, code = 0;
-    if (!is_first && has_little_left())
+    if (!is_first && has_little_left()) {
         code = on_own_stack(work);
-    else
+    } else {
         work();
+    }
     errno = saved;
     return code;
 }

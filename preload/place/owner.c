@@ -38,9 +38,11 @@ static const char *const known_helpers[] = {
 
 static bool begins(const char *name, const char *const *list)
 {
-    for (; *list; list++)
-        if (strncmp(name, *list, strlen(*list)) == 0)
+    for (; *list; list++) {
+        if (strncmp(name, *list, strlen(*list)) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -67,8 +69,9 @@ static bool matches_any(const char *patterns, const char *name)
             memcpy(pattern, patterns, length);
             pattern[length] = '\0';
             bool wild = strpbrk(pattern, "*?[");
-            if (wild ? fnmatch(pattern, name, 0) == 0 : strncmp(name, pattern, length) == 0)
+            if (wild ? fnmatch(pattern, name, 0) == 0 : strncmp(name, pattern, length) == 0) {
                 return true;
+            }
         }
         patterns += length + (patterns[length] == ',');
     }
@@ -78,14 +81,18 @@ static bool matches_any(const char *patterns, const char *name)
 static enum pin_owner look_up(const char *name)
 {
     const char *said = *name ? name : program_invocation_short_name;
-    if (matches_any(helper_patterns, said))
+    if (matches_any(helper_patterns, said)) {
         return PIN_HELPER;
-    if (matches_any(worker_patterns, said))
+    }
+    if (matches_any(worker_patterns, said)) {
         return PIN_POOL;
-    if (begins(name, known_runtimes))
+    }
+    if (begins(name, known_runtimes)) {
         return PIN_RUNTIME;
-    if (begins(name, known_pools))
+    }
+    if (begins(name, known_pools)) {
         return PIN_POOL;
+    }
     return begins(name, known_helpers) ? PIN_HELPER : PIN_APPLICATION;
 }
 
@@ -93,8 +100,9 @@ static enum pin_owner look_up(const char *name)
 static uint64_t hash_of(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++)
+    for (; *name; name++) {
         hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    }
     return hash;
 }
 
@@ -111,8 +119,9 @@ enum pin_owner pin_owner_of_name(const char *path)
     uint64_t hash = hash_of(name);
     _Atomic(uint64_t) *entry = &cache[(hash >> 32) % CACHE_ENTRIES];
     uint64_t seen = atomic_load_explicit(entry, memory_order_relaxed);
-    if (seen != 0 && (seen & ~(uint64_t)CLASS_BITS) == (hash & ~(uint64_t)CLASS_BITS))
+    if (seen != 0 && (seen & ~(uint64_t)CLASS_BITS) == (hash & ~(uint64_t)CLASS_BITS)) {
         return (enum pin_owner)((seen & CLASS_BITS) - 1);
+    }
     enum pin_owner owner = look_up(name);
     atomic_store_explicit(entry, (hash & ~(uint64_t)CLASS_BITS) | ((uint64_t)owner + 1), memory_order_relaxed);
     return owner;
@@ -125,8 +134,9 @@ static const char *dso_path(const void *address)
 {
 #ifdef HAVE_DL_FIND_OBJECT
     struct dl_find_object found;
-    if (_dl_find_object((void *)(uintptr_t)address, &found) != 0 || !found.dlfo_link_map)
+    if (_dl_find_object((void *)(uintptr_t)address, &found) != 0 || !found.dlfo_link_map) {
         return "";
+    }
     return found.dlfo_link_map->l_name;
 #else
     Dl_info info;
@@ -140,8 +150,9 @@ static const char *dso_path(const void *address)
 enum pin_owner pin_owner_of_code(const void *address, const char **dso)
 {
     const char *path = dso_path(address);
-    if (dso)
+    if (dso) {
         *dso = file_name(path);
+    }
     return pin_owner_of_name(path);
 }
 
@@ -154,8 +165,9 @@ enum pin_owner pin_owner_of_thread(const void *start, const void *argument, cons
         memcpy(&virtual_table, argument, sizeof virtual_table);
         owner = pin_owner_of_code(virtual_table, &name);
     }
-    if (dso)
+    if (dso) {
         *dso = name;
+    }
     return owner;
 }
 

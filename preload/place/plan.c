@@ -29,8 +29,9 @@ static int load_profile(const char *path, const struct profile_set *allowed, str
      * that only he and root can write slow to read. */
     json_object_seed(1);
     int code = profile_load_node(path, &profile, error); /* of a cluster's, what this node needs */
-    if (code < 0)
+    if (code < 0) {
         return code;
+    }
     code = profile_matches(profile, "", allowed, error);
     if (code < 0) {
         profile_free(profile);
@@ -44,8 +45,9 @@ static int topology_profile(const char *why, struct pin_plan *plan, struct serve
 {
     struct servet_error error = {0};
     int code = profile_from_sysfs("", out, &error);
-    if (code < 0)
+    if (code < 0) {
         pin_failure("threads are not pinned: %s", error.text);
+    }
     snprintf(plan->source, sizeof plan->source, "declared topology, %s", why);
     return code;
 }
@@ -55,10 +57,11 @@ static int find_profile(const struct site *site, struct pin_plan *plan, struct s
 {
     char path[PATH_MAX];
     struct servet_error error = {0};
-    if (site->options->profile[0])
+    if (site->options->profile[0]) {
         snprintf(path, sizeof path, "%s", site->options->profile);
-    else if (profile_find(path, sizeof path) < 0)
+    } else if (profile_find(path, sizeof path) < 0) {
         return topology_profile("no profile found", plan, out);
+    }
     if (load_profile(path, &site->allowed, out, &error) == 0) {
         snprintf(plan->source, sizeof plan->source, "%.200s", path);
         return 0;
@@ -69,8 +72,9 @@ static int find_profile(const struct site *site, struct pin_plan *plan, struct s
 
 static char *host_name(char *name, size_t size)
 {
-    if (gethostname(name, size) < 0)
+    if (gethostname(name, size) < 0) {
         return NULL;
+    }
     name[size - 1] = '\0';
     return name;
 }
@@ -87,8 +91,9 @@ static int map_order(const struct site *site, const struct profile_set *taken, s
 static size_t append_new(const uint32_t *from, size_t from_count, struct pin_mask *used, uint32_t *out, size_t count)
 {
     for (size_t i = 0; i < from_count; i++) {
-        if (pin_mask_has(used, from[i]))
+        if (pin_mask_has(used, from[i])) {
             continue;
+        }
         pin_mask_add(used, from[i]);
         out[count++] = from[i];
     }
@@ -110,19 +115,22 @@ static int order_once(const struct site *site, size_t workers, uint32_t *scratch
     count = code < 0 ? count : append_new(scratch, free_pus, &used, out, count);
     code = code < 0 ? code : map_order(site, NULL, site->usable, scratch, error);
     count = code < 0 ? count : append_new(scratch, site->usable, &used, out, count);
-    for (size_t i = 0; code == 0 && i < site->allowed.count && count < site->usable; i++)
+    for (size_t i = 0; code == 0 && i < site->allowed.count && count < site->usable; i++) {
         count = append_new(&site->allowed.ids[i], 1, &used, out, count);
+    }
     return code;
 }
 
 /* `out` gets `total` PUs: the mapper's own answer where it is asked for more workers than PUs, else every PU once. */
 static int order_pus(const struct site *site, size_t workers, size_t total, uint32_t *out, struct servet_error *error)
 {
-    if (total > site->usable)
+    if (total > site->usable) {
         return map_order(site, &site->taken, total, out, error);
+    }
     uint32_t *scratch = malloc(total * sizeof *scratch);
-    if (!scratch)
+    if (!scratch) {
         return -ENOMEM;
+    }
     int code = order_once(site, workers, scratch, out, error);
     free(scratch);
     return code;
@@ -136,17 +144,21 @@ static int deal_out(const struct site *site, uint32_t threads, struct pin_plan *
     /* Without a number of threads any number may come, one at a time; beyond the PUs, threads share them in the order
      * of the slots. */
     sure = workers == 0 ? 1 : workers;
-    if (workers == 0 || (ranks == 1 && workers > site->usable))
+    if (workers == 0 || (ranks == 1 && workers > site->usable)) {
         workers = site->usable;
+    }
     size_t total = workers > site->usable ? workers : site->usable, count = 0;
     uint32_t *order = malloc(total * sizeof *order);
-    if (!order)
+    if (!order) {
         return -ENOMEM;
+    }
     int code = order_pus(site, workers, total, order, error);
-    for (size_t slot = 0; code == 0 && slot < sure && slot < total; slot++)
+    for (size_t slot = 0; code == 0 && slot < sure && slot < total; slot++) {
         pin_mask_add(&plan->held, order[slot]);
-    for (size_t slot = rank; code == 0 && slot < total; slot += ranks)
+    }
+    for (size_t slot = rank; code == 0 && slot < total; slot += ranks) {
         order[count++] = order[slot];
+    }
     if (code < 0) {
         free(order);
         return code;
@@ -161,8 +173,9 @@ static int take_domain(const struct site *site, uint32_t threads, struct pin_pla
 {
     size_t ranks = site->launcher->local_size;
     uint32_t *all = malloc(ranks * threads * sizeof *all);
-    if (!all)
+    if (!all) {
         return -ENOMEM;
+    }
     struct map_domain_request request = {.priority = site->priority,
                                          .ranks = ranks,
                                          .threads_each = threads,
@@ -173,8 +186,9 @@ static int take_domain(const struct site *site, uint32_t threads, struct pin_pla
         free(all);
         return code;
     }
-    for (size_t i = 0; i < ranks * threads; i++)
+    for (size_t i = 0; i < ranks * threads; i++) {
         pin_mask_add(&plan->held, all[i]);
+    }
     memmove(all, all + (size_t)site->launcher->local_rank * threads, threads * sizeof *all);
     plan->pus = all;
     plan->count = threads;
@@ -187,18 +201,21 @@ static int restrict_to(const struct profile_class *node_class, struct site *site
 {
     struct profile_set allowed, taken;
     int code = profile_set_intersect(&site->allowed, &node_class->pus, &allowed);
-    if (code < 0)
+    if (code < 0) {
         return code;
+    }
     code = profile_set_intersect(&site->taken, &allowed, &taken);
     profile_set_free(&site->allowed);
     site->allowed = allowed;
     site->usable = allowed.count;
-    if (code < 0)
+    if (code < 0) {
         return code;
+    }
     profile_set_free(&site->taken);
     site->taken = taken;
-    if (taken.count == allowed.count)
+    if (taken.count == allowed.count) {
         profile_set_free(&site->taken);
+    }
     return 0;
 }
 
@@ -207,10 +224,12 @@ static void find_nodes(const struct profile_class *node_class, struct pin_plan *
     for (size_t i = 0; i < node_class->numa_count; i++) {
         const struct profile_numa *numa = &node_class->numa[i];
         bool ours = false;
-        for (size_t pu = 0; pu < numa->pus.count; pu++)
+        for (size_t pu = 0; pu < numa->pus.count; pu++) {
             ours |= pin_mask_has(&plan->own, numa->pus.ids[pu]);
-        if (ours && numa->os_index < PIN_NODES)
+        }
+        if (ours && numa->os_index < PIN_NODES) {
             plan->nodes.word[numa->os_index / PIN_NODE_WORD_BITS] |= 1ul << (numa->os_index % PIN_NODE_WORD_BITS);
+        }
     }
 }
 
@@ -219,8 +238,9 @@ static int place(struct site *site, uint32_t threads, const struct servet_profil
     char name[256];
     struct servet_error error = {.text = "no memory"};
     const struct profile_class *node_class = profile_class_of_host(profile, host_name(name, sizeof name));
-    if (!node_class)
+    if (!node_class) {
         node_class = &profile->classes[0];
+    }
     int code = restrict_to(node_class, site);
     if (code == 0) {
         map_one_node(node_class, &site->view);
@@ -232,16 +252,18 @@ static int place(struct site *site, uint32_t threads, const struct servet_profil
         return code;
     }
     plan->own = (struct pin_mask){0};
-    for (size_t i = 0; i < plan->count; i++)
+    for (size_t i = 0; i < plan->count; i++) {
         pin_mask_add(&plan->own, plan->pus[i]);
+    }
     find_nodes(node_class, plan);
     return 0;
 }
 
 static enum map_priority priority_of(const struct pin_options *options)
 {
-    if (options->mem_prior && options->comm_prior)
+    if (options->mem_prior && options->comm_prior) {
         pin_failure("SERVET_MEM_PRIOR and SERVET_COMM_PRIOR are both set; using memory priority");
+    }
     return options->comm_prior && !options->mem_prior ? MAP_COMMUNICATION : MAP_MEMORY;
 }
 
@@ -272,8 +294,9 @@ int pin_plan_make(const struct pin_options *options, const struct pin_launcher *
     }
     profile_set_free(&site.allowed);
     profile_set_free(&site.taken);
-    if (code == 0)
+    if (code == 0) {
         *out = plan;
+    }
     return code;
 }
 

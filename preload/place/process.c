@@ -37,8 +37,9 @@ static __thread int32_t own_pu __attribute__((tls_model("initial-exec")));
 
 void pin_process_start(void)
 {
-    if (atomic_load_explicit(&started, memory_order_acquire))
+    if (atomic_load_explicit(&started, memory_order_acquire)) {
         return;
+    }
     /* Only the first caller can be here: no second thread exists before the first interposed call has returned. */
     on_main = first_stack = true;
     own_pid = getpid();
@@ -47,8 +48,9 @@ void pin_process_start(void)
     errno = saved;
     pin_options_read(&process.options);
     pin_owner_extend(process.options.helpers, process.options.workers);
-    if (!process.options.disable && pin_mask_get(0, &process.start) < 0)
+    if (!process.options.disable && pin_mask_get(0, &process.start) < 0) {
         process.options.disable = true;
+    }
     atomic_store_explicit(&started, true, memory_order_release);
 }
 
@@ -71,12 +73,14 @@ bool pin_process_retired(void)
 void pin_process_retire(void)
 {
     /* A child of vfork() has our memory, but it is not this process that is shut in. */
-    if (!pin_process_active() || getpid() != own_pid)
+    if (!pin_process_active() || getpid() != own_pid) {
         return;
+    }
     int saved = errno;
     pin_process_lend_start_mask();
-    if (planned && process.options.verbose)
+    if (planned && process.options.verbose) {
         pin_note("process %d: shuts itself in a sandbox; threads are not placed from now on", (int)getpid());
+    }
     atomic_store(&retired, true);
     errno = saved;
 }
@@ -99,9 +103,10 @@ static int watch_forks(void)
 static void recall_priority(void)
 {
     process.recalled_priority = pin_auto_apply(&process.options, NULL, &process.recalled);
-    if (process.recalled_priority && process.options.verbose)
+    if (process.recalled_priority && process.options.verbose) {
         pin_note("process %d: %s priority, for the run before was in MPI for %.0f %% of its time", (int)getpid(),
                  process.recalled.communication ? "communication" : "memory", 100 * process.recalled.share);
+    }
 }
 
 static void make_plan(void)
@@ -109,21 +114,25 @@ static void make_plan(void)
     pin_resolve_process_calls();
     pin_launcher_read(process.options.rebind, &process.launcher);
     process.handed_over = pin_handover_read(&process.launcher, &process.children);
-    if (!process.handed_over)
+    if (!process.handed_over) {
         process.children = process.start;
+    }
     pin_launcher_allowed(&process.launcher, &process.children, &process.allowed);
     process.users_choice = !process.handed_over && pin_users_places_set();
-    if (process.users_choice && pin_owner_runtime_loaded())
+    if (process.users_choice && pin_owner_runtime_loaded()) {
         pin_process_saw_runtime();
+    }
     recall_priority();
     struct pin_mask taken;
     pin_claims_begin(&process.claims, &process.options, &process.launcher, &process.allowed, &taken);
     if (pin_plan_make(&process.options, &process.launcher, pin_plan_threads(), &process.allowed, &taken,
                       &process.plan) == 0) {
-        if (pin_slots_make(process.plan.count, &process.slots) == 0)
+        if (pin_slots_make(process.plan.count, &process.slots) == 0) {
             planned = watch_forks() == 0;
-        if (!planned)
+        }
+        if (!planned) {
             pin_failure("no memory for the plan; threads are not pinned");
+        }
     }
     pin_claims_commit(&process.claims, planned ? &process.plan.held : NULL);
 }
@@ -131,8 +140,9 @@ static void make_plan(void)
 static void make_plan_aside(void)
 {
     inside = true;
-    if (pin_with_enough_stack(first_stack, make_plan) < 0)
+    if (pin_with_enough_stack(first_stack, make_plan) < 0) {
         pin_failure("no memory for the plan; threads are not pinned");
+    }
     inside = false;
 }
 
@@ -140,8 +150,9 @@ size_t pin_process_take_slot(struct pin_process *this, unsigned pool)
 {
     size_t slot = pin_slots_take(&this->slots, pool);
     for (size_t i = 1; i < this->slots.count && pin_slots_is_new(&this->slots, slot); i++) {
-        if (pin_claims_try(&this->claims, this->plan.pus[slot]))
+        if (pin_claims_try(&this->claims, this->plan.pus[slot])) {
             break;
+        }
         /* Another program has come to that PU since the plan was made. */
         pin_slots_avoid(&this->slots, slot);
         pin_slots_give_back(&this->slots, pool, slot);
@@ -160,8 +171,9 @@ struct pin_process *pin_process_plan(void)
 static bool bound_by_program(const struct pin_process *this)
 {
     struct pin_mask now, first = {0};
-    if (pin_mask_get(getpid(), &now) < 0 || pin_mask_equal(&now, &this->start))
+    if (pin_mask_get(getpid(), &now) < 0 || pin_mask_equal(&now, &this->start)) {
         return false;
+    }
     /* A runtime that follows servet-pin's places puts the main thread where we would. */
     pin_mask_add(&first, this->plan.pus[0]);
     return !this->handed_over || !pin_mask_equal(&now, &first);
@@ -181,34 +193,39 @@ void pin_process_saw_runtime(void)
 static void say_main(const struct pin_process *this, uint32_t pu)
 {
     const struct pin_launcher *launcher = &this->launcher;
-    if (!this->options.verbose)
+    if (!this->options.verbose) {
         return;
-    if (launcher->name)
+    }
+    if (launcher->name) {
         pin_note("process %d: rank %u of %u on this node (%s): main thread on PU %u (%s)", (int)getpid(),
                  launcher->local_rank, launcher->local_size, launcher->name, pu, this->plan.source);
-    else
+    } else {
         pin_note("process %d: main thread on PU %u (%s)", (int)getpid(), pu, this->plan.source);
+    }
 }
 
 /* MAIN_FREE -> MAIN_CLAIMED by the one thread that places the main thread -> its PU, or MAIN_LEFT for good. */
 static bool claim_main(const struct pin_process *this)
 {
     int expected = MAIN_FREE;
-    if (!atomic_compare_exchange_strong(&main_pu, &expected, MAIN_CLAIMED))
+    if (!atomic_compare_exchange_strong(&main_pu, &expected, MAIN_CLAIMED)) {
         return false;
+    }
     const char *winner = NULL;
-    if (pin_process_left_to_user(this))
+    if (pin_process_left_to_user(this)) {
         winner = "the environment's OpenMP variables";
-    else if (!this->options.force && bound_by_program(this))
+    } else if (!this->options.force && bound_by_program(this)) {
         winner = "the program";
+    }
     if (!winner) {
         pin_memory_follow(&this->options, &this->plan.nodes);
         return true;
     }
     atomic_store(&main_pu, MAIN_LEFT);
     pin_report_main(&this->options, -1, winner);
-    if (this->options.verbose)
+    if (this->options.verbose) {
         pin_note("process %d: main thread stays where %s wants it", (int)getpid(), winner);
+    }
     return false;
 }
 
@@ -217,26 +234,30 @@ static void place_main(const struct pin_process *this)
     uint32_t pu = this->plan.pus[0];
     int code = pin_mask_set_pu(getpid(), pu);
     atomic_store(&main_pu, code < 0 ? MAIN_LEFT : (int)pu);
-    if (code < 0)
+    if (code < 0) {
         pin_failure("cannot pin the main thread to PU %u: %s", pu, strerrordesc_np(-code));
-    else
+    } else {
         say_main(this, pu);
+    }
     pin_report_main(&this->options, code < 0 ? -1 : (int32_t)pu, "servet");
 }
 
 void pin_process_pin_main(const struct pin_process *this)
 {
-    if (atomic_load_explicit(&main_pu, memory_order_relaxed) == MAIN_FREE && claim_main(this))
+    if (atomic_load_explicit(&main_pu, memory_order_relaxed) == MAIN_FREE && claim_main(this)) {
         place_main(this);
+    }
 }
 
 bool pin_process_widen_main(const struct pin_process *this)
 {
-    if (!claim_main(this))
+    if (!claim_main(this)) {
         return false;
+    }
     int code = pin_mask_set(getpid(), &this->plan.own);
-    if (code < 0)
+    if (code < 0) {
         pin_failure("cannot give the rank its PUs: %s", strerrordesc_np(-code));
+    }
     return true;
 }
 
@@ -268,26 +289,29 @@ static bool given_mask(struct pin_mask *out)
     int32_t pu = pin_process_thread_pu();
     bool spread = on_main ? atomic_load_explicit(&main_pu, memory_order_relaxed) == MAIN_CLAIMED : own_spread;
     *out = (struct pin_mask){0};
-    if (pu >= 0)
+    if (pu >= 0) {
         pin_mask_add(out, (uint32_t)pu);
-    else if (spread)
+    } else if (spread) {
         *out = process.plan.own;
+    }
     return pu >= 0 || spread;
 }
 
 bool pin_process_lend_start_mask(void)
 {
     struct pin_mask given, now;
-    if (!given_mask(&given) || pin_mask_get(0, &now) < 0 || !pin_mask_equal(&now, &given))
+    if (!given_mask(&given) || pin_mask_get(0, &now) < 0 || !pin_mask_equal(&now, &given)) {
         return false;
+    }
     return pin_mask_set(0, &process.children) == 0;
 }
 
 void pin_process_take_back_mask(void)
 {
     struct pin_mask given;
-    if (given_mask(&given))
+    if (given_mask(&given)) {
         pin_mask_set(0, &given);
+    }
 }
 
 /* The child of a fork has one thread, on the mask the process was started with, and starts afresh: it is another
@@ -296,8 +320,9 @@ void pin_process_take_back_mask(void)
 static void after_fork_in_child(void)
 {
     static const pthread_once_t again = PTHREAD_ONCE_INIT;
-    if (!pin_process_retired() && pin_process_lend_start_mask())
+    if (!pin_process_retired() && pin_process_lend_start_mask()) {
         process.start = process.children;
+    }
     on_main = true;
     own_pid = getpid();
     own_pu = 0;
@@ -318,8 +343,9 @@ static void say_goodbye(void)
 /* A process that ends otherwise is dropped from the registry by the next one that looks. */
 __attribute__((destructor)) static void destructor(void)
 {
-    if (!planned || pin_process_retired())
+    if (!planned || pin_process_retired()) {
         return;
+    }
     inside = true;
     (void)pin_with_enough_stack(first_stack, say_goodbye);
 }

@@ -34,14 +34,17 @@ static atomic_int shared_pu = -1;
 static struct line *get_lines(void)
 {
     struct line *seen = atomic_load_explicit(&lines, memory_order_acquire);
-    if (seen)
+    if (seen) {
         return seen;
+    }
     size_t bytes = PIN_REPORT_THREADS * sizeof *seen;
     long address = pin_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address < 0 && address > -4096)
+    if (address < 0 && address > -4096) {
         return NULL;
-    if (atomic_compare_exchange_strong(&lines, &seen, (struct line *)address))
+    }
+    if (atomic_compare_exchange_strong(&lines, &seen, (struct line *)address)) {
         return (struct line *)address;
+    }
     pin_raw(SYS_munmap, address, (long)bytes, 0, 0, 0, 0);
     return seen;
 }
@@ -56,8 +59,9 @@ void pin_report_reset(void)
 void pin_report_main(const struct pin_options *options, int32_t pu, const char *decided_by)
 {
     struct line *all = options->report[0] ? get_lines() : NULL;
-    if (!all)
+    if (!all) {
         return;
+    }
     all[0].tid = getpid();
     all[0].pu = pu;
     all[0].role = "main";
@@ -69,8 +73,9 @@ uint32_t pin_report_begin(const struct pin_options *options, const char *role, i
 {
     struct line *all = options->report[0] ? get_lines() : NULL;
     uint32_t number = all ? atomic_fetch_add(&used, 1) : 0;
-    if (!all || number >= PIN_REPORT_THREADS)
+    if (!all || number >= PIN_REPORT_THREADS) {
         return 0;
+    }
     all[number].tid = (pid_t)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
     all[number].pu = pu;
     all[number].role = role;
@@ -83,8 +88,9 @@ void pin_report_end(uint32_t number)
 {
     struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
     unsigned cpu = 0;
-    if (number == 0 || !all)
+    if (number == 0 || !all) {
         return;
+    }
     pin_raw(SYS_getcpu, (long)&cpu, 0, 0, 0, 0, 0);
     pin_raw(SYS_prctl, PR_GET_NAME, (long)all[number].name, 0, 0, 0, 0);
     all[number].last_pu = (int32_t)cpu;
@@ -98,9 +104,11 @@ void pin_report_shared(uint32_t pu)
 
 static bool is_known(const struct line *all, uint32_t count, pid_t tid)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (atomic_load(&all[i].begun) && all[i].tid == tid && !atomic_load(&all[i].ended))
+    for (uint32_t i = 0; i < count; i++) {
+        if (atomic_load(&all[i].begun) && all[i].tid == tid && !atomic_load(&all[i].ended)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -115,8 +123,9 @@ static void print_thread(const struct output *to, const struct pin_thread_now *n
                          const char *decided_by)
 {
     char rank[16] = "-", on[16];
-    if (to->launcher->name)
+    if (to->launcher->name) {
         snprintf(rank, sizeof rank, "%u", to->launcher->local_rank);
+    }
     snprintf(on, sizeof on, "%d", pu);
     pin_where_print(to->file, to->json, to->host, rank, now, role, pu >= 0 ? on : now->allowed, decided_by);
 }
@@ -124,8 +133,9 @@ static void print_thread(const struct output *to, const struct pin_thread_now *n
 static void print_line(const struct output *to, struct line *line)
 {
     struct pin_thread_now now;
-    if (!atomic_load(&line->begun))
+    if (!atomic_load(&line->begun)) {
         return;
+    }
     bool alive = !atomic_load(&line->ended) && pin_where_is(getpid(), line->tid, &now) == 0;
     if (!alive) {
         now = (struct pin_thread_now){.pid = getpid(), .tid = line->tid, .last_pu = line->last_pu};
@@ -143,34 +153,38 @@ static void print_others(const struct output *to, const struct line *all, uint32
     while (folder && (entry = readdir(folder))) {
         struct pin_thread_now now;
         pid_t tid = atoi(entry->d_name);
-        if (tid > 0 && !is_known(all, count, tid) && pin_where_is(getpid(), tid, &now) == 0)
+        if (tid > 0 && !is_known(all, count, tid) && pin_where_is(getpid(), tid, &now) == 0) {
             print_thread(to, &now, "other", -1, "nobody");
+        }
     }
-    if (folder)
+    if (folder) {
         closedir(folder);
+    }
 }
 
 static void print_check(const struct output *to)
 {
     int pu = atomic_load(&shared_pu);
-    if (to->json)
+    if (to->json) {
         fprintf(to->file, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d}\n", to->host, (int)getpid(), pu);
-    else if (pu < 0)
+    } else if (pu < 0) {
         fprintf(to->file, "%s %d check: no two workers shared a PU\n", to->host, (int)getpid());
-    else
+    } else {
         fprintf(to->file, "%s %d check: workers shared a PU (%d)\n", to->host, (int)getpid(), pu);
+    }
 }
 
 /* What SERVET_AUTO made of the run before. */
 static void print_choice(const struct output *to, const struct pin_auto *recalled)
 {
     const char *priority = recalled->communication ? "communication" : "memory";
-    if (to->json)
+    if (to->json) {
         fprintf(to->file, "{\"host\":\"%s\",\"pid\":%d,\"priority\":\"%s\",\"because_share_in_mpi\":%.4f}\n", to->host,
                 (int)getpid(), priority, recalled->share);
-    else
+    } else {
         fprintf(to->file, "%s %d auto: %s priority, for the run before was in MPI for %.0f %%\n", to->host,
                 (int)getpid(), priority, 100 * recalled->share);
+    }
 }
 
 void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
@@ -179,23 +193,29 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
     char *text = NULL, host[256] = "?";
     size_t length;
     struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
-    if (!options->report[0] || !all)
+    if (!options->report[0] || !all) {
         return;
+    }
     FILE *file = open_memstream(&text, &length);
-    if (!file)
+    if (!file) {
         return;
+    }
     gethostname(host, sizeof host - 1);
     struct output to = {.file = file, .json = pin_file_is_json(options->report), .host = host, .launcher = launcher};
     uint32_t begun = atomic_load(&used), count = begun < PIN_REPORT_THREADS ? begun : PIN_REPORT_THREADS;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         print_line(&to, &all[i]);
+    }
     print_others(&to, all, count);
-    if (begun > count && !to.json)
+    if (begun > count && !to.json) {
         fprintf(file, "%s %d and %u threads more\n", host, (int)getpid(), begun - count);
+    }
     print_check(&to);
-    if (recalled)
+    if (recalled) {
         print_choice(&to, recalled);
-    if (fclose(file) == 0)
+    }
+    if (fclose(file) == 0) {
         pin_file_append(pin_option_table[PIN_REPORT].name, options->report, text, length);
+    }
     free(text);
 }

@@ -25,15 +25,18 @@ static struct pin_thread *record_of(uint32_t number)
 static struct pin_thread *map_block(uint32_t index)
 {
     struct pin_thread *seen = atomic_load_explicit(&block[index], memory_order_acquire);
-    if (seen)
+    if (seen) {
         return seen;
+    }
     size_t bytes = BLOCK_RECORDS * sizeof *seen;
     long address = pin_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address < 0 && address > -4096)
+    if (address < 0 && address > -4096) {
         return NULL;
+    }
     struct pin_thread *mapped = (struct pin_thread *)address;
-    if (atomic_compare_exchange_strong(&block[index], &seen, mapped))
+    if (atomic_compare_exchange_strong(&block[index], &seen, mapped)) {
         return mapped;
+    }
     pin_raw(SYS_munmap, address, (long)bytes, 0, 0, 0, 0);
     return seen;
 }
@@ -42,8 +45,9 @@ static struct pin_thread *fresh_record(void)
 {
     uint32_t index = atomic_load_explicit(&used, memory_order_relaxed);
     do {
-        if (index >= BLOCKS * BLOCK_RECORDS - 1 || !map_block(index / BLOCK_RECORDS))
+        if (index >= BLOCKS * BLOCK_RECORDS - 1 || !map_block(index / BLOCK_RECORDS)) {
             return NULL;
+        }
     } while (!atomic_compare_exchange_weak(&used, &index, index + 1));
     struct pin_thread *record = record_of(index + 1);
     record->number = index + 1;
@@ -56,8 +60,9 @@ struct pin_thread *pin_record_take(void)
     while ((uint32_t)head != 0) {
         struct pin_thread *first = record_of((uint32_t)head);
         uint64_t next = ((head >> 32) + 1) << 32 | atomic_load_explicit(&first->next, memory_order_relaxed);
-        if (atomic_compare_exchange_weak(&free_list, &head, next))
+        if (atomic_compare_exchange_weak(&free_list, &head, next)) {
             return first;
+        }
     }
     return fresh_record();
 }
@@ -78,16 +83,18 @@ enum { SLOT_NEW, SLOT_USED, SLOT_AVOID };
 int pin_slots_make(size_t count, struct pin_slots *out)
 {
     atomic_uint *counts = calloc(count * (PIN_POOLS + 2), sizeof *counts);
-    if (!counts)
+    if (!counts) {
         return -ENOMEM;
+    }
     out->count = count;
     out->total = counts;
     out->state = counts + count;
     out->own = counts + 2 * count;
     out->total[0] = 1;
     out->state[0] = SLOT_USED;
-    for (size_t pool = 0; pool < PIN_POOLS; pool++)
+    for (size_t pool = 0; pool < PIN_POOLS; pool++) {
         out->own[pool * count] = 1;
+    }
     return 0;
 }
 
@@ -107,8 +114,9 @@ void pin_slots_avoid(struct pin_slots *slots, size_t slot)
 static uint64_t key_of(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++)
+    for (; *name; name++) {
         hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    }
     return hash | 1;
 }
 
@@ -117,10 +125,12 @@ unsigned pin_slots_pool(struct pin_slots *slots, const char *name)
     uint64_t key = key_of(name);
     for (unsigned pool = 0; pool < PIN_POOLS - 1; pool++) {
         uint64_t seen = atomic_load_explicit(&slots->pool_key[pool], memory_order_relaxed);
-        if (seen == 0 && atomic_compare_exchange_strong(&slots->pool_key[pool], &seen, key))
+        if (seen == 0 && atomic_compare_exchange_strong(&slots->pool_key[pool], &seen, key)) {
             return pool;
-        if (seen == key)
+        }
+        if (seen == key) {
             return pool;
+        }
     }
     return PIN_POOLS - 1;
 }
@@ -149,8 +159,9 @@ static size_t least_used(const struct pin_slots *slots, const atomic_uint *own, 
     for (size_t slot = 0; slot < slots->count && least > 0; slot++) {
         unsigned here = read_count(&own[slot]);
         uint64_t much = burden(slots, here, slot);
-        if (much >= least)
+        if (much >= least) {
             continue;
+        }
         best = slot;
         least = much;
         *own_count = here;
@@ -165,8 +176,9 @@ size_t pin_slots_take(struct pin_slots *slots, unsigned pool)
         unsigned seen = 0;
         size_t slot = least_used(slots, own, &seen);
         if (!atomic_compare_exchange_weak_explicit(&own[slot], &seen, seen + 1, memory_order_relaxed,
-                                                   memory_order_relaxed))
+                                                   memory_order_relaxed)) {
             continue;
+        }
         atomic_fetch_add_explicit(&slots->total[slot], 1, memory_order_relaxed);
         return slot;
     }

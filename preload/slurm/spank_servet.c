@@ -28,11 +28,12 @@ static bool user_bound;
 static bool parse_choice(const char *text, enum choice *out)
 {
     static const char *const words[] = {[MEMORY] = "mem", [COMMUNICATION] = "comm", [OFF] = "off"};
-    for (int i = MEMORY; i <= OFF; i++)
+    for (int i = MEMORY; i <= OFF; i++) {
         if (text && strcmp(text, words[i]) == 0) {
             *out = (enum choice)i;
             return true;
         }
+    }
     return false;
 }
 
@@ -41,8 +42,9 @@ static bool parse_choice(const char *text, enum choice *out)
 static int take_option(int value, const char *text, int remote)
 {
     (void)value;
-    if (parse_choice(text, &asked_for))
+    if (parse_choice(text, &asked_for)) {
         return 0;
+    }
     if (!remote) {
         fprintf(stderr, "%s: error: --servet=%s: expected mem, comm or off\n", program_invocation_short_name,
                 text ? text : "");
@@ -63,21 +65,25 @@ static int take_configuration(const char *word)
         shim = word + 5;
         return 0;
     }
-    if (strncmp(word, "default=", 8) == 0 && parse_choice(word + 8, &by_default))
+    if (strncmp(word, "default=", 8) == 0 && parse_choice(word + 8, &by_default)) {
         return 0;
+    }
     slurm_error("spank_servet: '%s' in plugstack.conf: expected shim=/path or default=mem|comm|off", word);
     return -1;
 }
 
 int slurm_spank_init(spank_t spank, int ac, char **av)
 {
-    for (int i = 0; i < ac; i++)
-        if (take_configuration(av[i]) < 0)
+    for (int i = 0; i < ac; i++) {
+        if (take_configuration(av[i]) < 0) {
             return -1;
+        }
+    }
     /* In slurmd itself, and around prolog and epilog, there is no task. */
     spank_context_t context = spank_context();
-    if (context != S_CTX_LOCAL && context != S_CTX_REMOTE && context != S_CTX_ALLOCATOR)
+    if (context != S_CTX_LOCAL && context != S_CTX_REMOTE && context != S_CTX_ALLOCATOR) {
         return 0;
+    }
     return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
@@ -101,8 +107,9 @@ static bool is_set(spank_t spank, const char *name)
 
 static void set(spank_t spank, const char *name, const char *value)
 {
-    if (spank_setenv(spank, name, value, 1) != ESPANK_SUCCESS)
+    if (spank_setenv(spank, name, value, 1) != ESPANK_SUCCESS) {
         slurm_error("spank_servet: cannot set %s", name);
+    }
 }
 
 /* The shim comes first, and once: a batch script hands its own LD_PRELOAD down to the steps it starts. */
@@ -110,12 +117,14 @@ static void preload_shim(spank_t spank)
 {
     enum { MOST_BYTES = 64 * 1024 };
     char *before = calloc(1, MOST_BYTES), *both = NULL;
-    if (!before)
+    if (!before) {
         return;
-    if (spank_getenv(spank, "LD_PRELOAD", before, MOST_BYTES) != ESPANK_SUCCESS || !*before)
+    }
+    if (spank_getenv(spank, "LD_PRELOAD", before, MOST_BYTES) != ESPANK_SUCCESS || !*before) {
         set(spank, "LD_PRELOAD", shim);
-    else if (!strstr(before, shim) && asprintf(&both, "%s:%s", shim, before) > 0)
+    } else if (!strstr(before, shim) && asprintf(&both, "%s:%s", shim, before) > 0) {
         set(spank, "LD_PRELOAD", both);
+    }
     free(both);
     free(before);
 }
@@ -126,11 +135,13 @@ int slurm_spank_task_init(spank_t spank, int ac, char **av)
     enum choice choice = asked_for ? asked_for : by_default;
     (void)ac;
     (void)av;
-    if (choice == NOTHING_SAID)
+    if (choice == NOTHING_SAID) {
         return 0;
+    }
     if (choice == OFF) {
-        if (asked_for)
+        if (asked_for) {
             set(spank, "SERVET_DISABLE", "1");
+        }
         return 0;
     }
     /* The administrator's default leaves a user's own variables alone. */
@@ -138,8 +149,9 @@ int slurm_spank_task_init(spank_t spank, int ac, char **av)
         set(spank, "SERVET_MEM_PRIOR", choice == MEMORY ? "1" : "0");
         set(spank, "SERVET_COMM_PRIOR", choice == COMMUNICATION ? "1" : "0");
     }
-    if (asked_for)
+    if (asked_for) {
         set(spank, "SERVET_DISABLE", "0");
+    }
     set(spank, "SERVET_REBIND", user_bound ? "0" : "1");
     preload_shim(spank);
     return 0;

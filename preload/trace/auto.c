@@ -28,8 +28,9 @@ static const char beginning[] = "servet-auto 1";
 static void print_bytes(const unsigned char *bytes, size_t count, char *out, size_t size)
 {
     int used = snprintf(out, size, "build-id ");
-    for (size_t i = 0; i < count && i < BUILD_ID_BYTES; i++)
+    for (size_t i = 0; i < count && i < BUILD_ID_BYTES; i++) {
         used += snprintf(out + used, size - (size_t)used, "%02x", bytes[i]);
+    }
 }
 
 static size_t round_up(size_t bytes)
@@ -43,8 +44,9 @@ static bool find_build_id(const unsigned char *notes, size_t length, char *out, 
     for (size_t at = 0; at + sizeof note <= length;) {
         memcpy(&note, notes + at, sizeof note);
         size_t name = at + sizeof note, data = name + round_up(note.n_namesz);
-        if (note.n_namesz > NOTES_SIZE || note.n_descsz > NOTES_SIZE || data + note.n_descsz > length)
+        if (note.n_namesz > NOTES_SIZE || note.n_descsz > NOTES_SIZE || data + note.n_descsz > length) {
             return false;
+        }
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU && note.n_descsz > 0 &&
             memcmp(notes + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
             print_bytes(notes + data, note.n_descsz, out, size);
@@ -61,17 +63,21 @@ static bool read_build_id(int file, char *out, size_t size)
     ElfW(Phdr) part;
     unsigned char notes[NOTES_SIZE];
     if (pread(file, &header, sizeof header, 0) != sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_phentsize != sizeof part)
+        header.e_phentsize != sizeof part) {
         return false;
+    }
     for (size_t i = 0; i < header.e_phnum; i++) {
         off_t at = (off_t)(header.e_phoff + i * sizeof part);
-        if (pread(file, &part, sizeof part, at) != sizeof part)
+        if (pread(file, &part, sizeof part, at) != sizeof part) {
             return false;
-        if (part.p_type != PT_NOTE || part.p_filesz > sizeof notes)
+        }
+        if (part.p_type != PT_NOTE || part.p_filesz > sizeof notes) {
             continue;
+        }
         ssize_t length = pread(file, notes, part.p_filesz, (off_t)part.p_offset);
-        if (length > 0 && find_build_id(notes, (size_t)length, out, size))
+        if (length > 0 && find_build_id(notes, (size_t)length, out, size)) {
             return true;
+        }
     }
     return false;
 }
@@ -80,15 +86,18 @@ static bool read_build_id(int file, char *out, size_t size)
 static int identify(const char *executable, char *path, char *identity)
 {
     struct stat info;
-    if (!realpath(executable ? executable : "/proc/self/exe", path))
+    if (!realpath(executable ? executable : "/proc/self/exe", path)) {
         return -errno;
+    }
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
+    if (file < 0) {
         return -errno;
+    }
     int code = fstat(file, &info) < 0 ? -errno : 0;
-    if (code == 0 && !read_build_id(file, identity, IDENTITY_SIZE))
+    if (code == 0 && !read_build_id(file, identity, IDENTITY_SIZE)) {
         snprintf(identity, IDENTITY_SIZE, "file %lld bytes of %lld.%09ld", (long long)info.st_size,
                  (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    }
     close(file);
     return code;
 }
@@ -101,8 +110,9 @@ static int make_folder(char *path)
         *slash = '\0';
         int code = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
         *slash = '/';
-        if (code < 0 && code != -EROFS && code != -EACCES)
+        if (code < 0 && code != -EROFS && code != -EACCES) {
             return code;
+        }
     }
     return 0;
 }
@@ -111,8 +121,9 @@ static int make_folder(char *path)
 static uint64_t hash_path(const char *path)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-    for (; *path; path++)
+    for (; *path; path++) {
         hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
+    }
     return hash;
 }
 
@@ -120,8 +131,9 @@ static int find_file(const char *executable, char *out)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     bool own = cache && *cache == '/';
-    if (!own && !(home && *home == '/'))
+    if (!own && !(home && *home == '/')) {
         return -ENOENT;
+    }
     int length = snprintf(out, PATH_MAX, "%s%s/servet/auto/%016llx", own ? cache : home, own ? "" : "/.cache",
                           (unsigned long long)hash_path(executable));
     return length < PATH_MAX ? 0 : -ENAMETOOLONG;
@@ -135,11 +147,13 @@ static int parse(const char *text, const char *path, const char *identity, struc
     struct pin_auto found;
     int length = snprintf(expected, sizeof expected, "%s\nexecutable %s\n%s\n", beginning, path, identity);
     if (strncmp(text, expected, (size_t)length) != 0 ||
-        sscanf(text + length, "priority %15s share %lf ranks %d", priority, &found.share, &found.ranks) != 3)
+        sscanf(text + length, "priority %15s share %lf ranks %d", priority, &found.share, &found.ranks) != 3) {
         return -ENOENT;
+    }
     found.communication = strcmp(priority, "communication") == 0;
-    if (!found.communication && strcmp(priority, "memory") != 0)
+    if (!found.communication && strcmp(priority, "memory") != 0) {
         return -ENOENT;
+    }
     *out = found;
     return 0;
 }
@@ -159,8 +173,9 @@ int pin_auto_remember(const char *executable, const struct pin_auto *what)
     int code = identify(executable, path, identity);
     code = code < 0 ? code : find_file(path, file);
     code = code < 0 ? code : make_folder(file);
-    if (code < 0)
+    if (code < 0) {
         return code;
+    }
     int length = snprintf(text, sizeof text, "%s\nexecutable %s\n%s\npriority %s share %.4f ranks %d\n", beginning,
                           path, identity, what->communication ? "communication" : "memory", what->share, what->ranks);
     return pin_file_put(file, text, (size_t)length);
@@ -168,8 +183,9 @@ int pin_auto_remember(const char *executable, const struct pin_auto *what)
 
 bool pin_auto_apply(struct pin_options *options, const char *path, struct pin_auto *out)
 {
-    if (!options->auto_priority || options->mem_prior || options->comm_prior || pin_auto_recall(path, out) < 0)
+    if (!options->auto_priority || options->mem_prior || options->comm_prior || pin_auto_recall(path, out) < 0) {
         return false;
+    }
     options->comm_prior = out->communication;
     options->mem_prior = !out->communication;
     return true;

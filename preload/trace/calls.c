@@ -20,8 +20,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry **find(trace_word request)
 {
     struct entry **at = &lists[((request * 0x9e3779b97f4a7c15u) >> 40) % LISTS];
-    while (*at && (*at)->request != request)
+    while (*at && (*at)->request != request) {
         at = &(*at)->next;
+    }
     return at;
 }
 
@@ -29,8 +30,9 @@ void trace_request_keep(trace_word request, int32_t peer, uint64_t bytes)
 {
     pthread_mutex_lock(&lock);
     struct entry **at = find(request), *entry = *at;
-    if (!entry && (entry = calloc(1, sizeof *entry)))
+    if (!entry && (entry = calloc(1, sizeof *entry))) {
         *at = entry;
+    }
     if (entry) {
         entry->request = request;
         entry->peer = peer;
@@ -55,8 +57,9 @@ void trace_request_forget(trace_word request)
 {
     pthread_mutex_lock(&lock);
     struct entry **at = find(request), *entry = *at;
-    if (entry)
+    if (entry) {
         *at = entry->next;
+    }
     pthread_mutex_unlock(&lock);
     free(entry);
 }
@@ -66,15 +69,17 @@ void trace_request_forget(trace_word request)
 static void put(trace_word window, int peer, int64_t count, trace_word type)
 {
     struct trace_group *group = peer < 0 ? NULL : trace_group_of_window(window);
-    if (group)
+    if (group) {
         trace_count_to(group, peer, trace_bytes(count, type));
+    }
 }
 
 static void get(trace_word window, int peer, int64_t count, trace_word type)
 {
     struct trace_group *group = peer < 0 ? NULL : trace_group_of_window(window);
-    if (group)
+    if (group) {
         trace_count_from(group, peer, trace_bytes(count, type));
+    }
 }
 
 static void swap(trace_word window, int peer, trace_word type)
@@ -164,13 +169,15 @@ TRACE_TIMED(Win_flush_local_all, (trace_word window), (window))
 static inline void count_message(trace_word comm, int to, int64_t count, trace_word type)
 {
     struct trace_group *group = to < 0 ? NULL : trace_group_of_comm(comm);
-    if (!group)
+    if (!group) {
         return;
+    }
     trace_count_to(group, to, trace_bytes(count, type));
-    if (!trace_timing)
+    if (!trace_timing) {
         trace_recent_set(group, type);
-    else if (to < group->size)
+    } else if (to < group->size) {
         trace_time_message(group->world ? group->world[to] : to);
+    }
 }
 
 /* A plain send goes the short way if it is like the one before it and nothing lies between here and the library, which
@@ -230,8 +237,9 @@ static inline void count_message(trace_word comm, int to, int64_t count, trace_w
 static void keep(int code, trace_word comm, int to, int64_t count, trace_word type, const void *request)
 {
     struct trace_group *group = code != 0 || to < 0 ? NULL : trace_group_of_comm(comm);
-    if (group && to < group->size)
+    if (group && to < group->size) {
         trace_request_keep(trace_handle_at(request, 0), group->world ? group->world[to] : to, trace_bytes(count, type));
+    }
 }
 
 #define SEND_INIT(name, number)                                                                                        \
@@ -266,11 +274,13 @@ static void start(const void *requests, int count)
         int32_t peer;
         uint64_t bytes;
         static const struct trace_group world = {.size = INT32_MAX, .me = -1};
-        if (!trace_request_find(trace_handle_at(requests, (size_t)i), &peer, &bytes))
+        if (!trace_request_find(trace_handle_at(requests, (size_t)i), &peer, &bytes)) {
             continue;
+        }
         trace_count_to(&world, peer < 0 ? trace_counts.ranks : peer, bytes);
-        if (trace_timing)
+        if (trace_timing) {
             trace_time_message(peer);
+        }
     }
 }
 

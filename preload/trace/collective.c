@@ -23,68 +23,79 @@ static bool is_giver(const struct trace_group *group, int root)
 static void give(trace_word comm, int root, int64_t count, trace_word type)
 {
     struct trace_group *group = trace_group_of_comm(comm);
-    if (group && is_giver(group, root))
+    if (group && is_giver(group, root)) {
         trace_count_each(group, trace_bytes(count, type));
+    }
 }
 
 /* To the root, which is below 0 on the root's side of an intercommunicator. */
 static void take(trace_word comm, int root, int64_t count, trace_word type)
 {
     struct trace_group *group = trace_group_of_comm(comm);
-    if (group && root != group->me)
+    if (group && root != group->me) {
         trace_count_to(group, root, trace_bytes(count, type));
+    }
 }
 
 static void share(trace_word comm, int64_t count, trace_word type)
 {
     struct trace_group *group = trace_group_of_comm(comm);
-    if (group)
+    if (group) {
         trace_count_each(group, trace_bytes(count, type));
+    }
 }
 
 static void reduce_all(trace_word comm, int64_t count, trace_word type)
 {
     struct trace_group *group = trace_group_of_comm(comm);
-    if (group)
+    if (group) {
         trace_count_reduced(group, trace_bytes(count, type));
+    }
 }
 
 static void pass_on(trace_word comm, int64_t count, trace_word type)
 {
     struct trace_group *group = trace_group_of_comm(comm);
-    if (group)
+    if (group) {
         trace_count_to(group, group->me + 1, trace_bytes(count, type));
+    }
 }
 
 /* To each other rank its own number. */
 static void deal(struct trace_group *group, struct numbers counts, trace_word type)
 {
-    for (int32_t peer = 0; peer < group->size; peer++)
-        if (peer != group->me)
+    for (int32_t peer = 0; peer < group->size; peer++) {
+        if (peer != group->me) {
             trace_count_to(group, peer, trace_bytes(number(counts, (size_t)peer), type));
+        }
+    }
 }
 
 static void deal_out(trace_word comm, struct numbers counts, trace_word type)
 {
     struct trace_group *group = trace_group_of_comm(comm);
-    if (group)
+    if (group) {
         deal(group, counts, type);
+    }
 }
 
 static void deal_types(trace_word comm, struct numbers counts, const void *types)
 {
     struct trace_group *group = trace_group_of_comm(comm);
-    for (int32_t peer = 0; group && peer < group->size; peer++)
-        if (peer != group->me)
+    for (int32_t peer = 0; group && peer < group->size; peer++) {
+        if (peer != group->me) {
             trace_count_to(group, peer,
                            trace_bytes(number(counts, (size_t)peer), trace_handle_at(types, (size_t)peer)));
+        }
+    }
 }
 
 static void scatter(trace_word comm, int root, struct numbers counts, trace_word type)
 {
     struct trace_group *group = trace_group_of_comm(comm);
-    if (group && is_giver(group, root))
+    if (group && is_giver(group, root)) {
         deal(group, counts, type);
+    }
 }
 
 /* In place, the own part lies in the receive buffer. */
@@ -92,8 +103,9 @@ static void share_own(trace_word comm, const void *out, int64_t count, trace_wor
                       trace_word in_type)
 {
     struct trace_group *group = trace_group_of_comm(comm);
-    if (!group)
+    if (!group) {
         return;
+    }
     bool in_place = out == trace_mpi.in_place && group->me >= 0;
     trace_count_each(group,
                      in_place ? trace_bytes(number(counts, (size_t)group->me), in_type) : trace_bytes(count, type));
@@ -104,31 +116,35 @@ static void share_own(trace_word comm, const void *out, int64_t count, trace_wor
 static struct trace_group *with_neighbours(trace_word comm)
 {
     struct trace_group *group = trace_group_of_comm(comm);
-    if (group && __atomic_load_n(&group->neighbour_count, __ATOMIC_ACQUIRE) < 0)
+    if (group && __atomic_load_n(&group->neighbour_count, __ATOMIC_ACQUIRE) < 0) {
         trace_group_find_neighbours(group);
+    }
     return group;
 }
 
 static void to_neighbours(trace_word comm, int64_t count, trace_word type)
 {
     struct trace_group *group = with_neighbours(comm);
-    for (int32_t i = 0; group && i < group->neighbour_count; i++)
+    for (int32_t i = 0; group && i < group->neighbour_count; i++) {
         trace_count_to(group, group->neighbours[i], trace_bytes(count, type));
+    }
 }
 
 static void deal_to_neighbours(trace_word comm, struct numbers counts, trace_word type)
 {
     struct trace_group *group = with_neighbours(comm);
-    for (int32_t i = 0; group && i < group->neighbour_count; i++)
+    for (int32_t i = 0; group && i < group->neighbour_count; i++) {
         trace_count_to(group, group->neighbours[i], trace_bytes(number(counts, (size_t)i), type));
+    }
 }
 
 static void deal_types_to_neighbours(trace_word comm, struct numbers counts, const void *types)
 {
     struct trace_group *group = with_neighbours(comm);
-    for (int32_t i = 0; group && i < group->neighbour_count; i++)
+    for (int32_t i = 0; group && i < group->neighbour_count; i++) {
         trace_count_to(group, group->neighbours[i],
                        trace_bytes(number(counts, (size_t)i), trace_handle_at(types, (size_t)i)));
+    }
 }
 
 /* -- the functions: MPI_X and MPI_Ix, which has a request besides -- */

@@ -11,8 +11,9 @@ int trace_count_begin(int32_t rank, int32_t ranks, bool multiple)
 {
     trace_counts.sent = calloc((size_t)ranks + 1, sizeof *trace_counts.sent);
     trace_counts.got = calloc((size_t)ranks + 1, sizeof *trace_counts.got);
-    if (!trace_counts.sent || !trace_counts.got)
+    if (!trace_counts.sent || !trace_counts.got) {
         return -ENOMEM;
+    }
     trace_counts.rank = rank;
     trace_counts.ranks = ranks;
     trace_counts.multiple = multiple;
@@ -22,10 +23,11 @@ int trace_count_begin(int32_t rank, int32_t ranks, bool multiple)
 /* A locked addition costs as much as a tenth of a message; it is needed only where MPI itself has to lock. */
 static inline void add(uint64_t *counter, uint64_t more)
 {
-    if (trace_counts.multiple)
+    if (trace_counts.multiple) {
         __atomic_fetch_add(counter, more, __ATOMIC_RELAXED);
-    else
+    } else {
         __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
+    }
 }
 
 static inline void add_message(struct trace_peer *peer, uint64_t bytes)
@@ -60,8 +62,9 @@ static void remember(trace_word type, uint64_t size)
     static int busy;
     uint32_t slot = slot_of_type(type);
     if (__atomic_load_n(&types[slot].type, __ATOMIC_RELAXED) || !is_predefined(type) ||
-        __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+        __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE)) {
         return;
+    }
     if (!types[slot].type) {
         types[slot].size = size;
         __atomic_store_n(&types[slot].type, type, __ATOMIC_RELEASE);
@@ -76,8 +79,9 @@ __attribute__((noinline, cold)) static uint64_t ask_size(trace_word type)
     int size = 0;
     int code = trace_mpi.type_size_x ? trace_mpi.type_size_x(type, &large) : trace_mpi.type_size(type, &size);
     large = trace_mpi.type_size_x ? large : size;
-    if (code != 0 || large < 0)
+    if (code != 0 || large < 0) {
         return 0;
+    }
     remember(type, (uint64_t)large);
     return (uint64_t)large;
 }
@@ -86,10 +90,12 @@ uint64_t trace_bytes(int64_t count, trace_word passed)
 {
     trace_word type = trace_handle(passed);
     uint32_t slot = slot_of_type(type);
-    if (count <= 0)
+    if (count <= 0) {
         return 0;
-    if (__atomic_load_n(&types[slot].type, __ATOMIC_ACQUIRE) == type)
+    }
+    if (__atomic_load_n(&types[slot].type, __ATOMIC_ACQUIRE) == type) {
         return (uint64_t)count * types[slot].size;
+    }
     return (uint64_t)count * ask_size(type);
 }
 
@@ -97,8 +103,9 @@ void trace_recent_set(const struct trace_group *group, trace_word passed)
 {
     trace_word type = trace_handle(passed);
     uint32_t slot = slot_of_type(type);
-    if (trace_counts.multiple || !group->world || types[slot].type != type)
+    if (trace_counts.multiple || !group->world || types[slot].type != type) {
         return;
+    }
     trace_recent = (struct trace_recent){.comm = group->handle,
                                          .type = type,
                                          .mask = trace_mpi.wide ? UINTPTR_MAX : UINT32_MAX,
@@ -117,23 +124,26 @@ static inline int32_t world_rank(const struct trace_group *group, int32_t peer)
 
 static inline void note_largest(uint64_t bytes)
 {
-    if (bytes > __atomic_load_n(&trace_counts.largest, __ATOMIC_RELAXED))
+    if (bytes > __atomic_load_n(&trace_counts.largest, __ATOMIC_RELAXED)) {
         __atomic_store_n(&trace_counts.largest, bytes, __ATOMIC_RELAXED);
+    }
 }
 
 /* A peer below 0 is MPI_PROC_NULL; one above the size is an error that the library will report. */
 void trace_count_to(const struct trace_group *group, int32_t peer, uint64_t bytes)
 {
-    if (peer < 0 || peer >= group->size)
+    if (peer < 0 || peer >= group->size) {
         return;
+    }
     add_message(&trace_counts.sent[world_rank(group, peer)], bytes);
     note_largest(bytes);
 }
 
 void trace_count_from(const struct trace_group *group, int32_t peer, uint64_t bytes)
 {
-    if (peer >= 0 && peer < group->size)
+    if (peer >= 0 && peer < group->size) {
         add_message(&trace_counts.got[world_rank(group, peer)], bytes);
+    }
 }
 
 void trace_count_each(struct trace_group *group, uint64_t bytes)
@@ -152,8 +162,9 @@ void trace_count_spread(struct trace_group *group)
     uint64_t bytes = group->each.bytes + (2 * group->reduced.bytes + size / 2) / size;
     uint64_t messages = group->each.messages + group->reduced.messages;
     for (int32_t peer = 0; messages > 0 && peer < group->size; peer++) {
-        if (peer == group->me)
+        if (peer == group->me) {
             continue;
+        }
         struct trace_peer *to = &trace_counts.sent[world_rank(group, peer)];
         add(&to->bytes, bytes);
         add(&to->messages, messages);

@@ -73,16 +73,19 @@ void trace_recent_set(const struct trace_group *group, trace_word type);
 static inline bool trace_recent_count(trace_word comm, int32_t peer, int64_t count, trace_word type)
 {
     if ((((comm ^ trace_recent.comm) | (type ^ trace_recent.type)) & trace_recent.mask) ||
-        (uint32_t)peer >= trace_recent.size || count < 0)
+        (uint32_t)peer >= trace_recent.size || count < 0) {
         return false;
+    }
     int32_t rank = trace_recent.world[peer];
-    if (__builtin_expect(rank < 0, 0))
+    if (__builtin_expect(rank < 0, 0)) {
         return false;
+    }
     uint64_t bytes = (uint64_t)count * trace_recent.type_size;
     trace_counts.sent[rank].bytes += bytes;
     trace_counts.sent[rank].messages++;
-    if (__builtin_expect(bytes > trace_counts.largest, 0))
+    if (__builtin_expect(bytes > trace_counts.largest, 0)) {
         trace_counts.largest = bytes;
+    }
     return true;
 }
 

@@ -14,9 +14,10 @@ static void print_rank(FILE *out, int32_t number, const struct trace_rank *rank)
 {
     fprintf(out, "%% rank %d messages %" PRIu64 " bytes %" PRIu64 " largest %" PRIu64, number + 1, rank->messages,
             rank->bytes, rank->largest);
-    if (trace_timing)
+    if (trace_timing) {
         fprintf(out, " seconds %.9g mpi %.9g iterations %" PRIu64 " iteration %.9g compute %.9g", rank->times.seconds,
                 rank->times.inside, rank->times.iterations, rank->times.iteration, rank->times.compute);
+    }
     fputc('\n', out);
 }
 
@@ -27,11 +28,13 @@ static void print_losses(FILE *out, const struct trace_sum *sum)
         outside += sum->rank[r].outside;
         lost += sum->rank[r].lost;
     }
-    if (outside > 0)
+    if (outside > 0) {
         fprintf(out, "%% left out: %" PRIu64 " bytes to or from processes outside of MPI_COMM_WORLD\n", outside);
-    if (lost > 0)
+    }
+    if (lost > 0) {
         fprintf(out, "%% not counted: %" PRIu64 " calls on communicators or windows that could not be resolved\n",
                 lost);
+    }
 }
 
 static void print(FILE *out, const struct trace_sum *sum)
@@ -39,14 +42,17 @@ static void print(FILE *out, const struct trace_sum *sum)
     fputs("%%MatrixMarket matrix coordinate integer general\n", out);
     fputs("% Servet: bytes sent from MPI_Init to MPI_Finalize; row: sender, column: receiver, ranks from 1\n", out);
     print_losses(out, sum);
-    for (int32_t r = 0; r < sum->ranks; r++)
+    for (int32_t r = 0; r < sum->ranks; r++) {
         print_rank(out, r, &sum->rank[r]);
-    for (size_t i = 0; i < sum->count; i++)
+    }
+    for (size_t i = 0; i < sum->count; i++) {
         fprintf(out, "%% messages %d %d %" PRIu64 "\n", sum->entries[i].from + 1, sum->entries[i].to + 1,
                 sum->entries[i].messages);
+    }
     fprintf(out, "%d %d %zu\n", sum->ranks, sum->ranks, sum->count);
-    for (size_t i = 0; i < sum->count; i++)
+    for (size_t i = 0; i < sum->count; i++) {
         fprintf(out, "%d %d %" PRIu64 "\n", sum->entries[i].from + 1, sum->entries[i].to + 1, sum->entries[i].bytes);
+    }
 }
 
 int trace_file_write(const char *path, const struct trace_sum *sum)
@@ -54,8 +60,9 @@ int trace_file_write(const char *path, const struct trace_sum *sum)
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
-    if (!out)
+    if (!out) {
         return -ENOMEM;
+    }
     print(out, sum);
     int code = fclose(out) == 0 ? pin_file_put(path, text, length) : -ENOMEM;
     free(text);
@@ -92,8 +99,9 @@ static int complete(trace_word request, double limit_s)
     long pause = FIRST_PAUSE_NS;
     double end = now_s() + limit_s;
     while (trace_mpi.test(&request, &done, trace_mpi.status_ignore) == 0 && !done) {
-        if (now_s() > end)
+        if (now_s() > end) {
             return -ETIMEDOUT;
+        }
         nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
         pause = 2 * pause < LONGEST_PAUSE_NS ? 2 * pause : LONGEST_PAUSE_NS;
     }
@@ -105,8 +113,9 @@ int trace_gather_meet(trace_word *comm)
     static trace_word fresh; /* the library writes to it when the last rank comes, which may be later than this ends */
     trace_word request = 0;
     double limit = TRACE_MEET_LEAST_S + TRACE_MEET_PART * (now_s() - begun_s);
-    if (trace_mpi.comm_idup(trace_mpi.comm_world, &fresh, &request) != 0)
+    if (trace_mpi.comm_idup(trace_mpi.comm_world, &fresh, &request) != 0) {
         return -EIO;
+    }
     int code = complete(request, limit < TRACE_MEET_MOST_S ? limit : TRACE_MEET_MOST_S);
     *comm = code == 0 ? fresh : 0;
     return code;
@@ -115,8 +124,9 @@ int trace_gather_meet(trace_word *comm)
 int trace_gather_tell(trace_word comm, void *data, size_t bytes)
 {
     trace_word request = 0;
-    if (trace_mpi.ibcast(data, (int)bytes, trace_mpi.byte_type, 0, comm, &request) != 0)
+    if (trace_mpi.ibcast(data, (int)bytes, trace_mpi.byte_type, 0, comm, &request) != 0) {
         return -EIO;
+    }
     return complete(request, TRACE_MEET_MOST_S);
 }
 
@@ -128,14 +138,16 @@ void trace_own_totals(struct trace_rank *out)
     for (int32_t i = 0; i <= trace_counts.ranks; i++) {
         out->messages += trace_counts.sent[i].messages;
         out->bytes += trace_counts.sent[i].bytes;
-        if (i == trace_counts.ranks)
+        if (i == trace_counts.ranks) {
             break; /* not a rank */
+        }
         out->entries += trace_counts.sent[i].messages > 0;
         out->entries += trace_counts.got[i].messages > 0;
     }
     out->outside = trace_counts.sent[trace_counts.ranks].bytes + trace_counts.got[trace_counts.ranks].bytes;
-    if (trace_timing)
+    if (trace_timing) {
         trace_time_read(&out->times);
+    }
 }
 
 static size_t fill(struct trace_entry *out)
@@ -143,10 +155,12 @@ static size_t fill(struct trace_entry *out)
     size_t count = 0;
     for (int32_t i = 0; i < trace_counts.ranks; i++) {
         const struct trace_peer *sent = &trace_counts.sent[i], *got = &trace_counts.got[i];
-        if (sent->messages > 0)
+        if (sent->messages > 0) {
             out[count++] = (struct trace_entry){trace_counts.rank, i, sent->bytes, sent->messages};
-        if (got->messages > 0)
+        }
+        if (got->messages > 0) {
             out[count++] = (struct trace_entry){i, trace_counts.rank, got->bytes, got->messages};
+        }
     }
     return count;
 }
@@ -185,24 +199,26 @@ static int give_own(trace_word comm)
     static struct trace_rank own;
     trace_own_totals(&own);
     struct trace_entry *entries = calloc(own.entries + 1, sizeof *entries);
-    if (entries)
+    if (entries) {
         own.entries = fill(entries);
-    else {
+    } else {
         own.entries = 0;
         own.lost++;
     }
     int code = give(comm, &own, sizeof own);
     code = code < 0 ? code : give(comm, entries, own.entries * sizeof *entries);
-    if (code == 0)
+    if (code == 0) {
         free(entries); /* else the library may still read them */
+    }
     return code;
 }
 
 static struct trace_entry *grow(struct trace_sum *sum, size_t more)
 {
     struct trace_entry *larger = reallocarray(sum->entries, sum->count + more + 1, sizeof *larger);
-    if (!larger)
+    if (!larger) {
         return NULL;
+    }
     sum->entries = larger;
     return larger + sum->count;
 }
@@ -212,17 +228,20 @@ static int take_all(trace_word comm, struct trace_sum *sum)
     int code = 0;
     for (int32_t r = 0; code == 0 && r < sum->ranks; r++) {
         struct trace_rank *rank = &sum->rank[r];
-        if (r == 0)
+        if (r == 0) {
             trace_own_totals(rank);
-        else
+        } else {
             code = take(comm, r, rank, sizeof *rank);
+        }
         struct trace_entry *room = code == 0 ? grow(sum, rank->entries) : NULL;
-        if (!room)
+        if (!room) {
             return code < 0 ? code : -ENOMEM;
-        if (r == 0)
+        }
+        if (r == 0) {
             rank->entries = fill(room);
-        else
+        } else {
             code = take(comm, r, room, rank->entries * sizeof *room);
+        }
         sum->count += code == 0 ? rank->entries : 0;
     }
     return code;
@@ -231,23 +250,26 @@ static int take_all(trace_word comm, struct trace_sum *sum)
 static int by_pair(const void *a, const void *b)
 {
     const struct trace_entry *x = a, *y = b;
-    if (x->from != y->from)
+    if (x->from != y->from) {
         return x->from < y->from ? -1 : 1;
+    }
     return (x->to > y->to) - (x->to < y->to);
 }
 
 static void merge(struct trace_sum *sum)
 {
     size_t kept = 0;
-    if (sum->count > 0)
+    if (sum->count > 0) {
         qsort(sum->entries, sum->count, sizeof *sum->entries, by_pair);
+    }
     for (size_t i = 0; i < sum->count; i++) {
         struct trace_entry *before = kept > 0 ? &sum->entries[kept - 1] : NULL, *now = &sum->entries[i];
         if (before && by_pair(before, now) == 0) {
             before->bytes += now->bytes;
             before->messages += now->messages;
-        } else
+        } else {
             sum->entries[kept++] = *now;
+        }
     }
     sum->count = kept;
 }
@@ -255,12 +277,14 @@ static void merge(struct trace_sum *sum)
 int trace_gather(trace_word comm, struct trace_sum *out)
 {
     struct trace_sum sum = {.ranks = trace_counts.ranks};
-    if (trace_counts.rank != 0)
+    if (trace_counts.rank != 0) {
         return give_own(comm);
+    }
     sum.rank = calloc((size_t)sum.ranks, sizeof *sum.rank);
     int code = sum.rank ? take_all(comm, &sum) : -ENOMEM;
-    if (code == -ETIMEDOUT)
+    if (code == -ETIMEDOUT) {
         return code; /* the library may still write to it */
+    }
     if (code < 0) {
         trace_sum_free(&sum);
         return code;

@@ -29,10 +29,12 @@ static struct trace_group *find(trace_word handle)
 {
     for (uint32_t i = slot_of(handle), n = 0; n < SLOTS; i = (i + 1) % SLOTS, n++) {
         struct trace_group *group = __atomic_load_n(&slots[i], __ATOMIC_ACQUIRE);
-        if (!group)
+        if (!group) {
             return NULL;
-        if (handle_of(group) == handle)
+        }
+        if (handle_of(group) == handle) {
             return group;
+        }
     }
     return NULL;
 }
@@ -45,8 +47,9 @@ static int translate(trace_word ranks, struct trace_group *out)
     int *numbers = malloc((size_t)out->size * sizeof *numbers);
     int32_t *found = malloc((size_t)out->size * sizeof *found);
     int code = numbers && found ? trace_mpi.comm_group(trace_mpi.comm_world, &world) : -ENOMEM;
-    for (int i = 0; code == 0 && i < out->size; i++)
+    for (int i = 0; code == 0 && i < out->size; i++) {
         numbers[i] = i;
+    }
     if (code == 0) {
         code = trace_mpi.group_translate_ranks(ranks, out->size, numbers, world, found);
         trace_mpi.group_free(&world);
@@ -74,11 +77,13 @@ static int resolve_comm(trace_word comm, struct trace_group *out)
 {
     trace_word ranks = 0;
     int inter = 0;
-    if (trace_mpi.comm_test_inter(comm, &inter) != 0)
+    if (trace_mpi.comm_test_inter(comm, &inter) != 0) {
         return -EINVAL;
+    }
     int code = inter ? trace_mpi.comm_remote_group(comm, &ranks) : trace_mpi.comm_group(comm, &ranks);
-    if (code != 0)
+    if (code != 0) {
         return -EINVAL;
+    }
     out->inter = inter;
     code = resolve_group(ranks, out);
     trace_mpi.group_free(&ranks);
@@ -88,8 +93,9 @@ static int resolve_comm(trace_word comm, struct trace_group *out)
 static int resolve_window(trace_word window, struct trace_group *out)
 {
     trace_word ranks = 0;
-    if (trace_mpi.win_get_group(window, &ranks) != 0)
+    if (trace_mpi.win_get_group(window, &ranks) != 0) {
         return -EINVAL;
+    }
     int code = resolve_group(ranks, out);
     trace_mpi.group_free(&ranks);
     return code;
@@ -101,13 +107,16 @@ static int resolve_window(trace_word window, struct trace_group *out)
 static struct trace_group *claim(trace_word handle)
 {
     for (uint32_t i = slot_of(handle), n = 0; n < SLOTS; i = (i + 1) % SLOTS, n++) {
-        if (slots[i] && slots[i]->handle)
+        if (slots[i] && slots[i]->handle) {
             continue;
-        if (slots[i])
+        }
+        if (slots[i]) {
             return slots[i];
+        }
         struct trace_group *group = calloc(1, sizeof *group);
-        if (group)
+        if (group) {
             __atomic_store_n(&slots[i], group, __ATOMIC_RELEASE);
+        }
         return group;
     }
     return NULL;
@@ -124,11 +133,13 @@ static struct trace_group *make(trace_word handle, int (*resolve)(trace_word, st
             fresh.handle = 0;
             *group = fresh;
             __atomic_store_n(&group->handle, handle, __ATOMIC_RELEASE);
-        } else
+        } else {
             free(fresh.world);
+        }
     }
-    if (!group)
+    if (!group) {
         trace_counts.lost++;
+    }
     pthread_mutex_unlock(&lock);
     return group;
 }
@@ -137,10 +148,12 @@ __attribute__((noinline)) static struct trace_group *search(trace_word handle,
                                                             int (*resolve)(trace_word, struct trace_group *))
 {
     struct trace_group *group = handle ? find(handle) : NULL;
-    if (!group && handle)
+    if (!group && handle) {
         group = make(handle, resolve);
-    if (group)
+    }
+    if (group) {
         __atomic_store_n(&last, group, __ATOMIC_RELAXED);
+    }
     return group;
 }
 
@@ -185,9 +198,11 @@ void trace_group_forget(trace_word passed)
 void trace_groups_spread(void)
 {
     pthread_mutex_lock(&lock);
-    for (uint32_t i = 0; i < SLOTS; i++)
-        if (slots[i] && slots[i]->handle)
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        if (slots[i] && slots[i]->handle) {
             trace_count_spread(slots[i]);
+        }
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -197,22 +212,26 @@ void trace_groups_spread(void)
 static int cart_neighbours(struct trace_group *group)
 {
     int dimensions = 0;
-    if (trace_mpi.cartdim_get(group->handle, &dimensions) != 0)
+    if (trace_mpi.cartdim_get(group->handle, &dimensions) != 0) {
         return 0;
+    }
     group->neighbours = calloc(2 * (size_t)dimensions + 1, sizeof *group->neighbours);
-    for (int i = 0; group->neighbours && i < dimensions; i++)
+    for (int i = 0; group->neighbours && i < dimensions; i++) {
         trace_mpi.cart_shift(group->handle, i, 1, &group->neighbours[2 * i], &group->neighbours[2 * i + 1]);
+    }
     return group->neighbours ? 2 * dimensions : 0;
 }
 
 static int graph_neighbours(struct trace_group *group)
 {
     int count = 0;
-    if (trace_mpi.graph_neighbors_count(group->handle, group->me, &count) != 0)
+    if (trace_mpi.graph_neighbors_count(group->handle, group->me, &count) != 0) {
         return 0;
+    }
     group->neighbours = calloc((size_t)count + 1, sizeof *group->neighbours);
-    if (!group->neighbours || trace_mpi.graph_neighbors(group->handle, group->me, count, group->neighbours) != 0)
+    if (!group->neighbours || trace_mpi.graph_neighbors(group->handle, group->me, count, group->neighbours) != 0) {
         return 0;
+    }
     return count;
 }
 
@@ -220,8 +239,9 @@ static int dist_graph_neighbours(struct trace_group *group)
 {
     int in = 0, out = 0, weighted = 0;
     if (!trace_mpi.dist_graph_neighbors_count || !trace_mpi.dist_graph_neighbors ||
-        trace_mpi.dist_graph_neighbors_count(group->handle, &in, &out, &weighted) != 0)
+        trace_mpi.dist_graph_neighbors_count(group->handle, &in, &out, &weighted) != 0) {
         return 0;
+    }
     group->neighbours = calloc((size_t)out + 1, sizeof *group->neighbours);
     int *rest = calloc(2 * (size_t)in + (size_t)out + 1, sizeof *rest);
     bool found =
@@ -236,12 +256,13 @@ void trace_group_find_neighbours(struct trace_group *group)
     int kind = 0, count = 0;
     pthread_mutex_lock(&lock);
     if (group->neighbour_count < 0) {
-        if (trace_mpi.topo_test(group->handle, &kind) != 0 || kind <= 0)
+        if (trace_mpi.topo_test(group->handle, &kind) != 0 || kind <= 0) {
             count = 0;
-        else if (kind == trace_mpi.cart)
+        } else if (kind == trace_mpi.cart) {
             count = cart_neighbours(group);
-        else
+        } else {
             count = kind == trace_mpi.graph ? graph_neighbours(group) : dist_graph_neighbours(group);
+        }
         __atomic_store_n(&group->neighbour_count, count, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);

@@ -14,8 +14,9 @@ struct trace_mpi trace_mpi;
 static bool is_open_mpi(void)
 {
     void *world = pin_next_variable("ompi_mpi_comm_world"), *byte = pin_next_variable("ompi_mpi_byte");
-    if (!world || !byte)
+    if (!world || !byte) {
         return false;
+    }
     trace_mpi.wide = true;
     trace_mpi.comm_world = (trace_word)world;
     trace_mpi.byte_type = (trace_word)byte;
@@ -35,8 +36,9 @@ static bool is_mpich(void)
     static char version[8192]; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH */
     int length;
     int (*get)(char *, int *) = (int (*)(char *, int *))pin_next("PMPI_Get_library_version");
-    if (!get || get(version, &length) != 0)
+    if (!get || get(version, &length) != 0) {
         return false;
+    }
     trace_mpi.wide = false;
     trace_mpi.comm_world = 0x44000000;
     trace_mpi.byte_type = 0x4c00010d;
@@ -45,9 +47,11 @@ static bool is_mpich(void)
     trace_mpi.cart = 2;
     trace_mpi.graph = 1;
     trace_mpi.status_ignore = (void *)1;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strncmp(version, names[i], strlen(names[i])) == 0)
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncmp(version, names[i], strlen(names[i])) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -89,12 +93,14 @@ int trace_mpi_find(void)
         {&trace_mpi.isend, "PMPI_Isend", false},
         {&trace_mpi.irecv, "PMPI_Irecv", false},
     };
-    if (!is_open_mpi() && !is_mpich())
+    if (!is_open_mpi() && !is_mpich()) {
         return -ENOTSUP;
+    }
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *found = pin_next(functions[i].name);
-        if (!found && !functions[i].may_lack)
+        if (!found && !functions[i].may_lack) {
             return -ENOTSUP;
+        }
         memcpy(functions[i].slot, &found, sizeof found);
     }
     return 0;

@@ -31,8 +31,9 @@ int trace_time_begin(void)
 {
     size_t bytes = 2 * SAMPLES * sizeof *times.iteration;
     double *samples = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (samples == MAP_FAILED)
+    if (samples == MAP_FAILED) {
         return -ENOMEM;
+    }
     times.iteration = samples;
     times.compute = samples + SAMPLES;
     times.first_peer = -1;
@@ -43,24 +44,29 @@ int trace_time_begin(void)
 
 void trace_time_enter(void)
 {
-    if (timed)
+    if (timed) {
         times.entered = now_s();
+    }
 }
 
 void trace_time_leave(void)
 {
-    if (timed)
+    if (timed) {
         times.inside += now_s() - times.entered;
+    }
 }
 
 void trace_time_message(int32_t peer)
 {
-    if (!timed)
+    if (!timed) {
         return;
-    if (times.first_peer < 0)
+    }
+    if (times.first_peer < 0) {
         times.first_peer = peer;
-    if (peer != times.first_peer)
+    }
+    if (peer != times.first_peer) {
         return;
+    }
     if (times.marks > 0 && times.marks <= SAMPLES) {
         double iteration = times.entered - times.last;
         times.iteration[times.marks - 1] = iteration;
@@ -79,8 +85,9 @@ static int by_value(const void *a, const void *b)
 
 static double median(double *values, uint64_t count)
 {
-    if (count == 0)
+    if (count == 0) {
         return 0;
+    }
     qsort(values, count, sizeof *values, by_value);
     return values[count / 2];
 }

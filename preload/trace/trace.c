@@ -72,12 +72,14 @@ static void set_state(enum trace_state state)
 static void read_options(void)
 {
     static bool read;
-    if (read)
+    if (read) {
         return;
+    }
     read = true;
     pin_options_read(&trace_options);
-    if (trace_options.disable || (!trace_options.trace[0] && !trace_options.auto_priority))
+    if (trace_options.disable || (!trace_options.trace[0] && !trace_options.auto_priority)) {
         set_state(TRACE_OFF);
+    }
 }
 
 __attribute__((constructor)) static void constructor(void)
@@ -96,14 +98,16 @@ bool trace_times_wanted(void)
 static int find_file(void)
 {
     char folder[PATH_MAX];
-    if (strcmp(trace_options.trace, "-") == 0)
+    if (strcmp(trace_options.trace, "-") == 0) {
         return -EINVAL;
-    if (trace_options.trace[0] == '/')
+    }
+    if (trace_options.trace[0] == '/') {
         strcpy(file, trace_options.trace);
-    else if (!getcwd(folder, sizeof folder))
+    } else if (!getcwd(folder, sizeof folder)) {
         return -errno;
-    else if (snprintf(file, sizeof file, "%s/%s", folder, trace_options.trace) >= (int)sizeof file)
+    } else if (snprintf(file, sizeof file, "%s/%s", folder, trace_options.trace) >= (int)sizeof file) {
         return -ENAMETOOLONG;
+    }
     return pin_file_can_put(file);
 }
 
@@ -117,8 +121,9 @@ static void say(int code)
 static void prepare_file(void)
 {
     int code = trace_options.trace[0] && trace_counts.rank == 0 ? find_file() : 0;
-    if (code == 0)
+    if (code == 0) {
         return;
+    }
     file[0] = '\0';
     say(code);
 }
@@ -126,14 +131,17 @@ static void prepare_file(void)
 static int begin_counting(void)
 {
     int rank, ranks, level = TRACE_THREAD_MULTIPLE;
-    if (trace_mpi.comm_rank(trace_mpi.comm_world, &rank) != 0 || trace_mpi.comm_size(trace_mpi.comm_world, &ranks) != 0)
+    if (trace_mpi.comm_rank(trace_mpi.comm_world, &rank) != 0 ||
+        trace_mpi.comm_size(trace_mpi.comm_world, &ranks) != 0) {
         return -EIO;
+    }
     trace_mpi.query_thread(&level);
     int code = trace_count_begin(rank, ranks, level >= TRACE_THREAD_MULTIPLE);
     code = code < 0 ? code : trace_groups_begin();
     trace_timing = trace_times_wanted();
-    if (code == 0 && trace_timing)
+    if (code == 0 && trace_timing) {
         code = trace_time_begin();
+    }
     return code;
 }
 
@@ -142,8 +150,9 @@ static void begin_locked(void)
     int initialized = 0;
     int (*ask)(int *) = (int (*)(int *))pin_next("PMPI_Initialized");
     read_options();
-    if (trace_state != TRACE_UNKNOWN || !ask || ask(&initialized) != 0 || !initialized)
+    if (trace_state != TRACE_UNKNOWN || !ask || ask(&initialized) != 0 || !initialized) {
         return;
+    }
     int code = trace_mpi_find();
     code = code < 0 ? code : begin_counting();
     if (code < 0) {
@@ -175,31 +184,35 @@ bool trace_begin(void)
 static void write_file(const struct trace_sum *sum)
 {
     int code = file[0] ? trace_file_write(file, sum) : 0;
-    if (code < 0)
+    if (code < 0) {
         say(code);
+    }
 }
 
 static void conclude(trace_word comm, const struct trace_sum *sum)
 {
     static struct trace_verdict verdict;
     struct pin_auto before;
-    if (!trace_options.auto_priority)
+    if (!trace_options.auto_priority) {
         return;
+    }
     verdict = (struct trace_verdict){.judged = TRACE_NOT_GATHERED};
     if (sum->rank) {
         bool known = pin_auto_recall(NULL, &before) == 0;
         trace_auto_judge(sum, known ? &before : NULL, trace_auto_oversubscribed(), &verdict);
     }
-    if (trace_gather_tell(comm, &verdict, sizeof verdict) == 0)
+    if (trace_gather_tell(comm, &verdict, sizeof verdict) == 0) {
         trace_auto_conclude(&verdict);
+    }
 }
 
 static void finish(void)
 {
     struct trace_sum sum = {0};
     trace_word comm;
-    if (trace_timing)
+    if (trace_timing) {
         trace_time_stop();
+    }
     trace_groups_spread();
     int met = trace_gather_meet(&comm);
     int code = met < 0 ? met : trace_gather(comm, &sum);
@@ -207,10 +220,11 @@ static void finish(void)
         pin_failure("SERVET_TRACE: not all ranks are traced, or some come late to MPI_Finalize; no trace is written");
         return;
     }
-    if (code == 0 && trace_counts.rank == 0)
+    if (code == 0 && trace_counts.rank == 0) {
         write_file(&sum);
-    else if (code < 0)
+    } else if (code < 0) {
         say(code);
+    }
     conclude(comm, &sum); /* all ranks, whatever rank 0 has come to */
     trace_sum_free(&sum);
     trace_mpi.comm_free(&comm);
@@ -220,8 +234,9 @@ static void finish(void)
 void trace_end(void)
 {
     int saved = errno;
-    if (__atomic_load_n(&trace_state, __ATOMIC_ACQUIRE) != TRACE_ON)
+    if (__atomic_load_n(&trace_state, __ATOMIC_ACQUIRE) != TRACE_ON) {
         return;
+    }
     trace_inside = true;
     trace_recent.size = 0;
     finish();

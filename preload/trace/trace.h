@@ -43,18 +43,21 @@ void trace_end(void);
 static inline bool trace_enter(void)
 {
     int state = __atomic_load_n(&trace_state, __ATOMIC_RELAXED);
-    if (trace_inside || (state != TRACE_ON && (state == TRACE_OFF || !trace_begin())))
+    if (trace_inside || (state != TRACE_ON && (state == TRACE_OFF || !trace_begin()))) {
         return false;
+    }
     trace_inside = true;
-    if (trace_timing)
+    if (trace_timing) {
         trace_time_enter();
+    }
     return true;
 }
 
 static inline void trace_leave(void)
 {
-    if (trace_timing)
+    if (trace_timing) {
         trace_time_leave();
+    }
     trace_inside = false;
 }
 

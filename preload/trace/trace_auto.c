@@ -24,12 +24,13 @@ void trace_auto_judge(const struct trace_sum *sum, const struct pin_auto *before
         verdict.seconds = times->seconds > verdict.seconds ? times->seconds : verdict.seconds;
     }
     verdict.what.communication = verdict.what.share >= verdict.limit;
-    if (sum->ranks < 2)
+    if (sum->ranks < 2) {
         verdict.judged = TRACE_TOO_FEW_RANKS;
-    else if (verdict.seconds < TRACE_AUTO_LEAST_S)
+    } else if (verdict.seconds < TRACE_AUTO_LEAST_S) {
         verdict.judged = TRACE_TOO_SHORT;
-    else if (oversubscribed)
+    } else if (oversubscribed) {
         verdict.judged = TRACE_OVERSUBSCRIBED;
+    }
     *out = verdict;
 }
 
@@ -39,8 +40,9 @@ static long read_first(const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *text = getenv(names[i]);
-        if (text && *text >= '0' && *text <= '9')
+        if (text && *text >= '0' && *text <= '9') {
             return strtol(text, NULL, 10);
+        }
     }
     return -1;
 }
@@ -64,8 +66,9 @@ static bool is_first_of_node(void)
 
 static void host_name(char *name, size_t size)
 {
-    if (gethostname(name, size) < 0)
+    if (gethostname(name, size) < 0) {
         snprintf(name, size, "?");
+    }
     name[size - 1] = '\0';
 }
 
@@ -86,15 +89,15 @@ static void report_verdict(const struct trace_verdict *verdict, const char *reme
     char text[1024], host[256];
     const char *what = verdict->what.communication ? "communication" : "memory";
     host_name(host, sizeof host);
-    if (pin_file_is_json(trace_options.report))
+    if (pin_file_is_json(trace_options.report)) {
         snprintf(text, sizeof text,
                  "{\"host\":\"%s\",\"pid\":%d,\"auto\":{\"least_share_in_mpi\":%.4f,\"limit\":%.2f,\"ranks\":%d,"
                  "\"seconds\":%.6g,\"priority\":\"%s\",\"remembered\":%s}}\n",
                  host, (int)getpid(), verdict->what.share, verdict->limit, verdict->what.ranks, verdict->seconds,
                  verdict->judged == TRACE_JUDGED ? what : "undecided", remembered ? "false" : "true");
-    else if (verdict->judged != TRACE_JUDGED)
+    } else if (verdict->judged != TRACE_JUDGED) {
         snprintf(text, sizeof text, "%s %d auto: undecided: %s\n", host, (int)getpid(), why_not[verdict->judged]);
-    else
+    } else {
         snprintf(
             text, sizeof text,
             "%s %d auto: %s: of %d ranks in %.3g s, the one that waited least was in MPI for %.0f %% (limit %.0f "
@@ -103,46 +106,54 @@ static void report_verdict(const struct trace_verdict *verdict, const char *reme
             verdict->what.ranks, verdict->seconds, 100 * verdict->what.share, 100 * verdict->limit,
             remembered ? "not remembered: " : "next time: ",
             remembered ? remembered : (verdict->what.communication ? "communication priority" : "memory priority"));
+    }
     report(text);
 }
 
 void trace_auto_conclude(const struct trace_verdict *verdict)
 {
     int code = 0;
-    if (!is_first_of_node())
+    if (!is_first_of_node()) {
         return;
-    if (verdict->judged == TRACE_JUDGED)
+    }
+    if (verdict->judged == TRACE_JUDGED) {
         code = pin_auto_remember(NULL, &verdict->what);
-    if (code < 0)
+    }
+    if (code < 0) {
         pin_failure("SERVET_AUTO: what this run was like cannot be remembered: %s", strerrordesc_np(-code));
-    if (trace_options.report[0])
+    }
+    if (trace_options.report[0]) {
         report_verdict(verdict, code < 0 ? strerrordesc_np(-code) : NULL);
-    if (trace_options.verbose && verdict->judged == TRACE_JUDGED)
+    }
+    if (trace_options.verbose && verdict->judged == TRACE_JUDGED) {
         pin_note("process %d: in MPI for at least %.0f %% of the time: %s priority next time", (int)getpid(),
                  100 * verdict->what.share, verdict->what.communication ? "communication" : "memory");
+    }
 }
 
 void trace_report_rank(void)
 {
     char text[1024], host[256];
     struct trace_rank own;
-    if (!trace_options.report[0] || !trace_timing)
+    if (!trace_options.report[0] || !trace_timing) {
         return;
+    }
     host_name(host, sizeof host);
     trace_own_totals(&own);
     double share = own.times.seconds > 0 ? own.times.inside / own.times.seconds : 0;
-    if (pin_file_is_json(trace_options.report))
+    if (pin_file_is_json(trace_options.report)) {
         snprintf(
             text, sizeof text,
             "{\"host\":\"%s\",\"pid\":%d,\"mpi\":{\"rank\":%d,\"ranks\":%d,\"seconds\":%.6g,\"in_mpi_seconds\":%.6g,"
             "\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 "}}\n",
             host, (int)getpid(), trace_counts.rank, trace_counts.ranks, own.times.seconds, own.times.inside,
             own.messages, own.bytes);
-    else
+    } else {
         snprintf(text, sizeof text,
                  "%s %d mpi: rank %d of %d: %.3g s after MPI_Init, %.0f %% of it in MPI, %" PRIu64
                  " messages of %" PRIu64 " bytes sent\n",
                  host, (int)getpid(), trace_counts.rank, trace_counts.ranks, own.times.seconds, 100 * share,
                  own.messages, own.bytes);
+    }
     report(text);
 }

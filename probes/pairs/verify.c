@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "profile/text/figures.h"
 #include "probes/cache/probe.h"
 #include "probes/pairs/memory.h"
 #include "probes/pairs/messages.h"
 #include "profile/query.h"
+#include "profile/text/figures.h"
 
 /* A figure is the same up to these factors. Another machine, or a neighbour that takes half of a cache or of the
  * bandwidth, is beyond them; what one idle machine shows from run to run is not. Messages were seen in two states a

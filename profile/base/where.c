@@ -13,8 +13,9 @@ static bool read_small(const char *path, char *text, size_t size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
-    if (file >= 0)
+    if (file >= 0) {
         close(file);
+    }
     text[length > 0 ? length : 0] = '\0';
     return length > 0;
 }
@@ -24,21 +25,25 @@ int pin_where_is(pid_t pid, pid_t tid, struct pin_thread_now *out)
     char path[96], text[4096];
     struct pin_thread_now now = {.pid = pid, .tid = tid};
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    if (!read_small(path, text, sizeof text))
+    if (!read_small(path, text, sizeof text)) {
         return -ESRCH;
+    }
     char *left = strchr(text, '('), *right = strrchr(text, ')');
-    if (!left || !right)
+    if (!left || !right) {
         return -ESRCH;
+    }
     *right = '\0';
     snprintf(now.name, sizeof now.name, "%.31s", left + 1);
     /* Field 3 follows the name; field 39 is the PU. */
     const char *field = right;
-    for (int number = 2; field && number < 39; number++)
+    for (int number = 2; field && number < 39; number++) {
         field = strchr(field + 1, ' ');
+    }
     now.last_pu = field ? atoi(field) : -1;
     snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
-    if (!read_small(path, text, sizeof text))
+    if (!read_small(path, text, sizeof text)) {
         return -ESRCH;
+    }
     const char *allowed = strstr(text, "Cpus_allowed_list:");
     allowed = allowed ? allowed + strlen("Cpus_allowed_list:") + 1 : "";
     snprintf(now.allowed, sizeof now.allowed, "%.*s", (int)strcspn(allowed, "\n"), allowed);
@@ -62,11 +67,14 @@ static void find_node(int32_t pu, char *out, size_t size)
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d", pu);
     snprintf(out, size, "-");
     DIR *folder = opendir(path);
-    while (folder && (entry = readdir(folder)))
-        if (strncmp(entry->d_name, "node", 4) == 0 && entry->d_name[4] >= '0' && entry->d_name[4] <= '9')
+    while (folder && (entry = readdir(folder))) {
+        if (strncmp(entry->d_name, "node", 4) == 0 && entry->d_name[4] >= '0' && entry->d_name[4] <= '9') {
             snprintf(out, size, "%.15s", entry->d_name + 4);
-    if (folder)
+        }
+    }
+    if (folder) {
         closedir(folder);
+    }
 }
 
 /* Names come from the program and may hold anything. */
@@ -75,10 +83,11 @@ static void print_string(FILE *out, const char *text)
     fputc('"', out);
     for (; *text; text++) {
         unsigned char byte = (unsigned char)*text;
-        if (byte < 0x20 || byte == '"' || byte == '\\' || byte >= 0x7f)
+        if (byte < 0x20 || byte == '"' || byte == '\\' || byte >= 0x7f) {
             fprintf(out, "\\u%04x", byte);
-        else
+        } else {
             fputc(byte, out);
+        }
     }
     fputc('"', out);
 }

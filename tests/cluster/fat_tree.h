@@ -2,8 +2,8 @@
 #ifndef SERVET_TESTS_CLUSTER_FAT_TREE_H
 #define SERVET_TESTS_CLUSTER_FAT_TREE_H
 
-#include "probes/network/survey.h"
 #include "probes/machine.h"
+#include "probes/network/survey.h"
 #include "profile/base/random.h"
 
 struct fat_tree {

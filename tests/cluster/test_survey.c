@@ -7,9 +7,9 @@
 #include "probes/network/curves.h"
 #include "probes/network/layers.h"
 #include "probes/network/nodes.h"
-#include "tests/cluster/fat_tree.h"
 #include "probes/pairs/messages.h"
 #include "profile/query.h"
+#include "tests/cluster/fat_tree.h"
 
 static struct fat_tree usual_tree(uint32_t nodes)
 {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mapper/weights/tree.h"
 #include "tests/mapper/random_profile.h"
 #include "tests/mapper/reference.h"
-#include "mapper/weights/tree.h"
 
 /* Nested, and not: 120,000 in all. A build with sanitizers is many times slower and looks for other things. */
 #ifdef __SANITIZE_ADDRESS__

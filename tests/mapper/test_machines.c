@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/map.h"
 #include "mapper/command/common_options.h"
+#include "mapper/map.h"
 
 #define MOST 256
 

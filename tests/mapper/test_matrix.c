@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/mapper/command.h"
 #include "mapper/map.h"
-#include "tests/mapper/random_profile.h"
 #include "mapper/traffic/traffic.h"
+#include "tests/mapper/command.h"
+#include "tests/mapper/random_profile.h"
 
 #define MOST 64
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/mapper/command.h"
 #include "mapper/formats/formats.h"
+#include "tests/mapper/command.h"
 
 #define NEHALEM " --profile " FIXTURES "/nehalem-2-nodes.json "
 

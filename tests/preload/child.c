@@ -20,8 +20,9 @@ static void clean_environment(void)
         char name[256];
         size_t length = strcspn(*entry, "=");
         bool ours = false;
-        for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
             ours |= strncmp(*entry, own[i], strlen(own[i])) == 0;
+        }
         if (!ours || length >= sizeof name) {
             entry++;
             continue;
@@ -47,8 +48,9 @@ static void clean_environment(void)
 static void run_child(const char *const *changes, const char *const *argv, int out, int err)
 {
     clean_environment();
-    for (size_t i = 0; changes && changes[i]; i++)
+    for (size_t i = 0; changes && changes[i]; i++) {
         putenv((char *)(uintptr_t)changes[i]);
+    }
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
@@ -72,8 +74,9 @@ void child_run(struct child *child, const char *const *changes, const char *cons
     ck_assert_ptr_nonnull(err);
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
-    if (pid == 0)
+    if (pid == 0) {
         run_child(changes, argv, fileno(out), fileno(err));
+    }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     child->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     read_back(out, child->out);
@@ -83,17 +86,20 @@ void child_run(struct child *child, const char *const *changes, const char *cons
 void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv)
 {
     const char *all[32] = {"LD_PRELOAD=" CHILD_PRELOAD};
-    for (size_t i = 0; changes && changes[i] && i < 30; i++)
+    for (size_t i = 0; changes && changes[i] && i < 30; i++) {
         all[i + 1] = changes[i];
+    }
     child_run(child, all, argv);
 }
 
 static const char *find_line(const char *text, const char *beginning)
 {
     size_t length = strlen(beginning);
-    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-        if (strncmp(line, beginning, length) == 0)
+    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        if (strncmp(line, beginning, length) == 0) {
             return line;
+        }
+    }
     return NULL;
 }
 
@@ -102,8 +108,9 @@ size_t child_lines(const char *text, const char *beginning)
     size_t count = 0;
     for (const char *line = find_line(text, beginning); line; line = find_line(strchr(line, '\n') + 1, beginning)) {
         count++;
-        if (!strchr(line, '\n'))
+        if (!strchr(line, '\n')) {
             break;
+        }
     }
     return count;
 }

@@ -13,9 +13,11 @@ static void read_allowed(struct profile_set *out)
     uint32_t ids[CPU_SETSIZE];
     size_t count = 0;
     ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
-    for (uint32_t pu = 0; pu < CPU_SETSIZE; pu++)
-        if (CPU_ISSET(pu, &set))
+    for (uint32_t pu = 0; pu < CPU_SETSIZE; pu++) {
+        if (CPU_ISSET(pu, &set)) {
             ids[count++] = pu;
+        }
+    }
     ck_assert_int_eq(profile_set_from_array(ids, count, out), 0);
 }
 
@@ -47,8 +49,9 @@ void here_order(enum map_priority priority, size_t workers, uint32_t *order)
 
 static void free_kinds(struct profile_class *node_class)
 {
-    for (size_t i = 0; i < node_class->kind_count; i++)
+    for (size_t i = 0; i < node_class->kind_count; i++) {
         profile_set_free(&node_class->kinds[i].pus);
+    }
     free(node_class->kinds);
 }
 
@@ -72,8 +75,9 @@ uint32_t here_write_uneven_profile(const char *path)
 
 void here_need_two_pus(void)
 {
-    if (here_pus() >= 2)
+    if (here_pus() >= 2) {
         return;
+    }
     fprintf(stderr, "skipped: needs two PUs, this process may use one\n");
     exit(77);
 }

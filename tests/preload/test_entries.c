@@ -37,8 +37,9 @@ START_TEST(the_entry_makes_a_rank)
     snprintf(reached, sizeof reached, "reached %s\n", entries[_i]);
     ck_assert_msg(strstr(child.out, reached), "%s", child.out);
     child_expect(&child, 0, 0, order[1]);
-    if (!returns_nothing(entries[_i]))
+    if (!returns_nothing(entries[_i])) {
         ck_assert_msg(strstr(child.out, "count 0 42\n"), "%s: not the library's answer:\n%s", entries[_i], child.out);
+    }
 }
 END_TEST
 

@@ -23,7 +23,8 @@ static void expect_slots_back(const char *way)
     here_order(MAP_MEMORY, 2, order);
     snprintf(pair, sizeof pair, "%u,%u", order[0], order[1]);
     /* ThreadSanitizer takes a cancelled pause() of a program that it does not know for one that never ended. */
-    const char *options = strcmp(way, "cancel") == 0 ? "TSAN_OPTIONS=halt_on_error=1:die_after_fork=0" : "SERVET_DISABLE=";
+    const char *options =
+        strcmp(way, "cancel") == 0 ? "TSAN_OPTIONS=halt_on_error=1:die_after_fork=0" : "SERVET_DISABLE=";
     child_run_preloaded(&child, CHANGES(options), ARGV("taskset", "-c", pair, PROGRAMS "/churn", way, "101"));
     ck_assert_msg(child.status == 0, "exit status %d: %s", child.status, child.err);
     child_expect(&child, 0, 0, order[0]);

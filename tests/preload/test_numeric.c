@@ -127,8 +127,9 @@ END_TEST
 START_TEST(an_openmp_runtime_after_it_has_its_whole_team)
 {
     const char *team = PROGRAMS "/libteam_gcc.so";
-    if (access(team, R_OK) < 0)
+    if (access(team, R_OK) < 0) {
         return;
+    }
     run_python(NULL, BEGINNING LATE_RUNTIME, team);
     expect("most 2\n");
     expect("count 3 2\n");

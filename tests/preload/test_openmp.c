@@ -73,12 +73,14 @@ static void sort_lines(char *text)
     char *lines[64], copy[CHILD_TEXT];
     size_t count = 0;
     strcpy(copy, text);
-    for (char *line = strtok(copy, "\n"); line && count < 64; line = strtok(NULL, "\n"))
+    for (char *line = strtok(copy, "\n"); line && count < 64; line = strtok(NULL, "\n")) {
         lines[count++] = line;
+    }
     qsort(lines, count, sizeof *lines, by_line);
     *text = '\0';
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         strcat(strcat(text, lines[i]), "\n");
+    }
 }
 
 START_TEST(results_are_unchanged)
@@ -142,8 +144,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    if (argc != 2)
+    if (argc != 2) {
         return 2;
+    }
     program = argv[1];
     here_need_two_pus();
     TCase *test = tcase_create("openmp");

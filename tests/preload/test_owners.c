@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "preload/place/owner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
-#include "preload/place/owner.h"
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -35,8 +35,9 @@ static void expect_all(int rank, int thread)
 
 static bool built(const char *path)
 {
-    if (access(path, R_OK) == 0)
+    if (access(path, R_OK) == 0) {
         return true;
+    }
     fprintf(stderr, "not checked: %s was not built (no compiler for it)\n", path);
     return false;
 }
@@ -68,8 +69,9 @@ START_TEST(a_user_can_extend_the_lists)
     expect_all(0, 1);
     child_run_preloaded(&child, CHANGES("SERVET_HELPERS=libxyz"), ARGV(PROGRAMS "/pthreads", "1"));
     child_expect(&child, 0, 1, order[1]);
-    if (!built(PROGRAMS "/standard"))
+    if (!built(PROGRAMS "/standard")) {
         return;
+    }
     child_run_preloaded(&child, CHANGES("SERVET_WORKERS=libevent_t"), ARGV(PROGRAMS "/standard"));
     child_worker(&child, 0, 7, text, sizeof text);
     ck_assert_msg(!strpbrk(text, ",-"), "%s", child.out);
@@ -78,8 +80,9 @@ END_TEST
 
 START_TEST(a_standard_thread_belongs_to_the_object_that_made_it)
 {
-    if (!built(PROGRAMS "/standard"))
+    if (!built(PROGRAMS "/standard")) {
         return;
+    }
     child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/standard"));
     ck_assert_msg(child.status == 0, "%s", child.err);
     expect_all(0, 7); /* a helper, made before anything was pinned */
@@ -92,8 +95,9 @@ START_TEST(runtimes_loaded_later_and_two_at_once_work)
 {
     char line[64];
     const char *clang = PROGRAMS "/libteam_clang.so";
-    if (!built(PROGRAMS "/libteam_gcc.so"))
+    if (!built(PROGRAMS "/libteam_gcc.so")) {
         return;
+    }
     child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/late", PROGRAMS "/libteam_gcc.so", built(clang) ? clang : NULL));
     ck_assert_msg(child.status == 0, "%s", child.err);
     for (int team = 0; team < (built(clang) ? 2 : 1); team++) {
@@ -138,8 +142,9 @@ START_TEST(nested_teams_use_every_pu)
 {
     char pus[256];
     size_t on_first = 0;
-    if (!built(PROGRAMS "/nested"))
+    if (!built(PROGRAMS "/nested")) {
         return;
+    }
     child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/nested"));
     for (int i = 0; i < 4; i++) {
         child_worker(&child, i / 2, i % 2, pus, sizeof pus);
@@ -180,8 +185,9 @@ END_TEST
 START_TEST(python_still_counts_the_process)
 {
     char expected[64];
-    if (!built("/usr/bin/python3"))
+    if (!built("/usr/bin/python3")) {
         return;
+    }
     child_run_preloaded(&child, NULL, ARGV("/usr/bin/python3", "-c", PYTHON_SCRIPT));
     snprintf(expected, sizeof expected, "same\n%u %u\n", order[1], order[0]);
     ck_assert_msg(strcmp(child.out, expected) == 0, "%s%s", child.out, child.err);

@@ -19,16 +19,18 @@ static bool have(const char *tool)
 {
     char command[256];
     snprintf(command, sizeof command, "command -v %s >/dev/null", tool);
-    if (system(command) == 0)
+    if (system(command) == 0) {
         return true;
+    }
     fprintf(stderr, "not checked: %s is not installed\n", tool);
     return false;
 }
 
 START_TEST(nothing_happens_before_the_first_thread)
 {
-    if (!have("strace"))
+    if (!have("strace")) {
         return;
+    }
     child_run(&child, CHANGES("SERVET_MEM_PRIOR=1", "SERVET_VERBOSE=1", "SERVET_PROFILE=/nonexistent"),
               ARGV("strace", "-f", "-E", "LD_PRELOAD=" SERVET_SHIM, "-e",
                    "trace=openat,open,sched_setaffinity,sched_getaffinity", "/bin/true"));
@@ -45,8 +47,9 @@ END_TEST
 
 START_TEST(nothing_but_libc_is_linked)
 {
-    if (!have("objdump"))
+    if (!have("objdump")) {
         return;
+    }
     child_run(&child, NULL, ARGV("objdump", "-p", SERVET_SHIM));
     ck_assert_int_eq(child.status, 0);
     size_t needed = child_lines(child.out, "  NEEDED");
@@ -63,8 +66,9 @@ START_TEST(only_interposed_symbols_are_seen)
     ck_assert_ptr_nonnull(file);
     map[fread(map, 1, sizeof map - 1, file)] = '\0';
     fclose(file);
-    if (!have("nm"))
+    if (!have("nm")) {
         return;
+    }
     child_run(&child, NULL, ARGV("nm", "-D", "--defined-only", SERVET_SHIM));
     size_t seen = 0;
     for (char *line = strtok(child.out, "\n"); line; line = strtok(NULL, "\n")) {

@@ -29,8 +29,9 @@ static const char *path_of(const char *name)
 static void need(const char *path)
 {
     ck_assert_msg(access(path, X_OK) == 0 || strstr(path, "_f"), "%s was not built", path);
-    if (access(path, X_OK) == 0)
+    if (access(path, X_OK) == 0) {
         return;
+    }
     fprintf(stderr, "not checked, no Fortran compiler: %s\n", path);
     exit(0);
 }
@@ -42,8 +43,9 @@ static void run_two(const char *name, const char *const *changes, const char *op
     const char *argv[16] = {launcher, "-n", "2"};
     size_t count = 3;
     need(program);
-    if (open_mpi)
+    if (open_mpi) {
         argv[count++] = "--oversubscribe";
+    }
     if (option) {
         argv[count++] = option;
         argv[count++] = value;
@@ -96,8 +98,9 @@ START_TEST(a_preload_set_before_the_launcher_reaches_the_ranks)
 {
     need(path_of("ranks"));
     const char *argv[8] = {launcher, "-n", "2", open_mpi ? "--oversubscribe" : path_of("ranks"), NULL};
-    if (open_mpi)
+    if (open_mpi) {
         argv[4] = path_of("ranks");
+    }
     child_run_preloaded(&child, NULL, argv);
     ck_assert_msg(child.status == 0, "%s", child.err);
     expect_ranks();
@@ -106,8 +109,9 @@ END_TEST
 
 START_TEST(a_session_makes_a_rank)
 {
-    if (open_mpi)
+    if (open_mpi) {
         return; /* Open MPI 4 has no sessions */
+    }
     run_two("sessions", NULL, NULL, NULL);
     expect_ranks();
 }
@@ -118,8 +122,9 @@ START_TEST(processing_elements_of_openshmem_are_ranks)
 #if defined(ADDRESS_SANITIZER) || defined(THREAD_SANITIZER)
     return; /* its symmetric heap lies where their shadow is */
 #endif
-    if (!open_mpi || access(path_of("shmem"), X_OK) < 0)
+    if (!open_mpi || access(path_of("shmem"), X_OK) < 0) {
         return; /* another library, or no oshcc */
+    }
     child_run(&child, NULL, ARGV("oshrun", "--oversubscribe", "-n", "2", SERVET_PIN, path_of("shmem")));
     expect_ranks();
 }
@@ -167,8 +172,9 @@ START_TEST(helpers_have_the_domain)
     size_t single = 0, threads = 0;
     run_two("hybrid", CHANGES("OMP_NUM_THREADS=2"), NULL, NULL);
     for (char *line = strtok(child.out, "\n"); line; line = strtok(NULL, "\n")) {
-        if (strncmp(line, "mask ", 5) != 0)
+        if (strncmp(line, "mask ", 5) != 0) {
             continue;
+        }
         threads++;
         single += is_single(line);
     }
@@ -196,14 +202,16 @@ START_TEST(a_binding_that_the_user_asked_for_is_the_same_below_servet_pin)
     char bound[2][256], placed[2][256];
     size_t count = 3;
     need(program);
-    if (open_mpi)
+    if (open_mpi) {
         argv[count++] = "--oversubscribe";
+    }
     argv[count++] = open_mpi ? "--bind-to" : "-bind-to";
     argv[count++] = "core";
     argv[count] = program;
     child_run(&child, NULL, argv);
-    for (int rank = 0; rank < 2; rank++)
+    for (int rank = 0; rank < 2; rank++) {
         child_worker(&child, rank, 0, bound[rank], sizeof bound[rank]);
+    }
     argv[count++] = SERVET_PIN;
     argv[count++] = program;
     child_run(&child, NULL, argv);
@@ -231,11 +239,13 @@ static void run_unbound(const char *const *changes, const char *option, const ch
         argv[count++] = "none";
     }
     argv[count++] = SERVET_PIN;
-    if (option)
+    if (option) {
         argv[count++] = option;
+    }
     argv[count++] = "--";
-    for (size_t i = 0; command[i]; i++)
+    for (size_t i = 0; command[i]; i++) {
         argv[count++] = command[i];
+    }
     child_run(&child, changes, argv);
     ck_assert_msg(child.status == 0, "%s", child.err);
 }
@@ -292,8 +302,9 @@ START_TEST(a_taskset_around_the_launcher_is_obeyed)
     need(path_of("ranks"));
     const char *argv[16] = {"taskset", "-c", pu, launcher, "-n", "2"};
     size_t count = 6;
-    if (open_mpi)
+    if (open_mpi) {
         argv[count++] = "--oversubscribe";
+    }
     argv[count++] = SERVET_PIN;
     argv[count++] = path_of("ranks");
     child_run(&child, NULL, argv);
@@ -307,8 +318,9 @@ END_TEST
 static void expect_own_share(const char *name)
 {
     uint32_t order[2];
-    if (here_pus() != 2)
+    if (here_pus() != 2) {
         return;
+    }
     here_order(MAP_MEMORY, 2, order);
     run_two(name, NULL, NULL, NULL);
     for (int rank = 0; rank < 2; rank++) {
@@ -377,8 +389,9 @@ END_TEST
 
 START_TEST(libomp_is_told_its_share)
 {
-    if (has_libomp())
+    if (has_libomp()) {
         expect_own_share("hybrid_libomp");
+    }
 }
 END_TEST
 
@@ -390,8 +403,9 @@ END_TEST
 
 START_TEST(libomp_and_the_shim_agree_on_the_places)
 {
-    if (has_libomp())
+    if (has_libomp()) {
         expect_same_places("hybrid_libomp");
+    }
 }
 END_TEST
 
@@ -403,15 +417,17 @@ END_TEST
 
 START_TEST(the_users_own_places_stay_with_libomp)
 {
-    if (has_libomp())
+    if (has_libomp()) {
         expect_users_places("hybrid_libomp");
+    }
 }
 END_TEST
 
 int main(int argc, char **argv)
 {
-    if (argc != 3)
+    if (argc != 3) {
         return 2;
+    }
     launcher = argv[1];
     prefix = argv[2];
     open_mpi = strstr(prefix, "openmpi") != NULL;

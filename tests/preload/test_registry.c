@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "preload/node/registry.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
-#include "preload/node/registry.h"
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -123,8 +123,9 @@ END_TEST
 
 START_TEST(running_programs_hold_and_ended_ones_do_not)
 {
-    if (here_pus() != 2)
+    if (here_pus() != 2) {
         return;
+    }
     struct stayer first = start_stayer("1"); /* both PUs */
     ck_assert_uint_eq(first.pu, order[0]);
     ck_assert_uint_eq(next_pu(), order[0]); /* all equally taken */
@@ -169,8 +170,9 @@ START_TEST(an_entry_without_a_start_time_holds_nothing)
     struct pin_registry registry;
     struct pin_mask held = {0}, nothing = {0};
     pid_t gone = fork();
-    if (gone == 0)
+    if (gone == 0) {
         _exit(0);
+    }
     waitpid(gone, NULL, 0);
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     pin_mask_add(&held, order[0]);
@@ -189,8 +191,9 @@ START_TEST(ranks_of_one_job_are_no_foreigners)
     struct pin_registry registry;
     struct pin_mask held = {0}, nothing = {0}, allowed = {0}, taken;
     pin_mask_add(&held, 3);
-    for (uint32_t pu = 0; pu < 4; pu++)
+    for (uint32_t pu = 0; pu < 4; pu++) {
         pin_mask_add(&allowed, pu);
+    }
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
     pin_registry_taken(&registry, 77, &allowed, &taken);
@@ -222,10 +225,12 @@ START_TEST(the_least_loaded_counts_as_free)
     free(registry.entries);
     for (int i = 0; i < 1000; i++) {
         usleep(2000);
-        if (pin_registry_open(path, &registry) < 0)
+        if (pin_registry_open(path, &registry) < 0) {
             continue;
-        if (registry.count == 2)
+        }
+        if (registry.count == 2) {
             break;
+        }
         pin_registry_close(&registry);
     }
     ck_assert_uint_eq(registry.count, 2);
@@ -278,8 +283,9 @@ START_TEST(garbage_in_the_registry_is_begun_anew)
 {
     struct stat about;
     FILE *file = fopen(path, "w");
-    for (int i = 0; i < 100000; i++)
+    for (int i = 0; i < 100000; i++) {
         fputc(i * 7, file);
+    }
     fclose(file);
     chmod(path, 0600);
     ck_assert_uint_eq(next_pu(), order[0]);
@@ -329,8 +335,9 @@ END_TEST
 int main(void)
 {
     here_need_two_pus();
-    if (!mkdtemp(folder))
+    if (!mkdtemp(folder)) {
         return 99;
+    }
     TCase *test = tcase_create("registry");
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, NULL);

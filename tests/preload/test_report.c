@@ -89,8 +89,9 @@ static void expect_policy(const char *change, int policy)
 {
     char expected[32];
     child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/policy"));
-    if (child.status == 77)
+    if (child.status == 77) {
         return; /* a kernel without NUMA */
+    }
     snprintf(expected, sizeof expected, "policy %d\n", policy);
     ck_assert_str_eq(child.out, expected);
     ck_assert_str_eq(child.err, "");
@@ -108,8 +109,9 @@ END_TEST
 static void expect_one_line(const char *change, const char *argument)
 {
     child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/policy", argument));
-    if (child.status == 77)
+    if (child.status == 77) {
         return;
+    }
     ck_assert_int_eq(child.status, 0);
     ck_assert_str_eq(child.out, "policy 0\n");
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
@@ -127,8 +129,9 @@ END_TEST
 int main(void)
 {
     here_need_two_pus();
-    if (!mkdtemp(folder))
+    if (!mkdtemp(folder)) {
         return 99;
+    }
     TCase *test = tcase_create("report");
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, NULL);

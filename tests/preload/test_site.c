@@ -81,8 +81,9 @@ START_TEST(a_sandbox_of_the_program_is_not_touched)
     snprintf(expected, sizeof expected, "count 0 %zu\n", here_pus());
     for (size_t i = 0; i < 2; i++) {
         child_run_preloaded(&child, CHANGES(registry, report), ARGV(PROGRAM, "sandbox", ways[i]));
-        if (child.status == 77)
+        if (child.status == 77) {
             return; /* a kernel without seccomp */
+        }
         expect_success();
         ck_assert_str_eq(child.out, expected);
         ck_assert_str_eq(child.err, "");
@@ -139,8 +140,9 @@ END_TEST
 START_TEST(what_is_refused_is_said_and_not_too_often)
 {
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, "refusing", PROGRAM, "many", "20"));
-    if (child.status == 77)
+    if (child.status == 77) {
         return;
+    }
     expect_success();
     size_t lines = child_lines(child.err, "servet: cannot pin");
     ck_assert_msg(lines > 0 && lines <= 4, "%s", child.err);
@@ -171,8 +173,9 @@ static bool have(const char *tool)
 {
     char command[256];
     snprintf(command, sizeof command, "command -v %s >/dev/null", tool);
-    if (system(command) == 0)
+    if (system(command) == 0) {
         return true;
+    }
     fprintf(stderr, "not checked: %s is not installed\n", tool);
     return false;
 }
@@ -183,8 +186,9 @@ START_TEST(debuggers_and_tracers_see_the_program_that_they_would_see)
 #ifdef SANITIZERS
     return; /* they do not run below another one */
 #endif
-    if (have("strace"))
+    if (have("strace")) {
         expect_nothing(NULL, ARGV("strace", "-f", "-o", "/dev/null", PROGRAM, "many", "3"));
+    }
     if (have("valgrind")) {
         child_run_preloaded(
             &child, NULL, ARGV("valgrind", "-q", "--error-exitcode=9", "--leak-check=full", PROGRAMS "/pthreads", "3"));
@@ -202,8 +206,9 @@ END_TEST
 int main(void)
 {
     here_need_two_pus();
-    if (!mkdtemp(folder))
+    if (!mkdtemp(folder)) {
         return 99;
+    }
     TCase *test = tcase_create("site");
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, NULL);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "preload/place/slots.h"
-#include "preload/place/slots.h"
 
 #define THREADS 8
 #define ROUNDS 20000
@@ -21,8 +20,9 @@ START_TEST(the_first_threads_take_the_slots_in_order)
 {
     ck_assert_int_eq(pin_slots_make(SLOTS, &slots), 0);
     unsigned pool = pin_slots_pool(&slots, "libgomp.so.1");
-    for (size_t slot = 1; slot < SLOTS; slot++)
+    for (size_t slot = 1; slot < SLOTS; slot++) {
         ck_assert_uint_eq(pin_slots_take(&slots, pool), slot);
+    }
     ck_assert_uint_eq(pin_slots_take(&slots, pool), 0); /* the main thread's comes first of those taken */
     pin_slots_give_back(&slots, pool, 3);
     ck_assert_uint_eq(pin_slots_take(&slots, pool), 3);
@@ -35,10 +35,12 @@ START_TEST(a_sleeping_pool_does_not_push_another_together)
     unsigned sleeping = pin_slots_pool(&slots, "libopenblas.so.0"), working = pin_slots_pool(&slots, "libgomp.so.1");
     ck_assert_uint_ne(sleeping, working);
     ck_assert_uint_eq(pin_slots_pool(&slots, "libgomp.so.1"), working);
-    for (size_t i = 1; i < SLOTS; i++)
+    for (size_t i = 1; i < SLOTS; i++) {
         pin_slots_take(&slots, sleeping);
-    for (size_t slot = 1; slot < SLOTS; slot++)
+    }
+    for (size_t slot = 1; slot < SLOTS; slot++) {
         ck_assert_uint_eq(pin_slots_take(&slots, working), slot);
+    }
 }
 END_TEST
 
@@ -70,8 +72,9 @@ static void *churn(void *argument)
         for (int i = 0; i < HELD; i++) {
             held[i] = pin_record_take();
             held[i]->slot = (uint32_t)pin_slots_take(&slots, pool);
-            if (atomic_fetch_add(&in_use[held[i]->number], 1) != 0)
+            if (atomic_fetch_add(&in_use[held[i]->number], 1) != 0) {
                 atomic_fetch_add(&twice, 1);
+            }
         }
         for (int i = 0; i < HELD; i++) {
             pin_slots_give_back(&slots, pool, held[i]->slot);
@@ -86,13 +89,16 @@ START_TEST(nothing_is_lost_or_given_twice)
 {
     pthread_t thread[THREADS];
     ck_assert_int_eq(pin_slots_make(SLOTS, &slots), 0);
-    for (uintptr_t i = 0; i < THREADS; i++)
+    for (uintptr_t i = 0; i < THREADS; i++) {
         ck_assert_int_eq(pthread_create(&thread[i], NULL, churn, (void *)i), 0);
-    for (int i = 0; i < THREADS; i++)
+    }
+    for (int i = 0; i < THREADS; i++) {
         pthread_join(thread[i], NULL);
+    }
     ck_assert_uint_eq(twice, 0);
-    for (size_t slot = 0; slot < SLOTS; slot++)
+    for (size_t slot = 0; slot < SLOTS; slot++) {
         ck_assert_uint_eq(pin_slots_threads(&slots, slot), slot == 0);
+    }
     /* No more records than were ever out at once: they are used again. */
     struct pin_thread *record = pin_record_take();
     ck_assert_uint_le(record->number, THREADS * HELD + 1);

@@ -45,8 +45,9 @@ START_TEST(more_threads_than_pus_share_evenly)
     here_order(MAP_MEMORY, pus, order);
     snprintf(workers, sizeof workers, "%zu", 2 * pus - 1);
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, workers));
-    for (size_t i = 0; i < 2 * pus && i < 64; i++)
+    for (size_t i = 0; i < 2 * pus && i < 64; i++) {
         child_expect(&child, 0, (int)i, order[i % pus]);
+    }
     free(order);
 }
 END_TEST
@@ -72,8 +73,9 @@ static void append_member(const char *path, const char *member)
     FILE *io = fopen(path, "r+");
     ck_assert_ptr_nonnull(io);
     long end = -1;
-    for (int c; (c = fgetc(io)) != EOF;)
+    for (int c; (c = fgetc(io)) != EOF;) {
         end = c == '}' ? ftell(io) - 1 : end;
+    }
     ck_assert_int_eq(fseek(io, end, SEEK_SET), 0);
     fprintf(io, ", %s}\n", member);
     ck_assert_int_eq(fclose(io), 0);
@@ -165,16 +167,18 @@ START_TEST(only_allowed_pus_are_used)
     here_order(MAP_MEMORY, 2, order);
     snprintf(pu, sizeof pu, "%u", order[1]);
     child_run_preloaded(&child, NULL, ARGV("taskset", "-c", pu, PROGRAM, "2"));
-    for (int thread = 0; thread < 3; thread++)
+    for (int thread = 0; thread < 3; thread++) {
         child_expect(&child, 0, thread, order[1]);
+    }
 }
 END_TEST
 
 int main(void)
 {
     here_need_two_pus();
-    if (!mkdtemp(folder))
+    if (!mkdtemp(folder)) {
         return 99;
+    }
     TCase *test = tcase_create("threads");
     tcase_set_timeout(test, 60);
     tcase_add_test(test, threads_follow_the_mapper);

@@ -53,8 +53,9 @@ static void run_ranks(const char *ranks, const char *const *changes, const char 
 {
     const char *argv[16] = {launcher, "-n", ranks};
     size_t count = 3;
-    if (open_mpi)
+    if (open_mpi) {
         argv[count++] = "--oversubscribe";
+    }
     argv[count++] = SERVET_PIN;
     argv[count++] = program;
     argv[count++] = pattern;
@@ -78,13 +79,13 @@ static void read_matrix(struct matrix *out)
     ck_assert_ptr_nonnull(fgets(line, sizeof line, in));
     ck_assert_str_eq(line, "%%MatrixMarket matrix coordinate integer general\n");
     while (fgets(line, sizeof line, in)) {
-        if (sscanf(line, "%% messages %d %d %lu", &from, &to, &number) == 3)
+        if (sscanf(line, "%% messages %d %d %lu", &from, &to, &number) == 3) {
             out->messages[from - 1][to - 1] += number;
-        else if (line[0] == '%')
+        } else if (line[0] == '%') {
             continue;
-        else if (ranks == 0)
+        } else if (ranks == 0) {
             ck_assert_int_eq(sscanf(line, "%d %d %lu", &ranks, &columns, &entries), 3);
-        else {
+        } else {
             ck_assert_int_eq(sscanf(line, "%d %d %lu", &from, &to, &number), 3);
             out->bytes[from - 1][to - 1] += number;
             seen++;
@@ -100,7 +101,7 @@ static void compare(const struct matrix *expected)
 {
     struct matrix found;
     read_matrix(&found);
-    for (int from = 0; from < RANKS; from++)
+    for (int from = 0; from < RANKS; from++) {
         for (int to = 0; to < RANKS; to++) {
             ck_assert_msg(found.bytes[from][to] == expected->bytes[from][to], "%lu bytes from %d to %d, expected %lu",
                           found.bytes[from][to], from, to, expected->bytes[from][to]);
@@ -108,6 +109,7 @@ static void compare(const struct matrix *expected)
                           "%lu messages from %d to %d, expected %lu", found.messages[from][to], from, to,
                           expected->messages[from][to]);
         }
+    }
 }
 
 static void expect(const char *pattern, const struct matrix *expected)
@@ -250,12 +252,14 @@ START_TEST(a_rank_without_the_tracer_does_not_keep_the_others)
 {
     const char *argv[24] = {"timeout", "-k", "5", "150", launcher};
     size_t count = 5;
-    if (open_mpi)
+    if (open_mpi) {
         argv[count++] = "--oversubscribe";
+    }
     const char *const *rest = ARGV("-n", "1", SERVET_PIN, path_of("traffic"), "nothing", ":", "-n", "1", "env", "-u",
                                    "LD_PRELOAD", path_of("traffic"), "nothing");
-    for (; *rest; rest++)
+    for (; *rest; rest++) {
         argv[count++] = *rest;
+    }
     child_run(&child, CHANGES(trace_variable), argv);
     ck_assert_msg(child.status == 0, "%d: %s%s", child.status, child.out, child.err);
     ck_assert_msg(child_lines(child.err, "servet: SERVET_TRACE: not all ranks are traced") == 1, "%s", child.err);
@@ -303,8 +307,9 @@ START_TEST(times_are_added_on_request)
         if (sscanf(line,
                    "%% rank %d messages %*u bytes %*u largest %*u seconds %lf mpi %lf iterations %lu iteration %lf "
                    "compute %lf",
-                   &number, &seconds, &inside, &iterations, &iteration, &compute) != 6)
+                   &number, &seconds, &inside, &iterations, &iteration, &compute) != 6) {
             continue;
+        }
         found++;
         ck_assert(seconds >= 0.35 && inside > 0 && inside <= seconds);
         ck_assert_uint_gt(iterations, 1);
@@ -319,8 +324,9 @@ START_TEST(the_shim_says_when_the_tracer_is_missing)
 {
     const char *argv[16] = {launcher, "-n", "2"};
     size_t count = 3;
-    if (open_mpi)
+    if (open_mpi) {
         argv[count++] = "--oversubscribe";
+    }
     argv[count++] = path_of("traffic");
     argv[count++] = "nothing";
     child_run_preloaded(&child, CHANGES(trace_variable), argv);
@@ -350,8 +356,9 @@ static size_t run_auto(const char *pattern, const char *more, const char *beginn
 {
     run_ranks("2", CHANGES("SERVET_AUTO=1", "SERVET_REPORT=stderr", cache, more), path_of("traffic"), pattern);
     size_t count = 0;
-    for (const char *at = child.err; (at = strstr(at, beginning)); at++)
+    for (const char *at = child.err; (at = strstr(at, beginning)); at++) {
         count++;
+    }
     return count;
 }
 
@@ -399,13 +406,15 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    if (argc < 3)
+    if (argc < 3) {
         return 99;
+    }
     launcher = argv[1];
     prefix = argv[2];
     open_mpi = strstr(prefix, "openmpi");
-    if (!mkdtemp(folder))
+    if (!mkdtemp(folder)) {
         return 99;
+    }
     TCase *test = tcase_create("trace");
     tcase_set_timeout(test, 300); /* ranks that wait busily, more of them than PUs, on a machine with other work */
     tcase_add_checked_fixture(test, setup, teardown);

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/run/run.h"
 #include "probes/native/native.h"
 #include "probes/run/progress.h"
+#include "probes/run/run.h"
 
 enum { PUS = 8, PAIRS = PUS / 2 };
 

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "probes/cache/fit.h"
-#include "probes/cache/fit.h"
 #include "profile/base/random.h"
 
 enum { POINTS_MAX = 160, KIB = 1024, MIB = 1024 * 1024 };

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "probes/cache/model.h"
-#include "profile/base/random.h"
 #include "probes/simulated/cache.h"
+#include "profile/base/random.h"
 
 enum { PAGE = 4096, KIB = 1024, LINE = 64 };
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "probes/run/conditions.h"
 #include "probes/run/run.h"
 #include "probes/run/sentinel.h"
-#include "probes/run/conditions.h"
 #include "profile/topology/topology.h"
 
 /* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure is n. */

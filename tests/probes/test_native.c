@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/probes/forbid_mbind.h"
 #include "probes/machine.h"
+#include "tests/probes/forbid_mbind.h"
 
 static volatile sig_atomic_t cancel;
 static struct machine machine;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/probes/open_fixture.h"
 #include "probes/cache/paper.h"
+#include "tests/probes/open_fixture.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/base/random.h"
 #include "probes/pairs/repeat.h"
+#include "profile/base/random.h"
 
 static int ascending(const void *a, const void *b)
 {

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/probes/open_fixture.h"
 #include "probes/cache/probe.h"
 #include "probes/pairs/memory.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/numa.h"
 #include "probes/pairs/sharing.h"
+#include "tests/probes/open_fixture.h"
 
 static struct machine machine;
 static struct probe probe;

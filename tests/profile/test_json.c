@@ -66,7 +66,7 @@ START_TEST(every_field_survives_the_way_through_a_file)
         "\"topology_signature\":\"0123456789abcdef\"",
         "\"declared_size_bytes\":2,\"line_bytes\":3,\"associativity\":4",
         "\"scaling\":[{\"workers\":1,\"bytes_per_s\":7.0,\"repetitions\":8,\"spread\":0.0625}",
-        "\"cache_curve\":[{\"bytes\":12,\"seconds_per_access\":4e-9,\"repetitions\":7,\"spread\":0.125},{\"bytes\":13,"
+        "\"cache_curve\":[{\"bytes\":12,\"seconds_per_access\":4e-9,\"repetitions\":7,\"spread\":0.125},{\"bytes\":13,",
         "\"seconds_per_access\":5e-9}]",
         "\"sharing_quality\":{\"origin\":\"measured\",\"repetitions\":6,\"spread\":0.5}",
         "\"curve\":[{\"bytes\":0,\"seconds\":1e-9,\"repetitions\":9,\"spread\":0.03125},{\"bytes\":8,\"seconds\":2.0}]",

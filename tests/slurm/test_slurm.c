@@ -48,8 +48,9 @@ static void expect_of_task(unsigned task, unsigned thread, uint32_t pu)
 
 static bool is_there(const char *path)
 {
-    if (access(path, X_OK) == 0)
+    if (access(path, X_OK) == 0) {
         return true;
+    }
     fprintf(stderr, "not checked: %s was not built\n", path);
     return false;
 }
@@ -57,8 +58,9 @@ static bool is_there(const char *path)
 START_TEST(threads_of_one_task_follow_the_mapper)
 {
     uint32_t order[2];
-    if (!is_there(PROGRAMS "/openmp_gcc"))
+    if (!is_there(PROGRAMS "/openmp_gcc")) {
         return;
+    }
     run(LIST("OMP_NUM_THREADS=2"), LIST("srun", "-n", "1", "-c", "2", "--servet=mem", PROGRAMS "/openmp_gcc"));
     here_order(MAP_MEMORY, 2, order);
     child_expect(&child, 0, 0, order[0]);
@@ -71,17 +73,20 @@ START_TEST(several_tasks_of_a_node_follow_the_mapper)
     uint32_t order[2];
     run(NULL, LIST("srun", "-l", "-n", "2", "--servet=comm", PROGRAMS "/pthreads", "1"));
     here_order(MAP_COMMUNICATION, 2, order);
-    for (unsigned task = 0; task < 2; task++)
-        for (unsigned thread = 0; thread < 2; thread++)
+    for (unsigned task = 0; task < 2; task++) {
+        for (unsigned thread = 0; thread < 2; thread++) {
             expect_of_task(task, thread, order[task]);
+        }
+    }
 }
 END_TEST
 
 START_TEST(ranks_follow_the_mapper)
 {
     uint32_t order[2];
-    if (!is_there(PROGRAMS "/mpich_ranks"))
+    if (!is_there(PROGRAMS "/mpich_ranks")) {
         return;
+    }
     run(NULL, LIST("srun", "--mpi=pmi2", "-n", "2", "--servet=mem", PROGRAMS "/mpich_ranks"));
     here_order(MAP_MEMORY, 2, order);
     child_expect(&child, 0, 0, order[0]);
@@ -111,9 +116,11 @@ END_TEST
 START_TEST(a_binding_that_the_user_asked_for_stays)
 {
     run(NULL, LIST("srun", "-l", "-n", "2", "--cpu-bind=map_cpu:1,0", "--servet=mem", PROGRAMS "/pthreads", "1"));
-    for (unsigned task = 0; task < 2; task++)
-        for (unsigned thread = 0; thread < 2; thread++)
+    for (unsigned task = 0; task < 2; task++) {
+        for (unsigned thread = 0; thread < 2; thread++) {
             expect_of_task(task, thread, 1 - task);
+        }
+    }
 }
 END_TEST
 

@@ -48,8 +48,9 @@ static const char *number(size_t value)
 
 static bool is_there(const char *path)
 {
-    if (access(path, X_OK) == 0)
+    if (access(path, X_OK) == 0) {
         return true;
+    }
     fprintf(stderr, "not checked: %s was not built\n", path);
     return false;
 }
@@ -61,8 +62,9 @@ static void run_openmp(const char *program, size_t threads, const char *priority
     const char *argv[8];
     size_t words = 0;
     snprintf(count, sizeof count, "OMP_NUM_THREADS=%zu", threads);
-    for (; prefix && prefix[words]; words++)
+    for (; prefix && prefix[words]; words++) {
         argv[words] = prefix[words];
+    }
     argv[words++] = program;
     argv[words] = NULL;
     /* Threads that spin while they wait would take the few real CPUs from those that work. */
@@ -73,13 +75,15 @@ static void expect_openmp(size_t runtime, size_t threads, size_t priority, const
                           const char *const *prefix)
 {
     struct truth_map map;
-    if (!is_there(openmp_programs[runtime]))
+    if (!is_there(openmp_programs[runtime])) {
         return;
+    }
     run_openmp(openmp_programs[runtime], threads, priorities[priority].variable, prefix);
-    if (cpuset)
+    if (cpuset) {
         truth_ask_map(&map, LIST("-n", number(threads), priorities[priority].option, "--cpuset", cpuset));
-    else
+    } else {
         truth_ask_map(&map, LIST("-n", number(threads), priorities[priority].option));
+    }
     truth_expect(&child, &map, 1, threads);
 }
 
@@ -88,8 +92,9 @@ static void expect_openmp(size_t runtime, size_t threads, size_t priority, const
 START_TEST(the_guest_is_the_machine_that_the_tests_need)
 {
     uint32_t all[PUS];
-    for (uint32_t i = 0; i < PUS; i++)
+    for (uint32_t i = 0; i < PUS; i++) {
         all[i] = i;
+    }
     ck_assert_int_eq(sysconf(_SC_NPROCESSORS_ONLN), PUS);
     ck_assert_uint_eq(truth_cores(all, PUS), CORES);
     ck_assert_uint_eq(truth_nodes(all, PUS), NODES);
@@ -128,8 +133,9 @@ static void count_memory(double *mib)
     while (fgets(line, sizeof line, file)) {
         double page_kib = 4;
         const char *size = strstr(line, "kernelpagesize_kB=");
-        if (size)
+        if (size) {
             page_kib = strtod(size + strlen("kernelpagesize_kB="), NULL);
+        }
         for (unsigned node = 0; node < NODES; node++) {
             char key[8];
             snprintf(key, sizeof key, " N%u=", node);
@@ -169,9 +175,11 @@ END_TEST
 
 START_TEST(openmp_threads_are_where_servet_map_says)
 {
-    for (size_t runtime = 0; runtime < RUNTIMES; runtime++)
-        for (size_t priority = 0; priority < PRIORITIES; priority++)
+    for (size_t runtime = 0; runtime < RUNTIMES; runtime++) {
+        for (size_t priority = 0; priority < PRIORITIES; priority++) {
             expect_openmp(runtime, (size_t)_i, priority, NULL, NULL);
+        }
+    }
 }
 END_TEST
 
@@ -191,9 +199,10 @@ START_TEST(no_two_workers_share_a_core_while_cores_are_free)
 {
     static const size_t team[] = {2, CORES, PUS};
     uint32_t pus[PUS];
-    if (!is_there(openmp_programs[0]))
+    if (!is_there(openmp_programs[0])) {
         return;
-    for (size_t priority = 0; priority < PRIORITIES; priority++)
+    }
+    for (size_t priority = 0; priority < PRIORITIES; priority++) {
         for (size_t i = 0; i < sizeof team / sizeof team[0]; i++) {
             run_openmp(openmp_programs[0], team[i], priorities[priority].variable, NULL);
             for (size_t thread = 0; thread < team[i]; thread++) {
@@ -204,6 +213,7 @@ START_TEST(no_two_workers_share_a_core_while_cores_are_free)
             }
             ck_assert_uint_eq(truth_cores(pus, team[i]), team[i] < CORES ? team[i] : CORES);
         }
+    }
 }
 END_TEST
 
@@ -212,8 +222,9 @@ START_TEST(priorities_spread_and_pack)
 {
     static const char *const what[] = {"spread", "pack"};
     uint32_t pus[2];
-    if (!is_there(openmp_programs[0]))
+    if (!is_there(openmp_programs[0])) {
         return;
+    }
     for (size_t priority = 0; priority < PRIORITIES; priority++) {
         run_openmp(openmp_programs[0], 2, priorities[priority].variable, NULL);
         for (int thread = 0; thread < 2; thread++) {
@@ -261,8 +272,9 @@ END_TEST
 START_TEST(an_offline_cpu_gets_nobody)
 {
     switch_one_cpu_off();
-    for (size_t priority = 0; priority < PRIORITIES; priority++)
+    for (size_t priority = 0; priority < PRIORITIES; priority++) {
         expect_openmp(priority, CORES, priority, NULL, NULL);
+    }
     expect_openmp(0, PUS - 1, 0, NULL, NULL);
     switch_all_cpus_on();
     expect_openmp(0, CORES, 0, NULL, NULL);
@@ -287,8 +299,9 @@ START_TEST(a_cpuset_is_respected)
     snprintf(path, sizeof path, "%s/cpuset.cpus", folder);
     truth_write(path, cpus);
     snprintf(enter, sizeof enter, "echo $$ >%s/cgroup.procs && exec \"$@\"", folder);
-    for (size_t priority = 0; priority < PRIORITIES; priority++)
+    for (size_t priority = 0; priority < PRIORITIES; priority++) {
         expect_openmp(0, 5, priority, cpus, LIST("/bin/sh", "-c", enter, "sh"));
+    }
 }
 END_TEST
 
@@ -313,8 +326,9 @@ static bool run_ranks(const char *name, size_t ranks, size_t threads)
     snprintf(program, sizeof program, "%s/%s_%s", PROGRAMS, library, name);
     snprintf(launcher, sizeof launcher, "mpirun.%s", library);
     snprintf(count, sizeof count, "OMP_NUM_THREADS=%zu", threads);
-    if (!is_there(program))
+    if (!is_there(program)) {
         return false;
+    }
     argv[words++] = launcher;
     if (is_open_mpi()) { /* what an emulated machine starts fastest with */
         const char *const faster[] = {"--mca", "pml", "ob1", "--mca", "btl", "vader,self", "--oversubscribe"};
@@ -323,10 +337,11 @@ static bool run_ranks(const char *name, size_t ranks, size_t threads)
     }
     const char *const rest[] = {"-n", number(ranks), SERVET_PIN, priority_of_ranks(), "--", program, NULL};
     memcpy(argv + words, rest, sizeof rest);
-    if (threads > 1)
+    if (threads > 1) {
         child_run(&child, LIST(count, "OMP_WAIT_POLICY=passive"), argv);
-    else
+    } else {
         child_run(&child, NULL, argv);
+    }
     return true;
 }
 
@@ -336,8 +351,9 @@ static size_t wide_masks(void)
     size_t wide = 0;
     for (const char *line = strstr(child.out, "mask "); line; line = strstr(line + 1, "mask ")) {
         char pus[256];
-        if (sscanf(line, "mask %*d %*d %255s", pus) == 1 && strpbrk(pus, ",-"))
+        if (sscanf(line, "mask %*d %*d %255s", pus) == 1 && strpbrk(pus, ",-")) {
             wide++;
+        }
     }
     return wide;
 }
@@ -347,8 +363,9 @@ START_TEST(ranks_are_where_servet_map_says)
 {
     struct truth_map map;
     size_t ranks = CORES / 2;
-    if (!run_ranks("ranks", ranks, 1))
+    if (!run_ranks("ranks", ranks, 1)) {
         return;
+    }
     truth_ask_map(&map, LIST("-n", number(ranks), priority_of_ranks()));
     truth_expect(&child, &map, ranks, 1);
     ck_assert_uint_eq(truth_cores(map.pus, ranks), ranks);
@@ -361,12 +378,14 @@ START_TEST(domains_of_hybrid_ranks_are_inside_numa_nodes)
     struct truth_map map;
     /* All PUs, or two cores for each of three ranks. */
     size_t ranks = is_open_mpi() ? NODES : 3, threads = is_open_mpi() ? PUS_OF_NODE : 2;
-    if (!run_ranks("hybrid", ranks, threads))
+    if (!run_ranks("hybrid", ranks, threads)) {
         return;
+    }
     truth_ask_map(&map, LIST("-r", number(ranks), "-t", number(threads), priority_of_ranks()));
     truth_expect(&child, &map, ranks, threads);
-    for (size_t rank = 0; rank < ranks; rank++)
+    for (size_t rank = 0; rank < ranks; rank++) {
         ck_assert_uint_eq(truth_nodes(map.pus + rank * threads, threads), 1);
+    }
 }
 END_TEST
 
@@ -390,12 +409,14 @@ static void run_pages(size_t ranks, const char *membind, uint32_t *nodes, uint32
     truth_ask_map(&map, LIST("-r", number(ranks), "-t", number(each)));
     for (size_t i = 0; i < each; i++) {
         uint32_t node = truth_place_of(map.pus[each + i]).node;
-        if (count == 0 || (nodes[0] != node && count < NODES / ranks))
+        if (count == 0 || (nodes[0] != node && count < NODES / ranks)) {
             nodes[count++] = node;
+        }
     }
     ck_assert_uint_eq(count, NODES / ranks);
-    for (*foreign = 0; *foreign == nodes[0] || *foreign == nodes[count - 1];)
+    for (*foreign = 0; *foreign == nodes[0] || *foreign == nodes[count - 1];) {
         ++*foreign;
+    }
     snprintf(size, sizeof size, "OMPI_COMM_WORLD_LOCAL_SIZE=%zu", ranks);
     snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%zu", each);
     child_run_preloaded(&child, LIST("OMPI_COMM_WORLD_LOCAL_RANK=1", size, threads, membind),
@@ -455,8 +476,9 @@ START_TEST(open_mpi_reads_a_rankfile_by_os_index)
         "file=$(mktemp) && " SERVET_MAP " -n 4 --format rankfile >$file && "
         "mpirun.openmpi --mca rmaps_rank_file_physical 1 --rankfile $file -np 4 /bin/sh -c "
         "'echo \"$OMPI_COMM_WORLD_RANK: $(grep -w Cpus_allowed_list /proc/self/status | tr \"\\t\" \" \")\"'";
-    if (is_open_mpi() || !is_there("/usr/bin/mpirun.openmpi"))
+    if (is_open_mpi() || !is_there("/usr/bin/mpirun.openmpi")) {
         return; /* one boot is enough: that of the scattered machine */
+    }
     child_run(&child, NULL, LIST("/bin/sh", "-c", script));
     truth_ask_map(&map, LIST("-n", "4"));
     expect_ranks(" ", &map);
@@ -469,8 +491,9 @@ START_TEST(slurm_reads_map_cpu_by_os_index)
     struct truth_map map;
     static const char script[] =
         "srun --label -n 4 -c 4 $(" SERVET_MAP " -n 4 --format slurm-map) grep -w Cpus_allowed_list /proc/self/status";
-    if (is_open_mpi())
+    if (is_open_mpi()) {
         return;
+    }
     child_run(&child, NULL, LIST(SLURM_BED, "/bin/sh", "-c", script));
     if (child.status == 77) {
         fprintf(stderr, "not checked: %s", child.out);
@@ -487,8 +510,9 @@ START_TEST(tasks_of_a_slurm_step_are_where_servet_map_says)
     struct truth_map map;
     static const char script[] = "echo required " SPANK_SERVET " shim=" SERVET_SHIM " >$BED_PLUGSTACK && "
                                  "OMP_NUM_THREADS=4 srun --label -n 4 -c 4 --servet=mem " PROGRAMS "/openmp_gcc";
-    if (strcmp(library, "openmpi") != 0 || !is_there(PROGRAMS "/openmp_gcc"))
+    if (strcmp(library, "openmpi") != 0 || !is_there(PROGRAMS "/openmp_gcc")) {
         return; /* one boot is enough */
+    }
     child_run(&child, LIST("OMP_WAIT_POLICY=passive"), LIST(SLURM_BED, "/bin/sh", "-c", script));
     if (child.status == 77) {
         fprintf(stderr, "not checked: %s", child.out);
@@ -545,8 +569,9 @@ static Suite *suite(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1)
+    if (argc > 1) {
         library = argv[1];
+    }
     SRunner *runner = srunner_create(suite());
     srunner_set_log(runner, "-"); /* result by result, so that one sees how far a guest came */
     srunner_run_all(runner, CK_SILENT);

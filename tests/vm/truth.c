@@ -29,8 +29,9 @@ static uint32_t read_node(uint32_t cpu)
     snprintf(path, sizeof path, CPU_FOLDER, cpu);
     DIR *folder = opendir(path);
     ck_assert_msg(folder, "cannot read %s", path);
-    for (struct dirent *entry; !found && (entry = readdir(folder));)
+    for (struct dirent *entry; !found && (entry = readdir(folder));) {
         found = sscanf(entry->d_name, "node%u", &node) == 1;
+    }
     closedir(folder);
     ck_assert_msg(found, "CPU %u is in no NUMA node", cpu);
     return node;
@@ -49,8 +50,9 @@ void truth_ask_map(struct truth_map *out, const char *const *arguments)
 {
     static struct child child;
     const char *argv[16] = {SERVET_MAP};
-    for (size_t i = 0; arguments[i]; i++)
+    for (size_t i = 0; arguments[i]; i++) {
         argv[i + 1] = arguments[i];
+    }
     child_run(&child, NULL, argv);
     ck_assert_msg(child.status == 0, "%s", child.err);
     out->count = 0;
@@ -66,8 +68,9 @@ void truth_expect(const struct child *child, const struct truth_map *map, size_t
     ck_assert_msg(child->status == 0, "exit status %d: %s%s", child->status, child->out, child->err);
     ck_assert_uint_eq(map->count, ranks * threads);
     ck_assert_uint_eq(child_lines(child->out, "worker "), map->count);
-    for (size_t i = 0; i < map->count; i++)
+    for (size_t i = 0; i < map->count; i++) {
         child_expect(child, (int)(i / threads), (int)(i % threads), map->pus[i]);
+    }
 }
 
 static size_t different(const uint32_t *pus, size_t count, bool cores)
@@ -78,10 +81,12 @@ static size_t different(const uint32_t *pus, size_t count, bool cores)
     for (size_t i = 0, k; i < count; i++) {
         struct truth_place place = truth_place_of(pus[i]);
         uint32_t one = cores ? place.core : place.node;
-        for (k = 0; k < found && seen[k] != one; k++)
+        for (k = 0; k < found && seen[k] != one; k++) {
             continue;
-        if (k == found)
+        }
+        if (k == found) {
             seen[found++] = one;
+        }
     }
     return found;
 }

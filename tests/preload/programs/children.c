@@ -16,8 +16,9 @@ extern char **environ;
 static char *script_of(const char *who, const char *how)
 {
     char *script;
-    if (asprintf(&script, SCRIPT, who, how) < 0)
+    if (asprintf(&script, SCRIPT, who, how) < 0) {
         exit(3);
+    }
     return script;
 }
 
@@ -38,8 +39,9 @@ static void *show_thread(void *who)
 static void in_a_thread(const char *who)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, show_thread, (void *)(uintptr_t)who) == 0)
+    if (pthread_create(&thread, NULL, show_thread, (void *)(uintptr_t)who) == 0) {
         pthread_join(thread, NULL);
+    }
 }
 
 static void by_fork(const char *who)
@@ -73,24 +75,25 @@ static void by_exec(const char *who, const char *how)
     int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
     pid_t pid = vfork();
     if (pid == 0) {
-        if (strcmp(how, "execl") == 0)
+        if (strcmp(how, "execl") == 0) {
             execl("/bin/sh", "sh", "-c", script, NULL);
-        else if (strcmp(how, "execlp") == 0)
+        } else if (strcmp(how, "execlp") == 0) {
             execlp("sh", "sh", "-c", script, NULL);
-        else if (strcmp(how, "execle") == 0)
+        } else if (strcmp(how, "execle") == 0) {
             execle("/bin/sh", "sh", "-c", script, NULL, environ);
-        else if (strcmp(how, "execv") == 0)
+        } else if (strcmp(how, "execv") == 0) {
             execv("/bin/sh", arguments);
-        else if (strcmp(how, "execvp") == 0)
+        } else if (strcmp(how, "execvp") == 0) {
             execvp("sh", arguments);
-        else if (strcmp(how, "execve") == 0)
+        } else if (strcmp(how, "execve") == 0) {
             execve("/bin/sh", arguments, environ);
-        else if (strcmp(how, "execvpe") == 0)
+        } else if (strcmp(how, "execvpe") == 0) {
             execvpe("sh", arguments, environ);
-        else if (strcmp(how, "fexecve") == 0)
+        } else if (strcmp(how, "fexecve") == 0) {
             fexecve(shell, arguments, environ);
-        else
+        } else {
             execveat(AT_FDCWD, "/bin/sh", arguments, environ, 0);
+        }
         _exit(1);
     }
     wait_for(pid);
@@ -101,21 +104,25 @@ static void by_spawn(const char *who)
 {
     pid_t pid;
     char *arguments[] = {"sh", "-c", script_of(who, "posix_spawnp"), NULL};
-    if (posix_spawnp(&pid, "sh", NULL, NULL, arguments, environ) == 0)
+    if (posix_spawnp(&pid, "sh", NULL, NULL, arguments, environ) == 0) {
         wait_for(pid);
+    }
     arguments[2] = script_of(who, "posix_spawn");
-    if (posix_spawn(&pid, "/bin/sh", NULL, NULL, arguments, environ) == 0)
+    if (posix_spawn(&pid, "/bin/sh", NULL, NULL, arguments, environ) == 0) {
         wait_for(pid);
+    }
 }
 
 static void by_popen(const char *who)
 {
     char line[512];
     FILE *pipe = popen(script_of(who, "popen"), "r");
-    if (pipe && fgets(line, sizeof line, pipe))
+    if (pipe && fgets(line, sizeof line, pipe)) {
         report_line(line);
-    if (pipe)
+    }
+    if (pipe) {
         pclose(pipe);
+    }
 }
 
 static void in_every_way(const char *who)
@@ -124,12 +131,14 @@ static void in_every_way(const char *who)
                                          "execve", "execvpe", "fexecve", "execveat"};
     char pus[256], line[512];
     by_fork(who);
-    for (size_t i = 0; i < sizeof family / sizeof family[0]; i++)
+    for (size_t i = 0; i < sizeof family / sizeof family[0]; i++) {
         by_exec(who, family[i]);
+    }
     by_spawn(who);
     by_popen(who);
-    if (system(script_of(who, "system")) != 0)
+    if (system(script_of(who, "system")) != 0) {
         report_line("system failed\n");
+    }
     by_failed_exec(who);
     report_allowed("/proc/thread-self/status", pus, sizeof pus);
     snprintf(line, sizeof line, "self %s after %s\n", who, pus);
@@ -146,8 +155,9 @@ static void *work(void *unused)
 int main(void)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, work, NULL) != 0)
+    if (pthread_create(&thread, NULL, work, NULL) != 0) {
         return 4;
+    }
     pthread_join(thread, NULL);
     in_every_way("main");
     return 0;

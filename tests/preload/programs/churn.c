@@ -11,11 +11,14 @@ static const char *way;
 static void *brief(void *unused)
 {
     (void)unused;
-    if (strcmp(way, "exit") == 0)
+    if (strcmp(way, "exit") == 0) {
         pthread_exit(NULL);
-    if (strcmp(way, "cancel") == 0)
-        for (;;)
+    }
+    if (strcmp(way, "cancel") == 0) {
+        for (;;) {
             pause();
+        }
+    }
     return NULL;
 }
 
@@ -31,14 +34,18 @@ static void one(void)
     pthread_t thread;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    if (strcmp(way, "detach") == 0)
+    if (strcmp(way, "detach") == 0) {
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (pthread_create(&thread, &attributes, brief, NULL) != 0)
+    }
+    if (pthread_create(&thread, &attributes, brief, NULL) != 0) {
         exit(4);
-    if (strcmp(way, "detach") == 0)
+    }
+    if (strcmp(way, "detach") == 0) {
         return;
-    if (strcmp(way, "cancel") == 0)
+    }
+    if (strcmp(way, "cancel") == 0) {
         pthread_cancel(thread);
+    }
     pthread_join(thread, NULL);
 }
 
@@ -47,12 +54,15 @@ static void wait_until_alone(void)
     for (int i = 0; i < 2000; i++) {
         int tasks = 0;
         DIR *folder = opendir("/proc/self/task");
-        for (struct dirent *entry; folder && (entry = readdir(folder));)
+        for (struct dirent *entry; folder && (entry = readdir(folder));) {
             tasks += entry->d_name[0] != '.';
-        if (folder)
+        }
+        if (folder) {
             closedir(folder);
-        if (tasks == 1)
+        }
+        if (tasks == 1) {
             return;
+        }
         usleep(1000);
     }
 }
@@ -60,15 +70,18 @@ static void wait_until_alone(void)
 int main(int argc, char **argv)
 {
     pthread_t thread[2];
-    if (argc < 3)
+    if (argc < 3) {
         return 2;
+    }
     way = argv[1];
     pthread_barrier_init(&all_here, NULL, 3);
-    for (int i = 0; i < atoi(argv[2]); i++)
+    for (int i = 0; i < atoi(argv[2]); i++) {
         one();
+    }
     wait_until_alone();
-    for (long i = 0; i < 2; i++)
+    for (long i = 0; i < 2; i++) {
         pthread_create(&thread[i], NULL, lasting, (void *)(i + 1));
+    }
     report_worker(0, 0);
     pthread_barrier_wait(&all_here);
     pthread_join(thread[0], NULL);

@@ -17,8 +17,9 @@ static void *work(void *unused)
 __attribute__((constructor)) static void begin(void)
 {
     pthread_barrier_init(&leaving, NULL, 2);
-    if (pthread_create(&thread, NULL, work, NULL) != 0)
+    if (pthread_create(&thread, NULL, work, NULL) != 0) {
         exit(4);
+    }
 }
 
 void early(void)

@@ -17,16 +17,19 @@ static cpu_set_t all, one;
 
 static void *work(void *unused)
 {
-    if (stub_widen_by_sched(&all) != 0)
+    if (stub_widen_by_sched(&all) != 0) {
         exit(4);
+    }
     report_worker(0, 1);
-    if (stub_widen_by_pthread(&all) != 0)
+    if (stub_widen_by_pthread(&all) != 0) {
         exit(4);
+    }
     report_worker(0, 2);
     report_count(4, stub_count(0));
     report_count(5, stub_count(getpid()));
-    if (stub_widen_by_sched(&one) != 0)
+    if (stub_widen_by_sched(&one) != 0) {
         exit(4);
+    }
     report_worker(0, 3);
     return unused;
 }
@@ -34,12 +37,14 @@ static void *work(void *unused)
 int main(int argc, char **argv)
 {
     pthread_t thread;
-    if (argc < 2 || sched_getaffinity(0, sizeof all, &all) != 0)
+    if (argc < 2 || sched_getaffinity(0, sizeof all, &all) != 0) {
         return 3;
+    }
     CPU_ZERO(&one);
     CPU_SET((size_t)atoi(argv[1]), &one);
-    if (pthread_create(&thread, NULL, work, NULL) != 0)
+    if (pthread_create(&thread, NULL, work, NULL) != 0) {
         return 4;
+    }
     pthread_join(thread, NULL);
     return stub_help();
 }

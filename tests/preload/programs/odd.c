@@ -36,8 +36,9 @@ static void *nothing(void *argument)
 
 static void must(int failed)
 {
-    if (failed)
+    if (failed) {
         exit(4);
+    }
 }
 
 static void one_thread(const pthread_attr_t *attributes)
@@ -57,13 +58,15 @@ static void small_stack(pthread_attr_t *attributes)
 static void *forks(void *argument)
 {
     pthread_attr_t attributes;
-    if (argument)
+    if (argument) {
         small_stack(&attributes);
+    }
     int status;
     pid_t pid = fork();
     one_thread(argument ? &attributes : NULL);
-    if (pid == 0)
+    if (pid == 0) {
         exit(0);
+    }
     must(waitpid(pid, &status, 0) != pid || status != 0);
     return NULL;
 }
@@ -92,8 +95,9 @@ static int many(unsigned count)
     small_stack(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_barrier_init(&all_here, NULL, count + 1);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         must(pthread_create(&thread, &attributes, waits, &all_here));
+    }
     pthread_barrier_wait(&all_here);
     return 0;
 }
@@ -110,8 +114,9 @@ static int refused(void)
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     must(pthread_attr_setstacksize(&attributes, LARGEST_STACK));
-    for (int i = 0; i < 101; i++)
+    for (int i = 0; i < 101; i++) {
         must(pthread_create(&thread, &attributes, nothing, NULL) != EAGAIN);
+    }
     must(pthread_create(&thread, NULL, reports, (void *)1));
     pthread_join(thread, NULL);
     return 0;
@@ -125,14 +130,16 @@ static int shut_in(int by_prctl)
     enum { COUNT = sizeof forbidden / sizeof forbidden[0] };
     struct sock_filter code[COUNT + 3];
     code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (unsigned i = 0; i < COUNT; i++)
+    for (unsigned i = 0; i < COUNT; i++) {
         code[1 + i] =
             (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, forbidden[i], (unsigned char)(COUNT - i), 0);
+    }
     code[COUNT + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     code[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     struct sock_fprog program = {.len = COUNT + 3, .filter = code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
         return -1;
+    }
     return by_prctl ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)
                     : (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
@@ -141,8 +148,9 @@ static int sandbox(const char *how)
 {
     cpu_set_t set;
     one_thread(NULL);
-    if (shut_in(strcmp(how, "prctl") == 0) != 0)
+    if (shut_in(strcmp(how, "prctl") == 0) != 0) {
         return 77;
+    }
     must(sched_getaffinity(0, sizeof set, &set));
     report_count(0, CPU_COUNT(&set));
     return forks(NULL) != NULL;
@@ -185,8 +193,9 @@ static int refusing(char **command)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
         return 77;
+    }
     execv(command[0], command);
     return 5;
 }
@@ -205,11 +214,13 @@ static int behind_pipe(int full, char **command)
     char byte = 0;
     must(pipe(end));
     fcntl(end[1], F_SETFL, O_NONBLOCK);
-    while (full && write(end[1], &byte, 1) == 1)
+    while (full && write(end[1], &byte, 1) == 1) {
         ;
+    }
     fcntl(end[1], F_SETFL, 0);
-    if (!full)
+    if (!full) {
         close(end[0]);
+    }
     dup2(end[1], STDERR_FILENO);
     execv(command[0], command);
     return 5;
@@ -218,23 +229,32 @@ static int behind_pipe(int full, char **command)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
-    if (strcmp(what, "small") == 0)
+    if (strcmp(what, "small") == 0) {
         return small();
-    if (strcmp(what, "refused") == 0)
+    }
+    if (strcmp(what, "refused") == 0) {
         return refused();
-    if (strcmp(what, "vfork") == 0)
+    }
+    if (strcmp(what, "vfork") == 0) {
         return by_vfork();
-    if (argc < 3)
+    }
+    if (argc < 3) {
         return 2;
-    if (strcmp(what, "many") == 0)
+    }
+    if (strcmp(what, "many") == 0) {
         return many((unsigned)atoi(argv[2]));
-    if (strcmp(what, "sandbox") == 0)
+    }
+    if (strcmp(what, "sandbox") == 0) {
         return sandbox(argv[2]);
-    if (strcmp(what, "file") == 0)
+    }
+    if (strcmp(what, "file") == 0) {
         return other_file(argv[2]);
-    if (strcmp(what, "bound") == 0)
+    }
+    if (strcmp(what, "bound") == 0) {
         return bound((size_t)atoi(argv[2]));
-    if (strcmp(what, "refusing") == 0)
+    }
+    if (strcmp(what, "refusing") == 0) {
         return refusing(argv + 2);
+    }
     return behind_pipe(strcmp(what, "full") == 0, argv + 2);
 }

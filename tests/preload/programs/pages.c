@@ -17,11 +17,13 @@ static long page_size;
 static char *touch(void)
 {
     char *memory = mmap(NULL, (size_t)(PAGES * page_size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    if (memory == MAP_FAILED) {
         exit(4);
+    }
     madvise(memory, (size_t)(PAGES * page_size), MADV_NOHUGEPAGE);
-    for (long i = 0; i < PAGES; i++)
+    for (long i = 0; i < PAGES; i++) {
         memory[i * page_size] = 1;
+    }
     return memory;
 }
 
@@ -30,21 +32,28 @@ static void show(const char *what, char *memory)
     void *page[PAGES];
     int node[PAGES], count[NODES] = {0}, nowhere = 0;
     char line[1024];
-    for (long i = 0; i < PAGES; i++)
+    for (long i = 0; i < PAGES; i++) {
         page[i] = memory + i * page_size;
-    if (syscall(SYS_move_pages, 0, PAGES, page, NULL, node, 0) != 0)
+    }
+    if (syscall(SYS_move_pages, 0, PAGES, page, NULL, node, 0) != 0) {
         exit(77);
-    for (int i = 0; i < PAGES; i++)
-        if (node[i] >= 0 && node[i] < NODES)
+    }
+    for (int i = 0; i < PAGES; i++) {
+        if (node[i] >= 0 && node[i] < NODES) {
             count[node[i]]++;
-        else
+        } else {
             nowhere = node[i];
+        }
+    }
     size_t used = (size_t)snprintf(line, sizeof line, "%s", what);
-    for (int i = 0; i < NODES; i++)
-        if (count[i] > 0)
+    for (int i = 0; i < NODES; i++) {
+        if (count[i] > 0) {
             used += (size_t)snprintf(line + used, sizeof line - used, " %d:%d", i, count[i]);
-    if (nowhere != 0)
+        }
+    }
+    if (nowhere != 0) {
         used += (size_t)snprintf(line + used, sizeof line - used, " nowhere: %s", strerror(-nowhere));
+    }
     snprintf(line + used, sizeof line - used, "\n");
     report_line(line);
 }
@@ -53,8 +62,9 @@ int main(int argc, char **argv)
 {
     unsigned long node = 1ul << (argc > 1 ? atoi(argv[1]) : 0);
     page_size = sysconf(_SC_PAGESIZE);
-    if (syscall(SYS_set_mempolicy, MPOL_BIND, &node, 8 * sizeof node + 1) != 0)
+    if (syscall(SYS_set_mempolicy, MPOL_BIND, &node, 8 * sizeof node + 1) != 0) {
         return 77;
+    }
     char *early = touch();
     syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
     MPI_Init(NULL, NULL, NULL, NULL);

@@ -21,8 +21,9 @@ static void refuse_policies(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
         exit(77);
+    }
 }
 
 static void *work(void *unused)
@@ -42,11 +43,13 @@ int main(int argc, char **argv __attribute__((unused)))
         execl("/proc/self/exe", "policy", NULL);
         return 5;
     }
-    if (pthread_create(&thread, NULL, work, NULL) != 0)
+    if (pthread_create(&thread, NULL, work, NULL) != 0) {
         return 4;
+    }
     pthread_join(thread, NULL);
-    if (syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) != 0)
+    if (syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) != 0) {
         return 77;
+    }
     snprintf(line, sizeof line, "policy %d\n", mode);
     report_line(line);
     return 0;

@@ -29,12 +29,15 @@ int main(int argc, char **argv)
         pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
     }
     pthread_barrier_init(&all_here, NULL, (unsigned)threads + 1);
-    for (long i = 0; i < threads; i++)
-        if (pthread_create(&thread[i], argc > 3 ? &attributes : NULL, work, (void *)(i + 1)) != 0)
+    for (long i = 0; i < threads; i++) {
+        if (pthread_create(&thread[i], argc > 3 ? &attributes : NULL, work, (void *)(i + 1)) != 0) {
             return 4;
+        }
+    }
     report_worker(0, 0);
     pthread_barrier_wait(&all_here);
-    for (int i = 0; i < threads; i++)
+    for (int i = 0; i < threads; i++) {
         pthread_join(thread[i], NULL);
+    }
     return 0;
 }

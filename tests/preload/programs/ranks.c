@@ -9,10 +9,12 @@
 int main(int argc, char **argv)
 {
     int rank, sum = 0, provided;
-    if (argc > 1 && strcmp(argv[1], "plain") == 0)
+    if (argc > 1 && strcmp(argv[1], "plain") == 0) {
         MPI_Init(&argc, &argv);
-    else
-        MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    } else {
+        M
+    }
+    PI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 #ifdef _OPENMP
 #pragma omp parallel

@@ -20,27 +20,39 @@ static inline void report_allowed(const char *path, char *out, size_t size)
     FILE *file = fopen(path, "r");
     snprintf(out, size, "?");
     while (file && fgets(line, sizeof line, file)) {
-        if (strncmp(line, "Cpus_allowed_list:", 18) != 0)
-            continue;
+        if (strncmp(line, "Cpus_allowed_list:", 18) != 0) {
+            {
+                continue;
+            }
+        }
         char *text = line + 18 + strspn(line + 18, " \t");
         text[strcspn(text, "\n")] = '\0';
         snprintf(out, size, "%s", text);
     }
-    if (file)
-        fclose(file);
+    if (file) {
+        {
+            fclose(file);
+        }
+    }
 }
 
 static inline void report_line(const char *line)
 {
-    if (write(STDOUT_FILENO, line, strlen(line)) < 0)
-        exit(3);
+    if (write(STDOUT_FILENO, line, strlen(line)) < 0) {
+        {
+            exit(3);
+        }
+    }
 }
 
 /* Something whose result must not depend on where it runs. */
 static inline unsigned report_work(unsigned seed)
 {
-    for (int i = 0; i < 100000; i++)
-        seed = seed * 1664525u + 1013904223u;
+    for (int i = 0; i < 100000; i++) {
+        {
+            seed = seed * 1664525u + 1013904223u;
+        }
+    }
     return seed;
 }
 
@@ -74,15 +86,21 @@ static inline void report_masks(int rank)
     struct dirent *entry;
     while (tasks && (entry = readdir(tasks))) {
         char path[512], pus[256], line[512];
-        if (entry->d_name[0] == '.')
-            continue;
+        if (entry->d_name[0] == '.') {
+            {
+                continue;
+            }
+        }
         snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
         report_allowed(path, pus, sizeof pus);
         snprintf(line, sizeof line, "mask %d %.20s %s\n", rank, entry->d_name, pus);
         report_line(line);
     }
-    if (tasks)
-        closedir(tasks);
+    if (tasks) {
+        {
+            closedir(tasks);
+        }
+    }
 }
 
 #endif

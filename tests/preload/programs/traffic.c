@@ -66,9 +66,9 @@ static void persistent(void)
     MPI_Recv_init(in, 100, MPI_BYTE, before(), 0, MPI_COMM_WORLD, &request[1]);
     MPI_Send_init(out, 100, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &of_nobody);
     for (int i = 0; i < 3; i++) {
-        if (i == 1)
+        if (i == 1) {
             MPI_Startall(2, request);
-        else {
+        } else {
             MPI_Start(&request[1]);
             MPI_Start(&request[0]);
         }
@@ -286,8 +286,9 @@ static void many_threads(void)
         MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
     for (int i = 0; i < 2; i++)
         pthread_create(&thread[i], NULL, send_some, &comm[i]);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         pthread_join(thread[i], NULL);
+    }
 }
 
 /* Nothing but waiting for each other. */
@@ -304,8 +305,9 @@ static void talk(void)
 static void compute(void)
 {
     double end = MPI_Wtime() + 0.4;
-    while (MPI_Wtime() < end)
+    while (MPI_Wtime() < end) {
         ;
+    }
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -346,15 +348,18 @@ static const struct {
 int main(int argc, char **argv)
 {
     int level, threads = argc > 1 && strcmp(argv[1], "threads") == 0;
-    if (threads)
+    if (threads) {
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    else
+    } else {
         MPI_Init(&argc, &argv);
+    }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    for (size_t i = 0; argc > 1 && i < sizeof patterns / sizeof patterns[0]; i++)
-        if (strcmp(argv[1], patterns[i].name) == 0)
+    for (size_t i = 0; argc > 1 && i < sizeof patterns / sizeof patterns[0]; i++) {
+        if (strcmp(argv[1], patterns[i].name) == 0) {
             patterns[i].run();
+        }
+    }
     MPI_Finalize();
     return 0;
 }

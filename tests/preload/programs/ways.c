@@ -18,9 +18,11 @@ static void print_set(int thread, const char *how, const cpu_set_t *set)
 {
     char line[512];
     size_t used = (size_t)snprintf(line, sizeof line, "asked %d %s", thread, how);
-    for (size_t pu = 0; pu < CPU_SETSIZE && used < 400; pu++)
-        if (CPU_ISSET(pu, set))
+    for (size_t pu = 0; pu < CPU_SETSIZE && used < 400; pu++) {
+        if (CPU_ISSET(pu, set)) {
             used += (size_t)snprintf(line + used, sizeof line - used, " %zu", pu);
+        }
+    }
     snprintf(line + used, sizeof line - used, "\n");
     report_line(line);
 }
@@ -28,10 +30,12 @@ static void print_set(int thread, const char *how, const cpu_set_t *set)
 static void ask(int thread)
 {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
+    if (sched_getaffinity(0, sizeof set, &set) == 0) {
         print_set(thread, "sched", &set);
-    if (pthread_getaffinity_np(pthread_self(), sizeof set, &set) == 0)
+    }
+    if (pthread_getaffinity_np(pthread_self(), sizeof set, &set) == 0) {
         print_set(thread, "pthread", &set);
+    }
 }
 
 static int work(void *unused)
@@ -54,12 +58,14 @@ int main(void)
     timer_t timer;
     int result;
     sem_init(&fired, 0, 0);
-    if (thrd_create(&thread, work, NULL) != thrd_success || thrd_join(thread, &result) != thrd_success || result != 5)
+    if (thrd_create(&thread, work, NULL) != thrd_success || thrd_join(thread, &result) != thrd_success || result != 5) {
         return 4;
+    }
     struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = notify, .sigev_value.sival_int = 2};
     struct itimerspec soon = {.it_value.tv_nsec = 1000000};
-    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &soon, NULL) != 0)
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &soon, NULL) != 0) {
         return 5;
+    }
     sem_wait(&fired);
     report_worker(0, 0);
     ask(0);
