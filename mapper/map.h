@@ -1,23 +1,26 @@
-/* Where work should go: the weight algorithm (Algorithm 1 of "Automatic Mapping of Parallel Applications on
- * Multicore Architectures using the Servet Benchmark Suite", Computers & Electrical Engineering, 2012).
+/* Where work should go: the weight algorithm (Algorithm 1 of "Automatic Mapping of Parallel
+ * Applications on Multicore Architectures using the Servet Benchmark Suite", Computers & Electrical
+ * Engineering, 2012).
  *
- * All weights start at 0. Each worker takes the allowed PU with the lowest weight, the lowest PU number on ties.
- * Then, for the chosen PU c and every other PU x:
+ * All weights start at 0. Each worker takes the allowed PU with the lowest weight, the lowest PU
+ * number on ties. Then, for the chosen PU c and every other PU x:
  *
  *   rule 1   for every cache level that x shares with c           weight(x) += A
  *   rule 2   for every memory overhead level that x shares with c weight(x) += A
- *   rule 3   if latency(c,x) is below MaxLatency                  weight(x) -= B (Max - latency(c,x)) / (Max - Min)
+ *   rule 3   if latency(c,x) is below MaxLatency                  weight(x) -= B (Max -
+ * latency(c,x)) / (Max - Min)
  *
- * Memory priority: A = 10, B = 1. Communication priority: A = 1, B = 10. "Significantly below" is decided when the
- * layers are made: pairs of one layer have one latency. Weights are exact (integers over the common denominator Max -
- * Min, in units of MAP_LATENCY_QUANTUM_SECONDS), so that the same profile gives the same mapping on every machine and
- * compiler.
+ * Memory priority: A = 10, B = 1. Communication priority: A = 1, B = 10. "Significantly below" is
+ * decided when the layers are made: pairs of one layer have one latency. Weights are exact
+ * (integers over the common denominator Max - Min, in units of MAP_LATENCY_QUANTUM_SECONDS), so
+ * that the same profile gives the same mapping on every machine and compiler.
  *
  * What the paper leaves open:
- *   occupancy   The least occupied PUs come first, whatever their weight; among them those on the least occupied
- *               core (SMT: no two workers on one core while a core is free); then the weight.
- *   kinds       Kinds of cores (P and E) are not mixed while the cores of one kind suffice; the most capable kind
- *               comes first.
+ *   occupancy   The least occupied PUs come first, whatever their weight; among them those on the
+ *               least occupied core (SMT: no two workers on one core while a core is free); then
+ *               the weight.
+ *   kinds       Kinds of cores (P and E) are not mixed while the cores of one kind suffice; the
+ *               most capable kind comes first.
  *   no layer    A pair that no layer lists has MaxLatency.
  *
  * A `taken` PU is one that another program holds: it counts as chosen before the first worker.
@@ -37,15 +40,15 @@ enum map_priority { MAP_MEMORY, MAP_COMMUNICATION };
 
 struct map_request {
     enum map_priority priority;
-    size_t workers;                    /* >= 1; more than PUs: the least occupied PUs first, then the weight */
+    size_t workers; /* >= 1; more than PUs: the least occupied PUs first, then the weight */
     const struct profile_set *allowed; /* PU numbers that may be used; NULL: all of the profile */
     const struct profile_set *taken;   /* PU numbers that other programs hold; NULL: none */
 };
 
-/* What --explain and the golden tests see: one row of the papers' tables, before the choice of one worker. Arrays are
- * indexed as `pus` (the allowed PUs, ascending); figures are scaled: divide by `denominator`. The rules' columns are
- * what the previous choice added (in the first row: what the taken PUs did); a PU that cannot be chosen now is
- * taken[i]. */
+/* What --explain and the golden tests see: one row of the papers' tables, before the choice of one
+ * worker. Arrays are indexed as `pus` (the allowed PUs, ascending); figures are scaled: divide by
+ * `denominator`. The rules' columns are what the previous choice added (in the first row: what the
+ * taken PUs did); a PU that cannot be chosen now is taken[i]. */
 struct map_row {
     size_t worker; /* 0, 1, … */
     const uint32_t *pus;
@@ -61,10 +64,12 @@ struct map_trace {
     void *context;
 };
 
-/* Chooses request->workers PUs, in worker order. `out` has room for that many. A trace costs workers x PUs.
- * 0; -EINVAL (no worker or too many, `allowed` holds no PU of the profile: the text says which); -ENOMEM. */
-int map_workers(const struct servet_profile *profile, const struct map_request *request, uint32_t *out,
-                const struct map_trace *trace, struct servet_error *error);
+/* Chooses request->workers PUs, in worker order. `out` has room for that many. A trace costs
+ * workers x PUs.
+ * 0; -EINVAL (no worker or too many, `allowed` holds no PU of the profile: the text says which);
+ * -ENOMEM. */
+int map_workers(const struct servet_profile *profile, const struct map_request *request,
+                uint32_t *out, const struct map_trace *trace, struct servet_error *error);
 
 /* A hybrid program: ranks (processes), each with threads. */
 struct map_domain_request {
@@ -76,23 +81,26 @@ struct map_domain_request {
     const struct profile_set *taken;
 };
 
-/* Gives every rank a domain: PUs of one node, as compact as the groups of the profile allow, inside one memory domain
- * (group of a memory overhead level, NUMA node) while there is another way than straddling; the domains are spread or
- * packed by the weights, and the threads of a rank are ordered inside their domain by the same weights. Where all
- * ranks have one thread this is map_workers(). SMT siblings are used only when there are more threads than cores. More
- * threads than PUs: the least occupied PUs are shared.
+/* Gives every rank a domain: PUs of one node, as compact as the groups of the profile allow, inside
+ * one memory domain (group of a memory overhead level, NUMA node) while there is another way than
+ * straddling; the domains are spread or packed by the weights, and the threads of a rank are
+ * ordered inside their domain by the same weights. Where all ranks have one thread this is
+ * map_workers(). SMT siblings are used only when there are more threads than cores. More threads
+ * than PUs: the least occupied PUs are shared.
  *
- * `out` gets the PU numbers of rank 0's threads in thread order, then those of rank 1, …: the sum of all threads.
- * 0; -EINVAL (as map_workers(), or a rank without threads); -ENOMEM. */
-int map_domains(const struct servet_profile *profile, const struct map_domain_request *request, uint32_t *out,
-                struct servet_error *error);
+ * `out` gets the PU numbers of rank 0's threads in thread order, then those of rank 1, …: the sum
+ * of all threads. 0; -EINVAL (as map_workers(), or a rank without threads); -ENOMEM. */
+int map_domains(const struct servet_profile *profile, const struct map_domain_request *request,
+                uint32_t *out, struct servet_error *error);
 
-/* One node of a class as a profile of its own, for the calls above: PU numbers are the OS indices of that node, and
- * latencies between nodes play no part. The view borrows from `node_class`; nothing is to be freed. */
+/* One node of a class as a profile of its own, for the calls above: PU numbers are the OS indices
+ * of that node, and latencies between nodes play no part. The view borrows from `node_class`;
+ * nothing is to be freed. */
 struct map_node_view {
     struct servet_profile profile;
     struct profile_node_range range;
 };
-const struct servet_profile *map_one_node(const struct profile_class *node_class, struct map_node_view *view);
+const struct servet_profile *map_one_node(const struct profile_class *node_class,
+                                          struct map_node_view *view);
 
 #endif

@@ -7,10 +7,11 @@
 #include "probes/run/checkpoint.h"
 #include "probes/run/sentinel.h"
 
-/* The answer of an earlier run, or one measured now and kept for a later run. `words` is all that was asked. */
-static int journaled(struct machine *machine, const char *kind, machine_guard_run *run, const void *what,
-                     const void *places, size_t count, size_t workers, const uint64_t *words, size_t word_count,
-                     double *values)
+/* The answer of an earlier run, or one measured now and kept for a later run. `words` is all that
+ * was asked. */
+static int journaled(struct machine *machine, const char *kind, machine_guard_run *run,
+                     const void *what, const void *places, size_t count, size_t workers,
+                     const uint64_t *words, size_t word_count, double *values)
 {
     if (!machine->journal) {
         return machine_guarded(machine, run, what, places, count, workers, values);
@@ -58,17 +59,20 @@ static bool distinct_and_known(const struct machine *machine, const uint32_t *pu
     return count > 0;
 }
 
-static int run_traverse(struct machine *machine, const void *what, const void *pus, size_t count, double *values)
+static int run_traverse(struct machine *machine, const void *what, const void *pus, size_t count,
+                        double *values)
 {
     return machine->ops->traverse(machine, what, pus, count, values);
 }
 
-static int run_copy(struct machine *machine, const void *what, const void *pus, size_t count, double *values)
+static int run_copy(struct machine *machine, const void *what, const void *pus, size_t count,
+                    double *values)
 {
     return machine->ops->copy(machine, what, pus, count, values);
 }
 
-static int run_exchange(struct machine *machine, const void *what, const void *pairs, size_t count, double *values)
+static int run_exchange(struct machine *machine, const void *what, const void *pairs, size_t count,
+                        double *values)
 {
     return machine->ops->exchange(machine, what, pairs, count, values);
 }
@@ -83,8 +87,8 @@ static bool nodes_fit(const struct machine_traversal *what)
     return !what->nodes || (what->node_count > 0 && what->order != MACHINE_STRIDE);
 }
 
-int machine_traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
-                     double *seconds_per_access)
+int machine_traverse(struct machine *machine, const struct machine_traversal *what,
+                     const uint32_t *pus, size_t count, double *seconds_per_access)
 {
     if (!machine->ops->traverse) {
         return -ENOTSUP;
@@ -92,8 +96,8 @@ int machine_traverse(struct machine *machine, const struct machine_traversal *wh
     if (cancelled(machine)) {
         return -EINTR;
     }
-    if (what->stride_bytes < sizeof(void *) || what->bytes < what->stride_bytes || !nodes_fit(what) ||
-        !distinct_and_known(machine, pus, count)) {
+    if (what->stride_bytes < sizeof(void *) || what->bytes < what->stride_bytes ||
+        !nodes_fit(what) || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
     const uint64_t words[] = {what->bytes,
@@ -107,12 +111,12 @@ int machine_traverse(struct machine *machine, const struct machine_traversal *wh
                               what->on_node,
                               (uint64_t)(int64_t)what->numa,
                               digest(pus, count)};
-    return journaled(machine, "traverse", run_traverse, what, pus, count, count, words, sizeof words / sizeof *words,
-                     seconds_per_access);
+    return journaled(machine, "traverse", run_traverse, what, pus, count, count, words,
+                     sizeof words / sizeof *words, seconds_per_access);
 }
 
-int machine_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
-                 double *bytes_per_s)
+int machine_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                 size_t count, double *bytes_per_s)
 {
     if (!machine->ops->copy) {
         return -ENOTSUP;
@@ -123,14 +127,14 @@ int machine_copy(struct machine *machine, const struct machine_copy *what, const
     if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    const uint64_t words[] = {what->bytes, what->passes, (uint64_t)(int64_t)what->numa, (uint64_t)what->pages,
-                              digest(pus, count)};
-    return journaled(machine, "copy", run_copy, what, pus, count, count, words, sizeof words / sizeof *words,
-                     bytes_per_s);
+    const uint64_t words[] = {what->bytes, what->passes, (uint64_t)(int64_t)what->numa,
+                              (uint64_t)what->pages, digest(pus, count)};
+    return journaled(machine, "copy", run_copy, what, pus, count, count, words,
+                     sizeof words / sizeof *words, bytes_per_s);
 }
 
-int machine_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
-                     size_t count, double *seconds)
+int machine_exchange(struct machine *machine, const struct machine_exchange *what,
+                     const struct profile_pair *pairs, size_t count, double *seconds)
 {
     if (!machine->ops->exchange) {
         return -ENOTSUP;
@@ -147,14 +151,16 @@ int machine_exchange(struct machine *machine, const struct machine_exchange *wha
             return -EINVAL;
         }
         for (size_t j = 0; j < i; j++) {
-            if (pairs[j].a == both[0] || pairs[j].b == both[0] || pairs[j].a == both[1] || pairs[j].b == both[1]) {
+            if (pairs[j].a == both[0] || pairs[j].b == both[0] || pairs[j].a == both[1] ||
+                pairs[j].b == both[1]) {
                 return -EINVAL;
             }
         }
     }
     /* Pairs are two numbers each, and nothing else. */
     static_assert(sizeof *pairs == 2 * sizeof(uint32_t), "a pair has padding");
-    const uint64_t words[] = {what->bytes, what->round_trips, what->batches, digest(&pairs->a, 2 * count)};
+    const uint64_t words[] = {what->bytes, what->round_trips, what->batches,
+                              digest(&pairs->a, 2 * count)};
     return journaled(machine, "exchange", run_exchange, what, pairs, count, 2 * count, words,
                      sizeof words / sizeof *words, seconds);
 }

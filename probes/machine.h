@@ -1,9 +1,12 @@
 /* The seam between what is inferred and what is measured.
  *
- * A probe never reads a clock, pins a thread or allocates a working set itself: it asks a *machine* for the time of one
- * of three things, so that every inference is tested against machines that we do not have, with the truth known.
- * Backends: native     pinned threads of this process, memory placed with libnuma mpi        one rank per PU; only the
- * exchange of messages simulated  a machine described in a JSON file
+ * A probe never reads a clock, pins a thread or allocates a working set itself: it asks a *machine*
+ * for the time of one of three things, so that every inference is tested against machines that we
+ * do not have, with the truth known.
+ * Backends:
+ *   native     pinned threads of this process, memory placed with libnuma
+ *   mpi        one rank per PU; only the exchange of messages
+ *   simulated  a machine described in a JSON file
  *
  * All operations: 0 and every output set, or -errno and none:
  *   -ENOTSUP  this backend cannot
@@ -14,7 +17,8 @@
  *   -EINTR    `*cancel` became non-zero
  *   -EINVAL   a PU is named twice or not one of the machine's, or a size is 0
  *   -EIO      a helper process of the backend failed
- * PUs are OS indices. An operation on several PUs keeps all of them busy until the last one has its figure.
+ * PUs are OS indices. An operation on several PUs keeps all of them busy until the last one has its
+ * figure.
  */
 #ifndef SERVET_PROBES_MACHINE_H
 #define SERVET_PROBES_MACHINE_H
@@ -25,36 +29,41 @@
 
 enum machine_order {
     MACHINE_CHASE,  /* dependent loads along one random cycle through the whole working set */
-    MACHINE_STRIDE, /* mcalibrator's: loads `stride_bytes` apart, each finding the stride in memory (2010 paper, Figure
-                       1) */
-    MACHINE_SPREAD, /* chase with one node in each page, the line within the page moving on from page to page: asks the
-                       TLB more than the caches. `stride_bytes` is the page size */
+    MACHINE_STRIDE, /* mcalibrator's: loads `stride_bytes` apart, each finding the stride in memory
+                       (2010 paper, Figure 1) */
+    MACHINE_SPREAD, /* chase with one node in each page, the line within the page moving on from
+                       page to page: asks the TLB more than the caches. `stride_bytes` is the page
+                       size */
 };
 
 enum machine_pages {
     MACHINE_PAGES_ORDINARY,
-    MACHINE_PAGES_HUGE, /* asked for; a machine without them serves ordinary pages (see machine.huge_page_bytes) */
+    MACHINE_PAGES_HUGE, /* asked for; a machine without them serves ordinary pages (see
+                           machine.huge_page_bytes) */
 };
 
 struct machine_traversal {
-    size_t bytes; /* working set of each PU */
-    size_t
-        stride_bytes; /* distance of two loads (STRIDE) or size of one node (CHASE: the node's first line is loaded) */
-    const uint32_t *nodes; /* CHASE and SPREAD: only these of the nodes are visited, each once a turn; NULL: all. The
-                              same seed gives the same memory, whichever are named */
+    size_t bytes;        /* working set of each PU */
+    size_t stride_bytes; /* distance of two loads (STRIDE) or size of one node (CHASE: the node's
+                            first line is loaded) */
+    const uint32_t
+        *nodes; /* CHASE and SPREAD: only these of the nodes are visited, each once a turn; NULL:
+                   all. The same seed gives the same memory, whichever are named */
     size_t node_count;
     enum machine_order order;
     enum machine_pages pages;
     bool scatter; /* take the pages at random from a larger pool, not side by side */
     bool on_node; /* the memory is on NUMA node `numa` (OS index), in the region that copies use */
     int32_t numa;
-    uint32_t warm_passes; /* passes over the whole set, in the order of the measurement, before the clock starts */
+    uint32_t warm_passes; /* passes over the whole set, in the order of the measurement, before the
+                             clock starts */
     uint64_t seed;        /* of each PU's random cycle, and of its place in the pool */
 };
 
-/* Where in its page the node of the i-th page of MACHINE_SPREAD lies: one line further from page to page, and one more
- * after each round through the page. Without the latter, pages side by side would fill a 64th of the sets of a cache
- * whose ways are larger than a page, and its conflicts would pass for misses of the TLB. */
+/* Where in its page the node of the i-th page of MACHINE_SPREAD lies: one line further from page to
+ * page, and one more after each round through the page. Without the latter, pages side by side
+ * would fill a 64th of the sets of a cache whose ways are larger than a page, and its conflicts
+ * would pass for misses of the TLB. */
 static inline size_t machine_spread_offset(size_t i, size_t page_bytes)
 {
     const size_t step_bytes = 64, lines = page_bytes / step_bytes; /* lines are 32 to 256 bytes */
@@ -87,20 +96,24 @@ struct machine_exchange {
 struct machine;
 
 struct machine_ops {
-    /* Each PU of `pus` traverses its own working set, all at the same time. seconds_per_access[i] for pus[i]. */
-    int (*traverse)(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
-                    double *seconds_per_access);
-    /* Each PU copies its own source to its own target, all at the same time. bytes_per_s[i], read + written
-     * (STREAM's way: a line fetched only because it is written to is not counted). */
-    int (*copy)(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
-                double *bytes_per_s);
-    /* Every pair exchanges messages, all pairs at the same time; pairs are disjoint. seconds[i]: one way. */
-    int (*exchange)(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
-                    size_t count, double *seconds);
-    /* Seconds gone on this machine since it was opened: the wall clock, or the simulated machine's own. */
+    /* Each PU of `pus` traverses its own working set, all at the same time. seconds_per_access[i]
+     * for pus[i]. */
+    int (*traverse)(struct machine *machine, const struct machine_traversal *what,
+                    const uint32_t *pus, size_t count, double *seconds_per_access);
+    /* Each PU copies its own source to its own target, all at the same time. bytes_per_s[i], read +
+     * written (STREAM's way: a line fetched only because it is written to is not counted). */
+    int (*copy)(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                size_t count, double *bytes_per_s);
+    /* Every pair exchanges messages, all pairs at the same time; pairs are disjoint. seconds[i]:
+     * one way. */
+    int (*exchange)(struct machine *machine, const struct machine_exchange *what,
+                    const struct profile_pair *pairs, size_t count, double *seconds);
+    /* Seconds gone on this machine since it was opened: the wall clock, or the simulated machine's
+     * own. */
     double (*elapsed)(struct machine *machine);
-    /* Seconds since it was opened that its workers had an operation at hand and did not run, because another task had
-     * their PU, they were stopped or the machine was asleep; of all together. */
+    /* Seconds since it was opened that its workers had an operation at hand and did not run,
+     * because another task had their PU, they were stopped or the machine was asleep; of all
+     * together. */
     double (*disturbed)(struct machine *machine);
     void (*close)(struct machine *machine);
 };
@@ -110,7 +123,8 @@ struct machine_guard {
     size_t operations, repeated;
     size_t disturbed; /* operations that stayed so */
     double repeat_s;  /* spent on repeating */
-    double still_s;   /* that workers stood still with an operation at hand: stopped, or the machine asleep */
+    double still_s;   /* that workers stood still with an operation at hand: stopped, or the machine
+                         asleep */
 };
 
 /* Of the most memory that was asked for in huge pages: what it came in. */
@@ -123,7 +137,8 @@ struct machine {
     const struct machine_ops *ops; /* an operation may be NULL: -ENOTSUP */
     const char *name;              /* "native", "mpi", "simulated" */
     struct profile_set pus;        /* those it may measure on, never empty. Owned */
-    /* What is declared of it (a topology profile). Never used as a measurement; NULL for a messenger. Owned. */
+    /* What is declared of it (a topology profile). Never used as a measurement; NULL for a
+     * messenger. Owned. */
     struct servet_profile *declared;
     size_t page_bytes;
     size_t huge_page_bytes; /* 0: none to be had */
@@ -132,30 +147,33 @@ struct machine {
     const char *copy_method;             /* "AVX2 non-temporal stores", … or NULL */
     const volatile sig_atomic_t *cancel; /* may be NULL */
     struct machine_guard guard;
-    struct machine_journal *journal; /* answers kept for --resume (machine_journal.h); may be NULL. Not owned */
+    struct machine_journal
+        *journal; /* answers kept for --resume (machine_journal.h); may be NULL. Not owned */
     void *state;
 };
 
-/* This machine. `pus` must be allowed to this process; empty: all that are. -EPERM or -EINVAL with the reason
- * when a PU of them cannot be pinned to. */
-int machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel, struct machine *out,
-                        struct servet_error *error);
+/* This machine. `pus` must be allowed to this process; empty: all that are. -EPERM or -EINVAL with
+ * the reason when a PU of them cannot be pinned to. */
+int machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
+                        struct machine *out, struct servet_error *error);
 
-/* Ranks of servet-probe-mpi, one per PU, through `mpirun`. -ENOENT when mpirun or the program is not installed. */
-int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel, struct machine *out,
-                     struct servet_error *error);
+/* Ranks of servet-probe-mpi, one per PU, through `mpirun`. -ENOENT when mpirun or the program is
+ * not installed. */
+int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
+                     struct machine *out, struct servet_error *error);
 
-/* A machine out of a JSON description (tests/fixtures/machines). `seed` drives its noise and page placement.
- * -ENOENT …, -EINVAL with file and place. */
-int machine_open_simulated(const char *path, uint64_t seed, struct machine *out, struct servet_error *error);
+/* A machine out of a JSON description (tests/fixtures/machines). `seed` drives its noise and page
+ * placement. -ENOENT …, -EINVAL with file and place. */
+int machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
+                           struct servet_error *error);
 
 /* The operations, with the checks that hold for every backend. */
-int machine_traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
-                     double *seconds_per_access);
-int machine_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
-                 double *bytes_per_s);
-int machine_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
-                     size_t count, double *seconds);
+int machine_traverse(struct machine *machine, const struct machine_traversal *what,
+                     const uint32_t *pus, size_t count, double *seconds_per_access);
+int machine_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                 size_t count, double *bytes_per_s);
+int machine_exchange(struct machine *machine, const struct machine_exchange *what,
+                     const struct profile_pair *pairs, size_t count, double *seconds);
 double machine_elapsed(struct machine *machine);
 void machine_close(struct machine *machine);
 

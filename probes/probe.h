@@ -1,8 +1,9 @@
-/* What the probes share: the machine they ask, whom they tell how far they are, and where their random choices come
- * from.
+/* What the probes share: the machine they ask, whom they tell how far they are, and where their
+ * random choices come from.
  *
- * Every probe: 0 and its result, or -errno (machine.h) with one line in `error`. A probe knows nothing of profiles on
- * disk, of terminals or of other probes; servet-probe puts the results together (result.c).
+ * Every probe: 0 and its result, or -errno (machine.h) with one line in `error`. A probe knows
+ * nothing of profiles on disk, of terminals or of other probes; servet-probe puts the results
+ * together (result.c).
  */
 #ifndef SERVET_PROBES_PROBE_H
 #define SERVET_PROBES_PROBE_H
@@ -16,26 +17,30 @@ struct probe_pairs {
     size_t done, planned; /* planned 0: nothing is measured pair by pair just now */
 };
 
-/* Called with what is being measured ("cache sizes", "PUs 0 and 1") and how much of this probe is done, in [0, 1]. */
-typedef void probe_progress_function(void *argument, const char *what, double done, const struct probe_pairs *pairs);
+/* Called with what is being measured ("cache sizes", "PUs 0 and 1") and how much of this probe is
+ * done, in [0, 1]. */
+typedef void probe_progress_function(void *argument, const char *what, double done,
+                                     const struct probe_pairs *pairs);
 
 struct probe {
     struct machine *machine;
     probe_progress_function *progress; /* may be NULL */
     void *progress_argument;
     struct probe_pairs pairs;
-    double told_from, told_share;         /* where what is measured now lies in the whole of the probe; 0: it is all */
-    uint64_t seed;                        /* counts up: every measurement gets its own */
-    const struct profile_class *declared; /* says which pairs are alike (schedule.h); NULL: nothing is known */
-    const struct kinds *kinds;            /* of cores; NULL: all are alike */
+    double told_from,
+        told_share; /* where what is measured now lies in the whole of the probe; 0: it is all */
+    uint64_t seed;  /* counts up: every measurement gets its own */
+    const struct profile_class
+        *declared;             /* says which pairs are alike (schedule.h); NULL: nothing is known */
+    const struct kinds *kinds; /* of cores; NULL: all are alike */
     const struct profile_set *const
-        *holders;          /* whose caches are asked about, by level; NULL, or an entry NULL: all PUs */
-    bool exhaustive;       /* measure every pair */
-    bool one_by_one;       /* never several pairs at the same time */
+        *holders;    /* whose caches are asked about, by level; NULL, or an entry NULL: all PUs */
+    bool exhaustive; /* measure every pair */
+    bool one_by_one; /* never several pairs at the same time */
     size_t largest_bytes;  /* the user's limit of working sets for cache sizes; 0: none */
     struct machine *clock; /* whose elapsed time counts; NULL: `machine` (a messenger has none) */
-    double deadline;       /* of the probe at hand, on that clock; 0: none. From then on nothing is repeated that
-                              need not be */
+    double deadline;       /* of the probe at hand, on that clock; 0: none. From then on nothing is
+                              repeated that       need not be */
 };
 
 /* Seconds gone on that clock. */
@@ -44,14 +49,16 @@ double probe_elapsed(const struct probe *probe);
 /* Is the time that the user granted used up? */
 bool probe_late(const struct probe *probe);
 
-void probe_tell(const struct probe *probe, double done, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void probe_tell(const struct probe *probe, double done, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Fills `error` from a machine's -errno, with what was being done. */
 int probe_error(struct servet_error *error, int code, const char *what);
 
 /* Sorts; NAN if count is 0. */
 double probe_median(double *values, size_t count);
-/* (third quartile - first quartile) / median, of two their distance / median; sorts; -1 for fewer than two. */
+/* (third quartile - first quartile) / median, of two their distance / median; sorts; -1 for fewer
+ * than two. */
 double probe_spread(double *values, size_t count);
 
 #endif

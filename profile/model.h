@@ -1,23 +1,30 @@
 /* What is known of a machine: the in-memory form of a profile.
  *
- * A profile describes a machine of one or more *nodes*. Nodes that are alike share one *node class*, so that a
- * thousand equal nodes cost one node's text. A single computer is a profile with one class and one node.
+ * A profile describes a machine of one or more *nodes*. Nodes that are alike share one *node
+ * class*, so that a thousand equal nodes cost one node's text. A single computer is a profile with
+ * one class and one node.
  *
- *   PU number   within a node: the OS index. In the whole machine: the node's `first_pu` plus the OS index,
- *               where first_pu is the sum of the spans (largest OS index + 1) of the nodes before it; so on a
- *               single computer the two are the same. (The two-node machine of Tables 1 and 2 of the 2012
+ *   PU number   within a node: the OS index. In the whole machine: the node's `first_pu` plus the
+ *               OS index,
+ *               where first_pu is the sum of the spans (largest OS index + 1) of the nodes before
+ *               it; so on a single computer the two are the same. (The two-node machine of Tables 1
+ *               and 2 of the 2012
  *               mapping paper has 8 PUs a node, numbered 0-7 and 8-15.)
  *
- * Relations between PUs are stored as groups where they are transitive and as explicit pairs only where not:
+ * Relations between PUs are stored as groups where they are transitive and as explicit pairs only
+ * where not:
  *
  *   caches      two PUs of one group share that cache.
- *   memory      levels ordered from the worst collision (lowest bandwidth) to the mildest. Two PUs of one group
- *               of a level, or of one explicit pair, show that overhead when both access memory. Groups nest: a
- *               pair that collides worse is in one group of every milder level too.
- *   layers      communication layers ordered from the lowest latency to the highest. The latency of a pair is
- *               that of the first layer which has both in one group or lists them as a pair.
+ *   memory      levels ordered from the worst collision (lowest bandwidth) to the mildest. Two PUs
+ *               of one group of a level, or of one explicit pair, show that overhead when both
+ *               access memory. Groups nest: a pair that collides worse is in one group of every
+ *               milder level too.
+ *   layers      communication layers ordered from the lowest latency to the highest. The latency of
+ *               a pair is that of the first layer which has both in one group or lists them as a
+ *               pair.
  *
- * Every array is owned by the profile and freed by profile_free(). Numbers not known are 0 unless said otherwise.
+ * Every array is owned by the profile and freed by profile_free(). Numbers not known are 0 unless
+ * said otherwise.
  */
 #ifndef SERVET_PROFILE_MODEL_H
 #define SERVET_PROFILE_MODEL_H
@@ -37,7 +44,8 @@ enum profile_origin {
 struct profile_quality {
     enum profile_origin origin;
     uint32_t repetitions; /* measurements behind the figure */
-    double spread; /* relative: (third quartile - first quartile) / median of those measurements; < 0: not known */
+    double spread; /* relative: (third quartile - first quartile) / median of those measurements; <
+                      0: not known */
     char *note;    /* what looked suspicious, one line, or NULL */
 };
 
@@ -46,7 +54,8 @@ struct profile_pair {
 };
 
 struct profile_relation {
-    struct profile_set *groups; /* disjoint; ordered by lowest member; groups of one may be left out */
+    struct profile_set
+        *groups; /* disjoint; ordered by lowest member; groups of one may be left out */
     size_t group_count;
     struct profile_pair *pairs; /* ordered; only where the relation is not transitive */
     size_t pair_count;
@@ -65,16 +74,18 @@ struct profile_kind {
 };
 
 struct profile_cache {
-    uint32_t level;               /* 1, 2, 3 … (data or unified) */
-    uint64_t size_bytes;          /* effective: measured; of a topology profile: the declared one, 0 if not said */
+    uint32_t level;      /* 1, 2, 3 … (data or unified) */
+    uint64_t size_bytes; /* effective: measured; of a topology profile: the declared one, 0 if not
+                            said */
     uint64_t declared_size_bytes; /* what sysfs / CPUID / hwloc says */
     uint32_t line_bytes;
-    uint32_t associativity;          /* ways; 0: not known */
-    uint64_t page_bytes;             /* of the memory that it was measured in (huge or ordinary); 0: not said */
-    struct profile_set pus;          /* the PUs that have such a cache; empty: every PU of the class */
-    struct profile_relation sharing; /* a PU that has the cache and is in no group or pair has one of its own */
-    struct profile_quality
-        sharing_quality; /* of that; spread: of the pairs' ratios, 0: not known; its note is quality's */
+    uint32_t associativity; /* ways; 0: not known */
+    uint64_t page_bytes; /* of the memory that it was measured in (huge or ordinary); 0: not said */
+    struct profile_set pus; /* the PUs that have such a cache; empty: every PU of the class */
+    struct profile_relation
+        sharing; /* a PU that has the cache and is in no group or pair has one of its own */
+    struct profile_quality sharing_quality; /* of that; spread: of the pairs' ratios, 0: not known;
+                                               its note is quality's */
     struct profile_quality quality;
 };
 
@@ -103,7 +114,8 @@ struct profile_scaling_point {
 
 /* One level of memory access overhead (2010 paper, Section III-C). */
 struct profile_memory_level {
-    double bytes_per_s; /* of one worker while a second one of the same group copies too; 0: not measured */
+    double bytes_per_s; /* of one worker while a second one of the same group copies too; 0: not
+                           measured */
     struct profile_relation collisions;
     struct profile_scaling_point *scaling; /* in one group, ascending workers; may be empty */
     size_t scaling_count;
@@ -111,15 +123,17 @@ struct profile_memory_level {
 };
 
 struct profile_memory {
-    double reference_bytes_per_s; /* one worker alone (copy, read + written bytes); 0: not measured */
-    char *method; /* how it was measured: instruction set, kind of stores, pages, size of the arrays; or NULL */
+    double
+        reference_bytes_per_s; /* one worker alone (copy, read + written bytes); 0: not measured */
+    char *method; /* how it was measured: instruction set, kind of stores, pages, size of the
+                     arrays; or NULL */
     struct profile_quality quality;
     struct profile_memory_level *levels; /* worst first */
     size_t level_count;
 };
 
-/* What one PU gets of the memory of one NUMA node while all else is idle. Measured on the first PU of a group, taken
- * over for the others of it. */
+/* What one PU gets of the memory of one NUMA node while all else is idle. Measured on the first PU
+ * of a group, taken over for the others of it. */
 struct profile_numa_access {
     struct profile_set pus;    /* a group of PUs that are local to the same node; never empty */
     uint32_t node;             /* OS index of the NUMA node that the memory is on */
@@ -145,8 +159,9 @@ struct profile_concurrency_point {
 /* One communication layer (2010 paper, Section III-D). */
 struct profile_layer {
     char *name;     /* "core", "L3", "package", "node", "network" … or NULL */
-    double seconds; /* one-way latency of a message of profile_communication.message_bytes; of a topology profile
-                       a rank (1, 2, 3 …) instead of seconds: only the order means something there */
+    double seconds; /* one-way latency of a message of profile_communication.message_bytes; of a
+                       topology profile a rank (1, 2, 3 …) instead of seconds: only the order means
+                       something there */
     struct profile_relation members;
     struct profile_message_point *curve; /* ascending bytes; may be empty */
     size_t curve_count;
@@ -159,8 +174,9 @@ struct profile_communication {
     uint64_t message_bytes; /* size at which layers were told apart: that of the L1 cache */
     struct profile_layer *layers;
     size_t layer_count;
-    /* Which pairs were measured: both in one of the groups (which may overlap), or listed. The layers of all others are
-     * inferred. Empty: nothing is said of single pairs, see the layers' quality. */
+    /* Which pairs were measured: both in one of the groups (which may overlap), or listed. The
+     * layers of all others are inferred. Empty: nothing is said of single pairs, see the layers'
+     * quality. */
     struct profile_relation measured;
 };
 
@@ -174,14 +190,18 @@ struct profile_class {
     size_t numa_count;
     struct profile_kind *kinds; /* empty: all PUs are of one kind */
     size_t kind_count;
-    struct profile_cache *caches; /* ascending level; may hold one level more than once (P and E cores): disjoint PUs */
+    struct profile_cache *caches; /* ascending level; may hold one level more than once (P and E
+                                     cores): disjoint PUs */
     size_t cache_count;
-    struct profile_cache_point *cache_curve; /* ascending bytes, on one PU of the class; empty: not kept */
+    struct profile_cache_point
+        *cache_curve; /* ascending bytes, on one PU of the class; empty: not kept */
     size_t cache_curve_count;
-    struct profile_tlb *tlb; /* ascending page_bytes, then reach; empty: not measured, or none was seen */
+    struct profile_tlb
+        *tlb; /* ascending page_bytes, then reach; empty: not measured, or none was seen */
     size_t tlb_count;
     struct profile_memory memory;
-    struct profile_numa_access *numa_access; /* by lowest PU of the group, then by node; empty: not measured */
+    struct profile_numa_access
+        *numa_access; /* by lowest PU of the group, then by node; empty: not measured */
     size_t numa_access_count;
     struct profile_communication communication; /* inside the node */
 };
@@ -192,8 +212,8 @@ struct profile_node_range {
     uint32_t class_index;
 };
 
-/* How long one superstep takes: T(h) = h * g + l (flop units: multiply by 1 / r for seconds). Entries of one backend
- * lie together, by ascending processors. */
+/* How long one superstep takes: T(h) = h * g + l (flop units: multiply by 1 / r for seconds).
+ * Entries of one backend lie together, by ascending processors. */
 struct profile_bsp {
     char *backend; /* "threads" (shared memory), "mpi", or NULL */
     uint32_t processors;
@@ -204,7 +224,7 @@ struct profile_bsp {
     double l_flops;         /* < 0: the fit gave none (g and l small and of the same order) */
     double t0_flops;        /* measured time of a 0-relation; 0: not measured */
     uint32_t h_low, h_high; /* interval of the fit; both 0: not known */
-    uint32_t bend_h;        /* T(h) is no straight line: first h of its second piece; 0: none was seen */
+    uint32_t bend_h; /* T(h) is no straight line: first h of its second piece; 0: none was seen */
     struct profile_quality quality;
 };
 
@@ -219,7 +239,8 @@ struct servet_profile {
     char *architecture; /* uname -m */
     char *cpu_model;
     char *kernel;
-    char *topology_signature; /* see signature.h; "" in a profile of a machine that never was here */
+    char
+        *topology_signature; /* see signature.h; "" in a profile of a machine that never was here */
     /* measurement */
     char *tool;     /* "servet 0.1.0" */
     char *started;  /* ISO 8601 UTC, or "" */
@@ -232,7 +253,8 @@ struct servet_profile {
     size_t class_count;
     struct profile_node_range *nodes;
     size_t node_range_count;
-    struct profile_communication network; /* between nodes; PU numbers replaced by node numbers; empty on one node */
+    struct profile_communication
+        network; /* between nodes; PU numbers replaced by node numbers; empty on one node */
     struct profile_bsp *bsp;
     size_t bsp_count;
 };
@@ -240,71 +262,84 @@ struct servet_profile {
 /* Frees everything the profile owns, and the profile. NULL allowed. */
 void profile_free(struct servet_profile *profile);
 
-/* Checks every promise made above (sets inside the class's PUs, groups disjoint and ordered, levels in order,
- * figures positive and finite, class indices in range). 0, or -EINVAL with the JSON path of the first
+/* Checks every promise made above (sets inside the class's PUs, groups disjoint and ordered, levels
+ * in order, figures positive and finite, class indices in range). 0, or -EINVAL with the JSON path
+ * of the first
  * broken one. profile_load() and profile_save() call it. */
 int profile_check(const struct servet_profile *profile, struct servet_error *error);
 
-/* Number of nodes; class of a node; first PU number of a node (see above); number of PU numbers in all. */
+/* Number of nodes; class of a node; first PU number of a node (see above); number of PU numbers in
+ * all. */
 uint32_t profile_node_count(const struct servet_profile *profile);
 const struct profile_class *profile_node_class(const struct servet_profile *profile, uint32_t node);
 uint32_t profile_node_first_pu(const struct servet_profile *profile, uint32_t node);
 uint32_t profile_class_span(const struct profile_class *node_class);
 
-/* -- json_load.c, json_save.c ------------------------------------------------------------------------------ */
+/* -- json_load.c, json_save.c -- */
 
-/* Reads and validates a profile. 0, -ENOENT / -EACCES … (file), -EINVAL (not a profile, wrong version, a field
- * that is missing, unknown or out of range: the text names file, line or JSON path, and what was expected), -ENOMEM. */
+/* Reads and validates a profile. 0, -ENOENT / -EACCES … (file), -EINVAL (not a profile, wrong
+ * version, a field that is missing, unknown or out of range: the text names file, line or JSON
+ * path, and what was expected), -ENOMEM. */
 int profile_load(const char *path, struct servet_profile **out, struct servet_error *error);
-/* The same of a cluster's profile without its network: what a process needs that only asks about its own node, at a
- * quarter of a millisecond for 10,000 nodes. */
+/* The same of a cluster's profile without its network: what a process needs that only asks about
+ * its own node, at a quarter of a millisecond for 10,000 nodes. */
 int profile_load_node(const char *path, struct servet_profile **out, struct servet_error *error);
 int profile_parse(const char *text, size_t length, const char *name, struct servet_profile **out,
                   struct servet_error *error);
 
-/* Writes beside `path`, syncs, renames over it: a reader sees the old profile or the new one, never half of one. */
-int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error);
-/* Any text in the same way: the old file or the new one. 0, -EINVAL (not a regular file), -errno. */
+/* Writes beside `path`, syncs, renames over it: a reader sees the old profile or the new one, never
+ * half of one. */
+int profile_save(const struct servet_profile *profile, const char *path,
+                 struct servet_error *error);
+/* Any text in the same way: the old file or the new one. 0, -EINVAL (not a regular file),
+ * -errno. */
 int profile_save_text(const char *text, const char *path, struct servet_error *error);
 /* The profile as text, a new string, or NULL. */
 char *profile_to_json(const struct servet_profile *profile);
 
-/* -- lookup.c ------------------------------------------------------------------------------------------------ */
+/* -- lookup.c -- */
 
-/* First of: $SERVET_PROFILE (taken even if absent: the user meant it); $XDG_CONFIG_HOME/servet/HOST.json
- * (default ~/.config/servet/HOST.json); /etc/servet/HOST.json; /etc/servet/profile.json. HOST is the host name up to
- * the first dot. 0 and the path, or -ENOENT when there is none. */
+/* First of: $SERVET_PROFILE (taken even if absent: the user meant it);
+ * $XDG_CONFIG_HOME/servet/HOST.json
+ * (default ~/.config/servet/HOST.json); /etc/servet/HOST.json; /etc/servet/profile.json. HOST is
+ * the host name up to the first dot. 0 and the path, or -ENOENT when there is none. */
 int profile_find(char *path, size_t size);
 /* The same with another folder in the place of /etc. */
 int profile_find_under(const char *sysconfdir, char *path, size_t size);
 /* Where servet-probe writes: $SERVET_PROFILE, else the per-user place. Makes no folder. */
 int profile_default_path(char *path, size_t size, struct servet_error *error);
 
-/* -- topology_sysfs.c (all that the shim can use), topology_hwloc.c (commands and libservet) ----------------- */
+/* -- topology_sysfs.c (all that the shim can use), topology_hwloc.c (commands and libservet) -- */
 
-/* Derives a topology profile ("not measured"): caches and their groups as declared, one memory overhead level per
- * NUMA node and per package where that differs, communication layers by nesting (core, each shared cache, package/NUMA,
- * node). `root` is "" for this machine, or the folder of a captured /sys and /proc. */
+/* Derives a topology profile ("not measured"): caches and their groups as declared, one memory
+ * overhead level per NUMA node and per package where that differs, communication layers by nesting
+ * (core, each shared cache, package/NUMA, node). `root` is "" for this machine, or the folder of a
+ * captured /sys and /proc. */
 int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error);
 
-/* The same from hwloc: `source` NULL is this machine, a path to an existing file is hwloc XML, anything else a
- * synthetic description ("package:2 core:4 pu:2"). */
+/* The same from hwloc: `source` NULL is this machine, a path to an existing file is hwloc XML,
+ * anything else a synthetic description ("package:2 core:4 pu:2"). */
 int profile_from_hwloc(const char *source, struct servet_profile **out, struct servet_error *error);
 
-/* -- signature.c ---------------------------------------------------------------------------------------------- */
+/* -- signature.c -- */
 
-/* Signature of the machine under `root` ("" is this one), cheap enough for every start of a program (tens of small
- * files, no /proc/cpuinfo): architecture, CPU vendor/family/model, present PUs, NUMA nodes, declared caches of the
- * first PU. It does not change when a PU goes offline. Writes 16 hexadecimal digits and a terminator. */
+/* Signature of the machine under `root` ("" is this one), cheap enough for every start of a program
+ * (tens of small files, no /proc/cpuinfo): architecture, CPU vendor/family/model, present PUs, NUMA
+ * nodes, declared caches of the first PU. It does not change when a PU goes offline. Writes 16
+ * hexadecimal digits and a terminator. */
 #define PROFILE_SIGNATURE_SIZE 17
 int profile_signature(const char *root, char out[PROFILE_SIGNATURE_SIZE]);
 
-/* Does the profile describe this machine? 0; -ESTALE with the reason (other signature, or `allowed` PUs
- * that the profile does not know). A profile without a signature, and a cluster profile, are matched by host name. */
-int profile_matches(const struct servet_profile *profile, const char *root, const struct profile_set *allowed,
-                    struct servet_error *error);
+/* Does the profile describe this machine? 0; -ESTALE with the reason (other signature, or `allowed`
+ * PUs
+ * that the profile does not know). A profile without a signature, and a cluster profile, are
+ * matched by host name. */
+int profile_matches(const struct servet_profile *profile, const char *root,
+                    const struct profile_set *allowed, struct servet_error *error);
 
-/* The class of the node called `host` (up to the first dot), or NULL. On a single-node profile: its only class. */
-const struct profile_class *profile_class_of_host(const struct servet_profile *profile, const char *host);
+/* The class of the node called `host` (up to the first dot), or NULL. On a single-node profile: its
+ * only class. */
+const struct profile_class *profile_class_of_host(const struct servet_profile *profile,
+                                                  const char *host);
 
 #endif

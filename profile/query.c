@@ -14,7 +14,8 @@ bool profile_locate(const struct servet_profile *profile, uint32_t pu, struct pr
             node += range->count;
             continue;
         }
-        *place = (struct profile_place){node_class, node + (pu - first) / span, (pu - first) % span};
+        *place =
+            (struct profile_place){node_class, node + (pu - first) / span, (pu - first) % span};
         return profile_set_has(&node_class->pus, place->os_index);
     }
     return false;
@@ -48,9 +49,10 @@ bool profile_related(const struct profile_relation *relation, uint32_t a, uint32
     return false;
 }
 
-/* A class may have several caches of one level; those that name no PUs hold whom their groups hold, and the only one
- * of its level holds everybody. */
-const struct profile_cache *profile_cache_of(const struct profile_class *node_class, uint32_t level, uint32_t os_index)
+/* A class may have several caches of one level; those that name no PUs hold whom their groups hold,
+ * and the only one of its level holds everybody. */
+const struct profile_cache *profile_cache_of(const struct profile_class *node_class, uint32_t level,
+                                             uint32_t os_index)
 {
     const struct profile_cache *found = NULL;
     for (size_t i = 0; i < node_class->cache_count; i++) {
@@ -69,8 +71,8 @@ const struct profile_cache *profile_cache_of(const struct profile_class *node_cl
     return found;
 }
 
-const struct profile_layer *profile_layer_of(const struct profile_communication *communication, uint32_t a, uint32_t b,
-                                             size_t *index)
+const struct profile_layer *profile_layer_of(const struct profile_communication *communication,
+                                             uint32_t a, uint32_t b, size_t *index)
 {
     for (size_t i = 0; i < communication->layer_count; i++) {
         if (profile_related(&communication->layers[i].members, a, b)) {
@@ -105,10 +107,11 @@ double profile_message_seconds(const struct profile_layer *layer, uint64_t bytes
     while (next + 1 < count && curve[next].bytes < bytes) {
         next++;
     }
-    double seconds = line_through((double)curve[next - 1].bytes, curve[next - 1].seconds, (double)curve[next].bytes,
-                                  curve[next].seconds, (double)bytes);
+    double seconds = line_through((double)curve[next - 1].bytes, curve[next - 1].seconds,
+                                  (double)curve[next].bytes, curve[next].seconds, (double)bytes);
     /* A falling last segment (noise) must not make long messages free. */
-    return bytes > curve[next].bytes && seconds < curve[next].seconds ? curve[next].seconds : seconds;
+    return bytes > curve[next].bytes && seconds < curve[next].seconds ? curve[next].seconds
+                                                                      : seconds;
 }
 
 double profile_scaled_bandwidth(const struct profile_memory_level *level, uint32_t workers)
@@ -125,8 +128,8 @@ double profile_scaled_bandwidth(const struct profile_memory_level *level, uint32
     if (next == 0 || next == count) {
         return points[next ? count - 1 : 0].bytes_per_s;
     }
-    return line_through(points[next - 1].workers, points[next - 1].bytes_per_s, points[next].workers,
-                        points[next].bytes_per_s, workers);
+    return line_through(points[next - 1].workers, points[next - 1].bytes_per_s,
+                        points[next].workers, points[next].bytes_per_s, workers);
 }
 
 static bool of_backend(const struct profile_bsp *bsp, const char *backend)
@@ -144,23 +147,26 @@ static double l_of(const struct profile_bsp *bsp)
     return bsp->l_flops < 0 ? bsp->t0_flops : bsp->l_flops;
 }
 
-static struct profile_bsp between(const struct profile_bsp *a, const struct profile_bsp *b, uint32_t processors)
+static struct profile_bsp between(const struct profile_bsp *a, const struct profile_bsp *b,
+                                  uint32_t processors)
 {
     struct profile_bsp out = *a;
-    double part =
-        a->processors == b->processors ? 0 : (processors - a->processors) / (double)(b->processors - a->processors);
+    double part = a->processors == b->processors
+                      ? 0
+                      : (processors - a->processors) / (double)(b->processors - a->processors);
     out.processors = processors;
     out.r_flop_per_s = mix(a->r_flop_per_s, b->r_flop_per_s, part);
     out.g_flops = mix(a->g_flops, b->g_flops, part);
-    out.g_packets_flops =
-        a->g_packets_flops > 0 && b->g_packets_flops > 0 ? mix(a->g_packets_flops, b->g_packets_flops, part) : 0;
+    out.g_packets_flops = a->g_packets_flops > 0 && b->g_packets_flops > 0
+                              ? mix(a->g_packets_flops, b->g_packets_flops, part)
+                              : 0;
     out.l_flops = mix(l_of(a), l_of(b), part);
     out.t0_flops = mix(a->t0_flops, b->t0_flops, part);
     return out;
 }
 
-static bool at_of_backend(const struct servet_profile *profile, const char *backend, uint32_t processors,
-                          struct profile_bsp *out)
+static bool at_of_backend(const struct servet_profile *profile, const char *backend,
+                          uint32_t processors, struct profile_bsp *out)
 {
     const struct profile_bsp *below = NULL, *above = NULL;
     for (size_t i = 0; i < profile->bsp_count; i++) {

@@ -5,12 +5,13 @@
  *     if (servet_profile_open(NULL, &p, &e) < 0) { fprintf(stderr, "%s\n", e.text); return 2; }
  *     size_t tile = (size_t)sqrt((double)servet_cache_bytes(p, 2, 0) / (3 * sizeof(double)));
  *
- * Every function that can fail returns 0 or a negative errno value and sets its outputs only on success. The others
- * answer 0 (or -1 where 0 is an answer) for what is not known: a PU that the profile does not speak of, a cache level
- * that a PU does not have, a figure that was not measured.
+ * Every function that can fail returns 0 or a negative errno value and sets its outputs only on
+ * success. The others answer 0 (or -1 where 0 is an answer) for what is not known: a PU that the
+ * profile does not speak of, a cache level that a PU does not have, a figure that was not measured.
  *
- * PU numbers are OS indices on a single computer. In the profile of a cluster they are counted through the nodes: node
- * 0 has the numbers from 0 to its largest OS index, node 1 goes on from there, and so on.
+ * PU numbers are OS indices on a single computer. In the profile of a cluster they are counted
+ * through the nodes: node 0 has the numbers from 0 to its largest OS index, node 1 goes on from
+ * there, and so on.
  *
  * A profile does not change while it is open: any number of threads may ask it at the same time.
  */
@@ -34,88 +35,99 @@ struct servet_error {
 /* The version of the library, "0.1.0". Static. */
 const char *servet_version(void);
 
-/* -- opening --------------------------------------------------------------------------------------------------- */
+/* -- opening -- */
 
-/* Opens the profile in the file `path`. NULL is this machine: the first of $SERVET_PROFILE, the user's profile
- * ($XDG_CONFIG_HOME/servet/HOST.json, by default under ~/.config), /etc/servet/HOST.json and /etc/servet/profile.json;
- * when there is none, what the operating system declares, for which servet_measured() says 0.
+/* Opens the profile in the file `path`. NULL is this machine: the first of $SERVET_PROFILE, the
+ * user's profile ($XDG_CONFIG_HOME/servet/HOST.json, by default under ~/.config),
+ * /etc/servet/HOST.json and /etc/servet/profile.json; when there is none, what the operating system
+ * declares, for which servet_measured() says 0.
  *
- * 0 and *profile, to be closed with servet_profile_close(). Otherwise `error` (may be NULL) says in one line what is
- * wrong with which file:
+ * 0 and *profile, to be closed with servet_profile_close(). Otherwise `error` (may be NULL) says in
+ * one line what is wrong with which file:
  *   -ENOENT, -EACCES, …  the file cannot be read
  *   -EINVAL              it is not a profile, or one of a version that this library does not know
  *   -ESTALE              (`path` NULL only) the profile found is of another machine
  *   -ENOMEM */
 int servet_profile_open(const char *path, servet_profile **profile, struct servet_error *error);
 
-/* What the operating system declares of this machine, as if there were no profile. 0, -ENOMEM, -EIO. */
+/* What the operating system declares of this machine, as if there were no profile. 0, -ENOMEM,
+ * -EIO. */
 int servet_topology_open(servet_profile **profile, struct servet_error *error);
 
 /* NULL allowed. */
 void servet_profile_close(servet_profile *profile);
 
-/* -- the machine ----------------------------------------------------------------------------------------------- */
+/* -- the machine -- */
 
-/* 1: the figures were measured by servet-probe; 0: they are declared by the operating system, and there are no
- * bandwidths and no latencies. */
+/* 1: the figures were measured by servet-probe; 0: they are declared by the operating system, and
+ * there are no bandwidths and no latencies. */
 int servet_measured(const servet_profile *profile);
 
 /* Number of nodes, and of PUs of all nodes together. */
 uint32_t servet_node_count(const servet_profile *profile);
 uint32_t servet_pu_count(const servet_profile *profile);
 
-/* Writes up to `room` PU numbers, ascending, to `pus` (may be NULL when room is 0). Returns how many there are. */
+/* Writes up to `room` PU numbers, ascending, to `pus` (may be NULL when room is 0). Returns how
+ * many there are. */
 size_t servet_pus(const servet_profile *profile, uint32_t *pus, size_t room);
 
-/* -- caches (IPDPS 2010 paper, Sections III-A and III-B) ---------------------------------------------------------- */
+/* -- caches (IPDPS 2010 paper, Sections III-A and III-B) -- */
 
 /* The highest level of any PU: 3 when there are L1, L2 and L3. */
 uint32_t servet_cache_levels(const servet_profile *profile);
 
-/* Effective size in bytes of the data or unified cache of `level` that `pu` uses: what a program can fill before it
- * gets slower, all sharers together. Of a profile that was not measured, the declared size. */
+/* Effective size in bytes of the data or unified cache of `level` that `pu` uses: what a program
+ * can fill before it gets slower, all sharers together. Of a profile that was not measured, the
+ * declared size. */
 uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
 /* Bytes of one line of that cache. */
 uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
-/* 1: the two PUs share one cache of that level (also when they are the same and have one); 0: they do not. */
-int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t pu_a, uint32_t pu_b);
+/* 1: the two PUs share one cache of that level (also when they are the same and have one); 0: they
+ * do not. */
+int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t pu_a,
+                        uint32_t pu_b);
 
 /* Number of PUs that use the same cache of `level` as `pu`, itself included; 0 when it has none. */
 uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uint32_t pu);
 
-/* -- memory (2010 paper, Section III-C) ---------------------------------------------------------------------------- */
+/* -- memory (2010 paper, Section III-C) -- */
 
-/* Bytes per second, read and written, that `workers` (>= 1) copying at the same time get together from the memory of
- * `pu`, when they run in the group of PUs around it that collide worst. Between measured numbers of workers a straight
- * line; above the largest one its figure. 0: not measured, or `workers` is 0. */
+/* Bytes per second, read and written, that `workers` (>= 1) copying at the same time get together
+ * from the memory of `pu`, when they run in the group of PUs around it that collide worst. Between
+ * measured numbers of workers a straight line; above the largest one its figure. 0: not measured,
+ * or `workers` is 0. */
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers);
 
-/* The same of one worker on `pu` that copies within the memory of NUMA node `numa_node` (the operating system's number
- * on the PU's own node), while all else is idle; nodes that have memory only are asked in the same way. 0: not
- * measured. */
+/* The same of one worker on `pu` that copies within the memory of NUMA node `numa_node` (the
+ * operating system's number on the PU's own node), while all else is idle; nodes that have memory
+ * only are asked in the same way. 0: not measured. */
 double servet_numa_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
 
-/* Seconds of a load on `pu` from the memory of NUMA node `numa_node` that misses every cache. 0: not measured. */
+/* Seconds of a load on `pu` from the memory of NUMA node `numa_node` that misses every cache. 0:
+ * not measured. */
 double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
 
-/* -- messages (2010 paper, Section III-D) ---------------------------------------------------------------------------
- */
+/* -- messages (2010 paper, Section III-D) -- */
 
-/* Seconds that a message of `bytes` takes from one PU to the other, one way. Between measured sizes a straight line;
- * above the largest one at its bandwidth. When only one size was measured for the pair's layer, that one's. 0: not
- * measured, or the same PU twice. */
-double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, uint64_t bytes);
+/* Seconds that a message of `bytes` takes from one PU to the other, one way. Between measured sizes
+ * a straight line; above the largest one at its bandwidth. When only one size was measured for the
+ * pair's layer, that one's. 0: not measured, or the same PU twice. */
+double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                              uint64_t bytes);
 
-/* Communication layer of two PUs: 0 is the fastest of a node, the layers between nodes come after those within. Known
- * without measurement too, then in the order that the caches suggest. -1: not known, or the same PU twice. */
+/* Communication layer of two PUs: 0 is the fastest of a node, the layers between nodes come after
+ * those within. Known without measurement too, then in the order that the caches suggest. -1: not
+ * known, or the same PU twice. */
 int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
-/* -- how sure a figure is --------------------------------------------------------------------------------------------
- * A profile may hold a part only (a probe was not asked for, there was no time or no memory for it), and figures of
- * things alike are taken over from those that were measured. Each of these tells it of the figure that the function of
- * that name above gives for the same arguments; -ENOENT: there is none. */
+/* -- how sure a figure is --
+ *
+ * A profile may hold a part only (a probe was not asked for, there was no time or no memory for
+ * it), and figures of things alike are taken over from those that were measured. Each of these
+ * tells it of the figure that the function of that name above gives for the same arguments;
+ * -ENOENT: there is none. */
 
 enum servet_origin {
     SERVET_DECLARED = 0, /* said by the operating system, or the order that it suggests */
@@ -126,45 +138,53 @@ enum servet_origin {
 struct servet_quality {
     enum servet_origin origin;
     uint32_t repetitions; /* measurements behind the figure; 0: not said */
-    double spread;        /* relative: (third quartile - first quartile) / median of them; < 0: not known */
+    double
+        spread; /* relative: (third quartile - first quartile) / median of them; < 0: not known */
 };
 
 /* Of servet_cache_bytes(). */
-int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t pu, struct servet_quality *out);
-/* Of servet_cache_shared() and servet_cache_sharers(); the spread is that of the ratios of time that decided. */
-int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32_t pu, struct servet_quality *out);
+int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
+                         struct servet_quality *out);
+/* Of servet_cache_shared() and servet_cache_sharers(); the spread is that of the ratios of time
+ * that decided. */
+int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
+                           struct servet_quality *out);
 /* Of servet_memory_bandwidth(); between two numbers of workers that of the less sure. */
-int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t workers, struct servet_quality *out);
+int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t workers,
+                          struct servet_quality *out);
 /* Of servet_numa_bandwidth() and servet_numa_seconds(). */
-int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node, struct servet_quality *out);
-/* Of servet_message_layer(), and of servet_message_seconds() at the size at which layers are told apart: measured says
- * that messages between these two PUs were. */
-int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, struct servet_quality *out);
+int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node,
+                        struct servet_quality *out);
+/* Of servet_message_layer(), and of servet_message_seconds() at the size at which layers are told
+ * apart: measured says that messages between these two PUs were. */
+int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                           struct servet_quality *out);
 
-/* What held while measuring, such as "busy" (other tasks ran on the measured PUs), "incomplete", "budget",
- * "memory_limited" (servet-profile(5)): its text, owned by the profile, or NULL when it did not. */
+/* What held while measuring, such as "busy" (other tasks ran on the measured PUs), "incomplete",
+ * "budget", "memory_limited" (servet-profile(5)): its text, owned by the profile, or NULL when it
+ * did not. */
 const char *servet_condition(const servet_profile *profile, const char *name);
 
-/* -- order of ranks (2012 paper: ranks that are neighbours in their order talk most) ------------------------------- */
+/* -- order of ranks (2012 paper: ranks that are neighbours in their order talk most) -- */
 
-/* New numbers for the ranks of a program that may be renumbered before its data is laid out: rank i, which sits on PU
- * pus[i], should become rank order[i]. As the key of MPI_Comm_split this gives a communicator to use instead of
- * MPI_COMM_WORLD, or to make a Cartesian one of without reordering:
+/* New numbers for the ranks of a program that may be renumbered before its data is laid out: rank
+ * i, which sits on PU pus[i], should become rank order[i]. As the key of MPI_Comm_split this gives
+ * a communicator to use instead of MPI_COMM_WORLD, or to make a Cartesian one of without
+ * reordering:
  *
  *     MPI_Comm_split(MPI_COMM_WORLD, 0, (int)order[rank], &reordered);
  *
- * `traffic` NULL: new ranks that follow each other talk. Otherwise ranks x ranks numbers from 0, row by row: what new
- * rank i sends to new rank j, in any unit. Greedy, never worse than the order there is (which then stays), by the sum
- * of traffic times latency; ranks^3 steps with a dense matrix. Every rank that asks with the same arguments gets the
- * same answer.
+ * `traffic` NULL: new ranks that follow each other talk. Otherwise ranks x ranks numbers from 0,
+ * row by row: what new rank i sends to new rank j, in any unit. Greedy, never worse than the order
+ * there is (which then stays), by the sum of traffic times latency; ranks^3 steps with a dense
+ * matrix. Every rank that asks with the same arguments gets the same answer.
  *
- * 0 and order[0 … ranks - 1]; -EINVAL (no rank or more than 16384, a PU that the profile does not have, a number below
- * 0); -ENOMEM. */
-int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32_t ranks, const double *traffic,
-                      uint32_t *order, struct servet_error *error);
+ * 0 and order[0 … ranks - 1]; -EINVAL (no rank or more than 16384, a PU that the profile does not
+ * have, a number below 0); -ENOMEM. */
+int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
+                      const double *traffic, uint32_t *order, struct servet_error *error);
 
-/* -- supersteps (Bisseling's BSP cost model) ------------------------------------------------------------------------
- */
+/* -- supersteps (Bisseling's BSP cost model) -- */
 
 /* Flops are a unit of time here: divide by r_flop_per_s for seconds. */
 struct servet_bsp {
@@ -176,16 +196,18 @@ struct servet_bsp {
     double t0_flops;        /* measured time of a superstep that sends nothing; 0: not measured */
 };
 
-/* The parameters of `processors`, as measured or on a straight line between the numbers that were. `backend` is
- * "threads" (shared memory) or "mpi"; NULL: the first one of the profile that covers this number. Where the fit gave no
- * l, it is T(0). 0; -ENOENT when the profile does not cover it. */
+/* The parameters of `processors`, as measured or on a straight line between the numbers that were.
+ * `backend` is "threads" (shared memory) or "mpi"; NULL: the first one of the profile that covers
+ * this number. Where the fit gave no l, it is T(0). 0; -ENOENT when the profile does not cover
+ * it. */
 int servet_bsp_parameters(const servet_profile *profile, const char *backend, uint32_t processors,
                           struct servet_bsp *out);
 
-/* Cost of one superstep, w + h g + l in flops: each of `processors` computes at most `work_flops` and sends and
- * receives at most `h_words` words of 8 bytes. Backend and interpolation as servet_bsp_parameters() with NULL. 0: not
- * known, or a negative number was given. */
-double servet_bsp_cost(const servet_profile *profile, uint32_t processors, double work_flops, double h_words);
+/* Cost of one superstep, w + h g + l in flops: each of `processors` computes at most `work_flops`
+ * and sends and receives at most `h_words` words of 8 bytes. Backend and interpolation as
+ * servet_bsp_parameters() with NULL. 0: not known, or a negative number was given. */
+double servet_bsp_cost(const servet_profile *profile, uint32_t processors, double work_flops,
+                       double h_words);
 
 #ifdef __cplusplus
 }

@@ -37,7 +37,8 @@ int profile_set_from_array(const uint32_t *ids, size_t count, struct profile_set
     return 0;
 }
 
-/* One number of a list; moves *text behind it. strtoul would take signs and spaces that a cpulist never has. */
+/* One number of a list; moves *text behind it. strtoul would take signs and spaces that a cpulist
+ * never has. */
 static int parse_id(const char **text, uint32_t *out)
 {
     const char *p = *text;
@@ -164,7 +165,8 @@ bool profile_set_has(const struct profile_set *set, uint32_t id)
 
 bool profile_set_equal(const struct profile_set *a, const struct profile_set *b)
 {
-    return a->count == b->count && (!a->count || memcmp(a->ids, b->ids, a->count * sizeof *a->ids) == 0);
+    return a->count == b->count &&
+           (!a->count || memcmp(a->ids, b->ids, a->count * sizeof *a->ids) == 0);
 }
 
 bool profile_set_subset(const struct profile_set *part, const struct profile_set *whole)
@@ -181,7 +183,8 @@ bool profile_set_subset(const struct profile_set *part, const struct profile_set
     return true;
 }
 
-int profile_set_intersect(const struct profile_set *a, const struct profile_set *b, struct profile_set *out)
+int profile_set_intersect(const struct profile_set *a, const struct profile_set *b,
+                          struct profile_set *out)
 {
     struct profile_set set = {0};
     size_t most = a->count < b->count ? a->count : b->count;
@@ -206,7 +209,8 @@ int profile_set_intersect(const struct profile_set *a, const struct profile_set 
     return 0;
 }
 
-int profile_set_union(const struct profile_set *a, const struct profile_set *b, struct profile_set *out)
+int profile_set_union(const struct profile_set *a, const struct profile_set *b,
+                      struct profile_set *out)
 {
     size_t count = a->count + b->count;
     uint32_t *ids = count ? malloc(count * sizeof *ids) : NULL;

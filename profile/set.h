@@ -1,7 +1,9 @@
 /* Sets of PUs (or of nodes) by OS index, kept as sorted arrays without duplicates.
  *
- * A machine has up to a few thousand PUs and a profile stores mostly small groups of them, so a sorted
- * array of 32-bit indices is smaller and simpler than a bitmap, and walks in OS-index order, which is the
+ * A machine has up to a few thousand PUs and a profile stores mostly small groups of them, so a
+ * sorted
+ * array of 32-bit indices is smaller and simpler than a bitmap, and walks in OS-index order, which
+ * is the
  * order that every tie in this project is broken by.
  *
  * Text form: the kernel's cpulist, "0-3,8,10-11" (see cpuset(7), FORMATS). The empty set is "".
@@ -18,13 +20,15 @@ struct profile_set {
     size_t count;
 };
 
-/* Largest index a set may hold (exclusive): bounds what a hostile "0-4000000000" can make us allocate. */
+/* Largest index a set may hold (exclusive): bounds what a hostile "0-4000000000" can make us
+ * allocate. */
 #define PROFILE_SET_LIMIT (1u << 24)
 
 void profile_set_free(struct profile_set *set);
 
-/* Parses a cpulist. 0, -EINVAL (malformed, descending range, or empty text), -ERANGE (an index at or above
- * PROFILE_SET_LIMIT), -ENOMEM. Order and repeats in the text do not matter. Trailing newline allowed. */
+/* Parses a cpulist. 0, -EINVAL (malformed, descending range, or empty text), -ERANGE (an index at
+ * or above PROFILE_SET_LIMIT), -ENOMEM. Order and repeats in the text do not matter. Trailing
+ * newline allowed. */
 int profile_set_parse(const char *text, struct profile_set *out);
 
 /* Builds a set from any array (unsorted, repeats allowed). 0 or -ENOMEM. */
@@ -41,7 +45,9 @@ char *profile_set_text(const struct profile_set *set);
 bool profile_set_has(const struct profile_set *set, uint32_t id);
 bool profile_set_equal(const struct profile_set *a, const struct profile_set *b);
 bool profile_set_subset(const struct profile_set *part, const struct profile_set *whole);
-int profile_set_intersect(const struct profile_set *a, const struct profile_set *b, struct profile_set *out);
-int profile_set_union(const struct profile_set *a, const struct profile_set *b, struct profile_set *out);
+int profile_set_intersect(const struct profile_set *a, const struct profile_set *b,
+                          struct profile_set *out);
+int profile_set_union(const struct profile_set *a, const struct profile_set *b,
+                      struct profile_set *out);
 
 #endif

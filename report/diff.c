@@ -60,7 +60,8 @@ static void say_number(struct item_list *list, struct item *item, double number,
     item->quality = quality;
 }
 
-static void say_relation(struct item_list *list, struct item *item, const struct profile_relation *relation)
+static void say_relation(struct item_list *list, struct item *item,
+                         const struct profile_relation *relation)
 {
     char *exact = NULL;
     size_t length;
@@ -89,61 +90,74 @@ static void say_set(struct item_list *list, struct item *item, const struct prof
     free(text);
 }
 
-static void add_caches(struct item_list *list, const char *where, const struct profile_class *node_class)
+static void add_caches(struct item_list *list, const char *where,
+                       const struct profile_class *node_class)
 {
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *c = &node_class->caches[i];
         char level[64];
         snprintf(level, sizeof level, "L%u%s%.40s", c->level, c->pus.count ? " of PUs " : "",
-                 c->pus.count
-                     ? figure_relation(&(struct profile_relation){(struct profile_set *)&c->pus, 1, NULL, 0}).text
-                     : "");
+                 c->pus.count ? figure_relation(&(struct profile_relation){
+                                                    (struct profile_set *)&c->pus, 1, NULL, 0})
+                                    .text
+                              : "");
         say_number(list, add(list, where, "%s effective size", level), (double)c->size_bytes,
-                   c->quality.origin == PROFILE_DECLARED ? "not measured" : figure_bytes(c->size_bytes).text,
+                   c->quality.origin == PROFILE_DECLARED ? "not measured"
+                                                         : figure_bytes(c->size_bytes).text,
                    &c->quality);
-        say_number(list, add(list, where, "%s declared size", level), (double)c->declared_size_bytes,
-                   figure_bytes(c->declared_size_bytes).text, NULL);
+        say_number(list, add(list, where, "%s declared size", level),
+                   (double)c->declared_size_bytes, figure_bytes(c->declared_size_bytes).text, NULL);
         say_relation(list, add(list, where, "%s shared by", level), &c->sharing);
     }
 }
 
-static void add_memory(struct item_list *list, const char *where, const struct profile_memory *memory)
+static void add_memory(struct item_list *list, const char *where,
+                       const struct profile_memory *memory)
 {
     say_number(list, add(list, where, "memory, one worker alone"), memory->reference_bytes_per_s,
                figure_bandwidth(memory->reference_bytes_per_s).text, &memory->quality);
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
-        say_number(list, add(list, where, "memory overhead level %zu, each of two", i), level->bytes_per_s,
-                   figure_bandwidth(level->bytes_per_s).text, &level->quality);
-        say_relation(list, add(list, where, "memory overhead level %zu, between", i), &level->collisions);
+        say_number(list, add(list, where, "memory overhead level %zu, each of two", i),
+                   level->bytes_per_s, figure_bandwidth(level->bytes_per_s).text, &level->quality);
+        say_relation(list, add(list, where, "memory overhead level %zu, between", i),
+                     &level->collisions);
         if (level->scaling_count) {
             const struct profile_scaling_point *last = &level->scaling[level->scaling_count - 1];
-            say_number(list, add(list, where, "memory overhead level %zu, %u workers together", i, last->workers),
+            say_number(list,
+                       add(list, where, "memory overhead level %zu, %u workers together", i,
+                           last->workers),
                        last->bytes_per_s, figure_bandwidth(last->bytes_per_s).text, NULL);
         }
     }
 }
 
-static void add_numa_access(struct item_list *list, const char *where, const struct profile_class *node_class)
+static void add_numa_access(struct item_list *list, const char *where,
+                            const struct profile_class *node_class)
 {
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
         char *pus = profile_set_text(&row->pus);
-        say_number(list, add(list, where, "latency of NUMA node %u from PUs %.80s", row->node, pus ? pus : ""),
-                   row->seconds_per_access, figure_seconds(row->seconds_per_access).text, &row->quality);
-        say_number(list, add(list, where, "bandwidth of NUMA node %u from PUs %.80s", row->node, pus ? pus : ""),
-                   row->bytes_per_s, figure_bandwidth(row->bytes_per_s).text, &row->quality);
+        say_number(
+            list,
+            add(list, where, "latency of NUMA node %u from PUs %.80s", row->node, pus ? pus : ""),
+            row->seconds_per_access, figure_seconds(row->seconds_per_access).text, &row->quality);
+        say_number(
+            list,
+            add(list, where, "bandwidth of NUMA node %u from PUs %.80s", row->node, pus ? pus : ""),
+            row->bytes_per_s, figure_bandwidth(row->bytes_per_s).text, &row->quality);
         free(pus);
     }
 }
 
-static void add_layers(struct item_list *list, const char *where, const struct profile_communication *communication,
-                       bool measured)
+static void add_layers(struct item_list *list, const char *where,
+                       const struct profile_communication *communication, bool measured)
 {
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
         say_number(list, add(list, where, "message layer %zu, latency", i), layer->seconds,
-                   measured ? figure_seconds(layer->seconds).text : "not measured", &layer->quality);
+                   measured ? figure_seconds(layer->seconds).text : "not measured",
+                   &layer->quality);
         say_relation(list, add(list, where, "message layer %zu, between", i), &layer->members);
     }
 }
@@ -167,14 +181,15 @@ static void add_bsp(struct item_list *list, const struct servet_profile *profile
     for (size_t i = 0; i < profile->bsp_count; i++) {
         const struct profile_bsp *bsp = &profile->bsp[i];
         char name[80], value[48];
-        snprintf(name, sizeof name, "%.40s, %u processors", bsp->backend ? bsp->backend : "p", bsp->processors);
+        snprintf(name, sizeof name, "%.40s, %u processors", bsp->backend ? bsp->backend : "p",
+                 bsp->processors);
         snprintf(value, sizeof value, "%.4g Gflop/s", bsp->r_flop_per_s / 1e9);
         say_number(list, add(list, "BSP", "%s, r", name), bsp->r_flop_per_s, value, &bsp->quality);
         snprintf(value, sizeof value, "%.4g flops", bsp->g_flops);
         say_number(list, add(list, "BSP", "%s, g", name), bsp->g_flops, value, &bsp->quality);
         snprintf(value, sizeof value, "%.4g flops", bsp->l_flops);
-        say_number(list, add(list, "BSP", "%s, l", name), bsp->l_flops, bsp->l_flops < 0 ? "none" : value,
-                   &bsp->quality);
+        say_number(list, add(list, "BSP", "%s, l", name), bsp->l_flops,
+                   bsp->l_flops < 0 ? "none" : value, &bsp->quality);
     }
 }
 
@@ -187,11 +202,13 @@ int items_collect(const struct servet_profile *profile, struct item_list *out)
                                     {"kernel", profile->kernel},
                                     {"topology signature", profile->topology_signature}};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
-        say(&list, add(&list, "machine", "%s", heads[i][0]), heads[i][1] ? heads[i][1] : "not known", NULL);
+        say(&list, add(&list, "machine", "%s", heads[i][0]),
+            heads[i][1] ? heads[i][1] : "not known", NULL);
     }
     for (size_t i = 0; i < profile->node_range_count; i++) {
         char text[256];
-        snprintf(text, sizeof text, "%.200s (class %u)", profile->nodes[i].names, profile->nodes[i].class_index);
+        snprintf(text, sizeof text, "%.200s (class %u)", profile->nodes[i].names,
+                 profile->nodes[i].class_index);
         say(&list, add(&list, "machine", "nodes %zu", i), text, NULL);
     }
     for (size_t i = 0; i < profile->class_count; i++) {
@@ -229,8 +246,8 @@ char *item_doubt(const struct item *item)
     }
     char spread[64] = "";
     if (wide) {
-        snprintf(spread, sizeof spread, "the middle half of %u measurements spreads over %.0f %%%s", q->repetitions,
-                 fmin(q->spread * 100, 1e6), q->note ? "; " : "");
+        snprintf(spread, sizeof spread, "the middle half of %u measurements spreads over %.0f %%%s",
+                 q->repetitions, fmin(q->spread * 100, 1e6), q->note ? "; " : "");
     }
     return asprintf(&text, "%s%s", spread, q->note ? q->note : "") < 0 ? NULL : text;
 }
@@ -240,7 +257,8 @@ char *item_doubt(const struct item *item)
 static const struct item *find(const struct item_list *list, const struct item *like)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->items[i].name, like->name) == 0 && strcmp(list->items[i].where, like->where) == 0) {
+        if (strcmp(list->items[i].name, like->name) == 0 &&
+            strcmp(list->items[i].where, like->where) == 0) {
             return &list->items[i];
         }
     }
@@ -269,8 +287,8 @@ static int append(json_t *list, json_t *object)
 
 static int add_change(json_t *list, const struct item *a, const struct item *b)
 {
-    json_t *object =
-        json_pack("{s:s,s:s,s:s,s:s}", "where", a->where, "figure", a->name, "old", a->shown, "new", b->shown);
+    json_t *object = json_pack("{s:s,s:s,s:s,s:s}", "where", a->where, "figure", a->name, "old",
+                               a->shown, "new", b->shown);
     if (object && a->number > 0 && b->number > 0) {
         json_object_set_new(object, "ratio", json_real(b->number / a->number));
     }
@@ -279,7 +297,8 @@ static int add_change(json_t *list, const struct item *a, const struct item *b)
 
 static int add_one(json_t *list, const struct item *item)
 {
-    return append(list, json_pack("{s:s,s:s,s:s}", "where", item->where, "figure", item->name, "value", item->shown));
+    return append(list, json_pack("{s:s,s:s,s:s}", "where", item->where, "figure", item->name,
+                                  "value", item->shown));
 }
 
 /* "same": how many; "changed", "gone", "new": lists. */
@@ -303,8 +322,7 @@ static int compare(const struct item_list *old, const struct item_list *new, jso
     return rc ? -ENOMEM : 0;
 }
 
-/* -- mapping --------------------------------------------------------------------------------------------------------
- */
+/* -- mapping -- */
 
 static size_t pus_of(const struct servet_profile *profile)
 {
@@ -326,7 +344,8 @@ static json_t *list_of(const uint32_t *pus, size_t count)
 
 /* 0, or -errno; `list` gets what changed. */
 static int compare_mapping(const struct servet_profile *old, const struct servet_profile *new,
-                           const struct map_request *request, uint32_t *room, json_t *list, struct servet_error *error)
+                           const struct map_request *request, uint32_t *room, json_t *list,
+                           struct servet_error *error)
 {
     size_t workers = request->workers;
     uint32_t *a = room, *b = room + workers;
@@ -336,13 +355,14 @@ static int compare_mapping(const struct servet_profile *old, const struct servet
         return rc;
     }
     const char *priority = request->priority == MAP_MEMORY ? "memory" : "communication";
-    rc = append(list, json_pack("{s:I,s:s,s:o,s:o}", "workers", (json_int_t)workers, "priority", priority, "old",
-                                list_of(a, workers), "new", list_of(b, workers)));
-    return rc ? profile_error(error, -ENOMEM, "comparing mappings: %s", strerrordesc_np(ENOMEM)) : 0;
+    rc = append(list, json_pack("{s:I,s:s,s:o,s:o}", "workers", (json_int_t)workers, "priority",
+                                priority, "old", list_of(a, workers), "new", list_of(b, workers)));
+    return rc ? profile_error(error, -ENOMEM, "comparing mappings: %s", strerrordesc_np(ENOMEM))
+              : 0;
 }
 
-static int compare_mappings(const struct servet_profile *old, const struct servet_profile *new, json_t *diff,
-                            struct servet_error *error)
+static int compare_mappings(const struct servet_profile *old, const struct servet_profile *new,
+                            json_t *diff, struct servet_error *error)
 {
     size_t before = pus_of(old), after = pus_of(new), most = before < after ? before : after;
     uint32_t *room = calloc(2 * most + 1, sizeof *room);
@@ -352,8 +372,10 @@ static int compare_mappings(const struct servet_profile *old, const struct serve
     int rc = 0;
     for (size_t n = 1; rc >= 0 && n <= most; n = n < DIFF_WORKERS_ALL ? n + 1 : 2 * n) {
         for (int p = 0; rc >= 0 && p < 2; p++) {
-            const struct map_request request = {.priority = p ? MAP_COMMUNICATION : MAP_MEMORY, .workers = n};
-            rc = compare_mapping(old, new, &request, room, json_object_get(diff, "mappings"), error);
+            const struct map_request request = {.priority = p ? MAP_COMMUNICATION : MAP_MEMORY,
+                                                .workers = n};
+            rc =
+                compare_mapping(old, new, &request, room, json_object_get(diff, "mappings"), error);
         }
     }
     free(room);
@@ -365,8 +387,8 @@ int diff_profiles(const struct servet_profile *old, const struct servet_profile 
                   struct servet_error *error)
 {
     struct item_list before = {0}, after = {0};
-    json_t *diff = json_pack("{s:i,s:[],s:[],s:[],s:f,s:i,s:[]}", "same", 0, "changed", "gone", "new", "tolerance",
-                             DIFF_TOLERANCE, "most_workers", 0, "mappings");
+    json_t *diff = json_pack("{s:i,s:[],s:[],s:[],s:f,s:i,s:[]}", "same", 0, "changed", "gone",
+                             "new", "tolerance", DIFF_TOLERANCE, "most_workers", 0, "mappings");
     int rc = diff ? items_collect(old, &before) : -ENOMEM;
     rc = rc < 0 ? rc : items_collect(new, &after);
     rc = rc < 0 ? rc : compare(&before, &after, diff);
@@ -385,8 +407,7 @@ int diff_profiles(const struct servet_profile *old, const struct servet_profile 
     return 0;
 }
 
-/* -- in words -------------------------------------------------------------------------------------------------------
- */
+/* -- in words -- */
 
 static const char *text(const json_t *object, const char *key)
 {
@@ -409,8 +430,8 @@ static void print_figures(const json_t *diff, FILE *stream)
     json_array_foreach(changed, i, item)
     {
         const json_t *ratio = json_object_get(item, "ratio");
-        fprintf(stream, "changed  %s: %s: %s -> %s", text(item, "where"), text(item, "figure"), text(item, "old"),
-                text(item, "new"));
+        fprintf(stream, "changed  %s: %s: %s -> %s", text(item, "where"), text(item, "figure"),
+                text(item, "old"), text(item, "new"));
         if (ratio) {
             fprintf(stream, " (%+.0f %%)", (json_real_value(ratio) - 1) * 100);
         }
@@ -420,14 +441,16 @@ static void print_figures(const json_t *diff, FILE *stream)
     for (size_t l = 0; l < 2; l++) {
         json_array_foreach(json_object_get(diff, lists[l]), i, item)
         {
-            fprintf(stream, "%-8s %s: %s: %s\n", lists[l], text(item, "where"), text(item, "figure"),
-                    text(item, "value"));
+            fprintf(stream, "%-8s %s: %s: %s\n", lists[l], text(item, "where"),
+                    text(item, "figure"), text(item, "value"));
         }
     }
     fprintf(stream,
-            "figures  %lld the same (numbers: within %.0f %% or their spread), %zu changed, %zu gone, %zu new\n",
-            json_integer_value(json_object_get(diff, "same")), DIFF_TOLERANCE * 100, json_array_size(changed),
-            json_array_size(json_object_get(diff, "gone")), json_array_size(json_object_get(diff, "new")));
+            "figures  %lld the same (numbers: within %.0f %% or their spread), %zu changed, %zu "
+            "gone, %zu new\n",
+            json_integer_value(json_object_get(diff, "same")), DIFF_TOLERANCE * 100,
+            json_array_size(changed), json_array_size(json_object_get(diff, "gone")),
+            json_array_size(json_object_get(diff, "new")));
 }
 
 void diff_print(const json_t *diff, FILE *stream)
@@ -437,8 +460,8 @@ void diff_print(const json_t *diff, FILE *stream)
     print_figures(diff, stream);
     json_array_foreach(mappings, i, item)
     {
-        fprintf(stream, "mapping  %lld workers, %s priority: ", json_integer_value(json_object_get(item, "workers")),
-                text(item, "priority"));
+        fprintf(stream, "mapping  %lld workers, %s priority: ",
+                json_integer_value(json_object_get(item, "workers")), text(item, "priority"));
         print_pus(stream, json_object_get(item, "old"));
         fputs(" -> ", stream);
         print_pus(stream, json_object_get(item, "new"));

@@ -21,25 +21,33 @@ static void put_picture(FILE *out, const struct pictures_item *item)
     size_t left_out = 0, pus = item->picture.node_class->pus.count;
     fprintf(out, "<figure id=\"%s\">\n<h3>%s</h3>\n", item->id, item->title);
     if (pus > PICTURE_PUS) {
-        fprintf(out, "<p class=\"note\">No picture: %zu PUs are more than the %d that are drawn.</p>\n</figure>\n", pus,
-                PICTURE_PUS);
+        fprintf(out,
+                "<p class=\"note\">No picture: %zu PUs are more than the %d that are "
+                "drawn.</p>\n</figure>\n",
+                pus, PICTURE_PUS);
         return;
     }
     int rc = picture_svg(&item->picture, item->id, &svg, &left_out, &error);
     if (rc < 0) {
         fputs("<p class=\"note\">No picture of the topology: ", out);
         html_text(out, error.text);
-        fputs(rc == -ENOENT ? " (Debian: hwloc-nox or hwloc).</p>\n</figure>\n" : ".</p>\n</figure>\n", out);
+        fputs(rc == -ENOENT ? " (Debian: hwloc-nox or hwloc).</p>\n</figure>\n"
+                            : ".</p>\n</figure>\n",
+              out);
         return;
     }
-    fprintf(out, "<div class=\"scroll picture%s\">%s</div>\n", item->picture.compact ? " large" : "", svg);
+    fprintf(out, "<div class=\"scroll picture%s\">%s</div>\n",
+            item->picture.compact ? " large" : "", svg);
     if (item->picture.compact) {
         fputs("<figcaption>Caches and overhead levels that no two cores share are left out; ", out);
-        fputs(item->picture.workers ? "3:w7 is worker 7 on PU 3.</figcaption>\n" : "numbers are PUs.</figcaption>\n",
+        fputs(item->picture.workers ? "3:w7 is worker 7 on PU 3.</figcaption>\n"
+                                    : "numbers are PUs.</figcaption>\n",
               out);
     }
     if (left_out) {
-        fprintf(out, "<figcaption>%zu measured groups cross others and cannot be drawn as boxes.</figcaption>\n",
+        fprintf(out,
+                "<figcaption>%zu measured groups cross others and cannot be drawn as "
+                "boxes.</figcaption>\n",
                 left_out);
     }
     fputs("</figure>\n", out);
@@ -75,10 +83,11 @@ int html_topology(const struct report *report, FILE *out, struct servet_error *e
     if (rc < 0) {
         return rc;
     }
-    fputs(
-        "<section id=\"topology\">\n<h2>Topology</h2>\n<p class=\"note\">Boxes are what the profile holds: caches with "
-        "their effective sizes and groups, memory overhead levels, NUMA domains, packages.</p>\n<div class=\"grid\">\n",
-        out);
+    fputs("<section id=\"topology\">\n<h2>Topology</h2>\n<p class=\"note\">Boxes are what the "
+          "profile holds: caches with "
+          "their effective sizes and groups, memory overhead levels, NUMA domains, "
+          "packages.</p>\n<div class=\"grid\">\n",
+          out);
     for (size_t i = 0; i < pictures.count; i++) {
         if (!pictures.items[i].picture.workers) {
             put_picture(out, &pictures.items[i]);
@@ -106,11 +115,14 @@ struct page {
 static const struct {
     const char *id, *heading, *none;
 } sections[PLOT_SECTIONS] = {
-    [PLOT_CACHES] = {"caches", "Caches", "This profile keeps no latency curve: run servet-probe to measure one."},
+    [PLOT_CACHES] = {"caches", "Caches",
+                     "This profile keeps no latency curve: run servet-probe to measure one."},
     [PLOT_SHARING] = {"sharing", "Who shares what",
-                      "No heat map: it takes from 2 to 1024 PUs in a node class, and this profile has fewer or more."},
-    [PLOT_MEMORY] = {"memory", "Memory bandwidth",
-                     "No bandwidth by number of workers was measured, or no two PUs disturb one another."},
+                      "No heat map: it takes from 2 to 1024 PUs in a node class, and this profile "
+                      "has fewer or more."},
+    [PLOT_MEMORY] =
+        {"memory", "Memory bandwidth",
+         "No bandwidth by number of workers was measured, or no two PUs disturb one another."},
     [PLOT_MESSAGES] = {"messages", "Messages", "No messages were measured."},
     [PLOT_BSP] = {"bsp", "BSP parameters", "No BSP parameters were measured (servet-probe --bsp)."},
 };
@@ -139,7 +151,8 @@ void html_text(FILE *out, const char *text)
 
 static void cell(FILE *out, const char *class_name, const char *text)
 {
-    fprintf(out, "<td%s%s%s>", class_name ? " class=\"" : "", class_name ? class_name : "", class_name ? "\"" : "");
+    fprintf(out, "<td%s%s%s>", class_name ? " class=\"" : "", class_name ? class_name : "",
+            class_name ? "\"" : "");
     html_text(out, text ? text : "");
     fputs("</td>", out);
 }
@@ -151,16 +164,18 @@ static void term(FILE *out, const char *name, const char *text)
     fputs("</dd>\n", out);
 }
 
-/* -- head ------------------------------------------------------------------------------------------------------- */
+/* -- head -- */
 
 static void put_head(struct page *page)
 {
     const struct servet_profile *p = page->report->profile;
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\n<title>Servet: ",
-          page->out);
+    fputs(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\n<title>Servet: ",
+        page->out);
     html_text(page->out, p->host_name);
-    fprintf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<h1>", report_style);
+    fprintf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<h1>",
+            report_style);
     html_text(page->out, p->host_name);
     fputs("</h1>\n<p class=\"lead\">", page->out);
     html_text(page->out, p->cpu_model && *p->cpu_model ? p->cpu_model : "processor not known");
@@ -168,7 +183,8 @@ static void put_head(struct page *page)
     for (size_t i = 0; i < PLOT_SECTIONS; i++) {
         fprintf(page->out, "<a href=\"#%s\">%s</a>\n", sections[i].id, sections[i].heading);
     }
-    fputs("<a href=\"#topology\">Topology</a>\n<a href=\"#figures\">Every figure</a>\n</nav>\n", page->out);
+    fputs("<a href=\"#topology\">Topology</a>\n<a href=\"#figures\">Every figure</a>\n</nav>\n",
+          page->out);
 }
 
 /* Kinds of cores, where a class has several. */
@@ -177,10 +193,11 @@ static void put_kinds(FILE *out, const struct servet_profile *p)
     for (size_t c = 0; c < p->class_count; c++) {
         for (size_t i = 0; i < p->classes[c].kind_count; i++) {
             const struct profile_kind *kind = &p->classes[c].kinds[i];
-            const struct profile_relation pus = {.groups = (struct profile_set *)&kind->pus, .group_count = 1};
+            const struct profile_relation pus = {.groups = (struct profile_set *)&kind->pus,
+                                                 .group_count = 1};
             char text[FIGURE_SIZE + 64];
-            snprintf(text, sizeof text, "PUs %.*s, efficiency %u", FIGURE_SIZE, figure_relation(&pus).text,
-                     kind->efficiency);
+            snprintf(text, sizeof text, "PUs %.*s, efficiency %u", FIGURE_SIZE,
+                     figure_relation(&pus).text, kind->efficiency);
             term(out, "Kind of cores", text);
         }
     }
@@ -197,7 +214,8 @@ static void put_summary(struct page *page)
     }
     fputs("<section id=\"summary\">\n<h2>Summary</h2>\n", out);
     if (!p->measured) {
-        fputs("<div class=\"warn\">Nothing was measured: sizes and groups are what the operating system declares, and "
+        fputs("<div class=\"warn\">Nothing was measured: sizes and groups are what the operating "
+              "system declares, and "
               "there are no bandwidths and latencies. Run servet-probe.</div>\n",
               out);
     }
@@ -208,12 +226,15 @@ static void put_summary(struct page *page)
     snprintf(text, sizeof text, "%u in %zu class%s", profile_node_count(p), p->class_count,
              p->class_count == 1 ? "" : "es");
     term(out, "Nodes", text);
-    snprintf(text, sizeof text, "%zu%s", pus, p->class_count > 1 ? " in one node of each class" : " in a node");
+    snprintf(text, sizeof text, "%zu%s", pus,
+             p->class_count > 1 ? " in one node of each class" : " in a node");
     term(out, "PUs", text);
     put_kinds(out, p);
     fputs("</dl></div>\n<div class=\"card\"><h3>Measurement</h3><dl>\n", out);
-    term(out, "Profile", page->report->source ? page->report->source : "none: declared by the operating system");
-    term(out, "Measured", p->measured ? (p->started && *p->started ? p->started : "at a time not known") : "no");
+    term(out, "Profile",
+         page->report->source ? page->report->source : "none: declared by the operating system");
+    term(out, "Measured",
+         p->measured ? (p->started && *p->started ? p->started : "at a time not known") : "no");
     if (p->measured) {
         term(out, "By", p->tool);
         snprintf(text, sizeof text, "%.3g s", p->seconds);
@@ -229,10 +250,12 @@ static void put_summary(struct page *page)
     fputs("</dl></div>\n</div>\n", out);
 }
 
-static void doubt(struct page *page, size_t *found, const char *name, const char *where, const char *why)
+static void doubt(struct page *page, size_t *found, const char *name, const char *where,
+                  const char *why)
 {
     fputs((*found)++ ? "<li>"
-                     : "<div class=\"warn\" id=\"suspicious\"><strong>What looked suspicious</strong><ul>\n<li>",
+                     : "<div class=\"warn\" id=\"suspicious\"><strong>What looked "
+                       "suspicious</strong><ul>\n<li>",
           page->out);
     html_text(page->out, name);
     fputs(" (", page->out);
@@ -242,8 +265,8 @@ static void doubt(struct page *page, size_t *found, const char *name, const char
     fputs("</li>\n", page->out);
 }
 
-/* Conditions under which figures deserve less trust. More than half a runnable process per PU competes with what is
- * measured. */
+/* Conditions under which figures deserve less trust. More than half a runnable process per PU
+ * competes with what is measured. */
 #define BUSY_LOAD_PER_PU 0.5
 
 static size_t put_conditions(struct page *page)
@@ -255,9 +278,11 @@ static size_t put_conditions(struct page *page)
         bool busy = strcmp(key, "load_average") == 0 &&
                     strtod(value, NULL) > BUSY_LOAD_PER_PU * (double)p->classes[0].pus.count;
         if (busy) {
-            doubt(page, &found, "load average", "conditions", "the machine was busy while it was measured");
+            doubt(page, &found, "load average", "conditions",
+                  "the machine was busy while it was measured");
         } else if (strcmp(key, "governor") == 0 && strcmp(value, "performance") != 0) {
-            doubt(page, &found, "governor", "conditions", "the clock frequency may have changed while measuring");
+            doubt(page, &found, "governor", "conditions",
+                  "the clock frequency may have changed while measuring");
         }
     }
     return found;
@@ -274,12 +299,12 @@ static void put_doubts(struct page *page)
         free(why);
     }
     fputs(found ? "</ul></div>\n</section>\n"
-                : "<p class=\"note\" id=\"suspicious\">Nothing looked suspicious while measuring.</p>\n</section>\n",
+                : "<p class=\"note\" id=\"suspicious\">Nothing looked suspicious while "
+                  "measuring.</p>\n</section>\n",
           page->out);
 }
 
-/* -- sections -------------------------------------------------------------------------------------------------------
- */
+/* -- sections -- */
 
 static int put_plot(struct page *page, const struct plot *plot, struct servet_error *error)
 {
@@ -329,16 +354,19 @@ static void put_class_name(struct page *page, size_t index)
 static void put_cache_table(struct page *page, const struct profile_class *node_class)
 {
     FILE *out = page->out;
-    fputs("<div class=\"card scroll\">\n<table><tr><th>Level</th><th>Effective</th><th>Declared</th><th>Line</th>"
+    fputs("<div class=\"card "
+          "scroll\">\n<table><tr><th>Level</th><th>Effective</th><th>Declared</th><th>Line</th>"
           "<th>Shared by</th><th>PUs</th><th>Quality</th></tr>\n",
           out);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
         bool alone = !cache->sharing.group_count && !cache->sharing.pair_count;
-        const struct profile_relation holders = {.groups = (struct profile_set *)&cache->pus, .group_count = 1};
+        const struct profile_relation holders = {.groups = (struct profile_set *)&cache->pus,
+                                                 .group_count = 1};
         fprintf(out, "<tr><td>L%u</td>", cache->level);
         cell(out, "n",
-             cache->quality.origin == PROFILE_DECLARED ? "not measured" : figure_bytes(cache->size_bytes).text);
+             cache->quality.origin == PROFILE_DECLARED ? "not measured"
+                                                       : figure_bytes(cache->size_bytes).text);
         cell(out, "n", figure_bytes(cache->declared_size_bytes).text);
         cell(out, "n", figure_bytes(cache->line_bytes).text);
         cell(out, NULL, alone ? "nobody" : figure_relation(&cache->sharing).text);
@@ -360,12 +388,14 @@ static void put_access_table(struct page *page, const struct profile_class *node
     if (!node_class->numa_access_count) {
         return;
     }
-    fputs("<div class=\"card scroll\" id=\"numa-access\">\n<h3>Memory of each NUMA node</h3>\n<table><tr><th>From "
+    fputs("<div class=\"card scroll\" id=\"numa-access\">\n<h3>Memory of each NUMA "
+          "node</h3>\n<table><tr><th>From "
           "PUs</th><th>Node</th><th>Latency</th><th>One worker</th><th>Quality</th></tr>\n",
           out);
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
-        const struct profile_relation pus = {.groups = (struct profile_set *)&row->pus, .group_count = 1};
+        const struct profile_relation pus = {.groups = (struct profile_set *)&row->pus,
+                                             .group_count = 1};
         fputs("<tr>", out);
         cell(out, NULL, figure_relation(&pus).text);
         fprintf(out, "<td class=\"n\">%u</td>", row->node);
@@ -383,7 +413,8 @@ static int put_sections(struct page *page, struct servet_error *error)
     size_t classes = page->report->profile->class_count;
     for (unsigned s = 0; rc == 0 && s < PLOT_SECTIONS; s++) {
         size_t shown = 0;
-        fprintf(page->out, "<section id=\"%s\">\n<h2>%s</h2>\n", sections[s].id, sections[s].heading);
+        fprintf(page->out, "<section id=\"%s\">\n<h2>%s</h2>\n", sections[s].id,
+                sections[s].heading);
         for (size_t i = 0; rc == 0 && i < classes && s != PLOT_BSP; i++) {
             put_class_name(page, i);
             if (s == PLOT_CACHES && page->report->profile->classes[i].cache_count) {
@@ -406,10 +437,11 @@ static int put_sections(struct page *page, struct servet_error *error)
 static void put_figures(struct page *page)
 {
     FILE *out = page->out;
-    fputs(
-        "<section id=\"figures\">\n<h2>Every figure and its quality</h2>\n<div class=\"card scroll\">\n"
-        "<table><tr><th>Of</th><th>Figure</th><th>Value</th><th>Origin</th><th>Repetitions</th><th>Spread</th></tr>\n",
-        out);
+    fputs("<section id=\"figures\">\n<h2>Every figure and its quality</h2>\n<div class=\"card "
+          "scroll\">\n"
+          "<table><tr><th>Of</th><th>Figure</th><th>Value</th><th>Origin</th><th>Repetitions</"
+          "th><th>Spread</th></tr>\n",
+          out);
     for (size_t i = 0; i < page->items.count; i++) {
         const struct item *item = &page->items.items[i];
         char repetitions[24] = "", spread[24] = "";
@@ -428,7 +460,8 @@ static void put_figures(struct page *page)
         cell(out, "n", spread);
         fputs("</tr>\n", out);
     }
-    fputs("</table>\n</div>\n<p class=\"note\">Spread: distance of the quartiles over the median. Inferred: taken over "
+    fputs("</table>\n</div>\n<p class=\"note\">Spread: distance of the quartiles over the median. "
+          "Inferred: taken over "
           "from an equivalent thing that was measured.</p>\n</section>\n",
           out);
 }
@@ -442,7 +475,8 @@ static int put_page(struct page *page, struct servet_error *error)
     rc = rc < 0 ? rc : html_topology(page->report, page->out, error);
     if (rc == 0) {
         put_figures(page);
-        fputs("<footer><p class=\"note\">servet " SERVET_VERSION "</p></footer>\n</main>\n</body>\n</html>\n",
+        fputs("<footer><p class=\"note\">servet " SERVET_VERSION
+              "</p></footer>\n</main>\n</body>\n</html>\n",
               page->out);
     }
     return rc;

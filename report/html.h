@@ -12,15 +12,17 @@ struct report {
     size_t workers;     /* show where so many workers would go; 0: no mapping */
 };
 
-/* The page as a new string. 0; -ENOENT: no gnuplot; -EIO: it failed; -ENOMEM. A picture that lstopo cannot draw is a
- * sentence in the page, not a failure. */
-int report_html(const struct report *report, char **out, size_t *length, struct servet_error *error);
+/* The page as a new string. 0; -ENOENT: no gnuplot; -EIO: it failed; -ENOMEM. A picture that lstopo
+ * cannot draw is a sentence in the page, not a failure. */
+int report_html(const struct report *report, char **out, size_t *length,
+                struct servet_error *error);
 
-/* The plots and the pictures of the topology as PNG files in `folder`, which is made if need be. All of them are drawn
- * before the first is written. 0 and how many, and in left_out->text, which is empty otherwise, what could not be drawn
- * (there is no lstopo); errors as above, or the -errno of writing. */
-int report_png(const struct report *report, const char *folder, size_t *count, struct servet_error *left_out,
-               struct servet_error *error);
+/* The plots and the pictures of the topology as PNG files in `folder`, which is made if need be.
+ * All of them are drawn before the first is written. 0 and how many, and in left_out->text, which
+ * is empty otherwise, what could not be drawn (there is no lstopo); errors as above, or the -errno
+ * of writing. */
+int report_png(const struct report *report, const char *folder, size_t *count,
+               struct servet_error *left_out, struct servet_error *error);
 
 /* The part of the page that shows the machine as boxes, and where workers would go. */
 

@@ -33,10 +33,12 @@ static int32_t single_pu(const struct pin_thread_now *now)
     return *end == '\0' && end != now->allowed ? (int32_t)pu : -1;
 }
 
-/* Local rank from the environment the process was started with, "-" when it has none or may not be read. */
+/* Local rank from the environment the process was started with, "-" when it has none or may not be
+ * read. */
 static void read_rank(pid_t pid, char *out, size_t size)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK=", "MPI_LOCALRANKID=", "SLURM_LOCALID="};
+    static const char *const names[] = {
+        "OMPI_COMM_WORLD_LOCAL_RANK=", "MPI_LOCALRANKID=", "SLURM_LOCALID="};
     char path[64], *entry = NULL;
     size_t room = 0;
     snprintf(out, size, "-");

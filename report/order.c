@@ -52,8 +52,8 @@ static size_t position(const struct profile_set *members, uint32_t id)
     return low;
 }
 
-static void fill_keys(const struct profile_set *members, const struct profile_relation *relation, size_t key,
-                      struct row *rows)
+static void fill_keys(const struct profile_set *members, const struct profile_relation *relation,
+                      size_t key, struct row *rows)
 {
     for (size_t g = 0; g < relation->group_count; g++) {
         const struct profile_set *group = &relation->groups[g];
@@ -66,8 +66,8 @@ static void fill_keys(const struct profile_set *members, const struct profile_re
     }
 }
 
-int order_by_groups(const struct profile_set *members, const struct profile_relation *const *relations, size_t count,
-                    uint32_t *out)
+int order_by_groups(const struct profile_set *members,
+                    const struct profile_relation *const *relations, size_t count, uint32_t *out)
 {
     const struct profile_relation **sorted = calloc(count + 1, sizeof(struct profile_relation *));
     struct row *rows = calloc(members->count + 1, sizeof *rows);
@@ -101,7 +101,8 @@ int order_by_groups(const struct profile_set *members, const struct profile_rela
 
 int order_class(const struct profile_class *node_class, uint32_t *out)
 {
-    size_t most = 2 + node_class->cache_count + node_class->memory.level_count + node_class->communication.layer_count;
+    size_t most = 2 + node_class->cache_count + node_class->memory.level_count +
+                  node_class->communication.layer_count;
     const struct profile_relation **relations = calloc(most, sizeof(struct profile_relation *));
     if (!relations) {
         return -ENOMEM;

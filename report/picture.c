@@ -8,8 +8,8 @@
 #include "profile/query.h"
 #include "report/plot.h"
 
-/* Of lstopo's SVG: ids made unique, name space and xlink left to HTML, colours of boxes left to the style sheet, save
- * those of the PUs that have a worker. */
+/* Of lstopo's SVG: ids made unique, name space and xlink left to HTML, colours of boxes left to the
+ * style sheet, save those of the PUs that have a worker. */
 static char *tidy(const char *raw, const char *name)
 {
     char *out = NULL;
@@ -19,7 +19,8 @@ static char *tidy(const char *raw, const char *name)
     if (!stream) {
         return NULL;
     }
-    static const char name_space[] = " xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink'";
+    static const char name_space[] =
+        " xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink'";
     static const char pixels[] = "px' viewBox='0 0 ";
     while (*p) {
         if (strncmp(p, name_space, sizeof name_space - 1) == 0) {
@@ -47,7 +48,8 @@ static char *tidy(const char *raw, const char *name)
     return out;
 }
 
-int picture_raw(const struct picture *picture, char **out, size_t *left_out, struct servet_error *error)
+int picture_raw(const struct picture *picture, char **out, size_t *left_out,
+                struct servet_error *error)
 {
     char *xml;
     size_t length;
@@ -93,8 +95,9 @@ int picture_svg(const struct picture *picture, const char *name, char **out, siz
     return *out ? 0 : profile_error(error, -EIO, "lstopo: wrote no SVG");
 }
 
-/* lstopo of Debian's hwloc-nox writes SVG, but no PNG; gnuplot does. So what lstopo drew (boxes and lines of text, no
- * more) is drawn again by gnuplot, and PNG files need nothing that the plots do not need already. */
+/* lstopo of Debian's hwloc-nox writes SVG, but no PNG; gnuplot does. So what lstopo drew (boxes and
+ * lines of text, no more) is drawn again by gnuplot, and PNG files need nothing that the plots do
+ * not need already. */
 
 /* Height of the title above the picture, in its own pixels. */
 #define TITLE_HEIGHT 24
@@ -145,7 +148,8 @@ static void put_box(FILE *script, const char *tag, const char *end)
 {
     struct shape box = shape_of(tag, end);
     fprintf(script,
-            "set object rectangle from %g,%g to %g,%g fillcolor rgb '#%02x%02x%02x' fillstyle solid border linecolor "
+            "set object rectangle from %g,%g to %g,%g fillcolor rgb '#%02x%02x%02x' fillstyle "
+            "solid border linecolor "
             "rgb muted\n",
             box.x, box.y, box.x + box.width, box.y + box.height, box.red, box.green, box.blue);
 }
@@ -153,14 +157,16 @@ static void put_box(FILE *script, const char *tag, const char *end)
 /* The text stands between the tags; entities are those of XML. */
 static void put_text(FILE *script, const char *tag, const char *end)
 {
-    static const char *const entities[][2] = {{"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}};
+    static const char *const entities[][2] = {
+        {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}};
     struct shape place = shape_of(tag, end);
     char text[TEXT_SIZE];
     size_t length = 0;
     for (const char *p = end + 1; *p && *p != '<' && length + 1 < sizeof text; length++) {
         size_t used = 0;
         for (size_t i = 0; !used && i < sizeof entities / sizeof *entities; i++) {
-            used = strncmp(p, entities[i][0], strlen(entities[i][0])) == 0 ? strlen(entities[i][0]) : 0;
+            used = strncmp(p, entities[i][0], strlen(entities[i][0])) == 0 ? strlen(entities[i][0])
+                                                                           : 0;
             text[length] = used ? *entities[i][1] : *p;
         }
         p += used ? used : 1;
@@ -182,11 +188,13 @@ static int draw(const char *svg, const char *title, struct drawing *drawing)
     drawing->width = number(p, end, " width='");
     drawing->height = number(p, end, " height='");
     FILE *script = drawing->script;
-    /* a small machine may be narrower than its title: the rest of the width is left at both sides */
+    /* a small machine may be narrower than its title: the rest of the width is left at both
+     * sides */
     double side = fmax(0, TITLE_LETTER * (double)strlen(title) - drawing->width) / 2;
     fprintf(script,
-            "unset border\nunset tics\nunset key\nset margins 0,0,0,0\nset xrange [%g:%g]\nset yrange [%g:%d]\n", -side,
-            drawing->width + side, drawing->height, -TITLE_HEIGHT);
+            "unset border\nunset tics\nunset key\nset margins 0,0,0,0\nset xrange [%g:%g]\nset "
+            "yrange [%g:%d]\n",
+            -side, drawing->width + side, drawing->height, -TITLE_HEIGHT);
     fputs("set label ", script);
     plot_quote(script, title);
     fprintf(script, " at %g,%d center\n", drawing->width / 2, -TITLE_HEIGHT / 2);
@@ -202,7 +210,8 @@ static int draw(const char *svg, const char *title, struct drawing *drawing)
     return drawing->width > 0 && drawing->height > 0 ? 0 : -EIO;
 }
 
-int picture_png(const struct pictures_item *item, char **out, size_t *length, struct servet_error *error)
+int picture_png(const struct pictures_item *item, char **out, size_t *length,
+                struct servet_error *error)
 {
     char *svg, *script = NULL;
     size_t left_out, script_length;
@@ -219,7 +228,8 @@ int picture_png(const struct pictures_item *item, char **out, size_t *length, st
     rc = fclose(drawing.script) != 0 ? -ENOMEM : rc;
     free(svg);
     if (rc < 0) {
-        profile_error(error, rc, "%s: %s", item->id, rc == -EIO ? "lstopo wrote no SVG" : strerrordesc_np(-rc));
+        profile_error(error, rc, "%s: %s", item->id,
+                      rc == -EIO ? "lstopo wrote no SVG" : strerrordesc_np(-rc));
     } else {
         const struct plot plot = {.shape = PLOT_PICTURE,
                                   .name = (char *)item->id,
@@ -233,20 +243,22 @@ int picture_png(const struct pictures_item *item, char **out, size_t *length, st
     return rc;
 }
 
-/* Of more PUs than this, a picture shows only what cores share: it has to fit a screen and a slide. */
+/* Of more PUs than this, a picture shows only what cores share: it has to fit a screen and a
+ * slide. */
 #define PUS_IN_FULL 32
 
 static const enum map_priority priorities[2] = {MAP_MEMORY, MAP_COMMUNICATION};
 
 /* The workers of the first node of the class that has any. */
-static size_t workers_of_class(const struct servet_profile *profile, size_t index, const uint32_t *chosen, size_t count,
-                               uint32_t *pus, uint32_t *labels, uint32_t *node)
+static size_t workers_of_class(const struct servet_profile *profile, size_t index,
+                               const uint32_t *chosen, size_t count, uint32_t *pus,
+                               uint32_t *labels, uint32_t *node)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
         struct profile_place place;
-        if (!profile_locate(profile, chosen[i], &place) || place.node_class != &profile->classes[index] ||
-            (found && place.node != *node)) {
+        if (!profile_locate(profile, chosen[i], &place) ||
+            place.node_class != &profile->classes[index] || (found && place.node != *node)) {
             continue;
         }
         *node = place.node;
@@ -259,7 +271,8 @@ static size_t workers_of_class(const struct servet_profile *profile, size_t inde
 static struct pictures_item *add(struct pictures *list, const struct profile_class *node_class)
 {
     struct pictures_item *item = &list->items[list->count++];
-    item->picture = (struct picture){.node_class = node_class, .compact = node_class->pus.count > PUS_IN_FULL};
+    item->picture =
+        (struct picture){.node_class = node_class, .compact = node_class->pus.count > PUS_IN_FULL};
     return item;
 }
 
@@ -283,7 +296,8 @@ static void add_mapping(const struct report *report, size_t which, struct pictur
     uint32_t *room = list->room + which * 2 * profile->class_count * report->workers;
     for (size_t i = 0; i < profile->class_count; i++) {
         uint32_t node = 0, *pus = room + 2 * i * report->workers, *labels = pus + report->workers;
-        size_t found = workers_of_class(profile, i, list->chosen[which], report->workers, pus, labels, &node);
+        size_t found =
+            workers_of_class(profile, i, list->chosen[which], report->workers, pus, labels, &node);
         if (!found) {
             continue;
         }
@@ -297,13 +311,15 @@ static void add_mapping(const struct report *report, size_t which, struct pictur
     }
 }
 
-static int add_mappings(const struct report *report, struct pictures *list, struct servet_error *error)
+static int add_mappings(const struct report *report, struct pictures *list,
+                        struct servet_error *error)
 {
     size_t classes = report->profile->class_count;
     list->room = calloc(2 * 2 * classes * report->workers, sizeof *list->room);
     int rc = list->room ? 0 : -ENOMEM;
     for (size_t which = 0; rc == 0 && which < 2; which++) {
-        const struct map_request request = {.priority = priorities[which], .workers = report->workers};
+        const struct map_request request = {.priority = priorities[which],
+                                            .workers = report->workers};
         list->chosen[which] = calloc(report->workers, sizeof(uint32_t));
         if (!list->chosen[which]) {
             rc = -ENOMEM;
@@ -315,12 +331,15 @@ static int add_mappings(const struct report *report, struct pictures *list, stru
         }
         add_mapping(report, which, list);
     }
-    return rc < 0 ? profile_error(error, rc, "mapping %zu workers: %s", report->workers, strerrordesc_np(-rc)) : 0;
+    return rc < 0 ? profile_error(error, rc, "mapping %zu workers: %s", report->workers,
+                                  strerrordesc_np(-rc))
+                  : 0;
 }
 
 int pictures_of(const struct report *report, struct pictures *out, struct servet_error *error)
 {
-    struct pictures list = {.items = calloc(3 * report->profile->class_count + 1, sizeof *list.items)};
+    struct pictures list = {.items =
+                                calloc(3 * report->profile->class_count + 1, sizeof *list.items)};
     if (!list.items) {
         return profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
     }

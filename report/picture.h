@@ -1,5 +1,5 @@
-/* The machine as lstopo draws it: packages, measured caches, measured memory overhead levels, cores and PUs of one node
- * class, and on request the PUs that a mapping chose. */
+/* The machine as lstopo draws it: packages, measured caches, measured memory overhead levels, cores
+ * and PUs of one node class, and on request the PUs that a mapping chose. */
 #ifndef SERVET_REPORT_PICTURE_H
 #define SERVET_REPORT_PICTURE_H
 
@@ -21,22 +21,24 @@ struct picture_workers {
 struct picture {
     const struct profile_class *node_class;
     const struct picture_workers *workers; /* NULL: none */
-    bool compact; /* for many PUs: without caches and overhead levels that no two cores share, numbers only on PUs */
+    bool compact; /* for many PUs: without caches and overhead levels that no two cores share,
+                     numbers only on PUs */
 };
 
-/* hwloc XML (version 2.0) of the picture. Groups that cross others cannot be drawn as boxes: *left_out counts them.
- * 0 and a new string, or -ENOMEM. */
+/* hwloc XML (version 2.0) of the picture. Groups that cross others cannot be drawn as boxes:
+ * *left_out counts them. 0 and a new string, or -ENOMEM. */
 int picture_xml(const struct picture *picture, char **out, size_t *left_out);
 
 /* What lstopo makes of it, its own SVG as a new string. 0; -ENOENT: no lstopo; -EIO; -ENOMEM. */
-int picture_raw(const struct picture *picture, char **out, size_t *left_out, struct servet_error *error);
+int picture_raw(const struct picture *picture, char **out, size_t *left_out,
+                struct servet_error *error);
 
 /* The same, to be put into a page; ids begin with `name`. */
 int picture_svg(const struct picture *picture, const char *name, char **out, size_t *left_out,
                 struct servet_error *error);
 
-/* The topology pictures of a report: one of each node class, and one for each priority with the workers that are asked
- * for. */
+/* The topology pictures of a report: one of each node class, and one for each priority with the
+ * workers that are asked for. */
 
 /* Of a node class with more PUs none is drawn: lstopo takes seconds and no screen shows it. */
 #define PICTURE_PUS 1024
@@ -49,7 +51,8 @@ struct pictures_item {
 };
 
 struct pictures {
-    struct pictures_item *items; /* topologies first, then memory priority, then communication priority */
+    struct pictures_item
+        *items; /* topologies first, then memory priority, then communication priority */
     size_t count;
     uint32_t *chosen[2]; /* by priority as above: the PU of each worker; NULL without workers */
     uint32_t *room;      /* what the items' workers point into */
@@ -62,6 +65,7 @@ void pictures_free(struct pictures *pictures);
 /* A topology picture as PNG. */
 
 /* 0 and the bytes, free() them; -ENOENT: no lstopo, or no gnuplot; -EIO; -ENOMEM. */
-int picture_png(const struct pictures_item *item, char **out, size_t *length, struct servet_error *error);
+int picture_png(const struct pictures_item *item, char **out, size_t *length,
+                struct servet_error *error);
 
 #endif

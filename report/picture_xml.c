@@ -66,21 +66,24 @@ static int outside_in(const void *a, const void *b)
         return x->kind < y->kind ? -1 : 1;
     }
     /* Caches of one kind: the larger level outside. Overhead levels: the milder one outside. */
-    return x->number != y->number ? (x->number > y->number ? -1 : 1)
-                                  : (x->pus->ids[0] > y->pus->ids[0]) - (x->pus->ids[0] < y->pus->ids[0]);
+    return x->number != y->number
+               ? (x->number > y->number ? -1 : 1)
+               : (x->pus->ids[0] > y->pus->ids[0]) - (x->pus->ids[0] < y->pus->ids[0]);
 }
 
-static void add(struct boxes *boxes, enum kind kind, const struct profile_set *pus, const void *what, uint32_t number)
+static void add(struct boxes *boxes, enum kind kind, const struct profile_set *pus,
+                const void *what, uint32_t number)
 {
     if (pus->count && boxes->count < boxes->room) {
-        boxes->items[boxes->count++] = (struct box){.kind = kind, .pus = pus, .what = what, .number = number};
+        boxes->items[boxes->count++] =
+            (struct box){.kind = kind, .pus = pus, .what = what, .number = number};
     }
 }
 
 /* The groups of a relation, and each PU that is in none of them alone. */
-static void add_relation(struct boxes *boxes, enum kind kind, const struct profile_relation *relation,
-                         const struct profile_set *holders, const struct profile_class *node_class, const void *what,
-                         uint32_t number)
+static void add_relation(struct boxes *boxes, enum kind kind,
+                         const struct profile_relation *relation, const struct profile_set *holders,
+                         const struct profile_class *node_class, const void *what, uint32_t number)
 {
     for (size_t i = 0; i < relation->group_count; i++) {
         add(boxes, kind, &relation->groups[i], what, number);
@@ -107,7 +110,8 @@ static bool within_core(const struct profile_class *node_class, const struct pro
     return within;
 }
 
-/* Takes out caches and overhead levels that no two cores share: what is left is what a mapping goes by. */
+/* Takes out caches and overhead levels that no two cores share: what is left is what a mapping goes
+ * by. */
 static void leave_out_private(const struct profile_class *node_class, struct boxes *boxes)
 {
     size_t kept = 0;
@@ -123,7 +127,8 @@ static void leave_out_private(const struct profile_class *node_class, struct box
 
 static int collect(const struct profile_class *node_class, struct boxes *boxes)
 {
-    size_t pus = node_class->pus.count, relations = 3 + node_class->cache_count + node_class->memory.level_count;
+    size_t pus = node_class->pus.count,
+           relations = 3 + node_class->cache_count + node_class->memory.level_count;
     boxes->room = 2 * pus * relations + node_class->numa_count + 1;
     boxes->items = calloc(boxes->room, sizeof *boxes->items);
     boxes->single = calloc(pus, sizeof *boxes->single);
@@ -138,7 +143,8 @@ static int collect(const struct profile_class *node_class, struct boxes *boxes)
         add(boxes, PACKAGE, &node_class->packages.groups[i], NULL, (uint32_t)i);
     }
     for (size_t i = 0; i < node_class->numa_count; i++) {
-        add(boxes, NUMA, &node_class->numa[i].pus, &node_class->numa[i], node_class->numa[i].os_index);
+        add(boxes, NUMA, &node_class->numa[i].pus, &node_class->numa[i],
+            node_class->numa[i].os_index);
     }
     add_relation(boxes, CORE, &node_class->cores, NULL, node_class, NULL, 0);
     for (size_t i = 0; i < node_class->cache_count; i++) {
@@ -155,7 +161,7 @@ static int collect(const struct profile_class *node_class, struct boxes *boxes)
     return 0;
 }
 
-/* -- as XML --------------------------------------------------------------------------------------------------- */
+/* -- as XML -- */
 
 struct writer {
     FILE *out;
@@ -193,7 +199,8 @@ static void put_sets(struct writer *writer, const struct profile_set *pus, const
     snprintf(name, sizeof name, "%scpuset", prefix);
     put_mask(writer->out, name, pus->ids, pus->count);
     snprintf(name, sizeof name, "%snodeset", prefix);
-    put_mask(writer->out, name, nodes, count ? count : 1); /* without a NUMA node, node 0 is made up */
+    put_mask(writer->out, name, nodes,
+             count ? count : 1); /* without a NUMA node, node 0 is made up */
 }
 
 static void open_object(struct writer *writer, const char *type, const struct profile_set *pus)
@@ -203,9 +210,11 @@ static void open_object(struct writer *writer, const char *type, const struct pr
     put_sets(writer, pus, "complete_");
 }
 
-static void put_numa(struct writer *writer, const struct profile_set *pus, uint32_t number, uint64_t bytes)
+static void put_numa(struct writer *writer, const struct profile_set *pus, uint32_t number,
+                     uint64_t bytes)
 {
-    fprintf(writer->out, "<object type=\"NUMANode\" gp_index=\"%u\" os_index=\"%u\"", ++writer->objects, number);
+    fprintf(writer->out, "<object type=\"NUMANode\" gp_index=\"%u\" os_index=\"%u\"",
+            ++writer->objects, number);
     put_mask(writer->out, "cpuset", pus->ids, pus->count);
     put_mask(writer->out, "complete_cpuset", pus->ids, pus->count);
     put_mask(writer->out, "nodeset", &number, 1);
@@ -234,7 +243,8 @@ static void open_pu(struct writer *writer, const struct box *box)
     open_object(writer, "PU", box->pus);
     fprintf(out, " os_index=\"%u\"", box->number);
     if (writer->compact) {
-        fprintf(out, worker ? " subtype=\"%u:w%u\"" : " subtype=\"%u\"", box->number, worker ? *worker : 0);
+        fprintf(out, worker ? " subtype=\"%u:w%u\"" : " subtype=\"%u\"", box->number,
+                worker ? *worker : 0);
     } else if (worker) {
         fprintf(out, " subtype=\"worker %u\"", *worker);
     }
@@ -259,10 +269,11 @@ static void open_box(struct writer *writer, const struct box *box)
     case CACHE:
         snprintf(type, sizeof type, "L%uCache", cache->level < 5 ? cache->level : 5);
         open_object(writer, type, box->pus);
-        fprintf(
-            out,
-            " cache_size=\"%llu\" depth=\"%u\" cache_linesize=\"%u\" cache_associativity=\"0\" cache_type=\"%d\">\n",
-            (unsigned long long)cache->size_bytes, cache->level, cache->line_bytes, cache->level == 1);
+        fprintf(out,
+                " cache_size=\"%llu\" depth=\"%u\" cache_linesize=\"%u\" cache_associativity=\"0\" "
+                "cache_type=\"%d\">\n",
+                (unsigned long long)cache->size_bytes, cache->level, cache->line_bytes,
+                cache->level == 1);
         break;
     case CORE:
         open_object(writer, "Core", box->pus);
@@ -314,10 +325,12 @@ int picture_xml(const struct picture *picture, char **out, size_t *left_out)
         crossing += !insert(&machine, &boxes.items[i]);
     }
     char *text = NULL;
-    struct writer writer = {.node_class = node_class, .workers = picture->workers, .compact = picture->compact};
+    struct writer writer = {
+        .node_class = node_class, .workers = picture->workers, .compact = picture->compact};
     writer.out = rc == 0 ? open_memstream(&text, &length) : NULL;
     if (writer.out) {
-        fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+        fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM "
+              "\"hwloc2.dtd\">\n"
               "<topology version=\"2.0\">\n",
               writer.out);
         put_box(&writer, &machine);

@@ -111,7 +111,8 @@ int run_filter(char *const argv[], const char *input, size_t length, char **out,
     rc = fill(fds[INPUT], input, length);
     rc = rc < 0 ? rc : spawn_and_wait(argv, fds, &status);
     if (rc < 0) {
-        rc = profile_error(error, rc, "%s: %s", argv[0], rc == -ENOENT ? "not installed" : strerrordesc_np(-rc));
+        rc = profile_error(error, rc, "%s: %s", argv[0],
+                           rc == -ENOENT ? "not installed" : strerrordesc_np(-rc));
     } else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         rc = failed(argv[0], fds[ERRORS], error);
     } else {
@@ -142,10 +143,12 @@ int run_filter(char *const argv[], const char *input, size_t length, char **out,
 #define PNG_FONT_SCALE "1.7"
 #define TITLE_LINES 2
 
-/* Colours that gnuplot writes into the SVG and that name variables of the style sheet: #0101NN is number NN. */
+/* Colours that gnuplot writes into the SVG and that name variables of the style sheet: #0101NN is
+ * number NN. */
 #define SENTINEL_RED 1
 #define SENTINEL_GREEN 1
-static const char *const variables[] = {"--ink", "--muted", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6"};
+static const char *const variables[] = {"--ink", "--muted", "--c1", "--c2",
+                                        "--c3",  "--c4",    "--c5", "--c6"};
 #define VARIABLES (sizeof variables / sizeof *variables)
 static const char names[][6] = {"ink", "muted", "c1", "c2", "c3", "c4", "c5", "c6"};
 /* After Okabe and Ito: told apart by colour-blind people too. */
@@ -164,7 +167,8 @@ static void png_terminal(FILE *stream, const struct plot *plot)
         double scale = fmin(PNG_PICTURE_WIDTH / plot->width, PNG_PICTURE_MOST);
         scale = fmax(scale, 1.0);
         fprintf(stream,
-                "set terminal pngcairo size %.0f,%.0f noenhanced font 'monospace,%d' fontscale %.3f background rgb "
+                "set terminal pngcairo size %.0f,%.0f noenhanced font 'monospace,%d' fontscale "
+                "%.3f background rgb "
                 "'white'\n",
                 plot->width * scale, plot->height * scale, PICTURE_TEXT, scale * PICTURE_POINT);
         return;
@@ -188,18 +192,22 @@ static void common(FILE *stream)
           stream);
 }
 
-static int run_gnuplot(const char *script, size_t length, char **out, size_t *out_length, struct servet_error *error)
+static int run_gnuplot(const char *script, size_t length, char **out, size_t *out_length,
+                       struct servet_error *error)
 {
     /* -d: without the user's own settings */
     char *argv[] = {"gnuplot", "-d", NULL};
     int rc = run_filter(argv, script, length, out, out_length, error);
     if (rc == -ENOENT) {
-        return profile_error(error, rc, "gnuplot: not installed, expected it to draw the plots (Debian: gnuplot-nox)");
+        return profile_error(
+            error, rc,
+            "gnuplot: not installed, expected it to draw the plots (Debian: gnuplot-nox)");
     }
     return rc;
 }
 
-static int render(const struct plot *plot, bool png, char **out, size_t *out_length, struct servet_error *error)
+static int render(const struct plot *plot, bool png, char **out, size_t *out_length,
+                  struct servet_error *error)
 {
     char *script = NULL;
     size_t length = 0;
@@ -214,17 +222,21 @@ static int render(const struct plot *plot, bool png, char **out, size_t *out_len
             fprintf(stream, "%s = '#%02x%02x%02zx'\n", names[i], SENTINEL_RED, SENTINEL_GREEN, i);
         }
     }
-    /* scripts with a margin of their own leave room for the title, which a page has outside of the plot */
+    /* scripts with a margin of their own leave room for the title, which a page has outside of the
+     * plot */
     fprintf(stream, "title_lines = %d\n", png ? TITLE_LINES : 0);
     if (png) {
         png_terminal(stream, plot);
     } else {
-        fprintf(stream, "set terminal svg size %s dynamic noenhanced font '" SVG_FONT "' linewidth 1.6\n",
+        fprintf(stream,
+                "set terminal svg size %s dynamic noenhanced font '" SVG_FONT "' linewidth 1.6\n",
                 plot->shape == PLOT_CURVE ? CURVE_SIZE : MAP_SIZE);
     }
     common(stream);
     fputs(plot->script, stream);
-    int rc = fclose(stream) != 0 ? profile_error(error, -ENOMEM, "%s: %s", plot->name, strerrordesc_np(ENOMEM)) : 0;
+    int rc = fclose(stream) != 0
+                 ? profile_error(error, -ENOMEM, "%s: %s", plot->name, strerrordesc_np(ENOMEM))
+                 : 0;
     rc = rc < 0 ? rc : run_gnuplot(script, length, out, out_length, error);
     free(script);
     return rc;
@@ -235,14 +247,15 @@ int plot_png(const struct plot *plot, char **out, size_t *length, struct servet_
     return render(plot, true, out, length, error);
 }
 
-/* -- SVG into a page ------------------------------------------------------------------------------------------- */
+/* -- SVG into a page -- */
 
 struct replacement {
     const char *from, *to;
     bool named; /* the name of the plot comes behind it */
 };
 
-/* Ids are unique in a page; the name space and xlink are HTML's business; black is what gnuplot leaves uncoloured. */
+/* Ids are unique in a page; the name space and xlink are HTML's business; black is what gnuplot
+ * leaves uncoloured. */
 static const struct replacement replacements[] = {
     {"xmlns=\"http://www.w3.org/2000/svg\"", "", false},
     {"xmlns:xlink=\"http://www.w3.org/1999/xlink\"", "", false},
@@ -254,17 +267,20 @@ static const struct replacement replacements[] = {
     {"url(#", "url(#", true},
 };
 
-/* "rgb(  1,   1,   3)" -> "var(--c2)"; returns the characters eaten, 0: it is an ordinary colour. */
+/* "rgb(  1,   1,   3)" -> "var(--c2)"; returns the characters eaten, 0: it is an ordinary colour.
+ */
 static size_t put_variable(FILE *stream, const char *text)
 {
     int red, green, blue, used = 0;
     if (sscanf(text, "rgb( %d , %d , %d )%n", &red, &green, &blue, &used) != 3 || used == 0) {
         used = 0;
-        if (sscanf(text, "#%2x%2x%2x%n", (unsigned *)&red, (unsigned *)&green, (unsigned *)&blue, &used) != 3) {
+        if (sscanf(text, "#%2x%2x%2x%n", (unsigned *)&red, (unsigned *)&green, (unsigned *)&blue,
+                   &used) != 3) {
             return 0;
         }
     }
-    if (used == 0 || red != SENTINEL_RED || green != SENTINEL_GREEN || blue < 0 || (size_t)blue >= VARIABLES) {
+    if (used == 0 || red != SENTINEL_RED || green != SENTINEL_GREEN || blue < 0 ||
+        (size_t)blue >= VARIABLES) {
         return 0;
     }
     fprintf(stream, "var(%s)", variables[blue]);
@@ -322,19 +338,22 @@ int plot_svg(const struct plot *plot, char **out, size_t *length, struct servet_
     return 0;
 }
 
-FILE *plot_open(struct plot_list *list, enum plot_section section, enum plot_shape shape, size_t node_class,
-                size_t classes, const char *name, const char *title)
+FILE *plot_open(struct plot_list *list, enum plot_section section, enum plot_shape shape,
+                size_t node_class, size_t classes, const char *name, const char *title)
 {
-    struct plot *items = list->rc < 0 ? NULL : realloc(list->items, (list->count + 1) * sizeof *items);
+    struct plot *items =
+        list->rc < 0 ? NULL : realloc(list->items, (list->count + 1) * sizeof *items);
     if (!items) {
         list->rc = -ENOMEM;
         return NULL;
     }
     list->items = items;
     struct plot *plot = &items[list->count];
-    *plot = (struct plot){.section = section, .shape = shape, .node_class = node_class, .title = strdup(title)};
-    int length = classes > 1 && node_class != PLOT_NETWORK ? asprintf(&plot->name, "class%zu-%s", node_class, name)
-                                                           : asprintf(&plot->name, "%s", name);
+    *plot = (struct plot){
+        .section = section, .shape = shape, .node_class = node_class, .title = strdup(title)};
+    int length = classes > 1 && node_class != PLOT_NETWORK
+                     ? asprintf(&plot->name, "class%zu-%s", node_class, name)
+                     : asprintf(&plot->name, "%s", name);
     if (length < 0) {
         plot->name = NULL;
     }
@@ -382,7 +401,9 @@ void plot_quote(FILE *stream, const char *text)
     fputc('\'', stream);
     for (; *text; text++) {
         /* A line end would end the command, whatever the quotes. */
-        fputs(*text == '\'' ? "''" : (const char[]){iscntrl((unsigned char)*text) ? ' ' : *text, '\0'}, stream);
+        fputs(*text == '\'' ? "''"
+                            : (const char[]){iscntrl((unsigned char)*text) ? ' ' : *text, '\0'},
+              stream);
     }
     fputc('\'', stream);
 }
@@ -394,8 +415,8 @@ void plot_byte_ticks(FILE *stream, const char *axis, double low, double high)
     int step = last - first > 12 ? 4 : last - first > 6 ? 2 : 1; /* at most about seven labels */
     fprintf(stream, "set %stics (", axis);
     for (int power = first - first % step; power <= last && power < 50; power += step) {
-        fprintf(stream, "%s'%d %s' %.0f", power == first - first % step ? "" : ", ", 1 << power % 10, units[power / 10],
-                exp2(power));
+        fprintf(stream, "%s'%d %s' %.0f", power == first - first % step ? "" : ", ",
+                1 << power % 10, units[power / 10], exp2(power));
     }
     fputs(") nomirror\n", stream);
 }

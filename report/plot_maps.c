@@ -1,5 +1,5 @@
-/* Heat maps: what every two PUs share, and how long a message between them takes, in the order of their numbers and in
- * the order of their groups. */
+/* Heat maps: what every two PUs share, and how long a message between them takes, in the order of
+ * their numbers and in the order of their groups. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,9 @@
 #include "report/order.h"
 #include "report/plot.h"
 
-#define MEMBERS_MOST 1024 /* of one map, whose points are hardly seen then; of more members every n-th is drawn */
-#define TICKS_ALL 16      /* up to so many members each one gets its tick */
+#define MEMBERS_MOST                                                                               \
+    1024 /* of one map, whose points are hardly seen then; of more members every n-th is drawn */
+#define TICKS_ALL 16 /* up to so many members each one gets its tick */
 #define TICKS_SOME 8
 
 struct map {
@@ -47,15 +48,18 @@ static void ticks(FILE *out, const struct map *map)
         fputs(") nomirror scale 0.3\n", out);
     }
     fprintf(out,
-            "set xrange [-0.5:%g]\nset yrange [%g:-0.5]\nset size ratio 1\nunset grid\nset border 15 lc rgb muted\n",
+            "set xrange [-0.5:%g]\nset yrange [%g:-0.5]\nset size ratio 1\nunset grid\nset border "
+            "15 lc rgb muted\n",
             (double)map->count - 0.5, (double)map->count - 0.5);
-    fputs(
-        "set border 15\nset lmargin at screen 0.10\nset rmargin at screen 0.74\nset bmargin at screen 0.12\n"
-        "set tmargin at screen 0.95\nset colorbox user origin screen 0.78, screen 0.22 size screen 0.03, screen 0.6\n",
-        out);
+    fputs("set border 15\nset lmargin at screen 0.10\nset rmargin at screen 0.74\nset bmargin at "
+          "screen 0.12\n"
+          "set tmargin at screen 0.95\nset colorbox user origin screen 0.78, screen 0.22 size "
+          "screen 0.03, screen 0.6\n",
+          out);
 }
 
-/* Which innermost thing two PUs share: 0 … caches - 1 from L1 outwards, then the overhead levels, then nothing. */
+/* Which innermost thing two PUs share: 0 … caches - 1 from L1 outwards, then the overhead levels,
+ * then nothing. */
 static size_t shared(const struct profile_class *node_class, uint32_t a, uint32_t b)
 {
     size_t index = 0;
@@ -85,10 +89,12 @@ static void sharing_legend(FILE *out, const struct profile_class *node_class)
     fprintf(out, "'nothing' %zu) scale 0\n", last);
 }
 
-/* gnuplot 5.4 has no named palettes; this is viridis at five points (Smith and van der Walt, 2015, public domain). */
+/* gnuplot 5.4 has no named palettes; this is viridis at five points (Smith and van der Walt, 2015,
+ * public domain). */
 static void palette(FILE *out)
 {
-    fputs("set palette defined (0 '#fde725', 1 '#5ec962', 2 '#21918c', 3 '#3b528b', 4 '#440154')\n", out);
+    fputs("set palette defined (0 '#fde725', 1 '#5ec962', 2 '#21918c', 3 '#3b528b', 4 '#440154')\n",
+          out);
 }
 
 static void draw(FILE *out, const struct map *map)
@@ -102,7 +108,8 @@ static void draw(FILE *out, const struct map *map)
             } else if (map->node_class) {
                 fprintf(out, "%zu ", shared(map->node_class, a, b));
             } else {
-                const struct profile_layer *layer = profile_layer_of(map->communication, a, b, NULL);
+                const struct profile_layer *layer =
+                    profile_layer_of(map->communication, a, b, NULL);
                 if (layer) {
                     fprintf(out, "%.5g ", layer->seconds);
                 } else {
@@ -116,7 +123,8 @@ static void draw(FILE *out, const struct map *map)
 }
 
 static void sharing_map(struct plot_list *list, const struct servet_profile *profile, size_t index,
-                        const uint32_t *order, const char *name, const char *title, const char *caption)
+                        const uint32_t *order, const char *name, const char *title,
+                        const char *caption)
 {
     FILE *out = plot_open(list, PLOT_SHARING, PLOT_MAP, index, profile->class_count, name, title);
     if (!out) {
@@ -135,9 +143,9 @@ static void sharing_map(struct plot_list *list, const struct servet_profile *pro
     plot_close(list, "%s%s", caption, thinned(&map, said, sizeof said));
 }
 
-static void latency_map(struct plot_list *list, const struct profile_communication *communication, bool measured,
-                        const struct map *where, size_t index, size_t classes, const char *name, const char *title,
-                        const char *caption)
+static void latency_map(struct plot_list *list, const struct profile_communication *communication,
+                        bool measured, const struct map *where, size_t index, size_t classes,
+                        const char *name, const char *title, const char *caption)
 {
     FILE *out = plot_open(list, PLOT_MESSAGES, PLOT_MAP, index, classes, name, title);
     if (!out) {
@@ -156,7 +164,8 @@ static void latency_map(struct plot_list *list, const struct profile_communicati
         fprintf(out, "set cbrange [0:%.5g]\n", 2 * high);
     }
     /* Without measured times the layers are numbered: no tick between two of them. */
-    fprintf(out, "set format cb '%s'\nset cbtics %sscale 0.3\n", measured ? "%.1s %cs" : "%.0f", measured ? "" : "1 ");
+    fprintf(out, "set format cb '%s'\nset cbtics %sscale 0.3\n", measured ? "%.1s %cs" : "%.0f",
+            measured ? "" : "1 ");
     draw(out, &map);
     plot_close(list, "%s%s%s", caption, thinned(&map, said, sizeof said),
                measured ? "" : " Not measured: only the order means something.");
@@ -184,16 +193,21 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
         return;
     }
     number_order(&node_class->pus, order);
-    sharing_map(list, profile, index, order, "sharing-core-order", "What two PUs share, in core order",
-                "The innermost cache, or else the memory overhead level, that two PUs share; PUs by number.");
-    sharing_map(list, profile, index, order + count, "sharing-group-order", "What two PUs share, in group order",
+    sharing_map(list, profile, index, order, "sharing-core-order",
+                "What two PUs share, in core order",
+                "The innermost cache, or else the memory overhead level, that two PUs share; PUs "
+                "by number.");
+    sharing_map(list, profile, index, order + count, "sharing-group-order",
+                "What two PUs share, in group order",
                 "The same, with PUs of one group beside one another.");
     if (node_class->communication.layer_count) {
         struct map core = map_of(order, count), group = map_of(order + count, count);
-        latency_map(list, &node_class->communication, profile->measured, &core, index, classes, "latency-core-order",
-                    "Latency between two PUs, in core order", "One way, of the layer that holds both; PUs by number.");
-        latency_map(list, &node_class->communication, profile->measured, &group, index, classes, "latency-group-order",
-                    "Latency between two PUs, in group order", "The same, with PUs of one group beside one another.");
+        latency_map(list, &node_class->communication, profile->measured, &core, index, classes,
+                    "latency-core-order", "Latency between two PUs, in core order",
+                    "One way, of the layer that holds both; PUs by number.");
+        latency_map(list, &node_class->communication, profile->measured, &group, index, classes,
+                    "latency-group-order", "Latency between two PUs, in group order",
+                    "The same, with PUs of one group beside one another.");
     }
     free(order);
 }
@@ -206,7 +220,8 @@ static void network_maps(struct plot_list *list, const struct servet_profile *pr
         return;
     }
     uint32_t *order = calloc(2 * count, sizeof *order);
-    const struct profile_relation **relations = calloc(network->layer_count, sizeof(struct profile_relation *));
+    const struct profile_relation **relations =
+        calloc(network->layer_count, sizeof(struct profile_relation *));
     int rc = order && relations ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         order[i] = (uint32_t)i;
@@ -222,10 +237,11 @@ static void network_maps(struct plot_list *list, const struct servet_profile *pr
         list->rc = rc;
     } else {
         struct map number = map_of(order, count), group = map_of(order + count, count);
-        latency_map(list, network, profile->measured, &number, PLOT_NETWORK, 0, "network-node-order",
-                    "Latency between two nodes, in their order", "One way, of the layer that holds both.");
-        latency_map(list, network, profile->measured, &group, PLOT_NETWORK, 0, "network-group-order",
-                    "Latency between two nodes, in group order",
+        latency_map(list, network, profile->measured, &number, PLOT_NETWORK, 0,
+                    "network-node-order", "Latency between two nodes, in their order",
+                    "One way, of the layer that holds both.");
+        latency_map(list, network, profile->measured, &group, PLOT_NETWORK, 0,
+                    "network-group-order", "Latency between two nodes, in group order",
                     "The same, with nodes of one group beside one another.");
     }
     free(relations);

@@ -81,14 +81,15 @@ static size_t draw(FILE *out, const struct servet_profile *profile, enum quantit
         if (i && strcmp(backend(bsp), backend(bsp - 1)) == 0) {
             continue;
         }
-        fprintf(out, "%s$b%zu using 1:2 with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.7 title ", block ? ", " : "plot ",
-                block, block % PLOT_COLOURS + 1);
+        fprintf(out, "%s$b%zu using 1:2 with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.7 title ",
+                block ? ", " : "plot ", block, block % PLOT_COLOURS + 1);
         plot_quote(out, backend(bsp));
         if (quantity == BSP_G && any_packets(profile, backend(bsp))) {
             char name[64];
             snprintf(name, sizeof name, "%s, in packets", backend(bsp));
-            fprintf(out, ", $b%zu using 1:3 with linespoints lc rgb c%zu lw 1.5 dt 2 pt 6 ps 0.7 title ", block,
-                    block % PLOT_COLOURS + 1);
+            fprintf(out,
+                    ", $b%zu using 1:3 with linespoints lc rgb c%zu lw 1.5 dt 2 pt 6 ps 0.7 title ",
+                    block, block % PLOT_COLOURS + 1);
             plot_quote(out, name);
         }
         block++;
@@ -97,8 +98,9 @@ static size_t draw(FILE *out, const struct servet_profile *profile, enum quantit
     return block;
 }
 
-static void plot_one(struct plot_list *list, const struct servet_profile *profile, enum quantity quantity,
-                     const char *name, const char *title, const char *caption)
+static void plot_one(struct plot_list *list, const struct servet_profile *profile,
+                     enum quantity quantity, const char *name, const char *title,
+                     const char *caption)
 {
     bool any = false;
     uint32_t most = 1;
@@ -110,10 +112,10 @@ static void plot_one(struct plot_list *list, const struct servet_profile *profil
     if (!out) {
         return;
     }
-    fprintf(
-        out,
-        "set xrange [0.7:%g]\nset yrange [0:*]\nset format y '%%.1s %%c%s'\nset xlabel 'processors'\nset xtics %u\n",
-        most + 0.3, quantity == BSP_R ? "flop/s" : "s", most <= 16 ? 1 : most / 8);
+    fprintf(out,
+            "set xrange [0.7:%g]\nset yrange [0:*]\nset format y '%%.1s %%c%s'\nset xlabel "
+            "'processors'\nset xtics %u\n",
+            most + 0.3, quantity == BSP_R ? "flop/s" : "s", most <= 16 ? 1 : most / 8);
     fprintf(out, "set key %s left Left reverse\n", quantity == BSP_R ? "bottom" : "top");
     draw(out, profile, quantity);
     plot_close(list, "%s", caption);
@@ -124,19 +126,22 @@ void plot_bsp(struct plot_list *list, const struct servet_profile *profile)
     plot_one(list, profile, BSP_R, "bsp-r", "BSP: r, rate of each processor",
              "Of DAXPY on vectors in the first cache, all processors at once.");
     plot_one(list, profile, BSP_G, "bsp-g", "BSP: g, time of one word of an h-relation",
-             "A superstep of an h-relation takes g h + l. Single words of 8 bytes: the pessimistic g; dashed, "
+             "A superstep of an h-relation takes g h + l. Single words of 8 bytes: the pessimistic "
+             "g; dashed, "
              "in large packets: the optimistic one.");
     plot_one(list, profile, BSP_L, "bsp-l", "BSP: l, time of a synchronisation",
              "What every superstep costs before a word has been sent.");
 }
 
-/* The latency curve with the sizes that were inferred from it, and what the system declares beside them. */
+/* The latency curve with the sizes that were inferred from it, and what the system declares beside
+ * them. */
 
 /* Sizes closer than this are one mark: their labels would lie on one another. */
 #define ONE_MARK 0.02
 
-/* Two lines of text above the plot for each level: the size, and what is declared. As shares of the plot's width, about
- * what "declared 35.75 MiB" takes; where the next label would lie on the last one, it goes one row higher. */
+/* Two lines of text above the plot for each level: the size, and what is declared. As shares of the
+ * plot's width, about what "declared 35.75 MiB" takes; where the next label would lie on the last
+ * one, it goes one row higher. */
 #define LABEL_WIDTH 0.28
 #define LINES_A_ROW 2
 #define MOST_ROWS 2
@@ -149,11 +154,13 @@ struct labels {
 
 static void line(FILE *out, double bytes, const char *look)
 {
-    fprintf(out, "set arrow from first %.0f, graph 0 to first %.0f, graph 1 nohead %s\n", bytes, bytes, look);
+    fprintf(out, "set arrow from first %.0f, graph 0 to first %.0f, graph 1 nohead %s\n", bytes,
+            bytes, look);
 }
 
 /* The two lines of a level, centred over its mark as far as they stay inside the plot. */
-static void label(FILE *out, struct labels *labels, double bytes, const char *first, const char *second)
+static void label(FILE *out, struct labels *labels, double bytes, const char *first,
+                  const char *second)
 {
     double centre = log(bytes / labels->low) / log(labels->high / labels->low);
     centre = fmin(fmax(centre, LABEL_WIDTH / 4), 1 - LABEL_WIDTH / 4);
@@ -164,9 +171,10 @@ static void label(FILE *out, struct labels *labels, double bytes, const char *fi
     labels->taken[row] = centre + LABEL_WIDTH / 2;
     labels->rows = row + 1 > labels->rows ? row + 1 : labels->rows;
     double above = LINES_A_ROW * row + 0.5;
-    fprintf(out, "set label '%s' at graph %.3f, graph 1 center offset 0,%g textcolor rgb c2\n", first, centre,
-            above + 1);
-    fprintf(out, "set label '%s' at graph %.3f, graph 1 center offset 0,%g textcolor rgb ink\n", second, centre, above);
+    fprintf(out, "set label '%s' at graph %.3f, graph 1 center offset 0,%g textcolor rgb c2\n",
+            first, centre, above + 1);
+    fprintf(out, "set label '%s' at graph %.3f, graph 1 center offset 0,%g textcolor rgb ink\n",
+            second, centre, above);
 }
 
 static void mark(FILE *out, const struct profile_cache *cache, struct labels *labels)
@@ -187,7 +195,8 @@ static void mark(FILE *out, const struct profile_cache *cache, struct labels *la
     if (same) {
         snprintf(second, sizeof second, "as declared");
     } else if (declared > 0) {
-        snprintf(second, sizeof second, "declared %s", figure_bytes(cache->declared_size_bytes).text);
+        snprintf(second, sizeof second, "declared %s",
+                 figure_bytes(cache->declared_size_bytes).text);
         line(out, declared, "lc rgb muted lw 1.2 dt 2");
     }
     label(out, labels, at, first, second);
@@ -201,15 +210,16 @@ static void plot_class(struct plot_list *list, const struct servet_profile *prof
     if (count < 2) {
         return;
     }
-    FILE *out =
-        plot_open(list, PLOT_CACHES, PLOT_CURVE, index, profile->class_count, "cache-curve", "Latency by working set");
+    FILE *out = plot_open(list, PLOT_CACHES, PLOT_CURVE, index, profile->class_count, "cache-curve",
+                          "Latency by working set");
     if (!out) {
         return;
     }
     double low = (double)curve[0].bytes, high = (double)curve[count - 1].bytes;
     fprintf(out, "set logscale x 2\nset logscale y 10\nset xrange [%.0f:%.0f]\n", low, high);
     plot_byte_ticks(out, "x", low, high);
-    fputs("set format y '%.0s %cs'\nset xlabel 'working set of one PU'\nset ylabel 'time of one access' offset 1\n"
+    fputs("set format y '%.0s %cs'\nset xlabel 'working set of one PU'\nset ylabel 'time of one "
+          "access' offset 1\n"
           "set ytics (1e-9, 2e-9, 5e-9, 1e-8, 2e-8, 5e-8, 1e-7, 2e-7, 5e-7, 1e-6)\n",
           out);
     struct labels labels = {.low = low, .high = high};
@@ -221,17 +231,17 @@ static void plot_class(struct plot_list *list, const struct servet_profile *prof
         }
     }
     /* the title, where there is one, above the labels */
-    fprintf(out, "set tmargin title_lines + %u\nset title offset 0,%u\n", LINES_A_ROW * labels.rows + 1,
-            LINES_A_ROW * labels.rows);
+    fprintf(out, "set tmargin title_lines + %u\nset title offset 0,%u\n",
+            LINES_A_ROW * labels.rows + 1, LINES_A_ROW * labels.rows);
     fputs("$curve << EOD\n", out);
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "%.0f %.6g\n", (double)curve[i].bytes, curve[i].seconds_per_access);
     }
-    fputs("EOD\nplot $curve using 1:2 with linespoints lc rgb c1 lw 1.5 pt 7 ps 0.45 notitle\n", out);
-    plot_close(
-        list,
-        "Dependent loads in random order on one PU. Solid lines: effective sizes, inferred from this curve; dashed "
-        "lines: what the operating system declares.");
+    fputs("EOD\nplot $curve using 1:2 with linespoints lc rgb c1 lw 1.5 pt 7 ps 0.45 notitle\n",
+          out);
+    plot_close(list, "Dependent loads in random order on one PU. Solid lines: effective sizes, "
+                     "inferred from this curve; dashed "
+                     "lines: what the operating system declares.");
 }
 
 void plot_caches(struct plot_list *list, const struct servet_profile *profile)
@@ -256,45 +266,51 @@ static uint32_t most_workers(const struct profile_memory *memory)
     return most;
 }
 
-static void plot_class_memory(struct plot_list *list, const struct servet_profile *profile, size_t index)
+static void plot_class_memory(struct plot_list *list, const struct servet_profile *profile,
+                              size_t index)
 {
     const struct profile_memory *memory = &profile->classes[index].memory;
     uint32_t most = most_workers(memory);
     if (!most) {
         return;
     }
-    FILE *out = plot_open(list, PLOT_MEMORY, PLOT_CURVE, index, profile->class_count, "memory-scaling",
-                          "Memory bandwidth by workers");
+    FILE *out = plot_open(list, PLOT_MEMORY, PLOT_CURVE, index, profile->class_count,
+                          "memory-scaling", "Memory bandwidth by workers");
     if (!out) {
         return;
     }
-    fprintf(out, "set xrange [0.7:%g]\nset yrange [0:*]\nset format y '%%.1s %%cB/s'\nset xlabel 'workers at once'\n",
+    fprintf(out,
+            "set xrange [0.7:%g]\nset yrange [0:*]\nset format y '%%.1s %%cB/s'\nset xlabel "
+            "'workers at once'\n",
             most + 0.3);
     fprintf(out, "set ylabel 'together'\nset key top left Left reverse\nset xtics %u\n",
             most <= TICKS_ALL ? 1 : most / 8);
     for (size_t i = 0; i < memory->level_count; i++) {
         fprintf(out, "$level%zu << EOD\n", i);
         for (size_t k = 0; k < memory->levels[i].scaling_count; k++) {
-            fprintf(out, "%u %.6g\n", memory->levels[i].scaling[k].workers, memory->levels[i].scaling[k].bytes_per_s);
+            fprintf(out, "%u %.6g\n", memory->levels[i].scaling[k].workers,
+                    memory->levels[i].scaling[k].bytes_per_s);
         }
         fputs("EOD\n", out);
     }
     const char *separator = "plot ";
     if (memory->reference_bytes_per_s > 0) {
-        fprintf(out, "%s%.6g*x with lines dt 3 lc rgb muted title 'if nobody disturbed anybody'", separator,
-                memory->reference_bytes_per_s);
+        fprintf(out, "%s%.6g*x with lines dt 3 lc rgb muted title 'if nobody disturbed anybody'",
+                separator, memory->reference_bytes_per_s);
         separator = ", ";
     }
     for (size_t i = 0; i < memory->level_count; i++) {
         if (memory->levels[i].scaling_count) {
-            fprintf(out, "%s$level%zu using 1:2 with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.7 ", separator, i,
-                    i % PLOT_COLOURS + 1);
+            fprintf(out, "%s$level%zu using 1:2 with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.7 ",
+                    separator, i, i % PLOT_COLOURS + 1);
             fprintf(out, "title 'overhead level %zu'", i);
             separator = ", ";
         }
     }
     fputc('\n', out);
-    plot_close(list, "Workers of one group of an overhead level copy memory at once. One worker alone reaches %s.",
+    plot_close(list,
+               "Workers of one group of an overhead level copy memory at once. One worker alone "
+               "reaches %s.",
                figure_bandwidth(memory->reference_bytes_per_s).text);
 }
 
@@ -305,7 +321,8 @@ void plot_memory(struct plot_list *list, const struct servet_profile *profile)
     }
 }
 
-/* Time and bandwidth of a message by its size, and of many messages at once, one curve per layer. */
+/* Time and bandwidth of a message by its size, and of many messages at once, one curve per
+ * layer. */
 
 struct range {
     double low, high;
@@ -314,7 +331,8 @@ struct range {
 static void layer_title(FILE *out, const struct profile_layer *layer, size_t index)
 {
     char title[96];
-    snprintf(title, sizeof title, "layer %zu%s%.60s", index, layer->name ? ": " : "", layer->name ? layer->name : "");
+    snprintf(title, sizeof title, "layer %zu%s%.60s", index, layer->name ? ": " : "",
+             layer->name ? layer->name : "");
     plot_quote(out, title);
 }
 
@@ -348,8 +366,9 @@ static void curves(FILE *out, const struct profile_communication *communication,
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
         if (layer->curve_count > 1) {
-            fprintf(out, "%s$layer%zu using %s with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.5 title ", separator, i,
-                    axes, i % PLOT_COLOURS + 1);
+            fprintf(out,
+                    "%s$layer%zu using %s with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.5 title ",
+                    separator, i, axes, i % PLOT_COLOURS + 1);
             layer_title(out, layer, i);
             separator = ", ";
         }
@@ -359,13 +378,15 @@ static void curves(FILE *out, const struct profile_communication *communication,
 
 static void size_axis(FILE *out, struct range range)
 {
-    fprintf(out, "set logscale x 2\nset xrange [%.0f:%.0f]\nset logscale y 10\nset xlabel 'size of the message'\n",
+    fprintf(out,
+            "set logscale x 2\nset xrange [%.0f:%.0f]\nset logscale y 10\nset xlabel 'size of the "
+            "message'\n",
             range.low, range.high);
     plot_byte_ticks(out, "x", range.low, range.high);
 }
 
-static void plot_sizes(struct plot_list *list, const struct profile_communication *communication, size_t index,
-                       size_t classes, const char *prefix)
+static void plot_sizes(struct plot_list *list, const struct profile_communication *communication,
+                       size_t index, size_t classes, const char *prefix)
 {
     struct range range = sizes(communication);
     if (!(range.high > range.low)) {
@@ -373,15 +394,18 @@ static void plot_sizes(struct plot_list *list, const struct profile_communicatio
     }
     char name[64];
     snprintf(name, sizeof name, "%smessage-time", prefix);
-    FILE *out = plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name, "Time of a message by size");
+    FILE *out = plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name,
+                          "Time of a message by size");
     if (out) {
         size_axis(out, range);
-        fputs("set format y '%.0s %cs'\nset ylabel 'one way'\nset key top left Left reverse\n", out);
+        fputs("set format y '%.0s %cs'\nset ylabel 'one way'\nset key top left Left reverse\n",
+              out);
         curves(out, communication, "1:2");
         plot_close(list, "One message at a time between two members of each layer, one way.");
     }
     snprintf(name, sizeof name, "%smessage-bandwidth", prefix);
-    out = plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name, "Bandwidth of a message by size");
+    out = plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name,
+                    "Bandwidth of a message by size");
     if (out) {
         size_axis(out, range);
         fputs("set format y '%.0s %cB/s'\nset ylabel 'one way'\nset key bottom right\n", out);
@@ -390,7 +414,8 @@ static void plot_sizes(struct plot_list *list, const struct profile_communicatio
     }
 }
 
-static void plot_concurrency(struct plot_list *list, const struct profile_communication *communication, size_t index,
+static void plot_concurrency(struct plot_list *list,
+                             const struct profile_communication *communication, size_t index,
                              size_t classes, const char *prefix)
 {
     size_t curves_found = 0;
@@ -404,20 +429,24 @@ static void plot_concurrency(struct plot_list *list, const struct profile_commun
     }
     char name[64];
     snprintf(name, sizeof name, "%smessage-concurrency", prefix);
-    FILE *out = !curves_found
-                    ? NULL
-                    : plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name, "Many messages at once");
+    FILE *out = !curves_found ? NULL
+                              : plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name,
+                                          "Many messages at once");
     if (!out) {
         return;
     }
-    fprintf(out, "set xrange [0.7:%g]\nset yrange [0:*]\nset format y '%%.1s %%cs'\nset xlabel 'messages at once'\n",
+    fprintf(out,
+            "set xrange [0.7:%g]\nset yrange [0:*]\nset format y '%%.1s %%cs'\nset xlabel "
+            "'messages at once'\n",
             most + 0.3);
-    fprintf(out, "set ylabel 'slowest of them, one way'\nset key top left Left reverse\nset xtics %u\n",
+    fprintf(out,
+            "set ylabel 'slowest of them, one way'\nset key top left Left reverse\nset xtics %u\n",
             most <= 16 ? 1 : most / 8);
     for (size_t i = 0; i < communication->layer_count; i++) {
         fprintf(out, "$layer%zu << EOD\n", i);
         for (size_t k = 0; k < communication->layers[i].concurrency_count; k++) {
-            const struct profile_concurrency_point *point = &communication->layers[i].concurrency[k];
+            const struct profile_concurrency_point *point =
+                &communication->layers[i].concurrency[k];
             fprintf(out, "%u %.6g\n", point->messages, point->seconds);
         }
         fputs("EOD\n", out);
@@ -425,18 +454,20 @@ static void plot_concurrency(struct plot_list *list, const struct profile_commun
     const char *separator = "plot ";
     for (size_t i = 0; i < communication->layer_count; i++) {
         if (communication->layers[i].concurrency_count > 1) {
-            fprintf(out, "%s$layer%zu using 1:2 with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.7 title ", separator, i,
-                    i % PLOT_COLOURS + 1);
+            fprintf(out,
+                    "%s$layer%zu using 1:2 with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.7 title ",
+                    separator, i, i % PLOT_COLOURS + 1);
             layer_title(out, &communication->layers[i], i);
             separator = ", ";
         }
     }
     fputc('\n', out);
-    plot_close(list,
-               "Messages sent at the same time inside one layer; a flat line is a network that carries them all.");
+    plot_close(list, "Messages sent at the same time inside one layer; a flat line is a network "
+                     "that carries them all.");
 }
 
-static void plot_one_messages(struct plot_list *list, const struct profile_communication *communication, size_t index,
+static void plot_one_messages(struct plot_list *list,
+                              const struct profile_communication *communication, size_t index,
                               size_t classes, const char *prefix)
 {
     plot_sizes(list, communication, index, classes, prefix);
@@ -453,7 +484,8 @@ void plot_messages(struct plot_list *list, const struct servet_profile *profile)
 
 /* All plots of a profile; report_png(). */
 
-int plots_of(const struct servet_profile *profile, struct plot_list *out, struct servet_error *error)
+int plots_of(const struct servet_profile *profile, struct plot_list *out,
+             struct servet_error *error)
 {
     struct plot_list list = {0};
     plot_caches(&list, profile);
@@ -484,18 +516,22 @@ static int make_folder(const char *folder, struct servet_error *error)
         return profile_error(error, -code, "%s: %s", folder, strerrordesc_np(code));
     }
     if (stat(folder, &status) < 0 || !S_ISDIR(status.st_mode)) {
-        return profile_error(error, -ENOTDIR, "%s: not a folder, expected one for the PNG files", folder);
+        return profile_error(error, -ENOTDIR, "%s: not a folder, expected one for the PNG files",
+                             folder);
     }
     return 0;
 }
 
-static int write_images(const struct image *images, size_t count, const char *folder, struct servet_error *error)
+static int write_images(const struct image *images, size_t count, const char *folder,
+                        struct servet_error *error)
 {
     int rc = make_folder(folder, error);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         char path[PATH_MAX];
-        if ((size_t)snprintf(path, sizeof path, "%s/%s.png", folder, images[i].name) >= sizeof path) {
-            return profile_error(error, -ENAMETOOLONG, "%s: %s", folder, strerrordesc_np(ENAMETOOLONG));
+        if ((size_t)snprintf(path, sizeof path, "%s/%s.png", folder, images[i].name) >=
+            sizeof path) {
+            return profile_error(error, -ENAMETOOLONG, "%s: %s", folder,
+                                 strerrordesc_np(ENAMETOOLONG));
         }
         rc = save_file(path, images[i].bytes, images[i].length, error);
     }
@@ -527,7 +563,8 @@ static int draw_pictures(const struct pictures *pictures, struct image *images, 
     return 0;
 }
 
-static int draw_plots(const struct plot_list *plots, struct image *images, size_t *count, struct servet_error *error)
+static int draw_plots(const struct plot_list *plots, struct image *images, size_t *count,
+                      struct servet_error *error)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < plots->count; i++) {
@@ -539,8 +576,8 @@ static int draw_plots(const struct plot_list *plots, struct image *images, size_
     return rc;
 }
 
-int report_png(const struct report *report, const char *folder, size_t *count, struct servet_error *left_out,
-               struct servet_error *error)
+int report_png(const struct report *report, const char *folder, size_t *count,
+               struct servet_error *left_out, struct servet_error *error)
 {
     struct plot_list plots;
     struct pictures pictures = {0};

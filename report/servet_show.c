@@ -26,13 +26,18 @@ enum { OPTION_HTML = 0x100, OPTION_PNG, OPTION_MAP, OPTION_DIFF };
 
 static const struct argp_option option_table[] = {
     {"json", 'j', NULL, 0, "Print the profile as JSON (checked, in the order of the schema)", 0},
-    {"bsp", 'b', NULL, 0, "Print the table of BSP parameters only: p, g, l and the time of a 0-relation", 0},
-    {"live", 'l', "PID", 0, "Print where each thread of a running program is (with --json: JSON lines)", 0},
-    {"html", OPTION_HTML, "FILE", 0, "Write a report with plots and pictures, one page that needs no network", 0},
+    {"bsp", 'b', NULL, 0,
+     "Print the table of BSP parameters only: p, g, l and the time of a 0-relation", 0},
+    {"live", 'l', "PID", 0,
+     "Print where each thread of a running program is (with --json: JSON lines)", 0},
+    {"html", OPTION_HTML, "FILE", 0,
+     "Write a report with plots and pictures, one page that needs no network", 0},
     {"png", OPTION_PNG, "DIR", 0, "Write the report's plots and pictures as PNG files", 0},
     {"map", OPTION_MAP, "N", 0, "With --html or --png: show where N workers would go", 0},
     {"diff", OPTION_DIFF, NULL, 0,
-     "Say what changed from the profile OLD to NEW, and whether the mapping would (with --json: as JSON)", 0},
+     "Say what changed from the profile OLD to NEW, and whether the mapping would (with --json: as "
+     "JSON)",
+     0},
     {0},
 };
 
@@ -77,13 +82,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 static const char doc[] =
-    "Shows what is known of a machine: caches with their effective and declared sizes and who shares them, what "
+    "Shows what is known of a machine: caches with their effective and declared sizes and who "
+    "shares them, what "
     "concurrent memory accesses cost, how long messages take, and how sure each figure is."
     "\vFILE is a profile that servet-probe wrote. Without it the first of $SERVET_PROFILE, "
-    "$XDG_CONFIG_HOME/servet/HOST.json (by default ~/.config/servet/HOST.json), /etc/servet/HOST.json and "
-    "/etc/servet/profile.json is shown, HOST being this host's name up to the first dot; when there is none, what the "
+    "$XDG_CONFIG_HOME/servet/HOST.json (by default ~/.config/servet/HOST.json), "
+    "/etc/servet/HOST.json and "
+    "/etc/servet/profile.json is shown, HOST being this host's name up to the first dot; when "
+    "there is none, what the "
     "operating system declares, marked as not measured.\n\n"
-    "Exit status: 0, 1 when it failed, 2 when the profile or the usage is wrong (one line says where and why).";
+    "Exit status: 0, 1 when it failed, 2 when the profile or the usage is wrong (one line says "
+    "where and why).";
 
 static const struct argp command = {
     .options = option_table, .parser = parse, .args_doc = "[FILE]\n--diff OLD NEW", .doc = doc};
@@ -146,7 +155,8 @@ static int print_json(const struct servet_profile *profile)
 static int print_bsp(const struct servet_profile *profile, const char *source)
 {
     if (!profile->bsp_count) {
-        cli_fail("%s: no BSP parameters in it (servet-probe --bsp measures them)", source ? source : "this machine");
+        cli_fail("%s: no BSP parameters in it (servet-probe --bsp measures them)",
+                 source ? source : "this machine");
     }
     show_bsp(profile, stdout);
     return 0;
@@ -164,7 +174,8 @@ static int show_live(const struct options *options)
     return cli_finish(CLI_OK);
 }
 
-/* What was found missing or wrong with the output is a failure (1): the profile and the usage were right. */
+/* What was found missing or wrong with the output is a failure (1): the profile and the usage were
+ * right. */
 static void write_html(const struct report *report, const char *path)
 {
     char *text;
@@ -221,7 +232,8 @@ static void refuse_combinations(const struct options *options)
     bool pictures = options->html || options->png;
     bool json_alone = options->json && !options->diff;
     if (json_alone + options->bsp + options->diff + pictures > 1) {
-        cli_usage("--json, --bsp, --diff, --html and --png: expected one of them (or --html with --png, --diff with "
+        cli_usage("--json, --bsp, --diff, --html and --png: expected one of them (or --html with "
+                  "--png, --diff with "
                   "--json)");
     }
     if (options->live && (options->file || options->bsp || options->diff || pictures)) {
@@ -231,13 +243,16 @@ static void refuse_combinations(const struct options *options)
         cli_usage("--diff: expected two profiles, OLD and NEW");
     }
     if (options->workers && !pictures) {
-        cli_usage("--map: expected --html FILE or --png DIR beside it (servet-map prints mappings)");
+        cli_usage(
+            "--map: expected --html FILE or --png DIR beside it (servet-map prints mappings)");
     }
 }
 
-static int show_profile(const struct options *options, const struct servet_profile *profile, const char *source)
+static int show_profile(const struct options *options, const struct servet_profile *profile,
+                        const char *source)
 {
-    const struct report report = {.profile = profile, .source = source, .workers = options->workers};
+    const struct report report = {
+        .profile = profile, .source = source, .workers = options->workers};
     if (options->html) {
         write_html(&report, options->html);
     }

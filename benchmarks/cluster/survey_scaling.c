@@ -1,6 +1,7 @@
-/* How many measurements, and how much time, a cluster's network takes: a simulated fat tree of 2 to 10,000 nodes (24
- * nodes a switch, 16 switches a pod, 2 % noise, 3 % outliers), any number of pairs at the same time and one at a time.
- * And of the largest: how large its profile is, and how long a process takes to load it.
+/* How many measurements, and how much time, a cluster's network takes: a simulated fat tree of 2 to
+ * 10,000 nodes (24 nodes a switch, 16 switches a pod, 2 % noise, 3 % outliers), any number of pairs
+ * at the same time and one at a time. And of the largest: how large its profile is, and how long a
+ * process takes to load it.
  *
  *     survey_scaling [FILE]          keeps the profile of the largest in FILE
  */
@@ -43,12 +44,14 @@ static double share_wrong(const struct fat_tree *tree, const struct profile_comm
     struct random random = {3};
     size_t tries = 20000, wrong = 0, asked = 0;
     for (size_t i = 0; i < tries; i++) {
-        uint32_t a = (uint32_t)random_below(&random, tree->nodes), b = (uint32_t)random_below(&random, tree->nodes);
+        uint32_t a = (uint32_t)random_below(&random, tree->nodes),
+                 b = (uint32_t)random_below(&random, tree->nodes);
         size_t layer = SIZE_MAX;
         if (a != b) {
             const struct profile_layer *found = profile_layer_of(network, a, b, &layer);
             asked++;
-            wrong += !found || fabs(found->seconds / tree->seconds[fat_tree_layer(tree, a, b)] - 1) > 0.1;
+            wrong += !found ||
+                     fabs(found->seconds / tree->seconds[fat_tree_layer(tree, a, b)] - 1) > 0.1;
         }
     }
     return asked ? (double)wrong / (double)asked : 0;
@@ -88,7 +91,8 @@ static void load_it(const struct profile_communication *network, uint32_t nodes,
         profile_free(loaded);
     }
     qsort(times, LOADS, sizeof *times, compare);
-    printf("\nprofile of %u nodes: %ld bytes; loaded and asked for one node in %.2f ms (median of %d, least %.2f)\n",
+    printf("\nprofile of %u nodes: %ld bytes; loaded and asked for one node in %.2f ms (median of "
+           "%d, least %.2f)\n",
            nodes, bytes, times[LOADS / 2] * 1e3, LOADS, times[0] * 1e3);
     profile->network = (struct profile_communication){0};
     profile_free(profile);
@@ -132,9 +136,10 @@ static void survey_nodes(uint32_t nodes, const char *path)
             probe_message_free(&result.network);
         }
     }
-    printf("| %u | %zu | %zu | %zu | %.1f | %zu | %.3f | %.2f | %zu | %.2f %% |\n", nodes, result.all_pairs,
-           result.measured_pairs, measurements, (double)measurements / ((double)nodes * fmax(1, log2((double)nodes))),
-           rounds, seconds[0], seconds[1], result.network.layer_count, 100 * wrong);
+    printf("| %u | %zu | %zu | %zu | %.1f | %zu | %.3f | %.2f | %zu | %.2f %% |\n", nodes,
+           result.all_pairs, result.measured_pairs, measurements,
+           (double)measurements / ((double)nodes * fmax(1, log2((double)nodes))), rounds,
+           seconds[0], seconds[1], result.network.layer_count, 100 * wrong);
     if (path) {
         load_it(&result.network, nodes, path);
     }
@@ -145,9 +150,9 @@ int main(int argc, char **argv)
 {
     const uint32_t sizes[] = {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 10000};
     const size_t count = sizeof sizes / sizeof *sizes;
-    printf(
-        "| nodes | pairs | pairs measured | measurements | per n log2 n | exchanges | s, together | s, one at a time "
-        "| layers | wrong |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    printf("| nodes | pairs | pairs measured | measurements | per n log2 n | exchanges | s, "
+           "together | s, one at a time "
+           "| layers | wrong |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     char path[] = "/tmp/survey_scaling.XXXXXX";
     int fd = argc > 1 ? -1 : mkstemp(path);
     for (size_t i = 0; i < count; i++) {

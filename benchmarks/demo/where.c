@@ -6,7 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Three arrays of 32 MiB: beyond the share of any last-level cache that one thread gets on common machines. */
+/* Three arrays of 32 MiB: beyond the share of any last-level cache that one thread gets on common
+ * machines. */
 #define ELEMENTS ((size_t)4 << 20)
 #define PASSES 10
 

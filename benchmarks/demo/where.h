@@ -1,4 +1,5 @@
-/* What both demonstration programs do in each thread or rank: a triad, and a look at where it ran. */
+/* What both demonstration programs do in each thread or rank: a triad, and a look at where it
+ * ran. */
 #ifndef SERVET_DEMO_WHERE_H
 #define SERVET_DEMO_WHERE_H
 
@@ -8,8 +9,8 @@ struct where {
     double bytes_per_s; /* read + written */
 };
 
-/* Three arrays in one block, touched by the caller so that they lie in its memory; free() it. Never NULL: ends the
- * program with one line when memory is short. */
+/* Three arrays in one block, touched by the caller so that they lie in its memory; free() it. Never
+ * NULL: ends the program with one line when memory is short. */
 double *where_arrays(void);
 
 struct where where_triad(double *arrays);

@@ -1,5 +1,6 @@
-/* An ordinary MPI program, not linked with anything of ours: each rank runs a triad, then a message goes round the ring
- * of ranks, then who ran where. It is what ./quickstart puts behind servet-pin. */
+/* An ordinary MPI program, not linked with anything of ours: each rank runs a triad, then a message
+ * goes round the ring of ranks, then who ran where. It is what ./quickstart puts behind
+ * servet-pin. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,11 +40,13 @@ int main(int argc, char **argv)
     free(arrays);
     double hop = ring(rank, size);
     struct where *all = rank == 0 ? calloc((size_t)size, sizeof *all) : NULL;
-    MPI_Gather(&mine, (int)sizeof mine, MPI_BYTE, all, (int)sizeof mine, MPI_BYTE, 0, MPI_COMM_WORLD);
+    MPI_Gather(&mine, (int)sizeof mine, MPI_BYTE, all, (int)sizeof mine, MPI_BYTE, 0,
+               MPI_COMM_WORLD);
     if (all) {
         printf("%-8s %-10s %-5s %s\n", "rank", "allowed", "ran", "triad");
         for (int i = 0; i < size; i++) {
-            printf("%-8d %-10s %-5d %.1f GB/s\n", i, all[i].allowed, all[i].cpu, all[i].bytes_per_s / 1e9);
+            printf("%-8d %-10s %-5d %.1f GB/s\n", i, all[i].allowed, all[i].cpu,
+                   all[i].bytes_per_s / 1e9);
         }
         printf("ring of 8-byte messages: %.2f us a hop\n", hop * 1e6);
         free(all);

@@ -1,5 +1,5 @@
-/* An ordinary OpenMP program, not linked with anything of ours: a triad over arrays of its own per thread, then who ran
- * where. It is what ./quickstart puts behind servet-pin. */
+/* An ordinary OpenMP program, not linked with anything of ours: a triad over arrays of its own per
+ * thread, then who ran where. It is what ./quickstart puts behind servet-pin. */
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -25,7 +25,8 @@ int main(void)
     }
     printf("%-8s %-10s %-5s %s\n", "thread", "allowed", "ran", "triad");
     for (int i = 0; i < threads; i++) {
-        printf("%-8d %-10s %-5d %.1f GB/s\n", i, seen[i].allowed, seen[i].cpu, seen[i].bytes_per_s / 1e9);
+        printf("%-8d %-10s %-5d %.1f GB/s\n", i, seen[i].allowed, seen[i].cpu,
+               seen[i].bytes_per_s / 1e9);
     }
     printf("omp_get_num_procs() = %d\n", omp_get_num_procs());
     free(seen);

@@ -1,5 +1,6 @@
-/* CG (RNR-94-007, Section 2.4): the smallest eigenvalue of a sparse matrix by inverse iteration, each step one run of
- * 25 conjugate gradient iterations. Each rank has a block of rows; the search direction is gathered on all of them. */
+/* CG (RNR-94-007, Section 2.4): the smallest eigenvalue of a sparse matrix by inverse iteration,
+ * each step one run of 25 conjugate gradient iterations. Each rank has a block of rows; the search
+ * direction is gathered on all of them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -145,7 +146,8 @@ static void drop(struct solver *s)
 static double operations(const struct problem *what)
 {
     double per_row = (double)(what->nonzeros * (what->nonzeros + 1));
-    return 2.0 * what->iterations * (double)what->n * (3.0 + per_row + INNER_ITERATIONS * (5.0 + per_row) + 3.0);
+    return 2.0 * what->iterations * (double)what->n *
+           (3.0 + per_row + INNER_ITERATIONS * (5.0 + per_row) + 3.0);
 }
 
 bool kernel_run(char problem, struct kernel_result *result, const char **reason)

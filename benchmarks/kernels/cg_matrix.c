@@ -68,8 +68,10 @@ static struct sparse *draw_all(size_t n, size_t nonzeros)
     return vectors;
 }
 
-/* Adds up equal columns of one row, and sorts it by insertion: the row is built of a few short runs. */
-static size_t add_entry(uint32_t *columns, double *values, size_t count, uint32_t column, double value)
+/* Adds up equal columns of one row, and sorts it by insertion: the row is built of a few short
+ * runs. */
+static size_t add_entry(uint32_t *columns, double *values, size_t count, uint32_t column,
+                        double value)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -107,8 +109,8 @@ static void count_room(const struct sparse *vectors, size_t n, struct cg_matrix 
     }
 }
 
-static void add_vector(const struct sparse *vector, double weight, double diagonal, size_t self, struct cg_matrix *out,
-                       size_t *filled)
+static void add_vector(const struct sparse *vector, double weight, double diagonal, size_t self,
+                       struct cg_matrix *out, size_t *filled)
 {
     for (size_t e = 0; e < vector->count; e++) {
         size_t row = vector->index[e] - out->first_row;
@@ -122,7 +124,8 @@ static void add_vector(const struct sparse *vector, double weight, double diagon
             if (vector->index[e] == self && vector->index[f] == self) {
                 value += diagonal;
             }
-            filled[row] = add_entry(out->columns + at, out->values + at, filled[row], vector->index[f], value);
+            filled[row] = add_entry(out->columns + at, out->values + at, filled[row],
+                                    vector->index[f], value);
         }
     }
 }
@@ -140,7 +143,8 @@ static void close_gaps(struct cg_matrix *out, const size_t *filled)
     out->row_first[out->rows] = to;
 }
 
-void cg_matrix_make(size_t n, size_t nonzeros, double shift, size_t first_row, size_t rows, struct cg_matrix *out)
+void cg_matrix_make(size_t n, size_t nonzeros, double shift, size_t first_row, size_t rows,
+                    struct cg_matrix *out)
 {
     struct sparse *vectors = draw_all(n, nonzeros);
     *out = (struct cg_matrix){.first_row = first_row, .rows = rows};

@@ -1,5 +1,6 @@
-/* EP, "embarrassingly parallel" (RNR-94-007, Section 2.2): 2^m pairs of uniform numbers become Gaussian deviates by
- * the acceptance-rejection method; their sums and the counts in square annuli are the result. */
+/* EP, "embarrassingly parallel" (RNR-94-007, Section 2.2): 2^m pairs of uniform numbers become
+ * Gaussian deviates by the acceptance-rejection method; their sums and the counts in square annuli
+ * are the result. */
 #include <math.h>
 
 #include "benchmarks/kernels/kernel.h"
@@ -11,7 +12,8 @@ const char kernel_name[] = "EP";
 #define SEED UINT64_C(271828183)
 #define BATCH_BITS 16 /* pairs that one thread makes from one jump of the generator */
 #define ANNULI 10
-#define TOLERANCE 1e-8 /* relative; as NPB checks. The sums here come within 1e-12 of the published ones */
+#define TOLERANCE                                                                                  \
+    1e-8 /* relative; as NPB checks. The sums here come within 1e-12 of the published ones */
 
 static const struct problem {
     int m;

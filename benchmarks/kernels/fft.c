@@ -15,9 +15,11 @@ double complex *fft_roots(size_t n)
     return roots;
 }
 
-/* out[0..] = a + b, out[1..] = w (a - b), for each line. Written in real numbers: C's complex product checks for NaN.
+/* out[0..] = a + b, out[1..] = w (a - b), for each line. Written in real numbers: C's complex
+ * product checks for NaN.
  */
-static inline void butterfly(const double *a, const double *b, double wr, double wi, double *sum, double *difference)
+static inline void butterfly(const double *a, const double *b, double wr, double wi, double *sum,
+                             double *difference)
 {
     for (size_t i = 0; i < 2 * FFT_LINES; i += 2) {
         double dr = a[i] - b[i], di = a[i + 1] - b[i + 1];
@@ -28,7 +30,8 @@ static inline void butterfly(const double *a, const double *b, double wr, double
     }
 }
 
-void fft_block(size_t n, const double complex *roots, int sign, double complex *data, double complex *work)
+void fft_block(size_t n, const double complex *roots, int sign, double complex *data,
+               double complex *work)
 {
     enum { LINE = 2 * FFT_LINES };
     double *from = (double *)data, *to = (double *)work;
@@ -36,8 +39,9 @@ void fft_block(size_t n, const double complex *roots, int sign, double complex *
         for (size_t p = 0; p < half; p++) {
             double wr = creal(roots[p * stride]), wi = sign * cimag(roots[p * stride]);
             for (size_t q = 0; q < stride; q++) {
-                butterfly(from + (q + stride * p) * LINE, from + (q + stride * (p + half)) * LINE, wr, wi,
-                          to + (q + stride * 2 * p) * LINE, to + (q + stride * (2 * p + 1)) * LINE);
+                butterfly(from + (q + stride * p) * LINE, from + (q + stride * (p + half)) * LINE,
+                          wr, wi, to + (q + stride * 2 * p) * LINE,
+                          to + (q + stride * (2 * p + 1)) * LINE);
             }
         }
         double *swap = from;
@@ -49,8 +53,8 @@ void fft_block(size_t n, const double complex *roots, int sign, double complex *
     }
 }
 
-void fft_lines(size_t n, const double complex *roots, int sign, double complex *lines, size_t count, size_t line_step,
-               size_t element_step, double complex *work)
+void fft_lines(size_t n, const double complex *roots, int sign, double complex *lines, size_t count,
+               size_t line_step, size_t element_step, double complex *work)
 {
     double complex *block = work, *scratch = work + n * FFT_LINES;
     for (size_t first = 0; first < count; first += FFT_LINES) {

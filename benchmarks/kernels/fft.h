@@ -1,5 +1,5 @@
-/* Discrete Fourier transforms of FFT_LINES lines at once (a block), Stockham's radix 2: the lines lie side by side, so
- * that every step is a vector operation. */
+/* Discrete Fourier transforms of FFT_LINES lines at once (a block), Stockham's radix 2: the lines
+ * lie side by side, so that every step is a vector operation. */
 #ifndef SERVET_BENCHMARKS_FFT_H
 #define SERVET_BENCHMARKS_FFT_H
 
@@ -11,12 +11,13 @@
 /* exp(2 pi i k / n) for k < n / 2, as a new array. n: a power of two. */
 double complex *fft_roots(size_t n);
 
-/* Transforms the block data[n][FFT_LINES]; `work` has the same size. sign -1: forward, +1: backward (not scaled).
- * The result is in `data`. */
-void fft_block(size_t n, const double complex *roots, int sign, double complex *data, double complex *work);
+/* Transforms the block data[n][FFT_LINES]; `work` has the same size. sign -1: forward, +1: backward
+ * (not scaled). The result is in `data`. */
+void fft_block(size_t n, const double complex *roots, int sign, double complex *data,
+               double complex *work);
 
 /* The same for `count` lines starting at line[i * line_step], elements element_step apart. */
-void fft_lines(size_t n, const double complex *roots, int sign, double complex *lines, size_t count, size_t line_step,
-               size_t element_step, double complex *work);
+void fft_lines(size_t n, const double complex *roots, int sign, double complex *lines, size_t count,
+               size_t line_step, size_t element_step, double complex *work);
 
 #endif

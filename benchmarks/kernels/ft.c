@@ -1,6 +1,7 @@
-/* FT (RNR-94-007, Section 2.5): a diffusion equation solved by a 3-D Fourier transform forward, and one backward per
- * time step, each followed by a checksum. Planes (z) are dealt out to ranks; for the transform along z everything is
- * exchanged, so that each rank has all of z for its part of x. */
+/* FT (RNR-94-007, Section 2.5): a diffusion equation solved by a 3-D Fourier transform forward, and
+ * one backward per time step, each followed by a checksum. Planes (z) are dealt out to ranks; for
+ * the transform along z everything is exchanged, so that each rank has all of z for its part of
+ * x. */
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -60,7 +61,8 @@ static void transform_columns(const struct transform *t, int sign)
         double complex *work = work_array(t->nz);
 #pragma omp for schedule(static)
         for (size_t x = 0; x < t->columns; x++) {
-            fft_lines(t->nz, t->roots_z, sign, t->by_columns + x * t->ny * t->nz, t->ny, t->nz, 1, work);
+            fft_lines(t->nz, t->roots_z, sign, t->by_columns + x * t->ny * t->nz, t->ny, t->nz, 1,
+                      work);
         }
         free(work);
     }
@@ -69,7 +71,8 @@ static void transform_columns(const struct transform *t, int sign)
 /* Tiles keep the strided side of the turn in cache: 8 complex numbers are two cache lines. */
 #define TILE 8
 
-/* packed[x][y][z of this rank] from planes, or back. With one rank `packed` is the layout by columns itself. */
+/* packed[x][y][z of this rank] from planes, or back. With one rank `packed` is the layout by
+ * columns itself. */
 static void turn(const struct transform *t, double complex *packed, bool to_columns)
 {
     size_t nx = t->nx, ny = t->ny, nz = t->planes;
@@ -116,7 +119,8 @@ static void planes_to_columns(const struct transform *t)
         return;
     }
     turn(t, t->by_columns, true); /* as scratch */
-    par_exchange(t->by_columns, t->exchanged, t->columns * t->ny * t->planes * sizeof *t->exchanged);
+    par_exchange(t->by_columns, t->exchanged,
+                 t->columns * t->ny * t->planes * sizeof *t->exchanged);
     join(t, t->exchanged, true);
 }
 
@@ -127,7 +131,8 @@ static void columns_to_planes(const struct transform *t)
         return;
     }
     join(t, t->exchanged, false);
-    par_exchange(t->exchanged, t->by_columns, t->columns * t->ny * t->planes * sizeof *t->exchanged);
+    par_exchange(t->exchanged, t->by_columns,
+                 t->columns * t->ny * t->planes * sizeof *t->exchanged);
     turn(t, t->by_columns, false);
 }
 
@@ -262,7 +267,8 @@ bool kernel_run(char problem, struct kernel_result *result, const char **reason)
     }
     result->seconds = par_seconds() - start;
     double points = (double)t.nx * (double)t.ny * (double)t.nz, l = log(points);
-    result->rate = 1e-6 * points * (14.8157 + 7.19641 * l + (5.23518 + 7.21113 * l) * what->steps) / result->seconds;
+    result->rate = 1e-6 * points * (14.8157 + 7.19641 * l + (5.23518 + 7.21113 * l) * what->steps) /
+                   result->seconds;
     result->unit = "Mop/s";
     result->verified = right == what->steps;
     drop(&t);

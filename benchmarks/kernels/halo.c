@@ -1,8 +1,8 @@
-/* HALO: Jacobi sweeps over a square, dealt out by rows to ranks, whose edge rows go to both neighbours on the ring
- * before each sweep: short messages against short computation.
- * The start value u(x, y) = x^2 - y^2 on a strip that is periodic in neither direction is harmonic on the grid too: the
- * mean of the four neighbours is the point itself, in exact arithmetic of small integers. So every sweep must leave it
- * as it is, and a lost or misplaced message shows. */
+/* HALO: Jacobi sweeps over a square, dealt out by rows to ranks, whose edge rows go to both
+ * neighbours on the ring before each sweep: short messages against short computation.
+ * The start value u(x, y) = x^2 - y^2 on a strip that is periodic in neither direction is harmonic
+ * on the grid too: the mean of the four neighbours is the point itself, in exact arithmetic of
+ * small integers. So every sweep must leave it as it is, and a lost or misplaced message shows. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
-/* IS, integer sort (RNR-94-007, Section 2.6): ranks keys of a bell-shaped distribution ten times, changing two keys
- * each time; checks five published ranks each time, and at the end that the ranks sort the keys.
- * Ranks of one process send each key to the rank that has its part of the value range (whole buckets), and count
- * there. */
+/* IS, integer sort (RNR-94-007, Section 2.6): ranks keys of a bell-shaped distribution ten times,
+ * changing two keys each time; checks five published ranks each time, and at the end that the ranks
+ * sort the keys.
+ * Ranks of one process send each key to the rank that has its part of the value range (whole
+ * buckets), and count there. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +22,22 @@ const char kernel_name[] = "IS";
 #define TESTS 5
 #define BUCKETS 1024
 
-/* Test key i is expected at rank[i] + (iteration + up) where sign[i] is 1, and at rank[i] - (iteration + down) where it
- * is -1, iterations from 1: each changes one key into a low value and one into a high value. */
+/* Test key i is expected at rank[i] + (iteration + up) where sign[i] is 1, and at rank[i] -
+ * (iteration + down) where it is -1, iterations from 1: each changes one key into a low value and
+ * one into a high value. */
 static const struct problem {
     size_t keys, values;
     size_t index[TESTS];
     int64_t rank[TESTS];
     int sign[TESTS], up, down;
 } problems[] = {
-    {1 << 16, 1 << 11, {48427, 17148, 23627, 62548, 4431}, {0, 18, 346, 64917, 65463}, {1, 1, 1, -1, -1}, 0, 0},
+    {1 << 16,
+     1 << 11,
+     {48427, 17148, 23627, 62548, 4431},
+     {0, 18, 346, 64917, 65463},
+     {1, 1, 1, -1, -1},
+     0,
+     0},
     {1 << 20,
      1 << 16,
      {357773, 934767, 875723, 898999, 404505},
@@ -61,7 +69,8 @@ struct sorter {
     size_t low, high;  /* values that this rank counts */
     int64_t below;     /* keys of all ranks below `low` */
     size_t received;
-    uint32_t *send, *mine; /* keys by destination; keys of this rank's values (one rank: the keys themselves) */
+    uint32_t *send,
+        *mine; /* keys by destination; keys of this rank's values (one rank: the keys themselves) */
     size_t *send_first, *receive_first, *bucket_owner;
     uint32_t *counts; /* threads x values of this rank */
     uint32_t *ranks;  /* keys of this rank's range that are below value `low + i` */
@@ -247,7 +256,8 @@ static void make(struct sorter *s, const struct problem *what)
     s->mine = s->keys;
     s->received = s->count;
     if (par_size() > 1) {
-        /* No rank gets more than its share and one bucket too many; a bucket may hold a large part of few ranks' keys.
+        /* No rank gets more than its share and one bucket too many; a bucket may hold a large part
+         * of few ranks' keys.
          */
         s->mine = kernel_memory(what->keys, sizeof *s->mine);
         s->send = kernel_memory(s->count, sizeof *s->send);
@@ -264,7 +274,8 @@ static void drop(struct sorter *s)
     if (s->mine != s->keys) {
         free(s->mine);
     }
-    void *owned[] = {s->keys, s->send, s->send_first, s->receive_first, s->bucket_owner, s->counts, s->ranks};
+    void *owned[] = {s->keys,         s->send,   s->send_first, s->receive_first,
+                     s->bucket_owner, s->counts, s->ranks};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
         free(owned[i]);
     }

@@ -1,5 +1,6 @@
-/* MG (RNR-94-007, Section 2.3): V-cycle multigrid for the Poisson equation on a periodic cube, whose right-hand side is
- * +1 at ten points and -1 at ten others: those of the largest and smallest of n^3 random numbers. */
+/* MG (RNR-94-007, Section 2.3): V-cycle multigrid for the Poisson equation on a periodic cube,
+ * whose right-hand side is +1 at ten points and -1 at ten others: those of the largest and smallest
+ * of n^3 random numbers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,8 @@ struct charge {
 };
 
 struct charges {
-    struct charge largest[CHARGES], smallest[CHARGES]; /* smallest: values negated, so that both are descending */
+    struct charge largest[CHARGES],
+        smallest[CHARGES]; /* smallest: values negated, so that both are descending */
 };
 
 static void keep(struct charge *list, double value, uint64_t place)
@@ -57,7 +59,8 @@ static void keep(struct charge *list, double value, uint64_t place)
 static void no_charges(struct charges *charges)
 {
     for (size_t i = 0; i < CHARGES; i++) {
-        charges->largest[i] = charges->smallest[i] = (struct charge){-2.0, 0}; /* below -1: any number beats it */
+        charges->largest[i] = charges->smallest[i] =
+            (struct charge){-2.0, 0}; /* below -1: any number beats it */
     }
 }
 
@@ -105,7 +108,8 @@ static void find_charges(const struct mg_level *level, struct charges *found)
 
 static void put_charge(const struct mg_level *level, double *grid, uint64_t place, double charge)
 {
-    size_t n = level->n, z = (size_t)(place / (n * n)), y = (size_t)(place / n % n), x = (size_t)(place % n);
+    size_t n = level->n, z = (size_t)(place / (n * n)), y = (size_t)(place / n % n),
+           x = (size_t)(place % n);
     if (z >= level->first && z < level->first + level->planes) {
         grid[mg_at(level, z - level->first + 1, y + 1, x + 1)] = charge;
     }
@@ -143,8 +147,10 @@ static void smooth(const struct mg_level *level, const double *smoother)
     mg_stencil(level, smoother, level->r, level->u, 1.0, level->u);
 }
 
-/* levels[top].u += M levels[top].r, and the levels below are scratch. `v` is the right-hand side of the top level. */
-static void v_cycle(struct mg_level *levels, size_t top, const double *v, const double *smoother, double *scratch)
+/* levels[top].u += M levels[top].r, and the levels below are scratch. `v` is the right-hand side of
+ * the top level. */
+static void v_cycle(struct mg_level *levels, size_t top, const double *v, const double *smoother,
+                    double *scratch)
 {
     for (size_t k = top; k > 0; k--) {
         mg_restrict(&levels[k], &levels[k - 1]);
@@ -178,7 +184,8 @@ static double norm_of(const struct mg_level *level)
     return sqrt(sum / pow((double)level->n, 3.0));
 }
 
-static double solve(struct mg_level *levels, size_t top, const struct problem *what, const double *v, double *scratch)
+static double solve(struct mg_level *levels, size_t top, const struct problem *what,
+                    const double *v, double *scratch)
 {
     struct mg_level *level = &levels[top];
     memset(level->u, 0, mg_size(level) * sizeof(double));

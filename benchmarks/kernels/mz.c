@@ -1,11 +1,13 @@
-/* MZ: a multi-zone solver in the manner of SP-MZ (NPB Multi-Zone, NAS-03-010): the mesh is cut into zones, each rank
- * has some of them, a step of every zone is independent of the others (threads work inside a zone), and after it zones
- * exchange the faces that they overlap in. Mesh sizes and zones of the classes are SP-MZ's; the equations are not (a
- * linear model with the same scalar pentadiagonal systems), so there are no published values for it.
+/* MZ: a multi-zone solver in the manner of SP-MZ (NPB Multi-Zone, NAS-03-010): the mesh is cut into
+ * zones, each rank has some of them, a step of every zone is independent of the others (threads
+ * work inside a zone), and after it zones exchange the faces that they overlap in. Mesh sizes and
+ * zones of the classes are SP-MZ's; the equations are not (a linear model with the same scalar
+ * pentadiagonal systems), so there are no published values for it.
  *
- * A linear function of place is a steady state of the equations, whatever the zones: the solver starts with that plus a
- * disturbance, must bring the disturbance down, and must end on the same value, to the last digit printed, for any
- * number of ranks and threads (the tests compare them). */
+ * A linear function of place is a steady state of the equations, whatever the zones: the solver
+ * starts with that plus a disturbance, must bring the disturbance down, and must end on the same
+ * value, to the last digit printed, for any number of ranks and threads (the tests compare
+ * them). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,10 @@ const char kernel_name[] = "MZ";
 static const struct problem {
     size_t zones_x, zones_y, nx, ny, nz;
     int steps;
-} problems[] = {{2, 2, 24, 24, 6, 100}, {4, 4, 64, 64, 8, 400}, {4, 4, 128, 128, 16, 400}, {8, 8, 304, 208, 17, 400}};
+} problems[] = {{2, 2, 24, 24, 6, 100},
+                {4, 4, 64, 64, 8, 400},
+                {4, 4, 128, 128, 16, 400},
+                {8, 8, 304, 208, 17, 400}};
 
 struct mesh {
     const struct problem *what;
@@ -65,16 +70,18 @@ static void shape_zone(struct mesh *mesh, size_t index)
 {
     size_t column = index % mesh->what->zones_x, row = index / mesh->what->zones_x;
     struct zone *zone = &mesh->zone[index];
-    zone->nx =
-        cut(mesh->what->nx, mesh->what->zones_x, column + 1) - cut(mesh->what->nx, mesh->what->zones_x, column) + 2;
-    zone->ny = cut(mesh->what->ny, mesh->what->zones_y, row + 1) - cut(mesh->what->ny, mesh->what->zones_y, row) + 2;
+    zone->nx = cut(mesh->what->nx, mesh->what->zones_x, column + 1) -
+               cut(mesh->what->nx, mesh->what->zones_x, column) + 2;
+    zone->ny = cut(mesh->what->ny, mesh->what->zones_y, row + 1) -
+               cut(mesh->what->ny, mesh->what->zones_y, row) + 2;
     zone->nz = mesh->what->nz;
     mesh->owner[index] = index * par_size() / mesh->zones;
 }
 
 static bool inner(const struct mesh *mesh, size_t x, size_t y, size_t z)
 {
-    return x >= 1 && x <= mesh->what->nx && y >= 1 && y <= mesh->what->ny && z >= 1 && z + 1 < mesh->what->nz;
+    return x >= 1 && x <= mesh->what->nx && y >= 1 && y <= mesh->what->ny && z >= 1 &&
+           z + 1 < mesh->what->nz;
 }
 
 static void fill_zone(struct mesh *mesh, size_t index)
@@ -91,7 +98,8 @@ static void fill_zone(struct mesh *mesh, size_t index)
                 for (size_t c = 0; c < ZONE_COMPONENTS; c++) {
                     double disturbance = nas_next(&state) - 0.5;
                     zone->u[zone_at(zone, z, y, x) + c] =
-                        steady(x0 + x, y0 + y, z, c) + (inner(mesh, x0 + x, y0 + y, z) ? disturbance : 0.0);
+                        steady(x0 + x, y0 + y, z, c) +
+                        (inner(mesh, x0 + x, y0 + y, z) ? disturbance : 0.0);
                 }
             }
         }
@@ -114,7 +122,8 @@ static void plan_faces(struct mesh *mesh)
     mesh->faces = kernel_memory(next, sizeof(double));
 }
 
-/* Copies layer `layer` of a zone's side to or from `face`: 1 is what a neighbour needs, 0 is what it sends. */
+/* Copies layer `layer` of a zone's side to or from `face`: 1 is what a neighbour needs, 0 is what
+ * it sends. */
 static void copy_face(struct zone *zone, enum side side, size_t layer, double *face, bool take)
 {
     bool along_y = side == WEST || side == EAST;
@@ -150,7 +159,8 @@ static void exchange_faces(struct mesh *mesh)
     static const enum side opposite[SIDES] = {EAST, WEST, NORTH, SOUTH};
     for (size_t i = 0; i < mesh->zones * SIDES; i++) {
         if (mesh->owner[i / SIDES] == par_rank()) {
-            copy_face(&mesh->zone[i / SIDES], (enum side)(i % SIDES), 1, mesh->faces + mesh->offset[i], true);
+            copy_face(&mesh->zone[i / SIDES], (enum side)(i % SIDES), 1,
+                      mesh->faces + mesh->offset[i], true);
         }
     }
     par_gather_parts(mesh->faces, mesh->parts);
@@ -158,8 +168,8 @@ static void exchange_faces(struct mesh *mesh)
         enum side side = (enum side)(i % SIDES);
         size_t from = neighbour(mesh, i / SIDES, side);
         if (mesh->owner[i / SIDES] == par_rank() && from != SIZE_MAX) {
-            copy_face(&mesh->zone[i / SIDES], side, 0, mesh->faces + mesh->offset[from * SIDES + opposite[side]],
-                      false);
+            copy_face(&mesh->zone[i / SIDES], side, 0,
+                      mesh->faces + mesh->offset[from * SIDES + opposite[side]], false);
         }
     }
 }
@@ -183,8 +193,8 @@ static double zone_disturbance(const struct mesh *mesh, size_t index)
     return sum;
 }
 
-/* Root mean square distance from the steady state; zones are added up in their order, whoever has them, so that the sum
- * is the same to the last bit. */
+/* Root mean square distance from the steady state; zones are added up in their order, whoever has
+ * them, so that the sum is the same to the last bit. */
 static double disturbance(const struct mesh *mesh)
 {
     double *sums = kernel_memory(mesh->zones, sizeof *sums), total = 0.0;
@@ -198,7 +208,8 @@ static double disturbance(const struct mesh *mesh)
         total += sums[index];
     }
     free(sums);
-    return sqrt(total / (double)(mesh->what->nx * mesh->what->ny * mesh->what->nz * ZONE_COMPONENTS));
+    return sqrt(total /
+                (double)(mesh->what->nx * mesh->what->ny * mesh->what->nz * ZONE_COMPONENTS));
 }
 
 static void make(struct mesh *mesh, const struct problem *what)

@@ -1,11 +1,13 @@
-/* The ranks of a kernel: everything that it says to other processes. Threads are OpenMP pragmas in the kernels.
+/* The ranks of a kernel: everything that it says to other processes. Threads are OpenMP pragmas in
+ * the kernels.
  *
  * One kernel source gives three programs:
  *   NAME_omp     par_one.c, compiled with OpenMP       1 process, many threads
  *   NAME_mpi     par_mpi.c, compiled without           many ranks of one thread
  *   NAME_hybrid  par_mpi.c, compiled with OpenMP       many ranks of many threads
  *
- * All ranks make the same calls in the same order. A failing MPI call ends the program (MPI_ERRORS_ARE_FATAL).
+ * All ranks make the same calls in the same order. A failing MPI call ends the program
+ * (MPI_ERRORS_ARE_FATAL).
  */
 #ifndef SERVET_BENCHMARKS_PAR_H
 #define SERVET_BENCHMARKS_PAR_H
@@ -33,19 +35,23 @@ void par_maximum(double *values, size_t count);
 
 /* Every rank gives `bytes` and gets those of all, in rank order. */
 void par_gather(const void *mine, size_t bytes, void *all);
-/* The same with parts of different sizes, in place: part r is bytes first[r] to first[r + 1] of `all`. */
+/* The same with parts of different sizes, in place: part r is bytes first[r] to first[r + 1] of
+ * `all`. */
 void par_gather_parts(void *all, const size_t *first);
 
 /* Block d of `send` goes to rank d; block s of `receive` comes from rank s. */
 void par_exchange(const void *send, void *receive, size_t bytes_each);
 /* The same with blocks of different sizes: block d is bytes first[d] to first[d + 1]. */
-void par_exchange_parts(const void *send, const size_t *send_first, void *receive, const size_t *receive_first);
+void par_exchange_parts(const void *send, const size_t *send_first, void *receive,
+                        const size_t *receive_first);
 
-/* Sends to one neighbour on the ring of ranks while receiving from the other; on one rank a copy. */
+/* Sends to one neighbour on the ring of ranks while receiving from the other; on one rank a
+ * copy. */
 void par_to_next(const void *send, void *receive, size_t bytes);
 void par_to_previous(const void *send, void *receive, size_t bytes);
 
-/* Items of `total` that rank `rank` has when they are dealt out evenly: from *first on, *count of them. */
+/* Items of `total` that rank `rank` has when they are dealt out evenly: from *first on, *count of
+ * them. */
 void par_share(size_t total, size_t rank, size_t *first, size_t *count);
 
 #endif

@@ -1,5 +1,5 @@
-/* par.h for a program of MPI ranks. Counts are kept below MPI's int by sending 8-byte or larger items as bytes: the
- * largest block of class B (FT on one rank, 512 MiB) is below 2^31 bytes. */
+/* par.h for a program of MPI ranks. Counts are kept below MPI's int by sending 8-byte or larger
+ * items as bytes: the largest block of class B (FT on one rank, 512 MiB) is below 2^31 bytes. */
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -53,7 +53,8 @@ void par_barrier(void)
 static int as_count(size_t count)
 {
     if (count > INT_MAX) {
-        fprintf(stderr, "a message of %zu items is more than MPI counts to: use more ranks\n", count);
+        fprintf(stderr, "a message of %zu items is more than MPI counts to: use more ranks\n",
+                count);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     return (int)count;
@@ -97,27 +98,31 @@ static int *parts_of(const size_t *first)
 void par_gather_parts(void *all, const size_t *first)
 {
     int *parts = parts_of(first);
-    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, parts, parts + ranks, MPI_BYTE, MPI_COMM_WORLD);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, parts, parts + ranks, MPI_BYTE,
+                   MPI_COMM_WORLD);
     free(parts);
 }
 
 void par_exchange(const void *send, void *receive, size_t bytes_each)
 {
-    MPI_Alltoall(send, as_count(bytes_each), MPI_BYTE, receive, as_count(bytes_each), MPI_BYTE, MPI_COMM_WORLD);
+    MPI_Alltoall(send, as_count(bytes_each), MPI_BYTE, receive, as_count(bytes_each), MPI_BYTE,
+                 MPI_COMM_WORLD);
 }
 
-void par_exchange_parts(const void *send, const size_t *send_first, void *receive, const size_t *receive_first)
+void par_exchange_parts(const void *send, const size_t *send_first, void *receive,
+                        const size_t *receive_first)
 {
     int *out = parts_of(send_first), *in = parts_of(receive_first);
-    MPI_Alltoallv(send, out, out + ranks, MPI_BYTE, receive, in, in + ranks, MPI_BYTE, MPI_COMM_WORLD);
+    MPI_Alltoallv(send, out, out + ranks, MPI_BYTE, receive, in, in + ranks, MPI_BYTE,
+                  MPI_COMM_WORLD);
     free(out);
     free(in);
 }
 
 static void to_neighbour(const void *send, void *receive, size_t bytes, size_t to, size_t from)
 {
-    MPI_Sendrecv(send, as_count(bytes), MPI_BYTE, (int)to, 0, receive, as_count(bytes), MPI_BYTE, (int)from, 0,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(send, as_count(bytes), MPI_BYTE, (int)to, 0, receive, as_count(bytes), MPI_BYTE,
+                 (int)from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 void par_to_next(const void *send, void *receive, size_t bytes)

@@ -1,6 +1,7 @@
-/* RANDOM: updates of a table at random places, table[x mod size] ^= x, in the way of the HPC Challenge's RandomAccess,
- * but with threads' and ranks' own parts of one table, so that no update is lost: latency of caches, TLB and memory.
- * Exclusive or undoes itself: after a second pass of the same updates the table must be as it was. */
+/* RANDOM: updates of a table at random places, table[x mod size] ^= x, in the way of the HPC
+ * Challenge's RandomAccess, but with threads' and ranks' own parts of one table, so that no update
+ * is lost: latency of caches, TLB and memory. Exclusive or undoes itself: after a second pass of
+ * the same updates the table must be as it was. */
 #include <stdlib.h>
 
 #include "benchmarks/kernels/kernel.h"
@@ -13,7 +14,8 @@
 const char kernel_name[] = "RANDOM";
 
 #define UPDATES_PER_WORD 4
-#define SPLITMIX_STEP UINT64_C(0x9E3779B97F4A7C15) /* 2^64 / golden ratio: Steele et al., OOPSLA 2014 */
+#define SPLITMIX_STEP                                                                              \
+    UINT64_C(0x9E3779B97F4A7C15) /* 2^64 / golden ratio: Steele et al., OOPSLA 2014 */
 
 static const size_t words[] = {1 << 16, 1 << 21, 1 << 24, 1 << 27};
 

@@ -1,6 +1,7 @@
-/* TRIAD: a[i] = b[i] + s c[i] over arrays that no cache holds (from class W on): memory bandwidth, as STREAM's triad
- * counts it (3 x 8 bytes an element; the line fetched because it is written to is not counted). Each rank has its share
- * of the arrays; pages are touched first by the thread that uses them. */
+/* TRIAD: a[i] = b[i] + s c[i] over arrays that no cache holds (from class W on): memory bandwidth,
+ * as STREAM's triad counts it (3 x 8 bytes an element; the line fetched because it is written to is
+ * not counted). Each rank has its share of the arrays; pages are touched first by the thread that
+ * uses them. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -4,13 +4,14 @@
 
 #include "benchmarks/kernels/kernel.h"
 
-/* Weights of one implicit step of u_t = D u_xx - E u_xxxx per direction: below 1/4, so that the explicit coupling of
- * zones (neighbours' values of the step before) stays stable. */
+/* Weights of one implicit step of u_t = D u_xx - E u_xxxx per direction: below 1/4, so that the
+ * explicit coupling of zones (neighbours' values of the step before) stays stable. */
 #define DIFFUSION 0.2
 #define DISSIPATION 0.05
 
-/* Solves (I - D d2 + E d4) x = f along one line of n points `step` apart, for all components at once; end points keep
- * their values, the points next to them have no fourth difference. `w` is scratch of 2 n. */
+/* Solves (I - D d2 + E d4) x = f along one line of n points `step` apart, for all components at
+ * once; end points keep their values, the points next to them have no fourth difference. `w` is
+ * scratch of 2 n. */
 static void solve_line(double *u, size_t n, size_t step, double *w)
 {
     double *upper = w, *farther = w + n; /* the two superdiagonals left by the elimination */
@@ -24,7 +25,8 @@ static void solve_line(double *u, size_t n, size_t step, double *w)
         }
         /* subtract far x row i-2 and then what is left below the diagonal x row i-1 */
         double left = near - (far > 0.0 ? far * upper[i - 2] : 0.0);
-        double pivot = 1.0 / (middle - (far > 0.0 ? far * farther[i - 2] : 0.0) - left * upper[i - 1]);
+        double pivot =
+            1.0 / (middle - (far > 0.0 ? far * farther[i - 2] : 0.0) - left * upper[i - 1]);
         upper[i] = (near - left * farther[i - 1]) * pivot;
         farther[i] = far * pivot;
         for (size_t c = 0; c < ZONE_COMPONENTS; c++) {

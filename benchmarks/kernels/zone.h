@@ -1,5 +1,6 @@
-/* One zone of the multi-zone kernel: a block of nx x ny x nz points, whose values move by an alternating-direction
- * implicit step with fourth-order dissipation: one scalar pentadiagonal system along every line of every direction. */
+/* One zone of the multi-zone kernel: a block of nx x ny x nz points, whose values move by an
+ * alternating-direction implicit step with fourth-order dissipation: one scalar pentadiagonal
+ * system along every line of every direction. */
 #ifndef SERVET_BENCHMARKS_ZONE_H
 #define SERVET_BENCHMARKS_ZONE_H
 
@@ -9,7 +10,8 @@
 
 struct zone {
     size_t nx, ny, nz;
-    double *u; /* [nz][ny][nx][ZONE_COMPONENTS]; the outermost x and y layers belong to neighbours */
+    double
+        *u; /* [nz][ny][nx][ZONE_COMPONENTS]; the outermost x and y layers belong to neighbours */
 };
 
 static inline size_t zone_at(const struct zone *zone, size_t z, size_t y, size_t x)

@@ -29,11 +29,11 @@ static struct profile_relation blocks(uint32_t total, uint32_t size)
     return relation;
 }
 
-static void add_layer(struct profile_communication *communication, const char *name, double seconds, uint32_t total,
-                      uint32_t size)
+static void add_layer(struct profile_communication *communication, const char *name, double seconds,
+                      uint32_t total, uint32_t size)
 {
-    communication->layers[communication->layer_count++] =
-        (struct profile_layer){.name = strdup(name), .seconds = seconds, .members = blocks(total, size)};
+    communication->layers[communication->layer_count++] = (struct profile_layer){
+        .name = strdup(name), .seconds = seconds, .members = blocks(total, size)};
 }
 
 struct servet_profile *cluster_make(const struct cluster_shape *shape)

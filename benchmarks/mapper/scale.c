@@ -1,5 +1,5 @@
-/* How long does it take to map a whole cluster, and how much memory? One line per size and priority; each is measured
- * in a process of its own, so that the peak is its own. */
+/* How long does it take to map a whole cluster, and how much memory? One line per size and
+ * priority; each is measured in a process of its own, so that the peak is its own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,8 @@ static int measure(const struct cluster_shape *shape, enum map_priority priority
     double best = 0, best_cpu = 0;
     for (int i = 0; i < REPETITIONS; i++) {
         struct servet_error error;
-        double start = now_seconds(CLOCK_MONOTONIC), start_cpu = now_seconds(CLOCK_PROCESS_CPUTIME_ID);
+        double start = now_seconds(CLOCK_MONOTONIC),
+               start_cpu = now_seconds(CLOCK_PROCESS_CPUTIME_ID);
         if (map_workers(profile, &request, out, NULL, &error) < 0) {
             fprintf(stderr, "scale: %s\n", error.text);
             return 1;
@@ -42,8 +43,8 @@ static int measure(const struct cluster_shape *shape, enum map_priority priority
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     printf("%9zu %7u %-13s %10.4f %10.4f %9.0f %9.1f\n", pus, shape->nodes,
-           priority == MAP_MEMORY ? "memory" : "communication", best, best_cpu, best_cpu / (double)pus * 1e9,
-           (double)usage.ru_maxrss / 1024);
+           priority == MAP_MEMORY ? "memory" : "communication", best, best_cpu,
+           best_cpu / (double)pus * 1e9, (double)usage.ru_maxrss / 1024);
     free(out);
     profile_free(profile);
     return 0;
@@ -67,11 +68,12 @@ int main(void)
 {
     static const uint32_t nodes[] = {25, 250, 2500, 25000};
     int failed = 0;
-    printf("All workers on all PUs; nodes of 2 packages x 5 L3 groups x 4 cores, racks of 25 nodes; one core, best of "
+    printf("All workers on all PUs; nodes of 2 packages x 5 L3 groups x 4 cores, racks of 25 "
+           "nodes; one core, best of "
            "%d\n",
            REPETITIONS);
-    printf("%9s %7s %-13s %10s %10s %9s %9s\n", "PUs", "nodes", "priority", "wall, s", "CPU, s", "ns/worker",
-           "peak MiB");
+    printf("%9s %7s %-13s %10s %10s %9s %9s\n", "PUs", "nodes", "priority", "wall, s", "CPU, s",
+           "ns/worker", "peak MiB");
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
         struct cluster_shape shape = {nodes[i], 25, 2, 5, 4};
         failed |= measure_apart(&shape, MAP_MEMORY);

@@ -1,6 +1,6 @@
-/* Does placing by traffic pay? Predicted total time of messages of five communication patterns on the PUs that each
- * priority chooses: rank order, the greedy placer, Scotch. The ranks are numbered as programs number them, and once at
- * random, as when a batch system deals them out.
+/* Does placing by traffic pay? Predicted total time of messages of five communication patterns on
+ * the PUs that each priority chooses: rank order, the greedy placer, Scotch. The ranks are numbered
+ * as programs number them, and once at random, as when a batch system deals them out.
  */
 #include <math.h>
 #include <stdio.h>
@@ -108,8 +108,8 @@ static void number_ranks(struct pattern *p, bool shuffled)
     }
 }
 
-static int compare(const struct servet_profile *profile, enum map_priority priority, const char *name,
-                   const struct pattern *p, bool shuffled)
+static int compare(const struct servet_profile *profile, enum map_priority priority,
+                   const char *name, const struct pattern *p, bool shuffled)
 {
     struct map_matrix matrix;
     struct map_view view;
@@ -131,12 +131,14 @@ static int compare(const struct servet_profile *profile, enum map_priority prior
         double seconds;
         struct timespec start, end;
         clock_gettime(CLOCK_MONOTONIC, &start);
-        if (!map_placer_built(placer) || map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds) < 0) {
+        if (!map_placer_built(placer) ||
+            map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds) < 0) {
             printf(" %16s", "-");
             continue;
         }
         clock_gettime(CLOCK_MONOTONIC, &end);
-        double took = (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) * 1e-6;
+        double took = (double)(end.tv_sec - start.tv_sec) * 1e3 +
+                      (double)(end.tv_nsec - start.tv_nsec) * 1e-6;
         first = placer == MAP_RANK_ORDER ? seconds : first;
         if (placer == MAP_RANK_ORDER) {
             printf(" %10.3f", seconds * 1e3);
@@ -154,13 +156,14 @@ int main(void)
 {
     /* Exactly as many PUs as ranks, where only the order counts, and twice as many. */
     int failed = 0;
-    printf("%d ranks, %.0f bytes per edge; predicted total of all messages, ms (share of rank order, ms to compute)\n",
+    printf("%d ranks, %.0f bytes per edge; predicted total of all messages, ms (share of rank "
+           "order, ms to compute)\n",
            RANKS, BYTES);
     for (uint32_t nodes = 4; nodes <= 8; nodes *= 2) {
         struct cluster_shape shape = {nodes, 2, 2, 2, 4};
         struct servet_profile *profile = cluster_make(&shape);
-        printf("\n%u nodes of 16 cores\n%-14s %-13s %-8s %10s %9s %12s %9s\n", nodes, "pattern", "priority",
-               "numbering", "rank order", "greedy", "", "Scotch");
+        printf("\n%u nodes of 16 cores\n%-14s %-13s %-8s %10s %9s %12s %9s\n", nodes, "pattern",
+               "priority", "numbering", "rank order", "greedy", "", "Scotch");
         for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
             for (int shuffled = 0; shuffled < 2; shuffled++) {
                 static struct pattern pattern;

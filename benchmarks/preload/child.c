@@ -4,10 +4,11 @@
  *   first     prints the nanoseconds of the first pthread_create and join
  *   loop      creates and joins N threads one after the other, prints nanoseconds for each
  *   burst     8 threads create 8 each, N times, prints nanoseconds for each thread
- *   million   as loop, and prints the growth of the resident memory in kB and where the last thread ran
+ *   million   as loop, and prints the growth of the resident memory in kB and where the last thread
+ *             ran
  *
- * `by` is "hand" (the thread calls sched_setaffinity for PU 1 itself, as the fastest program that knows where it
- * belongs would; main does for PU 0) or "nobody".
+ * `by` is "hand" (the thread calls sched_setaffinity for PU 1 itself, as the fastest program that
+ * knows where it belongs would; main does for PU 0) or "nobody".
  */
 #include <pthread.h>
 #include <sched.h>

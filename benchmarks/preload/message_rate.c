@@ -1,10 +1,11 @@
 /* How many messages of 8 bytes a pair of ranks exchanges each second:
  *
  *     message_rate [SECONDS]        two ranks
- *     message_rate alone WINDOWS    one rank, which sends to itself: always the same instructions, to be counted
+ *     message_rate alone WINDOWS    one rank, which sends to itself: always the same instructions,
+ *                                   to be counted
  *
- * As osu_mbw_mr does it: 64 non-blocking sends, then an answer. Prints messages per second, the best of the bursts,
- * which on a shared machine is the one that was disturbed least.
+ * As osu_mbw_mr does it: 64 non-blocking sends, then an answer. Prints messages per second, the
+ * best of the bursts, which on a shared machine is the one that was disturbed least.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ static void exchange(int rank)
     }
 }
 
-/* Two ranks in turn wait for each other by the number of instructions that chance wants; one alone does not. */
+/* Two ranks in turn wait for each other by the number of instructions that chance wants; one alone
+ * does not. */
 __attribute__((noinline)) static void exchange_alone(long windows)
 {
     MPI_Request request[2 * WINDOW];

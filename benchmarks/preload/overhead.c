@@ -1,7 +1,7 @@
 /* What the shim costs:  overhead [ROUNDS [THREADS [start]]]      start: only that part
  *
- * Every comparison runs its candidates in turn, round by round, in one run, and prints medians and the ratio to the
- * first candidate: on a shared machine only that is comparable. */
+ * Every comparison runs its candidates in turn, round by round, in one run, and prints medians and
+ * the ratio to the first candidate: on a shared machine only that is comparable. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -70,8 +70,8 @@ static double run(const struct candidate *candidate, double *said)
     }
     close(output[1]);
     size_t length = 0;
-    for (ssize_t got;
-         length < sizeof text - 1 && (got = read(output[0], text + length, sizeof text - 1 - length)) > 0;) {
+    for (ssize_t got; length < sizeof text - 1 &&
+                      (got = read(output[0], text + length, sizeof text - 1 - length)) > 0;) {
         length += (size_t)got;
     }
     close(output[0]);
@@ -91,8 +91,8 @@ static double run(const struct candidate *candidate, double *said)
     return took;
 }
 
-static void compare(const char *title, const char *unit, struct candidate *candidates, size_t count, size_t rounds,
-                    bool whole)
+static void compare(const char *title, const char *unit, struct candidate *candidates, size_t count,
+                    size_t rounds, bool whole)
 {
     for (size_t round = 0; round < rounds; round++) {
         for (size_t i = 0; i < count; i++) {
@@ -103,11 +103,12 @@ static void compare(const char *title, const char *unit, struct candidate *candi
     printf("%s (%s; median and lower quartile of %zu interleaved runs)\n", title, unit, rounds);
     double base = 0, base_low = 0;
     for (size_t i = 0; i < count; i++) {
-        double low = quantile(candidates[i].sample, rounds, 0.25), median = quantile(candidates[i].sample, rounds, 0.5);
+        double low = quantile(candidates[i].sample, rounds, 0.25),
+               median = quantile(candidates[i].sample, rounds, 0.5);
         base = i == 0 ? median : base;
         base_low = i == 0 ? low : base_low;
-        printf("  %-44s %12.1f  x %.3f   %12.1f  x %.3f\n", candidates[i].name, median, median / base, low,
-               low / base_low);
+        printf("  %-44s %12.1f  x %.3f   %12.1f  x %.3f\n", candidates[i].name, median,
+               median / base, low, low / base_low);
     }
     fflush(stdout);
 }
@@ -119,7 +120,8 @@ static bool have(const char *tool)
     return system(command) == 0;
 }
 
-/* A profile of 256 PUs (8 packages of 32 cores) for this host, as a cluster's file would hold it. */
+/* A profile of 256 PUs (8 packages of 32 cores) for this host, as a cluster's file would hold
+ * it. */
 static void write_big_profile(const char *path)
 {
     struct servet_profile *profile;
@@ -158,14 +160,16 @@ static void measure_plan(const char *path, size_t rounds)
     for (size_t i = 0; i < rounds; i++) {
         struct pin_plan plan;
         double start = now_us();
-        if (pin_plan_make(&options, &launcher, 0, &allowed, &taken, &plan) < 0 || plan.count != 256) {
+        if (pin_plan_make(&options, &launcher, 0, &allowed, &taken, &plan) < 0 ||
+            plan.count != 256) {
             fprintf(stderr, "overhead: no plan for 256 PUs\n");
             exit(1);
         }
         sample[i] = now_us() - start;
         pin_plan_free(&plan);
     }
-    printf("profile of 256 PUs read, plan for all of them made (us; of %zu)\n  median %.1f  lower quartile %.1f\n",
+    printf("profile of 256 PUs read, plan for all of them made (us; of %zu)\n  median %.1f  lower "
+           "quartile %.1f\n",
            rounds, quantile(sample, rounds, 0.5), quantile(sample, rounds, 0.25));
     fflush(stdout);
 }
@@ -217,13 +221,15 @@ int main(int argc, char **argv)
     if (have("likwid-pin")) {
         static struct candidate launch[] = {
             {.name = "servet-pin", .argv = {PIN, "--", CHILD, "nothing"}},
-            {.name = "likwid-pin -c 0,1", .argv = {"likwid-pin", "-q", "-c", "0,1", CHILD, "nothing"}},
+            {.name = "likwid-pin -c 0,1",
+             .argv = {"likwid-pin", "-q", "-c", "0,1", CHILD, "nothing"}},
             {.name = "taskset -c 0,1", .argv = {"taskset", "-c", "0,1", CHILD, "nothing"}},
         };
         compare("start through a launcher", "us", launch, 3, 5, true);
         static struct candidate pinned[] = {
             {.name = "servet-pin", .argv = {PIN, "--", CHILD, "loop", NULL, "nobody"}},
-            {.name = "likwid-pin -c 0,1", .argv = {"likwid-pin", "-q", "-c", "0,1", CHILD, "loop", NULL, "nobody"}},
+            {.name = "likwid-pin -c 0,1",
+             .argv = {"likwid-pin", "-q", "-c", "0,1", CHILD, "loop", NULL, "nobody"}},
         };
         pinned[0].argv[4] = pinned[1].argv[6] = "100";
         compare("each further thread under a launcher", "ns", pinned, 2, 3, false);

@@ -1,11 +1,12 @@
-/* How often are cache levels found, and their ways? Runs both methods on simulated machines and prints the confusion
- * table.
+/* How often are cache levels found, and their ways? Runs both methods on simulated machines and
+ * prints the confusion table.
  *
- *     accuracy [--method default|paper|both] [--list] [--markdown] [--least PERCENT] [--jobs N] MACHINE.json …
+ *     accuracy [--method default|paper|both] [--list] [--markdown] [--least PERCENT] [--jobs N]
+ *     MACHINE.json …
  *
- * Right is the size of the description; of a level that holds victims also that size plus the level before it, which is
- * what a program can use. Levels are compared in order of size: each found one with the nearest true one. Each kind of
- * cores counts as a machine of its own.
+ * Right is the size of the description; of a level that holds victims also that size plus the level
+ * before it, which is what a program can use. Levels are compared in order of size: each found one
+ * with the nearest true one. Each kind of cores counts as a machine of its own.
  */
 #include <jansson.h>
 #include <math.h>
@@ -74,7 +75,8 @@ static struct truth read_truth(const char *path, uint32_t pu)
     {
         const char *inclusion = json_string_value(json_object_get(cache, "inclusion"));
         if (has(cache, pu)) {
-            truth.bytes[truth.count] = (uint64_t)json_number_value(json_object_get(cache, "size_bytes"));
+            truth.bytes[truth.count] =
+                (uint64_t)json_number_value(json_object_get(cache, "size_bytes"));
             truth.ways[truth.count] = (uint32_t)json_integer_value(json_object_get(cache, "ways"));
             truth.victim[truth.count++] = inclusion && strcmp(inclusion, "victim") == 0;
         }
@@ -85,7 +87,8 @@ static struct truth read_truth(const char *path, uint32_t pu)
 
 static enum verdict judge(const struct truth *truth, size_t level, uint64_t found)
 {
-    uint64_t size = truth->bytes[level], with_previous = level ? size + truth->bytes[level - 1] : size;
+    uint64_t size = truth->bytes[level],
+             with_previous = level ? size + truth->bytes[level - 1] : size;
     double ratio = (double)found / (double)size;
     if (found == size || (truth->victim[level] && found >= size && found <= with_previous)) {
         return RIGHT;
@@ -98,8 +101,8 @@ static enum told judge_ways(uint32_t truth, uint32_t found)
     return found == 0 ? NOT_TOLD : found == truth ? TOLD_RIGHT : TOLD_WRONG;
 }
 
-static void compare(const struct truth *truth, const struct probe_cache_level *found, size_t count, struct table *table,
-                    char *text)
+static void compare(const struct truth *truth, const struct probe_cache_level *found, size_t count,
+                    struct table *table, char *text)
 {
     bool used[LEVELS] = {false};
     for (size_t level = 0; level < truth->count; level++) {
@@ -128,13 +131,14 @@ static void compare(const struct truth *truth, const struct probe_cache_level *f
     table->machines++;
 }
 
-static void run_pu(const struct arguments *arguments, const char *path, struct machine *machine, uint32_t pu,
-                   bool paper, struct table *table)
+static void run_pu(const struct arguments *arguments, const char *path, struct machine *machine,
+                   uint32_t pu, bool paper, struct table *table)
 {
     struct servet_error error;
     struct probe_cache result;
     struct probe probe = {.machine = machine, .seed = arguments->seed};
-    int rc = paper ? probe_cache_paper(&probe, pu, &result, &error) : probe_cache(&probe, pu, &result, &error);
+    int rc = paper ? probe_cache_paper(&probe, pu, &result, &error)
+                   : probe_cache(&probe, pu, &result, &error);
     if (rc < 0) {
         cli_fail("%s: %s", path, error.text);
     }
@@ -142,7 +146,8 @@ static void run_pu(const struct arguments *arguments, const char *path, struct m
     char verdicts[32];
     compare(&truth, result.levels, result.count, table, verdicts);
     if (arguments->list) {
-        printf("%-8s %-5s %-45s", paper ? "paper" : "default", verdicts, machine->declared->host_name);
+        printf("%-8s %-5s %-45s", paper ? "paper" : "default", verdicts,
+               machine->declared->host_name);
         for (size_t i = 0; i < result.count; i++) {
             printf(" %g", (double)result.levels[i].size_bytes / 1024);
         }
@@ -152,7 +157,8 @@ static void run_pu(const struct arguments *arguments, const char *path, struct m
     probe_cache_free(&result);
 }
 
-static void run(const struct arguments *arguments, const char *path, bool paper, struct table *table)
+static void run(const struct arguments *arguments, const char *path, bool paper,
+                struct table *table)
 {
     struct machine machine;
     struct servet_error error;
@@ -199,7 +205,8 @@ static void run_share(const struct arguments *arguments, char **paths, size_t co
 }
 
 /* Processes, not threads: the fit keeps tables from call to call. */
-static void run_all(const struct arguments *arguments, char **paths, size_t count, struct table tables[METHODS])
+static void run_all(const struct arguments *arguments, char **paths, size_t count,
+                    struct table tables[METHODS])
 {
     int ends[JOBS_MAX][2];
     for (unsigned job = 0; job < arguments->jobs; job++) {
@@ -210,7 +217,8 @@ static void run_all(const struct arguments *arguments, char **paths, size_t coun
         }
         if (child == 0) {
             run_share(arguments, paths, count, job, share);
-            _exit(write(ends[job][1], share, sizeof share) == (ssize_t)sizeof share ? CLI_OK : CLI_FAILED);
+            _exit(write(ends[job][1], share, sizeof share) == (ssize_t)sizeof share ? CLI_OK
+                                                                                    : CLI_FAILED);
         }
         close(ends[job][1]);
     }
@@ -248,7 +256,8 @@ static void print_ways(const struct table *table)
 static double print(const char *method, const struct table *table)
 {
     unsigned right = 0, all = 0;
-    printf("%s method, %u machines\n  level    right   near  wrong missed\n", method, table->machines);
+    printf("%s method, %u machines\n  level    right   near  wrong missed\n", method,
+           table->machines);
     for (size_t i = 0; i < LEVELS; i++) {
         const unsigned *c = table->count[i];
         unsigned sum = c[RIGHT] + c[NEAR] + c[WRONG] + c[MISSED];
@@ -258,8 +267,8 @@ static double print(const char *method, const struct table *table)
         right += c[RIGHT];
         all += sum;
     }
-    printf("  all      %u of %u right (%.1f %%), %u spurious levels\n", right, all, all ? 100.0 * right / all : 0,
-           table->spurious);
+    printf("  all      %u of %u right (%.1f %%), %u spurious levels\n", right, all,
+           all ? 100.0 * right / all : 0, table->spurious);
     return all ? 100.0 * right / all : 0;
 }
 
@@ -269,7 +278,8 @@ static void print_markdown(const struct arguments *arguments, const struct table
     static const char *const names[METHODS] = {"default (random pointer chase, model fit)",
                                                "the paper's (`--method paper`)"};
     const bool asked[METHODS] = {arguments->fit, arguments->paper};
-    printf("| method | L1 right | L2 right | L3 right | all | within 15 %% besides | levels that are not there |\n"
+    printf("| method | L1 right | L2 right | L3 right | all | within 15 %% besides | levels that "
+           "are not there |\n"
            "|---|---|---|---|---|---|---|\n");
     for (size_t m = 0; m < METHODS; m++) {
         unsigned right = 0, all = 0, close = 0;
@@ -286,8 +296,8 @@ static void print_markdown(const struct arguments *arguments, const struct table
                 printf(" %u of %u |", c[RIGHT], sum);
             }
         }
-        printf(" %u of %u (%.0f %%) | %u | %u |\n", right, all, all ? 100.0 * right / all : 0, close,
-               tables[m].spurious);
+        printf(" %u of %u (%.0f %%) | %u | %u |\n", right, all, all ? 100.0 * right / all : 0,
+               close, tables[m].spurious);
     }
 }
 
@@ -296,7 +306,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     switch (key) {
     case 'm':
-        if (strcmp(argument, "paper") != 0 && strcmp(argument, "default") != 0 && strcmp(argument, "both") != 0) {
+        if (strcmp(argument, "paper") != 0 && strcmp(argument, "default") != 0 &&
+            strcmp(argument, "both") != 0) {
             cli_usage("--method: expected default, paper or both, got '%s'", argument);
         }
         arguments->paper = strcmp(argument, "default") != 0;
@@ -326,15 +337,22 @@ int main(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"method", 'm', "NAME", 0, "default, paper or both (default: both)", 0},
-        {"list", 'l', NULL, 0, "One line per machine: = right, ~ near, x wrong, o missed, w wrong ways, + spurious", 0},
+        {"list", 'l', NULL, 0,
+         "One line per machine: = right, ~ near, x wrong, o missed, w wrong ways, + spurious", 0},
         {"markdown", 't', NULL, 0, "Print the table of the README as well", 0},
-        {"least", 'p', "PERCENT", 0, "Fail if fewer levels than that are right with the default method", 0},
+        {"least", 'p', "PERCENT", 0,
+         "Fail if fewer levels than that are right with the default method", 0},
         {"jobs", 'j', "N", 0, "Processes that share the machines (default: 1)", 0},
         {"seed", 's', "N", 0, "Of the noise and the page placement (default: 1)", 0},
         {0}};
     static const struct argp argp = {
-        options, parse, "MACHINE.json...", "Compares the cache sizes found on simulated machines with the truth.", NULL,
-        NULL,    NULL};
+        options,
+        parse,
+        "MACHINE.json...",
+        "Compares the cache sizes found on simulated machines with the truth.",
+        NULL,
+        NULL,
+        NULL};
     struct arguments arguments = {.paper = true, .fit = true, .seed = 1, .jobs = 1};
     struct table tables[METHODS] = {0};
     int first;

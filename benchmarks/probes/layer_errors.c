@@ -2,11 +2,12 @@
  *
  *     layer_errors [--least PERCENT] [--trials N]
  *
- * Pairs of layers with known latencies are measured as probe_message.c does: two sweeps, a third where they differ by
- * more than 5 %, the smallest counts, and the spread is that of the sweeps. Noise is what was seen on virtual machines
- * (21 November 2026): figures of one pair deviate by 1 % upwards, 5 % of them are up to three times too slow, and pairs
- * of one layer differ by 1 to 5 %. A trial is right when the number of layers is, and 98 % of the pairs are in theirs.
- * Exit status 1 when a scenario that counts (marked) is right in fewer than PERCENT of its trials.
+ * Pairs of layers with known latencies are measured as probe_message.c does: two sweeps, a third
+ * where they differ by more than 5 %, the smallest counts, and the spread is that of the sweeps.
+ * Noise is what was seen on virtual machines (21 November 2026): figures of one pair deviate by 1 %
+ * upwards, 5 % of them are up to three times too slow, and pairs of one layer differ by 1 to 5 %. A
+ * trial is right when the number of layers is, and 98 % of the pairs are in theirs. Exit status 1
+ * when a scenario that counts (marked) is right in fewer than PERCENT of its trials.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -18,7 +19,8 @@
 #include "profile/base/random.h"
 
 enum { PAIRS_MAX = 512, LAYERS_MAX = 4 };
-static const double within = 0.01, outliers = 0.05, outlier_factor = 3, sweeps_agree = 0.05, members_right = 0.98;
+static const double within = 0.01, outliers = 0.05, outlier_factor = 3, sweeps_agree = 0.05,
+                    members_right = 0.98;
 static const double between[] = {0.01, 0.03, 0.05};
 enum { NOISES = sizeof between / sizeof *between };
 
@@ -91,7 +93,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "layer_errors: expected [--least PERCENT] [--trials N]\n");
         return 2;
     }
-    printf("trials that found the layers, of %zu; * counts\n%-30s", trials, "pairs of a layer differ by");
+    printf("trials that found the layers, of %zu; * counts\n%-30s", trials,
+           "pairs of a layer differ by");
     for (size_t noise = 0; noise < NOISES; noise++) {
         printf("%7.0f %%", 100 * between[noise]);
     }

@@ -60,7 +60,8 @@ static void begin(struct whole *whole, const char *name, double usual, struct pa
     }
 }
 
-static void write_file(const struct request *request, const char *name, const char *ending, const char *text)
+static void write_file(const struct request *request, const char *name, const char *ending,
+                       const char *text)
 {
     char path[4096], file[128];
     snprintf(file, sizeof file, "%s.%s", name, ending);
@@ -82,10 +83,13 @@ static void end(struct whole *whole, struct part *part, json_t *numbers)
         fputs(part->text, stdout);
         fflush(stdout);
     }
-    char *json = !numbers ? NULL : json_dumps(numbers, JSON_INDENT(2) | JSON_REAL_PRECISION(6) | JSON_ENCODE_ANY);
+    char *json =
+        !numbers ? NULL
+                 : json_dumps(numbers, JSON_INDENT(2) | JSON_REAL_PRECISION(6) | JSON_ENCODE_ANY);
     write_file(whole->request, part->name, "txt", part->text);
     write_file(whole->request, part->name, "json", json ? json : "null");
-    json_array_append_new(whole->results->parts, json_pack("{s:s,s:f}", "name", part->name, "seconds", seconds));
+    json_array_append_new(whole->results->parts,
+                          json_pack("{s:s,s:f}", "name", part->name, "seconds", seconds));
     free(json);
     free(part->text);
 }
@@ -96,7 +100,8 @@ static double spare_time(const struct whole *whole)
     return time_left(whole) - KERNELS_SHARE * whole->request->within_seconds;
 }
 
-/* A part of fixed length: not without the time that it usually takes, and not in the time of the kernels. */
+/* A part of fixed length: not without the time that it usually takes, and not in the time of the
+ * kernels. */
 static void run_readme(struct whole *whole, const struct readme_part *usual)
 {
     struct part part;
@@ -106,8 +111,10 @@ static void run_readme(struct whole *whole, const struct readme_part *usual)
     begin(whole, usual->name, usual->seconds * runs, &part);
     json_t *object = NULL;
     if (spare < usual->seconds * runs) {
-        fprintf(whole->results->text, "%s\nleft out: no time left for it (--within)\n\n", usual->title);
-        object = json_pack("{s:s,s:s,s:s}", "name", usual->name, "what", usual->title, "left_out", "no time left");
+        fprintf(whole->results->text, "%s\nleft out: no time left for it (--within)\n\n",
+                usual->title);
+        object = json_pack("{s:s,s:s,s:s}", "name", usual->name, "what", usual->title, "left_out",
+                           "no time left");
     } else {
         object = readme_run(usual, whole->request, limit / runs, whole->results->text);
     }
@@ -146,11 +153,12 @@ static void run_kernels(struct whole *whole, size_t comparisons)
 {
     struct part part;
     begin(whole, "kernels", 0, &part);
-    whole->results->clock = (struct clock){whole->started + whole->request->within_seconds, comparisons};
+    whole->results->clock =
+        (struct clock){whole->started + whole->request->within_seconds, comparisons};
     compare_kernels(whole->request, whole->results);
     compare_exceptions(whole->results);
-    json_t *numbers =
-        json_pack("{s:O,s:O}", "comparisons", whole->results->comparisons, "exceptions", whole->results->exceptions);
+    json_t *numbers = json_pack("{s:O,s:O}", "comparisons", whole->results->comparisons,
+                                "exceptions", whole->results->exceptions);
     end(whole, &part, numbers);
     json_decref(numbers);
 }
@@ -188,13 +196,15 @@ void all_run(struct request *request, struct results *results)
                           .results = results,
                           .started = runner_now(),
                           .count = readme_count + 3,
-                          .left = FIGURES_SECONDS + COSTS_SECONDS + COMPARISON_SECONDS * (double)comparisons};
+                          .left = FIGURES_SECONDS + COSTS_SECONDS +
+                                  COMPARISON_SECONDS * (double)comparisons};
     whole.file = fopen(request_path(request, "results.txt", path, sizeof path), "we");
     if (!whole.file) {
         cli_fail("cannot write %s: %s", path, strerror(errno));
     }
     for (size_t i = 0; i < readme_count; i++) {
-        whole.left += readme_parts[i].seconds * (readme_parts[i].repeat ? readme_parts[i].repeat : 1);
+        whole.left +=
+            readme_parts[i].seconds * (readme_parts[i].repeat ? readme_parts[i].repeat : 1);
     }
     whole.left = fmin(whole.left, request->within_seconds);
     results->parts = json_array();

@@ -44,7 +44,8 @@ static void launch(const struct program *program, struct words *argv, const char
 
 #define UNUSED(parameter) (void)(parameter)
 
-static void plain(const struct program *program, const char *tool, struct words *argv, struct words *environment)
+static void plain(const struct program *program, const char *tool, struct words *argv,
+                  struct words *environment)
 {
     UNUSED(tool);
     UNUSED(environment);
@@ -52,7 +53,8 @@ static void plain(const struct program *program, const char *tool, struct words 
     words_add_all(argv, program->argv.list);
 }
 
-static void openmp_bind(const struct program *program, const char *how, struct words *argv, struct words *environment)
+static void openmp_bind(const struct program *program, const char *how, struct words *argv,
+                        struct words *environment)
 {
     static const char *const per_thread[] = {"--map-by", "slot:PE=", "--bind-to", "core", NULL};
     words_add(environment, "OMP_PROC_BIND=%s", how);
@@ -61,7 +63,8 @@ static void openmp_bind(const struct program *program, const char *how, struct w
     words_add_all(argv, program->argv.list);
 }
 
-static void openmp_close(const struct program *program, const char *tool, struct words *argv, struct words *environment)
+static void openmp_close(const struct program *program, const char *tool, struct words *argv,
+                         struct words *environment)
 {
     UNUSED(tool);
     openmp_bind(program, "close", argv, environment);
@@ -80,14 +83,14 @@ static void mpi_with(const struct program *program, const char *const *options, 
     words_add_all(argv, program->argv.list);
 }
 
-#define MPI_COMPARATOR(function, ...)                                                                                  \
-    static void function(const struct program *program, const char *tool, struct words *argv,                          \
-                         struct words *environment)                                                                    \
-    {                                                                                                                  \
-        static const char *const options[] = {__VA_ARGS__, NULL};                                                      \
-        UNUSED(tool);                                                                                                  \
-        UNUSED(environment);                                                                                           \
-        mpi_with(program, options, argv);                                                                              \
+#define MPI_COMPARATOR(function, ...)                                                              \
+    static void function(const struct program *program, const char *tool, struct words *argv,      \
+                         struct words *environment)                                                \
+    {                                                                                              \
+        static const char *const options[] = {__VA_ARGS__, NULL};                                  \
+        UNUSED(tool);                                                                              \
+        UNUSED(environment);                                                                       \
+        mpi_with(program, options, argv);                                                          \
     }
 
 MPI_COMPARATOR(mpi_none, "--bind-to", "none")
@@ -102,7 +105,8 @@ static size_t wanted_threads(const struct program *program)
     return threads < pus ? threads : pus;
 }
 
-static void likwid(const struct program *program, const char *tool, struct words *argv, struct words *environment)
+static void likwid(const struct program *program, const char *tool, struct words *argv,
+                   struct words *environment)
 {
     UNUSED(environment);
     words_add(argv, "%s", tool);
@@ -112,7 +116,8 @@ static void likwid(const struct program *program, const char *tool, struct words
     words_add_all(argv, program->argv.list);
 }
 
-static void hwloc(const struct program *program, const char *tool, struct words *argv, struct words *environment)
+static void hwloc(const struct program *program, const char *tool, struct words *argv,
+                  struct words *environment)
 {
     UNUSED(environment);
     words_add(argv, "%s", tool);
@@ -121,7 +126,8 @@ static void hwloc(const struct program *program, const char *tool, struct words 
     words_add_all(argv, program->argv.list);
 }
 
-static void servet(const struct program *program, const char *tool, const char *priority, struct words *argv)
+static void servet(const struct program *program, const char *tool, const char *priority,
+                   struct words *argv)
 {
     launch(program, argv, NULL);
     words_add(argv, "%s", tool);
@@ -130,13 +136,15 @@ static void servet(const struct program *program, const char *tool, const char *
     words_add_all(argv, program->argv.list);
 }
 
-static void servet_mem(const struct program *program, const char *tool, struct words *argv, struct words *environment)
+static void servet_mem(const struct program *program, const char *tool, struct words *argv,
+                       struct words *environment)
 {
     UNUSED(environment);
     servet(program, tool, "--mem-prior", argv);
 }
 
-static void servet_comm(const struct program *program, const char *tool, struct words *argv, struct words *environment)
+static void servet_comm(const struct program *program, const char *tool, struct words *argv,
+                        struct words *environment)
 {
     UNUSED(environment);
     servet(program, tool, "--comm-prior", argv);
@@ -147,9 +155,12 @@ const struct comparator comparators[] = {
     {"omp-close", "OMP_PROC_BIND=close OMP_PLACES=cores", true, true, NULL, false, openmp_close},
     {"omp-spread", "OMP_PROC_BIND=spread OMP_PLACES=cores", true, true, NULL, false, openmp_spread},
     {"bind-none", "mpirun --bind-to none", false, true, NULL, false, mpi_none},
-    {"bind-core", "mpirun --map-by slot:PE=threads --bind-to core", false, true, NULL, false, mpi_core},
-    {"by-socket", "mpirun --map-by socket:PE=threads --bind-to core", false, true, NULL, false, mpi_socket},
-    {"by-numa", "mpirun --map-by numa:PE=threads --bind-to core", false, true, NULL, false, mpi_numa},
+    {"bind-core", "mpirun --map-by slot:PE=threads --bind-to core", false, true, NULL, false,
+     mpi_core},
+    {"by-socket", "mpirun --map-by socket:PE=threads --bind-to core", false, true, NULL, false,
+     mpi_socket},
+    {"by-numa", "mpirun --map-by numa:PE=threads --bind-to core", false, true, NULL, false,
+     mpi_numa},
     {"likwid-pin", "likwid-pin -c N:0-(threads-1)", true, false, "likwid-pin", false, likwid},
     {"hwloc-bind", "hwloc-bind core:0-(threads-1)", true, false, "hwloc-bind", false, hwloc},
     {"servet-mem", "servet-pin --mem-prior", true, true, "servet-pin", true, servet_mem},
@@ -176,7 +187,8 @@ static char *reason(const char *format, const char *name)
     return text;
 }
 
-char *comparator_obstacle(const struct comparator *comparator, const struct program *program, char **tool)
+char *comparator_obstacle(const struct comparator *comparator, const struct program *program,
+                          char **tool)
 {
     *tool = NULL;
     if (program->ranks ? !comparator->for_ranks : !comparator->for_threads) {
@@ -193,8 +205,8 @@ char *comparator_obstacle(const struct comparator *comparator, const struct prog
     return *tool ? NULL : reason("%s is not installed", comparator->needs);
 }
 
-void comparator_command(const struct comparator *comparator, const struct program *program, const char *tool,
-                        struct words *argv, struct words *environment)
+void comparator_command(const struct comparator *comparator, const struct program *program,
+                        const char *tool, struct words *argv, struct words *environment)
 {
     *argv = (struct words){0};
     *environment = (struct words){0};

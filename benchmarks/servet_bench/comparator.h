@@ -1,4 +1,5 @@
-/* The ways to place a program that are compared: each makes a command line and an environment out of a program. */
+/* The ways to place a program that are compared: each makes a command line and an environment out
+ * of a program. */
 #ifndef SERVET_BENCH_COMPARATOR_H
 #define SERVET_BENCH_COMPARATOR_H
 
@@ -21,9 +22,10 @@ struct comparator {
     bool for_ranks;
     const char *needs; /* a command in $PATH, or NULL */
     bool ours;         /* `needs` is a command of this project */
-    /* argv: what to run. environment: "NAME=value" beside the inherited one, which is free of OMP_*BIND, OMP_PLACES,
-     * *_AFFINITY, SERVET_* (but SERVET_PROFILE). */
-    void (*wrap)(const struct program *program, const char *tool, struct words *argv, struct words *environment);
+    /* argv: what to run. environment: "NAME=value" beside the inherited one, which is free of
+     * OMP_*BIND, OMP_PLACES, *_AFFINITY, SERVET_* (but SERVET_PROFILE). */
+    void (*wrap)(const struct program *program, const char *tool, struct words *argv,
+                 struct words *environment);
 };
 
 extern const struct comparator comparators[];
@@ -32,13 +34,14 @@ extern const size_t comparator_count;
 /* NULL when there is none of that name. */
 const struct comparator *comparator_find(const char *name);
 
-/* Why the comparator cannot be used for that program here, as a new string; NULL when it can: *tool (may be NULL in the
- * result) is then the path of what it needs, a new string. */
-char *comparator_obstacle(const struct comparator *comparator, const struct program *program, char **tool);
+/* Why the comparator cannot be used for that program here, as a new string; NULL when it can: *tool
+ * (may be NULL in the result) is then the path of what it needs, a new string. */
+char *comparator_obstacle(const struct comparator *comparator, const struct program *program,
+                          char **tool);
 
 /* Command line and environment of the program under that comparator; words_free() both. */
-void comparator_command(const struct comparator *comparator, const struct program *program, const char *tool,
-                        struct words *argv, struct words *environment);
+void comparator_command(const struct comparator *comparator, const struct program *program,
+                        const char *tool, struct words *argv, struct words *environment);
 
 /* The MPI launcher: $SERVET_BENCH_MPIRUN, mpirun.openmpi or mpirun; a new string or NULL. */
 char *comparator_mpirun(void);

@@ -34,9 +34,10 @@ static void choose(const struct request *request, const struct program *program,
 #define RUN_SHARE 0.5
 #define LEAST_RUN_SECONDS 10.0
 
-/* The user's conditions, with a share of the time that is left. One share is kept back: a program that is slow may take
- * twice its own (measure.h). */
-static struct conditions share_time(const struct request *request, struct clock *clock, const char *label)
+/* The user's conditions, with a share of the time that is left. One share is kept back: a program
+ * that is slow may take twice its own (measure.h). */
+static struct conditions share_time(const struct request *request, struct clock *clock,
+                                    const char *label)
 {
     struct conditions conditions = request->conditions;
     if (clock->end == 0.0 || conditions.budget_seconds > 0.0) {
@@ -44,20 +45,26 @@ static struct conditions share_time(const struct request *request, struct clock 
     }
     double left = clock->end - runner_now(), least = 1.0;
     conditions.budget_seconds = left / (double)(clock->left + 1);
-    conditions.budget_seconds = conditions.budget_seconds > least ? conditions.budget_seconds : least;
+    conditions.budget_seconds =
+        conditions.budget_seconds > least ? conditions.budget_seconds : least;
     /* one run that other work on the machine holds up for minutes must not take the others' time */
     double patience = RUN_SHARE * conditions.budget_seconds;
     patience = patience > LEAST_RUN_SECONDS ? patience : LEAST_RUN_SECONDS;
-    conditions.limit_seconds = conditions.limit_seconds < patience ? conditions.limit_seconds : patience;
-    cli_note("%s; %zu comparisons and at most %.0f s left", label, clock->left, left > 0 ? left : 0);
+    conditions.limit_seconds =
+        conditions.limit_seconds < patience ? conditions.limit_seconds : patience;
+    cli_note("%s; %zu comparisons and at most %.0f s left", label, clock->left,
+             left > 0 ? left : 0);
     clock->left -= clock->left > 0;
     return conditions;
 }
 
-/* The best of the others was picked by the same rounds that condemn servet: both are measured again, alone. */
-static bool confirmed(const struct comparison *comparison, const struct verdict *verdict, struct verdict *again)
+/* The best of the others was picked by the same rounds that condemn servet: both are measured
+ * again, alone. */
+static bool confirmed(const struct comparison *comparison, const struct verdict *verdict,
+                      struct verdict *again)
 {
-    const char *const names[] = {verdict->best->comparator->name, verdict->ours->comparator->name, NULL};
+    const char *const names[] = {verdict->best->comparator->name, verdict->ours->comparator->name,
+                                 NULL};
     struct comparison second;
     measure(comparison->program, comparison->metric, &comparison->conditions, names, &second);
     bool known = report_verdict(&second, again), slower = !known || again->slower;
@@ -68,19 +75,21 @@ static bool confirmed(const struct comparison *comparison, const struct verdict 
     return slower;
 }
 
-static void keep_exception(const struct comparison *comparison, const struct verdict *verdict, struct results *results)
+static void keep_exception(const struct comparison *comparison, const struct verdict *verdict,
+                           struct results *results)
 {
     struct verdict again;
     bool slower = confirmed(comparison, verdict, &again);
-    const char *reason = slower ? reason_of(comparison, verdict) : "not found again when both were measured alone";
+    const char *reason =
+        slower ? reason_of(comparison, verdict) : "not found again when both were measured alone";
     json_t *object = report_json_conditions(comparison);
     json_object_set_new(object, "servet", json_string(verdict->ours->comparator->name));
     json_object_set_new(object, "best_other", json_string(verdict->best->comparator->name));
     json_object_set_new(object, "slowdown", json_real(verdict->ratio));
     if (again.ratio > 0) {
-        json_object_set_new(
-            object, "again",
-            json_pack("{s:f,s:[f,f]}", "slowdown", again.ratio, "interval", again.interval.low, again.interval.high));
+        json_object_set_new(object, "again",
+                            json_pack("{s:f,s:[f,f]}", "slowdown", again.ratio, "interval",
+                                      again.interval.low, again.interval.high));
     }
     json_object_set_new(object, "confirmed", json_boolean(slower));
     json_object_set_new(object, "reason", json_string(reason));
@@ -93,14 +102,15 @@ static bool time_is_over(const struct results *results, const struct program *pr
         return false;
     }
     fprintf(results->text, "%s\n  left out: no time left for it (--within)\n\n", program->label);
-    json_array_append_new(results->comparisons,
-                          json_pack("{s:s,s:s}", "program", program->label, "left_out", "no time left"));
+    json_array_append_new(results->comparisons, json_pack("{s:s,s:s}", "program", program->label,
+                                                          "left_out", "no time left"));
     return true;
 }
 
 /* The first *count programs; *count becomes how many there was time for. */
-static struct comparison *compare_all(const struct request *request, const struct program *programs, size_t *count,
-                                      const struct metric *metric, struct results *results)
+static struct comparison *compare_all(const struct request *request, const struct program *programs,
+                                      size_t *count, const struct metric *metric,
+                                      struct results *results)
 {
     size_t measured = 0;
     struct comparison *comparisons = calloc(*count ? *count : 1, sizeof *comparisons);
@@ -112,7 +122,8 @@ static struct comparison *compare_all(const struct request *request, const struc
         if (time_is_over(results, &programs[i])) {
             continue;
         }
-        const struct conditions conditions = share_time(request, &results->clock, programs[i].label);
+        const struct conditions conditions =
+            share_time(request, &results->clock, programs[i].label);
         struct verdict verdict;
         choose(request, &programs[i], names);
         measure(&programs[i], metric, &conditions, names, &comparisons[i]);
@@ -137,7 +148,8 @@ static void free_all(struct comparison *comparisons, size_t count)
 }
 
 /* Programs of one process and MPI programs have different comparators: a plot each. */
-static void plot_suite(const struct request *request, const struct comparison *comparisons, size_t count)
+static void plot_suite(const struct request *request, const struct comparison *comparisons,
+                       size_t count)
 {
     char path[4096];
     size_t threads = 0;
@@ -152,15 +164,17 @@ static void plot_suite(const struct request *request, const struct comparison *c
         ranks++;
     }
     if (ranks > threads) {
-        report_plot(request_path(request, "ranks.svg", path, sizeof path), comparisons + threads, ranks - threads);
+        report_plot(request_path(request, "ranks.svg", path, sizeof path), comparisons + threads,
+                    ranks - threads);
     }
     if (count > ranks) {
-        report_plot(request_path(request, "hybrid.svg", path, sizeof path), comparisons + ranks, count - ranks);
+        report_plot(request_path(request, "hybrid.svg", path, sizeof path), comparisons + ranks,
+                    count - ranks);
     }
 }
 
-static void compare_under(const struct request *request, const struct suite *suite, const char *plot,
-                          const struct metric *metric, struct results *results)
+static void compare_under(const struct request *request, const struct suite *suite,
+                          const char *plot, const struct metric *metric, struct results *results)
 {
     char path[4096];
     size_t count = suite->count;
@@ -171,9 +185,10 @@ static void compare_under(const struct request *request, const struct suite *sui
     free_all(comparisons, count);
 }
 
-/* Beside a background job on half of the PUs, and two jobs at once that each want all: the papers measured on loaded
- * machines. */
-static void compare_loaded(const struct request *request, const struct metric *metric, struct results *results)
+/* Beside a background job on half of the PUs, and two jobs at once that each want all: the papers
+ * measured on loaded machines. */
+static void compare_loaded(const struct request *request, const struct metric *metric,
+                           struct results *results)
 {
     struct suite half, whole;
     struct request loaded = *request, twice = *request;
@@ -238,7 +253,8 @@ void compare_npb(const struct request *request, struct results *results)
         cli_usage("--npb %s: %s", request->npb_folder, strerror(-code));
     }
     if (list.count == 0) {
-        cli_usage("--npb %s: expected programs called like bt.A.x or cg.B.x in it", request->npb_folder);
+        cli_usage("--npb %s: expected programs called like bt.A.x or cg.B.x in it",
+                  request->npb_folder);
     }
     size_t count = list.count;
     struct comparison *comparisons = compare_all(request, list.programs, &count, &metric, results);
@@ -254,7 +270,8 @@ void compare_npb(const struct request *request, struct results *results)
 
 void compare_program(const struct request *request, char **argv, struct results *results)
 {
-    struct program program = {.label = argv[0], .ranks = request->ranks, .threads = request->threads};
+    struct program program = {
+        .label = argv[0], .ranks = request->ranks, .threads = request->threads};
     if (program.threads == 0) {
         program.threads = program.ranks ? 1 : tools_pus();
     }
@@ -265,7 +282,8 @@ void compare_program(const struct request *request, char **argv, struct results 
     free(found);
     words_add_all(&program.argv, argv);
     size_t count = 1;
-    struct comparison *comparisons = compare_all(request, &program, &count, &request->metric, results);
+    struct comparison *comparisons =
+        compare_all(request, &program, &count, &request->metric, results);
     if (request->plot) {
         report_plot(request->plot, comparisons, 1);
     }
@@ -285,13 +303,18 @@ void compare_exceptions(const struct results *results)
     {
         confirmed_ones += json_is_true(json_object_get(exception, "confirmed"));
     }
-    fprintf(results->text, "servet slower than the best of the others beyond the interval: %zu of %zu programs%s\n",
-            confirmed_ones, json_array_size(results->comparisons),
-            json_array_size(results->exceptions) > confirmed_ones ? ", and in these that were not confirmed:" : "");
+    fprintf(
+        results->text,
+        "servet slower than the best of the others beyond the interval: %zu of %zu programs%s\n",
+        confirmed_ones, json_array_size(results->comparisons),
+        json_array_size(results->exceptions) > confirmed_ones
+            ? ", and in these that were not confirmed:"
+            : "");
     json_array_foreach(results->exceptions, i, exception)
     {
         const json_t *again = json_object_get(json_object_get(exception, "again"), "slowdown");
-        fprintf(results->text, "  %s: %s takes %.3f of %s", json_string_value(json_object_get(exception, "program")),
+        fprintf(results->text, "  %s: %s takes %.3f of %s",
+                json_string_value(json_object_get(exception, "program")),
                 json_string_value(json_object_get(exception, "servet")),
                 json_number_value(json_object_get(exception, "slowdown")),
                 json_string_value(json_object_get(exception, "best_other")));

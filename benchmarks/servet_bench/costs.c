@@ -19,7 +19,8 @@
 /* One way to do a thing; `tool` is looked for, and the way left out when it is not there. */
 struct way {
     const char *name;
-    const char *tool; /* of this project when ours; "mpirun": the launcher that is compared; NULL: nothing in front */
+    const char *tool; /* of this project when ours; "mpirun": the launcher that is compared; NULL:
+                         nothing in front */
     bool ours;
     const char *options[MOST];
 };
@@ -35,8 +36,9 @@ struct timed {
 static json_t *interval_json(const char *name, const double *values, size_t count, double unit)
 {
     struct interval interval = statistics_interval(values, count);
-    return json_pack("{s:s,s:f,s:[f,f]}", "name", name, "seconds", statistics_median(values, count) * unit, "interval",
-                     interval.low * unit, interval.high * unit);
+    return json_pack("{s:s,s:f,s:[f,f]}", "name", name, "seconds",
+                     statistics_median(values, count) * unit, "interval", interval.low * unit,
+                     interval.high * unit);
 }
 
 /* Stands for the file with the profile of a cluster, which is made when it is needed. */
@@ -59,7 +61,8 @@ static void add_option(struct words *argv, const char *option)
     free(found);
 }
 
-static void prepare(const struct way *ways, size_t count, char *const *program, size_t rounds, struct timed *timed)
+static void prepare(const struct way *ways, size_t count, char *const *program, size_t rounds,
+                    struct timed *timed)
 {
     for (size_t i = 0; i < count; i++) {
         const struct way *way = &ways[i];
@@ -109,8 +112,8 @@ static void run_rounds(struct timed *timed, size_t count, size_t rounds, const c
 }
 
 /* All ways in one table; figures are in `unit` seconds and printed in microseconds. */
-static json_t *compare(FILE *out, const char *title, const struct way *ways, size_t count, char *const *program,
-                       size_t rounds, const char *word, double unit)
+static json_t *compare(FILE *out, const char *title, const struct way *ways, size_t count,
+                       char *const *program, size_t rounds, const char *word, double unit)
 {
     struct timed *timed = calloc(count, sizeof *timed);
     if (!timed) {
@@ -123,12 +126,13 @@ static json_t *compare(FILE *out, const char *title, const struct way *ways, siz
     for (size_t i = 0; i < count; i++) {
         if (timed[i].failed) {
             fprintf(out, "  %-34s %s\n", ways[i].name, timed[i].failed);
-            json_array_append_new(list, json_pack("{s:s,s:s}", "name", ways[i].name, "left_out", timed[i].failed));
+            json_array_append_new(
+                list, json_pack("{s:s,s:s}", "name", ways[i].name, "left_out", timed[i].failed));
         } else {
             struct interval interval = statistics_interval(timed[i].values, rounds);
             double median = statistics_median(timed[i].values, rounds);
-            fprintf(out, "  %-34s %12.1f  [%.1f, %.1f]\n", ways[i].name, median * unit * 1e6, interval.low * unit * 1e6,
-                    interval.high * unit * 1e6);
+            fprintf(out, "  %-34s %12.1f  [%.1f, %.1f]\n", ways[i].name, median * unit * 1e6,
+                    interval.low * unit * 1e6, interval.high * unit * 1e6);
             json_array_append_new(list, interval_json(ways[i].name, timed[i].values, rounds, unit));
         }
         free(timed[i].tool);
@@ -166,16 +170,32 @@ static const struct way creations[] = {
 
 /* Time until all of a mapping is printed, the start of the command included. */
 static const struct way mappings[] = {
-    {"servet-map -n 16 of 16 cores", "servet-map", true, {"-n", "16", "--topology", "package:2 numa:1 core:8 pu:1"}},
-    {"hwloc-distrib 16 of 16 cores", "hwloc-distrib", false, {"-i", "package:2 numa:1 core:8 pu:1", "16"}},
-    {"servet-map -n 128 of 128 cores", "servet-map", true, {"-n", "128", "--topology", "package:4 numa:4 core:8 pu:1"}},
-    {"hwloc-distrib 128 of 128 cores", "hwloc-distrib", false, {"-i", "package:4 numa:4 core:8 pu:1", "128"}},
+    {"servet-map -n 16 of 16 cores",
+     "servet-map",
+     true,
+     {"-n", "16", "--topology", "package:2 numa:1 core:8 pu:1"}},
+    {"hwloc-distrib 16 of 16 cores",
+     "hwloc-distrib",
+     false,
+     {"-i", "package:2 numa:1 core:8 pu:1", "16"}},
+    {"servet-map -n 128 of 128 cores",
+     "servet-map",
+     true,
+     {"-n", "128", "--topology", "package:4 numa:4 core:8 pu:1"}},
+    {"hwloc-distrib 128 of 128 cores",
+     "hwloc-distrib",
+     false,
+     {"-i", "package:4 numa:4 core:8 pu:1", "128"}},
     {"servet-map -n 1024 of 1024 cores",
      "servet-map",
      true,
      {"-n", "1024", "--topology", "package:16 numa:4 core:16 pu:1"}},
-    {"hwloc-distrib 1024 of 1024 cores", "hwloc-distrib", false, {"-i", "package:16 numa:4 core:16 pu:1", "1024"}},
-    /* Open MPI's own simulation of an allocation; it does not know where the cores of those nodes are. */
+    {"hwloc-distrib 1024 of 1024 cores",
+     "hwloc-distrib",
+     false,
+     {"-i", "package:16 numa:4 core:16 pu:1", "1024"}},
+    /* Open MPI's own simulation of an allocation; it does not know where the cores of those nodes
+     * are. */
     {"servet-map of 8000 ranks, 1000 nodes",
      "servet-map",
      true,
@@ -183,8 +203,8 @@ static const struct way mappings[] = {
     {"mpirun --map-by node, the same",
      "mpirun",
      false,
-     {"--mca", "ras", "simulator", "--mca", "ras_simulator_num_nodes", "1000", "--bind-to", "none", "--do-not-launch",
-      "--display-map", "-n", "8000", "--map-by", "node", "true"}},
+     {"--mca", "ras", "simulator", "--mca", "ras_simulator_num_nodes", "1000", "--bind-to", "none",
+      "--do-not-launch", "--display-map", "-n", "8000", "--map-by", "node", "true"}},
 };
 
 /* What there is to learn before anything can be placed: read from the system, or measured. */
@@ -199,7 +219,8 @@ static const struct way lessons[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* The machine of the 2012 paper's Figure 2 as a node, and a thousand of them. False: its profile is not there. */
+/* The machine of the 2012 paper's Figure 2 as a node, and a thousand of them. False: its profile is
+ * not there. */
 static bool make_cluster(void)
 {
     char *path = tools_machine("nehalem-8-nodes.json"), names[32], members[32];
@@ -208,8 +229,9 @@ static bool make_cluster(void)
     free(path);
     snprintf(names, sizeof names, "node[1-%d]", CLUSTER_NODES);
     snprintf(members, sizeof members, "0-%d", CLUSTER_NODES - 1);
-    json_object_set_new(profile, "nodes",
-                        json_pack("[{s:s,s:i,s:i}]", "names", names, "count", CLUSTER_NODES, "class_index", 0));
+    json_object_set_new(
+        profile, "nodes",
+        json_pack("[{s:s,s:i,s:i}]", "names", names, "count", CLUSTER_NODES, "class_index", 0));
     json_array_foreach(json_object_get(json_object_get(profile, "network"), "layers"), i, layer)
     {
         json_object_set_new(layer, "members", json_pack("{s:[s]}", "groups", members));
@@ -225,28 +247,33 @@ static bool make_cluster(void)
 
 void costs_run(FILE *out, size_t rounds, json_t **json)
 {
-    const size_t fewer = rounds < MAPPING_ROUNDS ? rounds : MAPPING_ROUNDS; /* of what takes long, or is a median */
+    const size_t fewer =
+        rounds < MAPPING_ROUNDS ? rounds : MAPPING_ROUNDS; /* of what takes long, or is a median */
     char *nothing[] = {(char *)"/bin/true", NULL};
     const bool simulated = make_cluster();
     *json = json_array();
-    if (geteuid() == 0) { /* Open MPI wants to be told that root knows; the kernels are started so too */
+    if (geteuid() ==
+        0) { /* Open MPI wants to be told that root knows; the kernels are started so too */
         setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     }
-    json_array_append_new(*json, compare(out, "Start of /bin/true", starts, COUNT(starts), nothing, rounds, NULL, 1.0));
+    json_array_append_new(*json, compare(out, "Start of /bin/true", starts, COUNT(starts), nothing,
+                                         rounds, NULL, 1.0));
     char *threads = tools_beside("thread_storm");
     if (threads) {
         char *storm[] = {threads, NULL};
-        json_array_append_new(*json, compare(out, "A thread created and joined: on one PU, or each on the next",
-                                             creations, COUNT(creations), storm, fewer, "us per thread: ", 1e-6));
+        json_array_append_new(
+            *json, compare(out, "A thread created and joined: on one PU, or each on the next",
+                           creations, COUNT(creations), storm, fewer, "us per thread: ", 1e-6));
         free(threads);
     }
-    json_array_append_new(
-        *json, compare(out, "A whole mapping, command included", mappings, COUNT(mappings), NULL, fewer, NULL, 1.0));
+    json_array_append_new(*json, compare(out, "A whole mapping, command included", mappings,
+                                         COUNT(mappings), NULL, fewer, NULL, 1.0));
     if (simulated) {
         unlink(cluster);
     }
-    json_array_append_new(*json, compare(out, "Learning what this machine is like", lessons, COUNT(lessons), NULL,
+    json_array_append_new(*json, compare(out, "Learning what this machine is like", lessons,
+                                         COUNT(lessons), NULL,
                                          fewer < LESSON_ROUNDS ? fewer : LESSON_ROUNDS, NULL, 1.0));
     json_array_append_new(*json, costs_probing(out));
 }

@@ -51,7 +51,8 @@ static void write_bars(FILE *gnuplot, const json_t *cost, size_t panel, size_t b
     json_array_foreach(json_object_get(cost, "ways"), i, way)
     {
         if (json_is_number(json_object_get(way, "seconds"))) {
-            fprintf(gnuplot, "%zu %g \"", bars - row++, json_number_value(json_object_get(way, "seconds")));
+            fprintf(gnuplot, "%zu %g \"", bars - row++,
+                    json_number_value(json_object_get(way, "seconds")));
             plot_text(gnuplot, text(way, "name"));
             fprintf(gnuplot, "\"\n");
         }
@@ -59,7 +60,8 @@ static void write_bars(FILE *gnuplot, const json_t *cost, size_t panel, size_t b
     fprintf(gnuplot, "EOD\n");
 }
 
-static void draw_panel(FILE *gnuplot, const json_t *cost, size_t panel, size_t bars, double top, double height)
+static void draw_panel(FILE *gnuplot, const json_t *cost, size_t panel, size_t bars, double top,
+                       double height)
 {
     fprintf(gnuplot, "set title \"");
     plot_text(gnuplot, text(cost, "what"));
@@ -78,7 +80,8 @@ void costs_plot(const char *path, const json_t *costs)
     double pixels = 0, top = 1;
     json_array_foreach(costs, i, cost)
     {
-        pixels += (double)ways_measured(cost) * BAR_HEIGHT + (ways_measured(cost) ? PANEL_HEIGHT : 0);
+        pixels +=
+            (double)ways_measured(cost) * BAR_HEIGHT + (ways_measured(cost) ? PANEL_HEIGHT : 0);
     }
     if (pixels <= 0) {
         return;
@@ -90,7 +93,8 @@ void costs_plot(const char *path, const json_t *costs)
     }
     fprintf(gnuplot,
             "set multiplot\nset logscale x\nset format x '%%.0s %%cs'\nset style fill solid 0.7\n"
-            "set grid xtics\nset lmargin at screen %g\nset rmargin at screen 0.96\nset ytics nomirror scale 0\n",
+            "set grid xtics\nset lmargin at screen %g\nset rmargin at screen 0.96\nset ytics "
+            "nomirror scale 0\n",
             LABELS);
     json_array_foreach(costs, i, cost)
     {

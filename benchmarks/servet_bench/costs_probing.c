@@ -35,19 +35,22 @@ static json_t *describe(int pus)
     size_t i;
     json_array_foreach(packages, i, package)
     {
-        json_array_append_new(domains, json_pack("{s:O,s:f}", "pus", package, "bytes_per_s", 1e10 * (1.6 + each / 4)));
+        json_array_append_new(domains, json_pack("{s:O,s:f}", "pus", package, "bytes_per_s",
+                                                 1e10 * (1.6 + each / 4)));
     }
     json_t *caches =
-        json_pack("[{s:i,s:i,s:i,s:f},{s:i,s:i,s:i,s:f},{s:i,s:i,s:i,s:f,s:i,s:O}]", "level", 1, "size_bytes", 32 << 10,
-                  "ways", 8, "seconds", 1.2e-9, "level", 2, "size_bytes", 1 << 20, "ways", 16, "seconds", 4.5e-9,
-                  "level", 3, "size_bytes", 16 << 20, "ways", 16, "seconds", 1.8e-8, "slices", 8, "groups", packages);
-    json_t *layers =
-        json_pack("[{s:s,s:O,s:f,s:f},{s:s,s:[s],s:f,s:f}]", "name", "package", "groups", packages, "seconds", 4e-7,
-                  "bytes_per_s", 9e9, "name", "node", "groups", all, "seconds", 9e-7, "bytes_per_s", 4e9);
-    return json_pack("{s:i,s:s,s:s,s:o,s:o,s:{s:f,s:f,s:o},s:o,s:{s:f,s:f,s:f}}", "servet_machine", 1, "name",
-                     "regular", "pus", all, "packages", packages, "caches", caches, "memory", "seconds", 1e-7,
-                     "pu_bytes_per_s", 1e10, "domains", domains, "layers", layers, "noise", "relative", 0.02,
-                     "outlier_probability", 0.02, "outlier_factor", 3.0);
+        json_pack("[{s:i,s:i,s:i,s:f},{s:i,s:i,s:i,s:f},{s:i,s:i,s:i,s:f,s:i,s:O}]", "level", 1,
+                  "size_bytes", 32 << 10, "ways", 8, "seconds", 1.2e-9, "level", 2, "size_bytes",
+                  1 << 20, "ways", 16, "seconds", 4.5e-9, "level", 3, "size_bytes", 16 << 20,
+                  "ways", 16, "seconds", 1.8e-8, "slices", 8, "groups", packages);
+    json_t *layers = json_pack("[{s:s,s:O,s:f,s:f},{s:s,s:[s],s:f,s:f}]", "name", "package",
+                               "groups", packages, "seconds", 4e-7, "bytes_per_s", 9e9, "name",
+                               "node", "groups", all, "seconds", 9e-7, "bytes_per_s", 4e9);
+    return json_pack("{s:i,s:s,s:s,s:o,s:o,s:{s:f,s:f,s:o},s:o,s:{s:f,s:f,s:f}}", "servet_machine",
+                     1, "name", "regular", "pus", all, "packages", packages, "caches", caches,
+                     "memory", "seconds", 1e-7, "pu_bytes_per_s", 1e10, "domains", domains,
+                     "layers", layers, "noise", "relative", 0.02, "outlier_probability", 0.02,
+                     "outlier_factor", 3.0);
 }
 
 /* Seconds that the machine's own clock says; < 0: it could not be measured. */
@@ -135,7 +138,8 @@ json_t *costs_probing(FILE *out)
         json_array_append_new(ways, json_pack("{s:s,s:f}", "name", name, "seconds", seconds));
     }
     add_networks(out, ways);
-    fprintf(out, "  (a cluster takes as long as the slowest of its node classes, all at once, and its network)\n\n");
+    fprintf(out, "  (a cluster takes as long as the slowest of its node classes, all at once, and "
+                 "its network)\n\n");
     free(probe);
     return json_pack("{s:s,s:o}", "what", what, "ways", ways);
 }

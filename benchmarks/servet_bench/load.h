@@ -1,4 +1,5 @@
-/* A background job: processes that keep some PUs busy with memory traffic while programs are compared. */
+/* A background job: processes that keep some PUs busy with memory traffic while programs are
+ * compared. */
 #ifndef SERVET_BENCH_LOAD_H
 #define SERVET_BENCH_LOAD_H
 
@@ -10,8 +11,8 @@ struct load {
     size_t count;
 };
 
-/* One process on each of the first `pus` allowed PUs, pinned there. They end with load_stop(), and with this process
- * whatever its end. */
+/* One process on each of the first `pus` allowed PUs, pinned there. They end with load_stop(), and
+ * with this process whatever its end. */
 void load_start(size_t pus, struct load *out);
 void load_stop(struct load *load);
 

@@ -95,13 +95,15 @@ static void run_once(struct comparison *comparison, struct series *series, size_
     runner_run(&argv, &environment, jobs, comparison->conditions.limit_seconds, runs);
     for (size_t job = 0; job < jobs; job++) {
         double value = 0.0;
-        char *reason = figure(comparison->metric, &runs[job], comparison->conditions.limit_seconds, &value);
+        char *reason =
+            figure(comparison->metric, &runs[job], comparison->conditions.limit_seconds, &value);
         if (reason && !series->left_out) {
             series->left_out = reason;
             reason = NULL;
         }
         free(reason);
-        bool worse = comparison->metric->higher ? value < series->values[round] : value > series->values[round];
+        bool worse = comparison->metric->higher ? value < series->values[round]
+                                                : value > series->values[round];
         if (job == 0 || worse) {
             series->values[round] = value;
         }
@@ -112,7 +114,8 @@ static void run_once(struct comparison *comparison, struct series *series, size_
     free(runs);
 }
 
-static char *command_line(const struct comparator *comparator, const struct program *program, const char *tool)
+static char *command_line(const struct comparator *comparator, const struct program *program,
+                          const char *tool)
 {
     struct words argv, environment;
     comparator_command(comparator, program, tool, &argv, &environment);
@@ -134,7 +137,8 @@ static void prepare(struct comparison *comparison, const char *const *names)
     for (size_t i = 0; i < count; i++) {
         struct series *series = &comparison->series[i];
         series->comparator = comparator_find(names[i]);
-        series->left_out = comparator_obstacle(series->comparator, comparison->program, &series->tool);
+        series->left_out =
+            comparator_obstacle(series->comparator, comparison->program, &series->tool);
         series->values = calloc(comparison->conditions.rounds, sizeof *series->values);
         if (!series->left_out) {
             series->command = command_line(series->comparator, comparison->program, series->tool);
@@ -155,12 +159,13 @@ static void evaluate(struct comparison *comparison)
         }
         series->median = statistics_median(series->values, rounds);
         series->interval = statistics_interval(series->values, rounds);
-        series->ratio =
-            statistics_ratio(series->values, comparison->series[first].values, rounds, &series->ratio_interval);
+        series->ratio = statistics_ratio(series->values, comparison->series[first].values, rounds,
+                                         &series->ratio_interval);
     }
 }
 
-/* No verdict is better than none of the programs that follow: on a machine that is that busy, fewer rounds it is. */
+/* No verdict is better than none of the programs that follow: on a machine that is that busy, fewer
+ * rounds it is. */
 #define OVERRUN 2.0
 
 static bool spent(const struct conditions *conditions, size_t rounds, double gone)
@@ -172,8 +177,8 @@ static bool spent(const struct conditions *conditions, size_t rounds, double gon
     return gone > (rounds < STATISTICS_LEAST_ROUNDS ? OVERRUN * budget : budget);
 }
 
-void measure(const struct program *program, const struct metric *metric, const struct conditions *conditions,
-             const char *const *names, struct comparison *out)
+void measure(const struct program *program, const struct metric *metric,
+             const struct conditions *conditions, const char *const *names, struct comparison *out)
 {
     *out = (struct comparison){.program = program, .metric = metric, .conditions = *conditions};
     prepare(out, names);
@@ -213,8 +218,8 @@ const struct series *measure_best(const struct comparison *comparison, bool ours
         if (series->left_out || (strncmp(series->comparator->name, "servet-", 7) == 0) != ours) {
             continue;
         }
-        bool better =
-            !best || (comparison->metric->higher ? series->median > best->median : series->median < best->median);
+        bool better = !best || (comparison->metric->higher ? series->median > best->median
+                                                           : series->median < best->median);
         best = better ? series : best;
     }
     return best;

@@ -8,18 +8,21 @@
 #include "benchmarks/servet_bench/statistics.h"
 
 struct metric {
-    const char *expression; /* of the line on stdout that holds the number; NULL: wall time in seconds */
+    const char
+        *expression; /* of the line on stdout that holds the number; NULL: wall time in seconds */
     regex_t compiled;
     bool higher; /* is better */
 };
 
 struct conditions {
     size_t rounds;
-    double budget_seconds; /* start no further round once the program has taken that long: from the sixth on (see
-                              statistics.h), or twice that long, from the first on; 0: no limit */
+    double budget_seconds; /* start no further round once the program has taken that long: from the
+                              sixth on (see statistics.h), or twice that long, from the first on; 0:
+                              no limit */
     double limit_seconds;  /* of one run */
-    size_t jobs;           /* copies of the program at the same time, each with all its threads; figure: the worst */
-    size_t load_pus;       /* background job on that many PUs */
+    size_t jobs; /* copies of the program at the same time, each with all its threads; figure: the
+                    worst */
+    size_t load_pus; /* background job on that many PUs */
 };
 
 struct series {
@@ -45,16 +48,18 @@ struct comparison {
 
 /* Compiles metric->expression: 0, or cli_usage(). */
 void metric_compile(struct metric *metric);
-/* The number in the last match of the expression: its first group, or the first number in the whole match. */
+/* The number in the last match of the expression: its first group, or the first number in the whole
+ * match. */
 bool metric_find(const struct metric *metric, const char *text, double *value);
 
-/* Runs the program under each of `names` (ended by NULL). A comparator that cannot be used, or under which the program
- * fails, is left out with its reason. */
-void measure(const struct program *program, const struct metric *metric, const struct conditions *conditions,
-             const char *const *names, struct comparison *out);
+/* Runs the program under each of `names` (ended by NULL). A comparator that cannot be used, or
+ * under which the program fails, is left out with its reason. */
+void measure(const struct program *program, const struct metric *metric,
+             const struct conditions *conditions, const char *const *names, struct comparison *out);
 void measure_free(struct comparison *comparison);
 
-/* The best of the series whose name does (`ours`) or does not begin with "servet-"; NULL when there is none. */
+/* The best of the series whose name does (`ours`) or does not begin with "servet-"; NULL when there
+ * is none. */
 const struct series *measure_best(const struct comparison *comparison, bool ours);
 
 #endif

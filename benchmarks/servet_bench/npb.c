@@ -20,7 +20,8 @@ bool npb_is_name(const char *name, size_t *ranks)
 {
     regex_t expression;
     regmatch_t match[4];
-    if (regcomp(&expression, "^(bt|cg|dt|ep|ft|is|lu|mg|sp|ua)(-mz)?\\.[SWABCDEF]\\.(x|[1-9][0-9]{0,5})$",
+    if (regcomp(&expression,
+                "^(bt|cg|dt|ep|ft|is|lu|mg|sp|ua)(-mz)?\\.[SWABCDEF]\\.(x|[1-9][0-9]{0,5})$",
                 REG_EXTENDED)) {
         cli_fail("out of memory");
     }
@@ -56,7 +57,8 @@ static void libraries(const char *path, bool *mpi, bool *openmp)
     munmap(text, size);
 }
 
-static void add(struct npb_list *list, const char *path, const char *name, const struct program *wanted)
+static void add(struct npb_list *list, const char *path, const char *name,
+                const struct program *wanted)
 {
     struct program *programs = realloc(list->programs, (list->count + 1) * sizeof *programs);
     if (!programs) {
@@ -91,7 +93,8 @@ static int scan(const char *folder, int depth, const struct program *wanted, str
         }
         if (S_ISDIR(status.st_mode) && depth < DEPTH_LIMIT) {
             scan(path, depth + 1, wanted, out);
-        } else if (S_ISREG(status.st_mode) && access(path, X_OK) == 0 && npb_is_name(entry->d_name, &ranks)) {
+        } else if (S_ISREG(status.st_mode) && access(path, X_OK) == 0 &&
+                   npb_is_name(entry->d_name, &ranks)) {
             add(out, path, entry->d_name, wanted);
         }
     }

@@ -80,10 +80,12 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The axis ends that far above the highest bar: an interval that one wild round blew up must not flatten all bars. */
+/* The axis ends that far above the highest bar: an interval that one wild round blew up must not
+ * flatten all bars. */
 #define HEADROOM 1.5
 
-static void bars(FILE *gnuplot, const struct comparison *comparisons, size_t count, const char *name, double *highest)
+static void bars(FILE *gnuplot, const struct comparison *comparisons, size_t count,
+                 const char *name, double *highest)
 {
     char block[64];
     block_name(name, block, sizeof block);
@@ -101,7 +103,8 @@ static void bars(FILE *gnuplot, const struct comparison *comparisons, size_t cou
             fprintf(gnuplot, "\" NaN NaN NaN\n");
         } else {
             *highest = found->ratio > *highest ? found->ratio : *highest;
-            fprintf(gnuplot, "\" %g %g %g\n", found->ratio, found->ratio_interval.low, found->ratio_interval.high);
+            fprintf(gnuplot, "\" %g %g %g\n", found->ratio, found->ratio_interval.low,
+                    found->ratio_interval.high);
         }
     }
     fprintf(gnuplot, "EOD\n");
@@ -118,9 +121,12 @@ void report_plot(const char *path, const struct comparison *comparisons, size_t 
         bars(gnuplot, comparisons, count, first->series[s].comparator->name, &highest);
     }
     fprintf(gnuplot,
-            "set style data histograms\nset style histogram errorbars gap 2 lw 1\nset style fill solid 0.6\n"
-            "set ylabel 'ratio to the first, 95 %% interval'\nset yrange [0:%g]\nset xtics rotate by -25\n"
-            "set grid ytics\nset key outside right\nset bars 0.5\nplot 1 with lines lc rgb '#444444' dt 2 notitle",
+            "set style data histograms\nset style histogram errorbars gap 2 lw 1\nset style fill "
+            "solid 0.6\n"
+            "set ylabel 'ratio to the first, 95 %% interval'\nset yrange [0:%g]\nset xtics rotate "
+            "by -25\n"
+            "set grid ytics\nset key outside right\nset bars 0.5\nplot 1 with lines lc rgb "
+            "'#444444' dt 2 notitle",
             highest > 0.0 ? highest * HEADROOM : 1.0);
     for (size_t s = 0; s < first->count; s++) {
         const char *name = first->series[s].comparator->name;

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* Starts gnuplot with a terminal that follows the name of `path` (.svg, .png, .pdf). cli_fail() when it cannot, or the
- * name says none of these. */
+/* Starts gnuplot with a terminal that follows the name of `path` (.svg, .png, .pdf). cli_fail()
+ * when it cannot, or the name says none of these. */
 FILE *plot_open(const char *path, unsigned width, unsigned height);
 /* Ends it; cli_fail() when gnuplot was not content. */
 void plot_close(FILE *gnuplot, const char *path);

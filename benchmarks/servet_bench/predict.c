@@ -8,8 +8,8 @@
 #include "profile/query.h"
 
 /* Workers of the placement, on that node, in `group`. */
-static uint32_t workers_in(const struct servet_profile *profile, const uint32_t *workers, size_t count, uint32_t node,
-                           const struct profile_set *group)
+static uint32_t workers_in(const struct servet_profile *profile, const uint32_t *workers,
+                           size_t count, uint32_t node, const struct profile_set *group)
 {
     uint32_t found = 0;
     for (size_t i = 0; i < count; i++) {
@@ -28,13 +28,14 @@ static double together(const struct profile_memory_level *level, uint32_t k)
     return scaled > 0.0 ? scaled : 2.0 * level->bytes_per_s;
 }
 
-static double worker_bandwidth(const struct servet_profile *profile, const uint32_t *workers, size_t count,
-                               const struct profile_place *place)
+static double worker_bandwidth(const struct servet_profile *profile, const uint32_t *workers,
+                               size_t count, const struct profile_place *place)
 {
     const struct profile_memory *memory = &place->node_class->memory;
     double bandwidth = memory->reference_bytes_per_s;
     for (size_t i = 0; i < memory->level_count; i++) {
-        const struct profile_set *group = profile_group_of(&memory->levels[i].collisions, place->os_index);
+        const struct profile_set *group =
+            profile_group_of(&memory->levels[i].collisions, place->os_index);
         uint32_t k = group ? workers_in(profile, workers, count, place->node, group) : 1;
         if (k > 1) {
             bandwidth = fmin(bandwidth, together(&memory->levels[i], k) / k);
@@ -50,12 +51,14 @@ static double message(const struct servet_profile *profile, uint32_t from, uint3
         return 0.0;
     }
     const struct profile_communication *inside = &a.node_class->communication;
-    const struct profile_layer *layer = a.node == b.node ? profile_layer_of(inside, a.os_index, b.os_index, NULL)
-                                                         : profile_layer_of(&profile->network, a.node, b.node, NULL);
+    const struct profile_layer *layer =
+        a.node == b.node ? profile_layer_of(inside, a.os_index, b.os_index, NULL)
+                         : profile_layer_of(&profile->network, a.node, b.node, NULL);
     return layer ? profile_message_seconds(layer, inside->message_bytes) : 0.0;
 }
 
-static double mean_of_pairs(const struct servet_profile *profile, const uint32_t *workers, size_t count)
+static double mean_of_pairs(const struct servet_profile *profile, const uint32_t *workers,
+                            size_t count)
 {
     double sum = 0.0;
     for (size_t i = 0; i < count; i++) {
@@ -83,7 +86,9 @@ int predict_placement(const struct servet_profile *profile, const uint32_t *work
         }
         used[place.node] = true;
         sum.bytes_per_s += worker_bandwidth(profile, workers, count, &place);
-        sum.ring_seconds += count > 1 ? message(profile, workers[i], workers[(i + 1) % count]) / (double)count : 0.0;
+        sum.ring_seconds +=
+            count > 1 ? message(profile, workers[i], workers[(i + 1) % count]) / (double)count
+                      : 0.0;
     }
     for (uint32_t node = 0; node < nodes; node++) {
         sum.nodes += used[node];

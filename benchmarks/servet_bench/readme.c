@@ -9,44 +9,63 @@
 #include "benchmarks/servet_bench/tools.h"
 #include "profile/base/cli.h"
 
-/* In commands: {ours}NAME a command of this project, {built}PATH a file below the build's benchmarks folder,
- * {script}NAME a script that lies beside servet-bench in it, {out}NAME a file of the output folder, {build} the build
- * folder, {mpirun} the launcher, {pus} the number of PUs. The first three must be there, or the part is left out. */
+/* In commands: {ours}NAME a command of this project, {built}PATH a file below the build's
+ * benchmarks folder, {script}NAME a script that lies beside servet-bench in it, {out}NAME a file of
+ * the output folder, {build} the build folder, {mpirun} the launcher, {pus} the number of PUs. The
+ * first three must be there, or the part is left out. */
 const struct readme_part readme_parts[] = {
-    {"probe", "All node probes of this machine", 7, 0, {"{ours}servet-probe", "-o", "{out}profile.json"}},
+    {"probe",
+     "All node probes of this machine",
+     7,
+     0,
+     {"{ours}servet-probe", "-o", "{out}profile.json"}},
     {"found", "What they found", 1, 0, {"{ours}servet-show", "{out}profile.json"}},
     {"report",
      "The report (report.html) and its pictures (report/)",
      5,
      0,
-     {"{ours}servet-show", "{out}profile.json", "--html", "{out}report.html", "--png", "{out}report", "--map",
-      "{pus}"}},
+     {"{ours}servet-show", "{out}profile.json", "--html", "{out}report.html", "--png",
+      "{out}report", "--map", "{pus}"}},
     {"mapping",
      "As many workers as PUs, by memory priority",
      1,
      0,
-     {"{ours}servet-map", "--profile", "{out}profile.json", "-n", "{pus}", "--mem-prior", "--explain"}},
+     {"{ours}servet-map", "--profile", "{out}profile.json", "-n", "{pus}", "--mem-prior",
+      "--explain"}},
     {"threads-default", "Threads as the system places them", 1, 0, {"{built}demo/where_omp"}},
     {"threads-servet",
      "Threads under servet-pin",
      1,
      0,
-     {"{ours}servet-pin", "--profile", "{out}profile.json", "--mem-prior", "--", "{built}demo/where_omp"}},
+     {"{ours}servet-pin", "--profile", "{out}profile.json", "--mem-prior", "--",
+      "{built}demo/where_omp"}},
     {"ranks-servet",
      "Ranks under servet-pin",
      2,
      0,
-     {"{mpirun}", "-n", "{pus}", "{ours}servet-pin", "--profile", "{out}profile.json", "--mem-prior", "--",
-      "{built}demo/where_mpi"}},
-    {"mapper-scale", "Mapping up to 1,000,000 workers on as many PUs", 5, 0, {"{built}mapper/mapper-scale"}},
-    {"mapper-quality", "Mappings beside hwloc-distrib, compact and scatter", 1, 0, {"{built}mapper/mapper-quality"}},
+     {"{mpirun}", "-n", "{pus}", "{ours}servet-pin", "--profile", "{out}profile.json",
+      "--mem-prior", "--", "{built}demo/where_mpi"}},
+    {"mapper-scale",
+     "Mapping up to 1,000,000 workers on as many PUs",
+     5,
+     0,
+     {"{built}mapper/mapper-scale"}},
+    {"mapper-quality",
+     "Mappings beside hwloc-distrib, compact and scatter",
+     1,
+     0,
+     {"{built}mapper/mapper-quality"}},
     {"cluster-survey", "Surveys of simulated fat trees", 2, 0, {"{built}cluster/survey_scaling"}},
     {"probing-time",
      "Probing larger machines, projected (benchmarks/probes/time_table.py)",
      25,
      0,
      {"{script}time_table.py", "{ours}servet-probe", "2", "8", "24", "64"}},
-    {"shim-start", "Start of a program under the shim", 5, 3, {"{built}preload/overhead", "600", "300", "start"}},
+    {"shim-start",
+     "Start of a program under the shim",
+     5,
+     3,
+     {"{built}preload/overhead", "600", "300", "start"}},
     {"shim-threads", "Threads under the shim", 40, 0, {"{built}preload/overhead", "100", "1000"}},
     {"shim-memory",
      "1,000,000 threads created and joined under the shim: growth of memory, KB",
@@ -68,14 +87,19 @@ const struct readme_part readme_parts[] = {
      135,
      0,
      {"{script}hit_rate.sh", "{ours}servet-probe", "10"}},
-    {"spmd", "SPMD programs with and without a plan", 150, 0, {"{script}evaluate.sh", "native", "{build}"}},
+    {"spmd",
+     "SPMD programs with and without a plan",
+     150,
+     0,
+     {"{script}evaluate.sh", "native", "{build}"}},
 };
 const size_t readme_count = sizeof readme_parts / sizeof *readme_parts;
 
 /* `word` with its name in braces replaced, as a new string; NULL: it is not there. */
 static char *found(const char *word, const struct request *request)
 {
-    static const char ours[] = "{ours}", built[] = "{built}", script[] = "{script}", out[] = "{out}";
+    static const char ours[] = "{ours}", built[] = "{built}", script[] = "{script}",
+                      out[] = "{out}";
     char *text = NULL, path[PATH_MAX];
     if (strncmp(word, ours, sizeof ours - 1) == 0) {
         return tools_ours(word + sizeof ours - 1);
@@ -93,10 +117,11 @@ static char *found(const char *word, const struct request *request)
     if (strcmp(word, "{mpirun}") == 0) {
         return comparator_mpirun();
     }
-    int length =
-        strncmp(word, out, sizeof out - 1) == 0 ? asprintf(&text, "%s/%s", request->output, word + sizeof out - 1)
-        : strcmp(word, "{pus}") == 0 ? asprintf(&text, "%zu", request->threads ? request->threads : tools_pus())
-                                     : asprintf(&text, "%s", word);
+    int length = strncmp(word, out, sizeof out - 1) == 0
+                     ? asprintf(&text, "%s/%s", request->output, word + sizeof out - 1)
+                 : strcmp(word, "{pus}") == 0
+                     ? asprintf(&text, "%zu", request->threads ? request->threads : tools_pus())
+                     : asprintf(&text, "%s", word);
     if (length < 0) {
         cli_fail("out of memory");
     }
@@ -104,8 +129,8 @@ static char *found(const char *word, const struct request *request)
 }
 
 /* The command line; false and in `missing` the word that is not there. */
-static bool command_of(const struct readme_part *part, const struct request *request, struct words *argv,
-                       const char **missing)
+static bool command_of(const struct readme_part *part, const struct request *request,
+                       struct words *argv, const char **missing)
 {
     for (const char *const *word = part->command; *word; word++) {
         char *text = found(*word, request);
@@ -136,8 +161,8 @@ static void leave_out(json_t *object, FILE *text, const char *why)
     json_object_set_new(object, "left_out", json_string(why));
 }
 
-static void run_times(const struct readme_part *part, const struct words *argv, double limit, json_t *object,
-                      FILE *text)
+static void run_times(const struct readme_part *part, const struct words *argv, double limit,
+                      json_t *object, FILE *text)
 {
     struct words environment = {0};
     double started = runner_now();
@@ -157,7 +182,8 @@ static void run_times(const struct readme_part *part, const struct words *argv, 
         json_t *lines = lines_of(run.out);
         json_array_extend(output, lines);
         json_decref(lines);
-        snprintf(why, sizeof why, run.timed_out ? "it took more than its time" : "exit status %d: %s", run.status,
+        snprintf(why, sizeof why,
+                 run.timed_out ? "it took more than its time" : "exit status %d: %s", run.status,
                  run.complaint ? run.complaint : "nothing on stderr");
         bool failed = run.status != 0 || run.timed_out;
         runner_free(&run);
@@ -171,12 +197,14 @@ static void run_times(const struct readme_part *part, const struct words *argv, 
     words_free(&environment);
 }
 
-json_t *readme_run(const struct readme_part *part, const struct request *request, double limit_seconds, FILE *text)
+json_t *readme_run(const struct readme_part *part, const struct request *request,
+                   double limit_seconds, FILE *text)
 {
     struct words argv = {0};
     const char *missing = "";
     char why[256];
-    json_t *object = json_pack("{s:s,s:s,s:f}", "name", part->name, "what", part->title, "seconds", 0.0);
+    json_t *object =
+        json_pack("{s:s,s:s,s:f}", "name", part->name, "what", part->title, "seconds", 0.0);
     fprintf(text, "%s\n", part->title);
     if (command_of(part, request, &argv, &missing)) {
         char *line = words_text(&argv);
@@ -185,8 +213,9 @@ json_t *readme_run(const struct readme_part *part, const struct request *request
         free(line);
         run_times(part, &argv, limit_seconds, object, text);
     } else {
-        snprintf(why, sizeof why, "%s is not there (most of these programs are in a build folder only)",
-                 strchr(missing, '}') && strchr(missing, '}')[1] ? strchr(missing, '}') + 1 : missing);
+        snprintf(
+            why, sizeof why, "%s is not there (most of these programs are in a build folder only)",
+            strchr(missing, '}') && strchr(missing, '}')[1] ? strchr(missing, '}') + 1 : missing);
         leave_out(object, text, why);
     }
     fprintf(text, "\n");

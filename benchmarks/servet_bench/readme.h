@@ -15,8 +15,9 @@ struct readme_part {
 extern const struct readme_part readme_parts[];
 extern const size_t readme_count;
 
-/* Runs the part, at most `limit_seconds`; what it prints goes to `text`. A new object: "name", "what", "command",
- * "seconds", and "output" (lines) or "left_out" (why there is none). */
-json_t *readme_run(const struct readme_part *part, const struct request *request, double limit_seconds, FILE *text);
+/* Runs the part, at most `limit_seconds`; what it prints goes to `text`. A new object: "name",
+ * "what", "command", "seconds", and "output" (lines) or "left_out" (why there is none). */
+json_t *readme_run(const struct readme_part *part, const struct request *request,
+                   double limit_seconds, FILE *text);
 
 #endif

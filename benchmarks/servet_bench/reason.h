@@ -1,4 +1,5 @@
-/* Why servet may be slower than another way to place a program: what is known of the two placements. */
+/* Why servet may be slower than another way to place a program: what is known of the two
+ * placements. */
 #ifndef SERVET_BENCH_REASON_H
 #define SERVET_BENCH_REASON_H
 

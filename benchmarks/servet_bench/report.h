@@ -7,12 +7,14 @@
 
 #include "benchmarks/servet_bench/measure.h"
 
-/* The comparison in words, and the verdict: is servet slower than the best of the others, beyond the interval? */
+/* The comparison in words, and the verdict: is servet slower than the best of the others, beyond
+ * the interval? */
 void report_table(FILE *out, const struct comparison *comparison);
 
-/* How servet (its first priority that was run, memory unless chosen otherwise) stands beside the best of the others:
- * the ratio of its figure to that, turned so that above 1 means slower. The best was picked by the same rounds, which
- * favours it. False when one of the two is missing, or there were fewer than STATISTICS_LEAST_ROUNDS rounds. */
+/* How servet (its first priority that was run, memory unless chosen otherwise) stands beside the
+ * best of the others: the ratio of its figure to that, turned so that above 1 means slower. The
+ * best was picked by the same rounds, which favours it. False when one of the two is missing, or
+ * there were fewer than STATISTICS_LEAST_ROUNDS rounds. */
 struct verdict {
     const struct series *ours, *best;
     double ratio;
@@ -20,9 +22,10 @@ struct verdict {
     bool slower; /* beyond the interval */
 };
 bool report_verdict(const struct comparison *comparison, struct verdict *out);
-/* The same of two of its series that have figures; the interval says 95 % only from STATISTICS_LEAST_ROUNDS on. */
-struct verdict report_verdict_between(const struct comparison *comparison, const struct series *ours,
-                                      const struct series *other);
+/* The same of two of its series that have figures; the interval says 95 % only from
+ * STATISTICS_LEAST_ROUNDS on. */
+struct verdict report_verdict_between(const struct comparison *comparison,
+                                      const struct series *ours, const struct series *other);
 
 /* The program and how it was run, without figures. */
 json_t *report_json_conditions(const struct comparison *comparison);
@@ -31,8 +34,8 @@ json_t *report_json(const struct comparison *comparison);
 /* "host", "cpu", "kernel", "pus", "date": where and when. */
 json_t *report_machine(void);
 
-/* Ratios to the first comparator with their intervals, one group of bars a program, by gnuplot; the format follows the
- * name (.svg, .png). Fails by cli_fail(). */
+/* Ratios to the first comparator with their intervals, one group of bars a program, by gnuplot; the
+ * format follows the name (.svg, .png). Fails by cli_fail(). */
 void report_plot(const char *path, const struct comparison *comparisons, size_t count);
 
 #endif

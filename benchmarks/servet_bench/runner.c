@@ -20,9 +20,9 @@ extern char **environ;
 #define POLL_NANOSECONDS 200000 /* how often a run is looked at: 0.2 ms */
 
 /* Variables that place programs: a comparison starts without the user's. */
-static const char *const placing[] = {"OMP_PROC_BIND",    "OMP_PLACES",        "GOMP_CPU_AFFINITY", "KMP_AFFINITY",
-                                      "SERVET_MEM_PRIOR", "SERVET_COMM_PRIOR", "SERVET_FORCE",      "SERVET_VERBOSE",
-                                      "SERVET_DISABLE",   "LD_PRELOAD"};
+static const char *const placing[] = {
+    "OMP_PROC_BIND",     "OMP_PLACES",   "GOMP_CPU_AFFINITY", "KMP_AFFINITY",   "SERVET_MEM_PRIOR",
+    "SERVET_COMM_PRIOR", "SERVET_FORCE", "SERVET_VERBOSE",    "SERVET_DISABLE", "LD_PRELOAD"};
 
 struct child {
     pid_t pid;
@@ -37,10 +37,12 @@ double runner_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static _Noreturn void become(const struct words *argv, const struct words *environment, const struct child *child)
+static _Noreturn void become(const struct words *argv, const struct words *environment,
+                             const struct child *child)
 {
     setpgid(0, 0);
-    /* Out of the terminal's process group Ctrl-C does not reach it: it ends when this command does. */
+    /* Out of the terminal's process group Ctrl-C does not reach it: it ends when this command
+     * does. */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(child->out, STDOUT_FILENO) < 0 ||
@@ -60,7 +62,8 @@ static _Noreturn void become(const struct words *argv, const struct words *envir
 
 static void start(const struct words *argv, const struct words *environment, struct child *child)
 {
-    *child = (struct child){.out = memfd_create("out", MFD_CLOEXEC), .err = memfd_create("err", MFD_CLOEXEC)};
+    *child = (struct child){.out = memfd_create("out", MFD_CLOEXEC),
+                            .err = memfd_create("err", MFD_CLOEXEC)};
     if (child->out < 0 || child->err < 0) {
         cli_fail("cannot keep the output of %s: %s", argv->list[0], strerror(errno));
     }
@@ -71,7 +74,8 @@ static void start(const struct words *argv, const struct words *environment, str
     if (child->pid == 0) {
         become(argv, environment, child);
     }
-    setpgid(child->pid, child->pid); /* whoever comes first: the group must exist before it is killed */
+    setpgid(child->pid,
+            child->pid); /* whoever comes first: the group must exist before it is killed */
 }
 
 static char *text_of(int fd)
@@ -139,8 +143,8 @@ static void kill_all(struct child *children, size_t copies, struct run *runs)
     }
 }
 
-void runner_run(const struct words *argv, const struct words *environment, size_t copies, double limit_seconds,
-                struct run *runs)
+void runner_run(const struct words *argv, const struct words *environment, size_t copies,
+                double limit_seconds, struct run *runs)
 {
     struct child *children = calloc(copies, sizeof *children);
     if (!children) {

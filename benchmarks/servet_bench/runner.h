@@ -17,10 +17,10 @@ struct run {
 
 #define RUNNER_OUTPUT_LIMIT (1u << 20)
 
-/* Runs `copies` of the command at the same time and fills runs[copies]; after `limit_seconds` they are killed. The
- * inherited environment loses whatever places programs (see comparator.h). */
-void runner_run(const struct words *argv, const struct words *environment, size_t copies, double limit_seconds,
-                struct run *runs);
+/* Runs `copies` of the command at the same time and fills runs[copies]; after `limit_seconds` they
+ * are killed. The inherited environment loses whatever places programs (see comparator.h). */
+void runner_run(const struct words *argv, const struct words *environment, size_t copies,
+                double limit_seconds, struct run *runs);
 void runner_free(struct run *run);
 
 /* Seconds since some moment. */

@@ -42,28 +42,35 @@ enum {
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to run:", 1},
-    {"npb", KEY_NPB, "DIR", 0, "The NPB binaries that you built in DIR (bt.A.x, cg.B.x, sp-mz.W.x, ...)", 1},
+    {"npb", KEY_NPB, "DIR", 0,
+     "The NPB binaries that you built in DIR (bt.A.x, cg.B.x, sp-mz.W.x, ...)", 1},
     {"kernels", KEY_KERNELS, NULL, 0, "The kernels that come with servet-bench", 1},
-    {"costs", KEY_COSTS, NULL, 0, "What starting, creating threads and mapping cost, beside other tools", 1},
-    {"figures", KEY_FIGURES, NULL, 0, "Predict the figures of the 2012 paper from the profiles of its machines", 1},
-    {"all", KEY_ALL, NULL, 0, "Every figure of the README in 20 minutes, into a folder (see -o, --within)", 1},
+    {"costs", KEY_COSTS, NULL, 0,
+     "What starting, creating threads and mapping cost, beside other tools", 1},
+    {"figures", KEY_FIGURES, NULL, 0,
+     "Predict the figures of the 2012 paper from the profiles of its machines", 1},
+    {"all", KEY_ALL, NULL, 0,
+     "Every figure of the README in 20 minutes, into a folder (see -o, --within)", 1},
     {"list", KEY_LIST, NULL, 0, "List the comparators and exit", 1},
     {NULL, 0, NULL, 0, "How:", 2},
     {"ranks", KEY_RANKS, "N", 0, "Start the program with mpirun, N ranks", 2},
     {"threads", KEY_THREADS, "N", 0, "OMP_NUM_THREADS (default: as many as PUs; 1 a rank)", 2},
     {"rounds", KEY_ROUNDS, "N", 0, "Interleaved rounds (default 11; of --costs 41)", 2},
-    {"comparators", KEY_COMPARATORS, "NAME,...", 0, "Only these; ratios are to the first (default: all that apply)", 2},
+    {"comparators", KEY_COMPARATORS, "NAME,...", 0,
+     "Only these; ratios are to the first (default: all that apply)", 2},
     {"metric", KEY_METRIC, "REGEX", 0,
      "Take the figure from stdout: the first group, or number, of the last match "
      "(default: wall time)",
      2},
     {"higher", KEY_HIGHER, NULL, 0, "Higher figures are better", 2},
-    {"jobs", KEY_JOBS, "N", 0, "Run N copies of the program at once; the figure is the worst of them", 2},
+    {"jobs", KEY_JOBS, "N", 0,
+     "Run N copies of the program at once; the figure is the worst of them", 2},
     {"load", KEY_LOAD, "N", 0, "Keep the first N PUs busy with a background job", 2},
     {"limit", KEY_LIMIT, "SECONDS", 0, "Kill a run that takes longer (default 600)", 2},
     {"budget", KEY_BUDGET, "SECONDS", 0,
      "Start no further round of a program after that time (twice that, before the sixth)", 2},
-    {"within", KEY_WITHIN, "SECONDS", 0, "End --all in that time (default 1200): the kernels run fewer rounds", 2},
+    {"within", KEY_WITHIN, "SECONDS", 0,
+     "End --all in that time (default 1200): the kernels run fewer rounds", 2},
     {NULL, 0, NULL, 0, "Results:", 3},
     {"json", KEY_JSON, NULL, 0, "Print JSON instead of tables", 3},
     {"plot", KEY_PLOT, "FILE", 0, "Draw the ratios with gnuplot (.svg or .png)", 3},
@@ -80,7 +87,8 @@ static void take_names(struct request *request, const char *text)
     char *next;
     free(request->names_text);
     request->names_text = strdup(text);
-    for (char *name = strtok_r(request->names_text, ",", &next); name; name = strtok_r(NULL, ",", &next)) {
+    for (char *name = strtok_r(request->names_text, ",", &next); name;
+         name = strtok_r(NULL, ",", &next)) {
         if (!comparator_find(name)) {
             cli_usage("--comparators: no comparator \"%s\"; --list names them", name);
         }
@@ -153,7 +161,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->conditions.jobs = (size_t)cli_integer("--jobs", argument, 1, many);
         return 0;
     case KEY_LOAD:
-        request->conditions.load_pus = (size_t)cli_integer("--load", argument, 0, (long)tools_pus());
+        request->conditions.load_pus =
+            (size_t)cli_integer("--load", argument, 0, (long)tools_pus());
         return 0;
     case KEY_LIMIT:
         request->conditions.limit_seconds = cli_number("--limit", argument, 1e-3, 1e9);
@@ -195,8 +204,8 @@ const char *request_path(const struct request *request, const char *name, char *
 
 static json_t *everything(const struct results *results)
 {
-    json_t *root = json_pack("{s:s,s:o,s:O}", "tool", "servet-bench " SERVET_VERSION, "machine", report_machine(),
-                             "comparisons", results->comparisons);
+    json_t *root = json_pack("{s:s,s:o,s:O}", "tool", "servet-bench " SERVET_VERSION, "machine",
+                             report_machine(), "comparisons", results->comparisons);
     if (results->costs) {
         json_object_set(root, "costs", results->costs);
     }
@@ -217,7 +226,8 @@ static void write_json(const struct request *request, const struct results *resu
     char path[4096];
     json_t *root = everything(results);
     const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(6);
-    if (request->all && json_dump_file(root, request_path(request, "results.json", path, sizeof path), flags)) {
+    if (request->all &&
+        json_dump_file(root, request_path(request, "results.json", path, sizeof path), flags)) {
         cli_fail("cannot write %s", path);
     }
     if (request->json) {
@@ -250,7 +260,8 @@ static void check_usage(const struct request *request, bool program)
 {
     int what = request->npb + (request->kernels || request->costs || request->figures) + program;
     if (what != 1) {
-        cli_usage("expected a program after --, or one of --npb, --kernels, --costs, --figures, --all");
+        cli_usage(
+            "expected a program after --, or one of --npb, --kernels, --costs, --figures, --all");
     }
     if (request->kernels && request->metric.expression) {
         cli_usage("--metric goes with a program or --npb: the kernels' figure is their own time");
@@ -273,7 +284,8 @@ static void run_what_is_asked(struct request *request, char **argv, struct resul
         predict_figures(results->text, request->output, &results->figures);
     }
     if (request->costs) {
-        costs_run(results->text, request->rounds_chosen ? request->conditions.rounds : COSTS_ROUNDS, &results->costs);
+        costs_run(results->text, request->rounds_chosen ? request->conditions.rounds : COSTS_ROUNDS,
+                  &results->costs);
     }
     if (request->kernels) {
         compare_kernels(request, results);
@@ -289,7 +301,8 @@ int main(int argc, char **argv)
         .options = options,
         .parser = parse,
         .args_doc = "[-- PROGRAM [ARGUMENT...]]",
-        .doc = "Runs a program under every way to place it that is there, interleaved, and says which is faster, with "
+        .doc = "Runs a program under every way to place it that is there, interleaved, and says "
+               "which is faster, with "
                "95 % intervals.",
     };
     struct request request = {.within_seconds = WITHIN_SECONDS,
@@ -302,7 +315,8 @@ int main(int argc, char **argv)
     check_usage(&request, first < argc);
     metric_compile(&request.metric);
     open_folder(&request);
-    struct results results = {.text = open_text(&request), .comparisons = json_array(), .exceptions = json_array()};
+    struct results results = {
+        .text = open_text(&request), .comparisons = json_array(), .exceptions = json_array()};
     run_what_is_asked(&request, argv + first, &results);
     if (results.text != stdout) {
         fclose(results.text);

@@ -41,7 +41,8 @@ double statistics_median(const double *values, size_t count)
     return median;
 }
 
-/* SplitMix64 (Steele et al., OOPSLA 2014), reduced without a modulo's bias that matters: count is below 2^20. */
+/* SplitMix64 (Steele et al., OOPSLA 2014), reduced without a modulo's bias that matters: count is
+ * below 2^20. */
 static size_t draw(uint64_t *state, size_t count)
 {
     *state += UINT64_C(0x9E3779B97F4A7C15);

@@ -1,4 +1,5 @@
-/* servet-bench --all: the kernels of our own under all comparators, the costs, the predicted figures. */
+/* servet-bench --all: the kernels of our own under all comparators, the costs, the predicted
+ * figures. */
 #ifndef SERVET_BENCH_SUITE_H
 #define SERVET_BENCH_SUITE_H
 
@@ -9,8 +10,9 @@ struct suite {
     size_t count;
 };
 
-/* The kernels that were built, in sizes that take about a second each on a few cores: OpenMP with `threads`, MPI with
- * `threads` ranks, hybrid with two ranks. Fails by cli_fail() when the kernels are not there. */
+/* The kernels that were built, in sizes that take about a second each on a few cores: OpenMP with
+ * `threads`, MPI with `threads` ranks, hybrid with two ranks. Fails by cli_fail() when the kernels
+ * are not there. */
 void suite_kernels(size_t threads, struct suite *out);
 /* What is run on a loaded machine: kernels of one process. */
 void suite_loaded(size_t threads, struct suite *out);

@@ -1,5 +1,5 @@
-/* Creates and joins threads one after the other, and says how long one took: the median of batches, because a few
- * crossings of PUs are slow. */
+/* Creates and joins threads one after the other, and says how long one took: the median of batches,
+ * because a few crossings of PUs are slow. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

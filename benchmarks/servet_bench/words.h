@@ -1,4 +1,5 @@
-/* Lists of words: argument vectors and environments under construction. Memory that is not there ends the command. */
+/* Lists of words: argument vectors and environments under construction. Memory that is not there
+ * ends the command. */
 #ifndef SERVET_BENCH_WORDS_H
 #define SERVET_BENCH_WORDS_H
 

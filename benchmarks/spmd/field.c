@@ -38,7 +38,8 @@ static void read_pair(const char *option, const char *text, size_t *a, size_t *b
 
 struct arguments read_arguments(int argc, char **argv)
 {
-    struct arguments arguments = {.problem_x = 1000, .problem_y = kernel_dimensions == 1 ? 1 : 1000, .iterations = 100};
+    struct arguments arguments = {
+        .problem_x = 1000, .problem_y = kernel_dimensions == 1 ? 1 : 1000, .iterations = 100};
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--problem") == 0) {
             read_pair(argv[i], argv[i + 1], &arguments.problem_x, &arguments.problem_y);
@@ -83,7 +84,8 @@ void swap(struct field *field)
     field->next = now;
 }
 
-/* A sum of bit patterns, each weighted by where the task is: the order of adding does not matter. */
+/* A sum of bit patterns, each weighted by where the task is: the order of adding does not
+ * matter. */
 static uint64_t checksum(const struct field *f)
 {
     uint64_t sum = 0;
@@ -106,7 +108,8 @@ void report(const struct field *field, const char *how, double seconds, long ite
     MPI_Reduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0) {
-        printf("%s %s: %zu x %zu tasks, %zu x %zu processes, %ld iterations, %.6g s each, checksum %016llx\n",
+        printf("%s %s: %zu x %zu tasks, %zu x %zu processes, %ld iterations, %.6g s each, checksum "
+               "%016llx\n",
                kernel_name, how, field->problem_x, field->problem_y, field->n, field->m, iterations,
                slowest / (double)iterations, (unsigned long long)all);
     }

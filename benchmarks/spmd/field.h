@@ -1,8 +1,10 @@
-/* What the SPMD applications share: their command line, two arrays with a halo, start and border values, the report.
+/* What the SPMD applications share: their command line, two arrays with a halo, start and border
+ * values, the report.
  *
- * An application is a kernel (heat.c, laplace.c, wave.c) with one of two main programs: plain.c computes the whole tile
- * and then exchanges its edges; planned.c runs the plan of servet-spmd. Both call the same kernel on boxes of the same
- * arrays, so their results are equal to the last bit.
+ * An application is a kernel (heat.c, laplace.c, wave.c) with one of two main programs: plain.c
+ * computes the whole tile and then exchanges its edges; planned.c runs the plan of servet-spmd.
+ * Both call the same kernel on boxes of the same arrays, so their results are equal to the last
+ * bit.
  */
 #ifndef SERVET_BENCHMARKS_SPMD_FIELD_H
 #define SERVET_BENCHMARKS_SPMD_FIELD_H
@@ -20,7 +22,8 @@ struct field {
 /* Of the application. */
 extern const char kernel_name[];
 extern const int kernel_dimensions;
-/* Value of a task at the start, and of the border around the problem; x and y of the whole problem, -1 at the border.
+/* Value of a task at the start, and of the border around the problem; x and y of the whole problem,
+ * -1 at the border.
  */
 double kernel_start(double x, double y);
 /* next of the tasks x0 <= x < x1, y0 <= y < y1 of the tile. */
@@ -31,15 +34,16 @@ struct arguments {
     long iterations;
 };
 
-/* --problem XxY --grid NxM --iterations K. Ends the program with one line and status 2 on bad usage. */
+/* --problem XxY --grid NxM --iterations K. Ends the program with one line and status 2 on bad
+ * usage. */
 struct arguments read_arguments(int argc, char **argv);
 
 /* Arrays for a tile, with start and border values. */
 void make_field(struct field *field);
 void swap(struct field *field);
 
-/* Rank 0 prints name, seconds per iteration of the slowest rank, and a checksum over all tasks that does not depend on
- * how they are distributed. */
+/* Rank 0 prints name, seconds per iteration of the slowest rank, and a checksum over all tasks that
+ * does not depend on how they are distributed. */
 void report(const struct field *field, const char *how, double seconds, long iterations);
 
 _Noreturn void stop(const char *format, ...) __attribute__((format(printf, 1, 2)));

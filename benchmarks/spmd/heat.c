@@ -1,10 +1,12 @@
-/* Heat transfer in two dimensions, explicit: every task gives part of its warmth to its four neighbours. */
+/* Heat transfer in two dimensions, explicit: every task gives part of its warmth to its four
+ * neighbours. */
 #include "benchmarks/spmd/field.h"
 
 const char kernel_name[] = "heat";
 const int kernel_dimensions = 2;
 
-static const double conductivity = 0.2; /* times step of time over square of space; stable up to 0.25 */
+static const double conductivity =
+    0.2; /* times step of time over square of space; stable up to 0.25 */
 
 double kernel_start(double x, double y)
 {

@@ -1,4 +1,5 @@
-/* Laplace's equation in two dimensions by Jacobi's method: every task becomes the mean of its four neighbours. */
+/* Laplace's equation in two dimensions by Jacobi's method: every task becomes the mean of its four
+ * neighbours. */
 #include "benchmarks/spmd/field.h"
 
 const char kernel_name[] = "laplace";

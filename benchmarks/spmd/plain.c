@@ -1,4 +1,5 @@
-/* The usual way: compute the whole tile, then exchange its edges with one neighbour after the other. */
+/* The usual way: compute the whole tile, then exchange its edges with one neighbour after the
+ * other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,22 +30,23 @@ static void column(const struct field *f, double *array, size_t x, double *packe
     }
 }
 
-static void exchange_columns(const struct field *f, double *array, const struct edges *e, int to, size_t sent, int from,
-                             size_t received)
+static void exchange_columns(const struct field *f, double *array, const struct edges *e, int to,
+                             size_t sent, int from, size_t received)
 {
     column(f, array, sent, e->out, 1);
-    MPI_Sendrecv(e->out, (int)f->y, MPI_DOUBLE, to, TAG, e->in, (int)f->y, MPI_DOUBLE, from, TAG, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(e->out, (int)f->y, MPI_DOUBLE, to, TAG, e->in, (int)f->y, MPI_DOUBLE, from, TAG,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (from != MPI_PROC_NULL) {
         column(f, array, received, e->in, 0);
     }
 }
 
-static void exchange_rows(const struct field *f, double *array, int to, size_t sent, int from, size_t received)
+static void exchange_rows(const struct field *f, double *array, int to, size_t sent, int from,
+                          size_t received)
 {
     MPI_Sendrecv(&array[sent * f->stride + f->halo_x], (int)f->x, MPI_DOUBLE, to, TAG,
-                 &array[received * f->stride + f->halo_x], (int)f->x, MPI_DOUBLE, from, TAG, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+                 &array[received * f->stride + f->halo_x], (int)f->x, MPI_DOUBLE, from, TAG,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void exchange(const struct field *f, double *array, const struct edges *e)
@@ -68,10 +70,12 @@ static void choose_grid(struct arguments *arguments, int ranks)
         arguments->m = (size_t)dims[1];
     }
     if (arguments->n * arguments->m != (size_t)ranks) {
-        stop("--grid: expected as many processes as run (%d), got %zu x %zu", ranks, arguments->n, arguments->m);
+        stop("--grid: expected as many processes as run (%d), got %zu x %zu", ranks, arguments->n,
+             arguments->m);
     }
     if (arguments->problem_x % arguments->n || arguments->problem_y % arguments->m) {
-        stop("--problem: expected tasks that the grid of %zu x %zu processes divides", arguments->n, arguments->m);
+        stop("--problem: expected tasks that the grid of %zu x %zu processes divides", arguments->n,
+             arguments->m);
     }
 }
 
@@ -95,8 +99,9 @@ int main(int argc, char **argv)
     f.y = f.problem_y / f.m;
     make_field(&f);
     long i = (long)f.i, j = (long)f.j;
-    struct edges edges = {rank_at(&f, i - 1, j), rank_at(&f, i + 1, j),        rank_at(&f, i, j - 1),
-                          rank_at(&f, i, j + 1), malloc(f.y * sizeof(double)), malloc(f.y * sizeof(double))};
+    struct edges edges = {rank_at(&f, i - 1, j),        rank_at(&f, i + 1, j),
+                          rank_at(&f, i, j - 1),        rank_at(&f, i, j + 1),
+                          malloc(f.y * sizeof(double)), malloc(f.y * sizeof(double))};
     if (!edges.out || !edges.in) {
         stop("out of memory");
     }

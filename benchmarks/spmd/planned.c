@@ -1,5 +1,5 @@
-/* The plan of servet-spmd: edge tasks first, internal tasks while the edges travel. The plan ($SERVET_SPMD_PLAN) says
- * how large the problem is and how it is cut. */
+/* The plan of servet-spmd: edge tasks first, internal tasks while the edges travel. The plan
+ * ($SERVET_SPMD_PLAN) says how large the problem is and how it is cut. */
 #include <stdlib.h>
 
 #include "benchmarks/spmd/field.h"
@@ -20,8 +20,10 @@ int main(int argc, char **argv)
         stop("%s", line);
     }
     const struct servet_spmd_layout *t = servet_spmd_layout(plan);
-    if (t->left != 1 || t->right != 1 || t->up != t->down || t->up != (kernel_dimensions == 1 ? 0 : 1)) {
-        stop("the plan is for another stencil, expected %s", kernel_dimensions == 1 ? "1d3" : "2d5");
+    if (t->left != 1 || t->right != 1 || t->up != t->down ||
+        t->up != (kernel_dimensions == 1 ? 0 : 1)) {
+        stop("the plan is for another stencil, expected %s",
+             kernel_dimensions == 1 ? "1d3" : "2d5");
     }
     struct field f = {.problem_x = t->problem_x,
                       .problem_y = t->problem_y,

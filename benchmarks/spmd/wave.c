@@ -1,10 +1,12 @@
-/* The wave equation in one dimension: `next` still holds the step before `now` when it is overwritten. */
+/* The wave equation in one dimension: `next` still holds the step before `now` when it is
+ * overwritten. */
 #include "benchmarks/spmd/field.h"
 
 const char kernel_name[] = "wave";
 const int kernel_dimensions = 1;
 
-static const double courant_squared = 0.25; /* of speed times step of time over step of space; stable up to 1 */
+static const double courant_squared =
+    0.25; /* of speed times step of time over step of space; stable up to 1 */
 
 double kernel_start(double x, double y)
 {

@@ -42,7 +42,8 @@ static int add_node(struct job *job, const char *name)
     const struct profile_class *node_class;
     uint32_t first_pu;
     if (!find_node(job->profile, name, &first_pu, &node_class)) {
-        return profile_error(job->error, -EINVAL, "%s: expected nodes of the profile, got '%s'", job->source, name);
+        return profile_error(job->error, -EINVAL, "%s: expected nodes of the profile, got '%s'",
+                             job->source, name);
     }
     uint32_t *pus = realloc(job->pus, (job->count + node_class->pus.count) * sizeof *pus);
     if (!pus) {
@@ -60,12 +61,14 @@ static int add_list(struct job *job, const char *list)
     uint32_t count;
     char name[NAME_SIZE];
     if (profile_hostlist_count(list, &count) < 0) {
-        return profile_error(job->error, -EINVAL, "%s: expected names of nodes, got '%s'", job->source, list);
+        return profile_error(job->error, -EINVAL, "%s: expected names of nodes, got '%s'",
+                             job->source, list);
     }
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
         rc = profile_hostlist_name(list, i, name, sizeof name);
-        rc = rc < 0 ? profile_error(job->error, -EINVAL, "%s: a name of a node is too long", job->source)
+        rc = rc < 0 ? profile_error(job->error, -EINVAL, "%s: a name of a node is too long",
+                                    job->source)
                     : add_node(job, name);
     }
     return rc;
@@ -92,8 +95,8 @@ static char *name_in(char *line)
     return line;
 }
 
-int cluster_job_from_file(const struct servet_profile *profile, const char *path, struct profile_set *pus,
-                          struct servet_error *error)
+int cluster_job_from_file(const struct servet_profile *profile, const char *path,
+                          struct profile_set *pus, struct servet_error *error)
 {
     char source[PATH_MAX + 32], *line = NULL;
     size_t size = 0, number = 0;
@@ -118,13 +121,15 @@ int cluster_job_from_file(const struct servet_profile *profile, const char *path
     return finish(&job, rc, pus);
 }
 
-int cluster_job_from_slurm(const struct servet_profile *profile, struct profile_set *pus, struct servet_error *error)
+int cluster_job_from_slurm(const struct servet_profile *profile, struct profile_set *pus,
+                           struct servet_error *error)
 {
     struct job job = {.profile = profile, .source = "SLURM_JOB_NODELIST", .error = error};
     const char *list = getenv("SLURM_JOB_NODELIST");
     if (!list || !*list) {
-        return profile_error(error, -EINVAL,
-                             "--slurm: expected to run inside a Slurm job (SLURM_JOB_NODELIST is not set)");
+        return profile_error(
+            error, -EINVAL,
+            "--slurm: expected to run inside a Slurm job (SLURM_JOB_NODELIST is not set)");
     }
     return finish(&job, add_list(&job, list), pus);
 }

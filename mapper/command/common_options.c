@@ -20,18 +20,20 @@ static bool kind_wanted(const struct map_class *class, uint32_t item, int kind)
 }
 
 /* PUs of the leaf's core before it that are in already. */
-static uint32_t mates_before(const struct map_class *class, uint32_t first_leaf, uint32_t item, const bool *in)
+static uint32_t mates_before(const struct map_class *class, uint32_t first_leaf, uint32_t item,
+                             const bool *in)
 {
     uint32_t group = class->cores.group_of[item], mates = 0;
     for (uint32_t i = group == MAP_NONE ? 0 : class->cores.start[group];
-         group != MAP_NONE && i < class->cores.start[group + 1] && class->cores.members[i] < item; i++) {
+         group != MAP_NONE && i < class->cores.start[group + 1] && class->cores.members[i] < item;
+         i++) {
         mates += in[first_leaf + class->cores.members[i]];
     }
     return mates;
 }
 
-static int restrict_view(struct map_view *view, const struct map_limits *limits, struct profile_set *out,
-                         struct servet_error *error)
+static int restrict_view(struct map_view *view, const struct map_limits *limits,
+                         struct profile_set *out, struct servet_error *error)
 {
     bool *in = map_arena_get(&view->arena, view->leaf_count, sizeof *in);
     uint32_t *pus = map_arena_get(&view->arena, view->leaf_count, sizeof *pus);
@@ -51,15 +53,16 @@ static int restrict_view(struct map_view *view, const struct map_limits *limits,
         }
     }
     if (!count) {
-        return profile_error(error, -EINVAL, "allowed PUs: expected at least one PU of the profile%s",
+        return profile_error(error, -EINVAL,
+                             "allowed PUs: expected at least one PU of the profile%s",
                              limits->kind >= 0 ? " of the kind asked for" : "");
     }
     int rc = profile_set_from_array(pus, count, out);
     return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
 }
 
-int map_restrict(const struct servet_profile *profile, const struct map_limits *limits, struct profile_set *out,
-                 struct servet_error *error)
+int map_restrict(const struct servet_profile *profile, const struct map_limits *limits,
+                 struct profile_set *out, struct servet_error *error)
 {
     struct map_view view;
     int rc = map_view_make(profile, MAP_MEMORY, 1, &view, error);
@@ -83,9 +86,10 @@ static void name_family(const struct profile_class *of, size_t family, char *nam
     }
 }
 
-/* Appends "L3 cache 0-1"; positions become OS indices again (a network has node numbers already). */
-static int append_group(const struct map_family *families, const struct profile_class *of, size_t family,
-                        uint32_t group, char *text, size_t size)
+/* Appends "L3 cache 0-1"; positions become OS indices again (a network has node numbers
+ * already). */
+static int append_group(const struct map_family *families, const struct profile_class *of,
+                        size_t family, uint32_t group, char *text, size_t size)
 {
     char name[64] = "network layer";
     const struct map_groups *groups = &families[family].groups;
@@ -109,8 +113,8 @@ static int append_group(const struct map_family *families, const struct profile_
     return 0;
 }
 
-static int look_at(struct map_arena *arena, const struct map_family *families, size_t count, uint32_t items,
-                   const struct profile_class *of, char *text, size_t size)
+static int look_at(struct map_arena *arena, const struct map_family *families, size_t count,
+                   uint32_t items, const struct profile_class *of, char *text, size_t size)
 {
     struct map_nest nest;
     struct map_crossing crossing = {.first_group = MAP_NONE};
@@ -119,11 +123,13 @@ static int look_at(struct map_arena *arena, const struct map_family *families, s
         return rc == -ENOTSUP ? 0 : rc; /* pairs contradict nothing */
     }
     rc = append_group(families, of, crossing.first, crossing.first_group, text, size);
-    rc = rc < 0 ? rc : append_group(families, of, crossing.second, crossing.second_group, text, size);
+    rc = rc < 0 ? rc
+                : append_group(families, of, crossing.second, crossing.second_group, text, size);
     return rc < 0 ? rc : 1;
 }
 
-int map_contradiction(const struct servet_profile *profile, char *text, size_t size, struct servet_error *error)
+int map_contradiction(const struct servet_profile *profile, char *text, size_t size,
+                      struct servet_error *error)
 {
     struct map_view view;
     int rc = map_view_make(profile, MAP_MEMORY, 1, &view, error);
@@ -133,11 +139,12 @@ int map_contradiction(const struct servet_profile *profile, char *text, size_t s
     }
     for (size_t c = 0; rc == 0 && c < view.class_count; c++) {
         const struct map_class *class = &view.classes[c];
-        rc = look_at(&view.arena, class->families, class->family_count, (uint32_t) class->of->pus.count, class->of,
-                     text, size);
+        rc = look_at(&view.arena, class->families, class->family_count,
+                     (uint32_t) class->of->pus.count, class->of, text, size);
     }
     if (rc == 0) {
-        rc = look_at(&view.arena, view.network, view.network_count, view.node_count, NULL, text, size);
+        rc = look_at(&view.arena, view.network, view.network_count, view.node_count, NULL, text,
+                     size);
     }
     map_view_free(&view);
     return rc < 0 ? profile_error(error, rc, "out of memory") : rc;
@@ -146,7 +153,8 @@ int map_contradiction(const struct servet_profile *profile, char *text, size_t s
 enum { PROFILE = 0x300, TOPOLOGY, CPUSET };
 
 static const struct argp_option table[] = {
-    {"profile", PROFILE, "FILE", 0, "a profile of servet-probe (default: the one of this machine)", 0},
+    {"profile", PROFILE, "FILE", 0, "a profile of servet-probe (default: the one of this machine)",
+     0},
     {"topology", TOPOLOGY, "FILE|TEXT", 0,
      "plan for an hwloc XML file or a description such as \"package:2 core:4 pu:2\"", 0},
     {"cpuset", CPUSET, "LIST", 0, "use only these PUs (0-3,8)", 0},
@@ -181,7 +189,7 @@ void common_machine_check(const struct common_machine *machine)
     }
 }
 
-/* -- which machine ---------------------------------------------------------------------------------------------- */
+/* -- which machine -- */
 
 static struct servet_profile *from_topology(const char *source)
 {
@@ -215,13 +223,15 @@ static struct servet_profile *of_this_machine(void)
 {
     char path[4096];
     if (profile_find(path, sizeof path) < 0) {
-        cli_note("no profile of this machine (servet-probe makes one): nothing was measured, using the topology");
+        cli_note("no profile of this machine (servet-probe makes one): nothing was measured, using "
+                 "the topology");
         return from_topology(NULL);
     }
     struct servet_profile *profile = from_file(path);
     struct servet_error error;
     if (profile_matches(profile, "", NULL, &error) < 0) {
-        cli_note("%s: %s: nothing measured is used, only the topology (--profile %s insists)", path, error.text, path);
+        cli_note("%s: %s: nothing measured is used, only the topology (--profile %s insists)", path,
+                 error.text, path);
         profile_free(profile);
         return from_topology(NULL);
     }
@@ -236,7 +246,7 @@ struct servet_profile *common_machine_open(const struct common_machine *machine)
     return machine->topology ? from_topology(machine->topology) : of_this_machine();
 }
 
-/* -- formats ---------------------------------------------------------------------------------------------------- */
+/* -- formats -- */
 
 const struct map_format *common_format(const char *name)
 {

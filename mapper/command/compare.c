@@ -48,7 +48,8 @@ static int fill(struct comparing *c, const struct map_plan *plan)
     }
     int rc = map_figures_of(c->view, leaves, c->workers, &c->figures[MAPPED]);
     for (enum column column = COMPACT; rc == 0 && column < COLUMNS; column++) {
-        rc = column == COMPACT ? map_order_compact(c->view, order) : map_order_scatter(c->view, order);
+        rc = column == COMPACT ? map_order_compact(c->view, order)
+                               : map_order_scatter(c->view, order);
         if (rc == 0) {
             take(c, order, leaves);
             rc = map_figures_of(c->view, leaves, c->workers, &c->figures[column]);
@@ -57,7 +58,8 @@ static int fill(struct comparing *c, const struct map_plan *plan)
     return rc;
 }
 
-static void print_line(FILE *out, const char *name, const double *values, const char *format, double unit)
+static void print_line(FILE *out, const char *name, const double *values, const char *format,
+                       double unit)
 {
     fprintf(out, "%-46s", name);
     for (enum column column = 0; column < COLUMNS; column++) {
@@ -68,17 +70,21 @@ static void print_line(FILE *out, const char *name, const double *values, const 
     fputc('\n', out);
 }
 
-#define LINE(out, c, name, field, format, unit)                                                                        \
-    print_line(out, name,                                                                                              \
-               (const double[]){(double)(c)->figures[MAPPED].field, (double)(c)->figures[COMPACT].field,               \
-                                (double)(c)->figures[SCATTER].field},                                                  \
+#define LINE(out, c, name, field, format, unit)                                                    \
+    print_line(out, name,                                                                          \
+               (const double[]){(double)(c)->figures[MAPPED].field,                                \
+                                (double)(c)->figures[COMPACT].field,                               \
+                                (double)(c)->figures[SCATTER].field},                              \
                format, unit)
 
 static void print_memory(FILE *out, const struct comparing *c)
 {
-    LINE(out, c, "memory bandwidth of the worst worker, GB/s", memory_worst_bytes_per_s, "%.2f", GIGA);
-    LINE(out, c, "memory bandwidth of a worker on average, GB/s", memory_mean_bytes_per_s, "%.2f", GIGA);
-    for (uint32_t level = 0; level < c->figures[MAPPED].memory_levels && level < MAP_FIGURE_LEVELS; level++) {
+    LINE(out, c, "memory bandwidth of the worst worker, GB/s", memory_worst_bytes_per_s, "%.2f",
+         GIGA);
+    LINE(out, c, "memory bandwidth of a worker on average, GB/s", memory_mean_bytes_per_s, "%.2f",
+         GIGA);
+    for (uint32_t level = 0; level < c->figures[MAPPED].memory_levels && level < MAP_FIGURE_LEVELS;
+         level++) {
         char name[64];
         snprintf(name, sizeof name, "most workers in a memory domain of level %u", level + 1);
         LINE(out, c, name, memory_most[level], "%.0f", 1);
@@ -103,8 +109,8 @@ static void print_all(FILE *out, const struct comparing *c, const struct map_pla
 {
     bool measured = plan->profile->measured;
     fprintf(out, "%-46s %9s %9s %9s\n",
-            measured ? "predicted from what was measured" : "predicted, nothing was measured", "this", "compact",
-            "scatter");
+            measured ? "predicted from what was measured" : "predicted, nothing was measured",
+            "this", "compact", "scatter");
     print_memory(out, c);
     print_caches(out, c);
     LINE(out, c, "most workers on a core", core_most, "%.0f", 1);
@@ -117,7 +123,8 @@ static void print_all(FILE *out, const struct comparing *c, const struct map_pla
     }
 }
 
-int map_compare(FILE *out, const struct map_plan *plan, const struct profile_set *allowed, struct servet_error *error)
+int map_compare(FILE *out, const struct map_plan *plan, const struct profile_set *allowed,
+                struct servet_error *error)
 {
     struct map_view view;
     int rc = map_view_make(plan->profile, plan->priority, plan->place_count, &view, error);

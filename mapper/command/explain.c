@@ -1,4 +1,5 @@
-/* Why a mapping is what it is, where the table would be too large: how many workers every kind of group got. */
+/* Why a mapping is what it is, where the table would be too large: how many workers every kind of
+ * group got. */
 #include "mapper/command/explain.h"
 
 #include <errno.h>
@@ -45,7 +46,8 @@ static const struct map_groups *pick_node(const struct map_class *class, size_t 
 }
 
 /* The lowest leaf of the group; of the node where there are no groups. */
-static uint32_t lowest_leaf(const struct map_view *view, uint32_t leaf, pick_groups pick, size_t index)
+static uint32_t lowest_leaf(const struct map_view *view, uint32_t leaf, pick_groups pick,
+                            size_t index)
 {
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
     const struct map_groups *groups = pick(&view->classes[node->class_index], index);
@@ -110,7 +112,8 @@ static void print_class(struct summing *s, const struct map_class *class)
             snprintf(name, sizeof name, "memory domains, level %zu", level + 1);
         } else {
             const char *known = of->communication.layers[layer].name;
-            snprintf(name, sizeof name, "layer %zu%s%.20s", layer + 1, known ? " " : "", known ? known : "");
+            snprintf(name, sizeof name, "layer %zu%s%.20s", layer + 1, known ? " " : "",
+                     known ? known : "");
         }
         print_groups(s, name, pick_family, f);
     }
@@ -130,9 +133,11 @@ int map_explain_summary(FILE *out, const struct map_plan *plan, struct servet_er
         map_view_free(&view);
         return profile_error(error, -ENOMEM, "out of memory");
     }
-    fprintf(out, "%zu workers on %u PUs of %u nodes, %s priority; groups of each kind by their workers\n",
-            plan->place_count, view.leaf_count, view.node_count,
-            plan->priority == MAP_MEMORY ? "memory" : "communication");
+    fprintf(
+        out,
+        "%zu workers on %u PUs of %u nodes, %s priority; groups of each kind by their workers\n",
+        plan->place_count, view.leaf_count, view.node_count,
+        plan->priority == MAP_MEMORY ? "memory" : "communication");
     print_groups(&s, "nodes", pick_node, 0);
     print_groups(&s, "packages", pick_packages, 0);
     if (view.class_count == 1) {
@@ -146,19 +151,22 @@ int map_explain_summary(FILE *out, const struct map_plan *plan, struct servet_er
 /* Width of a column: "-123.45*" and a space. */
 #define COLUMN 7
 
-/* A weight as the paper writes it where it is whole, else with two digits (it is exact only as a fraction). */
+/* A weight as the paper writes it where it is whole, else with two digits (it is exact only as a
+ * fraction). */
 static void print_weight(FILE *out, int64_t value, int64_t denominator, bool chosen)
 {
     char text[32];
     if (value % denominator == 0) {
         snprintf(text, sizeof text, "%ld%s", (long)(value / denominator), chosen ? "*" : "");
     } else {
-        snprintf(text, sizeof text, "%.2f%s", (double)value / (double)denominator, chosen ? "*" : "");
+        snprintf(text, sizeof text, "%.2f%s", (double)value / (double)denominator,
+                 chosen ? "*" : "");
     }
     fprintf(out, "%*s", COLUMN, text);
 }
 
-static void print_line(FILE *out, const struct map_row *row, const char *name, const int64_t *values, bool mark)
+static void print_line(FILE *out, const struct map_row *row, const char *name,
+                       const int64_t *values, bool mark)
 {
     fprintf(out, "%-7s", name);
     for (size_t i = 0; i < row->pu_count; i++) {
@@ -183,7 +191,8 @@ static void print_row(void *context, const struct map_row *row)
     }
     bool nothing_before = true;
     for (size_t i = 0; i < row->pu_count; i++) {
-        nothing_before = nothing_before && !row->taken[i] && !row->rule1[i] && !row->rule2[i] && !row->rule3[i];
+        nothing_before =
+            nothing_before && !row->taken[i] && !row->rule1[i] && !row->rule2[i] && !row->rule3[i];
     }
     fprintf(out, "%5zu ", row->worker + 1);
     if (row->worker > 0 || !nothing_before) {
@@ -197,8 +206,8 @@ static void print_row(void *context, const struct map_row *row)
     print_line(out, row, "Total", row->total, true);
 }
 
-int map_explain_table(FILE *out, const struct servet_profile *profile, const struct map_request *request, uint32_t *pus,
-                      struct servet_error *error)
+int map_explain_table(FILE *out, const struct servet_profile *profile,
+                      const struct map_request *request, uint32_t *pus, struct servet_error *error)
 {
     struct map_trace trace = {print_row, out};
     return map_workers(profile, request, pus, &trace, error);

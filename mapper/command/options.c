@@ -5,7 +5,20 @@
 
 #include "profile/base/cli.h"
 
-enum { MEM_PRIOR = 256, COMM_PRIOR, EXPLAIN, COMPARE, FORMAT, SMT, NO_SMT, KIND, MATRIX, CLUSTER, NODES, SLURM };
+enum {
+    MEM_PRIOR = 256,
+    COMM_PRIOR,
+    EXPLAIN,
+    COMPARE,
+    FORMAT,
+    SMT,
+    NO_SMT,
+    KIND,
+    MATRIX,
+    CLUSTER,
+    NODES,
+    SLURM
+};
 
 /* Most hardware threads of a core that anybody asks for (8 on POWER). */
 #define MOST_SMT 64
@@ -13,22 +26,26 @@ enum { MEM_PRIOR = 256, COMM_PRIOR, EXPLAIN, COMPARE, FORMAT, SMT, NO_SMT, KIND,
 static const struct argp_option option_table[] = {
     {"workers", 'n', "N", 0, "map N workers (threads or single-threaded ranks)", 0},
     {"ranks", 'r', "R", 0, "map R ranks, each a domain for its threads", 0},
-    {"threads", 't', "T", 0, "threads of every rank, or a list with one number per rank (3,3,2)", 0},
+    {"threads", 't', "T", 0, "threads of every rank, or a list with one number per rank (3,3,2)",
+     0},
     {"mem-prior", MEM_PRIOR, NULL, 0, "memory bandwidth and caches before latency (default)", 0},
     {"comm-prior", COMM_PRIOR, NULL, 0, "latency before memory bandwidth and caches", 0},
     {"cluster", CLUSTER, NULL, 0, "map a job over the nodes of a cluster's profile", 0},
-    {"nodes", NODES, "FILE", 0, "with --cluster: only the nodes in FILE, one to a line, as in a hostfile", 0},
+    {"nodes", NODES, "FILE", 0,
+     "with --cluster: only the nodes in FILE, one to a line, as in a hostfile", 0},
     {"slurm", SLURM, NULL, 0, "with --cluster: only the nodes of this Slurm job", 0},
     {"smt", SMT, "K", 0, "use at most K hardware threads of each core", 0},
     {"no-smt", NO_SMT, NULL, 0, "use one hardware thread of each core", 0},
     {"kind", KIND, "KIND", 0,
-     "use only these cores: 'p' the most capable, 'e' the least, or a number (0 the most capable)", 0},
-    {"matrix", MATRIX, "FILE", 0, "place ranks by who sends how many bytes to whom (rows of numbers, or Matrix Market)",
+     "use only these cores: 'p' the most capable, 'e' the least, or a number (0 the most capable)",
      0},
+    {"matrix", MATRIX, "FILE", 0,
+     "place ranks by who sends how many bytes to whom (rows of numbers, or Matrix Market)", 0},
     {"format", FORMAT, "NAME", 0, "print it in this language (default list; 'help' shows all)", 0},
     {"explain", EXPLAIN, NULL, 0,
      "print the weights before each choice first; of large machines a summary of the groups", 0},
-    {"compare", COMPARE, NULL, 0, "print what this, compact and scatter are predicted to give first", 0},
+    {"compare", COMPARE, NULL, 0,
+     "print what this, compact and scatter are predicted to give first", 0},
     {0},
 };
 
@@ -105,7 +122,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-/* -- threads of ranks ------------------------------------------------------------------------------------------- */
+/* -- threads of ranks -- */
 
 void *map_needed(void *memory)
 {
@@ -138,8 +155,8 @@ static void read_threads(struct map_options *options)
     options->threads = map_needed(calloc(options->ranks, sizeof *options->threads));
     for (size_t r = 0; r < options->ranks; r++) {
         char *item = items == 1 && r ? NULL : strsep(&rest, ",");
-        options->threads[r] =
-            item ? (uint32_t)cli_integer("-t", item, 1, MAP_WORKER_LIMIT - 1) : options->threads[r - 1];
+        options->threads[r] = item ? (uint32_t)cli_integer("-t", item, 1, MAP_WORKER_LIMIT - 1)
+                                   : options->threads[r - 1];
     }
     free(list);
 }
@@ -179,11 +196,11 @@ void map_options_read(int argc, char **argv, struct map_options *options)
 {
     *options = (struct map_options){.format = &map_formats[0], .kind = MAP_KIND_ANY};
     static const struct argp_child children[] = {{&common_machine_argp, 0, NULL, 0}, {0}};
-    const struct argp argp = {
-        .options = option_table,
-        .parser = parse_option,
-        .doc = "Chooses PUs for the workers of a parallel program from what was measured of the machine.",
-        .children = children};
+    const struct argp argp = {.options = option_table,
+                              .parser = parse_option,
+                              .doc = "Chooses PUs for the workers of a parallel program from what "
+                                     "was measured of the machine.",
+                              .children = children};
     cli_parse(&argp, argc, argv, 0, NULL, options);
     check_options(options);
 }

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* -- latency ----------------------------------------------------------------------------------------------------- */
+/* -- latency -- */
 
 static double highest_latency(const struct servet_profile *profile)
 {
@@ -15,7 +15,8 @@ static double highest_latency(const struct servet_profile *profile)
         }
     }
     for (size_t i = 0; i < profile->network.layer_count; i++) {
-        highest = profile->network.layers[i].seconds > highest ? profile->network.layers[i].seconds : highest;
+        highest = profile->network.layers[i].seconds > highest ? profile->network.layers[i].seconds
+                                                               : highest;
     }
     return highest;
 }
@@ -46,7 +47,8 @@ double map_pair_latency(const struct map_view *view, uint32_t a, uint32_t b)
     return highest_latency(view->profile);
 }
 
-static void neighbours(const struct map_view *view, const uint32_t *leaves, size_t count, struct map_figures *out)
+static void neighbours(const struct map_view *view, const uint32_t *leaves, size_t count,
+                       struct map_figures *out)
 {
     double sum = 0;
     for (size_t i = 0; i + 1 < count; i++) {
@@ -57,7 +59,7 @@ static void neighbours(const struct map_view *view, const uint32_t *leaves, size
     out->neighbour_mean = count > 1 ? sum / (double)(count - 1) : 0;
 }
 
-/* -- sharing ------------------------------------------------------------------------------------------------------ */
+/* -- sharing -- */
 
 struct counting {
     const struct map_view *view;
@@ -74,7 +76,8 @@ static uint32_t stand_in(const struct map_groups *groups, uint32_t first_leaf, u
     return group == MAP_NONE ? leaf : first_leaf + groups->members[groups->start[group]];
 }
 
-static const struct map_class *class_of(const struct map_view *view, uint32_t leaf, uint32_t *first_leaf)
+static const struct map_class *class_of(const struct map_view *view, uint32_t leaf,
+                                        uint32_t *first_leaf)
 {
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
     *first_leaf = node->first_leaf;
@@ -83,7 +86,8 @@ static const struct map_class *class_of(const struct map_view *view, uint32_t le
 
 enum { CORE_INDEX = -1 };
 
-/* Relation number `index` of the leaf's class (a family, or its cores); NULL: the class has fewer. */
+/* Relation number `index` of the leaf's class (a family, or its cores); NULL: the class has
+ * fewer. */
 static const struct map_groups *groups_of(const struct map_class *class, int index)
 {
     if (index == CORE_INDEX) {
@@ -97,48 +101,57 @@ static void count_workers(struct counting *c, int index)
     memset(c->count, 0, c->view->leaf_count * sizeof *c->count);
     for (size_t w = 0; w < c->workers; w++) {
         uint32_t first_leaf;
-        const struct map_groups *groups = groups_of(class_of(c->view, c->leaves[w], &first_leaf), index);
+        const struct map_groups *groups =
+            groups_of(class_of(c->view, c->leaves[w], &first_leaf), index);
         if (groups) {
             c->count[stand_in(groups, first_leaf, c->leaves[w])]++;
         }
     }
 }
 
-static uint32_t sharers(const struct counting *c, const struct map_groups *groups, size_t worker, uint32_t first_leaf)
+static uint32_t sharers(const struct counting *c, const struct map_groups *groups, size_t worker,
+                        uint32_t first_leaf)
 {
     return c->count[stand_in(groups, first_leaf, c->leaves[worker])];
 }
 
-/* Bandwidth of one of `workers` in a group, by the curve (between its points in a straight line, beyond its last point
- * as much in all as there), else by the pair figure as what saturates the level. */
-static double bandwidth_of_one(const struct profile_memory *memory, const struct profile_memory_level *level,
-                               uint32_t workers)
+/* Bandwidth of one of `workers` in a group, by the curve (between its points in a straight line,
+ * beyond its last point as much in all as there), else by the pair figure as what saturates the
+ * level. */
+static double bandwidth_of_one(const struct profile_memory *memory,
+                               const struct profile_memory_level *level, uint32_t workers)
 {
     if (workers <= 1) {
         return memory->reference_bytes_per_s;
     }
     const struct profile_scaling_point *points = level->scaling;
     for (size_t i = 0; i < level->scaling_count; i++) {
-        if (points[i].workers == workers || (i + 1 == level->scaling_count && points[i].workers < workers)) {
+        if (points[i].workers == workers ||
+            (i + 1 == level->scaling_count && points[i].workers < workers)) {
             return points[i].bytes_per_s / workers;
         }
         if (points[i].workers > workers) {
             struct profile_scaling_point low =
-                i ? points[i - 1] : (struct profile_scaling_point){1, memory->reference_bytes_per_s, 0, -1};
-            double part = (double)(workers - low.workers) / (double)(points[i].workers - low.workers);
+                i ? points[i - 1]
+                  : (struct profile_scaling_point){1, memory->reference_bytes_per_s, 0, -1};
+            double part =
+                (double)(workers - low.workers) / (double)(points[i].workers - low.workers);
             return (low.bytes_per_s + part * (points[i].bytes_per_s - low.bytes_per_s)) / workers;
         }
     }
     return level->bytes_per_s * 2 / workers;
 }
 
-static void look_at_memory(struct counting *c, size_t worker, uint32_t level, uint32_t workers, struct map_figures *out)
+static void look_at_memory(struct counting *c, size_t worker, uint32_t level, uint32_t workers,
+                           struct map_figures *out)
 {
     uint32_t first_leaf;
-    const struct profile_memory *memory = &class_of(c->view, c->leaves[worker], &first_leaf)->of->memory;
+    const struct profile_memory *memory =
+        &class_of(c->view, c->leaves[worker], &first_leaf)->of->memory;
     if (level < MAP_FIGURE_LEVELS) {
         out->memory_levels = level + 1 > out->memory_levels ? level + 1 : out->memory_levels;
-        out->memory_most[level] = workers > out->memory_most[level] ? workers : out->memory_most[level];
+        out->memory_most[level] =
+            workers > out->memory_most[level] ? workers : out->memory_most[level];
     }
     double bandwidth = bandwidth_of_one(memory, &memory->levels[level], workers);
     if (bandwidth > 0 && (c->memory[worker] < 0 || bandwidth < c->memory[worker])) {
@@ -146,12 +159,14 @@ static void look_at_memory(struct counting *c, size_t worker, uint32_t level, ui
     }
 }
 
-static bool has_cache(const struct profile_cache *cache, const struct map_class *class, uint32_t item)
+static bool has_cache(const struct profile_cache *cache, const struct map_class *class,
+                      uint32_t item)
 {
     return !cache->pus.count || profile_set_has(&cache->pus, class->of->pus.ids[item]);
 }
 
-static void look_at_cache(const struct profile_cache *cache, uint32_t workers, struct map_figures *out, size_t *holders)
+static void look_at_cache(const struct profile_cache *cache, uint32_t workers,
+                          struct map_figures *out, size_t *holders)
 {
     size_t level = cache->level - 1;
     if (cache->level < 1 || level >= MAP_FIGURE_LEVELS) {
@@ -195,7 +210,8 @@ static void sum_memory(const struct counting *c, struct map_figures *out)
     double sum = 0;
     for (size_t w = 0; w < c->workers; w++) {
         uint32_t first_leaf;
-        double reference = class_of(c->view, c->leaves[w], &first_leaf)->of->memory.reference_bytes_per_s;
+        double reference =
+            class_of(c->view, c->leaves[w], &first_leaf)->of->memory.reference_bytes_per_s;
         double share = c->memory[w] < 0 ? reference : c->memory[w];
         sum += share;
         bool least = w == 0 || share < out->memory_worst_bytes_per_s;
@@ -204,7 +220,8 @@ static void sum_memory(const struct counting *c, struct map_figures *out)
     out->memory_mean_bytes_per_s = sum / (double)c->workers;
 }
 
-int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count, struct map_figures *out)
+int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
+                   struct map_figures *out)
 {
     struct counting c = {.view = view, .leaves = leaves, .workers = count};
     c.count = map_arena_get(&view->arena, view->leaf_count, sizeof *c.count);
@@ -218,7 +235,8 @@ int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count, 
         c.memory[w] = -1;
     }
     for (size_t i = 0; i < view->class_count; i++) {
-        families = view->classes[i].family_count > families ? view->classes[i].family_count : families;
+        families =
+            view->classes[i].family_count > families ? view->classes[i].family_count : families;
     }
     for (int f = CORE_INDEX; f < (int)families; f++) {
         look_at_family(&c, f, &figures, holders);

@@ -15,7 +15,7 @@
 #include "mapper/traffic/traffic.h"
 #include "profile/base/cli.h"
 
-/* -- mapping ---------------------------------------------------------------------------------------------------- */
+/* -- mapping -- */
 
 static void refuse(int rc, const struct servet_error *error)
 {
@@ -48,7 +48,9 @@ static void note_contradiction(const struct servet_profile *profile)
     int rc = map_contradiction(profile, text, sizeof text, &error);
     refuse(rc, &error);
     if (rc > 0) {
-        cli_note("groups of the profile contradict each other: %s; both are kept, and each rule counts its own", text);
+        cli_note("groups of the profile contradict each other: %s; both are kept, and each rule "
+                 "counts its own",
+                 text);
     }
 }
 
@@ -63,16 +65,20 @@ static void map(const struct map_options *options, const struct servet_profile *
                 const struct profile_set *allowed, FILE *out, uint32_t *pus)
 {
     struct servet_error error;
-    struct map_request workers = {.priority = priority_of(options), .workers = options->workers, .allowed = allowed};
-    struct map_domain_request ranks = {
-        .priority = priority_of(options), .ranks = options->ranks, .threads = options->threads, .allowed = allowed};
-    int rc = options->threads                ? map_domains(profile, &ranks, pus, &error)
-             : wants_table(options, allowed) ? map_explain_table(out, profile, &workers, pus, &error)
-                                             : map_workers(profile, &workers, pus, NULL, &error);
+    struct map_request workers = {
+        .priority = priority_of(options), .workers = options->workers, .allowed = allowed};
+    struct map_domain_request ranks = {.priority = priority_of(options),
+                                       .ranks = options->ranks,
+                                       .threads = options->threads,
+                                       .allowed = allowed};
+    int rc = options->threads ? map_domains(profile, &ranks, pus, &error)
+             : wants_table(options, allowed)
+                 ? map_explain_table(out, profile, &workers, pus, &error)
+                 : map_workers(profile, &workers, pus, NULL, &error);
     refuse(rc, &error);
 }
 
-/* -- by traffic ------------------------------------------------------------------------------------------------- */
+/* -- by traffic -- */
 
 static void read_matrix(struct map_options *options, struct map_matrix *matrix)
 {
@@ -85,7 +91,8 @@ static void read_matrix(struct map_options *options, struct map_matrix *matrix)
         cli_usage("--matrix: %s", error.text);
     }
     if (options->workers && options->workers != matrix->ranks) {
-        cli_usage("-n: expected %u, the ranks of %s, got %zu", matrix->ranks, options->matrix, options->workers);
+        cli_usage("-n: expected %u, the ranks of %s, got %zu", matrix->ranks, options->matrix,
+                  options->workers);
     }
     options->workers = matrix->ranks;
 }
@@ -95,7 +102,8 @@ struct traffic_choice {
     double seconds[MAP_PLACERS];
 };
 
-/* The placement of the least predicted time; rank order, which is what there is without a matrix, on a draw. */
+/* The placement of the least predicted time; rank order, which is what there is without a matrix,
+ * on a draw. */
 static int place_best(struct map_view *view, const struct map_matrix *matrix, uint32_t *leaves,
                       struct traffic_choice *choice)
 {
@@ -124,7 +132,8 @@ static int place_best(struct map_view *view, const struct map_matrix *matrix, ui
 
 static void explain_traffic(FILE *out, const struct traffic_choice *choice, bool measured)
 {
-    fprintf(out, "predicted time of all messages%s:", measured ? ", s" : " (layers x bytes, nothing was measured)");
+    fprintf(out, "predicted time of all messages%s:",
+            measured ? ", s" : " (layers x bytes, nothing was measured)");
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
         if (map_placer_built(placer)) {
             fprintf(out, " %s %.6g%s", map_placer_names[placer], choice->seconds[placer],
@@ -134,8 +143,9 @@ static void explain_traffic(FILE *out, const struct traffic_choice *choice, bool
     fputc('\n', out);
 }
 
-static void place_by_traffic(const struct map_options *options, const struct servet_profile *profile,
-                             const struct map_matrix *matrix, FILE *out, uint32_t *pus)
+static void place_by_traffic(const struct map_options *options,
+                             const struct servet_profile *profile, const struct map_matrix *matrix,
+                             FILE *out, uint32_t *pus)
 {
     struct map_view view;
     struct servet_error error;
@@ -168,8 +178,8 @@ static void answer(const struct map_options *options, const struct servet_profil
     }
     struct map_plan plan;
     struct servet_error error;
-    if (map_plan_make(profile, pus, options->threads ? options->ranks : options->workers, options->threads, &plan) <
-        0) {
+    if (map_plan_make(profile, pus, options->threads ? options->ranks : options->workers,
+                      options->threads, &plan) < 0) {
         cli_fail("out of memory");
     }
     plan.priority = priority_of(options);
@@ -193,9 +203,9 @@ static void choose_nodes(struct map_options *options, const struct servet_profil
     struct servet_error error;
     struct profile_set nodes = {0}, both;
     if (options->cluster && profile_node_count(profile) < 2) {
-        cli_usage(
-            "--cluster: expected the profile of a cluster (mpirun servet-probe --cluster makes one), this is one of "
-            "a single node");
+        cli_usage("--cluster: expected the profile of a cluster (mpirun servet-probe --cluster "
+                  "makes one), this is one of "
+                  "a single node");
     }
     if (!options->nodes && !options->slurm) {
         return;
@@ -227,8 +237,8 @@ int main(int argc, char **argv)
     }
     struct servet_profile *profile = common_machine_open(&options.machine);
     choose_nodes(&options, profile);
-    struct map_limits limits = {options.machine.cpuset.count ? &options.machine.cpuset : NULL, options.smt,
-                                options.kind};
+    struct map_limits limits = {options.machine.cpuset.count ? &options.machine.cpuset : NULL,
+                                options.smt, options.kind};
     struct profile_set allowed;
     struct servet_error error;
     refuse(map_restrict(profile, &limits, &allowed, &error), &error);

@@ -62,7 +62,8 @@ static uint32_t count_straddles(const struct making *m, const struct map_contain
     return straddles + (m->numa.group_count && !inside_one_group(container, &m->numa));
 }
 
-static void add(const struct making *m, struct map_containers *out, const uint32_t *members, uint32_t count)
+static void add(const struct making *m, struct map_containers *out, const uint32_t *members,
+                uint32_t count)
 {
     struct map_container *container = &out->list[out->count++];
     *container = (struct map_container){.members = members, .count = count};
@@ -71,7 +72,8 @@ static void add(const struct making *m, struct map_containers *out, const uint32
     container->domain = inside ? m->domains->group_of[members[0]] : MAP_NONE;
 }
 
-static void add_groups(const struct making *m, struct map_containers *out, const struct map_groups *groups)
+static void add_groups(const struct making *m, struct map_containers *out,
+                       const struct map_groups *groups)
 {
     for (uint32_t g = 0; g < groups->group_count; g++) {
         uint32_t count = groups->start[g + 1] - groups->start[g];
@@ -149,17 +151,20 @@ static int index_members(const struct making *m, struct map_containers *out)
     return 0;
 }
 
-int map_containers_make(struct map_arena *arena, const struct map_class *of, struct map_containers *out)
+int map_containers_make(struct map_arena *arena, const struct map_class *of,
+                        struct map_containers *out)
 {
     struct making m = {.arena = arena, .of = of, .items = (uint32_t)of->of->pus.count};
     if (make_groups(&m) < 0 || find_domains(&m) < 0) {
         return -ENOMEM;
     }
-    size_t most = (size_t)of->cores.group_count + of->packages.group_count + m.numa.group_count + 1 + m.items;
+    size_t most =
+        (size_t)of->cores.group_count + of->packages.group_count + m.numa.group_count + 1 + m.items;
     for (size_t f = 0; f < of->family_count; f++) {
         most += of->families[f].groups.group_count;
     }
-    struct map_containers made = {.list = map_arena_get(arena, most, sizeof *made.list), .domains = m.domains};
+    struct map_containers made = {.list = map_arena_get(arena, most, sizeof *made.list),
+                                  .domains = m.domains};
     if (!made.list) {
         return -ENOMEM;
     }
@@ -189,7 +194,8 @@ struct search {
     size_t steps;
 };
 
-/* The smallest room above `last` (by room, then index) that holds `size`: tight domains first, equal ones once. */
+/* The smallest room above `last` (by room, then index) that holds `size`: tight domains first,
+ * equal ones once. */
 static size_t next_tightest(const struct search *s, uint32_t size, uint32_t above)
 {
     size_t best = s->domains;
@@ -247,16 +253,17 @@ static int sum_threads(const struct map_domain_request *request, size_t *total, 
     size_t sum = 0;
     uint32_t highest = 0;
     if (request->ranks < 1 || request->ranks >= MAP_WORKER_LIMIT) {
-        return profile_error(error, -EINVAL, "ranks: expected a number from 1 to %u, got %zu", MAP_WORKER_LIMIT - 1,
-                             request->ranks);
+        return profile_error(error, -EINVAL, "ranks: expected a number from 1 to %u, got %zu",
+                             MAP_WORKER_LIMIT - 1, request->ranks);
     }
     for (size_t r = 0; r < request->ranks; r++) {
         uint32_t threads = threads_of(request, r);
         sum += threads;
         highest = threads > highest ? threads : highest;
         if (threads < 1 || sum >= MAP_WORKER_LIMIT) {
-            return profile_error(error, -EINVAL, "threads of rank %zu: expected at least 1 and fewer than %u in all", r,
-                                 MAP_WORKER_LIMIT);
+            return profile_error(
+                error, -EINVAL, "threads of rank %zu: expected at least 1 and fewer than %u in all",
+                r, MAP_WORKER_LIMIT);
         }
     }
     *total = sum;
@@ -274,7 +281,8 @@ static int compare_ranks(const void *a, const void *b)
 }
 
 /* Widest first: a wide rank that comes last finds only remainders of memory domains. */
-static struct map_rank *sort_ranks(struct map_arena *arena, const struct map_domain_request *request)
+static struct map_rank *sort_ranks(struct map_arena *arena,
+                                   const struct map_domain_request *request)
 {
     struct map_rank *ranks = map_arena_get(arena, request->ranks, sizeof *ranks);
     size_t at = 0;
@@ -296,17 +304,20 @@ static int make_placing(struct map_placing *p)
     p->classes = map_arena_get(arena, view->class_count, sizeof *p->classes);
     p->open_in = map_arena_get(arena, view->node_count, sizeof *p->open_in);
     p->open = map_arena_get(arena, view->leaf_count, sizeof *p->open);
-    if (!p->classes || !p->open_in || !p->open || map_plain_make(arena, view, false, &p->plain) < 0) {
+    if (!p->classes || !p->open_in || !p->open ||
+        map_plain_make(arena, view, false, &p->plain) < 0) {
         return -ENOMEM;
     }
     for (size_t c = 0; c < view->class_count; c++) {
-        if (view->classes[c].of->pus.count && map_containers_make(arena, &view->classes[c], &p->classes[c]) < 0) {
+        if (view->classes[c].of->pus.count &&
+            map_containers_make(arena, &view->classes[c], &p->classes[c]) < 0) {
             return -ENOMEM;
         }
         most = p->classes[c].count > most ? p->classes[c].count : most;
     }
     for (uint32_t node = 0; node < view->node_count; node++) {
-        p->open_in[node] = map_arena_get(arena, map_containers_of(p, node)->count, sizeof *p->open_in[node]);
+        p->open_in[node] =
+            map_arena_get(arena, map_containers_of(p, node)->count, sizeof *p->open_in[node]);
         widest = map_node_size(p, node) > widest ? map_node_size(p, node) : widest;
         if (!p->open_in[node]) {
             return -ENOMEM;
@@ -319,8 +330,10 @@ static int make_placing(struct map_placing *p)
     return p->distance && p->in && p->domain && p->reached ? 0 : -ENOMEM;
 }
 
-/* Ranks of one width need no looking ahead: whatever they leave of a memory domain is too small for any of them. */
-static int make_packing(struct map_placing *p, const struct map_rank *ranks, size_t count, uint32_t **sizes)
+/* Ranks of one width need no looking ahead: whatever they leave of a memory domain is too small for
+ * any of them. */
+static int make_packing(struct map_placing *p, const struct map_rank *ranks, size_t count,
+                        uint32_t **sizes)
 {
     struct map_arena *arena = &p->view->arena;
     *sizes = map_arena_get(arena, count, sizeof **sizes);
@@ -365,8 +378,8 @@ static void set_smt(struct map_placing *p, size_t total)
     }
 }
 
-static int map_wide(struct map_view *view, const struct map_domain_request *request, size_t total, uint32_t *out,
-                    struct servet_error *error)
+static int map_wide(struct map_view *view, const struct map_domain_request *request, size_t total,
+                    uint32_t *out, struct servet_error *error)
 {
     struct map_placing p = {.view = view};
     int rc = map_slots_make(view, request->allowed, request->taken, total, &p.slots, error);
@@ -386,8 +399,8 @@ static int map_wide(struct map_view *view, const struct map_domain_request *requ
     return 0;
 }
 
-int map_domains(const struct servet_profile *profile, const struct map_domain_request *request, uint32_t *out,
-                struct servet_error *error)
+int map_domains(const struct servet_profile *profile, const struct map_domain_request *request,
+                uint32_t *out, struct servet_error *error)
 {
     size_t total = 0;
     uint32_t most = 0;
@@ -396,11 +409,13 @@ int map_domains(const struct servet_profile *profile, const struct map_domain_re
         return rc;
     }
     if (most == 1) {
-        struct map_request narrow = {request->priority, request->ranks, request->allowed, request->taken};
+        struct map_request narrow = {request->priority, request->ranks, request->allowed,
+                                     request->taken};
         return map_workers(profile, &narrow, out, NULL, error);
     }
     struct map_view view;
-    rc = map_view_make(profile, request->priority, total + (request->taken ? request->taken->count : 0), &view, error);
+    rc = map_view_make(profile, request->priority,
+                       total + (request->taken ? request->taken->count : 0), &view, error);
     if (rc < 0) {
         return rc;
     }

@@ -25,7 +25,8 @@ static int widest_first(const void *a, const void *b)
     return x->family < y->family ? -1 : x->family > y->family;
 }
 
-static size_t list_groups(const struct map_family *families, size_t family_count, struct entry *entries)
+static size_t list_groups(const struct map_family *families, size_t family_count,
+                          struct entry *entries)
 {
     size_t used = 0;
     for (size_t f = 0; f < family_count; f++) {
@@ -55,7 +56,8 @@ static bool one_owner(const struct map_nest *nest, const struct entry *entry)
 }
 
 /* The entry whose group made nest group `index`: the first of that size with its members. */
-static const struct entry *maker_of(const struct map_nest *nest, uint32_t index, const struct entry *entries)
+static const struct entry *maker_of(const struct map_nest *nest, uint32_t index,
+                                    const struct entry *entries)
 {
     while (entries->members != nest->groups[index].members) {
         entries++;
@@ -63,9 +65,10 @@ static const struct entry *maker_of(const struct map_nest *nest, uint32_t index,
     return entries;
 }
 
-/* Says with which earlier group the entry is at odds: one that has some of its members and not all. */
-static void name_crossing(const struct map_nest *nest, const struct entry *entry, const struct entry *entries,
-                          struct map_crossing *crossing)
+/* Says with which earlier group the entry is at odds: one that has some of its members and not
+ * all. */
+static void name_crossing(const struct map_nest *nest, const struct entry *entry,
+                          const struct entry *entries, struct map_crossing *crossing)
 {
     for (uint32_t i = 0; i < entry->count; i++) {
         uint32_t other = nest->owner[entry->members[i]];
@@ -76,7 +79,8 @@ static void name_crossing(const struct map_nest *nest, const struct entry *entry
             }
             if (owner != other) {
                 const struct entry *maker = maker_of(nest, other, entries);
-                *crossing = (struct map_crossing){maker->family, entry->family, maker->group, entry->group};
+                *crossing =
+                    (struct map_crossing){maker->family, entry->family, maker->group, entry->group};
                 return;
             }
         }
@@ -89,7 +93,8 @@ static void put(struct map_nest *nest, const struct entry *entry, const struct m
     if (nest->groups[index].count != entry->count) {
         uint32_t parent = index;
         index = nest->group_count++;
-        nest->groups[index] = (struct map_nest_group){entry->members, entry->count, parent, 0, MAP_NONE};
+        nest->groups[index] =
+            (struct map_nest_group){entry->members, entry->count, parent, 0, MAP_NONE};
         for (uint32_t i = 0; i < entry->count; i++) {
             nest->owner[entry->members[i]] = index;
         }
@@ -102,8 +107,8 @@ static void put(struct map_nest *nest, const struct entry *entry, const struct m
     }
 }
 
-int map_nest_make(struct map_arena *arena, const struct map_family *families, size_t family_count, uint32_t item_count,
-                  struct map_nest *out, struct map_crossing *crossing)
+int map_nest_make(struct map_arena *arena, const struct map_family *families, size_t family_count,
+                  uint32_t item_count, struct map_nest *out, struct map_crossing *crossing)
 {
     for (size_t f = 0; f < family_count; f++) {
         if (families[f].groups.pair_start) {
@@ -150,7 +155,8 @@ static void set_open(struct map_placing *p, uint32_t node, uint32_t leaf, bool o
     }
 }
 
-/* Decides anew which PUs of the leaf's core are open: the lowest ones, as many as the core may still take. */
+/* Decides anew which PUs of the leaf's core are open: the lowest ones, as many as the core may
+ * still take. */
 static void open_core(struct map_placing *p, uint32_t leaf)
 {
     uint32_t node = map_view_node(p->view, leaf);
@@ -182,7 +188,7 @@ static void choose(struct map_placing *p, uint32_t leaf)
     open_core(p, leaf);
 }
 
-/* -- which container ------------------------------------------------------------------------------------------- */
+/* -- which container -- */
 
 static bool better_leaf(const struct map_placing *p, uint32_t a, uint32_t b)
 {
@@ -197,14 +203,17 @@ struct choice {
     uint32_t node, container, seed;
 };
 
-static const struct map_container *chosen_container(const struct map_placing *p, const struct choice *choice)
+static const struct map_container *chosen_container(const struct map_placing *p,
+                                                    const struct choice *choice)
 {
     return &map_containers_of(p, choice->node)->list[choice->container];
 }
 
-static bool may_take(const struct map_placing *p, uint32_t node, const struct map_container *container)
+static bool may_take(const struct map_placing *p, uint32_t node,
+                     const struct map_container *container)
 {
-    return !p->packing || (container->domain != MAP_NONE && p->suits[p->first_domain[node] + container->domain]);
+    return !p->packing ||
+           (container->domain != MAP_NONE && p->suits[p->first_domain[node] + container->domain]);
 }
 
 static void look_at(const struct map_placing *p, uint32_t node, uint32_t index, struct choice *best)
@@ -219,8 +228,10 @@ static void look_at(const struct map_placing *p, uint32_t node, uint32_t index, 
     }
 }
 
-/* The most wanted containers of a node with room for `threads`: looks at those that are as good as `best`'s. */
-static void look_in_node(const struct map_placing *p, uint32_t node, uint32_t threads, struct choice *best)
+/* The most wanted containers of a node with room for `threads`: looks at those that are as good as
+ * `best`'s. */
+static void look_in_node(const struct map_placing *p, uint32_t node, uint32_t threads,
+                         struct choice *best)
 {
     const struct map_containers *containers = map_containers_of(p, node);
     const struct map_container *wanted = NULL;
@@ -234,8 +245,9 @@ static void look_in_node(const struct map_placing *p, uint32_t node, uint32_t th
         }
         if (!wanted && best->seed != MAP_NONE) {
             const struct map_container *held = chosen_container(p, best);
-            bool worse = container->straddles != held->straddles ? container->straddles > held->straddles
-                                                                 : container->count > held->count;
+            bool worse = container->straddles != held->straddles
+                             ? container->straddles > held->straddles
+                             : container->count > held->count;
             if (worse) {
                 return;
             }
@@ -248,8 +260,8 @@ static void look_in_node(const struct map_placing *p, uint32_t node, uint32_t th
     }
 }
 
-/* The PU with the lowest weight among those with the best container around them. Opens further rounds until there is
- * one. */
+/* The PU with the lowest weight among those with the best container around them. Opens further
+ * rounds until there is one. */
 static struct choice find_container(struct map_placing *p, uint32_t threads)
 {
     for (;;) {
@@ -265,7 +277,7 @@ static struct choice find_container(struct map_placing *p, uint32_t threads)
     }
 }
 
-/* -- which PUs of it -------------------------------------------------------------------------------------------- */
+/* -- which PUs of it -- */
 
 static void reach_from(struct map_placing *p, uint32_t node, uint32_t item)
 {
@@ -284,7 +296,8 @@ static void reach_from(struct map_placing *p, uint32_t node, uint32_t item)
     }
 }
 
-/* Workers on the PU decide first (only a round after the first has PUs that differ), then how near it is. */
+/* Workers on the PU decide first (only a round after the first has PUs that differ), then how near
+ * it is. */
 static bool nearer(const struct map_placing *p, uint32_t first_leaf, uint32_t a, uint32_t b)
 {
     uint32_t workers_a = map_key_workers(p->slots.key[first_leaf + a]);
@@ -325,7 +338,8 @@ static void grow(struct map_placing *p, const struct choice *choice, uint32_t th
         uint32_t next = MAP_NONE;
         for (uint32_t i = 0; i < container->count; i++) {
             uint32_t item = container->members[i];
-            if (p->open[first_leaf + item] && !p->in[item] && (next == MAP_NONE || nearer(p, first_leaf, item, next))) {
+            if (p->open[first_leaf + item] && !p->in[item] &&
+                (next == MAP_NONE || nearer(p, first_leaf, item, next))) {
                 next = item;
             }
         }
@@ -396,8 +410,8 @@ static void look_ahead(struct map_placing *p, const uint32_t *sizes, size_t coun
     p->packing = any;
 }
 
-void map_placing_run(struct map_placing *p, const struct map_rank *ranks, const uint32_t *sizes, size_t count,
-                     uint32_t *out)
+void map_placing_run(struct map_placing *p, const struct map_rank *ranks, const uint32_t *sizes,
+                     size_t count, uint32_t *out)
 {
     uint32_t widest = widest_node(p);
     for (size_t r = 0; r < count; r++) {

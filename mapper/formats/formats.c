@@ -8,28 +8,39 @@
 
 /* The one list of formats: --format, --format help, the man page and the tests read it. */
 const struct map_format map_formats[] = {
-    {"list", "PU numbers, in worker order; one line per rank of a hybrid program", MAP_FORMAT_ANYTHING, print_list},
+    {"list", "PU numbers, in worker order; one line per rank of a hybrid program",
+     MAP_FORMAT_ANYTHING, print_list},
     {"json", "everything, for other programs", MAP_FORMAT_ANYTHING, print_json},
-    {"omp-places", "environment of any OpenMP runtime: env $(...) ./app", MAP_FORMAT_PER_PROCESS, print_omp_places},
+    {"omp-places", "environment of any OpenMP runtime: env $(...) ./app", MAP_FORMAT_PER_PROCESS,
+     print_omp_places},
     {"gomp", "environment of GNU libgomp: env $(...) ./app", MAP_FORMAT_PER_PROCESS, print_gomp},
-    {"kmp", "environment of LLVM and Intel OpenMP: env \"$(...)\" ./app", MAP_FORMAT_PER_PROCESS, print_kmp},
+    {"kmp", "environment of LLVM and Intel OpenMP: env \"$(...)\" ./app", MAP_FORMAT_PER_PROCESS,
+     print_kmp},
     {"taskset", "util-linux: $(...) ./app", MAP_FORMAT_PER_PROCESS, print_taskset},
     {"numactl", "numactl: $(...) ./app", MAP_FORMAT_PER_PROCESS, print_numactl},
     {"hwloc-bind", "hwloc: $(...) ./app", MAP_FORMAT_PER_PROCESS, print_hwloc_bind},
     {"likwid-pin", "LIKWID: $(...) ./app", MAP_FORMAT_PER_PROCESS, print_likwid},
-    {"rankfile", "Open MPI: mpirun --mca rmaps_rank_file_physical 1 --rankfile FILE", MAP_FORMAT_ANYTHING,
-     print_rankfile},
+    {"rankfile", "Open MPI: mpirun --mca rmaps_rank_file_physical 1 --rankfile FILE",
+     MAP_FORMAT_ANYTHING, print_rankfile},
     {"cpu-list", "Open MPI, one node: mpirun $(...) ./app", MAP_FORMAT_EACH_NODE, print_cpu_list},
-    {"host", "Open MPI, rank order over nodes: mpirun $(...) ./app", MAP_FORMAT_ANYTHING, print_host},
-    {"hostfile", "one host per rank: Open MPI, mpirun --map-by seq --hostfile FILE; Slurm, SLURM_HOSTFILE",
+    {"host", "Open MPI, rank order over nodes: mpirun $(...) ./app", MAP_FORMAT_ANYTHING,
+     print_host},
+    {"hostfile",
+     "one host per rank: Open MPI, mpirun --map-by seq --hostfile FILE; Slurm, SLURM_HOSTFILE",
      MAP_FORMAT_ANYTHING, print_hostfile},
-    {"hydra-hosts", "MPICH, rank order over nodes: mpiexec $(...) ./app", MAP_FORMAT_ANYTHING, print_hydra_hosts},
-    {"slurm-hosts", "Slurm, rank order over nodes: srun $(...) ./app", MAP_FORMAT_ANYTHING, print_slurm_hosts},
+    {"hydra-hosts", "MPICH, rank order over nodes: mpiexec $(...) ./app", MAP_FORMAT_ANYTHING,
+     print_hydra_hosts},
+    {"slurm-hosts", "Slurm, rank order over nodes: srun $(...) ./app", MAP_FORMAT_ANYTHING,
+     print_slurm_hosts},
     {"hydra", "MPICH: mpiexec $(...) ./app", MAP_FORMAT_EACH_NODE, print_hydra},
-    {"impi-list", "Intel MPI, one PU per rank: env $(...) mpirun", MAP_FORMAT_EACH_NODE, print_impi_list},
-    {"impi-domain", "Intel MPI, ranks with threads: env $(...) mpirun", MAP_FORMAT_EACH_NODE, print_impi_domain},
-    {"slurm-map", "Slurm, one PU per rank, whole nodes: srun $(...) ./app", MAP_FORMAT_EACH_NODE, print_slurm_map},
-    {"slurm-mask", "Slurm, ranks with threads, whole nodes: srun $(...) ./app", MAP_FORMAT_EACH_NODE, print_slurm_mask},
+    {"impi-list", "Intel MPI, one PU per rank: env $(...) mpirun", MAP_FORMAT_EACH_NODE,
+     print_impi_list},
+    {"impi-domain", "Intel MPI, ranks with threads: env $(...) mpirun", MAP_FORMAT_EACH_NODE,
+     print_impi_domain},
+    {"slurm-map", "Slurm, one PU per rank, whole nodes: srun $(...) ./app", MAP_FORMAT_EACH_NODE,
+     print_slurm_map},
+    {"slurm-mask", "Slurm, ranks with threads, whole nodes: srun $(...) ./app",
+     MAP_FORMAT_EACH_NODE, print_slurm_mask},
     {0},
 };
 
@@ -58,10 +69,11 @@ static int print_processes(FILE *out, const struct map_format *format, const str
 {
     if (!plan->hybrid) {
         if (!map_plan_one_node(plan, 0, plan->place_count)) {
-            return profile_error(error, -EINVAL,
-                                 "--format %s: expected a mapping on one node (this one spans several); rankfile, "
-                                 "hostfile, list and json can say it",
-                                 format->name);
+            return profile_error(
+                error, -EINVAL,
+                "--format %s: expected a mapping on one node (this one spans several); rankfile, "
+                "hostfile, list and json can say it",
+                format->name);
         }
         int rc = format->print(out, plan, 0, plan->place_count);
         fputc('\n', out);
@@ -96,7 +108,8 @@ static bool alike(const struct map_plan *plan, size_t a, size_t a_end, size_t b,
             return false;
         }
         for (size_t i = 0; i < count; i++) {
-            if (plan->places[plan->first[a + r] + i].os_index != plan->places[plan->first[b + r] + i].os_index) {
+            if (plan->places[plan->first[a + r] + i].os_index !=
+                plan->places[plan->first[b + r] + i].os_index) {
                 return false;
             }
         }
@@ -111,11 +124,11 @@ static int print_each_node(FILE *out, const struct map_format *format, const str
     for (size_t rank = end; rank < plan->rank_count;) {
         size_t next = next_node(plan, rank);
         if (!alike(plan, 0, end, rank, next)) {
-            return profile_error(
-                error, -EINVAL,
-                "--format %s: expected the same placement on every node, by blocks of ranks; rankfile, "
-                "hostfile, list and json can say it",
-                format->name);
+            return profile_error(error, -EINVAL,
+                                 "--format %s: expected the same placement on every node, by "
+                                 "blocks of ranks; rankfile, "
+                                 "hostfile, list and json can say it",
+                                 format->name);
         }
         rank = next;
     }

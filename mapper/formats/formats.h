@@ -1,4 +1,5 @@
-/* A mapping in the language of whoever carries it out: launchers, OpenMP runtimes, pinning tools. */
+/* A mapping in the language of whoever carries it out: launchers, OpenMP runtimes, pinning
+ * tools. */
 #ifndef SERVET_MAPPER_FORMATS_FORMATS_H
 #define SERVET_MAPPER_FORMATS_FORMATS_H
 
@@ -9,17 +10,19 @@
 /* What a format can say. */
 enum map_format_reach {
     MAP_FORMAT_ANYTHING,    /* any mapping */
-    MAP_FORMAT_PER_PROCESS, /* the threads of one process: one line per rank of a hybrid mapping; no process spans nodes
+    MAP_FORMAT_PER_PROCESS, /* the threads of one process: one line per rank of a hybrid mapping; no
+                             * process spans nodes
                              */
-    MAP_FORMAT_EACH_NODE,   /* the ranks of a node, said once for all nodes: every node used must look alike */
+    MAP_FORMAT_EACH_NODE, /* the ranks of a node, said once for all nodes: every node used must look
+                             alike */
 };
 
 struct map_format {
     const char *name;
     const char *purpose;
     enum map_format_reach reach;
-    /* Writes the mapping; of MAP_FORMAT_PER_PROCESS that of places [begin, end), one line without its newline; of
-     * MAP_FORMAT_EACH_NODE ranks [begin, end). 0 or -ENOMEM. */
+    /* Writes the mapping; of MAP_FORMAT_PER_PROCESS that of places [begin, end), one line without
+     * its newline; of MAP_FORMAT_EACH_NODE ranks [begin, end). 0 or -ENOMEM. */
     int (*print)(FILE *out, const struct map_plan *plan, size_t begin, size_t end);
 };
 
@@ -32,8 +35,8 @@ const struct map_format *map_format_find(const char *name);
 /* "a, b, c": the names. */
 void map_format_names(char *text, size_t size);
 
-/* Prints the whole mapping. 0; -EINVAL (the format cannot say it: the text names what it can); -ENOMEM. Nothing is
- * written unless all of it can be. */
+/* Prints the whole mapping. 0; -EINVAL (the format cannot say it: the text names what it can);
+ * -ENOMEM. Nothing is written unless all of it can be. */
 int map_format_print(FILE *out, const struct map_format *format, const struct map_plan *plan,
                      struct servet_error *error);
 

@@ -24,8 +24,8 @@ static int place_of(const struct servet_profile *profile, uint32_t pu, struct ma
     return -EINVAL;
 }
 
-int map_plan_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks, const uint32_t *threads,
-                  struct map_plan *out)
+int map_plan_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks,
+                  const uint32_t *threads, struct map_plan *out)
 {
     struct map_plan plan = {.profile = profile, .rank_count = ranks, .hybrid = threads != NULL};
     plan.first = calloc(ranks + 1, sizeof *plan.first);
@@ -72,7 +72,8 @@ void map_plan_node_name(const struct map_plan *plan, uint32_t node, char *name, 
     for (size_t r = 0; r < plan->profile->node_range_count; r++) {
         const struct profile_node_range *range = &plan->profile->nodes[r];
         if (node - first < range->count) {
-            if (range->names && profile_hostlist_name(range->names, node - first, name, size) == 0) {
+            if (range->names &&
+                profile_hostlist_name(range->names, node - first, name, size) == 0) {
                 return;
             }
             break;

@@ -9,8 +9,9 @@ struct map_place {
     uint32_t node, os_index;
 };
 
-/* Ranks own consecutive places: rank r those from first[r] to first[r + 1] - 1, its threads in order. A mapping of
- * plain workers (servet-map -n) has one place for each rank, and is not `hybrid`. */
+/* Ranks own consecutive places: rank r those from first[r] to first[r + 1] - 1, its threads in
+ * order. A mapping of plain workers (servet-map -n) has one place for each rank, and is not
+ * `hybrid`. */
 struct map_plan {
     const struct servet_profile *profile;
     enum map_priority priority;
@@ -21,10 +22,10 @@ struct map_plan {
     size_t rank_count;
 };
 
-/* From what map_workers() (`threads` NULL: one each) or map_domains() gave. 0, -EINVAL (a PU number that the profile
- * does not have), -ENOMEM. */
-int map_plan_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks, const uint32_t *threads,
-                  struct map_plan *out);
+/* From what map_workers() (`threads` NULL: one each) or map_domains() gave. 0, -EINVAL (a PU number
+ * that the profile does not have), -ENOMEM. */
+int map_plan_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks,
+                  const uint32_t *threads, struct map_plan *out);
 void map_plan_free(struct map_plan *plan);
 
 /* Do all places from `begin` to `end` - 1 lie on one node? */

@@ -9,7 +9,8 @@
 static size_t run_of(const struct map_plan *plan, size_t first)
 {
     size_t rank = first;
-    while (rank < plan->rank_count && plan->places[plan->first[rank]].node == plan->places[plan->first[first]].node) {
+    while (rank < plan->rank_count &&
+           plan->places[plan->first[rank]].node == plan->places[plan->first[first]].node) {
         rank++;
     }
     return rank - first;
@@ -91,8 +92,8 @@ static json_t *threads_json(const struct map_plan *plan, size_t rank)
     json_t *threads = json_array();
     for (size_t i = plan->first[rank]; threads && i < plan->first[rank + 1]; i++) {
         const struct map_place *place = &plan->places[i];
-        json_array_append_new(
-            threads, json_pack("{s:I, s:I}", "pu", (json_int_t)place->pu, "os_index", (json_int_t)place->os_index));
+        json_array_append_new(threads, json_pack("{s:I, s:I}", "pu", (json_int_t)place->pu,
+                                                 "os_index", (json_int_t)place->os_index));
     }
     return threads;
 }
@@ -106,8 +107,8 @@ static json_t *rank_json(const struct map_plan *plan, size_t rank)
         return json_pack("{s:I, s:s, s:o}", "rank", (json_int_t)rank, "node", name, "threads",
                          threads_json(plan, rank));
     }
-    return json_pack("{s:I, s:s, s:I, s:I}", "worker", (json_int_t)rank, "node", name, "pu", (json_int_t)place->pu,
-                     "os_index", (json_int_t)place->os_index);
+    return json_pack("{s:I, s:s, s:I, s:I}", "worker", (json_int_t)rank, "node", name, "pu",
+                     (json_int_t)place->pu, "os_index", (json_int_t)place->os_index);
 }
 
 int print_json(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
@@ -121,8 +122,9 @@ int print_json(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
             return -ENOMEM;
         }
     }
-    json_t *root = json_pack("{s:s, s:b, s:o}", "priority", plan->priority == MAP_MEMORY ? "memory" : "communication",
-                             "measured", plan->profile->measured, plan->hybrid ? "ranks" : "workers", places);
+    json_t *root = json_pack("{s:s, s:b, s:o}", "priority",
+                             plan->priority == MAP_MEMORY ? "memory" : "communication", "measured",
+                             plan->profile->measured, plan->hybrid ? "ranks" : "workers", places);
     if (!root) {
         return -ENOMEM;
     }
@@ -231,7 +233,8 @@ static int print_mask(FILE *out, const struct map_plan *plan, size_t rank)
     return 0;
 }
 
-/* Slots are OS indices: with Open MPI 4 rmaps_rank_file_physical must be set, or they are read as logical. */
+/* Slots are OS indices: with Open MPI 4 rmaps_rank_file_physical must be set, or they are read as
+ * logical. */
 int print_rankfile(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     (void)begin;
@@ -246,7 +249,8 @@ int print_rankfile(FILE *out, const struct map_plan *plan, size_t begin, size_t 
     return 0;
 }
 
-/* Without `seq`, Open MPI takes the node of mpirun first, whatever the order, and all ranks of a node together. */
+/* Without `seq`, Open MPI takes the node of mpirun first, whatever the order, and all ranks of a
+ * node together. */
 int print_host(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     (void)begin;
@@ -273,7 +277,8 @@ int print_hostfile(FILE *out, const struct map_plan *plan, size_t begin, size_t 
     return 0;
 }
 
-static void print_ranks(FILE *out, const struct map_plan *plan, size_t begin, size_t end, const char *separator)
+static void print_ranks(FILE *out, const struct map_plan *plan, size_t begin, size_t end,
+                        const char *separator)
 {
     for (size_t r = begin; r < end; r++) {
         fputs(r > begin ? "," : "", out);
@@ -302,7 +307,8 @@ int print_impi_list(FILE *out, const struct map_plan *plan, size_t begin, size_t
     return 0;
 }
 
-static int print_masks(FILE *out, const struct map_plan *plan, size_t begin, size_t end, const char *prefix)
+static int print_masks(FILE *out, const struct map_plan *plan, size_t begin, size_t end,
+                       const char *prefix)
 {
     int rc = 0;
     for (size_t r = begin; rc == 0 && r < end; r++) {

@@ -28,12 +28,14 @@ void spmd_grid_free(struct spmd_grid *grid)
 
 int64_t spmd_neighbour(const struct spmd_grid *grid, uint64_t rank, struct spmd_direction direction)
 {
-    int64_t i = (int64_t)(rank % grid->n) + direction.dx, j = (int64_t)(rank / grid->n) + direction.dy;
+    int64_t i = (int64_t)(rank % grid->n) + direction.dx,
+            j = (int64_t)(rank / grid->n) + direction.dy;
     bool outside = i < 0 || j < 0 || i >= (int64_t)grid->n || j >= (int64_t)grid->m;
     return outside ? -1 : j * (int64_t)grid->n + i;
 }
 
-size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b, const struct profile_layer **out)
+size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b,
+                  const struct profile_layer **out)
 {
     struct profile_place x, y;
     const struct profile_layer *layer = NULL;
@@ -44,8 +46,9 @@ size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b, 
             size_t layers = profile->classes[i].communication.layer_count;
             inside = layers > inside ? layers : inside;
         }
-        layer = same ? profile_layer_of(&x.node_class->communication, x.os_index, y.os_index, &index)
-                     : profile_layer_of(&profile->network, x.node, y.node, &index);
+        layer = same
+                    ? profile_layer_of(&x.node_class->communication, x.os_index, y.os_index, &index)
+                    : profile_layer_of(&profile->network, x.node, y.node, &index);
         index += same || !layer ? 0 : inside;
         index = layer && index < SPMD_LAYERS - 1 ? index : SPMD_LAYERS - 1;
     }
@@ -57,12 +60,14 @@ size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b, 
 
 /* -- counting -- */
 
-static void count_rank(const struct layout *layout, uint64_t rank, int64_t sign, int64_t counts[SPMD_LAYERS])
+static void count_rank(const struct layout *layout, uint64_t rank, int64_t sign,
+                       int64_t counts[SPMD_LAYERS])
 {
     for (size_t d = 0; d < layout->direction_count; d++) {
         int64_t other = spmd_neighbour(layout->grid, rank, layout->directions[d]);
         if (other >= 0) {
-            counts[layout->layer[layout->place[rank] * layout->count + layout->place[other]]] += sign;
+            counts[layout->layer[layout->place[rank] * layout->count + layout->place[other]]] +=
+                sign;
         }
     }
 }
@@ -93,8 +98,10 @@ struct blocks {
     uint64_t iw, ih; /* of a block within a block */
 };
 
-/* The position in the order of process (i, j) when the grid is filled block by block, each block by its inner ones. */
-static uint64_t fill_order(const struct spmd_grid *grid, const struct blocks *b, uint64_t i, uint64_t j)
+/* The position in the order of process (i, j) when the grid is filled block by block, each block by
+ * its inner ones. */
+static uint64_t fill_order(const struct spmd_grid *grid, const struct blocks *b, uint64_t i,
+                           uint64_t j)
 {
     uint64_t block = j / b->h * (grid->n / b->w) + i / b->w, x = i % b->w, y = j % b->h;
     uint64_t inner = y / b->ih * (b->w / b->iw) + x / b->iw;
@@ -176,7 +183,8 @@ static void exchange_pairs(struct layout *layout)
 
 /* -- the whole -- */
 
-static unsigned char *layer_matrix(const struct servet_profile *profile, const uint32_t *pus, uint64_t count)
+static unsigned char *layer_matrix(const struct servet_profile *profile, const uint32_t *pus,
+                                   uint64_t count)
 {
     unsigned char *layer = malloc(count * count);
     for (uint64_t a = 0; layer && a < count; a++) {
@@ -187,7 +195,8 @@ static unsigned char *layer_matrix(const struct servet_profile *profile, const u
     return layer;
 }
 
-/* The mapper's choice, put together by node: within a node it follows the mapper, who goes to the nearest PU next. */
+/* The mapper's choice, put together by node: within a node it follows the mapper, who goes to the
+ * nearest PU next. */
 static int order_by_node(const struct servet_profile *profile, uint32_t *pus, uint64_t count)
 {
     uint32_t *nodes = malloc(count * sizeof *nodes), *sorted = malloc(count * sizeof *sorted);
@@ -250,7 +259,8 @@ int spmd_grid_map(const struct servet_profile *profile, const struct profile_set
                   struct servet_error *error)
 {
     struct spmd_grid grid = {.n = n, .m = m, .pus = calloc(n * m, sizeof *grid.pus)};
-    struct map_request request = {.priority = MAP_COMMUNICATION, .workers = n * m, .allowed = allowed};
+    struct map_request request = {
+        .priority = MAP_COMMUNICATION, .workers = n * m, .allowed = allowed};
     int rc = grid.pus ? map_workers(profile, &request, grid.pus, NULL, error)
                       : profile_error(error, -ENOMEM, "out of memory");
     if (rc == 0) {
@@ -268,8 +278,9 @@ int spmd_grid_map(const struct servet_profile *profile, const struct profile_set
 
 /* -- times -- */
 
-/* How much longer a message of that layer takes when `messages` are sent at once: linear between measured numbers,
- * in proportion beyond the last. One number alone (no two pairs of that layer could be measured at once) tells nothing.
+/* How much longer a message of that layer takes when `messages` are sent at once: linear between
+ * measured numbers, in proportion beyond the last. One number alone (no two pairs of that layer
+ * could be measured at once) tells nothing.
  */
 static double slower(const struct profile_layer *layer, uint64_t messages)
 {
@@ -286,7 +297,8 @@ static double slower(const struct profile_layer *layer, uint64_t messages)
     while (points[i].messages < messages) {
         i++;
     }
-    double part = (double)(messages - points[i - 1].messages) / (points[i].messages - points[i - 1].messages);
+    double part =
+        (double)(messages - points[i - 1].messages) / (points[i].messages - points[i - 1].messages);
     double seconds = points[i - 1].seconds + part * (points[i].seconds - points[i - 1].seconds);
     return seconds / points[0].seconds;
 }
@@ -301,11 +313,13 @@ double spmd_grid_comm(const struct servet_profile *profile, const struct spmd_pr
         for (size_t d = 0; d < count; d++) {
             const struct profile_layer *layer;
             int64_t other = spmd_neighbour(grid, rank, directions[d]);
-            size_t index = other < 0 ? 0 : spmd_layer(profile, grid->pus[rank], grid->pus[other], &layer);
+            size_t index =
+                other < 0 ? 0 : spmd_layer(profile, grid->pus[rank], grid->pus[other], &layer);
             if (other < 0 || !layer || !profile->measured) {
                 continue;
             }
-            double bytes = (double)spmd_edge_tasks(&problem->stencil, tile, directions[d]) * problem->bytes;
+            double bytes =
+                (double)spmd_edge_tasks(&problem->stencil, tile, directions[d]) * problem->bytes;
             double seconds = profile_message_seconds(layer, (uint64_t)ceil(bytes));
             slowest = fmax(slowest, seconds * slower(layer, grid->messages[index]));
         }

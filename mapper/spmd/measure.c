@@ -22,8 +22,8 @@ enum { WORDS = 128, FILE_NAME = 64 };
 
 /* -- finding -- */
 
-/* In the preload folder beside this command's (build folder), in its prefix's library folder, or where it was to be
- * installed. */
+/* In the preload folder beside this command's (build folder), in its prefix's library folder, or
+ * where it was to be installed. */
 static int find_trace(char *path, size_t size)
 {
     static const char *const beside[] = {"/../preload/", "/../" SERVET_SPMD_LIBDIR "/"};
@@ -50,10 +50,12 @@ static void expand_word(const struct spmd_run *run, const char *word, char *out,
         char text[64] = "";
         size_t skip = 1;
         if (strncmp(word, "{problem}", 9) == 0) {
-            snprintf(text, sizeof text, "%llux%llu", (unsigned long long)run->x, (unsigned long long)run->y);
+            snprintf(text, sizeof text, "%llux%llu", (unsigned long long)run->x,
+                     (unsigned long long)run->y);
             skip = 9;
         } else if (strncmp(word, "{grid}", 6) == 0) {
-            snprintf(text, sizeof text, "%llux%llu", (unsigned long long)run->n, (unsigned long long)run->m);
+            snprintf(text, sizeof text, "%llux%llu", (unsigned long long)run->n,
+                     (unsigned long long)run->m);
             skip = 6;
         } else if (strncmp(word, "{cores}", 7) == 0) {
             snprintf(text, sizeof text, "%llu", (unsigned long long)(run->n * run->m));
@@ -91,8 +93,10 @@ static void make_words(const struct spmd_run *run, struct words *words)
     add(words, "-np");
     add(words, count);
 #ifdef SERVET_MPIRUN_EXPORTS
-    /* Open MPI starts ranks of other nodes with what it is told to export only, and all ranks must be traced. */
-    static const char *const exported[] = {"LD_PRELOAD", "SERVET_TRACE", "SERVET_TRACE_TIMES", "SERVET_SPMD_PLAN"};
+    /* Open MPI starts ranks of other nodes with what it is told to export only, and all ranks must
+     * be traced. */
+    static const char *const exported[] = {"LD_PRELOAD", "SERVET_TRACE", "SERVET_TRACE_TIMES",
+                                           "SERVET_SPMD_PLAN"};
     for (size_t i = 0; i < sizeof exported / sizeof *exported - !run->plan; i++) {
         add(words, "-x");
         add(words, exported[i]);
@@ -120,8 +124,8 @@ static void free_words(struct words *words)
 
 /* -- running -- */
 
-static _Noreturn void become(const struct spmd_run *run, struct words *words, const char *library, const char *trace,
-                             int errors)
+static _Noreturn void become(const struct spmd_run *run, struct words *words, const char *library,
+                             const char *trace, int errors)
 {
     int nothing = open("/dev/null", O_RDWR);
     dup2(nothing, STDIN_FILENO);
@@ -159,7 +163,8 @@ static void first_line(int fd, char *line, size_t size)
 }
 
 /* The ranks' lines of a trace are comments of the matrix:
- *     % rank RANK messages N bytes N largest BYTES seconds S mpi S iterations N iteration S compute S */
+ *     % rank RANK messages N bytes N largest BYTES seconds S mpi S iterations N iteration S compute
+ *     S */
 static int read_trace(const char *path, struct spmd_measured *out)
 {
     FILE *file = fopen(path, "re");
@@ -170,7 +175,8 @@ static int read_trace(const char *path, struct spmd_measured *out)
         double largest, seconds, iteration, compute;
         unsigned long long marks;
         if (sscanf(line,
-                   "%% rank %*d messages %*u bytes %*u largest %lf seconds %lf mpi %*f iterations %llu iteration %lf "
+                   "%% rank %*d messages %*u bytes %*u largest %lf seconds %lf mpi %*f iterations "
+                   "%llu iteration %lf "
                    "compute %lf",
                    &largest, &seconds, &marks, &iteration, &compute) != 5) {
             continue;
@@ -194,8 +200,8 @@ static int read_trace(const char *path, struct spmd_measured *out)
     return 0;
 }
 
-static int run_words(const struct spmd_run *run, struct words *words, const char *library, const char *trace,
-                     struct servet_error *error)
+static int run_words(const struct spmd_run *run, struct words *words, const char *library,
+                     const char *trace, struct servet_error *error)
 {
     int errors = memfd_create("errors", 0), status = 0;
     char line[256];
@@ -218,7 +224,8 @@ static int run_words(const struct spmd_run *run, struct words *words, const char
                          (unsigned long long)(run->n * run->m), line[0] ? ": " : "", line);
 }
 
-int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out, struct servet_error *error)
+int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out,
+                     struct servet_error *error)
 {
     char library[PATH_MAX], trace[FILE_NAME] = "/tmp/servet-spmd-XXXXXX";
     struct words words = {0};
@@ -234,7 +241,8 @@ int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out, stru
     int rc = run_words(run, &words, library, trace, error);
     free_words(&words);
     if (rc == 0 && read_trace(trace, out) < 0) {
-        rc = profile_error(error, -EINVAL, "'%s' left no trace: expected an MPI program that ends in MPI_Finalize",
+        rc = profile_error(error, -EINVAL,
+                           "'%s' left no trace: expected an MPI program that ends in MPI_Finalize",
                            run->command);
     }
     unlink(trace);
@@ -243,10 +251,12 @@ int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out, stru
 
 typedef unsigned long long ull;
 
-/* Measured and chosen so often at most: a choice that goes to and fro lies between two tiles that are alike. */
+/* Measured and chosen so often at most: a choice that goes to and fro lies between two tiles that
+ * are alike. */
 enum { CHOICES = 4 };
 
-struct spmd_task spmd_characterise_once(const struct spmd_planner *p, const struct spmd_problem *problem,
+struct spmd_task spmd_characterise_once(const struct spmd_planner *p,
+                                        const struct spmd_problem *problem,
                                         const struct spmd_tile *tile, const char *const *bind)
 {
     const struct spmd_options *o = &p->options;
@@ -264,15 +274,16 @@ struct spmd_task spmd_characterise_once(const struct spmd_planner *p, const stru
     }
     double one = 1, edge = spmd_comm_per_task(&one, problem, tile);
     if (!(measured.compute_s > 0) || !(measured.bytes > 0) || measured.iterations < 2) {
-        cli_usage("--characterise: '%s' sends nothing from one iteration to the next", o->characterise);
+        cli_usage("--characterise: '%s' sends nothing from one iteration to the next",
+                  o->characterise);
     }
-    return (struct spmd_task){measured.compute_s / ((double)tile->x * (double)tile->y), measured.bytes / edge,
-                              measured.iterations};
+    return (struct spmd_task){measured.compute_s / ((double)tile->x * (double)tile->y),
+                              measured.bytes / edge, measured.iterations};
 }
 
 /* Runs of `problem` cut into n x m tiles. */
-static void measure(struct spmd_planner *p, const struct spmd_problem *problem, const struct spmd_tile *tile,
-                    const char *const *bind)
+static void measure(struct spmd_planner *p, const struct spmd_problem *problem,
+                    const struct spmd_tile *tile, const char *const *bind)
 {
     uint32_t rounds = p->options.rounds;
     double *seconds = calloc(rounds, sizeof *seconds);
@@ -288,10 +299,11 @@ static void measure(struct spmd_planner *p, const struct spmd_problem *problem, 
     free(seconds);
     p->options.problem.comp_s = found.median;
     p->options.problem.bytes = task.bytes;
-    printf("characterised  %.4g s for a task [%.4g, %.4g], %.4g bytes for an edge task (%u run%s of %llu iterations, "
+    printf("characterised  %.4g s for a task [%.4g, %.4g], %.4g bytes for an edge task (%u run%s "
+           "of %llu iterations, "
            "tiles of %llu x %llu on %llu cores)\n",
-           found.median, found.low, found.high, task.bytes, rounds, rounds == 1 ? "" : "s", (ull)task.iterations,
-           (ull)tile->x, (ull)tile->y, (ull)(tile->n * tile->m));
+           found.median, found.low, found.high, task.bytes, rounds, rounds == 1 ? "" : "s",
+           (ull)task.iterations, (ull)tile->x, (ull)tile->y, (ull)(tile->n * tile->m));
 }
 
 static void measure_instance(struct spmd_planner *p)
@@ -301,8 +313,10 @@ static void measure_instance(struct spmd_planner *p)
     struct spmd_tile tile;
     instance.x = o->instance_x;
     instance.y = o->instance_y;
-    if (spmd_tile_of_grid(&instance, o->instance_n, o->instance_m, &tile) < 0 || o->instance_n * o->instance_m < 2) {
-        cli_usage("--instance: expected tasks that a grid of at least 2 processes (%llux%llu) divides, got %llux%llu",
+    if (spmd_tile_of_grid(&instance, o->instance_n, o->instance_m, &tile) < 0 ||
+        o->instance_n * o->instance_m < 2) {
+        cli_usage("--instance: expected tasks that a grid of at least 2 processes (%llux%llu) "
+                  "divides, got %llux%llu",
                   (ull)o->instance_n, (ull)o->instance_m, (ull)instance.x, (ull)instance.y);
     }
     measure(p, &instance, &tile, NULL);
@@ -329,12 +343,13 @@ static void measure_tiles(struct spmd_planner *p)
     p->options.problem.comp_s = 1; /* so long that communication is nothing beside it */
     struct spmd_choice choice = first_choice(p);
     struct spmd_tile measured = {0};
-    for (int i = 0; i < CHOICES && (choice.tile.n != measured.n || choice.tile.m != measured.m); i++) {
+    for (int i = 0; i < CHOICES && (choice.tile.n != measured.n || choice.tile.m != measured.m);
+         i++) {
         if (choice.times.cores < 2) {
             if (!measured.n) {
-                cli_usage(
-                    "--characterise: expected a problem for at least 2 cores (a single process sends nothing), or "
-                    "--comp SECONDS");
+                cli_usage("--characterise: expected a problem for at least 2 cores (a single "
+                          "process sends nothing), or "
+                          "--comp SECONDS");
             }
             break; /* one core is enough by what two or more have shown */
         }
@@ -365,7 +380,8 @@ struct rounds {
     double *ratio;               /* planned to plain */
     double *planned_off;         /* of the model as it was asked when the plan was made: relative */
     double *off;                 /* of the model that is given task_s */
-    double few_s, many_s;        /* least time of a serial run, and of one of SERIAL_LONGER times the iterations */
+    double few_s,
+        many_s; /* least time of a serial run, and of one of SERIAL_LONGER times the iterations */
 };
 
 /* A start takes as long as hundreds of iterations: only the difference of two lengths is theirs. */
@@ -403,10 +419,11 @@ static double predict(const struct spmd_planner *p, const struct spmd_choice *ch
     return spmd_predict(&problem, &choice->tile, choice->times.comm_s).iteration_s;
 }
 
-/* The machine of another minute is another machine ("parallel computers are like the weather"), so the task is measured
- * again before each run: what the model says of that run is said before it. */
-static void run_round(const struct spmd_planner *p, const struct spmd_choice *choice, const struct spmd_run *planned,
-                      const struct spmd_run *plain, struct rounds *rounds, size_t i)
+/* The machine of another minute is another machine ("parallel computers are like the weather"), so
+ * the task is measured again before each run: what the model says of that run is said before it. */
+static void run_round(const struct spmd_planner *p, const struct spmd_choice *choice,
+                      const struct spmd_run *planned, const struct spmd_run *plain,
+                      struct rounds *rounds, size_t i)
 {
     const struct spmd_options *o = &p->options;
     double task_s = o->problem.comp_s;
@@ -429,8 +446,9 @@ static void run_round(const struct spmd_planner *p, const struct spmd_choice *ch
     rounds->off[i] = predict(p, choice, task_s) / with.iteration_s - 1;
 }
 
-static void run_rounds(const struct spmd_planner *p, const struct spmd_choice *choice, const struct spmd_run *planned,
-                       const struct spmd_run *plain, struct rounds *rounds)
+static void run_rounds(const struct spmd_planner *p, const struct spmd_choice *choice,
+                       const struct spmd_run *planned, const struct spmd_run *plain,
+                       struct rounds *rounds)
 {
     size_t count = p->options.rounds;
     double *values = calloc(6 * count, sizeof *values);
@@ -452,7 +470,8 @@ static void run_rounds(const struct spmd_planner *p, const struct spmd_choice *c
 
 /* -- the whole -- */
 
-static void report(const struct spmd_planner *p, const struct spmd_choice *choice, struct rounds *rounds)
+static void report(const struct spmd_planner *p, const struct spmd_choice *choice,
+                   struct rounds *rounds)
 {
     size_t count = p->options.rounds;
     struct spmd_evaluation e = {.rounds = count,
@@ -466,10 +485,12 @@ static void report(const struct spmd_planner *p, const struct spmd_choice *choic
         e.against = true;
         e.plain_s = profile_median(rounds->plain_s, count);
         e.ratio = profile_median(rounds->ratio, count);
-        e.serial_s = (rounds->many_s - rounds->few_s) / ((SERIAL_LONGER - 1) * (double)p->options.iterations);
+        e.serial_s = (rounds->many_s - rounds->few_s) /
+                     ((SERIAL_LONGER - 1) * (double)p->options.iterations);
     }
     if (!(e.serial_s > 0)) {
-        cli_usage("--against: '%s': its time on one core does not grow with its iterations; take more of them",
+        cli_usage("--against: '%s': its time on one core does not grow with its iterations; take "
+                  "more of them",
                   p->options.against);
     }
     spmd_report_evaluation(stdout, &p->options.problem, choice, &e);
@@ -498,13 +519,15 @@ static void remove_files(void)
     spmd_unbind(binding_to_remove);
 }
 
-void spmd_evaluate(const struct spmd_planner *p, const struct spmd_choice *choice, const struct spmd_grid *grid)
+void spmd_evaluate(const struct spmd_planner *p, const struct spmd_choice *choice,
+                   const struct spmd_grid *grid)
 {
     const struct spmd_options *o = &p->options;
     static struct spmd_binding binding;
     struct rounds rounds;
     if (o->against && !strstr(o->against, "{iterations}")) {
-        cli_usage("--against: '%s': expected {iterations} in it, which is set to two numbers", o->against);
+        cli_usage("--against: '%s': expected {iterations} in it, which is set to two numbers",
+                  o->against);
     }
     spmd_bind(p->profile, grid, &binding);
     char *plan = temporary_plan(p, choice, grid);

@@ -42,8 +42,9 @@ static void reach(struct spmd_stencil *stencil, long dx, long dy)
 
 static int refuse(const char *text, struct servet_error *error)
 {
-    return profile_error(error, -EINVAL, "expected 1d3, 2d5, 2d9 or offsets dx:dy such as 1:0,-1:0,0:1,0:-1, got '%s'",
-                         text);
+    return profile_error(
+        error, -EINVAL,
+        "expected 1d3, 2d5, 2d9 or offsets dx:dy such as 1:0,-1:0,0:1,0:-1, got '%s'", text);
 }
 
 int spmd_stencil_parse(const char *text, struct spmd_stencil *out, struct servet_error *error)
@@ -73,15 +74,16 @@ int spmd_stencil_parse(const char *text, struct spmd_stencil *out, struct servet
     return 0;
 }
 
-/* A process that reaches left is reached from its right: both know of each other, even if one of them has nothing to
- * send. */
+/* A process that reaches left is reached from its right: both know of each other, even if one of
+ * them has nothing to send. */
 static bool needed(const struct spmd_stencil *s, int dx, int dy)
 {
     bool along_x = dx == 0 || s->left || s->right, along_y = dy == 0 || s->down || s->up;
     return (dx || dy) && along_x && along_y && (s->diagonal || !dx || !dy);
 }
 
-size_t spmd_directions(const struct spmd_stencil *stencil, struct spmd_direction out[SPMD_DIRECTIONS])
+size_t spmd_directions(const struct spmd_stencil *stencil,
+                       struct spmd_direction out[SPMD_DIRECTIONS])
 {
     size_t count = 0;
     for (int dy = -1; dy <= 1; dy++) {
@@ -94,7 +96,8 @@ size_t spmd_directions(const struct spmd_stencil *stencil, struct spmd_direction
     return count;
 }
 
-uint64_t spmd_edge_tasks(const struct spmd_stencil *s, const struct spmd_tile *tile, struct spmd_direction d)
+uint64_t spmd_edge_tasks(const struct spmd_stencil *s, const struct spmd_tile *tile,
+                         struct spmd_direction d)
 {
     uint64_t wide = d.dx == 0 ? tile->x : d.dx > 0 ? s->left : s->right;
     uint64_t high = d.dy == 0 ? tile->y : d.dy > 0 ? s->down : s->up;
@@ -103,7 +106,8 @@ uint64_t spmd_edge_tasks(const struct spmd_stencil *s, const struct spmd_tile *t
 
 /* -- equations -- */
 
-int spmd_tile_of_grid(const struct spmd_problem *problem, uint64_t n, uint64_t m, struct spmd_tile *out)
+int spmd_tile_of_grid(const struct spmd_problem *problem, uint64_t n, uint64_t m,
+                      struct spmd_tile *out)
 {
     const struct spmd_stencil *s = &problem->stencil;
     if (!n || !m || problem->x % n || problem->y % m) {
@@ -112,8 +116,8 @@ int spmd_tile_of_grid(const struct spmd_problem *problem, uint64_t n, uint64_t m
     struct spmd_tile tile = {.x = problem->x / n, .y = problem->y / m, .n = n, .m = m};
     tile.nbx = n > 1 ? s->left + s->right : 0;
     tile.nby = m > 1 ? s->down + s->up : 0;
-    bool reaches_too_far =
-        (n > 1 && (tile.x < s->left || tile.x < s->right)) || (m > 1 && (tile.y < s->down || tile.y < s->up));
+    bool reaches_too_far = (n > 1 && (tile.x < s->left || tile.x < s->right)) ||
+                           (m > 1 && (tile.y < s->down || tile.y < s->up));
     if (reaches_too_far || tile.x < tile.nbx || tile.y < tile.nby) {
         return -EINVAL;
     }
@@ -121,7 +125,8 @@ int spmd_tile_of_grid(const struct spmd_problem *problem, uint64_t n, uint64_t m
     return 0;
 }
 
-struct spmd_times spmd_predict(const struct spmd_problem *problem, const struct spmd_tile *tile, double comm_s)
+struct spmd_times spmd_predict(const struct spmd_problem *problem, const struct spmd_tile *tile,
+                               double comm_s)
 {
     double all = (double)tile->x * (double)tile->y;
     double internal = (double)(tile->x - tile->nbx) * (double)(tile->y - tile->nby);
@@ -137,14 +142,16 @@ struct spmd_times spmd_predict(const struct spmd_problem *problem, const struct 
     return t;
 }
 
-double spmd_comm_per_task(void *context, const struct spmd_problem *problem, const struct spmd_tile *tile)
+double spmd_comm_per_task(void *context, const struct spmd_problem *problem,
+                          const struct spmd_tile *tile)
 {
     struct spmd_direction directions[SPMD_DIRECTIONS];
     size_t count = spmd_directions(&problem->stencil, directions);
     uint64_t longest = 0;
     for (size_t i = 0; i < count; i++) {
         bool along_x = directions[i].dx && tile->n == 1, along_y = directions[i].dy && tile->m == 1;
-        uint64_t tasks = along_x || along_y ? 0 : spmd_edge_tasks(&problem->stencil, tile, directions[i]);
+        uint64_t tasks =
+            along_x || along_y ? 0 : spmd_edge_tasks(&problem->stencil, tile, directions[i]);
         longest = tasks > longest ? tasks : longest;
     }
     return (double)longest * *(const double *)context;
@@ -152,10 +159,12 @@ double spmd_comm_per_task(void *context, const struct spmd_problem *problem, con
 
 /* -- search -- */
 
-/* Times this close (relative) are those of tiles that all hide their communication, apart by rounding. */
+/* Times this close (relative) are those of tiles that all hide their communication, apart by
+ * rounding. */
 #define SAME_TIME 1e-9
 
-/* Is `a` the better of two tiles for the same number of cores? The squarer one on ties: it sends less. */
+/* Is `a` the better of two tiles for the same number of cores? The squarer one on ties: it sends
+ * less. */
 static bool faster(const struct spmd_choice *a, const struct spmd_choice *b)
 {
     double difference = a->times.iteration_s - b->times.iteration_s;
@@ -170,8 +179,8 @@ struct candidates {
     uint64_t cores_max;
 };
 
-static int consider(const struct spmd_problem *problem, uint64_t n, uint64_t m, spmd_comm_function *comm, void *context,
-                    struct spmd_choice *best)
+static int consider(const struct spmd_problem *problem, uint64_t n, uint64_t m,
+                    spmd_comm_function *comm, void *context, struct spmd_choice *best)
 {
     struct spmd_choice choice;
     if (spmd_tile_of_grid(problem, n, m, &choice.tile) < 0) {
@@ -189,8 +198,8 @@ static int consider(const struct spmd_problem *problem, uint64_t n, uint64_t m, 
 }
 
 /* All grids of at most cores_max processes; `exactly` those of cores_max only. */
-static int try_all(const struct spmd_problem *problem, uint64_t cores_max, bool exactly, spmd_comm_function *comm,
-                   void *context, struct spmd_choice *best)
+static int try_all(const struct spmd_problem *problem, uint64_t cores_max, bool exactly,
+                   spmd_comm_function *comm, void *context, struct spmd_choice *best)
 {
     int rc = 0;
     for (uint64_t n = 1; rc == 0 && n <= cores_max && n <= problem->x; n++) {
@@ -203,8 +212,8 @@ static int try_all(const struct spmd_problem *problem, uint64_t cores_max, bool 
     return rc;
 }
 
-int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm_function *comm, void *context,
-               struct spmd_choice **out, size_t *count)
+int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm_function *comm,
+               void *context, struct spmd_choice **out, size_t *count)
 {
     struct spmd_choice *best = calloc(cores_max + 1, sizeof *best);
     int rc = best ? try_all(problem, cores_max, false, comm, context, best) : -ENOMEM;
@@ -223,13 +232,14 @@ int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm
     return 0;
 }
 
-int spmd_choose(const struct spmd_problem *problem, uint64_t cores_max, bool exactly, spmd_comm_function *comm,
-                void *context, struct spmd_choice *out)
+int spmd_choose(const struct spmd_problem *problem, uint64_t cores_max, bool exactly,
+                spmd_comm_function *comm, void *context, struct spmd_choice *out)
 {
     struct spmd_choice *best = calloc(cores_max + 1, sizeof *best);
     int rc = best ? try_all(problem, cores_max, exactly, comm, context, best) : -ENOMEM;
     uint64_t cores = cores_max;
-    while (rc == 0 && cores > 0 && (!best[cores].times.cores || (!exactly && !best[cores].times.kept))) {
+    while (rc == 0 && cores > 0 &&
+           (!best[cores].times.cores || (!exactly && !best[cores].times.kept))) {
         cores--;
     }
     if (rc == 0 && cores == 0) {

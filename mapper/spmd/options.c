@@ -37,33 +37,43 @@ enum {
 
 static const struct argp_option table[] = {
     {0, 0, 0, 0, "The application:", 1},
-    {"problem", PROBLEM, "XxY", 0, "tasks (cells) of the whole problem; X alone is one-dimensional", 1},
-    {"stencil", STENCIL, "NAME", 0, "1d3, 2d5 (default), 2d9, or the offsets of all neighbours: 1:0,-1:0,0:1,0:-1", 1},
+    {"problem", PROBLEM, "XxY", 0, "tasks (cells) of the whole problem; X alone is one-dimensional",
+     1},
+    {"stencil", STENCIL, "NAME", 0,
+     "1d3, 2d5 (default), 2d9, or the offsets of all neighbours: 1:0,-1:0,0:1,0:-1", 1},
     {"comp", COMP, "SECONDS", 0, "time of one task (1.3e-7)", 1},
     {"bytes", BYTES, "B", 0, "bytes that one edge task sends to a neighbour (default 8)", 1},
     {"characterise", CHARACTERISE, "COMMAND", 0,
-     "measure --comp and --bytes: run it under a trace of its MPI calls; {problem}, {grid}, {cores} and {iterations} "
+     "measure --comp and --bytes: run it under a trace of its MPI calls; {problem}, {grid}, "
+     "{cores} and {iterations} "
      "are "
      "filled in",
      1},
     {"instance", INSTANCE, "XxY", 0,
-     "tasks of a small instance to measure (default: the whole problem cut as it is chosen, until the choice stays)",
+     "tasks of a small instance to measure (default: the whole problem cut as it is chosen, until "
+     "the choice stays)",
      1},
-    {"instance-grid", INSTANCE_GRID, "NxM", 0, "processes of that instance along x and y (default 2x1)", 1},
+    {"instance-grid", INSTANCE_GRID, "NxM", 0,
+     "processes of that instance along x and y (default 2x1)", 1},
     {"comm", COMM, "SECONDS", 0,
-     "time to communicate one edge task, instead of what the profile's layers say; needed with --topology", 1},
+     "time to communicate one edge task, instead of what the profile's layers say; needed with "
+     "--topology",
+     1},
     {0, 0, 0, 0, "What is wanted:", 3},
     {"efficiency", EFFICIENCY, "E", 0, "least efficiency, above 0 and below 1 (default 0.85)", 3},
     {"cores", CORES, "N", 0, "exactly so many cores, whatever the efficiency", 3},
     {"tile", TILE, "XxY", 0, "exactly this tile, whatever the efficiency", 3},
     {0, 0, 0, 0, "What is given out:", 4},
     {"curve", CURVE, NULL, 0, "time, speed-up and efficiency against cores", 4},
-    {"simulate", SIMULATE, NULL, 0, "the curve with and without the plan, run on a simulation of the profile", 4},
+    {"simulate", SIMULATE, NULL, 0,
+     "the curve with and without the plan, run on a simulation of the profile", 4},
     {"format", FORMAT, "NAME", 0, "the mapping in this language ('help' shows all)", 4},
     {"plan", PLAN, "FILE", 0, "write the plan, for servet_spmd.h", 4},
-    {"evaluate", EVALUATE, "COMMAND", 0, "run this program by the plan and report predicted against measured", 4},
+    {"evaluate", EVALUATE, "COMMAND", 0,
+     "run this program by the plan and report predicted against measured", 4},
     {"against", AGAINST, "COMMAND", 0, "with --evaluate: the program without the plan", 4},
-    {"rounds", ROUNDS, "N", 0, "with --characterise, --evaluate: how often each runs, in turns (default 7)", 4},
+    {"rounds", ROUNDS, "N", 0,
+     "with --characterise, --evaluate: how often each runs, in turns (default 7)", 4},
     {"iterations", ITERATIONS, "K", 0, "what {iterations} becomes (default 100)", 4},
     {0},
 };
@@ -80,9 +90,10 @@ static void parse_pair(const char *option, const char *text, bool alone, uint64_
         y = strtol(at, &end, 10);
         second = end != at;
     }
-    if (errno || end == text || *end || (!second && (!alone || strchr(text, 'x'))) || x < 1 || y < 1 || x > TASKS_MAX ||
-        y > TASKS_MAX) {
-        cli_usage("%s: expected %stwo numbers above 0 such as 800x600, got '%s'", option, alone ? "one or " : "", text);
+    if (errno || end == text || *end || (!second && (!alone || strchr(text, 'x'))) || x < 1 ||
+        y < 1 || x > TASKS_MAX || y > TASKS_MAX) {
+        cli_usage("%s: expected %stwo numbers above 0 such as 800x600, got '%s'", option,
+                  alone ? "one or " : "", text);
     }
     *a = (uint64_t)x;
     *b = (uint64_t)y;
@@ -205,7 +216,8 @@ static void check_application(struct spmd_options *o)
         cli_usage("--comp, --characterise: expected one of them, not both");
     }
     if (!(problem->comp_s > 0) && !o->characterise) {
-        cli_usage("--comp: missing, expected the time of one task in seconds, or --characterise COMMAND");
+        cli_usage(
+            "--comp: missing, expected the time of one task in seconds, or --characterise COMMAND");
     }
     if (!o->characterise && (o->instance_x || o->instance_n)) {
         cli_usage("--instance, --instance-grid: expected --characterise with them");
@@ -228,9 +240,10 @@ static void check(struct spmd_options *o)
         cli_usage("--cores, --tile: expected one of them, not both");
     }
     if (o->tile_x && (problem->x % o->tile_x || problem->y % o->tile_y)) {
-        cli_usage("--tile: expected a tile that divides the problem of %llu x %llu, got %llu x %llu",
-                  (unsigned long long)problem->x, (unsigned long long)problem->y, (unsigned long long)o->tile_x,
-                  (unsigned long long)o->tile_y);
+        cli_usage(
+            "--tile: expected a tile that divides the problem of %llu x %llu, got %llu x %llu",
+            (unsigned long long)problem->x, (unsigned long long)problem->y,
+            (unsigned long long)o->tile_x, (unsigned long long)o->tile_y);
     }
     if (o->against && !o->evaluate) {
         cli_usage("--against: expected --evaluate with it");
@@ -244,12 +257,15 @@ void spmd_options_parse(int argc, char **argv, struct spmd_options *out)
         .options = table,
         .parser = parse_option,
         .children = children,
-        .doc = "Plans how a static, local, regular SPMD application runs: how many cores keep a wanted efficiency, "
+        .doc = "Plans how a static, local, regular SPMD application runs: how many cores keep a "
+               "wanted efficiency, "
                "which tile of the problem each gets, on which PU, and what is computed first."};
-    *out = (struct spmd_options){.problem = {.efficiency = 0.85, .bytes = 8}, .iterations = 100, .rounds = SPMD_ROUNDS};
+    *out = (struct spmd_options){
+        .problem = {.efficiency = 0.85, .bytes = 8}, .iterations = 100, .rounds = SPMD_ROUNDS};
     bool one_dimension = false;
     for (int i = 1; i < argc; i++) { /* the default stencil depends on the problem */
-        one_dimension |= strcmp(argv[i], "--problem") == 0 && i + 1 < argc && !strchr(argv[i + 1], 'x');
+        one_dimension |=
+            strcmp(argv[i], "--problem") == 0 && i + 1 < argc && !strchr(argv[i + 1], 'x');
         one_dimension |= strncmp(argv[i], "--problem=", 10) == 0 && !strchr(argv[i] + 10, 'x');
     }
     parse_stencil(out, one_dimension ? "1d3" : "2d5");
@@ -259,34 +275,36 @@ void spmd_options_parse(int argc, char **argv, struct spmd_options *out)
 
 typedef unsigned long long ull;
 
-void spmd_report_choice(FILE *out, const struct spmd_problem *problem, const struct spmd_choice *choice,
-                        const struct spmd_grid *grid)
+void spmd_report_choice(FILE *out, const struct spmd_problem *problem,
+                        const struct spmd_choice *choice, const struct spmd_grid *grid)
 {
     const struct spmd_tile *tile = &choice->tile;
     const struct spmd_times *t = &choice->times;
-    fprintf(out, "problem        %llu x %llu tasks of %.4g s, %.4g bytes each\n", (ull)problem->x, (ull)problem->y,
-            problem->comp_s, problem->bytes);
+    fprintf(out, "problem        %llu x %llu tasks of %.4g s, %.4g bytes each\n", (ull)problem->x,
+            (ull)problem->y, problem->comp_s, problem->bytes);
     fprintf(out, "tile           %llu x %llu tasks\n", (ull)tile->x, (ull)tile->y);
     fprintf(out, "cores          %llu (%llu x %llu)\n", (ull)t->cores, (ull)tile->n, (ull)tile->m);
     fprintf(out, "edge tasks     %.6g s\ninternal tasks %.6g s\n", t->edge_s, t->internal_s);
     fprintf(out, "communication  %.6g s%s\n", t->comm_s,
             t->comm_s > t->internal_s ? " (longer than the internal tasks)" : "");
     fprintf(out, "iteration      %.6g s (predicted)\n", t->iteration_s);
-    fprintf(out, "speed-up       %.4g\nefficiency     %.4g (wanted: %.4g%s)\n", t->speedup, t->efficiency,
-            problem->efficiency, t->kept ? "" : "; the communication is not hidden enough for it");
+    fprintf(out, "speed-up       %.4g\nefficiency     %.4g (wanted: %.4g%s)\n", t->speedup,
+            t->efficiency, problem->efficiency,
+            t->kept ? "" : "; the communication is not hidden enough for it");
     fprintf(out, "messages      ");
     bool any = false;
     for (size_t layer = 0; layer < SPMD_LAYERS; layer++) {
         if (grid->messages[layer]) {
-            fprintf(out, "%s %llu over layer %zu", any ? "," : "", (ull)grid->messages[layer], layer);
+            fprintf(out, "%s %llu over layer %zu", any ? "," : "", (ull)grid->messages[layer],
+                    layer);
             any = true;
         }
     }
     fprintf(out, "%s\n", any ? " in each iteration" : " none");
 }
 
-void spmd_report_curve(FILE *out, const struct spmd_problem *problem, const struct spmd_choice *curve, size_t count,
-                       uint64_t chosen)
+void spmd_report_curve(FILE *out, const struct spmd_problem *problem,
+                       const struct spmd_choice *curve, size_t count, uint64_t chosen)
 {
     uint64_t falls = 0, fastest = 0;
     double best = 0;
@@ -295,8 +313,8 @@ void spmd_report_curve(FILE *out, const struct spmd_problem *problem, const stru
         const struct spmd_times *t = &curve[i].times;
         char tile[48];
         snprintf(tile, sizeof tile, "%llux%llu", (ull)curve[i].tile.x, (ull)curve[i].tile.y);
-        fprintf(out, "%7llu %11s  %14.6g %9.4g %11.4g%s\n", (ull)t->cores, tile, t->iteration_s, t->speedup,
-                t->efficiency, t->cores == chosen ? "  *" : "");
+        fprintf(out, "%7llu %11s  %14.6g %9.4g %11.4g%s\n", (ull)t->cores, tile, t->iteration_s,
+                t->speedup, t->efficiency, t->cores == chosen ? "  *" : "");
         falls = !falls && t->efficiency < problem->efficiency ? t->cores : falls;
         if (t->speedup > best) {
             best = t->speedup;
@@ -304,7 +322,8 @@ void spmd_report_curve(FILE *out, const struct spmd_problem *problem, const stru
         }
     }
     if (falls) {
-        fprintf(out, "# efficiency falls below %.4g from %llu cores on\n", problem->efficiency, (ull)falls);
+        fprintf(out, "# efficiency falls below %.4g from %llu cores on\n", problem->efficiency,
+                (ull)falls);
     }
     fprintf(out, "# highest speed-up %.4g at %llu cores\n", best, (ull)fastest);
 }
@@ -315,49 +334,56 @@ void spmd_report_simulation_head(FILE *out)
                  "# cores  iteration_s  speed-up  efficiency  iteration_s  speed-up  efficiency\n");
 }
 
-void spmd_report_simulation(FILE *out, const struct spmd_choice *choice, double plain_s, double planned_s)
+void spmd_report_simulation(FILE *out, const struct spmd_choice *choice, double plain_s,
+                            double planned_s)
 {
     double serial = choice->times.serial_s, cores = (double)choice->times.cores;
-    fprintf(out, "%7llu %12.6g %9.4g %11.4g %12.6g %9.4g %11.4g\n", (ull)choice->times.cores, plain_s, serial / plain_s,
-            serial / plain_s / cores, planned_s, serial / planned_s, serial / planned_s / cores);
+    fprintf(out, "%7llu %12.6g %9.4g %11.4g %12.6g %9.4g %11.4g\n", (ull)choice->times.cores,
+            plain_s, serial / plain_s, serial / plain_s / cores, planned_s, serial / planned_s,
+            serial / planned_s / cores);
 }
 
-static void measured_line(FILE *out, const char *name, const struct profile_median *iteration_s, double serial_s,
-                          uint64_t cores)
+static void measured_line(FILE *out, const char *name, const struct profile_median *iteration_s,
+                          double serial_s, uint64_t cores)
 {
-    fprintf(out, "%-18s %12.6g %9.4g %11.4g  [%.4g, %.4g]\n", name, iteration_s->median, serial_s / iteration_s->median,
-            serial_s / iteration_s->median / (double)cores, iteration_s->low, iteration_s->high);
+    fprintf(out, "%-18s %12.6g %9.4g %11.4g  [%.4g, %.4g]\n", name, iteration_s->median,
+            serial_s / iteration_s->median, serial_s / iteration_s->median / (double)cores,
+            iteration_s->low, iteration_s->high);
 }
 
-/* A speed-up this far above the number of cores is another program's doing: caches alone were seen to give 1.05. */
+/* A speed-up this far above the number of cores is another program's doing: caches alone were seen
+ * to give 1.05. */
 #define IMPOSSIBLE_EFFICIENCY 1.2
 
-void spmd_report_evaluation(FILE *out, const struct spmd_problem *problem, const struct spmd_choice *choice,
-                            const struct spmd_evaluation *e)
+void spmd_report_evaluation(FILE *out, const struct spmd_problem *problem,
+                            const struct spmd_choice *choice, const struct spmd_evaluation *e)
 {
     const struct spmd_times *t = &choice->times;
     uint64_t cores = t->cores;
     fprintf(out, "\n                    iteration_s  speed-up  efficiency  %s of %zu rounds\n",
             e->rounds < 6 ? "[least, most]" : "[95 % interval]", e->rounds);
-    fprintf(out, "%-18s %12.6g %9.4g %11.4g\n", "predicted", t->iteration_s, t->speedup, t->efficiency);
+    fprintf(out, "%-18s %12.6g %9.4g %11.4g\n", "predicted", t->iteration_s, t->speedup,
+            t->efficiency);
     measured_line(out, "with the plan", &e->planned_s, e->serial_s, cores);
     if (e->against) {
         measured_line(out, "without the plan", &e->plain_s, e->serial_s, cores);
     }
     fprintf(out, "one core           %12.6g (predicted %.6g)\n", e->serial_s, t->serial_s);
     if (e->against) {
-        fprintf(out, "with to without    %12.4g  [%.4g, %.4g], round by round\n", e->ratio.median, e->ratio.low,
-                e->ratio.high);
+        fprintf(out, "with to without    %12.4g  [%.4g, %.4g], round by round\n", e->ratio.median,
+                e->ratio.low, e->ratio.high);
     }
     if (e->serial_s > IMPOSSIBLE_EFFICIENCY * e->planned_s.median * (double)cores) {
-        fprintf(out, "speed-up and efficiency mean nothing here: one core was slower than the others together, so the "
+        fprintf(out, "speed-up and efficiency mean nothing here: one core was slower than the "
+                     "others together, so the "
                      "machine was busy\n");
     }
     const char *when = e->before ? "right before each run" : "in these runs";
-    fprintf(out, "the model is off by %+.1f %% [%+.1f, %+.1f]\n", 100 * (t->iteration_s / e->planned_s.median - 1),
-            100 * e->planned_off.low, 100 * e->planned_off.high);
-    fprintf(out, "a task took %.4g s %s [%.4g, %.4g], %.4g s when it was planned\n", e->task_s.median, when,
-            e->task_s.low, e->task_s.high, problem->comp_s);
-    fprintf(out, "with the time of a task %s the model is off by %+.1f %% [%+.1f, %+.1f]\n", when, 100 * e->off.median,
-            100 * e->off.low, 100 * e->off.high);
+    fprintf(out, "the model is off by %+.1f %% [%+.1f, %+.1f]\n",
+            100 * (t->iteration_s / e->planned_s.median - 1), 100 * e->planned_off.low,
+            100 * e->planned_off.high);
+    fprintf(out, "a task took %.4g s %s [%.4g, %.4g], %.4g s when it was planned\n",
+            e->task_s.median, when, e->task_s.low, e->task_s.high, problem->comp_s);
+    fprintf(out, "with the time of a task %s the model is off by %+.1f %% [%+.1f, %+.1f]\n", when,
+            100 * e->off.median, 100 * e->off.low, 100 * e->off.high);
 }

@@ -10,7 +10,8 @@
 #include "mapper/formats/print.h"
 #include "profile/base/cli.h"
 
-void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *grid, struct spmd_binding *out)
+void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *grid,
+               struct spmd_binding *out)
 {
     struct map_plan plan;
     size_t size = 0;
@@ -28,7 +29,8 @@ void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *gri
     map_plan_free(&plan);
     if (one_node) {
         out->list[strcspn(out->list, "\n")] = '\0';
-        memcpy(out->arguments, (const char *[]){"--bind-to", "cpu-list:ordered", "--cpu-list", out->list, NULL},
+        memcpy(out->arguments,
+               (const char *[]){"--bind-to", "cpu-list:ordered", "--cpu-list", out->list, NULL},
                5 * sizeof *out->arguments);
         return;
     }
@@ -38,7 +40,8 @@ void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *gri
         cli_fail("%s: %s", out->rankfile, strerror(errno));
     }
     memcpy(out->arguments,
-           (const char *[]){"--mca", "rmaps_rank_file_physical", "1", "--rankfile", out->rankfile, NULL},
+           (const char *[]){"--mca", "rmaps_rank_file_physical", "1", "--rankfile", out->rankfile,
+                            NULL},
            6 * sizeof *out->arguments);
 }
 
@@ -62,13 +65,15 @@ static int by_priority(const void *a, const void *b)
     return x->priority - y->priority;
 }
 
-size_t spmd_boxes(const struct spmd_problem *problem, const struct spmd_tile *tile, const struct spmd_grid *grid,
-                  uint64_t rank, struct spmd_box out[SPMD_BOXES])
+size_t spmd_boxes(const struct spmd_problem *problem, const struct spmd_tile *tile,
+                  const struct spmd_grid *grid, uint64_t rank, struct spmd_box out[SPMD_BOXES])
 {
     const struct spmd_stencil *s = &problem->stencil;
     /* The tasks at the left side go to the left neighbour, who reaches right for them. */
-    uint64_t left = there(grid, rank, -1, 0) ? s->right : 0, right = there(grid, rank, 1, 0) ? s->left : 0;
-    uint64_t low = there(grid, rank, 0, -1) ? s->up : 0, high = there(grid, rank, 0, 1) ? s->down : 0;
+    uint64_t left = there(grid, rank, -1, 0) ? s->right : 0,
+             right = there(grid, rank, 1, 0) ? s->left : 0;
+    uint64_t low = there(grid, rank, 0, -1) ? s->up : 0,
+             high = there(grid, rank, 0, 1) ? s->down : 0;
     uint64_t xs[] = {0, left, tile->x - right, tile->x}, ys[] = {0, low, tile->y - high, tile->y};
     size_t count = 0;
     for (int j = 0; j < 3; j++) {
@@ -128,36 +133,40 @@ static json_t *tasks_of(const struct spmd_problem *problem, const struct spmd_ch
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         json_array_append_new(list, json_pack("{s:i, s:o, s:o}", "priority", boxes[i].priority, "x",
-                                              pair(boxes[i].x0, boxes[i].x1), "y", pair(boxes[i].y0, boxes[i].y1)));
+                                              pair(boxes[i].x0, boxes[i].x1), "y",
+                                              pair(boxes[i].y0, boxes[i].y1)));
     }
     return list;
 }
 
 static json_t *messages_of(const struct servet_profile *profile, const struct spmd_problem *problem,
-                           const struct spmd_choice *choice, const struct spmd_grid *grid, uint64_t rank)
+                           const struct spmd_choice *choice, const struct spmd_grid *grid,
+                           uint64_t rank)
 {
     struct spmd_message messages[SPMD_DIRECTIONS];
     size_t count = spmd_messages(profile, problem, &choice->tile, grid, rank, messages);
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         const struct spmd_message *m = &messages[i];
-        json_array_append_new(list, json_pack("{s:I, s:[i, i], s:I, s:f}", "to", (json_int_t)m->to, "direction",
-                                              m->direction.dx, m->direction.dy, "layer", (json_int_t)m->layer, "bytes",
-                                              m->bytes));
+        json_array_append_new(list, json_pack("{s:I, s:[i, i], s:I, s:f}", "to", (json_int_t)m->to,
+                                              "direction", m->direction.dx, m->direction.dy,
+                                              "layer", (json_int_t)m->layer, "bytes", m->bytes));
     }
     return list;
 }
 
 static json_t *ranks_of(const struct servet_profile *profile, const struct spmd_problem *problem,
-                        const struct spmd_choice *choice, const struct spmd_grid *grid, const struct map_plan *plan)
+                        const struct spmd_choice *choice, const struct spmd_grid *grid,
+                        const struct map_plan *plan)
 {
     json_t *list = json_array();
     for (uint64_t rank = 0; rank < grid->n * grid->m; rank++) {
         char node[256];
         map_plan_node_name(plan, plan->places[rank].node, node, sizeof node);
-        json_array_append_new(list, json_pack("{s:I, s:o, s:s, s:I, s:I, s:o, s:o}", "rank", (json_int_t)rank, "at",
-                                              pair(rank % grid->n, rank / grid->n), "node", node, "pu",
-                                              (json_int_t)plan->places[rank].pu, "os_index",
+        json_array_append_new(list, json_pack("{s:I, s:o, s:s, s:I, s:I, s:o, s:o}", "rank",
+                                              (json_int_t)rank, "at",
+                                              pair(rank % grid->n, rank / grid->n), "node", node,
+                                              "pu", (json_int_t)plan->places[rank].pu, "os_index",
                                               (json_int_t)plan->places[rank].os_index, "tasks",
                                               tasks_of(problem, choice, grid, rank), "messages",
                                               messages_of(profile, problem, choice, grid, rank)));
@@ -175,14 +184,16 @@ char *spmd_plan_json(const struct servet_profile *profile, const struct spmd_pro
         return NULL;
     }
     json_t *root = json_pack(
-        "{s:i, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}, s:o}",
-        "servet_spmd_plan", 1, "problem", pair(problem->x, problem->y), "grid", pair(choice->tile.n, choice->tile.m),
-        "tile", pair(choice->tile.x, choice->tile.y), "halo", "left", (json_int_t)s->left, "right",
-        (json_int_t)s->right, "down", (json_int_t)s->down, "up", (json_int_t)s->up, "bytes_per_task", problem->bytes,
-        "efficiency", problem->efficiency, "predicted", "edge_seconds", t->edge_s, "internal_seconds", t->internal_s,
-        "compute_seconds", t->compute_s, "communication_seconds", t->comm_s, "iteration_seconds", t->iteration_s,
-        "speedup", t->speedup, "efficiency", t->efficiency, "kept", (int)t->kept, "ranks",
-        ranks_of(profile, problem, choice, grid, &plan));
+        "{s:i, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f, "
+        "s:f, s:b}, s:o}",
+        "servet_spmd_plan", 1, "problem", pair(problem->x, problem->y), "grid",
+        pair(choice->tile.n, choice->tile.m), "tile", pair(choice->tile.x, choice->tile.y), "halo",
+        "left", (json_int_t)s->left, "right", (json_int_t)s->right, "down", (json_int_t)s->down,
+        "up", (json_int_t)s->up, "bytes_per_task", problem->bytes, "efficiency",
+        problem->efficiency, "predicted", "edge_seconds", t->edge_s, "internal_seconds",
+        t->internal_s, "compute_seconds", t->compute_s, "communication_seconds", t->comm_s,
+        "iteration_seconds", t->iteration_s, "speedup", t->speedup, "efficiency", t->efficiency,
+        "kept", (int)t->kept, "ranks", ranks_of(profile, problem, choice, grid, &plan));
     char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(root);
     map_plan_free(&plan);
@@ -219,12 +230,14 @@ static uint64_t count_pus(const struct servet_profile *profile, const struct pro
 }
 
 /* Tcomm of a tile from the profile's layers, with the processes where the mapper puts them. */
-static double comm_from_profile(void *context, const struct spmd_problem *problem, const struct spmd_tile *tile)
+static double comm_from_profile(void *context, const struct spmd_problem *problem,
+                                const struct spmd_tile *tile)
 {
     const struct spmd_planner *planner = context;
     struct spmd_grid grid;
     struct servet_error error;
-    int rc = spmd_grid_map(planner->profile, planner->allowed, &problem->stencil, tile->n, tile->m, &grid, &error);
+    int rc = spmd_grid_map(planner->profile, planner->allowed, &problem->stencil, tile->n, tile->m,
+                           &grid, &error);
     if (rc < 0) {
         spmd_give_up(rc, &error);
     }
@@ -245,8 +258,8 @@ void spmd_planner_open(struct spmd_planner *p)
         cli_usage("--cpuset: expected PUs of the profile");
     }
     if (!(o->comm_s > 0) && !p->profile->measured && p->pus > 1) {
-        cli_usage(
-            "--comm: missing, expected the time to communicate one edge task (the profile has no measured times)");
+        cli_usage("--comm: missing, expected the time to communicate one edge task (the profile "
+                  "has no measured times)");
     }
 }
 
@@ -264,12 +277,14 @@ static struct spmd_choice of_tile(const struct spmd_planner *p)
     struct spmd_choice choice;
     uint64_t n = o->problem.x / o->tile_x, m = o->problem.y / o->tile_y;
     if (n * m > p->pus) {
-        cli_usage("--tile: expected one for at most %llu cores (the PUs of the profile), this one needs %llu",
+        cli_usage("--tile: expected one for at most %llu cores (the PUs of the profile), this one "
+                  "needs %llu",
                   (unsigned long long)p->pus, (unsigned long long)(n * m));
     }
     if (spmd_tile_of_grid(&o->problem, n, m, &choice.tile) < 0) {
-        cli_usage("--tile: expected one that is not thinner than the stencil reaches, got %llu x %llu",
-                  (unsigned long long)o->tile_x, (unsigned long long)o->tile_y);
+        cli_usage(
+            "--tile: expected one that is not thinner than the stencil reaches, got %llu x %llu",
+            (unsigned long long)o->tile_x, (unsigned long long)o->tile_y);
     }
     double comm_s = n * m > 1 ? p->comm(p->comm_context, &o->problem, &choice.tile) : 0;
     choice.times = spmd_predict(&o->problem, &choice.tile, comm_s);
@@ -284,13 +299,16 @@ struct spmd_choice spmd_planner_distribute(const struct spmd_planner *p)
         return of_tile(p);
     }
     if (o->cores > p->pus) {
-        cli_usage("--cores: expected at most %llu (the PUs of the profile), got %llu", (unsigned long long)p->pus,
-                  (unsigned long long)o->cores);
+        cli_usage("--cores: expected at most %llu (the PUs of the profile), got %llu",
+                  (unsigned long long)p->pus, (unsigned long long)o->cores);
     }
-    int rc = spmd_choose(&o->problem, o->cores ? o->cores : p->pus, o->cores > 0, p->comm, p->comm_context, &choice);
+    int rc = spmd_choose(&o->problem, o->cores ? o->cores : p->pus, o->cores > 0, p->comm,
+                         p->comm_context, &choice);
     if (rc == -ERANGE && o->cores) {
-        cli_usage("--cores: expected a number of processes whose grid divides the problem of %llu x %llu, got %llu",
-                  (unsigned long long)o->problem.x, (unsigned long long)o->problem.y, (unsigned long long)o->cores);
+        cli_usage("--cores: expected a number of processes whose grid divides the problem of %llu "
+                  "x %llu, got %llu",
+                  (unsigned long long)o->problem.x, (unsigned long long)o->problem.y,
+                  (unsigned long long)o->cores);
     }
     if (rc < 0) {
         cli_fail("no tile: %s", strerror(-rc));
@@ -302,15 +320,16 @@ struct spmd_grid spmd_planner_grid(const struct spmd_planner *p, const struct sp
 {
     struct spmd_grid grid;
     struct servet_error error;
-    int rc = spmd_grid_map(p->profile, p->allowed, &p->options.problem.stencil, tile->n, tile->m, &grid, &error);
+    int rc = spmd_grid_map(p->profile, p->allowed, &p->options.problem.stencil, tile->n, tile->m,
+                           &grid, &error);
     if (rc < 0) {
         spmd_give_up(rc, &error);
     }
     return grid;
 }
 
-void spmd_planner_save(const struct spmd_planner *p, const struct spmd_choice *choice, const struct spmd_grid *grid,
-                       const char *path)
+void spmd_planner_save(const struct spmd_planner *p, const struct spmd_choice *choice,
+                       const struct spmd_grid *grid, const char *path)
 {
     struct servet_error error;
     char *text = spmd_plan_json(p->profile, &p->options.problem, choice, grid);

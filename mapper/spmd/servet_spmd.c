@@ -13,11 +13,13 @@
 static void simulate(const struct spmd_planner *p, const struct spmd_choice *choice)
 {
     struct spmd_grid grid = spmd_planner_grid(p, &choice->tile);
-    struct spmd_simulation simulation = {.comm_s = p->options.comm_s, .noise = 0.02, .iterations = 100, .seed = 1};
+    struct spmd_simulation simulation = {
+        .comm_s = p->options.comm_s, .noise = 0.02, .iterations = 100, .seed = 1};
     double seconds[2];
     for (int planned = 0; planned < 2; planned++) {
         simulation.planned = planned;
-        if (spmd_simulate(p->profile, &p->options.problem, &choice->tile, &grid, &simulation, &seconds[planned]) < 0) {
+        if (spmd_simulate(p->profile, &p->options.problem, &choice->tile, &grid, &simulation,
+                          &seconds[planned]) < 0) {
             cli_fail("out of memory");
         }
     }

@@ -40,7 +40,8 @@ static uint32_t node_of(const struct servet_profile *profile, uint32_t pu)
 }
 
 static void make_links(const struct servet_profile *profile, const struct spmd_problem *problem,
-                       const struct spmd_tile *tile, const struct spmd_grid *grid, struct world *world)
+                       const struct spmd_tile *tile, const struct spmd_grid *grid,
+                       struct world *world)
 {
     struct spmd_direction directions[SPMD_DIRECTIONS];
     spmd_directions(&problem->stencil, directions);
@@ -57,7 +58,8 @@ static void make_links(const struct servet_profile *profile, const struct spmd_p
             link->node = node_of(profile, grid->pus[r]);
             link->node_to = node_of(profile, grid->pus[link->to]);
             link->off_node = link->node != link->node_to;
-            link->seconds = layer ? profile_message_seconds(layer, (uint64_t)(tasks * problem->bytes)) : 0;
+            link->seconds =
+                layer ? profile_message_seconds(layer, (uint64_t)(tasks * problem->bytes)) : 0;
             if (world->simulation->comm_s > 0) {
                 link->seconds = tasks * world->simulation->comm_s;
             }
@@ -65,8 +67,9 @@ static void make_links(const struct servet_profile *profile, const struct spmd_p
     }
 }
 
-/* When a message that is handed over at `start` is there. Only the part beyond the latency of the first byte would
- * really keep the interface busy; a layer's curve does not tell the two apart, so half of the message does. */
+/* When a message that is handed over at `start` is there. Only the part beyond the latency of the
+ * first byte would really keep the interface busy; a layer's curve does not tell the two apart, so
+ * half of the message does. */
 static double deliver(struct world *world, const struct link *link, double start)
 {
     if (!link->off_node) {
@@ -94,12 +97,14 @@ static void planned_iteration(struct world *world, const struct spmd_times *time
         for (uint64_t r = 0; r < world->ranks; r++) {
             const struct link *link = &world->links[r * world->directions + d];
             if (link->to >= 0) {
-                world->ready[link->to] = fmax(world->ready[link->to], deliver(world, link, world->clock[r]));
+                world->ready[link->to] =
+                    fmax(world->ready[link->to], deliver(world, link, world->clock[r]));
             }
         }
     }
     for (uint64_t r = 0; r < world->ranks; r++) {
-        world->clock[r] = fmax(world->clock[r] + computing(world, times->internal_s), world->ready[r]);
+        world->clock[r] =
+            fmax(world->clock[r] + computing(world, times->internal_s), world->ready[r]);
     }
 }
 
@@ -108,7 +113,8 @@ static void plain_iteration(struct world *world, const struct spmd_times *times)
     for (uint64_t r = 0; r < world->ranks; r++) {
         world->clock[r] += computing(world, times->compute_s);
     }
-    for (size_t d = 0; d < world->directions; d++) { /* one neighbour after the other: everybody waits for it */
+    for (size_t d = 0; d < world->directions;
+         d++) { /* one neighbour after the other: everybody waits for it */
         for (uint64_t r = 0; r < world->ranks; r++) {
             world->ready[r] = world->clock[r];
         }
@@ -117,7 +123,8 @@ static void plain_iteration(struct world *world, const struct spmd_times *times)
             if (link->to >= 0) {
                 double there = deliver(world, link, world->clock[r]);
                 world->ready[link->to] = fmax(world->ready[link->to], there);
-                world->ready[r] = fmax(world->ready[r], there); /* a blocking exchange holds the sender too */
+                world->ready[r] =
+                    fmax(world->ready[r], there); /* a blocking exchange holds the sender too */
             }
         }
         for (uint64_t r = 0; r < world->ranks; r++) {
@@ -136,11 +143,12 @@ static double latest(const struct world *world)
 }
 
 int spmd_simulate(const struct servet_profile *profile, const struct spmd_problem *problem,
-                  const struct spmd_tile *tile, const struct spmd_grid *grid, const struct spmd_simulation *simulation,
-                  double *iteration_s)
+                  const struct spmd_tile *tile, const struct spmd_grid *grid,
+                  const struct spmd_simulation *simulation, double *iteration_s)
 {
     struct spmd_direction unused[SPMD_DIRECTIONS];
-    struct world world = {.ranks = grid->n * grid->m, .simulation = simulation, .random = simulation->seed};
+    struct world world = {
+        .ranks = grid->n * grid->m, .simulation = simulation, .random = simulation->seed};
     struct spmd_times times = spmd_predict(problem, tile, 0);
     world.directions = spmd_directions(&problem->stencil, unused);
     world.links = calloc(world.ranks * world.directions, sizeof *world.links);

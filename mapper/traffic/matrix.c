@@ -79,8 +79,8 @@ static int make(uint32_t ranks, const struct entry *entries, size_t count, struc
     return 0;
 }
 
-int map_matrix_make(uint32_t ranks, const uint32_t *from, const uint32_t *to, const double *bytes, size_t count,
-                    struct map_matrix *out)
+int map_matrix_make(uint32_t ranks, const uint32_t *from, const uint32_t *to, const double *bytes,
+                    size_t count, struct map_matrix *out)
 {
     struct entry *entries = calloc(count + 1, sizeof *entries);
     if (!entries) {
@@ -102,11 +102,12 @@ void map_matrix_free(struct map_matrix *matrix)
     *matrix = (struct map_matrix){0};
 }
 
-/* -- reading ------------------------------------------------------------------------------------------------------ */
+/* -- reading -- */
 
 static int refuse(const struct reading *r, const char *expected)
 {
-    return profile_error(r->error, -EINVAL, "%s:%zu: expected %s", r->path, r->line_number, expected);
+    return profile_error(r->error, -EINVAL, "%s:%zu: expected %s", r->path, r->line_number,
+                         expected);
 }
 
 /* The next line that is more than a comment; false at the end. */
@@ -156,7 +157,8 @@ static int read_plain_row(struct reading *r, uint32_t row)
         if (row && column >= r->ranks) {
             return refuse(r, "as many numbers in every row as in the first");
         }
-        int rc = column < MAP_MATRIX_MOST_RANKS ? add(r, row, column, bytes) : refuse(r, "at most 8192 ranks");
+        int rc = column < MAP_MATRIX_MOST_RANKS ? add(r, row, column, bytes)
+                                                : refuse(r, "at most 8192 ranks");
         if (rc < 0) {
             return rc;
         }
@@ -187,14 +189,15 @@ static int read_market(struct reading *r)
 {
     char format[32], field[32], symmetry[32];
     if (sscanf(r->line, "%%%%MatrixMarket matrix %31s %31s %31s", format, field, symmetry) != 3 ||
-        strcmp(format, "coordinate") != 0 || (strcmp(field, "real") != 0 && strcmp(field, "integer") != 0) ||
+        strcmp(format, "coordinate") != 0 ||
+        (strcmp(field, "real") != 0 && strcmp(field, "integer") != 0) ||
         (strcmp(symmetry, "general") != 0 && strcmp(symmetry, "symmetric") != 0)) {
         return refuse(r, "'%%MatrixMarket matrix coordinate real|integer general|symmetric'");
     }
     unsigned long rows, columns, entries, row, column;
     double bytes;
-    if (!next_line(r, '%') || sscanf(r->line, "%lu %lu %lu", &rows, &columns, &entries) != 3 || rows != columns ||
-        rows < 1 || rows > MAP_MATRIX_MOST_RANKS) {
+    if (!next_line(r, '%') || sscanf(r->line, "%lu %lu %lu", &rows, &columns, &entries) != 3 ||
+        rows != columns || rows < 1 || rows > MAP_MATRIX_MOST_RANKS) {
         return refuse(r, "'ranks ranks entries', square, of at most 8192 ranks");
     }
     r->ranks = (uint32_t)rows;
@@ -202,8 +205,8 @@ static int read_market(struct reading *r)
         if (!next_line(r, '%')) {
             return refuse(r, "more entries: the file ends early");
         }
-        if (sscanf(r->line, "%lu %lu %lf", &row, &column, &bytes) != 3 || row < 1 || row > rows || column < 1 ||
-            column > rows) {
+        if (sscanf(r->line, "%lu %lu %lf", &row, &column, &bytes) != 3 || row < 1 || row > rows ||
+            column < 1 || column > rows) {
             return refuse(r, "'row column bytes', row and column from 1 to the number of ranks");
         }
         int rc = add(r, (uint32_t)row - 1, (uint32_t)column - 1, bytes);
@@ -217,7 +220,8 @@ static int read_market(struct reading *r)
 static int read_any(struct reading *r)
 {
     if (!next_line(r, '#')) {
-        return profile_error(r->error, -EINVAL, "%s: expected a matrix of bytes, one row per rank, or Matrix Market",
+        return profile_error(r->error, -EINVAL,
+                             "%s: expected a matrix of bytes, one row per rank, or Matrix Market",
                              r->path);
     }
     return r->line[0] == '%' ? read_market(r) : read_plain(r);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a PU is in the hierarchy, from the node inwards: in `group` by the lowest leaf of each group around it, in
- * `ordinal` counted inside the group around that. */
+/* Where a PU is in the hierarchy, from the node inwards: in `group` by the lowest leaf of each
+ * group around it, in `ordinal` counted inside the group around that. */
 struct path {
     uint32_t leaf, sibling; /* place among the PUs of its core */
     uint32_t *group, *ordinal;
@@ -58,7 +58,8 @@ static int make_levels(struct map_view *view, struct levels **out)
     struct levels *levels = map_arena_get(&view->arena, view->class_count, sizeof *levels);
     for (size_t c = 0; levels && c < view->class_count; c++) {
         const struct map_class *class = &view->classes[c];
-        levels[c].groups = map_arena_get(&view->arena, class->family_count + 2, sizeof *levels[c].groups);
+        levels[c].groups =
+            map_arena_get(&view->arena, class->family_count + 2, sizeof *levels[c].groups);
         if (!levels[c].groups) {
             return -ENOMEM;
         }
@@ -72,7 +73,8 @@ static int make_levels(struct map_view *view, struct levels **out)
     return levels ? 0 : -ENOMEM;
 }
 
-static void fill_path(const struct map_view *view, const struct levels *levels, uint32_t leaf, struct path *path)
+static void fill_path(const struct map_view *view, const struct levels *levels, uint32_t leaf,
+                      struct path *path)
 {
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
     const struct levels *own = &levels[node->class_index];
@@ -158,7 +160,8 @@ static struct path *make_paths(struct map_view *view)
         return NULL;
     }
     struct path *paths = map_arena_get(&view->arena, view->leaf_count, sizeof *paths);
-    uint32_t *numbers = map_arena_get(&view->arena, 2 * deepest * view->leaf_count, sizeof *numbers);
+    uint32_t *numbers =
+        map_arena_get(&view->arena, 2 * deepest * view->leaf_count, sizeof *numbers);
     if (!paths || !numbers) {
         return NULL;
     }

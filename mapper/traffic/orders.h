@@ -1,5 +1,6 @@
-/* The two orders that everybody knows, to compare with: compact (fill one group after the other) and scatter (go round
- * the widest groups first). Both take one PU of every core before any second one.
+/* The two orders that everybody knows, to compare with: compact (fill one group after the other)
+ * and scatter (go round the widest groups first). Both take one PU of every core before any second
+ * one.
  */
 #ifndef SERVET_MAPPER_TRAFFIC_ORDERS_H
 #define SERVET_MAPPER_TRAFFIC_ORDERS_H

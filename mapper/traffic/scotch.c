@@ -1,4 +1,5 @@
-/* Placing by Scotch's static mapping: the matrix onto the complete graph of PUs with latencies as lengths. */
+/* Placing by Scotch's static mapping: the matrix onto the complete graph of PUs with latencies as
+ * lengths. */
 #include <errno.h>
 #include <scotch.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@
 
 const bool map_scotch_built = true;
 
-/* Loads and lengths are integers there; this many steps keep their ratios without overflowing sums. */
+/* Loads and lengths are integers there; this many steps keep their ratios without overflowing
+ * sums. */
 #define STEPS 1000
 
 /* The target graph is complete, so its size is the square of the ranks. */
@@ -64,8 +66,8 @@ static void fill_pus(const struct map_traffic *t, struct lists *out)
         for (uint32_t b = 0; b < ranks; b++) {
             if (a != b) {
                 out->with[at] = (SCOTCH_Num)b;
-                out->load[at++] =
-                    steps_of(map_pair_latency(t->view, t->leaves[a], t->leaves[b]), highest > 0 ? highest : 1);
+                out->load[at++] = steps_of(map_pair_latency(t->view, t->leaves[a], t->leaves[b]),
+                                           highest > 0 ? highest : 1);
             }
         }
     }
@@ -107,8 +109,8 @@ static int map_graph(SCOTCH_Graph *source, SCOTCH_Graph *target, SCOTCH_Num *par
     SCOTCH_stratInit(&build);
     SCOTCH_stratInit(&map);
     SCOTCH_randomReset(); /* the same matrix gives the same placement */
-    bool done =
-        SCOTCH_archBuild(&arch, target, 0, NULL, &build) == 0 && SCOTCH_graphMap(source, &arch, &map, part) == 0;
+    bool done = SCOTCH_archBuild(&arch, target, 0, NULL, &build) == 0 &&
+                SCOTCH_graphMap(source, &arch, &map, part) == 0;
     SCOTCH_stratExit(&map);
     SCOTCH_stratExit(&build);
     SCOTCH_archExit(&arch);
@@ -133,10 +135,10 @@ int map_place_by_scotch(struct map_traffic *t)
     SCOTCH_Graph source, target;
     SCOTCH_graphInit(&source);
     SCOTCH_graphInit(&target);
-    bool built = SCOTCH_graphBuild(&source, 0, (SCOTCH_Num)ranks, from.start, NULL, NULL, NULL, from.start[ranks],
-                                   from.with, from.load) == 0 &&
-                 SCOTCH_graphBuild(&target, 0, (SCOTCH_Num)ranks, onto.start, NULL, NULL, NULL, onto.start[ranks],
-                                   onto.with, onto.load) == 0;
+    bool built = SCOTCH_graphBuild(&source, 0, (SCOTCH_Num)ranks, from.start, NULL, NULL, NULL,
+                                   from.start[ranks], from.with, from.load) == 0 &&
+                 SCOTCH_graphBuild(&target, 0, (SCOTCH_Num)ranks, onto.start, NULL, NULL, NULL,
+                                   onto.start[ranks], onto.with, onto.load) == 0;
     int rc = built ? map_graph(&source, &target, part) : -ENOMEM;
     SCOTCH_graphExit(&target);
     SCOTCH_graphExit(&source);

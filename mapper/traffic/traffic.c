@@ -32,7 +32,8 @@ static uint32_t next_rank(const struct map_traffic *t, const double *to_placed)
             continue;
         }
         bool better = best == MAP_NONE || to_placed[r] > to_placed[best];
-        bool equal = best != MAP_NONE && to_placed[r] <= to_placed[best] && to_placed[r] >= to_placed[best];
+        bool equal =
+            best != MAP_NONE && to_placed[r] <= to_placed[best] && to_placed[r] >= to_placed[best];
         if (better || (equal && bytes_of_rank(t->matrix, r) > bytes_of_rank(t->matrix, best))) {
             best = r;
         }
@@ -108,7 +109,8 @@ static int grow_placement(struct map_traffic *t)
     return 0;
 }
 
-/* Programs often number their ranks well already, so the swaps also start from rank order; the better end counts. */
+/* Programs often number their ranks well already, so the swaps also start from rank order; the
+ * better end counts. */
 int map_place_greedily(struct map_traffic *t)
 {
     uint32_t ranks = t->matrix->ranks;
@@ -129,11 +131,10 @@ int map_place_greedily(struct map_traffic *t)
 
 const char *const map_placer_names[MAP_PLACERS] = {"rank order", "greedy", "Scotch"};
 
-/* -- the time of a message ------------------------------------------------------------------------------------------
- */
+/* -- the time of a message -- */
 
-static const struct profile_layer *layer_between(const struct map_view *view, uint32_t a, uint32_t b,
-                                                 uint64_t *message_bytes)
+static const struct profile_layer *layer_between(const struct map_view *view, uint32_t a,
+                                                 uint32_t b, uint64_t *message_bytes)
 {
     uint32_t node = map_view_node(view, a);
     bool same_node = node == map_view_node(view, b);
@@ -185,7 +186,7 @@ double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, 
     return bytes > (double)message_bytes ? latency * bytes / (double)message_bytes : latency;
 }
 
-/* -- placing ------------------------------------------------------------------------------------------------------- */
+/* -- placing -- */
 
 double map_traffic_of_rank(const struct map_traffic *t, uint32_t rank, uint32_t leaf)
 {

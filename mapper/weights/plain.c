@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-int map_plain_make(struct map_arena *arena, const struct map_view *view, bool apart, struct map_plain *out)
+int map_plain_make(struct map_arena *arena, const struct map_view *view, bool apart,
+                   struct map_plain *out)
 {
     struct map_plain plain = {.view = view};
     plain.stamp = map_arena_get(arena, view->leaf_count, sizeof *plain.stamp);
@@ -12,7 +13,8 @@ int map_plain_make(struct map_arena *arena, const struct map_view *view, bool ap
     }
     for (int r = 0; r < MAP_RULE_COUNT; r++) {
         bool own = apart || r == 0;
-        plain.rule[r] = own ? map_arena_get(arena, view->leaf_count, sizeof *plain.rule[r]) : plain.rule[0];
+        plain.rule[r] =
+            own ? map_arena_get(arena, view->leaf_count, sizeof *plain.rule[r]) : plain.rule[0];
         if (!plain.rule[r]) {
             return -ENOMEM;
         }
@@ -39,7 +41,8 @@ static void raise_once(struct map_plain *plain, const struct map_family *family,
     }
 }
 
-static void raise_in_node(struct map_plain *plain, const struct map_family *family, uint32_t first_leaf, uint32_t item)
+static void raise_in_node(struct map_plain *plain, const struct map_family *family,
+                          uint32_t first_leaf, uint32_t item)
 {
     const struct map_groups *groups = &family->groups;
     uint32_t group = groups->group_of[item];
@@ -59,13 +62,15 @@ static void raise_node(struct map_plain *plain, const struct map_family *family,
 {
     const struct map_view *view = plain->view;
     uint32_t first = view->nodes[node].first_leaf;
-    uint32_t end = node + 1 < view->node_count ? view->nodes[node + 1].first_leaf : view->leaf_count;
+    uint32_t end =
+        node + 1 < view->node_count ? view->nodes[node + 1].first_leaf : view->leaf_count;
     for (uint32_t leaf = first; leaf < end; leaf++) {
         raise_once(plain, family, leaf);
     }
 }
 
-static void raise_over_network(struct map_plain *plain, const struct map_family *family, uint32_t node)
+static void raise_over_network(struct map_plain *plain, const struct map_family *family,
+                               uint32_t node)
 {
     const struct map_groups *groups = &family->groups;
     uint32_t group = groups->group_of[node];
@@ -87,7 +92,8 @@ void map_plain_choose(struct map_plain *plain, uint32_t chosen)
     uint32_t node = map_view_node(view, chosen);
     const struct map_class *class = &view->classes[view->nodes[node].class_index];
     uint32_t first_leaf = view->nodes[node].first_leaf;
-    /* The latency of a pair is that of the first layer which has it, so all layers share one pass. */
+    /* The latency of a pair is that of the first layer which has it, so all layers share one
+     * pass. */
     bool in_layers = false;
     for (size_t f = 0; f < class->family_count; f++) {
         const struct map_family *family = &class->families[f];

@@ -12,7 +12,8 @@ struct map_core map_core_of(const struct map_view *view, uint32_t leaf)
         return (struct map_core){node->first_leaf, NULL, 0};
     }
     uint32_t start = cores->start[group];
-    return (struct map_core){node->first_leaf, cores->members + start, cores->start[group + 1] - start};
+    return (struct map_core){node->first_leaf, cores->members + start,
+                             cores->start[group + 1] - start};
 }
 
 void map_slots_choose(struct map_slots *slots, uint32_t leaf)
@@ -91,7 +92,8 @@ static void count_cores(const struct map_slots *slots, size_t *cores)
         }
         struct map_core core = map_core_of(view, leaf);
         bool first = true;
-        for (uint32_t i = 0; first && i < core.count && core.first_leaf + core.members[i] < leaf; i++) {
+        for (uint32_t i = 0; first && i < core.count && core.first_leaf + core.members[i] < leaf;
+             i++) {
             first = slots->key[core.first_leaf + core.members[i]] == MAP_KEY_NEVER;
         }
         cores[kind_of(view, leaf)] += first;
@@ -130,8 +132,9 @@ static int prefer_one_kind(struct map_view *view, struct map_slots *slots, size_
     return 0;
 }
 
-int map_slots_make(struct map_view *view, const struct profile_set *allowed, const struct profile_set *taken,
-                   size_t workers, struct map_slots *out, struct servet_error *error)
+int map_slots_make(struct map_view *view, const struct profile_set *allowed,
+                   const struct profile_set *taken, size_t workers, struct map_slots *out,
+                   struct servet_error *error)
 {
     struct map_slots slots = {.view = view};
     slots.key = map_arena_get(&view->arena, view->leaf_count, sizeof *slots.key);
@@ -139,7 +142,8 @@ int map_slots_make(struct map_view *view, const struct profile_set *allowed, con
         return profile_error(error, -ENOMEM, "out of memory");
     }
     if (!allow(view, allowed, slots.key)) {
-        return profile_error(error, -EINVAL, "allowed PUs: expected at least one PU of the profile");
+        return profile_error(error, -EINVAL,
+                             "allowed PUs: expected at least one PU of the profile");
     }
     if (take(view, taken, &slots) < 0 || prefer_one_kind(view, &slots, workers) < 0) {
         return profile_error(error, -ENOMEM, "out of memory");

@@ -1,12 +1,13 @@
-/* Who is where: which PUs may be used, how many workers every PU and every core holds, and the order in which that
- * makes PUs eligible before any weight is looked at.
+/* Who is where: which PUs may be used, how many workers every PU and every core holds, and the
+ * order in which that makes PUs eligible before any weight is looked at.
  */
 #ifndef SERVET_MAPPER_WEIGHTS_SLOTS_H
 #define SERVET_MAPPER_WEIGHTS_SLOTS_H
 
 #include "mapper/weights/view.h"
 
-/* Sorts PUs before their weight: workers on the PU, then workers on its core, then kind (0 the most capable). */
+/* Sorts PUs before their weight: workers on the PU, then workers on its core, then kind (0 the most
+ * capable). */
 typedef uint64_t map_key;
 
 #define MAP_KEY_NEVER UINT64_MAX
@@ -25,15 +26,18 @@ static inline uint32_t map_key_core_workers(map_key key)
 
 struct map_slots {
     const struct map_view *view;
-    map_key *key;    /* by leaf; MAP_KEY_NEVER: may not be used */
-    uint32_t *taken; /* leaves that other programs hold, ascending; also those that may not be used */
+    map_key *key; /* by leaf; MAP_KEY_NEVER: may not be used */
+    uint32_t
+        *taken; /* leaves that other programs hold, ascending; also those that may not be used */
     size_t taken_count;
 };
 
-/* Keys before the first worker. When `workers` fit into the free cores of one kind, PUs of other kinds may not be used.
- * 0; -EINVAL (none of the PUs of `allowed` is known: the text says so); -ENOMEM. */
-int map_slots_make(struct map_view *view, const struct profile_set *allowed, const struct profile_set *taken,
-                   size_t workers, struct map_slots *out, struct servet_error *error);
+/* Keys before the first worker. When `workers` fit into the free cores of one kind, PUs of other
+ * kinds may not be used. 0; -EINVAL (none of the PUs of `allowed` is known: the text says so);
+ * -ENOMEM. */
+int map_slots_make(struct map_view *view, const struct profile_set *allowed,
+                   const struct profile_set *taken, size_t workers, struct map_slots *out,
+                   struct servet_error *error);
 
 /* One more worker on `leaf`. */
 void map_slots_choose(struct map_slots *slots, uint32_t leaf);

@@ -42,7 +42,7 @@ struct map_tree {
     struct slot *top; /* over nodes */
 };
 
-/* -- shapes ------------------------------------------------------------------------------------------------------ */
+/* -- shapes -- */
 
 struct shaping {
     const struct map_nest *nest;
@@ -54,8 +54,8 @@ struct shaping {
     uint32_t *children; /* items below item_count, then groups */
 };
 
-/* The first layer that has a pair decides: rule 3 of a group is that of the lowest layer on the way to the root, and
- * what a group adds is the difference to its parent. */
+/* The first layer that has a pair decides: rule 3 of a group is that of the lowest layer on the way
+ * to the root, and what a group adds is the difference to its parent. */
 static void set_raises(struct shaping *s, const struct map_family *families, uint32_t *layer)
 {
     for (uint32_t g = 0; g < s->nest->group_count; g++) {
@@ -64,7 +64,8 @@ static void set_raises(struct shaping *s, const struct map_family *families, uin
         layer[g] = group->layer < outer ? group->layer : outer;
         s->raise[g] = group->collide;
         if (layer[g] != outer) {
-            s->raise[g] += families[layer[g]].value - (outer == MAP_NONE ? 0 : families[outer].value);
+            s->raise[g] +=
+                families[layer[g]].value - (outer == MAP_NONE ? 0 : families[outer].value);
             s->top_layer[g] = outer == MAP_NONE;
         }
     }
@@ -136,12 +137,13 @@ static int alloc_shape(struct map_arena *arena, uint32_t items, uint32_t groups,
     s->top_layer = map_arena_get(arena, groups, sizeof *s->top_layer);
     s->start = map_arena_get(arena, (size_t)groups + 2, sizeof *s->start);
     s->children = map_arena_get(arena, (size_t)items + groups, sizeof *s->children);
-    bool all = shape->parent && shape->slot_of && shape->raise && shape->top_layer && shape->own && shape->in_layer;
+    bool all = shape->parent && shape->slot_of && shape->raise && shape->top_layer && shape->own &&
+               shape->in_layer;
     return all && s->raise && s->top_layer && s->start && s->children ? 0 : -ENOMEM;
 }
 
-static int make_shape(struct map_arena *arena, const struct map_family *families, size_t family_count,
-                      uint32_t item_count, struct shape *out)
+static int make_shape(struct map_arena *arena, const struct map_family *families,
+                      size_t family_count, uint32_t item_count, struct shape *out)
 {
     struct map_nest nest;
     int rc = map_nest_make(arena, families, family_count, item_count, &nest, NULL);
@@ -161,7 +163,7 @@ static int make_shape(struct map_arena *arena, const struct map_family *families
     return 0;
 }
 
-/* -- slots ------------------------------------------------------------------------------------------------------- */
+/* -- slots -- */
 
 static bool before(const struct slot *a, const struct slot *b)
 {
@@ -174,7 +176,8 @@ static bool before(const struct slot *a, const struct slot *b)
 /* Takes over the better of the two children; false: nothing changed. */
 static bool refresh(struct slot *slots, uint32_t child, uint32_t parent)
 {
-    const struct slot *best = before(&slots[child], &slots[child ^ 1]) ? &slots[child] : &slots[child ^ 1];
+    const struct slot *best =
+        before(&slots[child], &slots[child ^ 1]) ? &slots[child] : &slots[child ^ 1];
     struct slot *slot = &slots[parent];
     int64_t weight = best->weight + slot->added;
     if (slot->key == best->key && slot->weight == weight && slot->leaf == best->leaf) {
@@ -219,7 +222,7 @@ static void lift(struct map_tree *tree, uint32_t node)
     slot->leaf = root->leaf;
 }
 
-/* -- choosing ----------------------------------------------------------------------------------------------------- */
+/* -- choosing -- */
 
 /* Raises every group around the item, and takes the sum off the item itself. */
 static void raise_node(struct node *node, uint32_t item)
@@ -287,7 +290,7 @@ void map_tree_choose(struct map_tree *tree, uint32_t leaf)
     raise_network(tree, index);
 }
 
-/* -- making ------------------------------------------------------------------------------------------------------ */
+/* -- making -- */
 
 static int make_nodes(struct map_tree *tree, struct map_arena *arena)
 {
@@ -332,12 +335,13 @@ int map_tree_make(struct map_view *view, const struct map_slots *slots, struct m
     if (!tree->shapes) {
         return -ENOMEM;
     }
-    int rc = make_shape(arena, view->network, view->network_count, view->node_count, &tree->network);
+    int rc =
+        make_shape(arena, view->network, view->network_count, view->node_count, &tree->network);
     for (size_t c = 0; rc == 0 && c < view->class_count; c++) {
         const struct map_class *class = &view->classes[c];
         if (class->of->pus.count) {
-            rc = make_shape(arena, class->families, class->family_count, (uint32_t) class->of->pus.count,
-                            &tree->shapes[c]);
+            rc = make_shape(arena, class->families, class->family_count,
+                            (uint32_t) class->of->pus.count, &tree->shapes[c]);
         }
     }
     rc = rc < 0 ? rc : make_nodes(tree, arena);

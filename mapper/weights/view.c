@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Enough for everything that a node of a few hundred PUs needs; larger arrays get a chunk of their own. */
+/* Enough for everything that a node of a few hundred PUs needs; larger arrays get a chunk of their
+ * own. */
 #define CHUNK_BYTES ((size_t)16 << 10)
 
 /* Siblings of a tree share a cache line when their pair starts on one. */
@@ -75,8 +76,8 @@ static size_t member_count(const struct profile_relation *relation)
     return count;
 }
 
-static void fill_groups(const struct profile_relation *relation, const uint32_t *position_of, uint32_t span,
-                        struct map_groups *out)
+static void fill_groups(const struct profile_relation *relation, const uint32_t *position_of,
+                        uint32_t span, struct map_groups *out)
 {
     uint32_t used = 0;
     for (size_t g = 0; g < relation->group_count; g++) {
@@ -97,8 +98,8 @@ static void fill_groups(const struct profile_relation *relation, const uint32_t 
 }
 
 /* Partners of every item, from the list of pairs: counted, then placed behind each other. */
-static int fill_pairs(struct map_arena *arena, const struct profile_relation *relation, const uint32_t *position_of,
-                      uint32_t span, struct map_groups *out)
+static int fill_pairs(struct map_arena *arena, const struct profile_relation *relation,
+                      const uint32_t *position_of, uint32_t span, struct map_groups *out)
 {
     uint32_t *start = map_arena_get(arena, (size_t)out->item_count + 2, sizeof *start);
     uint32_t *with = map_arena_get(arena, 2 * relation->pair_count, sizeof *with);
@@ -129,8 +130,9 @@ static int fill_pairs(struct map_arena *arena, const struct profile_relation *re
     return 0;
 }
 
-int map_groups_make(struct map_arena *arena, const struct profile_relation *relation, const uint32_t *position_of,
-                    uint32_t span, uint32_t item_count, struct map_groups *out)
+int map_groups_make(struct map_arena *arena, const struct profile_relation *relation,
+                    const uint32_t *position_of, uint32_t span, uint32_t item_count,
+                    struct map_groups *out)
 {
     struct map_groups groups = {.item_count = item_count};
     groups.group_of = map_arena_get(arena, item_count, sizeof *groups.group_of);
@@ -151,7 +153,8 @@ int map_groups_make(struct map_arena *arena, const struct profile_relation *rela
     return 0;
 }
 
-/* Weight of the rules that the priority favours, and of the others (2012 paper, Section 3: "ten times larger"). */
+/* Weight of the rules that the priority favours, and of the others (2012 paper, Section 3: "ten
+ * times larger"). */
 #define FAVOURED 10
 #define OTHER 1
 
@@ -177,7 +180,7 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* -- latencies ------------------------------------------------------------------------------------------------ */
+/* -- latencies -- */
 
 struct latencies {
     int64_t lowest, highest; /* quanta, shifted */
@@ -246,7 +249,8 @@ static struct latencies bounded_latencies(const struct servet_profile *profile, 
     __int128 per_choice = FAVOURED * (__int128)(most_families(profile) + 1);
     int shift = 0;
     struct latencies all = scan_latencies(profile, shift);
-    while (per_choice * denominator_of(&all) * (__int128)(load + 1) > WEIGHT_LIMIT && denominator_of(&all) > 1) {
+    while (per_choice * denominator_of(&all) * (__int128)(load + 1) > WEIGHT_LIMIT &&
+           denominator_of(&all) > 1) {
         all = scan_latencies(profile, ++shift);
     }
     return all;
@@ -260,7 +264,7 @@ static int64_t rule3_value(const struct latencies *all, int64_t factor, double s
     return -factor * ((all->highest - (quanta_of(seconds) >> all->shift)) / all->divisor);
 }
 
-/* -- classes and nodes ----------------------------------------------------------------------------------------- */
+/* -- classes and nodes -- */
 
 struct making {
     struct map_view *view;
@@ -270,16 +274,18 @@ struct making {
     uint32_t span;
 };
 
-static int add_family(struct making *making, enum map_rule rule, int64_t value, const struct profile_relation *relation,
-                      uint32_t items, struct map_family *family)
+static int add_family(struct making *making, enum map_rule rule, int64_t value,
+                      const struct profile_relation *relation, uint32_t items,
+                      struct map_family *family)
 {
     family->rule = rule;
     family->value = value;
-    return map_groups_make(&making->view->arena, relation, making->position_of, making->span, items, &family->groups);
+    return map_groups_make(&making->view->arena, relation, making->position_of, making->span, items,
+                           &family->groups);
 }
 
-static int add_layers(struct making *making, const struct profile_communication *communication, uint32_t items,
-                      struct map_family *families)
+static int add_layers(struct making *making, const struct profile_communication *communication,
+                      uint32_t items, struct map_family *families)
 {
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
@@ -292,10 +298,12 @@ static int add_layers(struct making *making, const struct profile_communication 
     return 0;
 }
 
-static int add_families(struct making *making, const struct profile_class *of, struct map_class *out)
+static int add_families(struct making *making, const struct profile_class *of,
+                        struct map_class *out)
 {
     uint32_t items = (uint32_t)of->pus.count;
-    size_t count = of->cache_count + of->memory.level_count + of->communication.layer_count, used = 0;
+    size_t count = of->cache_count + of->memory.level_count + of->communication.layer_count,
+           used = 0;
     out->families = map_arena_get(&making->view->arena, count, sizeof *out->families);
     if (!out->families) {
         return -ENOMEM;
@@ -304,11 +312,13 @@ static int add_families(struct making *making, const struct profile_class *of, s
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < of->cache_count; i++) {
         const struct profile_relation *sharing = &of->caches[i].sharing;
-        rc = add_family(making, MAP_RULE_CACHE, making->collide, sharing, items, &out->families[used++]);
+        rc = add_family(making, MAP_RULE_CACHE, making->collide, sharing, items,
+                        &out->families[used++]);
     }
     for (size_t i = 0; rc == 0 && i < of->memory.level_count; i++) {
         const struct profile_relation *collisions = &of->memory.levels[i].collisions;
-        rc = add_family(making, MAP_RULE_MEMORY, making->collide, collisions, items, &out->families[used++]);
+        rc = add_family(making, MAP_RULE_MEMORY, making->collide, collisions, items,
+                        &out->families[used++]);
     }
     return rc < 0 ? rc : add_layers(making, &of->communication, items, out->families + used);
 }
@@ -376,7 +386,8 @@ static int make_class(struct making *making, const struct profile_class *of, str
         rc = map_groups_make(arena, &of->cores, position_of, making->span, items, &out->cores);
     }
     if (rc == 0) {
-        rc = map_groups_make(arena, &of->packages, position_of, making->span, items, &out->packages);
+        rc =
+            map_groups_make(arena, &of->packages, position_of, making->span, items, &out->packages);
     }
     return rc < 0 ? rc : add_kinds(making, of, out);
 }
@@ -435,7 +446,8 @@ static int make_nodes(struct map_view *view)
     if (!view->nodes || !view->pu) {
         return -ENOMEM;
     }
-    if (nodes > 1 && !(view->node_of = map_arena_get(&view->arena, leaves, sizeof *view->node_of))) {
+    if (nodes > 1 &&
+        !(view->node_of = map_arena_get(&view->arena, leaves, sizeof *view->node_of))) {
         return -ENOMEM;
     }
     view->leaf_count = (uint32_t)leaves;
@@ -462,8 +474,8 @@ static void number_leaves(struct map_view *view)
     view->node_count = node;
 }
 
-int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load, struct map_view *view,
-                  struct servet_error *error)
+int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load,
+                  struct map_view *view, struct servet_error *error)
 {
     struct map_view made = {.profile = profile, .priority = priority};
     struct making making = {.view = &made, .latencies = bounded_latencies(profile, load)};
@@ -481,7 +493,8 @@ int map_view_make(const struct servet_profile *profile, enum map_priority priori
     if (rc < 0) {
         map_arena_free(&made.arena);
         return profile_error(error, rc,
-                             rc == -ENOMEM ? "out of memory" : "profile: expected at least one node with PUs");
+                             rc == -ENOMEM ? "out of memory"
+                                           : "profile: expected at least one node with PUs");
     }
     *view = made;
     return 0;

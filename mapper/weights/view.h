@@ -10,13 +10,13 @@ struct map_arena {
     struct map_arena_chunk *chunks;
 };
 
-/* Room for `count` things of `size` bytes, zeroed, aligned for any of our types; NULL when memory is short. Zero
- * things give a pointer that must not be followed. */
+/* Room for `count` things of `size` bytes, zeroed, aligned for any of our types; NULL when memory
+ * is short. Zero things give a pointer that must not be followed. */
 void *map_arena_get(struct map_arena *arena, size_t count, size_t size);
 void map_arena_free(struct map_arena *arena);
 
-/* A profile as the mapper reads it: PUs numbered without gaps ("leaves", in PU order), relations as arrays of leaves,
- * and what every relation adds to a weight.
+/* A profile as the mapper reads it: PUs numbered without gaps ("leaves", in PU order), relations as
+ * arrays of leaves, and what every relation adds to a weight.
  */
 
 #define MAP_NONE UINT32_MAX
@@ -36,7 +36,8 @@ enum map_rule { MAP_RULE_CACHE, MAP_RULE_MEMORY, MAP_RULE_LATENCY, MAP_RULE_COUN
 /* One cache level, memory overhead level or communication layer. */
 struct map_family {
     enum map_rule rule;
-    int64_t value; /* what a chosen PU adds to one related to it, over the view's denominator; <= 0 for rule 3 */
+    int64_t value; /* what a chosen PU adds to one related to it, over the view's denominator; <= 0
+                      for rule 3 */
     struct map_groups groups;
 };
 
@@ -70,17 +71,19 @@ struct map_view {
     uint32_t *node_of; /* of a leaf; NULL: all of them on node 0 */
 };
 
-/* `load` is the number of choices that will be weighed (workers and taken PUs): it bounds the weights, and where a
- * 64-bit weight could not hold them the latencies are rounded to a multiple of the quantum.
+/* `load` is the number of choices that will be weighed (workers and taken PUs): it bounds the
+ * weights, and where a 64-bit weight could not hold them the latencies are rounded to a multiple of
+ * the quantum.
  * 0, -EINVAL (no PU), -ENOMEM; the view is to be freed only on success. */
-int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load, struct map_view *view,
-                  struct servet_error *error);
+int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load,
+                  struct map_view *view, struct servet_error *error);
 void map_view_free(struct map_view *view);
 
-/* The relation with ids replaced by their position in `ids`; ids that are not there are left out. `position_of` is
- * indexed by id (span entries, MAP_NONE where absent). */
-int map_groups_make(struct map_arena *arena, const struct profile_relation *relation, const uint32_t *position_of,
-                    uint32_t span, uint32_t item_count, struct map_groups *out);
+/* The relation with ids replaced by their position in `ids`; ids that are not there are left out.
+ * `position_of` is indexed by id (span entries, MAP_NONE where absent). */
+int map_groups_make(struct map_arena *arena, const struct profile_relation *relation,
+                    const uint32_t *position_of, uint32_t span, uint32_t item_count,
+                    struct map_groups *out);
 
 static inline uint32_t map_view_node(const struct map_view *view, uint32_t leaf)
 {

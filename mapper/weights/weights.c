@@ -4,7 +4,8 @@
 #include "mapper/weights/plain.h"
 #include "mapper/weights/tree.h"
 
-static int map_plainly(struct map_view *view, struct map_slots *slots, size_t workers, uint32_t *out)
+static int map_plainly(struct map_view *view, struct map_slots *slots, size_t workers,
+                       uint32_t *out)
 {
     struct map_plain plain;
     if (map_plain_make(&view->arena, view, false, &plain) < 0) {
@@ -22,7 +23,8 @@ static int map_plainly(struct map_view *view, struct map_slots *slots, size_t wo
     return 0;
 }
 
-static int map_by_tree(struct map_view *view, struct map_slots *slots, size_t workers, uint32_t *out)
+static int map_by_tree(struct map_view *view, struct map_slots *slots, size_t workers,
+                       uint32_t *out)
 {
     struct map_tree *tree;
     int rc = map_tree_make(view, slots, &tree);
@@ -41,7 +43,8 @@ static int map_by_tree(struct map_view *view, struct map_slots *slots, size_t wo
     return 0;
 }
 
-/* Nested groups go through the tree; anything else through the plain engine, which gives the same. */
+/* Nested groups go through the tree; anything else through the plain engine, which gives the
+ * same. */
 static int choose_all(struct map_view *view, struct map_slots *slots, size_t workers, uint32_t *out)
 {
     int rc = map_by_tree(view, slots, workers, out);
@@ -52,14 +55,14 @@ static int check_request(const struct servet_profile *profile, const struct map_
                          struct servet_error *error)
 {
     if (!profile || request->workers < 1 || request->workers >= MAP_WORKER_LIMIT) {
-        return profile_error(error, -EINVAL, "workers: expected a number from 1 to %u, got %zu", MAP_WORKER_LIMIT - 1,
-                             request->workers);
+        return profile_error(error, -EINVAL, "workers: expected a number from 1 to %u, got %zu",
+                             MAP_WORKER_LIMIT - 1, request->workers);
     }
     return 0;
 }
 
-int map_workers(const struct servet_profile *profile, const struct map_request *request, uint32_t *out,
-                const struct map_trace *trace, struct servet_error *error)
+int map_workers(const struct servet_profile *profile, const struct map_request *request,
+                uint32_t *out, const struct map_trace *trace, struct servet_error *error)
 {
     int rc = check_request(profile, request, error);
     if (rc < 0) {
@@ -84,7 +87,8 @@ int map_workers(const struct servet_profile *profile, const struct map_request *
     return rc;
 }
 
-const struct servet_profile *map_one_node(const struct profile_class *node_class, struct map_node_view *view)
+const struct servet_profile *map_one_node(const struct profile_class *node_class,
+                                          struct map_node_view *view)
 {
     *view = (struct map_node_view){.range = {.count = 1}};
     /* The model has no const pointers; nothing here writes through this one. */

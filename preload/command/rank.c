@@ -28,7 +28,8 @@ static int make_plan(const struct pin_options *options, const struct pin_launche
     return code;
 }
 
-static void hand_over(const struct pin_launcher *launcher, const struct pin_mask *start, const struct pin_plan *plan)
+static void hand_over(const struct pin_launcher *launcher, const struct pin_mask *start,
+                      const struct pin_plan *plan)
 {
     int code = pin_mask_set(0, &plan->own);
     code = code < 0 ? code : pin_handover_export(launcher, start, plan);
@@ -55,7 +56,8 @@ static bool find_command(const char *command, char *path, size_t size)
     return false;
 }
 
-/* With SERVET_AUTO, the priority of a program behind another command (env, a script) is not known here. */
+/* With SERVET_AUTO, the priority of a program behind another command (env, a script) is not known
+ * here. */
 static bool priority_is_known(struct pin_options *options, const char *command)
 {
     char path[PATH_MAX];

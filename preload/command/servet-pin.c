@@ -30,14 +30,19 @@ struct request {
 };
 
 static const struct argp_option choices[] = {
-    {"mem-prior", KEY_MEM, NULL, 0, "Place threads and ranks to collide least in memory (default)", 0},
+    {"mem-prior", KEY_MEM, NULL, 0, "Place threads and ranks to collide least in memory (default)",
+     0},
     {"comm-prior", KEY_COMM, NULL, 0, "Place threads and ranks to exchange messages fastest", 0},
     {"profile", KEY_PROFILE, "FILE", 0, "Profile of this machine", 0},
     {"verbose", KEY_VERBOSE, NULL, 0, "Say on stderr where every thread and rank goes", 0},
-    {"force", KEY_FORCE, NULL, 0, "Place threads even where the user or the program has chosen already", 0},
-    {"trace", KEY_TRACE, "FILE", 0, "Write who sends how much to whom in an MPI program, for servet-map --matrix", 0},
-    {"auto", KEY_AUTO, NULL, 0, "Choose the priority by what the last run of an MPI program was like", 0},
-    {"variables", KEY_VARIABLES, NULL, 0, "Print the table of environment variables (Markdown) and exit", 1},
+    {"force", KEY_FORCE, NULL, 0,
+     "Place threads even where the user or the program has chosen already", 0},
+    {"trace", KEY_TRACE, "FILE", 0,
+     "Write who sends how much to whom in an MPI program, for servet-map --matrix", 0},
+    {"auto", KEY_AUTO, NULL, 0,
+     "Choose the priority by what the last run of an MPI program was like", 0},
+    {"variables", KEY_VARIABLES, NULL, 0,
+     "Print the table of environment variables (Markdown) and exit", 1},
     {0},
 };
 
@@ -106,7 +111,8 @@ static int print_variables(void)
     return cli_finish(CLI_OK);
 }
 
-/* Where our libraries can be, as seen from the folder of this command: beside it (build tree), and where
+/* Where our libraries can be, as seen from the folder of this command: beside it (build tree), and
+ * where
  * `meson install` put them relative to the command (so that a moved installation still works). */
 static bool find_library(const char *name, char *path, size_t size)
 {
@@ -121,7 +127,8 @@ static bool find_library(const char *name, char *path, size_t size)
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         char resolved[PATH_MAX];
         snprintf(candidate, sizeof candidate, "%s/%s%s", self, places[i], name);
-        if (realpath(candidate, resolved) && access(resolved, R_OK) == 0 && strlen(resolved) < size) {
+        if (realpath(candidate, resolved) && access(resolved, R_OK) == 0 &&
+            strlen(resolved) < size) {
             strcpy(path, resolved);
             return true;
         }

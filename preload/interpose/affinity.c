@@ -2,16 +2,17 @@
  *
  *   pthread_getaffinity_np   libgomp asks it for the calling thread at every omp_get_num_procs()
  *   sched_getaffinity        Python, OpenBLAS and others count the process's PUs by it
- *   syscall                  libomp and libiomp ask and set by number; each worker of theirs, and the main thread,
- *                            goes back to the process's whole set when it starts
+ *   syscall                  libomp and libiomp ask and set by number; each worker of theirs, and
+ *                            the main thread, goes back to the process's whole set when it starts
  *                            (and seccomp(2), see interpose_sandbox.c)
  *   sched_setaffinity        the same from runtimes that use libc's functions
  *   pthread_setaffinity_np   (as above)
  *
- * Who asks decides: an OpenMP runtime, a numeric library's pool and the Python interpreter mean "what may this process
- * use?" and are told the process's PUs; everybody else (the program, hwloc, numactl, debuggers) means "where am I?" and
- * hears the truth. A runtime that puts a thread of ours back on the whole set has not chosen anything: the thread keeps
- * its PU. All other changes are carried out.
+ * Who asks decides: an OpenMP runtime, a numeric library's pool and the Python interpreter mean
+ * "what may this process use?" and are told the process's PUs; everybody else (the program, hwloc,
+ * numactl, debuggers) means "where am I?" and hears the truth. A runtime that puts a thread of ours
+ * back on the whole set has not chosen anything: the thread keeps its PU. All other changes are
+ * carried out.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -32,7 +33,8 @@ static bool is_python(const char *dso)
     if (*dso == '\0') {
         dso = program_invocation_short_name;
     }
-    return strncmp(dso, "python", strlen("python")) == 0 || strncmp(dso, "libpython", strlen("libpython")) == 0;
+    return strncmp(dso, "python", strlen("python")) == 0 ||
+           strncmp(dso, "libpython", strlen("libpython")) == 0;
 }
 
 /* Does the code at `caller` count the process's PUs when it asks for a mask? */
@@ -55,9 +57,9 @@ static const struct pin_mask *view_for(const void *caller)
     return view && counts_pus(caller) ? view : NULL;
 }
 
-/* The kernel is asked as well, into memory of ours: a size that it refuses is refused in its way, and the number of
- * bytes is its number. Never into the caller's: libgomp's threads share one buffer and would count the truth while it
- * is there. */
+/* The kernel is asked as well, into memory of ours: a size that it refuses is refused in its way,
+ * and the number of bytes is its number. Never into the caller's: libgomp's threads share one
+ * buffer and would count the truth while it is there. */
 static long answer(const struct pin_mask *view, size_t size, void *out)
 {
     struct pin_mask truth;
@@ -69,7 +71,8 @@ static long answer(const struct pin_mask *view, size_t size, void *out)
     return bytes;
 }
 
-/* Is `set` everything that the process has, so that the thread is not being moved anywhere in particular? */
+/* Is `set` everything that the process has, so that the thread is not being moved anywhere in
+ * particular? */
 static bool is_whole(const struct pin_mask *view, size_t size, const void *set)
 {
     struct pin_mask mask = {0};
@@ -85,7 +88,8 @@ static bool is_whole(const struct pin_mask *view, size_t size, const void *set)
 static bool keeps_pu(pid_t tid, size_t size, const void *set, const void *caller)
 {
     const struct pin_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
-    return view && is_whole(view, size, set) && pin_mask_set_pu(0, (uint32_t)pin_process_thread_pu()) == 0;
+    return view && is_whole(view, size, set) &&
+           pin_mask_set_pu(0, (uint32_t)pin_process_thread_pu()) == 0;
 }
 
 PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
@@ -107,7 +111,8 @@ PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
 PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
 {
     static int (*real)(pthread_t, size_t, cpu_set_t *);
-    const struct pin_mask *view = pthread_equal(thread, pthread_self()) ? view_for(__builtin_return_address(0)) : NULL;
+    const struct pin_mask *view =
+        pthread_equal(thread, pthread_self()) ? view_for(__builtin_return_address(0)) : NULL;
     if (!view) {
         return PIN_REAL(real, "pthread_getaffinity_np")(thread, size, set);
     }
@@ -131,7 +136,8 @@ PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
 PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 {
     static int (*real)(pthread_t, size_t, const cpu_set_t *);
-    if (pthread_equal(thread, pthread_self()) && keeps_pu(0, size, set, __builtin_return_address(0))) {
+    if (pthread_equal(thread, pthread_self()) &&
+        keeps_pu(0, size, set, __builtin_return_address(0))) {
         return 0;
     }
     return PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
@@ -150,7 +156,9 @@ static long affinity_call(long number, long first, long second, void *set, const
     pid_t tid = (pid_t)first;
     size_t size = (size_t)second;
     if (number == SYS_sched_setaffinity) {
-        return keeps_pu(tid, size, set, caller) ? 0 : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+        return keeps_pu(tid, size, set, caller)
+                   ? 0
+                   : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
     }
     const struct pin_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
     return view ? answer(view, size, set) : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
@@ -169,7 +177,8 @@ static long with_errno(long result)
 
 #if defined(__x86_64__)
 
-__attribute__((used)) long pin_affinity_syscall(long number, long first, long second, long set, long caller);
+__attribute__((used)) long pin_affinity_syscall(long number, long first, long second, long set,
+                                                long caller);
 long pin_affinity_syscall(long number, long first, long second, long set, long caller)
 {
     return with_errno(affinity_call(number, first, second, (void *)set, (const void *)caller));
@@ -181,9 +190,9 @@ long pin_failed_syscall(long result)
     return with_errno(result);
 }
 
-/* In assembler, because a call may return twice or on another stack (clone, vfork): for all other numbers this is
- * libc's function instruction by instruction. The three numbers that are of interest, all of calls with three
- * arguments, go on with the caller as fifth argument. */
+/* In assembler, because a call may return twice or on another stack (clone, vfork): for all other
+ * numbers this is libc's function instruction by instruction. The three numbers that are of
+ * interest, all of calls with three arguments, go on with the caller as fifth argument. */
 #define TEXT_OF(number) TEXT_OF_(number)
 #define TEXT_OF_(number) #number
 PIN_EXPORT long syscall(long number, ...);
@@ -230,9 +239,10 @@ PIN_EXPORT long syscall(long number, ...)
         argument[i] = va_arg(list, long);
     va_end(list);
     if (number == SYS_sched_setaffinity || number == SYS_sched_getaffinity || number == SYS_seccomp)
-        return with_errno(
-            affinity_call(number, argument[0], argument[1], (void *)argument[2], __builtin_return_address(0)));
-    return with_errno(pin_raw(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]));
+        return with_errno(affinity_call(number, argument[0], argument[1], (void *)argument[2],
+                                        __builtin_return_address(0)));
+    return with_errno(pin_raw(number, argument[0], argument[1], argument[2], argument[3],
+                              argument[4], argument[5]));
 }
 
 #endif

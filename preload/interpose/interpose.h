@@ -1,4 +1,5 @@
-/* Marks the functions that take the place of libc's or a library's; shim.map lists the same names. */
+/* Marks the functions that take the place of libc's or a library's; shim.map lists the same
+ * names. */
 #ifndef SERVET_PRELOAD_INTERPOSE_INTERPOSE_H
 #define SERVET_PRELOAD_INTERPOSE_INTERPOSE_H
 

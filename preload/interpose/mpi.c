@@ -2,13 +2,14 @@
  *
  *   MPI_Init, MPI_Init_thread     C programs; MPICH's Fortran entries call these through the symbol
  *   PMPI_Init, PMPI_Init_thread   Open MPI's Fortran entries (all of them, mpi_f08 too) call these
- *   mpi_init_ … MPI_INIT          Fortran entries of libraries that have C and Fortran in one object and call inside it
+ *   mpi_init_ … MPI_INIT          Fortran entries of libraries that have C and Fortran in one
+ *                                 object and call inside it
  *   MPI_Session_init              MPI 4: a program may never call MPI_Init
  *   shmem_init, start_pes …       OpenSHMEM; Open MPI's goes to the inside of libmpi directly
  *
- * Fortran coarrays (OpenCoarrays) come through MPI_Init_thread. One of these entries usually calls another, so only the
- * outermost does the work. No MPI header is used: what is passed on are pointers and integers of the same shape in
- * every MPI library.
+ * Fortran coarrays (OpenCoarrays) come through MPI_Init_thread. One of these entries usually calls
+ * another, so only the outermost does the work. No MPI header is used: what is passed on are
+ * pointers and integers of the same shape in every MPI library.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,20 +20,22 @@
 #include "preload/node/note.h"
 #include "preload/place/process.h"
 
-/* MPI_ERR_OTHER is not the same number everywhere; what matters is that it is not MPI_SUCCESS (0). */
+/* MPI_ERR_OTHER is not the same number everywhere; what matters is that it is not MPI_SUCCESS
+ * (0). */
 #define NO_MPI 1
 
 /* PIN_REAL() for libraries that a program may have opened for itself alone. */
-#define MPI_REAL(slot, name)                                                                                           \
-    ({                                                                                                                 \
-        if (!__atomic_load_n(&(slot), __ATOMIC_ACQUIRE))                                                               \
-            __atomic_store_n(&(slot), (__typeof__(slot))pin_next(name), __ATOMIC_RELEASE);                             \
-        slot;                                                                                                          \
+#define MPI_REAL(slot, name)                                                                       \
+    ({                                                                                             \
+        if (!__atomic_load_n(&(slot), __ATOMIC_ACQUIRE))                                           \
+            __atomic_store_n(&(slot), (__typeof__(slot))pin_next(name), __ATOMIC_RELEASE);         \
+        slot;                                                                                      \
     })
 
 static __thread int depth __attribute__((tls_model("initial-exec")));
 
-/* The tracer has to be there before the program is: what is loaded later comes behind the MPI library. */
+/* The tracer has to be there before the program is: what is loaded later comes behind the MPI
+ * library. */
 static void look_for_tracer(const struct pin_process *process)
 {
     const struct pin_options *options = &process->options;
@@ -40,12 +43,13 @@ static void look_for_tracer(const struct pin_process *process)
         dlsym(RTLD_DEFAULT, "servet_trace_version")) {
         return;
     }
-    pin_failure(
-        "%s: libservet_trace.so is not preloaded, nothing is traced; use servet-pin, or name both in LD_PRELOAD",
-        options->trace[0] ? "SERVET_TRACE" : "SERVET_AUTO");
+    pin_failure("%s: libservet_trace.so is not preloaded, nothing is traced; use servet-pin, or "
+                "name both in LD_PRELOAD",
+                options->trace[0] ? "SERVET_TRACE" : "SERVET_AUTO");
 }
 
-/* What the outermost entry does before the library's own: the rank's plan, and its PUs for the library's own threads.
+/* What the outermost entry does before the library's own: the rank's plan, and its PUs for the
+ * library's own threads.
  */
 static const struct pin_process *enter(void)
 {
@@ -71,72 +75,73 @@ static void leave(const struct pin_process *process)
     errno = saved;
 }
 
-#define INIT(name)                                                                                                     \
-    PIN_EXPORT int name(int *count, char ***values);                                                                   \
-    PIN_EXPORT int name(int *count, char ***values)                                                                    \
-    {                                                                                                                  \
-        static int (*real)(int *, char ***);                                                                           \
-        if (!MPI_REAL(real, #name))                                                                                    \
-            return NO_MPI;                                                                                             \
-        const struct pin_process *process = enter();                                                                   \
-        int code = real(count, values);                                                                                \
-        leave(process);                                                                                                \
-        return code;                                                                                                   \
+#define INIT(name)                                                                                 \
+    PIN_EXPORT int name(int *count, char ***values);                                               \
+    PIN_EXPORT int name(int *count, char ***values)                                                \
+    {                                                                                              \
+        static int (*real)(int *, char ***);                                                       \
+        if (!MPI_REAL(real, #name))                                                                \
+            return NO_MPI;                                                                         \
+        const struct pin_process *process = enter();                                               \
+        int code = real(count, values);                                                            \
+        leave(process);                                                                            \
+        return code;                                                                               \
     }
 
-#define INIT_THREAD(name)                                                                                              \
-    PIN_EXPORT int name(int *count, char ***values, int required, int *provided);                                      \
-    PIN_EXPORT int name(int *count, char ***values, int required, int *provided)                                       \
-    {                                                                                                                  \
-        static int (*real)(int *, char ***, int, int *);                                                               \
-        if (!MPI_REAL(real, #name))                                                                                    \
-            return NO_MPI;                                                                                             \
-        const struct pin_process *process = enter();                                                                   \
-        int code = real(count, values, required, provided);                                                            \
-        leave(process);                                                                                                \
-        return code;                                                                                                   \
+#define INIT_THREAD(name)                                                                          \
+    PIN_EXPORT int name(int *count, char ***values, int required, int *provided);                  \
+    PIN_EXPORT int name(int *count, char ***values, int required, int *provided)                   \
+    {                                                                                              \
+        static int (*real)(int *, char ***, int, int *);                                           \
+        if (!MPI_REAL(real, #name))                                                                \
+            return NO_MPI;                                                                         \
+        const struct pin_process *process = enter();                                               \
+        int code = real(count, values, required, provided);                                        \
+        leave(process);                                                                            \
+        return code;                                                                               \
     }
 
-#define FORTRAN_INIT(name)                                                                                             \
-    PIN_EXPORT void name(int *error);                                                                                  \
-    PIN_EXPORT void name(int *error)                                                                                   \
-    {                                                                                                                  \
-        static void (*real)(int *);                                                                                    \
-        if (!MPI_REAL(real, #name)) {                                                                                  \
-            *error = NO_MPI;                                                                                           \
-            return;                                                                                                    \
-        }                                                                                                              \
-        const struct pin_process *process = enter();                                                                   \
-        real(error);                                                                                                   \
-        leave(process);                                                                                                \
+#define FORTRAN_INIT(name)                                                                         \
+    PIN_EXPORT void name(int *error);                                                              \
+    PIN_EXPORT void name(int *error)                                                               \
+    {                                                                                              \
+        static void (*real)(int *);                                                                \
+        if (!MPI_REAL(real, #name)) {                                                              \
+            *error = NO_MPI;                                                                       \
+            return;                                                                                \
+        }                                                                                          \
+        const struct pin_process *process = enter();                                               \
+        real(error);                                                                               \
+        leave(process);                                                                            \
     }
 
-#define FORTRAN_INIT_THREAD(name)                                                                                      \
-    PIN_EXPORT void name(int *required, int *provided, int *error);                                                    \
-    PIN_EXPORT void name(int *required, int *provided, int *error)                                                     \
-    {                                                                                                                  \
-        static void (*real)(int *, int *, int *);                                                                      \
-        if (!MPI_REAL(real, #name)) {                                                                                  \
-            *error = NO_MPI;                                                                                           \
-            return;                                                                                                    \
-        }                                                                                                              \
-        const struct pin_process *process = enter();                                                                   \
-        real(required, provided, error);                                                                               \
-        leave(process);                                                                                                \
+#define FORTRAN_INIT_THREAD(name)                                                                  \
+    PIN_EXPORT void name(int *required, int *provided, int *error);                                \
+    PIN_EXPORT void name(int *required, int *provided, int *error)                                 \
+    {                                                                                              \
+        static void (*real)(int *, int *, int *);                                                  \
+        if (!MPI_REAL(real, #name)) {                                                              \
+            *error = NO_MPI;                                                                       \
+            return;                                                                                \
+        }                                                                                          \
+        const struct pin_process *process = enter();                                               \
+        real(required, provided, error);                                                           \
+        leave(process);                                                                            \
     }
 
-/* Handles are integers in MPICH and pointers in Open MPI: both pass unchanged through a pointer-sized argument. */
-#define SESSION_INIT(name)                                                                                             \
-    PIN_EXPORT int name(uintptr_t info, uintptr_t handler, void *session);                                             \
-    PIN_EXPORT int name(uintptr_t info, uintptr_t handler, void *session)                                              \
-    {                                                                                                                  \
-        static int (*real)(uintptr_t, uintptr_t, void *);                                                              \
-        if (!MPI_REAL(real, #name))                                                                                    \
-            return NO_MPI;                                                                                             \
-        const struct pin_process *process = enter();                                                                   \
-        int code = real(info, handler, session);                                                                       \
-        leave(process);                                                                                                \
-        return code;                                                                                                   \
+/* Handles are integers in MPICH and pointers in Open MPI: both pass unchanged through a
+ * pointer-sized argument. */
+#define SESSION_INIT(name)                                                                         \
+    PIN_EXPORT int name(uintptr_t info, uintptr_t handler, void *session);                         \
+    PIN_EXPORT int name(uintptr_t info, uintptr_t handler, void *session)                          \
+    {                                                                                              \
+        static int (*real)(uintptr_t, uintptr_t, void *);                                          \
+        if (!MPI_REAL(real, #name))                                                                \
+            return NO_MPI;                                                                         \
+        const struct pin_process *process = enter();                                               \
+        int code = real(info, handler, session);                                                   \
+        leave(process);                                                                            \
+        return code;                                                                               \
     }
 
 INIT(MPI_Init)
@@ -144,7 +149,8 @@ INIT(PMPI_Init)
 INIT_THREAD(MPI_Init_thread)
 INIT_THREAD(PMPI_Init_thread)
 
-/* gfortran, Intel, Cray: mpi_init_; g77 style: mpi_init__; IBM: mpi_init; upper case: NAG and old Cray. */
+/* gfortran, Intel, Cray: mpi_init_; g77 style: mpi_init__; IBM: mpi_init; upper case: NAG and old
+ * Cray. */
 FORTRAN_INIT(mpi_init)
 FORTRAN_INIT(mpi_init_)
 FORTRAN_INIT(mpi_init__)

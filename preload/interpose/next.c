@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The shim and the tracer define the same names; they call each other only in the order of LD_PRELOAD. */
+/* The shim and the tracer define the same names; they call each other only in the order of
+ * LD_PRELOAD. */
 static bool is_ours(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
@@ -25,7 +26,8 @@ static void *find_in(const char *path, const char *name)
     return found && dladdr(found, &info) && !is_ours(info.dli_fname) ? found : NULL;
 }
 
-/* Objects are only looked at: the list can change while another thread loads one, but not lose what MPI is in. */
+/* Objects are only looked at: the list can change while another thread loads one, but not lose what
+ * MPI is in. */
 static void *find_anywhere(const char *name)
 {
     void *found = NULL, *program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);

@@ -1,10 +1,14 @@
-/* Interposed: the ways to make a process, so that no child is jailed on the one PU of the thread that made it. It gets
- * the mask the process was started with; if it loads the shim too, it starts afresh from there.
+/* Interposed: the ways to make a process, so that no child is jailed on the one PU of the thread
+ * that made it. It gets the mask the process was started with; if it loads the shim too, it starts
+ * afresh from there.
  *
- *   execve and its family   after fork, vfork or in place; a vfork child shares our memory but not our mask
- *   posix_spawn, -spawnp    glibc makes and starts the child inside itself: the calling thread, which sleeps
+ *   execve and its family   after fork, vfork or in place; a vfork child shares our memory but not
+ *                           our mask
+ *   posix_spawn, -spawnp    glibc makes and starts the child inside itself: the calling thread,
+ *                           which sleeps
  *   system, popen           until the child has started, lends it the mask
- *   timer_create            a SIGEV_THREAD timer's thread is made inside glibc by the caller of the first one
+ *   timer_create            a SIGEV_THREAD timer's thread is made inside glibc by the caller of the
+ *                           first one
  *
  * fork() itself needs no interposer: pthread_atfork() sees it, and daemon() and forkpty() with it.
  * Not seen: clone() and _Fork() without an exec.
@@ -25,18 +29,19 @@
 #include "preload/interpose/real.h"
 #include "preload/place/process.h"
 
-/* Runs `call` with the start mask, and gives the place back: a successful exec does not come here again. */
-#define LENDING(type, failure, real, name, call)                                                                       \
-    do {                                                                                                               \
-        if (!PIN_REAL(real, name)) {                                                                                   \
-            errno = ENOSYS;                                                                                            \
-            return failure;                                                                                            \
-        }                                                                                                              \
-        bool lent_ = pin_process_active() && pin_process_lend_start_mask();                                            \
-        type result_ = call;                                                                                           \
-        if (lent_)                                                                                                     \
-            pin_process_take_back_mask();                                                                              \
-        return result_;                                                                                                \
+/* Runs `call` with the start mask, and gives the place back: a successful exec does not come here
+ * again. */
+#define LENDING(type, failure, real, name, call)                                                   \
+    do {                                                                                           \
+        if (!PIN_REAL(real, name)) {                                                               \
+            errno = ENOSYS;                                                                        \
+            return failure;                                                                        \
+        }                                                                                          \
+        bool lent_ = pin_process_active() && pin_process_lend_start_mask();                        \
+        type result_ = call;                                                                       \
+        if (lent_)                                                                                 \
+            pin_process_take_back_mask();                                                          \
+        return result_;                                                                            \
     } while (0)
 
 static int (*real_execve)(const char *, char *const[], char *const[]);
@@ -45,16 +50,16 @@ static int (*real_execvp)(const char *, char *const[]);
 static int (*real_execvpe)(const char *, char *const[], char *const[]);
 static int (*real_fexecve)(int, char *const[], char *const[]);
 static int (*real_execveat)(int, const char *, char *const[], char *const[], int);
-static int (*real_posix_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-                               char *const[], char *const[]);
-static int (*real_posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-                                char *const[], char *const[]);
+static int (*real_posix_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                               const posix_spawnattr_t *, char *const[], char *const[]);
+static int (*real_posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                                const posix_spawnattr_t *, char *const[], char *const[]);
 static int (*real_system)(const char *);
 static FILE *(*real_popen)(const char *, const char *);
 static int (*real_timer_create)(clockid_t, struct sigevent *restrict, timer_t *restrict);
 
-/* Looked up with the plan and not when they are first called, where the caller may be a vfork child or a signal
- * handler. */
+/* Looked up with the plan and not when they are first called, where the caller may be a vfork child
+ * or a signal handler. */
 void pin_resolve_process_calls(void)
 {
     (void)PIN_REAL(real_execve, "execve");
@@ -94,9 +99,11 @@ PIN_EXPORT int fexecve(int file, char *const arguments[], char *const environmen
     LENDING(int, -1, real_fexecve, "fexecve", real_fexecve(file, arguments, environment));
 }
 
-PIN_EXPORT int execveat(int folder, const char *path, char *const arguments[], char *const environment[], int flags)
+PIN_EXPORT int execveat(int folder, const char *path, char *const arguments[],
+                        char *const environment[], int flags)
 {
-    LENDING(int, -1, real_execveat, "execveat", real_execveat(folder, path, arguments, environment, flags));
+    LENDING(int, -1, real_execveat, "execveat",
+            real_execveat(folder, path, arguments, environment, flags));
 }
 
 static size_t count_arguments(va_list list)
@@ -108,19 +115,20 @@ static size_t count_arguments(va_list list)
     return count;
 }
 
-/* The argument list of execl and its like as an array on the stack; NULL ends it. `environment` gets what follows. */
-#define COLLECT(first, array, list, after)                                                                             \
-    do {                                                                                                               \
-        va_start(list, first);                                                                                         \
-        size_t count_ = count_arguments(list);                                                                         \
-        va_end(list);                                                                                                  \
-        array = alloca((count_ + 1) * sizeof *array);                                                                  \
-        va_start(list, first);                                                                                         \
-        array[0] = (char *)(uintptr_t)first;                                                                           \
-        for (size_t i_ = 1; i_ <= count_; i_++)                                                                        \
-            array[i_] = va_arg(list, char *);                                                                          \
-        after;                                                                                                         \
-        va_end(list);                                                                                                  \
+/* The argument list of execl and its like as an array on the stack; NULL ends it. `environment`
+ * gets what follows. */
+#define COLLECT(first, array, list, after)                                                         \
+    do {                                                                                           \
+        va_start(list, first);                                                                     \
+        size_t count_ = count_arguments(list);                                                     \
+        va_end(list);                                                                              \
+        array = alloca((count_ + 1) * sizeof *array);                                              \
+        va_start(list, first);                                                                     \
+        array[0] = (char *)(uintptr_t)first;                                                       \
+        for (size_t i_ = 1; i_ <= count_; i_++)                                                    \
+            array[i_] = va_arg(list, char *);                                                      \
+        after;                                                                                     \
+        va_end(list);                                                                              \
     } while (0)
 
 PIN_EXPORT int execl(const char *path, const char *first, ...)
@@ -148,14 +156,16 @@ PIN_EXPORT int execle(const char *path, const char *first, ...)
 }
 
 PIN_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                           const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+                           const posix_spawnattr_t *attributes, char *const arguments[],
+                           char *const environment[])
 {
     LENDING(int, ENOSYS, real_posix_spawn, "posix_spawn",
             real_posix_spawn(pid, path, actions, attributes, arguments, environment));
 }
 
 PIN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-                            const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+                            const posix_spawnattr_t *attributes, char *const arguments[],
+                            char *const environment[])
 {
     LENDING(int, ENOSYS, real_posix_spawnp, "posix_spawnp",
             real_posix_spawnp(pid, file, actions, attributes, arguments, environment));
@@ -171,7 +181,8 @@ PIN_EXPORT FILE *popen(const char *command, const char *mode)
     LENDING(FILE *, NULL, real_popen, "popen", real_popen(command, mode));
 }
 
-PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer)
+PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
+                            timer_t *restrict timer)
 {
     if (!event || event->sigev_notify != SIGEV_THREAD) {
         return PIN_REAL(real_timer_create, "timer_create")(clock, event, timer);
@@ -179,12 +190,13 @@ PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event, ti
     LENDING(int, -1, real_timer_create, "timer_create", real_timer_create(clock, event, timer));
 }
 
-/* Interposed: prctl, by which a program shuts itself in a sandbox (seccomp); libseccomp and others use syscall(2) with
- * its number, which is in interpose_affinity.c.
+/* Interposed: prctl, by which a program shuts itself in a sandbox (seccomp); libseccomp and others
+ * use syscall(2) with its number, which is in interpose_affinity.c.
  *
- * A sandbox kills the program for a system call that is not on its list, and ours are on nobody's. So the shim makes
- * none from then on: new threads run where they like. A sandbox that was there when the program started, as in every
- * container, is another thing: what it refuses, it refuses with an error.
+ * A sandbox kills the program for a system call that is not on its list, and ours are on nobody's.
+ * So the shim makes none from then on: new threads run where they like. A sandbox that was there
+ * when the program started, as in every container, is another thing: what it refuses, it refuses
+ * with an error.
  */
 
 PIN_EXPORT int prctl(int option, ...)

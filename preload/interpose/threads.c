@@ -1,10 +1,11 @@
 /* Interposed: the ways to make a thread.
  *
  *   pthread_create   every OpenMP runtime, std::thread, Python, Java … come through here
- *   thrd_create      C11; glibc makes these threads inside itself, without calling pthread_create through the symbol
+ *   thrd_create      C11; glibc makes these threads inside itself, without calling pthread_create
+ *                    through the symbol
  *
- * Not seen, because no dynamic symbol is used: SIGEV_THREAD timers and other threads glibc makes for itself, objects
- * loaded with RTLD_DEEPBIND or dlmopen, static programs, clone() (Go).
+ * Not seen, because no dynamic symbol is used: SIGEV_THREAD timers and other threads glibc makes
+ * for itself, objects loaded with RTLD_DEEPBIND or dlmopen, static programs, clone() (Go).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,14 +16,15 @@
 #include "preload/interpose/real.h"
 #include "preload/place/creation.h"
 
-PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
-                              void *argument)
+PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                              void *(*start)(void *), void *argument)
 {
     static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (!PIN_REAL(real, "pthread_create")) {
         return ENOSYS;
     }
-    struct pin_thread *ours = pin_thread_prepare(attributes, (const void *)(uintptr_t)start, argument);
+    struct pin_thread *ours =
+        pin_thread_prepare(attributes, (const void *)(uintptr_t)start, argument);
     if (!ours) {
         return real(thread, attributes, start, argument);
     }

@@ -24,8 +24,9 @@ static bool open_registry(const char *path, bool verbose, struct pin_registry *r
     return code == 0;
 }
 
-void pin_claims_begin(struct pin_claims *claims, const struct pin_options *options, const struct pin_launcher *launcher,
-                      const struct pin_mask *allowed, struct pin_mask *taken)
+void pin_claims_begin(struct pin_claims *claims, const struct pin_options *options,
+                      const struct pin_launcher *launcher, const struct pin_mask *allowed,
+                      struct pin_mask *taken)
 {
     *taken = (struct pin_mask){0};
     *claims = (struct pin_claims){.job = launcher->job ? launcher->job : job_of_this_process()};
@@ -50,7 +51,8 @@ void pin_claims_commit(struct pin_claims *claims, const struct pin_mask *held)
     if (!claims->on) {
         return;
     }
-    claims->on = held && pin_registry_enter(&claims->registry, claims->job, &claims->taken, held) == 0;
+    claims->on =
+        held && pin_registry_enter(&claims->registry, claims->job, &claims->taken, held) == 0;
     pin_registry_close(&claims->registry);
 }
 

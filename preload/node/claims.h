@@ -1,5 +1,5 @@
-/* This process's side of the registry: what others hold when the plan is made, and what it takes itself. Without a
- * registry that can be used every call does nothing and every PU is free. */
+/* This process's side of the registry: what others hold when the plan is made, and what it takes
+ * itself. Without a registry that can be used every call does nothing and every PU is free. */
 #ifndef SERVET_PRELOAD_NODE_CLAIMS_H
 #define SERVET_PRELOAD_NODE_CLAIMS_H
 
@@ -16,14 +16,15 @@ struct pin_claims {
     bool on;
     uint64_t job;
     char path[PATH_MAX];
-    struct pin_registry
-        registry; /* open between begin and commit: two programs that start at once plan one after the other */
+    struct pin_registry registry; /* open between begin and commit: two programs that start at once
+                                     plan one after the other */
     struct pin_mask taken;
 };
 
 /* Looks what of `allowed` is taken. */
-void pin_claims_begin(struct pin_claims *claims, const struct pin_options *options, const struct pin_launcher *launcher,
-                      const struct pin_mask *allowed, struct pin_mask *taken);
+void pin_claims_begin(struct pin_claims *claims, const struct pin_options *options,
+                      const struct pin_launcher *launcher, const struct pin_mask *allowed,
+                      struct pin_mask *taken);
 
 /* Enters what the plan is sure to use; NULL: there is no plan. */
 void pin_claims_commit(struct pin_claims *claims, const struct pin_mask *held);

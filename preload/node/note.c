@@ -35,7 +35,8 @@ void pin_signals_release(const struct pin_signals *before)
     uint64_t now = 0;
     pin_raw(SYS_rt_sigpending, (long)&now, sizeof now, 0, 0, 0, 0);
     uint64_t ours = now & ~before->pending & RAISED_BY_WRITING;
-    while (ours != 0 && pin_raw(SYS_rt_sigtimedwait, (long)&ours, (long)NULL, (long)&at_once, sizeof ours, 0, 0) > 0) {
+    while (ours != 0 && pin_raw(SYS_rt_sigtimedwait, (long)&ours, (long)NULL, (long)&at_once,
+                                sizeof ours, 0, 0) > 0) {
         ;
     }
     pin_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before->mask, 0, sizeof before->mask, 0, 0);
@@ -103,7 +104,8 @@ static void say(const char *format, va_list arguments)
 void pin_failure(const char *format, ...)
 {
     static atomic_uint said;
-    if (atomic_fetch_add_explicit(&said, 1, memory_order_relaxed) >= PIN_FAILURE_CAP || !is_stderr_as_it_was()) {
+    if (atomic_fetch_add_explicit(&said, 1, memory_order_relaxed) >= PIN_FAILURE_CAP ||
+        !is_stderr_as_it_was()) {
         return;
     }
     va_list arguments;

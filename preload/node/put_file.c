@@ -105,7 +105,8 @@ int pin_file_can_put(const char *path)
 void pin_file_append(const char *variable, const char *where, const char *text, size_t length)
 {
     bool standard = strcmp(where, "stderr") == 0;
-    int file = standard ? STDERR_FILENO : open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, FILE_MODE);
+    int file = standard ? STDERR_FILENO
+                        : open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, FILE_MODE);
     if (file < 0) {
         pin_failure("%s: %s: %s", variable, where, strerrordesc_np(errno));
         return;
@@ -133,7 +134,8 @@ static int check_own(int file, size_t size)
     if (fstat(file, &info) < 0) {
         return -errno;
     }
-    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH))) {
+    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() ||
+        (info.st_mode & (S_IWGRP | S_IWOTH))) {
         return -EPERM;
     }
     return info.st_size < (off_t)size ? 0 : -EFBIG;

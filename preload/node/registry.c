@@ -16,7 +16,8 @@
 /* Also the layout's version: a file of another one is begun anew. */
 #define MAGIC 0x7365727665743031u /* "servet01" */
 
-/* Longest wait for the lock, which is held for the time it takes to make a plan (about a millisecond). */
+/* Longest wait for the lock, which is held for the time it takes to make a plan (about a
+ * millisecond). */
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_NANOSECONDS 1000000
 
@@ -34,7 +35,8 @@ void pin_registry_default_path(char *path, size_t size)
     snprintf(path, size, "/dev/shm/servet-%u", (unsigned)geteuid());
 }
 
-/* Field 22 of /proc/PID/stat: start time in clock ticks since boot; 0 when there is no such process. */
+/* Field 22 of /proc/PID/stat: start time in clock ticks since boot; 0 when there is no such
+ * process. */
 static uint64_t start_of(pid_t pid)
 {
     char path[64], text[1024];
@@ -58,7 +60,8 @@ static uint64_t start_of(pid_t pid)
 
 static bool is_alive(const struct pin_registry_entry *entry)
 {
-    /* Without /proc a process does not know its own start, and nobody could tell when it is gone. */
+    /* Without /proc a process does not know its own start, and nobody could tell when it is
+     * gone. */
     return entry->pid != 0 && entry->pid <= INT32_MAX && entry->start_ticks != 0 &&
            start_of((pid_t)entry->pid) == entry->start_ticks;
 }
@@ -120,7 +123,8 @@ static int read_entries(struct pin_registry *registry)
 {
     struct header header;
     uint64_t count = 0;
-    if (pread(registry->file, &header, sizeof header, 0) == sizeof header && header.magic == MAGIC) {
+    if (pread(registry->file, &header, sizeof header, 0) == sizeof header &&
+        header.magic == MAGIC) {
         count = header.count <= PIN_REGISTRY_ENTRIES ? header.count : PIN_REGISTRY_ENTRIES;
     }
     size_t bytes = count * sizeof *registry->entries;
@@ -159,7 +163,8 @@ void pin_registry_close(struct pin_registry *registry)
     size_t bytes = registry->count * sizeof *registry->entries;
     struct pin_signals before;
     pin_signals_hold(&before);
-    /* Should a write fail (memory of /dev/shm used up, ulimit -f), the next reader drops what it cannot read. */
+    /* Should a write fail (memory of /dev/shm used up, ulimit -f), the next reader drops what it
+     * cannot read. */
     if (pwrite(registry->file, registry->entries, bytes, sizeof header) == (ssize_t)bytes &&
         pwrite(registry->file, &header, sizeof header, 0) == sizeof header) {
         (void)!ftruncate(registry->file, (off_t)(sizeof header + bytes));
@@ -170,7 +175,8 @@ void pin_registry_close(struct pin_registry *registry)
     *registry = (struct pin_registry){.file = -1};
 }
 
-static const struct pin_registry_entry *entry_of_job(const struct pin_registry *registry, uint64_t job, uint32_t before)
+static const struct pin_registry_entry *entry_of_job(const struct pin_registry *registry,
+                                                     uint64_t job, uint32_t before)
 {
     for (uint32_t i = 0; i < before; i++) {
         if (registry->entries[i].job == job) {
@@ -183,7 +189,8 @@ static const struct pin_registry_entry *entry_of_job(const struct pin_registry *
 static bool job_holds_before(const struct pin_registry *registry, uint32_t entry, uint32_t pu)
 {
     for (uint32_t i = 0; i < entry; i++) {
-        if (registry->entries[i].job == registry->entries[entry].job && pin_mask_has(&registry->entries[i].held, pu)) {
+        if (registry->entries[i].job == registry->entries[entry].job &&
+            pin_mask_has(&registry->entries[i].held, pu)) {
             return true;
         }
     }
@@ -202,8 +209,8 @@ static uint32_t load_of(const struct pin_registry *registry, uint64_t job, uint3
     return load;
 }
 
-void pin_registry_taken(const struct pin_registry *registry, uint64_t job, const struct pin_mask *allowed,
-                        struct pin_mask *taken)
+void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
+                        const struct pin_mask *allowed, struct pin_mask *taken)
 {
     const struct pin_registry_entry *first = entry_of_job(registry, job, registry->count);
     uint32_t least = UINT32_MAX;
@@ -251,8 +258,11 @@ int pin_registry_enter(struct pin_registry *registry, uint64_t job, const struct
         }
         entry = &registry->entries[registry->count++];
     }
-    *entry = (struct pin_registry_entry){
-        .pid = (uint64_t)getpid(), .start_ticks = start, .job = job, .taken = *taken, .held = *held};
+    *entry = (struct pin_registry_entry){.pid = (uint64_t)getpid(),
+                                         .start_ticks = start,
+                                         .job = job,
+                                         .taken = *taken,
+                                         .held = *held};
     return 0;
 }
 

@@ -1,15 +1,15 @@
-/* Who holds which PUs of this node: what keeps two programs that know nothing of each other from both starting on core
- * 0.
+/* Who holds which PUs of this node: what keeps two programs that know nothing of each other from
+ * both starting on core 0.
  *
- * One file for each user, in memory (/dev/shm/servet-UID), mode 0600. Every process that has made a plan has an entry:
- * its pid and start time (a pid alone is used again), the job it belongs to, the PUs it holds, and the PUs that were
- * taken when the first process of its job came. Ranks of one job plan together, so they all start from that same set
- * and are not foreigners to each other.
+ * One file for each user, in memory (/dev/shm/servet-UID), mode 0600. Every process that has made a
+ * plan has an entry: its pid and start time (a pid alone is used again), the job it belongs to, the
+ * PUs it holds, and the PUs that were taken when the first process of its job came. Ranks of one
+ * job plan together, so they all start from that same set and are not foreigners to each other.
  *
- * Entries of processes that are gone (kill -9 included) are dropped by whoever comes next. The file is read and
- * written, not mapped, under flock(), which the kernel drops with its holder; it is not followed through links, and
- * used only when it is an ordinary file of this user that nobody else may write. Nothing in it can make a reader do
- * more than choose another PU.
+ * Entries of processes that are gone (kill -9 included) are dropped by whoever comes next. The file
+ * is read and written, not mapped, under flock(), which the kernel drops with its holder; it is not
+ * followed through links, and used only when it is an ordinary file of this user that nobody else
+ * may write. Nothing in it can make a reader do more than choose another PU.
  */
 #ifndef SERVET_PRELOAD_NODE_REGISTRY_H
 #define SERVET_PRELOAD_NODE_REGISTRY_H
@@ -32,23 +32,25 @@ struct pin_registry {
 /* Where it is when SERVET_REGISTRY does not say. */
 void pin_registry_default_path(char *path, size_t size);
 
-/* Opens, locks and reads the registry, without the processes that are gone. 0; -ELOOP, -EPERM, -EINVAL (not a file of
- * ours); -EAGAIN (somebody has held the lock for too long: a stopped process); -ENOMEM; what open(2) answers. */
+/* Opens, locks and reads the registry, without the processes that are gone. 0; -ELOOP, -EPERM,
+ * -EINVAL (not a file of ours); -EAGAIN (somebody has held the lock for too long: a stopped
+ * process); -ENOMEM; what open(2) answers. */
 int pin_registry_open(const char *path, struct pin_registry *out);
 /* Writes back what has changed, unlocks and closes. */
 void pin_registry_close(struct pin_registry *registry);
 
-/* PUs of `allowed` that a new process of `job` is to count as taken: those held by more jobs than the least held PU of
- * `allowed` is, or what the job's first process found. */
-void pin_registry_taken(const struct pin_registry *registry, uint64_t job, const struct pin_mask *allowed,
-                        struct pin_mask *taken);
+/* PUs of `allowed` that a new process of `job` is to count as taken: those held by more jobs than
+ * the least held PU of `allowed` is, or what the job's first process found. */
+void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
+                        const struct pin_mask *allowed, struct pin_mask *taken);
 
 /* Enters this process, in place of any older entry of the same pid. -ENOSPC when there is no room,
  * -ESRCH without /proc, where nobody could tell when this process is gone. */
 int pin_registry_enter(struct pin_registry *registry, uint64_t job, const struct pin_mask *taken,
                        const struct pin_mask *held);
 
-/* Adds `pu` to what this process holds. False, and nothing is changed, when another job holds it. */
+/* Adds `pu` to what this process holds. False, and nothing is changed, when another job holds
+ * it. */
 bool pin_registry_claim(struct pin_registry *registry, uint64_t job, uint32_t pu);
 
 /* Removes this process. */

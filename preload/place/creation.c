@@ -14,7 +14,8 @@
 
 #define NO_SLOT SIZE_MAX
 
-/* Has the program given this thread a mask of its own? An attribute without one answers with all bits set. */
+/* Has the program given this thread a mask of its own? An attribute without one answers with all
+ * bits set. */
 static bool has_affinity(const pthread_attr_t *attributes)
 {
     struct pin_mask mask, all;
@@ -29,12 +30,14 @@ static bool has_affinity(const pthread_attr_t *attributes)
     return !pin_mask_equal(&mask, &all);
 }
 
-/* The slot of a thread that a runtime puts on one of the places which servet-pin gave it: those are the plan's own. */
+/* The slot of a thread that a runtime puts on one of the places which servet-pin gave it: those are
+ * the plan's own. */
 static size_t slot_of_place(const struct pin_process *process, const pthread_attr_t *attributes)
 {
     struct pin_mask mask = {0};
     if (!process->handed_over || !attributes ||
-        pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0 || pin_mask_count(&mask) != 1) {
+        pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0 ||
+        pin_mask_count(&mask) != 1) {
         return NO_SLOT;
     }
     for (size_t slot = 0; slot < process->plan.count; slot++) {
@@ -45,8 +48,8 @@ static size_t slot_of_place(const struct pin_process *process, const pthread_att
     return NO_SLOT;
 }
 
-static struct pin_thread *new_record(const void *start, void *argument, const char *dso, const char *role,
-                                     const char *decided_by)
+static struct pin_thread *new_record(const void *start, void *argument, const char *dso,
+                                     const char *role, const char *decided_by)
 {
     struct pin_thread *thread = pin_record_take();
     if (!thread) {
@@ -63,15 +66,16 @@ static struct pin_thread *new_record(const void *start, void *argument, const ch
 }
 
 /* A thread that is not ours to place must not inherit the one PU of a creator that is. */
-static struct pin_thread *prepare_free(const void *start, void *argument, const char *dso, const char *role,
-                                       const char *decided_by)
+static struct pin_thread *prepare_free(const void *start, void *argument, const char *dso,
+                                       const char *role, const char *decided_by)
 {
     return pin_process_view() ? new_record(start, argument, dso, role, decided_by) : NULL;
 }
 
 /* `wanted`: the slot it must have, or NO_SLOT. */
-static struct pin_thread *prepare_worker(struct pin_process *process, const void *start, void *argument,
-                                         const char *dso, const char *role, size_t wanted)
+static struct pin_thread *prepare_worker(struct pin_process *process, const void *start,
+                                         void *argument, const char *dso, const char *role,
+                                         size_t wanted)
 {
     pin_process_pin_main(process);
     struct pin_thread *thread = new_record(start, argument, dso, role, "servet");
@@ -82,7 +86,8 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const void
     if (wanted != NO_SLOT) {
         pin_slots_take_this(&process->slots, thread->pool, wanted);
     }
-    thread->slot = (uint32_t)(wanted != NO_SLOT ? wanted : pin_process_take_slot(process, thread->pool));
+    thread->slot =
+        (uint32_t)(wanted != NO_SLOT ? wanted : pin_process_take_slot(process, thread->pool));
     thread->pu = (int32_t)process->plan.pus[thread->slot];
     if (process->options.report[0] && pin_slots_threads(&process->slots, thread->slot) > 1) {
         pin_report_shared((uint32_t)thread->pu);
@@ -90,7 +95,8 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const void
     return thread;
 }
 
-static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *start, void *argument)
+static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *start,
+                                  void *argument)
 {
     const char *dso;
     enum pin_owner owner = pin_owner_of_thread(start, argument, &dso);
@@ -116,10 +122,12 @@ static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *
         pin_process_pin_main(process); /* says that it stays */
         return prepare_free(start, argument, dso, "worker", "user");
     }
-    return prepare_worker(process, start, argument, dso, owner == PIN_APPLICATION ? "thread" : "worker", placed);
+    return prepare_worker(process, start, argument, dso,
+                          owner == PIN_APPLICATION ? "thread" : "worker", placed);
 }
 
-struct pin_thread *pin_thread_prepare(const pthread_attr_t *attributes, const void *start, void *argument)
+struct pin_thread *pin_thread_prepare(const pthread_attr_t *attributes, const void *start,
+                                      void *argument)
 {
     if (!pin_process_active()) {
         return NULL;
@@ -167,8 +175,10 @@ static void say_thread(const struct pin_thread *thread)
 static void settle(struct pin_thread *thread)
 {
     const struct pin_process *process = pin_process_get();
-    thread->report_line = pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);
-    int code = thread->pu < 0 ? pin_mask_set(0, &process->plan.own) : pin_mask_set_pu(0, (uint32_t)thread->pu);
+    thread->report_line =
+        pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);
+    int code = thread->pu < 0 ? pin_mask_set(0, &process->plan.own)
+                              : pin_mask_set_pu(0, (uint32_t)thread->pu);
     if (code < 0) {
         pin_failure("cannot pin a thread to PU %d: %s", thread->pu, strerrordesc_np(-code));
         return;

@@ -19,7 +19,8 @@ static const char bind_value[] = "close";
 
 bool pin_users_places_set(void)
 {
-    static const char *const names[] = {places_name, bind_name, "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
+    static const char *const names[] = {places_name, bind_name, "GOMP_CPU_AFFINITY",
+                                        "KMP_AFFINITY"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
         if (value && *value) {
@@ -49,12 +50,13 @@ static char *format_places(const struct pin_plan *plan)
 /* "JOB RANK/SIZE " of this rank: job 0 stands for a rank that the user has bound. */
 static int format_rank(const struct pin_launcher *launcher, char *out, size_t size)
 {
-    return snprintf(out, size, "%" PRIx64 " %" PRIu32 "/%" PRIu32 " ", launcher->job, launcher->local_rank,
-                    launcher->local_size);
+    return snprintf(out, size, "%" PRIx64 " %" PRIu32 "/%" PRIu32 " ", launcher->job,
+                    launcher->local_rank, launcher->local_size);
 }
 
 /* The rank, the mask before, the places. */
-static char *format_marker(const struct pin_launcher *launcher, const struct pin_mask *before, const char *places)
+static char *format_marker(const struct pin_launcher *launcher, const struct pin_mask *before,
+                           const char *places)
 {
     char rank[64], *list, *text;
     size_t size = PIN_MASK_PUS * sizeof "8191";
@@ -70,13 +72,14 @@ static char *format_marker(const struct pin_launcher *launcher, const struct pin
     return text;
 }
 
-int pin_handover_export(const struct pin_launcher *launcher, const struct pin_mask *before, const struct pin_plan *plan)
+int pin_handover_export(const struct pin_launcher *launcher, const struct pin_mask *before,
+                        const struct pin_plan *plan)
 {
     char *places = format_places(plan);
     char *marker = places ? format_marker(launcher, before, places) : NULL;
     int code = -ENOMEM;
-    if (marker && setenv(pin_option_table[PIN_RANK].name, marker, 1) == 0 && setenv(bind_name, bind_value, 1) == 0 &&
-        setenv(places_name, places, 1) == 0) {
+    if (marker && setenv(pin_option_table[PIN_RANK].name, marker, 1) == 0 &&
+        setenv(bind_name, bind_value, 1) == 0 && setenv(places_name, places, 1) == 0) {
         code = 0;
     }
     free(marker);
@@ -125,7 +128,8 @@ enum { BITS_OF_HEX_DIGIT = 4 };
 
 static unsigned value_of_digit(char digit)
 {
-    return digit <= '9' ? (unsigned)(digit - '0') : (unsigned)(tolower((unsigned char)digit) - 'a' + 10);
+    return digit <= '9' ? (unsigned)(digit - '0')
+                        : (unsigned)(tolower((unsigned char)digit) - 'a' + 10);
 }
 
 /* Adds a mask's digits, the last of which is PUs 0 to 3. Returns what follows them. */
@@ -163,7 +167,8 @@ bool pin_slurm_step_pus(const char *type, const char *list, struct pin_mask *out
         return false;
     }
     for (const char *text = list; *text;) {
-        const char *end = strncmp(text, "0x", 2) == 0 ? add_hexadecimal(text + 2, &all) : add_number(text, &all);
+        const char *end =
+            strncmp(text, "0x", 2) == 0 ? add_hexadecimal(text + 2, &all) : add_number(text, &all);
         if (*end != ',' && *end != '\0') {
             return false;
         }
@@ -178,12 +183,14 @@ bool pin_slurm_step_pus(const char *type, const char *list, struct pin_mask *out
 
 /* What the launcher of a parallel program says in the environment. */
 
-/* How many generations the launcher's daemon may be away (wrappers such as servet-pin, time or a shell script). */
+/* How many generations the launcher's daemon may be away (wrappers such as servet-pin, time or a
+ * shell script). */
 #define MOST_GENERATIONS 8
 
 static const char slurm_name[] = "Slurm";
 
-/* First match wins. Intel MPI and MVAPICH (hydra) set MPI_LOCALRANKID too. A size that no variable tells is NULL. */
+/* First match wins. Intel MPI and MVAPICH (hydra) set MPI_LOCALRANKID too. A size that no variable
+ * tells is NULL. */
 static const struct {
     const char *name, *rank, *size;
 } dialects[] = {
@@ -231,7 +238,8 @@ static bool entry_of_counts(const char *text, uint32_t node, uint32_t *out)
     return false;
 }
 
-/* A batch script has SLURM_LOCALID=0 as well without being a rank: only a step has SLURM_STEP_TASKS_PER_NODE. */
+/* A batch script has SLURM_LOCALID=0 as well without being a rank: only a step has
+ * SLURM_STEP_TASKS_PER_NODE. */
 static bool read_slurm(struct pin_launcher *out)
 {
     uint32_t node = 0;
@@ -270,8 +278,10 @@ static bool is_set(const char *name)
 
 static enum pin_binding who_bound(bool slurm, bool rebind)
 {
-    /* Open MPI hands --bind-to down as the parameter's value, and a default binding only as the fact. */
-    if (is_set("OMPI_MCA_hwloc_base_binding_policy") || is_set("PRTE_MCA_hwloc_default_binding_policy")) {
+    /* Open MPI hands --bind-to down as the parameter's value, and a default binding only as the
+     * fact. */
+    if (is_set("OMPI_MCA_hwloc_base_binding_policy") ||
+        is_set("PRTE_MCA_hwloc_default_binding_policy")) {
         const char *policy = getenv("OMPI_MCA_hwloc_base_binding_policy");
         return policy && strcmp(policy, "none") == 0 ? PIN_SHARED_MASK : PIN_USERS_CHOICE;
     }
@@ -281,8 +291,8 @@ static enum pin_binding who_bound(bool slurm, bool rebind)
     if (is_set("HYDRA_USER_PROVIDED_BINDING")) {
         return PIN_USERS_CHOICE;
     }
-    /* Slurm's variable looks the same whether the user or Slurm chose; the plugin knows. Without it, what Slurm bound
-     * stays. */
+    /* Slurm's variable looks the same whether the user or Slurm chose; the plugin knows. Without
+     * it, what Slurm bound stays. */
     const char *slurm_binding = slurm ? getenv("SLURM_CPU_BIND_TYPE") : NULL;
     if (slurm_binding && *slurm_binding && strncmp(slurm_binding, "none", 4) != 0) {
         return rebind ? PIN_LAUNCHERS_CHOICE : PIN_USERS_CHOICE;
@@ -357,7 +367,8 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 /* Launchers name their jobs in the environment; hydra does not, and there the daemon is the job. */
 static uint64_t job_of_launcher(void)
 {
-    static const char *const names[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PALS_APID"};
+    static const char *const names[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
+                                        "PALS_APID"};
     uint64_t hash = 0xcbf29ce484222325u;
     char daemon[16];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -370,7 +381,8 @@ static uint64_t job_of_launcher(void)
 void pin_launcher_read(bool rebind, struct pin_launcher *out)
 {
     *out = (struct pin_launcher){0};
-    /* Open MPI's and hydra's own ranks first: mpirun inside a Slurm step leaves that step's variables in place. */
+    /* Open MPI's and hydra's own ranks first: mpirun inside a Slurm step leaves that step's
+     * variables in place. */
     if (!is_set("OMPI_COMM_WORLD_LOCAL_RANK") && !is_set("MPI_LOCALRANKID") && read_slurm(out)) {
         out->binding = who_bound(true, rebind);
     } else if (read_dialect(out)) {
@@ -389,7 +401,8 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
     }
 }
 
-void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start, struct pin_mask *out)
+void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start,
+                          struct pin_mask *out)
 {
     struct pin_mask mask;
     *out = *start;

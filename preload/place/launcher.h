@@ -1,5 +1,6 @@
-/* What the launcher of a parallel program says in the environment: which of the node's ranks this process is, and who
- * chose the mask it was started with. No MPI library is asked, so one shim serves all of them.
+/* What the launcher of a parallel program says in the environment: which of the node's ranks this
+ * process is, and who chose the mask it was started with. No MPI library is asked, so one shim
+ * serves all of them.
  */
 #ifndef SERVET_PRELOAD_PLACE_LAUNCHER_H
 #define SERVET_PRELOAD_PLACE_LAUNCHER_H
@@ -12,57 +13,65 @@
 struct pin_plan;
 
 enum pin_binding {
-    PIN_SHARED_MASK,      /* nobody bound the ranks one by one: all of the node have the same mask */
+    PIN_SHARED_MASK, /* nobody bound the ranks one by one: all of the node have the same mask */
     PIN_LAUNCHERS_CHOICE, /* the launcher bound this rank by its own default */
-    PIN_USERS_CHOICE,     /* bound because the user asked (--bind-to, --cpu-bind), or as far as one can tell */
+    PIN_USERS_CHOICE, /* bound because the user asked (--bind-to, --cpu-bind), or as far as one can
+                         tell */
 };
 
 struct pin_launcher {
-    const char *name; /* "Open MPI", …; NULL: not started by a launcher we know, the rest is then 0 */
+    const char
+        *name; /* "Open MPI", …; NULL: not started by a launcher we know, the rest is then 0 */
     uint32_t local_rank;
-    uint32_t local_size; /* ranks on this node, > local_rank; 1 where a user's binding gives the rank PUs of its own */
+    uint32_t local_size; /* ranks on this node, > local_rank; 1 where a user's binding gives the
+                            rank PUs of its own */
     enum pin_binding binding;
-    uint64_t job; /* the same for all ranks of a job on this node, and for no other job that runs; 0: not known */
+    uint64_t job; /* the same for all ranks of a job on this node, and for no other job that runs;
+                     0: not known */
 };
 
-/* Reads the launcher's variables. With `rebind`, a binding by Slurm counts as the launcher's choice. */
+/* Reads the launcher's variables. With `rebind`, a binding by Slurm counts as the launcher's
+ * choice. */
 void pin_launcher_read(bool rebind, struct pin_launcher *out);
 
 /* The PUs that the job may use on this node, given the mask this process was started with.
  *
- * A binding chosen by the launcher on its own is not a user's choice: then it is the mask of the launcher's daemon on
- * this node (the nearest ancestor of that kind: mpirun, orted …), which has what the user, the batch system or the
- * container gave to it
- * (`taskset -c 1 mpirun …` gives 1). Slurm's daemons may use the whole node; there it is what Slurm gave to all tasks
- * of the step on this node. In every other case it is `start` itself. */
-void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start, struct pin_mask *out);
+ * A binding chosen by the launcher on its own is not a user's choice: then it is the mask of the
+ * launcher's daemon on this node (the nearest ancestor of that kind: mpirun, orted …), which has
+ * what the user, the batch system or the container gave to it
+ * (`taskset -c 1 mpirun …` gives 1). Slurm's daemons may use the whole node; there it is what Slurm
+ * gave to all tasks of the step on this node. In every other case it is `start` itself. */
+void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start,
+                          struct pin_mask *out);
 
 /* What servet-pin hands over to the rank it becomes, for OpenMP runtimes and for the shim.
  *
  * A rank's domain is exported as OMP_PLACES (one PU for each thread, in the order of the slots) and
- * OMP_PROC_BIND=close, and the rank starts on the whole domain, so that a runtime counts its PUs and no others.
- * SERVET_RANK tells the shim that these two are not the user's choice, for which rank they were made, and the mask that
- * was there before: from that the shim makes the same plan, and it is the mask that children of the rank get back. As
- * soon as one of the variables is changed, or the process is another rank (mpirun inside a rank), they count as the
- * user's again.
+ * OMP_PROC_BIND=close, and the rank starts on the whole domain, so that a runtime counts its PUs
+ * and no others. SERVET_RANK tells the shim that these two are not the user's choice, for which
+ * rank they were made, and the mask that was there before: from that the shim makes the same plan,
+ * and it is the mask that children of the rank get back. As soon as one of the variables is
+ * changed, or the process is another rank (mpirun inside a rank), they count as the user's again.
  */
 
-/* Has the user placed OpenMP threads by OMP_PLACES and the like? What a handover of any rank exported counts too. */
+/* Has the user placed OpenMP threads by OMP_PLACES and the like? What a handover of any rank
+ * exported counts too. */
 bool pin_users_places_set(void);
 
-/* Sets OMP_PLACES, OMP_PROC_BIND and SERVET_RANK in the environment of this process, which may use `before`. 0 or
- * -ENOMEM. */
+/* Sets OMP_PLACES, OMP_PROC_BIND and SERVET_RANK in the environment of this process, which may use
+ * `before`. 0 or -ENOMEM. */
 int pin_handover_export(const struct pin_launcher *launcher, const struct pin_mask *before,
                         const struct pin_plan *plan);
 
-/* Is the environment still what pin_handover_export() made of it for this very rank? Then `before` is set. */
+/* Is the environment still what pin_handover_export() made of it for this very rank? Then `before`
+ * is set. */
 bool pin_handover_read(const struct pin_launcher *launcher, struct pin_mask *before);
 
 /* What Slurm says of the masks that it gave to the tasks of a step. */
 
-/* The PUs of all of the step's tasks on this node, from a binding in the form of SLURM_CPU_BIND_TYPE ("mask_cpu:" or
- * "map_cpu:") and SLURM_CPU_BIND_LIST ("0x3,0xc" or "0,2"). False, and `out` untouched, if it is none of these or
- * names no PU. */
+/* The PUs of all of the step's tasks on this node, from a binding in the form of
+ * SLURM_CPU_BIND_TYPE ("mask_cpu:" or "map_cpu:") and SLURM_CPU_BIND_LIST ("0x3,0xc" or "0,2").
+ * False, and `out` untouched, if it is none of these or names no PU. */
 bool pin_slurm_step_pus(const char *type, const char *list, struct pin_mask *out);
 
 #endif

@@ -29,9 +29,12 @@ static void follow_locally(const struct pin_nodes *nodes)
         pin_failure("SERVET_MEMBIND=local: set_mempolicy: %s", strerrordesc_np((int)-code));
         return;
     }
-    /* From everywhere, which the kernel reads as "from nodes that exist", to the plan's; pages there already stay. */
+    /* From everywhere, which the kernel reads as "from nodes that exist", to the plan's; pages
+     * there already stay. */
     memset(&all, 0xff, sizeof all);
-    code = is_empty(nodes) ? 0 : pin_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
+    code = is_empty(nodes)
+               ? 0
+               : pin_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
     if (code < 0) {
         pin_failure("SERVET_MEMBIND=local: migrate_pages: %s", strerrordesc_np((int)-code));
     }

@@ -1,11 +1,13 @@
-/* Where a process's memory goes once its threads have places (SERVET_MEMBIND). System calls only, libnuma's meanings.
+/* Where a process's memory goes once its threads have places (SERVET_MEMBIND). System calls only,
+ * libnuma's meanings.
  *
  *   none         (and not set) nothing: the kernel's default, first touch on the toucher's node
- *   local        the same said explicitly, and pages touched before the threads had places move to the plan's nodes
+ *   local        the same said explicitly, and pages touched before the threads had places move to
+ *                the plan's nodes
  *   interleave   pages are dealt out over the plan's nodes
  *
- * A policy belongs to the thread that sets it and is inherited by the threads it makes; the caller is therefore the
- * main thread in MPI_Init, or whoever makes the first worker.
+ * A policy belongs to the thread that sets it and is inherited by the threads it makes; the caller
+ * is therefore the main thread in MPI_Init, or whoever makes the first worker.
  */
 #ifndef SERVET_PRELOAD_PLACE_MEMORY_H
 #define SERVET_PRELOAD_PLACE_MEMORY_H
@@ -22,7 +24,8 @@ struct pin_nodes {
     unsigned long word[PIN_NODES / PIN_NODE_WORD_BITS];
 };
 
-/* Does what SERVET_MEMBIND asks for, for threads on `nodes`. A kernel or container that refuses is one line on stderr.
+/* Does what SERVET_MEMBIND asks for, for threads on `nodes`. A kernel or container that refuses is
+ * one line on stderr.
  */
 void pin_memory_follow(const struct pin_options *options, const struct pin_nodes *nodes);
 

@@ -7,32 +7,43 @@
 const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_MEM_PRIOR] = {"SERVET_MEM_PRIOR", "on unless SERVET_COMM_PRIOR is",
                        "place threads and ranks to collide least in caches and memory"},
-    [PIN_COMM_PRIOR] = {"SERVET_COMM_PRIOR", "off", "place threads and ranks to exchange messages fastest"},
-    [PIN_PROFILE] = {"SERVET_PROFILE", "~/.config/servet/HOST.json, /etc/servet/", "file with the machine's profile"},
-    [PIN_VERBOSE] = {"SERVET_VERBOSE", "off", "say on stderr where every thread and rank goes, and who decided"},
-    [PIN_FORCE] = {"SERVET_FORCE", "off", "place threads even where the user or the program has chosen already"},
+    [PIN_COMM_PRIOR] = {"SERVET_COMM_PRIOR", "off",
+                        "place threads and ranks to exchange messages fastest"},
+    [PIN_PROFILE] = {"SERVET_PROFILE", "~/.config/servet/HOST.json, /etc/servet/",
+                     "file with the machine's profile"},
+    [PIN_VERBOSE] = {"SERVET_VERBOSE", "off",
+                     "say on stderr where every thread and rank goes, and who decided"},
+    [PIN_FORCE] = {"SERVET_FORCE", "off",
+                   "place threads even where the user or the program has chosen already"},
     [PIN_DISABLE] = {"SERVET_DISABLE", "off", "do nothing at all"},
-    [PIN_HELPERS] = {"SERVET_HELPERS", "none",
-                     "pattern,…: libraries (or programs) whose threads help and get no PU of their own"},
+    [PIN_HELPERS] =
+        {"SERVET_HELPERS", "none",
+         "pattern,…: libraries (or programs) whose threads help and get no PU of their own"},
     [PIN_REGISTRY] = {"SERVET_REGISTRY", "/dev/shm/servet-UID",
                       "file in which the programs of one user keep apart on a node"},
     [PIN_MEMBIND] = {"SERVET_MEMBIND", "none",
-                     "local: memory touched before threads had places follows them; interleave: over their nodes"},
+                     "local: memory touched before threads had places follows them; interleave: "
+                     "over their nodes"},
     [PIN_REPORT] = {"SERVET_REPORT", "none",
-                    "file (appended to; .json: JSON lines) or stderr: at exit, where every thread was and why"},
-    [PIN_TRACE] =
-        {"SERVET_TRACE", "none",
-         "file: at MPI_Finalize, who sent how much to whom, for servet-map --matrix (needs libservet_trace.so)"},
-    [PIN_TRACE_TIMES] = {"SERVET_TRACE_TIMES", "off", "the trace also says how long each rank was in MPI"},
+                    "file (appended to; .json: JSON lines) or stderr: at exit, where every thread "
+                    "was and why"},
+    [PIN_TRACE] = {"SERVET_TRACE", "none",
+                   "file: at MPI_Finalize, who sent how much to whom, for servet-map --matrix "
+                   "(needs libservet_trace.so)"},
+    [PIN_TRACE_TIMES] = {"SERVET_TRACE_TIMES", "off",
+                         "the trace also says how long each rank was in MPI"},
     [PIN_AUTO] = {"SERVET_AUTO", "off",
-                  "remember whether the program was communication intensive and choose its priority by that next time "
+                  "remember whether the program was communication intensive and choose its "
+                  "priority by that next time "
                   "(needs libservet_trace.so)"},
-    [PIN_REBIND] =
-        {"SERVET_REBIND", "off",
-         "Slurm's binding of tasks is its own: place them anywhere in the step's PUs (set by the Slurm plugin)"},
+    [PIN_REBIND] = {"SERVET_REBIND", "off",
+                    "Slurm's binding of tasks is its own: place them anywhere in the step's PUs "
+                    "(set by the Slurm plugin)"},
     [PIN_RANK] = {"SERVET_RANK", "none",
-                  "which rank servet-pin made OMP_PLACES and OMP_PROC_BIND for (set by servet-pin, not by users)"},
-    [PIN_WORKERS] = {"SERVET_WORKERS", "none", "pattern,…: libraries (or programs) whose threads are workers"},
+                  "which rank servet-pin made OMP_PLACES and OMP_PROC_BIND for (set by servet-pin, "
+                  "not by users)"},
+    [PIN_WORKERS] = {"SERVET_WORKERS", "none",
+                     "pattern,…: libraries (or programs) whose threads are workers"},
 };
 
 static const char *value_of(enum pin_option_id id)

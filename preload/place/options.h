@@ -1,5 +1,6 @@
-/* Every SERVET_* variable that the shim and servet-pin know, in one table: the only reader of these variables, and
- * what `servet-pin --help`, `servet-pin --variables` and the tables of the README and the man page are printed from.
+/* Every SERVET_* variable that the shim and servet-pin know, in one table: the only reader of these
+ * variables, and what `servet-pin --help`, `servet-pin --variables` and the tables of the README
+ * and the man page are printed from.
  */
 #ifndef SERVET_PRELOAD_PLACE_OPTIONS_H
 #define SERVET_PRELOAD_PLACE_OPTIONS_H
@@ -38,10 +39,16 @@ extern const struct pin_option pin_option_table[PIN_OPTION_COUNT];
 /* Longest list of patterns; a longer one counts as not set. */
 #define PIN_PATTERNS_SIZE 1024
 
-enum pin_membind { PIN_MEMBIND_NONE, PIN_MEMBIND_LOCAL, PIN_MEMBIND_INTERLEAVE, PIN_MEMBIND_UNKNOWN };
+enum pin_membind {
+    PIN_MEMBIND_NONE,
+    PIN_MEMBIND_LOCAL,
+    PIN_MEMBIND_INTERLEAVE,
+    PIN_MEMBIND_UNKNOWN
+};
 
 struct pin_options {
-    bool mem_prior, comm_prior, verbose, force, disable, no_registry, rebind, trace_times, auto_priority;
+    bool mem_prior, comm_prior, verbose, force, disable, no_registry, rebind, trace_times,
+        auto_priority;
     enum pin_membind membind;
     char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
     char profile[PATH_MAX]; /* "" when not set, as all texts here */
@@ -50,8 +57,9 @@ struct pin_options {
     char trace[PATH_MAX];
 };
 
-/* Reads the environment. A switch is on when it is set to anything but "" and "0". Opens nothing, allocates nothing.
- * `out` must be all zeros: writing 18 KB of them at every start of a program would be five page faults. */
+/* Reads the environment. A switch is on when it is set to anything but "" and "0". Opens nothing,
+ * allocates nothing. `out` must be all zeros: writing 18 KB of them at every start of a program
+ * would be five page faults. */
 void pin_options_read(struct pin_options *out);
 
 #endif

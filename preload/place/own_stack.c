@@ -29,7 +29,8 @@ static bool has_little_left(void)
     return (uintptr_t)&here - (uintptr_t)lowest < STACK_BYTES;
 }
 
-/* Not for every thread: AddressSanitizer, in a program that was built with it, warns of swapcontext(). */
+/* Not for every thread: AddressSanitizer, in a program that was built with it, warns of
+ * swapcontext(). */
 static int on_own_stack(void (*work)(void))
 {
     ucontext_t here, there;

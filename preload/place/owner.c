@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Beginnings of file names, each list ended by NULL. A wheel's runtime is called libgomp-a34b3233.so.1.0.0, so the
- * beginning must do. */
+/* Beginnings of file names, each list ended by NULL. A wheel's runtime is called
+ * libgomp-a34b3233.so.1.0.0, so the beginning must do. */
 // clang-format off
 static const char *const known_runtimes[] = {
     "libgomp", "libomp.", "libomp-", "libomp5", "libiomp",
@@ -22,7 +22,8 @@ static const char *const known_runtimes[] = {
 };
 static const char *const known_pools[] = {"libopenblas", "libblis", "libtbb.", "libtbb-", NULL};
 static const char *const known_helpers[] = {
-    /* MPI, OpenSHMEM and their launchers; mca_: Open MPI's plug-ins, libopen-pal: its event loop's thread */
+    /* MPI, OpenSHMEM and their launchers; mca_: Open MPI's plug-ins, libopen-pal: its event loop's
+     * thread */
     "libmpi.", "libmpi_", "libmpich", "libmpifort", "libopen-pal", "libopen-rte", "liboshmem", "mca_", "libprrte",
     "libpmix", "libpmi", "libhydra", "libslurm", "libevent", "libuv",
     /* networks */
@@ -106,9 +107,10 @@ static uint64_t hash_of(const char *name)
     return hash;
 }
 
-/* Answers are kept by name, not by address: a name's class never changes, so nothing goes stale when objects are loaded
- * or another one takes an address over. An entry is the hash with its lowest bits replaced by the class plus 1, so that
- * 0 is free; what does not fit is looked up again. */
+/* Answers are kept by name, not by address: a name's class never changes, so nothing goes stale
+ * when objects are loaded or another one takes an address over. An entry is the hash with its
+ * lowest bits replaced by the class plus 1, so that 0 is free; what does not fit is looked up
+ * again. */
 #define CACHE_ENTRIES 64u
 #define CLASS_BITS 7u
 
@@ -123,13 +125,14 @@ enum pin_owner pin_owner_of_name(const char *path)
         return (enum pin_owner)((seen & CLASS_BITS) - 1);
     }
     enum pin_owner owner = look_up(name);
-    atomic_store_explicit(entry, (hash & ~(uint64_t)CLASS_BITS) | ((uint64_t)owner + 1), memory_order_relaxed);
+    atomic_store_explicit(entry, (hash & ~(uint64_t)CLASS_BITS) | ((uint64_t)owner + 1),
+                          memory_order_relaxed);
     return owner;
 }
 
 /* Path of the DSO that `address` lies in, "" for the main program or for code that lies in none.
- * dladdr() takes the loader's lock: a thread that holds it (a constructor inside dlopen) and waits for another one that
- * creates a thread would wait for ever. _dl_find_object() takes none. */
+ * dladdr() takes the loader's lock: a thread that holds it (a constructor inside dlopen) and waits
+ * for another one that creates a thread would wait for ever. _dl_find_object() takes none. */
 static const char *dso_path(const void *address)
 {
 #ifdef HAVE_DL_FIND_OBJECT

@@ -1,6 +1,7 @@
 /* Who owns a thread: the DSO (shared object or program) whose code the thread was made to run.
  *
- * Position says nothing: Open MPI starts two threads of its own before any OpenMP worker, MPICH one, a singleton none.
+ * Position says nothing: Open MPI starts two threads of its own before any OpenMP worker, MPICH
+ * one, a singleton none.
  */
 #ifndef SERVET_PRELOAD_PLACE_OWNER_H
 #define SERVET_PRELOAD_PLACE_OWNER_H
@@ -14,16 +15,18 @@ enum pin_owner {
     PIN_HELPER,      /* progress, event and management threads: they never take a worker's place */
 };
 
-/* Lists that go before the built-in one: "pattern,…", where a pattern is the beginning of a file name, or matches all
- * of it with the wildcards of a shell. The texts must stay. */
+/* Lists that go before the built-in one: "pattern,…", where a pattern is the beginning of a file
+ * name, or matches all of it with the wildcards of a shell. The texts must stay. */
 void pin_owner_extend(const char *helpers, const char *workers);
 
-/* Class of the DSO at `path` (by its file name alone). "" is the main program, which patterns know by its name. */
+/* Class of the DSO at `path` (by its file name alone). "" is the main program, which patterns know
+ * by its name. */
 enum pin_owner pin_owner_of_name(const char *path);
 
-/* Class of the thread that pthread_create(…, start, argument) makes, and in `*dso` (may be NULL) the file name without
- * folder of the DSO, "" for the main program; valid while that DSO is loaded. For std::thread, whose start routine is
- * always in libstdc++, the DSO of the state object's virtual table counts. Takes no lock where glibc >= 2.35. */
+/* Class of the thread that pthread_create(…, start, argument) makes, and in `*dso` (may be NULL)
+ * the file name without folder of the DSO, "" for the main program; valid while that DSO is loaded.
+ * For std::thread, whose start routine is always in libstdc++, the DSO of the state object's
+ * virtual table counts. Takes no lock where glibc >= 2.35. */
 enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso);
 
 /* Class of the code at `address`, for answering by caller. */

@@ -21,12 +21,12 @@ struct site {
     enum map_priority priority;
 };
 
-static int load_profile(const char *path, const struct profile_set *allowed, struct servet_profile **out,
-                        struct servet_error *error)
+static int load_profile(const char *path, const struct profile_set *allowed,
+                        struct servet_profile **out, struct servet_error *error)
 {
     struct servet_profile *profile;
-    /* Any fixed number: jansson would read /dev/urandom for one, and what an attacker could do with it is make a file
-     * that only he and root can write slow to read. */
+    /* Any fixed number: jansson would read /dev/urandom for one, and what an attacker could do with
+     * it is make a file that only he and root can write slow to read. */
     json_object_seed(1);
     int code = profile_load_node(path, &profile, error); /* of a cluster's, what this node needs */
     if (code < 0) {
@@ -52,7 +52,8 @@ static int topology_profile(const char *why, struct pin_plan *plan, struct serve
     return code;
 }
 
-/* The profile that the look-up finds, or the declared topology. One that is there and cannot be used is said once. */
+/* The profile that the look-up finds, or the declared topology. One that is there and cannot be
+ * used is said once. */
 static int find_profile(const struct site *site, struct pin_plan *plan, struct servet_profile **out)
 {
     char path[PATH_MAX];
@@ -79,8 +80,8 @@ static char *host_name(char *name, size_t size)
     return name;
 }
 
-static int map_order(const struct site *site, const struct profile_set *taken, size_t count, uint32_t *out,
-                     struct servet_error *error)
+static int map_order(const struct site *site, const struct profile_set *taken, size_t count,
+                     uint32_t *out, struct servet_error *error)
 {
     struct map_request request = {
         .priority = site->priority, .workers = count, .allowed = &site->allowed, .taken = taken};
@@ -88,7 +89,8 @@ static int map_order(const struct site *site, const struct profile_set *taken, s
 }
 
 /* Appends the PUs of `from` that are not in `used` yet. */
-static size_t append_new(const uint32_t *from, size_t from_count, struct pin_mask *used, uint32_t *out, size_t count)
+static size_t append_new(const uint32_t *from, size_t from_count, struct pin_mask *used,
+                         uint32_t *out, size_t count)
 {
     for (size_t i = 0; i < from_count; i++) {
         if (pin_mask_has(used, from[i])) {
@@ -100,9 +102,10 @@ static size_t append_new(const uint32_t *from, size_t from_count, struct pin_mas
     return count;
 }
 
-/* Every usable PU once: those of `workers` workers as the mapper orders them, then the other free ones (the mapper's
- * answer for few workers is not always the beginning of that for many: it keeps few on one kind of core), then those
- * that other programs hold. `scratch` and `out` have room for site->usable. */
+/* Every usable PU once: those of `workers` workers as the mapper orders them, then the other free
+ * ones (the mapper's answer for few workers is not always the beginning of that for many: it keeps
+ * few on one kind of core), then those that other programs hold. `scratch` and `out` have room for
+ * site->usable. */
 static int order_once(const struct site *site, size_t workers, uint32_t *scratch, uint32_t *out,
                       struct servet_error *error)
 {
@@ -121,8 +124,10 @@ static int order_once(const struct site *site, size_t workers, uint32_t *scratch
     return code;
 }
 
-/* `out` gets `total` PUs: the mapper's own answer where it is asked for more workers than PUs, else every PU once. */
-static int order_pus(const struct site *site, size_t workers, size_t total, uint32_t *out, struct servet_error *error)
+/* `out` gets `total` PUs: the mapper's own answer where it is asked for more workers than PUs, else
+ * every PU once. */
+static int order_pus(const struct site *site, size_t workers, size_t total, uint32_t *out,
+                     struct servet_error *error)
 {
     if (total > site->usable) {
         return map_order(site, &site->taken, total, out, error);
@@ -136,13 +141,16 @@ static int order_pus(const struct site *site, size_t workers, size_t total, uint
     return code;
 }
 
-/* Slots r, r + L, r + 2L … of the whole order; ranks share PUs where there are more of them than PUs. */
-static int deal_out(const struct site *site, uint32_t threads, struct pin_plan *plan, struct servet_error *error)
+/* Slots r, r + L, r + 2L … of the whole order; ranks share PUs where there are more of them than
+ * PUs. */
+static int deal_out(const struct site *site, uint32_t threads, struct pin_plan *plan,
+                    struct servet_error *error)
 {
-    size_t rank = site->launcher->local_rank, ranks = site->launcher->local_size ? site->launcher->local_size : 1;
+    size_t rank = site->launcher->local_rank,
+           ranks = site->launcher->local_size ? site->launcher->local_size : 1;
     size_t workers = ranks > 1 ? ranks : threads, sure;
-    /* Without a number of threads any number may come, one at a time; beyond the PUs, threads share them in the order
-     * of the slots. */
+    /* Without a number of threads any number may come, one at a time; beyond the PUs, threads share
+     * them in the order of the slots. */
     sure = workers == 0 ? 1 : workers;
     if (workers == 0 || (ranks == 1 && workers > site->usable)) {
         workers = site->usable;
@@ -169,7 +177,8 @@ static int deal_out(const struct site *site, uint32_t threads, struct pin_plan *
 }
 
 /* The domain of this rank when each of the node's ranks has `threads` threads. */
-static int take_domain(const struct site *site, uint32_t threads, struct pin_plan *plan, struct servet_error *error)
+static int take_domain(const struct site *site, uint32_t threads, struct pin_plan *plan,
+                       struct servet_error *error)
 {
     size_t ranks = site->launcher->local_size;
     uint32_t *all = malloc(ranks * threads * sizeof *all);
@@ -195,8 +204,8 @@ static int take_domain(const struct site *site, uint32_t threads, struct pin_pla
     return 0;
 }
 
-/* Leaves in `allowed` what the profile knows, and in `taken` what of that others hold; where that is all, nobody is
- * avoided. */
+/* Leaves in `allowed` what the profile knows, and in `taken` what of that others hold; where that
+ * is all, nobody is avoided. */
 static int restrict_to(const struct profile_class *node_class, struct site *site)
 {
     struct profile_set allowed, taken;
@@ -228,16 +237,19 @@ static void find_nodes(const struct profile_class *node_class, struct pin_plan *
             ours |= pin_mask_has(&plan->own, numa->pus.ids[pu]);
         }
         if (ours && numa->os_index < PIN_NODES) {
-            plan->nodes.word[numa->os_index / PIN_NODE_WORD_BITS] |= 1ul << (numa->os_index % PIN_NODE_WORD_BITS);
+            plan->nodes.word[numa->os_index / PIN_NODE_WORD_BITS] |=
+                1ul << (numa->os_index % PIN_NODE_WORD_BITS);
         }
     }
 }
 
-static int place(struct site *site, uint32_t threads, const struct servet_profile *profile, struct pin_plan *plan)
+static int place(struct site *site, uint32_t threads, const struct servet_profile *profile,
+                 struct pin_plan *plan)
 {
     char name[256];
     struct servet_error error = {.text = "no memory"};
-    const struct profile_class *node_class = profile_class_of_host(profile, host_name(name, sizeof name));
+    const struct profile_class *node_class =
+        profile_class_of_host(profile, host_name(name, sizeof name));
     if (!node_class) {
         node_class = &profile->classes[0];
     }
@@ -245,7 +257,8 @@ static int place(struct site *site, uint32_t threads, const struct servet_profil
     if (code == 0) {
         map_one_node(node_class, &site->view);
         bool domains = site->launcher->local_size > 1 && threads > 1;
-        code = domains ? take_domain(site, threads, plan, &error) : deal_out(site, threads, plan, &error);
+        code = domains ? take_domain(site, threads, plan, &error)
+                       : deal_out(site, threads, plan, &error);
     }
     if (code < 0) {
         pin_failure("threads are not pinned: %s", error.text);
@@ -274,8 +287,9 @@ uint32_t pin_plan_threads(void)
     return value <= PIN_MASK_PUS ? (uint32_t)value : 0;
 }
 
-int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher, uint32_t threads,
-                  const struct pin_mask *allowed, const struct pin_mask *taken, struct pin_plan *out)
+int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher,
+                  uint32_t threads, const struct pin_mask *allowed, const struct pin_mask *taken,
+                  struct pin_plan *out)
 {
     struct site site = {.options = options, .launcher = launcher, .priority = priority_of(options)};
     struct pin_plan plan = {0};

@@ -40,7 +40,8 @@ void pin_process_start(void)
     if (atomic_load_explicit(&started, memory_order_acquire)) {
         return;
     }
-    /* Only the first caller can be here: no second thread exists before the first interposed call has returned. */
+    /* Only the first caller can be here: no second thread exists before the first interposed call
+     * has returned. */
     on_main = first_stack = true;
     own_pid = getpid();
     int saved = errno;
@@ -79,7 +80,8 @@ void pin_process_retire(void)
     int saved = errno;
     pin_process_lend_start_mask();
     if (planned && process.options.verbose) {
-        pin_note("process %d: shuts itself in a sandbox; threads are not placed from now on", (int)getpid());
+        pin_note("process %d: shuts itself in a sandbox; threads are not placed from now on",
+                 (int)getpid());
     }
     atomic_store(&retired, true);
     errno = saved;
@@ -104,8 +106,9 @@ static void recall_priority(void)
 {
     process.recalled_priority = pin_auto_apply(&process.options, NULL, &process.recalled);
     if (process.recalled_priority && process.options.verbose) {
-        pin_note("process %d: %s priority, for the run before was in MPI for %.0f %% of its time", (int)getpid(),
-                 process.recalled.communication ? "communication" : "memory", 100 * process.recalled.share);
+        pin_note("process %d: %s priority, for the run before was in MPI for %.0f %% of its time",
+                 (int)getpid(), process.recalled.communication ? "communication" : "memory",
+                 100 * process.recalled.share);
     }
 }
 
@@ -124,9 +127,10 @@ static void make_plan(void)
     }
     recall_priority();
     struct pin_mask taken;
-    pin_claims_begin(&process.claims, &process.options, &process.launcher, &process.allowed, &taken);
-    if (pin_plan_make(&process.options, &process.launcher, pin_plan_threads(), &process.allowed, &taken,
-                      &process.plan) == 0) {
+    pin_claims_begin(&process.claims, &process.options, &process.launcher, &process.allowed,
+                     &taken);
+    if (pin_plan_make(&process.options, &process.launcher, pin_plan_threads(), &process.allowed,
+                      &taken, &process.plan) == 0) {
         if (pin_slots_make(process.plan.count, &process.slots) == 0) {
             planned = watch_forks() == 0;
         }
@@ -179,10 +183,12 @@ static bool bound_by_program(const struct pin_process *this)
     return !this->handed_over || !pin_mask_equal(&now, &first);
 }
 
-/* The user's word for OpenMP counts for the whole process once there is a runtime in it that heeds it. */
+/* The user's word for OpenMP counts for the whole process once there is a runtime in it that heeds
+ * it. */
 bool pin_process_left_to_user(const struct pin_process *this)
 {
-    return this->users_choice && !this->options.force && atomic_load_explicit(&runtime_seen, memory_order_relaxed);
+    return this->users_choice && !this->options.force &&
+           atomic_load_explicit(&runtime_seen, memory_order_relaxed);
 }
 
 void pin_process_saw_runtime(void)
@@ -197,14 +203,16 @@ static void say_main(const struct pin_process *this, uint32_t pu)
         return;
     }
     if (launcher->name) {
-        pin_note("process %d: rank %u of %u on this node (%s): main thread on PU %u (%s)", (int)getpid(),
-                 launcher->local_rank, launcher->local_size, launcher->name, pu, this->plan.source);
+        pin_note("process %d: rank %u of %u on this node (%s): main thread on PU %u (%s)",
+                 (int)getpid(), launcher->local_rank, launcher->local_size, launcher->name, pu,
+                 this->plan.source);
     } else {
         pin_note("process %d: main thread on PU %u (%s)", (int)getpid(), pu, this->plan.source);
     }
 }
 
-/* MAIN_FREE -> MAIN_CLAIMED by the one thread that places the main thread -> its PU, or MAIN_LEFT for good. */
+/* MAIN_FREE -> MAIN_CLAIMED by the one thread that places the main thread -> its PU, or MAIN_LEFT
+ * for good. */
 static bool claim_main(const struct pin_process *this)
 {
     int expected = MAIN_FREE;
@@ -287,7 +295,8 @@ void pin_process_set_thread_spread(void)
 static bool given_mask(struct pin_mask *out)
 {
     int32_t pu = pin_process_thread_pu();
-    bool spread = on_main ? atomic_load_explicit(&main_pu, memory_order_relaxed) == MAIN_CLAIMED : own_spread;
+    bool spread =
+        on_main ? atomic_load_explicit(&main_pu, memory_order_relaxed) == MAIN_CLAIMED : own_spread;
     *out = (struct pin_mask){0};
     if (pu >= 0) {
         pin_mask_add(out, (uint32_t)pu);
@@ -314,8 +323,9 @@ void pin_process_take_back_mask(void)
     }
 }
 
-/* The child of a fork has one thread, on the mask the process was started with, and starts afresh: it is another
- * process, and what others hold has changed. (The old plan's memory is left, for another thread may have been at it.)
+/* The child of a fork has one thread, on the mask the process was started with, and starts afresh:
+ * it is another process, and what others hold has changed. (The old plan's memory is left, for
+ * another thread may have been at it.)
  */
 static void after_fork_in_child(void)
 {
@@ -337,7 +347,8 @@ static void after_fork_in_child(void)
 static void say_goodbye(void)
 {
     pin_claims_end(&process.claims);
-    pin_report_write(&process.options, &process.launcher, process.recalled_priority ? &process.recalled : NULL);
+    pin_report_write(&process.options, &process.launcher,
+                     process.recalled_priority ? &process.recalled : NULL);
 }
 
 /* A process that ends otherwise is dropped from the registry by the next one that looks. */

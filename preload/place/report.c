@@ -38,7 +38,8 @@ static struct line *get_lines(void)
         return seen;
     }
     size_t bytes = PIN_REPORT_THREADS * sizeof *seen;
-    long address = pin_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long address = pin_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (address < 0 && address > -4096) {
         return NULL;
     }
@@ -69,7 +70,8 @@ void pin_report_main(const struct pin_options *options, int32_t pu, const char *
     atomic_store(&all[0].begun, true);
 }
 
-uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu, const char *decided_by)
+uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu,
+                          const char *decided_by)
 {
     struct line *all = options->report[0] ? get_lines() : NULL;
     uint32_t number = all ? atomic_fetch_add(&used, 1) : 0;
@@ -119,15 +121,16 @@ struct output {
     const struct pin_launcher *launcher;
 };
 
-static void print_thread(const struct output *to, const struct pin_thread_now *now, const char *role, int32_t pu,
-                         const char *decided_by)
+static void print_thread(const struct output *to, const struct pin_thread_now *now,
+                         const char *role, int32_t pu, const char *decided_by)
 {
     char rank[16] = "-", on[16];
     if (to->launcher->name) {
         snprintf(rank, sizeof rank, "%u", to->launcher->local_rank);
     }
     snprintf(on, sizeof on, "%d", pu);
-    pin_where_print(to->file, to->json, to->host, rank, now, role, pu >= 0 ? on : now->allowed, decided_by);
+    pin_where_print(to->file, to->json, to->host, rank, now, role, pu >= 0 ? on : now->allowed,
+                    decided_by);
 }
 
 static void print_line(const struct output *to, struct line *line)
@@ -166,7 +169,8 @@ static void print_check(const struct output *to)
 {
     int pu = atomic_load(&shared_pu);
     if (to->json) {
-        fprintf(to->file, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d}\n", to->host, (int)getpid(), pu);
+        fprintf(to->file, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d}\n", to->host,
+                (int)getpid(), pu);
     } else if (pu < 0) {
         fprintf(to->file, "%s %d check: no two workers shared a PU\n", to->host, (int)getpid());
     } else {
@@ -179,11 +183,12 @@ static void print_choice(const struct output *to, const struct pin_auto *recalle
 {
     const char *priority = recalled->communication ? "communication" : "memory";
     if (to->json) {
-        fprintf(to->file, "{\"host\":\"%s\",\"pid\":%d,\"priority\":\"%s\",\"because_share_in_mpi\":%.4f}\n", to->host,
-                (int)getpid(), priority, recalled->share);
+        fprintf(to->file,
+                "{\"host\":\"%s\",\"pid\":%d,\"priority\":\"%s\",\"because_share_in_mpi\":%.4f}\n",
+                to->host, (int)getpid(), priority, recalled->share);
     } else {
-        fprintf(to->file, "%s %d auto: %s priority, for the run before was in MPI for %.0f %%\n", to->host,
-                (int)getpid(), priority, 100 * recalled->share);
+        fprintf(to->file, "%s %d auto: %s priority, for the run before was in MPI for %.0f %%\n",
+                to->host, (int)getpid(), priority, 100 * recalled->share);
     }
 }
 
@@ -201,8 +206,12 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
         return;
     }
     gethostname(host, sizeof host - 1);
-    struct output to = {.file = file, .json = pin_file_is_json(options->report), .host = host, .launcher = launcher};
-    uint32_t begun = atomic_load(&used), count = begun < PIN_REPORT_THREADS ? begun : PIN_REPORT_THREADS;
+    struct output to = {.file = file,
+                        .json = pin_file_is_json(options->report),
+                        .host = host,
+                        .launcher = launcher};
+    uint32_t begun = atomic_load(&used),
+             count = begun < PIN_REPORT_THREADS ? begun : PIN_REPORT_THREADS;
     for (uint32_t i = 0; i < count; i++) {
         print_line(&to, &all[i]);
     }

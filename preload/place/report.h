@@ -1,7 +1,8 @@
-/* What SERVET_REPORT asks for: at exit one line for every thread that ran, with what it was, where it was put and where
- * it last ran, and whether two workers ever shared a PU.
+/* What SERVET_REPORT asks for: at exit one line for every thread that ran, with what it was, where
+ * it was put and where it last ran, and whether two workers ever shared a PU.
  *
- * Without SERVET_REPORT nothing is kept. A process that ends by _exit(), exec or a signal reports nothing.
+ * Without SERVET_REPORT nothing is kept. A process that ends by _exit(), exec or a signal reports
+ * nothing.
  */
 #ifndef SERVET_PRELOAD_PLACE_REPORT_H
 #define SERVET_PRELOAD_PLACE_REPORT_H
@@ -15,11 +16,14 @@
 /* Threads that are remembered; of any further ones only the number is told. */
 #define PIN_REPORT_THREADS 4096u
 
-/* The main thread has been put on `pu` (-1: left where it was). `role` and `decided_by` are texts that stay. */
+/* The main thread has been put on `pu` (-1: left where it was). `role` and `decided_by` are texts
+ * that stay. */
 void pin_report_main(const struct pin_options *options, int32_t pu, const char *decided_by);
 
-/* The calling thread begins: the number of its line, to be given to pin_report_end(); 0: none is kept. */
-uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu, const char *decided_by);
+/* The calling thread begins: the number of its line, to be given to pin_report_end(); 0: none is
+ * kept. */
+uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu,
+                          const char *decided_by);
 void pin_report_end(uint32_t line);
 
 /* A worker was put on a PU on which another one lives. */
@@ -28,7 +32,8 @@ void pin_report_shared(uint32_t pu);
 /* Forgets everything: for the child of a fork. */
 void pin_report_reset(void);
 
-/* Writes the report. Called once, when the process ends. `recalled`: what the priority was chosen by, or NULL. */
+/* Writes the report. Called once, when the process ends. `recalled`: what the priority was chosen
+ * by, or NULL. */
 void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
                       const struct pin_auto *recalled);
 

@@ -12,14 +12,15 @@
 
 static _Atomic(struct pin_thread *) block[BLOCKS];
 static _Atomic(uint32_t) used; /* records ever handed out */
-/* Number of the first free record in the low half; the high half counts the changes, so that a record which was taken
- * and came back meanwhile is not mistaken for one that never left. */
+/* Number of the first free record in the low half; the high half counts the changes, so that a
+ * record which was taken and came back meanwhile is not mistaken for one that never left. */
 static _Atomic(uint64_t) free_list;
 
 static struct pin_thread *record_of(uint32_t number)
 {
     uint32_t index = number - 1;
-    return &atomic_load_explicit(&block[index / BLOCK_RECORDS], memory_order_acquire)[index % BLOCK_RECORDS];
+    return &atomic_load_explicit(&block[index / BLOCK_RECORDS],
+                                 memory_order_acquire)[index % BLOCK_RECORDS];
 }
 
 static struct pin_thread *map_block(uint32_t index)
@@ -29,7 +30,8 @@ static struct pin_thread *map_block(uint32_t index)
         return seen;
     }
     size_t bytes = BLOCK_RECORDS * sizeof *seen;
-    long address = pin_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long address = pin_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (address < 0 && address > -4096) {
         return NULL;
     }
@@ -59,7 +61,8 @@ struct pin_thread *pin_record_take(void)
     uint64_t head = atomic_load_explicit(&free_list, memory_order_acquire);
     while ((uint32_t)head != 0) {
         struct pin_thread *first = record_of((uint32_t)head);
-        uint64_t next = ((head >> 32) + 1) << 32 | atomic_load_explicit(&first->next, memory_order_relaxed);
+        uint64_t next =
+            ((head >> 32) + 1) << 32 | atomic_load_explicit(&first->next, memory_order_relaxed);
         if (atomic_compare_exchange_weak(&free_list, &head, next)) {
             return first;
         }
@@ -145,7 +148,8 @@ unsigned pin_slots_threads(const struct pin_slots *slots, size_t slot)
     return read_count(&slots->total[slot]);
 }
 
-/* What makes a slot worse, the weightier the higher: threads of the pool, threads in all, another program. */
+/* What makes a slot worse, the weightier the higher: threads of the pool, threads in all, another
+ * program. */
 static uint64_t burden(const struct pin_slots *slots, unsigned own, size_t slot)
 {
     uint64_t total = read_count(&slots->total[slot]);
@@ -175,8 +179,8 @@ size_t pin_slots_take(struct pin_slots *slots, unsigned pool)
     for (;;) {
         unsigned seen = 0;
         size_t slot = least_used(slots, own, &seen);
-        if (!atomic_compare_exchange_weak_explicit(&own[slot], &seen, seen + 1, memory_order_relaxed,
-                                                   memory_order_relaxed)) {
+        if (!atomic_compare_exchange_weak_explicit(&own[slot], &seen, seen + 1,
+                                                   memory_order_relaxed, memory_order_relaxed)) {
             continue;
         }
         atomic_fetch_add_explicit(&slots->total[slot], 1, memory_order_relaxed);

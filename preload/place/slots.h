@@ -1,7 +1,8 @@
 /* One record for each thread that the shim has a hand in, from before its creation until it ends.
  *
- * Records come from the shim's own memory (mapped in blocks, never given back, reused), because the program's malloc
- * may be its own, may create threads, and may be the thing that is being set up. Lock-free.
+ * Records come from the shim's own memory (mapped in blocks, never given back, reused), because the
+ * program's malloc may be its own, may create threads, and may be the thing that is being set up.
+ * Lock-free.
  */
 #ifndef SERVET_PRELOAD_PLACE_SLOTS_H
 #define SERVET_PRELOAD_PLACE_SLOTS_H
@@ -27,10 +28,11 @@ void pin_record_give_back(struct pin_thread *record);
 
 /* Which slot of the plan a new thread takes, and how many threads are on each.
  *
- * Threads are counted per pool (an OpenMP runtime, a numeric library's pool, the application's own threads), because a
- * pool that sleeps must not push the workers of another one together: a new thread takes the slot that has the fewest
- * threads of its own pool (the main thread counts in every pool, for it works in all of them), then the fewest in all,
- * then the first in the plan. Slots are owned and given back, so a pool that shrinks and grows keeps every PU used.
+ * Threads are counted per pool (an OpenMP runtime, a numeric library's pool, the application's own
+ * threads), because a pool that sleeps must not push the workers of another one together: a new
+ * thread takes the slot that has the fewest threads of its own pool (the main thread counts in
+ * every pool, for it works in all of them), then the fewest in all, then the first in the plan.
+ * Slots are owned and given back, so a pool that shrinks and grows keeps every PU used.
  *
  * Lock-free: a claim reads the counts and takes the slot by compare-and-swap.
  */

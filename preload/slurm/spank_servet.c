@@ -1,9 +1,11 @@
 /* The Slurm plugin: `srun --servet=mem|comm|off` loads the shim into the tasks of a step.
  *
- * plugstack.conf:  optional /path/spank_servet.so [shim=/path/libservet_pin.so] [default=mem|comm|off]
+ * plugstack.conf:  optional /path/spank_servet.so [shim=/path/libservet_pin.so]
+ * [default=mem|comm|off]
  *
- * It only writes the tasks' environment; which PU a thread gets is the shim's business. A binding that the user asked
- * for (--cpu-bind) stays. One that Slurm made by itself may be replaced inside the step's PUs (SERVET_REBIND).
+ * It only writes the tasks' environment; which PU a thread gets is the shim's business. A binding
+ * that the user asked for (--cpu-bind) stays. One that Slurm made by itself may be replaced inside
+ * the step's PUs (SERVET_REBIND).
  */
 #include <errno.h>
 #include <slurm/spank.h>
@@ -37,8 +39,9 @@ static bool parse_choice(const char *text, enum choice *out)
     return false;
 }
 
-/* Called where the job is submitted and again on the node. A command that submits ends here, as it would anyway, but
- * not without a second line of Slurm's own, which does not say what is expected. Slurm's log would not be flushed. */
+/* Called where the job is submitted and again on the node. A command that submits ends here, as it
+ * would anyway, but not without a second line of Slurm's own, which does not say what is expected.
+ * Slurm's log would not be flushed. */
 static int take_option(int value, const char *text, int remote)
 {
     (void)value;
@@ -46,17 +49,20 @@ static int take_option(int value, const char *text, int remote)
         return 0;
     }
     if (!remote) {
-        fprintf(stderr, "%s: error: --servet=%s: expected mem, comm or off\n", program_invocation_short_name,
-                text ? text : "");
+        fprintf(stderr, "%s: error: --servet=%s: expected mem, comm or off\n",
+                program_invocation_short_name, text ? text : "");
         exit(EXIT_FAILURE);
     }
     slurm_error("--servet=%s: expected mem, comm or off", text ? text : "");
     return -1;
 }
 
-static char option_name[] = "servet", option_argument[] = "mem|comm|off",
-            option_usage[] = "place threads and ranks by the profile of the node: collide least in memory (mem), "
-                             "exchange messages fastest (comm), or not at all (off)";
+static char
+    option_name[] = "servet",
+    option_argument[] = "mem|comm|off",
+    option_usage[] =
+        "place threads and ranks by the profile of the node: collide least in memory (mem), "
+        "exchange messages fastest (comm), or not at all (off)";
 static struct spank_option option = {option_name, option_argument, option_usage, 1, 0, take_option};
 
 static int take_configuration(const char *word)
@@ -68,7 +74,8 @@ static int take_configuration(const char *word)
     if (strncmp(word, "default=", 8) == 0 && parse_choice(word + 8, &by_default)) {
         return 0;
     }
-    slurm_error("spank_servet: '%s' in plugstack.conf: expected shim=/path or default=mem|comm|off", word);
+    slurm_error("spank_servet: '%s' in plugstack.conf: expected shim=/path or default=mem|comm|off",
+                word);
     return -1;
 }
 
@@ -87,8 +94,8 @@ int slurm_spank_init(spank_t spank, int ac, char **av)
     return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
-/* On the node, before the tasks are made: what srun sent. Later the variable tells what slurmd made of it, and there
- * is one even where nobody asked. */
+/* On the node, before the tasks are made: what srun sent. Later the variable tells what slurmd made
+ * of it, and there is one even where nobody asked. */
 int slurm_spank_user_init(spank_t spank, int ac, char **av)
 {
     char value[8];
@@ -102,7 +109,8 @@ static bool is_set(spank_t spank, const char *name)
 {
     char value[8];
     spank_err_t found = spank_getenv(spank, name, value, sizeof value);
-    return found == ESPANK_NOSPACE || (found == ESPANK_SUCCESS && *value && strcmp(value, "0") != 0);
+    return found == ESPANK_NOSPACE ||
+           (found == ESPANK_SUCCESS && *value && strcmp(value, "0") != 0);
 }
 
 static void set(spank_t spank, const char *name, const char *value)
@@ -112,7 +120,8 @@ static void set(spank_t spank, const char *name, const char *value)
     }
 }
 
-/* The shim comes first, and once: a batch script hands its own LD_PRELOAD down to the steps it starts. */
+/* The shim comes first, and once: a batch script hands its own LD_PRELOAD down to the steps it
+ * starts. */
 static void preload_shim(spank_t spank)
 {
     enum { MOST_BYTES = 64 * 1024 };

@@ -44,11 +44,12 @@ static bool find_build_id(const unsigned char *notes, size_t length, char *out, 
     for (size_t at = 0; at + sizeof note <= length;) {
         memcpy(&note, notes + at, sizeof note);
         size_t name = at + sizeof note, data = name + round_up(note.n_namesz);
-        if (note.n_namesz > NOTES_SIZE || note.n_descsz > NOTES_SIZE || data + note.n_descsz > length) {
+        if (note.n_namesz > NOTES_SIZE || note.n_descsz > NOTES_SIZE ||
+            data + note.n_descsz > length) {
             return false;
         }
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU && note.n_descsz > 0 &&
-            memcmp(notes + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
+            note.n_descsz > 0 && memcmp(notes + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
             print_bytes(notes + data, note.n_descsz, out, size);
             return true;
         }
@@ -62,8 +63,8 @@ static bool read_build_id(int file, char *out, size_t size)
     ElfW(Ehdr) header;
     ElfW(Phdr) part;
     unsigned char notes[NOTES_SIZE];
-    if (pread(file, &header, sizeof header, 0) != sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_phentsize != sizeof part) {
+    if (pread(file, &header, sizeof header, 0) != sizeof header ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof part) {
         return false;
     }
     for (size_t i = 0; i < header.e_phnum; i++) {
@@ -134,8 +135,8 @@ static int find_file(const char *executable, char *out)
     if (!own && !(home && *home == '/')) {
         return -ENOENT;
     }
-    int length = snprintf(out, PATH_MAX, "%s%s/servet/auto/%016llx", own ? cache : home, own ? "" : "/.cache",
-                          (unsigned long long)hash_path(executable));
+    int length = snprintf(out, PATH_MAX, "%s%s/servet/auto/%016llx", own ? cache : home,
+                          own ? "" : "/.cache", (unsigned long long)hash_path(executable));
     return length < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
@@ -145,9 +146,11 @@ static int parse(const char *text, const char *path, const char *identity, struc
 {
     char expected[PATH_MAX + IDENTITY_SIZE + 64], priority[16];
     struct pin_auto found;
-    int length = snprintf(expected, sizeof expected, "%s\nexecutable %s\n%s\n", beginning, path, identity);
+    int length =
+        snprintf(expected, sizeof expected, "%s\nexecutable %s\n%s\n", beginning, path, identity);
     if (strncmp(text, expected, (size_t)length) != 0 ||
-        sscanf(text + length, "priority %15s share %lf ranks %d", priority, &found.share, &found.ranks) != 3) {
+        sscanf(text + length, "priority %15s share %lf ranks %d", priority, &found.share,
+               &found.ranks) != 3) {
         return -ENOENT;
     }
     found.communication = strcmp(priority, "communication") == 0;
@@ -176,14 +179,16 @@ int pin_auto_remember(const char *executable, const struct pin_auto *what)
     if (code < 0) {
         return code;
     }
-    int length = snprintf(text, sizeof text, "%s\nexecutable %s\n%s\npriority %s share %.4f ranks %d\n", beginning,
-                          path, identity, what->communication ? "communication" : "memory", what->share, what->ranks);
+    int length = snprintf(
+        text, sizeof text, "%s\nexecutable %s\n%s\npriority %s share %.4f ranks %d\n", beginning,
+        path, identity, what->communication ? "communication" : "memory", what->share, what->ranks);
     return pin_file_put(file, text, (size_t)length);
 }
 
 bool pin_auto_apply(struct pin_options *options, const char *path, struct pin_auto *out)
 {
-    if (!options->auto_priority || options->mem_prior || options->comm_prior || pin_auto_recall(path, out) < 0) {
+    if (!options->auto_priority || options->mem_prior || options->comm_prior ||
+        pin_auto_recall(path, out) < 0) {
         return false;
     }
     options->comm_prior = out->communication;

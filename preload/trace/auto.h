@@ -1,8 +1,8 @@
 /* What SERVET_AUTO remembers of a program: whether its last run was communication intensive.
  *
- * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or ~/.cache/servet/auto). It counts
- * only for the same build: the same build ID, or size and time of modification where there is none. An interpreter's
- * scripts share its entry.
+ * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or
+ * ~/.cache/servet/auto). It counts only for the same build: the same build ID, or size and time of
+ * modification where there is none. An interpreter's scripts share its entry.
  */
 #ifndef SERVET_PRELOAD_TRACE_AUTO_H
 #define SERVET_PRELOAD_TRACE_AUTO_H
@@ -18,15 +18,15 @@ struct pin_auto {
     int32_t ranks;
 };
 
-/* What is remembered of the executable at `path` (NULL: the calling process's). 0; -ENOENT: nothing, or of another
- * build; -EPERM: the file is somebody else's; -errno. */
+/* What is remembered of the executable at `path` (NULL: the calling process's). 0; -ENOENT:
+ * nothing, or of another build; -EPERM: the file is somebody else's; -errno. */
 int pin_auto_recall(const char *path, struct pin_auto *out);
 
 /* Remembers. 0, -errno. */
 int pin_auto_remember(const char *path, const struct pin_auto *what);
 
-/* With SERVET_AUTO and no priority set, sets the one that the memory of `path` speaks for. True: it did, and `out` is
- * what is remembered. */
+/* With SERVET_AUTO and no priority set, sets the one that the memory of `path` speaks for. True: it
+ * did, and `out` is what is remembered. */
 bool pin_auto_apply(struct pin_options *options, const char *path, struct pin_auto *out);
 
 #endif

@@ -64,7 +64,8 @@ void trace_request_forget(trace_word request)
     free(entry);
 }
 
-/* Interposed: one-sided communication. What is fetched counts as sent by the rank that it is fetched from. */
+/* Interposed: one-sided communication. What is fetched counts as sent by the rank that it is
+ * fetched from. */
 
 static void put(trace_word window, int peer, int64_t count, trace_word type)
 {
@@ -88,71 +89,81 @@ static void swap(trace_word window, int peer, trace_word type)
     get(window, peer, 1, type);
 }
 
-#define PUT(name, number)                                                                                              \
-    TRACE_CALL(name,                                                                                                   \
-               (const void *data, number count, trace_word type, int to, intptr_t at, number there, trace_word kind,   \
-                trace_word window),                                                                                    \
+#define PUT(name, number)                                                                          \
+    TRACE_CALL(name,                                                                               \
+               (const void *data, number count, trace_word type, int to, intptr_t at,              \
+                number there, trace_word kind, trace_word window),                                 \
                (data, count, type, to, at, there, kind, window), put(window, to, count, type))
-#define RPUT(name, number)                                                                                             \
-    TRACE_CALL(name,                                                                                                   \
-               (const void *data, number count, trace_word type, int to, intptr_t at, number there, trace_word kind,   \
-                trace_word window, void *request),                                                                     \
-               (data, count, type, to, at, there, kind, window, request), put(window, to, count, type))
-#define GET(name, number)                                                                                              \
-    TRACE_CALL(name,                                                                                                   \
-               (void *data, number count, trace_word type, int from, intptr_t at, number there, trace_word kind,       \
-                trace_word window),                                                                                    \
+#define RPUT(name, number)                                                                         \
+    TRACE_CALL(name,                                                                               \
+               (const void *data, number count, trace_word type, int to, intptr_t at,              \
+                number there, trace_word kind, trace_word window, void *request),                  \
+               (data, count, type, to, at, there, kind, window, request),                          \
+               put(window, to, count, type))
+#define GET(name, number)                                                                          \
+    TRACE_CALL(name,                                                                               \
+               (void *data, number count, trace_word type, int from, intptr_t at, number there,    \
+                trace_word kind, trace_word window),                                               \
                (data, count, type, from, at, there, kind, window), get(window, from, count, type))
-#define RGET(name, number)                                                                                             \
-    TRACE_CALL(name,                                                                                                   \
-               (void *data, number count, trace_word type, int from, intptr_t at, number there, trace_word kind,       \
-                trace_word window, void *request),                                                                     \
-               (data, count, type, from, at, there, kind, window, request), get(window, from, count, type))
-#define ACCUMULATE(name, number)                                                                                       \
-    TRACE_CALL(name,                                                                                                   \
-               (const void *data, number count, trace_word type, int to, intptr_t at, number there, trace_word kind,   \
-                trace_word operation, trace_word window),                                                              \
-               (data, count, type, to, at, there, kind, operation, window), put(window, to, count, type))
-#define RACCUMULATE(name, number)                                                                                      \
-    TRACE_CALL(name,                                                                                                   \
-               (const void *data, number count, trace_word type, int to, intptr_t at, number there, trace_word kind,   \
-                trace_word operation, trace_word window, void *request),                                               \
-               (data, count, type, to, at, there, kind, operation, window, request), put(window, to, count, type))
+#define RGET(name, number)                                                                         \
+    TRACE_CALL(name,                                                                               \
+               (void *data, number count, trace_word type, int from, intptr_t at, number there,    \
+                trace_word kind, trace_word window, void *request),                                \
+               (data, count, type, from, at, there, kind, window, request),                        \
+               get(window, from, count, type))
+#define ACCUMULATE(name, number)                                                                   \
+    TRACE_CALL(name,                                                                               \
+               (const void *data, number count, trace_word type, int to, intptr_t at,              \
+                number there, trace_word kind, trace_word operation, trace_word window),           \
+               (data, count, type, to, at, there, kind, operation, window),                        \
+               put(window, to, count, type))
+#define RACCUMULATE(name, number)                                                                  \
+    TRACE_CALL(name,                                                                               \
+               (const void *data, number count, trace_word type, int to, intptr_t at,              \
+                number there, trace_word kind, trace_word operation, trace_word window,            \
+                void *request),                                                                    \
+               (data, count, type, to, at, there, kind, operation, window, request),               \
+               put(window, to, count, type))
 
-#define RMA(number, suffix)                                                                                            \
-    PUT(Put##suffix, number)                                                                                           \
-    RPUT(Rput##suffix, number)                                                                                         \
-    GET(Get##suffix, number)                                                                                           \
-    RGET(Rget##suffix, number)                                                                                         \
-    ACCUMULATE(Accumulate##suffix, number)                                                                             \
+#define RMA(number, suffix)                                                                        \
+    PUT(Put##suffix, number)                                                                       \
+    RPUT(Rput##suffix, number)                                                                     \
+    GET(Get##suffix, number)                                                                       \
+    RGET(Rget##suffix, number)                                                                     \
+    ACCUMULATE(Accumulate##suffix, number)                                                         \
     RACCUMULATE(Raccumulate##suffix, number)
 
 RMA(int, )
 RMA(int64_t, _c)
 
 TRACE_CALL(Get_accumulate,
-           (const void *data, int count, trace_word type, void *result, int result_count, trace_word result_type,
-            int peer, intptr_t at, int there, trace_word kind, trace_word operation, trace_word window),
-           (data, count, type, result, result_count, result_type, peer, at, there, kind, operation, window),
+           (const void *data, int count, trace_word type, void *result, int result_count,
+            trace_word result_type, int peer, intptr_t at, int there, trace_word kind,
+            trace_word operation, trace_word window),
+           (data, count, type, result, result_count, result_type, peer, at, there, kind, operation,
+            window),
            put(window, peer, count, type);
            get(window, peer, result_count, result_type))
 TRACE_CALL(Fetch_and_op,
-           (const void *data, void *result, trace_word type, int peer, intptr_t at, trace_word operation,
-            trace_word window),
+           (const void *data, void *result, trace_word type, int peer, intptr_t at,
+            trace_word operation, trace_word window),
            (data, result, type, peer, at, operation, window), swap(window, peer, type))
 TRACE_CALL(Compare_and_swap,
-           (const void *data, const void *compared, void *result, trace_word type, int peer, intptr_t at,
-            trace_word window),
+           (const void *data, const void *compared, void *result, trace_word type, int peer,
+            intptr_t at, trace_word window),
            (data, compared, result, type, peer, at, window), swap(window, peer, type))
 
 TRACE_CALL(Win_free, (void *window), (window), trace_group_forget(trace_handle_at(window, 0)))
 
 TRACE_TIMED(Win_fence, (int assertion, trace_word window), (assertion, window))
-TRACE_TIMED(Win_start, (trace_word group, int assertion, trace_word window), (group, assertion, window))
-TRACE_TIMED(Win_post, (trace_word group, int assertion, trace_word window), (group, assertion, window))
+TRACE_TIMED(Win_start, (trace_word group, int assertion, trace_word window),
+            (group, assertion, window))
+TRACE_TIMED(Win_post, (trace_word group, int assertion, trace_word window),
+            (group, assertion, window))
 TRACE_TIMED(Win_complete, (trace_word window), (window))
 TRACE_TIMED(Win_wait, (trace_word window), (window))
-TRACE_TIMED(Win_lock, (int kind, int rank, int assertion, trace_word window), (kind, rank, assertion, window))
+TRACE_TIMED(Win_lock, (int kind, int rank, int assertion, trace_word window),
+            (kind, rank, assertion, window))
 TRACE_TIMED(Win_unlock, (int rank, trace_word window), (rank, window))
 TRACE_TIMED(Win_lock_all, (int assertion, trace_word window), (assertion, window))
 TRACE_TIMED(Win_unlock_all, (trace_word window), (window))
@@ -161,9 +172,11 @@ TRACE_TIMED(Win_flush_all, (trace_word window), (window))
 TRACE_TIMED(Win_flush_local, (int rank, trace_word window), (rank, window))
 TRACE_TIMED(Win_flush_local_all, (trace_word window), (window))
 
-/* Interposed: messages from one rank to another, in C and through the Fortran entries that call these.
+/* Interposed: messages from one rank to another, in C and through the Fortran entries that call
+ * these.
  *
- * The number of elements is an int, or MPI_Count (64 bits) in the MPI 4 functions whose names end in _c.
+ * The number of elements is an int, or MPI_Count (64 bits) in the MPI 4 functions whose names end
+ * in _c.
  */
 
 static inline void count_message(trace_word comm, int to, int64_t count, trace_word type)
@@ -180,89 +193,100 @@ static inline void count_message(trace_word comm, int to, int64_t count, trace_w
     }
 }
 
-/* A plain send goes the short way if it is like the one before it and nothing lies between here and the library, which
- * calls no MPI function itself to send: then it needs no mark that it is counted, and the library returns to the
- * program. Another tool in between may have its MPI_X call PMPI_X, which comes by here again. */
-#define SHORT_NAME(name, twin, parameters, arguments)                                                                  \
-    PIN_EXPORT int name parameters;                                                                                    \
-    static int(*short_##name) parameters; /* NULL: not, or not yet */                                                  \
-    __attribute__((noinline)) static int long_##name parameters                                                        \
-    {                                                                                                                  \
-        static int(*real) parameters;                                                                                  \
-        if (!TRACE_REAL(real, #name))                                                                                  \
-            return TRACE_NO_MPI;                                                                                       \
-        if (!trace_enter())                                                                                            \
-            return real arguments;                                                                                     \
-        count_message(comm, to, count, type);                                                                          \
-        if (!short_##name && !trace_timing && real == (__typeof__(real))pin_next(#twin))                               \
-            __atomic_store_n(&short_##name, real, __ATOMIC_RELAXED);                                                   \
-        int trace_code_ = real arguments;                                                                              \
-        trace_leave();                                                                                                 \
-        return trace_code_;                                                                                            \
-    }                                                                                                                  \
-    PIN_EXPORT int name parameters                                                                                     \
-    {                                                                                                                  \
-        __typeof__(short_##name) real = __atomic_load_n(&short_##name, __ATOMIC_RELAXED);                              \
-        if (__builtin_expect(real && !trace_inside && trace_recent_count(comm, to, count, type), 1))                   \
-            return real arguments;                                                                                     \
-        return long_##name arguments;                                                                                  \
+/* A plain send goes the short way if it is like the one before it and nothing lies between here and
+ * the library, which calls no MPI function itself to send: then it needs no mark that it is
+ * counted, and the library returns to the program. Another tool in between may have its MPI_X call
+ * PMPI_X, which comes by here again. */
+#define SHORT_NAME(name, twin, parameters, arguments)                                              \
+    PIN_EXPORT int name parameters;                                                                \
+    static int(*short_##name) parameters; /* NULL: not, or not yet */                              \
+    __attribute__((noinline)) static int long_##name parameters                                    \
+    {                                                                                              \
+        static int(*real) parameters;                                                              \
+        if (!TRACE_REAL(real, #name))                                                              \
+            return TRACE_NO_MPI;                                                                   \
+        if (!trace_enter())                                                                        \
+            return real arguments;                                                                 \
+        count_message(comm, to, count, type);                                                      \
+        if (!short_##name && !trace_timing && real == (__typeof__(real))pin_next(#twin))           \
+            __atomic_store_n(&short_##name, real, __ATOMIC_RELAXED);                               \
+        int trace_code_ = real arguments;                                                          \
+        trace_leave();                                                                             \
+        return trace_code_;                                                                        \
+    }                                                                                              \
+    PIN_EXPORT int name parameters                                                                 \
+    {                                                                                              \
+        __typeof__(short_##name) real = __atomic_load_n(&short_##name, __ATOMIC_RELAXED);          \
+        if (__builtin_expect(real && !trace_inside && trace_recent_count(comm, to, count, type),   \
+                             1))                                                                   \
+            return real arguments;                                                                 \
+        return long_##name arguments;                                                              \
     }
 
-#define SHORT(name, parameters, arguments)                                                                             \
-    SHORT_NAME(MPI_##name, PMPI_##name, parameters, arguments)                                                         \
+#define SHORT(name, parameters, arguments)                                                         \
+    SHORT_NAME(MPI_##name, PMPI_##name, parameters, arguments)                                     \
     SHORT_NAME(PMPI_##name, MPI_##name, parameters, arguments)
 
-#define SEND(name, number)                                                                                             \
-    SHORT(name, (const void *data, number count, trace_word type, int to, int tag, trace_word comm),                   \
+#define SEND(name, number)                                                                         \
+    SHORT(name,                                                                                    \
+          (const void *data, number count, trace_word type, int to, int tag, trace_word comm),     \
           (data, count, type, to, tag, comm))
 
-#define ISEND(name, number)                                                                                            \
-    SHORT(name, (const void *data, number count, trace_word type, int to, int tag, trace_word comm, void *request),    \
+#define ISEND(name, number)                                                                        \
+    SHORT(name,                                                                                    \
+          (const void *data, number count, trace_word type, int to, int tag, trace_word comm,      \
+           void *request),                                                                         \
           (data, count, type, to, tag, comm, request))
 
-#define SENDRECV(name, number)                                                                                         \
-    TRACE_CALL(name,                                                                                                   \
-               (const void *out, number out_count, trace_word out_type, int to, int out_tag, void *in,                 \
-                number in_count, trace_word in_type, int from, int in_tag, trace_word comm, void *end),                \
-               (out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, end),                \
-               count_message(comm, to, out_count, out_type))
+#define SENDRECV(name, number)                                                                     \
+    TRACE_CALL(                                                                                    \
+        name,                                                                                      \
+        (const void *out, number out_count, trace_word out_type, int to, int out_tag, void *in,    \
+         number in_count, trace_word in_type, int from, int in_tag, trace_word comm, void *end),   \
+        (out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, end),   \
+        count_message(comm, to, out_count, out_type))
 
-#define SENDRECV_REPLACE(name, number)                                                                                 \
-    TRACE_CALL(name,                                                                                                   \
-               (void *data, number count, trace_word type, int to, int out_tag, int from, int in_tag, trace_word comm, \
-                void *end),                                                                                            \
-               (data, count, type, to, out_tag, from, in_tag, comm, end), count_message(comm, to, count, type))
+#define SENDRECV_REPLACE(name, number)                                                             \
+    TRACE_CALL(name,                                                                               \
+               (void *data, number count, trace_word type, int to, int out_tag, int from,          \
+                int in_tag, trace_word comm, void *end),                                           \
+               (data, count, type, to, out_tag, from, in_tag, comm, end),                          \
+               count_message(comm, to, count, type))
 
 /* Kept until the request is freed; counted at every start. */
-static void keep(int code, trace_word comm, int to, int64_t count, trace_word type, const void *request)
+static void keep(int code, trace_word comm, int to, int64_t count, trace_word type,
+                 const void *request)
 {
     struct trace_group *group = code != 0 || to < 0 ? NULL : trace_group_of_comm(comm);
     if (group && to < group->size) {
-        trace_request_keep(trace_handle_at(request, 0), group->world ? group->world[to] : to, trace_bytes(count, type));
+        trace_request_keep(trace_handle_at(request, 0), group->world ? group->world[to] : to,
+                           trace_bytes(count, type));
     }
 }
 
-#define SEND_INIT(name, number)                                                                                        \
-    TRACE_BOTH(                                                                                                        \
-        name, (const void *data, number count, trace_word type, int to, int tag, trace_word comm, void *request),      \
-        (data, count, type, to, tag, comm, request), (void)0, keep(trace_code_, comm, to, count, type, request))
+#define SEND_INIT(name, number)                                                                    \
+    TRACE_BOTH(name,                                                                               \
+               (const void *data, number count, trace_word type, int to, int tag, trace_word comm, \
+                void *request),                                                                    \
+               (data, count, type, to, tag, comm, request), (void)0,                               \
+               keep(trace_code_, comm, to, count, type, request))
 
-#define SENDS(number, suffix)                                                                                          \
-    SEND(Send##suffix, number)                                                                                         \
-    SEND(Bsend##suffix, number)                                                                                        \
-    SEND(Ssend##suffix, number)                                                                                        \
-    SEND(Rsend##suffix, number)                                                                                        \
-    ISEND(Isend##suffix, number)                                                                                       \
-    ISEND(Ibsend##suffix, number)                                                                                      \
-    ISEND(Issend##suffix, number)                                                                                      \
-    ISEND(Irsend##suffix, number)                                                                                      \
-    SENDRECV(Sendrecv##suffix, number)                                                                                 \
-    SENDRECV(Isendrecv##suffix, number)                                                                                \
-    SENDRECV_REPLACE(Sendrecv_replace##suffix, number)                                                                 \
-    SENDRECV_REPLACE(Isendrecv_replace##suffix, number)                                                                \
-    SEND_INIT(Send_init##suffix, number)                                                                               \
-    SEND_INIT(Bsend_init##suffix, number)                                                                              \
-    SEND_INIT(Ssend_init##suffix, number)                                                                              \
+#define SENDS(number, suffix)                                                                      \
+    SEND(Send##suffix, number)                                                                     \
+    SEND(Bsend##suffix, number)                                                                    \
+    SEND(Ssend##suffix, number)                                                                    \
+    SEND(Rsend##suffix, number)                                                                    \
+    ISEND(Isend##suffix, number)                                                                   \
+    ISEND(Ibsend##suffix, number)                                                                  \
+    ISEND(Issend##suffix, number)                                                                  \
+    ISEND(Irsend##suffix, number)                                                                  \
+    SENDRECV(Sendrecv##suffix, number)                                                             \
+    SENDRECV(Isendrecv##suffix, number)                                                            \
+    SENDRECV_REPLACE(Sendrecv_replace##suffix, number)                                             \
+    SENDRECV_REPLACE(Isendrecv_replace##suffix, number)                                            \
+    SEND_INIT(Send_init##suffix, number)                                                           \
+    SEND_INIT(Bsend_init##suffix, number)                                                          \
+    SEND_INIT(Ssend_init##suffix, number)                                                          \
     SEND_INIT(Rsend_init##suffix, number)
 
 SENDS(int, )
@@ -286,15 +310,18 @@ static void start(const void *requests, int count)
 
 TRACE_CALL(Start, (void *request), (request), start(request, 1))
 TRACE_CALL(Startall, (int count, void *requests), (count, requests), start(requests, count))
-TRACE_CALL(Request_free, (void *request), (request), trace_request_forget(trace_handle_at(request, 0)))
+TRACE_CALL(Request_free, (void *request), (request),
+           trace_request_forget(trace_handle_at(request, 0)))
 
 /* Interposed: receiving and waiting. They send nothing; only their time counts. */
 
-#define RECEIVE(name, number)                                                                                          \
-    TRACE_TIMED(name, (void *data, number count, trace_word type, int from, int tag, trace_word comm, void *end),      \
+#define RECEIVE(name, number)                                                                      \
+    TRACE_TIMED(name,                                                                              \
+                (void *data, number count, trace_word type, int from, int tag, trace_word comm,    \
+                 void *end),                                                                       \
                 (data, count, type, from, tag, comm, end))
-#define MATCHED(name, number)                                                                                          \
-    TRACE_TIMED(name, (void *data, number count, trace_word type, void *message, void *end),                           \
+#define MATCHED(name, number)                                                                      \
+    TRACE_TIMED(name, (void *data, number count, trace_word type, void *message, void *end),       \
                 (data, count, type, message, end))
 
 RECEIVE(Recv, int)
@@ -307,7 +334,8 @@ MATCHED(Mrecv_c, int64_t)
 MATCHED(Imrecv_c, int64_t)
 
 TRACE_TIMED(Probe, (int from, int tag, trace_word comm, void *status), (from, tag, comm, status))
-TRACE_TIMED(Iprobe, (int from, int tag, trace_word comm, int *flag, void *status), (from, tag, comm, flag, status))
+TRACE_TIMED(Iprobe, (int from, int tag, trace_word comm, int *flag, void *status),
+            (from, tag, comm, flag, status))
 TRACE_TIMED(Mprobe, (int from, int tag, trace_word comm, void *message, void *status),
             (from, tag, comm, message, status))
 TRACE_TIMED(Improbe, (int from, int tag, trace_word comm, int *flag, void *message, void *status),
@@ -315,11 +343,13 @@ TRACE_TIMED(Improbe, (int from, int tag, trace_word comm, int *flag, void *messa
 
 TRACE_TIMED(Wait, (void *request, void *status), (request, status))
 TRACE_TIMED(Waitall, (int count, void *requests, void *statuses), (count, requests, statuses))
-TRACE_TIMED(Waitany, (int count, void *requests, int *index, void *status), (count, requests, index, status))
+TRACE_TIMED(Waitany, (int count, void *requests, int *index, void *status),
+            (count, requests, index, status))
 TRACE_TIMED(Waitsome, (int count, void *requests, int *done, int *indices, void *statuses),
             (count, requests, done, indices, statuses))
 TRACE_TIMED(Test, (void *request, int *flag, void *status), (request, flag, status))
-TRACE_TIMED(Testall, (int count, void *requests, int *flag, void *statuses), (count, requests, flag, statuses))
+TRACE_TIMED(Testall, (int count, void *requests, int *flag, void *statuses),
+            (count, requests, flag, statuses))
 TRACE_TIMED(Testany, (int count, void *requests, int *index, int *flag, void *status),
             (count, requests, index, flag, status))
 TRACE_TIMED(Testsome, (int count, void *requests, int *done, int *indices, void *statuses),

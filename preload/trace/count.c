@@ -20,13 +20,15 @@ int trace_count_begin(int32_t rank, int32_t ranks, bool multiple)
     return 0;
 }
 
-/* A locked addition costs as much as a tenth of a message; it is needed only where MPI itself has to lock. */
+/* A locked addition costs as much as a tenth of a message; it is needed only where MPI itself has
+ * to lock. */
 static inline void add(uint64_t *counter, uint64_t more)
 {
     if (trace_counts.multiple) {
         __atomic_fetch_add(counter, more, __ATOMIC_RELAXED);
     } else {
-        __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
+        __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + more,
+                         __ATOMIC_RELAXED);
     }
 }
 
@@ -53,8 +55,8 @@ static uint32_t slot_of_type(trace_word type)
 static bool is_predefined(trace_word type)
 {
     int integers, addresses, inner, combiner;
-    return trace_mpi.type_get_envelope(type, &integers, &addresses, &inner, &combiner) == 0 && integers == 0 &&
-           addresses == 0 && inner == 0;
+    return trace_mpi.type_get_envelope(type, &integers, &addresses, &inner, &combiner) == 0 &&
+           integers == 0 && addresses == 0 && inner == 0;
 }
 
 static void remember(trace_word type, uint64_t size)
@@ -77,7 +79,8 @@ __attribute__((noinline, cold)) static uint64_t ask_size(trace_word type)
 {
     int64_t large = 0;
     int size = 0;
-    int code = trace_mpi.type_size_x ? trace_mpi.type_size_x(type, &large) : trace_mpi.type_size(type, &size);
+    int code = trace_mpi.type_size_x ? trace_mpi.type_size_x(type, &large)
+                                     : trace_mpi.type_size(type, &size);
     large = trace_mpi.type_size_x ? large : size;
     if (code != 0 || large < 0) {
         return 0;

@@ -1,21 +1,23 @@
 /* What this rank has sent to whom, in bytes and messages.
  *
- * A message is what one call hands over, whatever the library makes of it. The bytes of a collective are laid to pairs
- * by what has to get from one rank's memory into another's, not by the algorithm that the library happens to choose:
+ * A message is what one call hands over, whatever the library makes of it. The bytes of a
+ * collective are laid to pairs by what has to get from one rank's memory into another's, not by the
+ * algorithm that the library happens to choose:
  *
  *   Bcast, Scatter(v)        from the root to each other rank, what that rank receives
  *   Gather(v), Reduce        from each other rank to the root, what it contributes
  *   Allgather(v)             from each rank to each other one, what it contributes
  *   Alltoall(v,w)            from each rank to each other one, what is meant for it
  *   Reduce_scatter(_block)   from each rank to each other one, the part that the other keeps
- *   Allreduce of n bytes     from each rank of P to each other one 2n/P: a reduce-scatter and an allgather, which is
- *                            the least that can be sent; summed up over all calls and then divided
+ *   Allreduce of n bytes     from each rank of P to each other one 2n/P: a reduce-scatter and an
+ *                            allgather, which is the least that can be sent; summed up over all
+ *                            calls and then divided
  *   Scan, Exscan             from each rank to the next
  *   Neighbor_*               from each rank to its neighbours
  *   Barrier                  nothing
  *
- * A rank's own part of a collective is left out. Calls that send the same to every other rank cost one addition; they
- * are spread over the ranks when the communicator ends or at MPI_Finalize.
+ * A rank's own part of a collective is left out. Calls that send the same to every other rank cost
+ * one addition; they are spread over the ranks when the communicator ends or at MPI_Finalize.
  */
 #ifndef SERVET_PRELOAD_TRACE_COUNT_H
 #define SERVET_PRELOAD_TRACE_COUNT_H
@@ -29,7 +31,8 @@ struct trace_peer {
     uint64_t bytes, messages;
 };
 
-/* Whom the ranks of a communicator (of an intercommunicator: of the other side) or of a window are. */
+/* Whom the ranks of a communicator (of an intercommunicator: of the other side) or of a window
+ * are. */
 struct trace_group {
     trace_word handle; /* 0: freed */
     int32_t size;
@@ -42,7 +45,8 @@ struct trace_group {
     struct trace_peer reduced; /* bytes and calls of Allreduce */
 };
 
-/* One rank's side of the counts: `sent` and `got` by rank in MPI_COMM_WORLD; entry `ranks` is all others. */
+/* One rank's side of the counts: `sent` and `got` by rank in MPI_COMM_WORLD; entry `ranks` is all
+ * others. */
 struct trace_counts {
     int32_t ranks, rank;
     bool multiple; /* threads may count at the same time */
@@ -54,8 +58,9 @@ struct trace_counts {
 
 extern struct trace_counts trace_counts;
 
-/* The communicator and type of the latest message, which most often are those of the next one: what is needed to count
- * that without a search or a call. Only for programs in which no two threads are in MPI at the same time. */
+/* The communicator and type of the latest message, which most often are those of the next one: what
+ * is needed to count that without a search or a call. Only for programs in which no two threads are
+ * in MPI at the same time. */
 struct trace_recent {
     trace_word comm, type; /* as trace_handle() gives them */
     trace_word mask;       /* the part of a handle that counts */

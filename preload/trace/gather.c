@@ -12,11 +12,12 @@
 
 static void print_rank(FILE *out, int32_t number, const struct trace_rank *rank)
 {
-    fprintf(out, "%% rank %d messages %" PRIu64 " bytes %" PRIu64 " largest %" PRIu64, number + 1, rank->messages,
-            rank->bytes, rank->largest);
+    fprintf(out, "%% rank %d messages %" PRIu64 " bytes %" PRIu64 " largest %" PRIu64, number + 1,
+            rank->messages, rank->bytes, rank->largest);
     if (trace_timing) {
-        fprintf(out, " seconds %.9g mpi %.9g iterations %" PRIu64 " iteration %.9g compute %.9g", rank->times.seconds,
-                rank->times.inside, rank->times.iterations, rank->times.iteration, rank->times.compute);
+        fprintf(out, " seconds %.9g mpi %.9g iterations %" PRIu64 " iteration %.9g compute %.9g",
+                rank->times.seconds, rank->times.inside, rank->times.iterations,
+                rank->times.iteration, rank->times.compute);
     }
     fputc('\n', out);
 }
@@ -29,10 +30,14 @@ static void print_losses(FILE *out, const struct trace_sum *sum)
         lost += sum->rank[r].lost;
     }
     if (outside > 0) {
-        fprintf(out, "%% left out: %" PRIu64 " bytes to or from processes outside of MPI_COMM_WORLD\n", outside);
+        fprintf(out,
+                "%% left out: %" PRIu64 " bytes to or from processes outside of MPI_COMM_WORLD\n",
+                outside);
     }
     if (lost > 0) {
-        fprintf(out, "%% not counted: %" PRIu64 " calls on communicators or windows that could not be resolved\n",
+        fprintf(out,
+                "%% not counted: %" PRIu64
+                " calls on communicators or windows that could not be resolved\n",
                 lost);
     }
 }
@@ -40,18 +45,21 @@ static void print_losses(FILE *out, const struct trace_sum *sum)
 static void print(FILE *out, const struct trace_sum *sum)
 {
     fputs("%%MatrixMarket matrix coordinate integer general\n", out);
-    fputs("% Servet: bytes sent from MPI_Init to MPI_Finalize; row: sender, column: receiver, ranks from 1\n", out);
+    fputs("% Servet: bytes sent from MPI_Init to MPI_Finalize; row: sender, column: receiver, "
+          "ranks from 1\n",
+          out);
     print_losses(out, sum);
     for (int32_t r = 0; r < sum->ranks; r++) {
         print_rank(out, r, &sum->rank[r]);
     }
     for (size_t i = 0; i < sum->count; i++) {
-        fprintf(out, "%% messages %d %d %" PRIu64 "\n", sum->entries[i].from + 1, sum->entries[i].to + 1,
-                sum->entries[i].messages);
+        fprintf(out, "%% messages %d %d %" PRIu64 "\n", sum->entries[i].from + 1,
+                sum->entries[i].to + 1, sum->entries[i].messages);
     }
     fprintf(out, "%d %d %zu\n", sum->ranks, sum->ranks, sum->count);
     for (size_t i = 0; i < sum->count; i++) {
-        fprintf(out, "%d %d %" PRIu64 "\n", sum->entries[i].from + 1, sum->entries[i].to + 1, sum->entries[i].bytes);
+        fprintf(out, "%d %d %" PRIu64 "\n", sum->entries[i].from + 1, sum->entries[i].to + 1,
+                sum->entries[i].bytes);
     }
 }
 
@@ -110,7 +118,8 @@ static int complete(trace_word request, double limit_s)
 
 int trace_gather_meet(trace_word *comm)
 {
-    static trace_word fresh; /* the library writes to it when the last rank comes, which may be later than this ends */
+    static trace_word fresh; /* the library writes to it when the last rank comes, which may be
+                                later than this ends */
     trace_word request = 0;
     double limit = TRACE_MEET_LEAST_S + TRACE_MEET_PART * (now_s() - begun_s);
     if (trace_mpi.comm_idup(trace_mpi.comm_world, &fresh, &request) != 0) {
@@ -144,7 +153,8 @@ void trace_own_totals(struct trace_rank *out)
         out->entries += trace_counts.sent[i].messages > 0;
         out->entries += trace_counts.got[i].messages > 0;
     }
-    out->outside = trace_counts.sent[trace_counts.ranks].bytes + trace_counts.got[trace_counts.ranks].bytes;
+    out->outside =
+        trace_counts.sent[trace_counts.ranks].bytes + trace_counts.got[trace_counts.ranks].bytes;
     if (trace_timing) {
         trace_time_read(&out->times);
     }
@@ -173,7 +183,8 @@ static int give(trace_word comm, const void *data, size_t bytes)
     for (size_t at = 0; code == 0 && at < bytes; at += PIECE_BYTES) {
         size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
         trace_word request = 0;
-        code = trace_mpi.isend((const char *)data + at, (int)piece, trace_mpi.byte_type, 0, 0, comm, &request) == 0
+        code = trace_mpi.isend((const char *)data + at, (int)piece, trace_mpi.byte_type, 0, 0, comm,
+                               &request) == 0
                    ? complete(request, TRACE_MEET_MOST_S)
                    : -EIO;
     }
@@ -186,7 +197,8 @@ static int take(trace_word comm, int from, void *data, size_t bytes)
     for (size_t at = 0; code == 0 && at < bytes; at += PIECE_BYTES) {
         size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
         trace_word request = 0;
-        code = trace_mpi.irecv((char *)data + at, (int)piece, trace_mpi.byte_type, from, 0, comm, &request) == 0
+        code = trace_mpi.irecv((char *)data + at, (int)piece, trace_mpi.byte_type, from, 0, comm,
+                               &request) == 0
                    ? complete(request, TRACE_MEET_MOST_S)
                    : -EIO;
     }
@@ -263,7 +275,8 @@ static void merge(struct trace_sum *sum)
         qsort(sum->entries, sum->count, sizeof *sum->entries, by_pair);
     }
     for (size_t i = 0; i < sum->count; i++) {
-        struct trace_entry *before = kept > 0 ? &sum->entries[kept - 1] : NULL, *now = &sum->entries[i];
+        struct trace_entry *before = kept > 0 ? &sum->entries[kept - 1] : NULL,
+                           *now = &sum->entries[i];
         if (before && by_pair(before, now) == 0) {
             before->bytes += now->bytes;
             before->messages += now->messages;

@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Twice what MPICH can have at a time (2,048 contexts) and more than a program that frees what it makes needs in Open
- * MPI. What does not fit is lost, and the trace says so. */
+/* Twice what MPICH can have at a time (2,048 contexts) and more than a program that frees what it
+ * makes needs in Open MPI. What does not fit is lost, and the trace says so. */
 #define SLOTS 8192u
 
-/* A slot once filled never becomes empty again (a search ends at an empty one); its group is used again when its
- * handle has been freed. */
+/* A slot once filled never becomes empty again (a search ends at an empty one); its group is used
+ * again when its handle has been freed. */
 static struct trace_group *slots[SLOTS];
 static struct trace_group *last = NULL;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -67,7 +67,9 @@ static int resolve_group(trace_word ranks, struct trace_group *out)
 {
     int size = 0, me = -1;
     int code =
-        trace_mpi.group_size(ranks, &size) == 0 && trace_mpi.group_rank(ranks, &me) == 0 && size > 0 ? 0 : -EINVAL;
+        trace_mpi.group_size(ranks, &size) == 0 && trace_mpi.group_rank(ranks, &me) == 0 && size > 0
+            ? 0
+            : -EINVAL;
     out->size = size;
     out->me = me >= 0 ? me : -1;
     return code < 0 ? code : translate(ranks, out);
@@ -80,7 +82,8 @@ static int resolve_comm(trace_word comm, struct trace_group *out)
     if (trace_mpi.comm_test_inter(comm, &inter) != 0) {
         return -EINVAL;
     }
-    int code = inter ? trace_mpi.comm_remote_group(comm, &ranks) : trace_mpi.comm_group(comm, &ranks);
+    int code =
+        inter ? trace_mpi.comm_remote_group(comm, &ranks) : trace_mpi.comm_group(comm, &ranks);
     if (code != 0) {
         return -EINVAL;
     }
@@ -144,8 +147,8 @@ static struct trace_group *make(trace_word handle, int (*resolve)(trace_word, st
     return group;
 }
 
-__attribute__((noinline)) static struct trace_group *search(trace_word handle,
-                                                            int (*resolve)(trace_word, struct trace_group *))
+__attribute__((noinline)) static struct trace_group *
+search(trace_word handle, int (*resolve)(trace_word, struct trace_group *))
 {
     struct trace_group *group = handle ? find(handle) : NULL;
     if (!group && handle) {
@@ -158,7 +161,8 @@ __attribute__((noinline)) static struct trace_group *search(trace_word handle,
 }
 
 /* Most calls are on the communicator of the call before. */
-static inline struct trace_group *get(trace_word passed, int (*resolve)(trace_word, struct trace_group *))
+static inline struct trace_group *get(trace_word passed,
+                                      int (*resolve)(trace_word, struct trace_group *))
 {
     trace_word handle = trace_handle(passed);
     struct trace_group *group = __atomic_load_n(&last, __ATOMIC_RELAXED);
@@ -217,7 +221,8 @@ static int cart_neighbours(struct trace_group *group)
     }
     group->neighbours = calloc(2 * (size_t)dimensions + 1, sizeof *group->neighbours);
     for (int i = 0; group->neighbours && i < dimensions; i++) {
-        trace_mpi.cart_shift(group->handle, i, 1, &group->neighbours[2 * i], &group->neighbours[2 * i + 1]);
+        trace_mpi.cart_shift(group->handle, i, 1, &group->neighbours[2 * i],
+                             &group->neighbours[2 * i + 1]);
     }
     return group->neighbours ? 2 * dimensions : 0;
 }
@@ -229,7 +234,8 @@ static int graph_neighbours(struct trace_group *group)
         return 0;
     }
     group->neighbours = calloc((size_t)count + 1, sizeof *group->neighbours);
-    if (!group->neighbours || trace_mpi.graph_neighbors(group->handle, group->me, count, group->neighbours) != 0) {
+    if (!group->neighbours ||
+        trace_mpi.graph_neighbors(group->handle, group->me, count, group->neighbours) != 0) {
         return 0;
     }
     return count;
@@ -244,9 +250,9 @@ static int dist_graph_neighbours(struct trace_group *group)
     }
     group->neighbours = calloc((size_t)out + 1, sizeof *group->neighbours);
     int *rest = calloc(2 * (size_t)in + (size_t)out + 1, sizeof *rest);
-    bool found =
-        group->neighbours && rest &&
-        trace_mpi.dist_graph_neighbors(group->handle, in, rest, rest + in, out, group->neighbours, rest + 2 * in) == 0;
+    bool found = group->neighbours && rest &&
+                 trace_mpi.dist_graph_neighbors(group->handle, in, rest, rest + in, out,
+                                                group->neighbours, rest + 2 * in) == 0;
     free(rest);
     return found ? out : 0;
 }
@@ -261,7 +267,8 @@ void trace_group_find_neighbours(struct trace_group *group)
         } else if (kind == trace_mpi.cart) {
             count = cart_neighbours(group);
         } else {
-            count = kind == trace_mpi.graph ? graph_neighbours(group) : dist_graph_neighbours(group);
+            count =
+                kind == trace_mpi.graph ? graph_neighbours(group) : dist_graph_neighbours(group);
         }
         __atomic_store_n(&group->neighbour_count, count, __ATOMIC_RELEASE);
     }

@@ -10,10 +10,12 @@ struct trace_mpi trace_mpi;
 
 /* -- whose library -- */
 
-/* Open MPI: predefined objects are variables; the constants are those of its mpi.h, unchanged since version 1. */
+/* Open MPI: predefined objects are variables; the constants are those of its mpi.h, unchanged since
+ * version 1. */
 static bool is_open_mpi(void)
 {
-    void *world = pin_next_variable("ompi_mpi_comm_world"), *byte = pin_next_variable("ompi_mpi_byte");
+    void *world = pin_next_variable("ompi_mpi_comm_world"),
+         *byte = pin_next_variable("ompi_mpi_byte");
     if (!world || !byte) {
         return false;
     }
@@ -28,8 +30,8 @@ static bool is_open_mpi(void)
     return true;
 }
 
-/* The binary interface that MPICH, Intel MPI, MVAPICH and Cray MPICH have agreed on (MPICH ABI Compatibility
- * Initiative). */
+/* The binary interface that MPICH, Intel MPI, MVAPICH and Cray MPICH have agreed on (MPICH ABI
+ * Compatibility Initiative). */
 static bool is_mpich(void)
 {
     static const char *const names[] = {"MPICH", "Intel", "MVAPICH", "CRAY MPICH"};

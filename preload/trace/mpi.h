@@ -1,9 +1,11 @@
-/* The MPI library of the program, as it is found at run time: its functions by name, its constants by whose it is.
+/* The MPI library of the program, as it is found at run time: its functions by name, its constants
+ * by whose it is.
  *
- * Nothing of MPI is known when this is compiled. A handle (communicator, data type, request, window) is an integer in
- * MPICH and everything derived from it (Intel MPI, MVAPICH, Cray) and a pointer in Open MPI. Both pass unchanged
- * through a register or stack slot of the size of a pointer (x86-64, AArch64, POWER, RISC-V); of an integer only the
- * low half counts, see trace_handle().
+ * Nothing of MPI is known when this is compiled. A handle (communicator, data type, request,
+ * window) is an integer in MPICH and everything derived from it (Intel MPI, MVAPICH, Cray) and a
+ * pointer in Open MPI. Both pass unchanged through a register or stack slot of the size of a
+ * pointer (x86-64, AArch64, POWER, RISC-V); of an integer only the low half counts, see
+ * trace_handle().
  */
 #ifndef SERVET_PRELOAD_TRACE_MPI_H
 #define SERVET_PRELOAD_TRACE_MPI_H
@@ -18,8 +20,8 @@ struct trace_mpi {
     bool wide; /* handles are pointers */
     trace_word comm_world, byte_type;
     const void *in_place;
-    int root;            /* MPI_ROOT */
-    int cart, graph;     /* what PMPI_Topo_test answers; anything else above 0 is a distributed graph */
+    int root;        /* MPI_ROOT */
+    int cart, graph; /* what PMPI_Topo_test answers; anything else above 0 is a distributed graph */
     void *status_ignore; /* MPI_STATUS_IGNORE */
     int (*initialized)(int *);
     int (*query_thread)(int *);
@@ -53,10 +55,12 @@ struct trace_mpi {
 
 extern struct trace_mpi trace_mpi;
 
-/* The level of thread support at which calls come from several threads at once; the same in every MPI library. */
+/* The level of thread support at which calls come from several threads at once; the same in every
+ * MPI library. */
 #define TRACE_THREAD_MULTIPLE 3
 
-/* Finds the functions and constants. 0; -ENOTSUP: a library that is not known, or one without these functions. */
+/* Finds the functions and constants. 0; -ENOTSUP: a library that is not known, or one without these
+ * functions. */
 int trace_mpi_find(void);
 
 static inline trace_word trace_handle(trace_word passed)

@@ -7,14 +7,16 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Iterations whose times are kept for the median (1 MiB, touched as they come); later ones are only counted. */
+/* Iterations whose times are kept for the median (1 MiB, touched as they come); later ones are only
+ * counted. */
 #define SAMPLES 65536u
 
 static __thread bool timed __attribute__((tls_model("initial-exec")));
 
 static struct {
     double begun, entered, inside;
-    double last, inside_at_last; /* when the first peer was sent its latest message, and `inside` then */
+    double last,
+        inside_at_last; /* when the first peer was sent its latest message, and `inside` then */
     uint64_t marks;
     int32_t first_peer; /* -1: none yet */
     double *iteration, *compute;

@@ -1,7 +1,8 @@
-/* How long a rank is in MPI, and how long it computes between its exchanges: for SERVET_TRACE_TIMES and SERVET_AUTO.
+/* How long a rank is in MPI, and how long it computes between its exchanges: for SERVET_TRACE_TIMES
+ * and SERVET_AUTO.
  *
- * The thread that called MPI_Init is timed; a program whose other threads communicate has their time outside of MPI.
- * An iteration lies between two messages to the rank's first peer.
+ * The thread that called MPI_Init is timed; a program whose other threads communicate has their
+ * time outside of MPI. An iteration lies between two messages to the rank's first peer.
  */
 #ifndef SERVET_PRELOAD_TRACE_TIME_H
 #define SERVET_PRELOAD_TRACE_TIME_H

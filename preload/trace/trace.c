@@ -14,34 +14,36 @@
 #include "preload/trace/gather.h"
 #include "preload/trace/trace_auto.h"
 
-#define INIT(name, parameters, arguments)                                                                              \
-    PIN_EXPORT int name parameters;                                                                                    \
-    PIN_EXPORT int name parameters                                                                                     \
-    {                                                                                                                  \
-        static int(*real) parameters;                                                                                  \
-        if (!TRACE_REAL(real, #name))                                                                                  \
-            return TRACE_NO_MPI;                                                                                       \
-        int code = real arguments;                                                                                     \
-        if (code == 0 && !trace_inside && trace_state == TRACE_UNKNOWN)                                                \
-            trace_begin();                                                                                             \
-        return code;                                                                                                   \
+#define INIT(name, parameters, arguments)                                                          \
+    PIN_EXPORT int name parameters;                                                                \
+    PIN_EXPORT int name parameters                                                                 \
+    {                                                                                              \
+        static int(*real) parameters;                                                              \
+        if (!TRACE_REAL(real, #name))                                                              \
+            return TRACE_NO_MPI;                                                                   \
+        int code = real arguments;                                                                 \
+        if (code == 0 && !trace_inside && trace_state == TRACE_UNKNOWN)                            \
+            trace_begin();                                                                         \
+        return code;                                                                               \
     }
 
 INIT(MPI_Init, (int *count, char ***values), (count, values))
 INIT(PMPI_Init, (int *count, char ***values), (count, values))
-INIT(MPI_Init_thread, (int *count, char ***values, int required, int *provided), (count, values, required, provided))
-INIT(PMPI_Init_thread, (int *count, char ***values, int required, int *provided), (count, values, required, provided))
+INIT(MPI_Init_thread, (int *count, char ***values, int required, int *provided),
+     (count, values, required, provided))
+INIT(PMPI_Init_thread, (int *count, char ***values, int required, int *provided),
+     (count, values, required, provided))
 
-#define FINALIZE(name)                                                                                                 \
-    PIN_EXPORT int name(void);                                                                                         \
-    PIN_EXPORT int name(void)                                                                                          \
-    {                                                                                                                  \
-        static int (*real)(void);                                                                                      \
-        if (!TRACE_REAL(real, #name))                                                                                  \
-            return TRACE_NO_MPI;                                                                                       \
-        if (!trace_inside)                                                                                             \
-            trace_end();                                                                                               \
-        return real();                                                                                                 \
+#define FINALIZE(name)                                                                             \
+    PIN_EXPORT int name(void);                                                                     \
+    PIN_EXPORT int name(void)                                                                      \
+    {                                                                                              \
+        static int (*real)(void);                                                                  \
+        if (!TRACE_REAL(real, #name))                                                              \
+            return TRACE_NO_MPI;                                                                   \
+        if (!trace_inside)                                                                         \
+            trace_end();                                                                           \
+        return real();                                                                             \
     }
 
 FINALIZE(MPI_Finalize)
@@ -105,7 +107,8 @@ static int find_file(void)
         strcpy(file, trace_options.trace);
     } else if (!getcwd(folder, sizeof folder)) {
         return -errno;
-    } else if (snprintf(file, sizeof file, "%s/%s", folder, trace_options.trace) >= (int)sizeof file) {
+    } else if (snprintf(file, sizeof file, "%s/%s", folder, trace_options.trace) >=
+               (int)sizeof file) {
         return -ENAMETOOLONG;
     }
     return pin_file_can_put(file);
@@ -159,7 +162,8 @@ static void begin_locked(void)
         trace_timing = false;
         set_state(TRACE_OFF);
         pin_failure("SERVET_TRACE: %s; nothing is traced",
-                    code == -ENOTSUP ? "neither Open MPI nor a relative of MPICH" : strerrordesc_np(-code));
+                    code == -ENOTSUP ? "neither Open MPI nor a relative of MPICH"
+                                     : strerrordesc_np(-code));
         return;
     }
     prepare_file();
@@ -217,7 +221,8 @@ static void finish(void)
     int met = trace_gather_meet(&comm);
     int code = met < 0 ? met : trace_gather(comm, &sum);
     if (met < 0 || code == -ETIMEDOUT) {
-        pin_failure("SERVET_TRACE: not all ranks are traced, or some come late to MPI_Finalize; no trace is written");
+        pin_failure("SERVET_TRACE: not all ranks are traced, or some come late to MPI_Finalize; no "
+                    "trace is written");
         return;
     }
     if (code == 0 && trace_counts.rank == 0) {

@@ -12,10 +12,11 @@
 #include "preload/node/put_file.h"
 #include "preload/trace/trace.h"
 
-void trace_auto_judge(const struct trace_sum *sum, const struct pin_auto *before, bool oversubscribed,
-                      struct trace_verdict *out)
+void trace_auto_judge(const struct trace_sum *sum, const struct pin_auto *before,
+                      bool oversubscribed, struct trace_verdict *out)
 {
-    struct trace_verdict verdict = {.limit = before && before->communication ? TRACE_AUTO_GIVEN_UP : TRACE_AUTO_LIMIT};
+    struct trace_verdict verdict = {.limit = before && before->communication ? TRACE_AUTO_GIVEN_UP
+                                                                             : TRACE_AUTO_LIMIT};
     verdict.what = (struct pin_auto){.share = 1, .ranks = sum->ranks};
     for (int32_t r = 0; r < sum->ranks; r++) {
         const struct trace_times *times = &sum->rank[r].times;
@@ -49,15 +50,17 @@ static long read_first(const char *const *names, size_t count)
 
 bool trace_auto_oversubscribed(void)
 {
-    static const char *const sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
+                                        "MPI_LOCALNRANKS"};
     return read_first(sizes, sizeof sizes / sizeof sizes[0]) > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* One rank of each node remembers; nodes often share the folder, and then the last one wins with the same verdict. */
+/* One rank of each node remembers; nodes often share the folder, and then the last one wins with
+ * the same verdict. */
 static bool is_first_of_node(void)
 {
-    static const char *const ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                        "SLURM_LOCALID"};
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
+                                        "MPI_LOCALRANKID", "SLURM_LOCALID"};
     long local = read_first(ranks, sizeof ranks / sizeof ranks[0]);
     return local >= 0 ? local == 0 : trace_counts.rank == 0;
 }
@@ -91,21 +94,28 @@ static void report_verdict(const struct trace_verdict *verdict, const char *reme
     host_name(host, sizeof host);
     if (pin_file_is_json(trace_options.report)) {
         snprintf(text, sizeof text,
-                 "{\"host\":\"%s\",\"pid\":%d,\"auto\":{\"least_share_in_mpi\":%.4f,\"limit\":%.2f,\"ranks\":%d,"
+                 "{\"host\":\"%s\",\"pid\":%d,\"auto\":{\"least_share_in_mpi\":%.4f,\"limit\":%.2f,"
+                 "\"ranks\":%d,"
                  "\"seconds\":%.6g,\"priority\":\"%s\",\"remembered\":%s}}\n",
-                 host, (int)getpid(), verdict->what.share, verdict->limit, verdict->what.ranks, verdict->seconds,
-                 verdict->judged == TRACE_JUDGED ? what : "undecided", remembered ? "false" : "true");
+                 host, (int)getpid(), verdict->what.share, verdict->limit, verdict->what.ranks,
+                 verdict->seconds, verdict->judged == TRACE_JUDGED ? what : "undecided",
+                 remembered ? "false" : "true");
     } else if (verdict->judged != TRACE_JUDGED) {
-        snprintf(text, sizeof text, "%s %d auto: undecided: %s\n", host, (int)getpid(), why_not[verdict->judged]);
+        snprintf(text, sizeof text, "%s %d auto: undecided: %s\n", host, (int)getpid(),
+                 why_not[verdict->judged]);
     } else {
         snprintf(
             text, sizeof text,
-            "%s %d auto: %s: of %d ranks in %.3g s, the one that waited least was in MPI for %.0f %% (limit %.0f "
+            "%s %d auto: %s: of %d ranks in %.3g s, the one that waited least was in MPI for %.0f "
+            "%% (limit %.0f "
             "%%); %s%s\n",
-            host, (int)getpid(), verdict->what.communication ? "communication intensive" : "memory bound or computing",
+            host, (int)getpid(),
+            verdict->what.communication ? "communication intensive" : "memory bound or computing",
             verdict->what.ranks, verdict->seconds, 100 * verdict->what.share, 100 * verdict->limit,
             remembered ? "not remembered: " : "next time: ",
-            remembered ? remembered : (verdict->what.communication ? "communication priority" : "memory priority"));
+            remembered
+                ? remembered
+                : (verdict->what.communication ? "communication priority" : "memory priority"));
     }
     report(text);
 }
@@ -120,14 +130,16 @@ void trace_auto_conclude(const struct trace_verdict *verdict)
         code = pin_auto_remember(NULL, &verdict->what);
     }
     if (code < 0) {
-        pin_failure("SERVET_AUTO: what this run was like cannot be remembered: %s", strerrordesc_np(-code));
+        pin_failure("SERVET_AUTO: what this run was like cannot be remembered: %s",
+                    strerrordesc_np(-code));
     }
     if (trace_options.report[0]) {
         report_verdict(verdict, code < 0 ? strerrordesc_np(-code) : NULL);
     }
     if (trace_options.verbose && verdict->judged == TRACE_JUDGED) {
-        pin_note("process %d: in MPI for at least %.0f %% of the time: %s priority next time", (int)getpid(),
-                 100 * verdict->what.share, verdict->what.communication ? "communication" : "memory");
+        pin_note("process %d: in MPI for at least %.0f %% of the time: %s priority next time",
+                 (int)getpid(), 100 * verdict->what.share,
+                 verdict->what.communication ? "communication" : "memory");
     }
 }
 
@@ -142,18 +154,18 @@ void trace_report_rank(void)
     trace_own_totals(&own);
     double share = own.times.seconds > 0 ? own.times.inside / own.times.seconds : 0;
     if (pin_file_is_json(trace_options.report)) {
-        snprintf(
-            text, sizeof text,
-            "{\"host\":\"%s\",\"pid\":%d,\"mpi\":{\"rank\":%d,\"ranks\":%d,\"seconds\":%.6g,\"in_mpi_seconds\":%.6g,"
-            "\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 "}}\n",
-            host, (int)getpid(), trace_counts.rank, trace_counts.ranks, own.times.seconds, own.times.inside,
-            own.messages, own.bytes);
+        snprintf(text, sizeof text,
+                 "{\"host\":\"%s\",\"pid\":%d,\"mpi\":{\"rank\":%d,\"ranks\":%d,\"seconds\":%.6g,"
+                 "\"in_mpi_seconds\":%.6g,"
+                 "\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 "}}\n",
+                 host, (int)getpid(), trace_counts.rank, trace_counts.ranks, own.times.seconds,
+                 own.times.inside, own.messages, own.bytes);
     } else {
         snprintf(text, sizeof text,
                  "%s %d mpi: rank %d of %d: %.3g s after MPI_Init, %.0f %% of it in MPI, %" PRIu64
                  " messages of %" PRIu64 " bytes sent\n",
-                 host, (int)getpid(), trace_counts.rank, trace_counts.ranks, own.times.seconds, 100 * share,
-                 own.messages, own.bytes);
+                 host, (int)getpid(), trace_counts.rank, trace_counts.ranks, own.times.seconds,
+                 100 * share, own.messages, own.bytes);
     }
     report(text);
 }

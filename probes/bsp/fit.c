@@ -7,13 +7,14 @@
 
 /* A piece of a curve with a bend has at least this many points: fewer are fitted by any line. */
 #define PIECE_POINTS 6
-/* Two lines have three parameters more than one (g, l and the place). F of chance alone stays below 10 even when the
- * place is the best of a hundred; noise with stalls reached 20. */
+/* Two lines have three parameters more than one (g, l and the place). F of chance alone stays below
+ * 10 even when the place is the best of a hundred; noise with stalls reached 20. */
 #define BEND_F 40.0
-/* A bend is looked for in at most about so many points: in the medians of blocks of a longer curve, out of which one
- * stall among thousands of points cannot make a piece of its own. */
+/* A bend is looked for in at most about so many points: in the medians of blocks of a longer curve,
+ * out of which one stall among thousands of points cannot make a piece of its own. */
 #define BEND_POINTS 128
-/* Up to so many points all pairs of them give slopes (32 640 of them); of more, only pairs half a curve apart. */
+/* Up to so many points all pairs of them give slopes (32 640 of them); of more, only pairs half a
+ * curve apart. */
 #define PAIRS_POINTS 256
 /* One line must miss the curve by this part of T(h) at the bend, or nobody would care. */
 #define BEND_VISIBLE 0.05
@@ -66,8 +67,9 @@ static double slope(const struct bsp_curve *curve, size_t i, size_t j)
     return (curve->time[j] - curve->time[i]) / ((double)curve->h[j] - (double)curve->h[i]);
 }
 
-/* How many slopes of pairs of points were written into `out`, which has room for all of them. Pairs half a curve apart
- * are Theil's incomplete method: as many wrong points do no harm, and long curves take no more than their points. */
+/* How many slopes of pairs of points were written into `out`, which has room for all of them. Pairs
+ * half a curve apart are Theil's incomplete method: as many wrong points do no harm, and long
+ * curves take no more than their points. */
 static size_t slopes(const struct bsp_curve *curve, double *out)
 {
     size_t n = curve->count, k = 0;
@@ -108,7 +110,8 @@ static double at(const struct bsp_line *line, double h)
     return h * line->g + line->l;
 }
 
-static double squares(const struct bsp_curve *curve, size_t begin, size_t end, const struct bsp_line *line)
+static double squares(const struct bsp_curve *curve, size_t begin, size_t end,
+                      const struct bsp_line *line)
 {
     double sum = 0;
     for (size_t i = begin; i < end; i++) {
@@ -123,13 +126,15 @@ static double split_at(const struct bsp_curve *curve, size_t place, struct bsp_b
     line_of(curve->h, curve->time, place, &out->before);
     line_of(curve->h + place, curve->time + place, curve->count - place, &out->after);
     out->h = curve->h[place];
-    return squares(curve, 0, place, &out->before) + squares(curve, place, curve->count, &out->after);
+    return squares(curve, 0, place, &out->before) +
+           squares(curve, place, curve->count, &out->after);
 }
 
 static int make_medians(const struct bsp_curve *curve, size_t block, struct bsp_curve *out)
 {
     size_t count = curve->count / block;
-    struct bsp_curve medians = {malloc(count * sizeof *medians.h), malloc(count * sizeof *medians.time), count};
+    struct bsp_curve medians = {malloc(count * sizeof *medians.h),
+                                malloc(count * sizeof *medians.time), count};
     double *values = malloc(block * sizeof *values);
     if (!medians.h || !medians.time || !values) {
         free(medians.h);
@@ -148,13 +153,15 @@ static int make_medians(const struct bsp_curve *curve, size_t block, struct bsp_
 }
 
 /* The first point of the second piece, known to within a block. */
-static uint32_t exact_place(const struct bsp_curve *curve, const struct bsp_bend *bend, size_t block)
+static uint32_t exact_place(const struct bsp_curve *curve, const struct bsp_bend *bend,
+                            size_t block)
 {
     size_t middle = 0;
     while (curve->h[middle] < bend->h) {
         middle++;
     }
-    size_t low = middle - block, high = middle + block < curve->count ? middle + block : curve->count;
+    size_t low = middle - block,
+           high = middle + block < curve->count ? middle + block : curve->count;
     size_t best = low;
     double sum = 0, least = 0; /* of moving the place from `low` to here */
     for (size_t i = low; i < high; i++) {
@@ -187,16 +194,18 @@ static bool has_bend(const struct bsp_curve *curve, struct bsp_bend *out)
     }
     double f = (one - two) / 3 / (two / (double)(curve->count - 5));
     double middle = at(&whole, (curve->h[0] + (double)curve->h[curve->count - 1]) / 2);
-    double miss =
-        fmax(fabs(at(&best.before, best.h) - at(&whole, best.h)), fabs(at(&best.after, best.h) - at(&whole, best.h)));
+    double miss = fmax(fabs(at(&best.before, best.h) - at(&whole, best.h)),
+                       fabs(at(&best.after, best.h) - at(&whole, best.h)));
     *out = best;
-    /* Rounding alone makes exact curves differ from their own line: f says nothing there, the miss does. */
+    /* Rounding alone makes exact curves differ from their own line: f says nothing there, the miss
+     * does. */
     return f > BEND_F && miss > BEND_VISIBLE * fabs(middle);
 }
 
 int bsp_find_bend(const struct bsp_curve *all, struct bsp_bend *out)
 {
-    size_t skip = all->count && all->h[0] == 0; /* T(0) sends nothing: it lies below the line of any machine */
+    size_t skip = all->count &&
+                  all->h[0] == 0; /* T(0) sends nothing: it lies below the line of any machine */
     const struct bsp_curve curve = {all->h + skip, all->time + skip, all->count - skip};
     size_t block = curve.count / BEND_POINTS | 1; /* odd: the median is a point of the curve */
     struct bsp_curve medians;

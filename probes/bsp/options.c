@@ -18,16 +18,21 @@ enum { OPTION_BSP = 0x200, OPTION_P, OPTION_H, OPTION_RUNS, OPTION_BACKEND, OPTI
 static const struct argp_option table[] = {
     {0, 0, 0, 0, "BSP parameters:", 1},
     {"bsp", OPTION_BSP, NULL, 0,
-     "Measure r, g and l for growing numbers of processors and add them to the profile that is there; no other probe "
+     "Measure r, g and l for growing numbers of processors and add them to the profile that is "
+     "there; no other probe "
      "runs unless --probes names it",
      1},
-    {"p", OPTION_P, "LIST", 0, "Numbers of processors, such as 1,2,4-8 (default: powers of two and divisors)", 1},
+    {"p", OPTION_P, "LIST", 0,
+     "Numbers of processors, such as 1,2,4-8 (default: powers of two and divisors)", 1},
     {"h", OPTION_H, "LOW-HIGH[:STEP]", 0,
-     "Interval of h for the fit, and every which h is measured (default: 0-2048:1, of longer intervals 2049 values)",
+     "Interval of h for the fit, and every which h is measured (default: 0-2048:1, of longer "
+     "intervals 2049 values)",
      1},
-    {"runs", OPTION_RUNS, "N", 0, "Runs of which the best two must agree, at least 3 (default: 3)", 1},
+    {"runs", OPTION_RUNS, "N", 0, "Runs of which the best two must agree, at least 3 (default: 3)",
+     1},
     {"backend", OPTION_BACKEND, "NAMES", 0, "threads, mpi (default: both)", 1},
-    {"plot", OPTION_PLOT, "DIR", 0, "Write data and gnuplot scripts of T(h), g and l there, and draw them", 1},
+    {"plot", OPTION_PLOT, "DIR", 0,
+     "Write data and gnuplot scripts of T(h), g and l there, and draw them", 1},
     {0},
 };
 
@@ -40,13 +45,17 @@ static void parse_interval(struct bsp_options *options, const char *text)
     bool stepped = high >= 0 && *end == ':';
     const char *digits = stepped ? end + 1 : "1";
     long step = stepped ? strtol(digits, &end, 10) : 0;
-    if (errno || *end || text[0] < '0' || text[0] > '9' || low < 0 || high < low + 2 || high > (long)BSP_H_MAX) {
-        cli_usage("--h: expected LOW-HIGH with HIGH from LOW + 2 to %u, such as 0-2048, got '%s'", BSP_H_MAX, text);
+    if (errno || *end || text[0] < '0' || text[0] > '9' || low < 0 || high < low + 2 ||
+        high > (long)BSP_H_MAX) {
+        cli_usage("--h: expected LOW-HIGH with HIGH from LOW + 2 to %u, such as 0-2048, got '%s'",
+                  BSP_H_MAX, text);
     }
     long least = (high - low + (long)BSP_POINTS_MAX - 1) / (long)BSP_POINTS_MAX;
-    if (digits[0] < '0' || digits[0] > '9' || (stepped && (step < least || step > (high - low) / 2))) {
-        cli_usage("--h: expected a step from %ld to %ld (at most %u values of h, at least 3), got '%s'", least,
-                  (high - low) / 2, BSP_POINTS_MAX, text);
+    if (digits[0] < '0' || digits[0] > '9' ||
+        (stepped && (step < least || step > (high - low) / 2))) {
+        cli_usage(
+            "--h: expected a step from %ld to %ld (at most %u values of h, at least 3), got '%s'",
+            least, (high - low) / 2, BSP_POINTS_MAX, text);
     }
     options->h_step = (uint32_t)step;
     options->h_low = (uint32_t)low;
@@ -61,7 +70,8 @@ static unsigned parse_backends(const char *text)
         bool threads = length == 7 && strncmp(text, "threads", 7) == 0;
         bool mpi = length == 3 && strncmp(text, "mpi", 3) == 0;
         if (!threads && !mpi) {
-            cli_usage("--backend: expected names out of threads, mpi, got '%.*s'", (int)length, text);
+            cli_usage("--backend: expected names out of threads, mpi, got '%.*s'", (int)length,
+                      text);
         }
         backends |= threads ? BSP_BACKEND_THREADS : BSP_BACKEND_MPI;
         if (text[length] == '\0') {
@@ -114,7 +124,8 @@ static void check_plot_folder(const char *folder)
 {
     struct stat status;
     if (stat(folder, &status) < 0) {
-        cli_usage("--plot: expected a folder that can be written to: %s: %s", folder, strerror(errno));
+        cli_usage("--plot: expected a folder that can be written to: %s: %s", folder,
+                  strerror(errno));
     }
     if (!S_ISDIR(status.st_mode) || access(folder, W_OK) < 0) {
         cli_usage("--plot: expected a folder that can be written to, got '%s'", folder);
@@ -131,12 +142,15 @@ void bsp_options_check(const struct bsp_options *options, const struct machine *
         return;
     }
     if (options->backends && bsp_is_described(machine)) {
-        cli_usage("--backend: expected none with a simulated machine: it has the one that its description says");
+        cli_usage("--backend: expected none with a simulated machine: it has the one that its "
+                  "description says");
     }
     size_t count = options->processors.count;
-    if (count && (options->processors.ids[0] < 1 || options->processors.ids[count - 1] > pus->count)) {
+    if (count &&
+        (options->processors.ids[0] < 1 || options->processors.ids[count - 1] > pus->count)) {
         uint32_t bad = options->processors.ids[0] < 1 ? 0 : options->processors.ids[count - 1];
-        cli_usage("--p: expected numbers from 1 to %zu (the PUs to be measured on), got %u", pus->count, bad);
+        cli_usage("--p: expected numbers from 1 to %zu (the PUs to be measured on), got %u",
+                  pus->count, bad);
     }
     if (options->plot) {
         check_plot_folder(options->plot);

@@ -7,17 +7,20 @@
 
 #include "profile/base/random.h"
 
-/* Of a run: each h is visited in every sweep, in a new order, so that what changes while it lasts falls on all h. */
+/* Of a run: each h is visited in every sweep, in a new order, so that what changes while it lasts
+ * falls on all h. */
 enum { SWEEPS = 2 };
-/* Of every visit, so that a sweep takes as long whatever the number of h, but no fewer than those of which one is free
- * of interruptions: with the sweeps, and the best two runs, the least of eight times counts. */
+/* Of every visit, so that a sweep takes as long whatever the number of h, but no fewer than those
+ * of which one is free of interruptions: with the sweeps, and the best two runs, the least of eight
+ * times counts. */
 enum { BATCHES_OF_SWEEP = 1024, BATCHES_MIN = 2, BATCHES_MAX = 8 };
 /* Of the supersteps by which the time of all others is guessed. */
 enum { BATCHES_OF_GUESS = 4 };
 /* A batch this long is far above the clock's step, and short against what interrupts it. */
 static const double batch_s = 50e-6;
 enum { SUPERSTEPS_MAX = 1000 };
-/* Runs made beyond those asked for, until the best two agree; doublings of the interval until g and l are positive. */
+/* Runs made beyond those asked for, until the best two agree; doublings of the interval until g and
+ * l are positive. */
 enum { MORE_RUNS = 3, ENLARGEMENTS = 3 };
 
 const uint32_t probe_bsp_lengths[BSP_LENGTHS] = {64, 128, 256, 512, 1024};
@@ -57,13 +60,14 @@ void probe_bsp_free(struct probe_bsp *found)
 
 /* -- measuring -- */
 
-static int measure(struct study *study, uint32_t h, uint32_t supersteps, uint32_t batches, double *seconds)
+static int measure(struct study *study, uint32_t h, uint32_t supersteps, uint32_t batches,
+                   double *seconds)
 {
     struct bsp_superstep what = {h, study->packing, supersteps, batches};
     int rc = study->machine->ops->superstep(study->machine, study->processors, &what, seconds);
     if (rc < 0) {
-        return profile_error(study->error, rc, "a superstep of %u processors with h = %u (%s): %s", study->processors,
-                             h, study->machine->name, machine_strerror(rc));
+        return profile_error(study->error, rc, "a superstep of %u processors with h = %u (%s): %s",
+                             study->processors, h, study->machine->name, machine_strerror(rc));
     }
     if (h == 0) {
         study->t0_s = fmin(study->t0_s, *seconds);
@@ -71,7 +75,8 @@ static int measure(struct study *study, uint32_t h, uint32_t supersteps, uint32_
     return 0;
 }
 
-/* From `low` to `high`, both among them: every `step`-th, or if it is 0 all, at most BSP_POINTS evenly. */
+/* From `low` to `high`, both among them: every `step`-th, or if it is 0 all, at most BSP_POINTS
+ * evenly. */
 static int choose_h(struct study *study, uint32_t low, uint32_t high, uint32_t step)
 {
     uint32_t span = high - low, points = span + 1 < BSP_POINTS ? span + 1 : BSP_POINTS;
@@ -94,7 +99,8 @@ static uint32_t supersteps_for(const struct study *study, size_t point)
     const struct bsp_curve *curve = &study->curve;
     double low = curve->h[0], high = curve->h[curve->count - 1];
     double part = (curve->h[point] - low) / (high - low);
-    double seconds = study->estimate_low_s + part * (study->estimate_high_s - study->estimate_low_s);
+    double seconds =
+        study->estimate_low_s + part * (study->estimate_high_s - study->estimate_low_s);
     double steps = batch_s / fmax(seconds, 1e-9);
     return steps < 1 ? 1 : steps > SUPERSTEPS_MAX ? SUPERSTEPS_MAX : (uint32_t)steps;
 }
@@ -102,7 +108,9 @@ static uint32_t supersteps_for(const struct study *study, size_t point)
 static uint32_t batches_for(const struct study *study)
 {
     size_t batches = BATCHES_OF_SWEEP / study->curve.count;
-    return batches < BATCHES_MIN ? BATCHES_MIN : batches > BATCHES_MAX ? BATCHES_MAX : (uint32_t)batches;
+    return batches < BATCHES_MIN   ? BATCHES_MIN
+           : batches > BATCHES_MAX ? BATCHES_MAX
+                                   : (uint32_t)batches;
 }
 
 static void shuffle(struct study *study, size_t *order)
@@ -120,7 +128,8 @@ static int sweep(struct study *study, double *time, size_t *order)
     for (size_t i = 0; i < study->curve.count; i++) {
         size_t point = order[i];
         double seconds;
-        int rc = measure(study, study->curve.h[point], supersteps_for(study, point), batches_for(study), &seconds);
+        int rc = measure(study, study->curve.h[point], supersteps_for(study, point),
+                         batches_for(study), &seconds);
         if (rc < 0) {
             return rc;
         }
@@ -136,7 +145,9 @@ static int make_run(struct study *study)
     size_t count = study->curve.count;
     size_t *order = malloc(count * sizeof *order);
     run->time = malloc(count * sizeof *run->time);
-    int rc = order && run->time ? 0 : profile_error(study->error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
+    int rc = order && run->time
+                 ? 0
+                 : profile_error(study->error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
     study->run_count++;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         run->time[i] = INFINITY;
@@ -170,12 +181,14 @@ static double best_two_differ(struct study *study)
 {
     const struct bsp_curve *curve = &study->curve;
     qsort(study->runs, study->run_count, sizeof *study->runs, by_sum);
-    return bsp_difference(&study->runs[0].line, &study->runs[1].line, curve->h[0], curve->h[curve->count - 1]);
+    return bsp_difference(&study->runs[0].line, &study->runs[1].line, curve->h[0],
+                          curve->h[curve->count - 1]);
 }
 
 static int conclude(struct study *study, struct probe_bsp_fit *out)
 {
-    struct probe_bsp_fit fit = {.runs = study->run_count, .difference = best_two_differ(study), .curve = study->curve};
+    struct probe_bsp_fit fit = {
+        .runs = study->run_count, .difference = best_two_differ(study), .curve = study->curve};
     fit.agree = fit.difference <= BSP_AGREEMENT;
     for (size_t i = 0; i < fit.curve.count; i++) {
         fit.curve.time[i] = fmin(study->runs[0].time[i], study->runs[1].time[i]);
@@ -196,13 +209,14 @@ static int all_runs(struct study *study, const struct probe_bsp_request *request
     bool again = true;
     for (uint32_t i = 0; rc == 0 && again; i++) {
         if (study->tell) {
-            probe_tell(study->tell, fmin(1, (double)i / request->runs), "BSP %s, p = %u, %s, run %u",
-                       study->machine->name, study->processors, study->packing == BSP_WORDS ? "words" : "packets",
-                       i + 1);
+            probe_tell(study->tell, fmin(1, (double)i / request->runs),
+                       "BSP %s, p = %u, %s, run %u", study->machine->name, study->processors,
+                       study->packing == BSP_WORDS ? "words" : "packets", i + 1);
         }
         rc = make_run(study);
         again = rc == 0 && (study->run_count < request->runs ||
-                            (study->run_count < request->runs + MORE_RUNS && best_two_differ(study) > BSP_AGREEMENT));
+                            (study->run_count < request->runs + MORE_RUNS &&
+                             best_two_differ(study) > BSP_AGREEMENT));
     }
     return rc;
 }
@@ -223,9 +237,12 @@ static int examine(struct study *study, const struct probe_bsp_request *request,
                    struct probe_bsp_fit *out)
 {
     double none;
-    uint32_t grown = (high - request->h_low) / (request->h_high - request->h_low); /* as many points as asked for */
+    uint32_t grown = (high - request->h_low) /
+                     (request->h_high - request->h_low); /* as many points as asked for */
     int rc = choose_h(study, request->h_low, high, request->h_step * grown);
-    rc = rc < 0 ? rc : measure(study, 0, 1, BATCHES_OF_GUESS, &none); /* T(0) is told whatever the interval */
+    rc = rc < 0 ? rc
+                : measure(study, 0, 1, BATCHES_OF_GUESS,
+                          &none); /* T(0) is told whatever the interval */
     rc = rc < 0 ? rc : measure(study, request->h_low, 1, BATCHES_OF_GUESS, &study->estimate_low_s);
     rc = rc < 0 ? rc : measure(study, high, 1, BATCHES_OF_GUESS, &study->estimate_high_s);
     rc = rc < 0 ? rc : all_runs(study, request);
@@ -234,8 +251,9 @@ static int examine(struct study *study, const struct probe_bsp_request *request,
     return rc;
 }
 
-static int study_packing(struct bsp_machine *machine, enum bsp_packing packing, const struct probe_bsp_request *request,
-                         const struct probe *tell, struct probe_bsp *found, struct probe_bsp_fit *out,
+static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
+                         const struct probe_bsp_request *request, const struct probe *tell,
+                         struct probe_bsp *found, struct probe_bsp_fit *out,
                          struct servet_error *error)
 {
     struct study *study = calloc(1, sizeof *study);
@@ -251,7 +269,8 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing, 
                             .t0_s = INFINITY};
     uint32_t high = request->h_high;
     int rc = examine(study, request, high, out);
-    for (uint32_t i = 1; rc == 0 && out->choice.negative && i <= ENLARGEMENTS && high <= BSP_H_MAX / 2; i++) {
+    for (uint32_t i = 1;
+         rc == 0 && out->choice.negative && i <= ENLARGEMENTS && high <= BSP_H_MAX / 2; i++) {
         high *= 2;
         free_fit(out);
         rc = examine(study, request, high, out);
@@ -264,13 +283,15 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing, 
     return rc;
 }
 
-static int measure_rate(struct bsp_machine *machine, struct probe_bsp *found, struct servet_error *error)
+static int measure_rate(struct bsp_machine *machine, struct probe_bsp *found,
+                        struct servet_error *error)
 {
     for (size_t i = 0; i < BSP_LENGTHS; i++) {
         double rate;
         int rc = machine->ops->daxpy(machine, found->processors, probe_bsp_lengths[i], &rate);
         if (rc < 0) {
-            return profile_error(error, rc, "DAXPY on %u processors: %s", found->processors, machine_strerror(rc));
+            return profile_error(error, rc, "DAXPY on %u processors: %s", found->processors,
+                                 machine_strerror(rc));
         }
         found->rate[i] = fmax(found->rate[i], rate);
         if (rate > found->flop_per_s) {
@@ -281,22 +302,28 @@ static int measure_rate(struct bsp_machine *machine, struct probe_bsp *found, st
     return 0;
 }
 
-int probe_bsp(struct bsp_machine *machine, uint32_t processors, const struct probe_bsp_request *request,
-              const struct probe *tell, struct probe_bsp *out, struct servet_error *error)
+int probe_bsp(struct bsp_machine *machine, uint32_t processors,
+              const struct probe_bsp_request *request, const struct probe *tell,
+              struct probe_bsp *out, struct servet_error *error)
 {
     struct probe_bsp found = {.processors = processors};
-    if (!processors || processors > machine->processors_max || request->h_high < request->h_low + 2 ||
-        request->h_high > BSP_H_MAX || request->h_step > request->h_high - request->h_low || request->runs < BSP_RUNS ||
+    if (!processors || processors > machine->processors_max ||
+        request->h_high < request->h_low + 2 || request->h_high > BSP_H_MAX ||
+        request->h_step > request->h_high - request->h_low || request->runs < BSP_RUNS ||
         request->runs > BSP_RUNS_MAX) {
         return profile_error(error, -EINVAL,
-                             "BSP parameters: expected 1 to %u processors, h from low to at least low + 2 and at most "
+                             "BSP parameters: expected 1 to %u processors, h from low to at least "
+                             "low + 2 and at most "
                              "%u, and 3 to %u runs",
                              machine->processors_max, BSP_H_MAX, BSP_RUNS_MAX);
     }
-    /* r drifts with the clock of the processor: the best of two looks, before and after the supersteps. */
+    /* r drifts with the clock of the processor: the best of two looks, before and after the
+     * supersteps. */
     int rc = measure_rate(machine, &found, error);
-    rc = rc < 0 ? rc : study_packing(machine, BSP_WORDS, request, tell, &found, &found.words, error);
-    rc = rc < 0 ? rc : study_packing(machine, BSP_PACKETS, request, tell, &found, &found.packets, error);
+    rc =
+        rc < 0 ? rc : study_packing(machine, BSP_WORDS, request, tell, &found, &found.words, error);
+    rc = rc < 0 ? rc
+                : study_packing(machine, BSP_PACKETS, request, tell, &found, &found.packets, error);
     rc = rc < 0 ? rc : measure_rate(machine, &found, error);
     if (rc < 0) {
         probe_bsp_free(&found);

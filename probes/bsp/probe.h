@@ -1,8 +1,9 @@
-/* r, g and l of a BSP computer: how fast a processor computes, how long a word travels, what a synchronisation costs.
+/* r, g and l of a BSP computer: how fast a processor computes, how long a word travels, what a
+ * synchronisation costs.
  *
- * Source: Bisseling's BSP benchmarking (bspbench, mpibench). What it calls advice is done here: every figure comes from
- * at least three runs of which the best two must agree; a negative g or l makes the interval of h grow; a bend of the
- * curve is told with its h.
+ * Source: Bisseling's BSP benchmarking (bspbench, mpibench). What it calls advice is done here:
+ * every figure comes from at least three runs of which the best two must agree; a negative g or l
+ * makes the interval of h grow; a bend of the curve is told with its h.
  */
 #ifndef SERVET_PROBES_BSP_PROBE_H
 #define SERVET_PROBES_BSP_PROBE_H
@@ -21,9 +22,10 @@
 
 struct probe_bsp_request {
     uint32_t h_low, h_high; /* the interval of the fit; high > low + 1 */
-    uint32_t h_step;        /* distance of two h; 0: 1, and in longer intervals so that BSP_POINTS are measured */
-    uint32_t runs;          /* >= BSP_RUNS */
-    uint64_t seed;          /* of the order in which the h are taken */
+    uint32_t h_step; /* distance of two h; 0: 1, and in longer intervals so that BSP_POINTS are
+                        measured */
+    uint32_t runs;   /* >= BSP_RUNS */
+    uint64_t seed;   /* of the order in which the h are taken */
 };
 
 /* One way of packing. Times in seconds. */
@@ -52,15 +54,17 @@ extern const uint32_t probe_bsp_lengths[BSP_LENGTHS];
 void probe_bsp_free(struct probe_bsp *found);
 
 /* Measures one number of processors. `tell` (may be NULL) is who hears how far it is. */
-int probe_bsp(struct bsp_machine *machine, uint32_t processors, const struct probe_bsp_request *request,
-              const struct probe *tell, struct probe_bsp *out, struct servet_error *error);
+int probe_bsp(struct bsp_machine *machine, uint32_t processors,
+              const struct probe_bsp_request *request, const struct probe *tell,
+              struct probe_bsp *out, struct servet_error *error);
 
 /* What to be told of a result, one line, "" for nothing: flags, bend, disagreement. */
 void probe_bsp_note(const struct probe_bsp *found, char *text, size_t size);
 
-/* Puts it into the profile in place of an entry of the same backend and processors, in their order (backend as first
- * met, processors ascending). A negative l is left out (profile_bsp.l_flops < 0); a negative g has no entry: -ERANGE.
- * 0, -ERANGE, -ENOMEM. */
-int probe_bsp_store(const struct probe_bsp *found, const char *backend, struct servet_profile *profile);
+/* Puts it into the profile in place of an entry of the same backend and processors, in their order
+ * (backend as first met, processors ascending). A negative l is left out (profile_bsp.l_flops < 0);
+ * a negative g has no entry: -ERANGE. 0, -ERANGE, -ENOMEM. */
+int probe_bsp_store(const struct probe_bsp *found, const char *backend,
+                    struct servet_profile *profile);
 
 #endif

@@ -12,7 +12,8 @@
 #include "probes/bsp/probe.h"
 #include "profile/base/cli.h"
 
-static void append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void append(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static void append(char *text, size_t size, const char *format, ...)
 {
@@ -32,13 +33,16 @@ static uint32_t highest_h(const struct probe_bsp_fit *fit)
     return fit->curve.count ? fit->curve.h[fit->curve.count - 1] : 0;
 }
 
-static void note_fit(const struct probe_bsp_fit *fit, const char *which, double flop_per_s, char *text, size_t size)
+static void note_fit(const struct probe_bsp_fit *fit, const char *which, double flop_per_s,
+                     char *text, size_t size)
 {
     if (!fit->agree) {
-        append(text, size, "%sthe best two of %u runs differ by %.0f %%", which, fit->runs, 100 * fit->difference);
+        append(text, size, "%sthe best two of %u runs differ by %.0f %%", which, fit->runs,
+               100 * fit->difference);
     }
     if (fit->enlargements) {
-        append(text, size, "%sg or l was negative: interval enlarged to h = %u", which, highest_h(fit));
+        append(text, size, "%sg or l was negative: interval enlarged to h = %u", which,
+               highest_h(fit));
     }
     if (fit->choice.negative) {
         append(text, size, "%snegative %s: g and l are small and of the same order", which,
@@ -50,8 +54,8 @@ static void note_fit(const struct probe_bsp_fit *fit, const char *which, double 
                fit->choice.robust ? "Theil-Sen" : "least squares");
     }
     if (fit->bend.h) {
-        append(text, size, "%sbend at h = %u (g %.4g before, %.4g from there on)", which, fit->bend.h,
-               fit->bend.before.g * flop_per_s, fit->bend.after.g * flop_per_s);
+        append(text, size, "%sbend at h = %u (g %.4g before, %.4g from there on)", which,
+               fit->bend.h, fit->bend.before.g * flop_per_s, fit->bend.after.g * flop_per_s);
     }
 }
 
@@ -66,7 +70,8 @@ static int make_entry(const struct probe_bsp *found, const char *backend, struct
 {
     char note[1024];
     double r = found->flop_per_s;
-    const struct bsp_line *words = &found->words.choice.line, *packets = &found->packets.choice.line;
+    const struct bsp_line *words = &found->words.choice.line,
+                          *packets = &found->packets.choice.line;
     probe_bsp_note(found, note, sizeof note);
     *out = (struct profile_bsp){
         .backend = strdup(backend),
@@ -99,7 +104,8 @@ static bool same_backend(const struct profile_bsp *bsp, const char *backend)
 }
 
 /* Where an entry belongs; *replace: one of the same backend and processors is there. */
-static size_t place_of(const struct servet_profile *profile, const char *backend, uint32_t processors, bool *replace)
+static size_t place_of(const struct servet_profile *profile, const char *backend,
+                       uint32_t processors, bool *replace)
 {
     size_t after = profile->bsp_count;
     bool met = false;
@@ -121,7 +127,8 @@ static size_t place_of(const struct servet_profile *profile, const char *backend
     return after;
 }
 
-int probe_bsp_store(const struct probe_bsp *found, const char *backend, struct servet_profile *profile)
+int probe_bsp_store(const struct probe_bsp *found, const char *backend,
+                    struct servet_profile *profile)
 {
     struct profile_bsp entry;
     bool replace;
@@ -158,7 +165,8 @@ static bool same_text(const char *a, const char *b)
 }
 
 /* By what both say of themselves: a simulated machine cannot be asked, and has no signature. */
-static int same_machine(const struct servet_profile *a, const struct servet_profile *b, struct servet_error *error)
+static int same_machine(const struct servet_profile *a, const struct servet_profile *b,
+                        struct servet_error *error)
 {
     bool alike = a->host_name && same_text(a->host_name, b->host_name) &&
                  same_text(a->topology_signature, b->topology_signature) && a->class_count == 1 &&
@@ -168,7 +176,8 @@ static int same_machine(const struct servet_profile *a, const struct servet_prof
                                  a->host_name ? a->host_name : "another one");
 }
 
-int bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out, struct servet_error *error)
+int bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out,
+                     struct servet_error *error)
 {
     struct servet_profile *profile;
     struct servet_error why;
@@ -185,7 +194,8 @@ int bsp_base_profile(struct machine *machine, const char *path, struct servet_pr
                                    : profile_matches(profile, "", NULL, &why);
     if (rc < 0) {
         profile_free(profile);
-        return profile_error(error, rc, "%s: %s: not touched (-o FILE writes elsewhere)", path, why.text);
+        return profile_error(error, rc, "%s: %s: not touched (-o FILE writes elsewhere)", path,
+                             why.text);
     }
     *out = profile;
     return 0;
@@ -215,16 +225,17 @@ struct series {
     size_t count;
 };
 
-static void store(const struct series *series, struct servet_profile *profile, struct servet_error *error, int *rc)
+static void store(const struct series *series, struct servet_profile *profile,
+                  struct servet_error *error, int *rc)
 {
     for (size_t i = 0; *rc == 0 && i < series->count; i++) {
         *rc = probe_bsp_store(&series->found[i], series->machine.name, profile);
         if (*rc == -ERANGE) {
-            cli_note(
-                "BSP parameters of %u processors (%s): g is negative up to h = %u, so they are left out; --h takes "
-                "a larger interval",
-                series->found[i].processors, series->machine.name,
-                series->found[i].words.curve.h[series->found[i].words.curve.count - 1]);
+            cli_note("BSP parameters of %u processors (%s): g is negative up to h = %u, so they "
+                     "are left out; --h takes "
+                     "a larger interval",
+                     series->found[i].processors, series->machine.name,
+                     series->found[i].words.curve.h[series->found[i].words.curve.count - 1]);
             *rc = 0;
         }
         if (*rc < 0) {
@@ -233,13 +244,14 @@ static void store(const struct series *series, struct servet_profile *profile, s
     }
 }
 
-static int measure_all(const struct bsp_options *options, const struct profile_set *counts, struct series *series,
-                       struct probe *tell, double share, struct servet_error *error)
+static int measure_all(const struct bsp_options *options, const struct profile_set *counts,
+                       struct series *series, struct probe *tell, double share,
+                       struct servet_error *error)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < counts->count; i++) {
-        struct probe_bsp_request request = {options->h_low, options->h_high, options->h_step, options->runs,
-                                            tell->seed};
+        struct probe_bsp_request request = {options->h_low, options->h_high, options->h_step,
+                                            options->runs, tell->seed};
         progress_next(tell->progress_argument, "bsp", share / (double)counts->count);
         rc = probe_bsp(&series->machine, counts->ids[i], &request, tell, &series->found[i], error);
         series->count += rc == 0;
@@ -247,8 +259,9 @@ static int measure_all(const struct bsp_options *options, const struct profile_s
     return rc;
 }
 
-static int run_backend(const struct bsp_options *options, const struct profile_set *counts, struct series *series,
-                       struct probe *tell, double share, struct servet_profile *profile, struct servet_error *error)
+static int run_backend(const struct bsp_options *options, const struct profile_set *counts,
+                       struct series *series, struct probe *tell, double share,
+                       struct servet_profile *profile, struct servet_error *error)
 {
     series->found = calloc(counts->count, sizeof *series->found);
     int rc = series->found ? measure_all(options, counts, series, tell, share, error)
@@ -268,8 +281,9 @@ static int run_backend(const struct bsp_options *options, const struct profile_s
 
 /* -- all of them -- */
 
-static int run_threads(const struct bsp_options *options, struct machine *native, const struct profile_set *counts,
-                       struct probe *tell, double share, struct servet_profile *profile, struct servet_error *error)
+static int run_threads(const struct bsp_options *options, struct machine *native,
+                       const struct profile_set *counts, struct probe *tell, double share,
+                       struct servet_profile *profile, struct servet_error *error)
 {
     struct series series = {0};
     int rc = bsp_open_threads(native, &series.machine, error);
@@ -281,8 +295,9 @@ static int run_threads(const struct bsp_options *options, struct machine *native
     return rc;
 }
 
-static int run_described(const struct bsp_options *options, struct machine *simulated, const struct profile_set *counts,
-                         struct probe *tell, struct servet_profile *profile, struct servet_error *error)
+static int run_described(const struct bsp_options *options, struct machine *simulated,
+                         const struct profile_set *counts, struct probe *tell,
+                         struct servet_profile *profile, struct servet_error *error)
 {
     struct series series = {0};
     int rc = bsp_open_described(simulated, &series.machine, error);
@@ -294,8 +309,9 @@ static int run_described(const struct bsp_options *options, struct machine *simu
     return rc;
 }
 
-static int run_mpi(const struct bsp_options *options, struct machine *native, const struct profile_set *counts,
-                   struct probe *tell, double share, struct servet_profile *profile, struct servet_error *error)
+static int run_mpi(const struct bsp_options *options, struct machine *native,
+                   const struct profile_set *counts, struct probe *tell, double share,
+                   struct servet_profile *profile, struct servet_error *error)
 {
     struct series series = {0};
     struct servet_error reason;
@@ -317,9 +333,11 @@ static int run_mpi(const struct bsp_options *options, struct machine *native, co
 int bsp_run(const struct bsp_options *options, struct machine *native, bool mpi, uint64_t seed,
             struct progress *progress, struct servet_profile *profile, struct servet_error *error)
 {
-    unsigned backends = options->backends ? options->backends : BSP_BACKEND_THREADS | (mpi ? BSP_BACKEND_MPI : 0u);
+    unsigned backends =
+        options->backends ? options->backends : BSP_BACKEND_THREADS | (mpi ? BSP_BACKEND_MPI : 0u);
     double share = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) ? 0.5 : 1;
-    struct probe tell = {.machine = native, .progress = progress_step, .progress_argument = progress, .seed = seed};
+    struct probe tell = {
+        .machine = native, .progress = progress_step, .progress_argument = progress, .seed = seed};
     struct profile_set counts;
     int rc = bsp_processor_counts(options, (uint32_t)native->pus.count, &counts);
     if (rc < 0) {

@@ -17,10 +17,10 @@ double cache_dot(const double *a, const double *b, size_t count)
     return sum;
 }
 
-/* Solves the n x n symmetric system over the columns in `use` (Gaussian elimination; the diagonal is made a little
- * heavier, since two shapes may be all but equal). */
-static void solve(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], const double *right, const bool *use,
-                  size_t n, double *x)
+/* Solves the n x n symmetric system over the columns in `use` (Gaussian elimination; the diagonal
+ * is made a little heavier, since two shapes may be all but equal). */
+static void solve(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], const double *right,
+                  const bool *use, size_t n, double *x)
 {
     double a[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX + 1];
     size_t at[CACHE_COLUMNS_MAX], m = 0;
@@ -54,8 +54,8 @@ static void solve(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], const
 }
 
 /* The most negative coefficient is left out until none is. */
-double cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], const double *right, double total,
-                            size_t n, double *x)
+double cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX],
+                            const double *right, double total, size_t n, double *x)
 {
     bool use[CACHE_COLUMNS_MAX];
     memset(use, 1, sizeof use);
@@ -89,9 +89,9 @@ void cache_isotonic(double *values, size_t count)
             size[blocks++] = 1;
             while (blocks > 1 && mean[blocks - 2] > mean[blocks - 1]) {
                 size_t all = size[blocks - 2] + size[blocks - 1];
-                mean[blocks - 2] =
-                    (mean[blocks - 2] * (double)size[blocks - 2] + mean[blocks - 1] * (double)size[blocks - 1]) /
-                    (double)all;
+                mean[blocks - 2] = (mean[blocks - 2] * (double)size[blocks - 2] +
+                                    mean[blocks - 1] * (double)size[blocks - 1]) /
+                                   (double)all;
                 size[blocks - 2] = all;
                 blocks--;
             }
@@ -107,17 +107,21 @@ void cache_isotonic(double *values, size_t count)
 }
 
 /* Chosen on measured and simulated curves (see PROBING in the README's sources): */
-static const double level_price = 8;        /* what one more level must gain */
-static const double rival_margin = 16;      /* sizes within this of the best objective may do better with others */
-static const double detour_gain = 24;       /* the same if it gains only once all levels have moved */
-static const double least_rise = 1.25;      /* a smaller step in latency is not a level */
-static const double least_distance = 2;     /* between the sizes of two levels */
-static const size_t refined_levels = 3;     /* of fewer levels the last is hardly a shared cache */
-static const double alternative_margin = 6; /* sizes within this of the best objective are reported as its range */
+static const double level_price = 8; /* what one more level must gain */
+static const double rival_margin =
+    16; /* sizes within this of the best objective may do better with others */
+static const double detour_gain = 24;   /* the same if it gains only once all levels have moved */
+static const double least_rise = 1.25;  /* a smaller step in latency is not a level */
+static const double least_distance = 2; /* between the sizes of two levels */
+static const size_t refined_levels = 3; /* of fewer levels the last is hardly a shared cache */
+static const double alternative_margin =
+    6; /* sizes within this of the best objective are reported as its range */
 
 static const double least_tlb_distance = 4; /* between the entries of two TLB levels */
-static const double mistaken_up_to = 1.25;  /* times what a miss of a TLB costs: such a rise may be the TLB's */
-static const double near_reach_low = 0.7, near_reach_high = 2.8; /* where the bend of a TLB may pass for a cache's */
+static const double mistaken_up_to =
+    1.25; /* times what a miss of a TLB costs: such a rise may be the TLB's */
+static const double near_reach_low = 0.7,
+                    near_reach_high = 2.8; /* where the bend of a TLB may pass for a cache's */
 
 enum {
     POINTS_MIN = 8,
@@ -139,22 +143,26 @@ struct solution {
 static double objective_of(const struct cache_terms *fit, double rss, double price, size_t levels)
 {
     double n = (double)fit->points;
-    return n * log(rss / n + cache_relative_floor * cache_relative_floor) + price + level_price * (double)levels;
+    return n * log(rss / n + cache_relative_floor * cache_relative_floor) + price +
+           level_price * (double)levels;
 }
 
-/* The columns of `fixed` stay; the one called `free` (a position in it) is tried with every candidate. */
+/* The columns of `fixed` stay; the one called `free` (a position in it) is tried with every
+ * candidate. */
 struct trial {
     const double *columns[COLUMNS_MAX];
     double gram[COLUMNS_MAX][COLUMNS_MAX], right[COLUMNS_MAX];
     size_t count;
 };
 
-static void set_column(const struct cache_terms *fit, struct trial *trial, size_t position, const double *column)
+static void set_column(const struct cache_terms *fit, struct trial *trial, size_t position,
+                       const double *column)
 {
     trial->columns[position] = column;
     for (size_t i = 0; i < trial->count; i++) {
         if (trial->columns[i]) {
-            trial->gram[i][position] = trial->gram[position][i] = cache_dot(trial->columns[i], column, fit->points);
+            trial->gram[i][position] = trial->gram[position][i] =
+                cache_dot(trial->columns[i], column, fit->points);
         }
     }
     trial->right[position] = cache_dot(fit->right, column, fit->points);
@@ -182,25 +190,29 @@ static bool fits_in(const struct cache_terms *fit, const struct solution *soluti
     return same_kind < (tlb ? TLBS_MAX : CACHE_LEVELS_MAX);
 }
 
-/* A rise at the reach of a TLB that was measured, and by hardly more than its misses cost, is the TLB's: a cache in
- * its place fits a little better whenever noise bends the curve. */
-static bool mistaken_for_cache(const struct cache_terms *fit, const struct cache_candidate *candidate, double rise_s)
+/* A rise at the reach of a TLB that was measured, and by hardly more than its misses cost, is the
+ * TLB's: a cache in its place fits a little better whenever noise bends the curve. */
+static bool mistaken_for_cache(const struct cache_terms *fit,
+                               const struct cache_candidate *candidate, double rise_s)
 {
     for (size_t i = 0; i < fit->known && candidate->reach_bytes == 0; i++) {
         double ratio = (double)candidate->shape.bytes / fit->candidates[i].reach_bytes;
-        if (ratio > near_reach_low && ratio < near_reach_high && rise_s < mistaken_up_to * fit->candidates[i].miss_s) {
+        if (ratio > near_reach_low && ratio < near_reach_high &&
+            rise_s < mistaken_up_to * fit->candidates[i].miss_s) {
             return true;
         }
     }
     return false;
 }
 
-/* Tries every candidate at `position` of the solution (== count: one more level). True when something better than
- * what `solution` holds was found; then it holds that. `visit` sees every objective. */
-typedef void visit_function(const struct cache_candidate *candidate, double objective, void *argument);
+/* Tries every candidate at `position` of the solution (== count: one more level). True when
+ * something better than what `solution` holds was found; then it holds that. `visit` sees every
+ * objective. */
+typedef void visit_function(const struct cache_candidate *candidate, double objective,
+                            void *argument);
 
-static bool best_at(const struct cache_terms *fit, struct solution *solution, size_t position, visit_function *visit,
-                    void *argument)
+static bool best_at(const struct cache_terms *fit, struct solution *solution, size_t position,
+                    visit_function *visit, void *argument)
 {
     struct trial trial = {.count = 1 + solution->count + (position == solution->count)};
     double price = 0, before = solution->objective;
@@ -219,7 +231,8 @@ static bool best_at(const struct cache_terms *fit, struct solution *solution, si
         }
         set_column(fit, &trial, 1 + position, fit->candidates[c].column);
         double rss = cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
-        double objective = objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
+        double objective =
+            objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
         if (mistaken_for_cache(fit, &fit->candidates[c], x[1 + position])) {
             continue;
         }
@@ -277,14 +290,16 @@ struct rival {
 static void note_rival(const struct cache_candidate *candidate, double objective, void *argument)
 {
     struct rival *rival = argument;
-    if (candidate->reach_bytes == 0 && candidate->shape.bytes != rival->not_bytes && objective < rival->objective) {
+    if (candidate->reach_bytes == 0 && candidate->shape.bytes != rival->not_bytes &&
+        objective < rival->objective) {
         rival->candidate = candidate;
         rival->objective = objective;
     }
 }
 
-/* Gives each level in turn the size that explains the curve next best, and the other levels the occasion to follow: a
- * wrong size may hold a neighbour's shape in its place, and the other way round. True: something better was found. */
+/* Gives each level in turn the size that explains the curve next best, and the other levels the
+ * occasion to follow: a wrong size may hold a neighbour's shape in its place, and the other way
+ * round. True: something better was found. */
 static bool exchange_sizes(const struct cache_terms *fit, struct solution *solution)
 {
     for (size_t i = fit->known; i < solution->count; i++) {
@@ -310,8 +325,9 @@ static bool exchange_sizes(const struct cache_terms *fit, struct solution *solut
     return false;
 }
 
-/* One more level need not pay for itself at once: a level of too few ways, which rises slowly, may stand for two, and
- * gives way only when the second is there. That is worth it if the gain is large. */
+/* One more level need not pay for itself at once: a level of too few ways, which rises slowly, may
+ * stand for two, and gives way only when the second is there. That is worth it if the gain is
+ * large. */
 static void search(const struct cache_terms *fit, struct solution *solution)
 {
     start(fit, solution);
@@ -390,7 +406,8 @@ static size_t last_level(const struct cache_terms *fit, const struct solution *s
     return levels < refined_levels ? SIZE_MAX : at;
 }
 
-/* The constant and the miss shares of the first `count` terms at every point of the curve. Owned; NULL: no memory. */
+/* The constant and the miss shares of the first `count` terms at every point of the curve. Owned;
+ * NULL: no memory. */
 static double *raw_columns(const struct cache_terms *fit, const struct cache_curve *curve,
                            const struct solution *solution, size_t count)
 {
@@ -399,16 +416,18 @@ static double *raw_columns(const struct cache_terms *fit, const struct cache_cur
         columns[i] = 1;
         for (size_t j = 0; j < count; j++) {
             const struct cache_candidate *term = &fit->candidates[solution->terms[j]];
-            columns[(1 + j) * curve->count + i] = cache_candidate_miss_share(term, curve->bytes[i], curve->page_bytes);
+            columns[(1 + j) * curve->count + i] =
+                cache_candidate_miss_share(term, curve->bytes[i], curve->page_bytes);
         }
     }
     return columns;
 }
 
-/* The last of three levels or more in the finer shapes of cache_last.h; its term's position or, if it stays as it is,
- * SIZE_MAX. What came after it, too small a rise to be a level, made up for its shape: it goes. */
-static size_t refine_last(const struct cache_terms *fit, const struct cache_curve *curve, struct solution *solution,
-                          struct cache_last_found *found)
+/* The last of three levels or more in the finer shapes of cache_last.h; its term's position or, if
+ * it stays as it is, SIZE_MAX. What came after it, too small a rise to be a level, made up for its
+ * shape: it goes. */
+static size_t refine_last(const struct cache_terms *fit, const struct cache_curve *curve,
+                          struct solution *solution, struct cache_last_found *found)
 {
     size_t at = last_level(fit, solution);
     if (at == SIZE_MAX) {
@@ -436,8 +455,8 @@ static size_t refine_last(const struct cache_terms *fit, const struct cache_curv
     return at;
 }
 
-static size_t report(const struct cache_terms *fit, const struct cache_curve *curve, struct solution *solution,
-                     struct cache_level_fit *levels, double *beyond_s)
+static size_t report(const struct cache_terms *fit, const struct cache_curve *curve,
+                     struct solution *solution, struct cache_level_fit *levels, double *beyond_s)
 {
     size_t count = 0;
     struct cache_last_found last;
@@ -451,13 +470,15 @@ static size_t report(const struct cache_terms *fit, const struct cache_curve *cu
             continue;
         }
         if (i == refined) {
-            levels[count++] =
-                (struct cache_level_fit){last.shape, latency, next / latency, last.low_bytes, last.high_bytes};
+            levels[count++] = (struct cache_level_fit){last.shape, latency, next / latency,
+                                                       last.low_bytes, last.high_bytes};
         } else if (latency > 0 && next / latency >= least_rise) {
-            struct range range = {solution->objective + alternative_margin, chosen->shape.bytes, chosen->shape.bytes};
+            struct range range = {solution->objective + alternative_margin, chosen->shape.bytes,
+                                  chosen->shape.bytes};
             struct solution copy = *solution;
             best_at(fit, &copy, i, widen, &range);
-            levels[count++] = (struct cache_level_fit){chosen->shape, latency, next / latency, range.low, range.high};
+            levels[count++] = (struct cache_level_fit){chosen->shape, latency, next / latency,
+                                                       range.low, range.high};
         }
         latency = next;
     }
@@ -467,8 +488,8 @@ static size_t report(const struct cache_terms *fit, const struct cache_curve *cu
     return count;
 }
 
-int cache_fit(const struct cache_curve *curve, struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
-              double *beyond_s)
+int cache_fit(const struct cache_curve *curve, struct cache_level_fit levels[CACHE_LEVELS_MAX],
+              size_t *count, double *beyond_s)
 {
     if (curve->count < POINTS_MIN) {
         return -EINVAL;

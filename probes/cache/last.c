@@ -7,10 +7,12 @@
 
 /* Chosen on measured and simulated curves (see PROBING in the README's sources): */
 const double cache_relative_floor = 0.02;
-static const double disbelief_weight = 10;      /* of an unusual size, against n * log(error) */
-static const double tlb_disbelief = 0.3;        /* its shape, a slow rise, is seldom mistaken */
-static const uint64_t adaptive_from = 2u << 20; /* bytes; policies that resist thrashing are for last level caches */
-static const uint64_t aged_from = 128u << 10;   /* bytes; first levels are of (pseudo-)LRU or random replacement */
+static const double disbelief_weight = 10; /* of an unusual size, against n * log(error) */
+static const double tlb_disbelief = 0.3;   /* its shape, a slow rise, is seldom mistaken */
+static const uint64_t adaptive_from =
+    2u << 20; /* bytes; policies that resist thrashing are for last level caches */
+static const uint64_t aged_from =
+    128u << 10; /* bytes; first levels are of (pseudo-)LRU or random replacement */
 
 enum { KNOWN_MAX = 2, WAYS = 13 };
 
@@ -31,7 +33,8 @@ static double ways_disbelief(uint64_t bytes, uint32_t ways)
 static void add_candidates_of_size(struct cache_terms *fit, const struct cache_size *size,
                                    const struct cache_curve *curve)
 {
-    /* Sets are selected by address bits, except in large sliced caches, where a hash chooses the slice. */
+    /* Sets are selected by address bits, except in large sliced caches, where a hash chooses the
+     * slice. */
     const uint64_t sliced_from = 4u << 20;
     static const uint32_t ways[WAYS] = {1, 2, 4, 5, 6, 8, 10, 11, 12, 15, 16, 20, 24};
     for (size_t w = 0; w < WAYS; w++) {
@@ -50,8 +53,9 @@ static void add_candidates_of_size(struct cache_terms *fit, const struct cache_s
                 }
                 fit->candidates[fit->candidate_count++] = (struct cache_candidate){
                     .shape = {size->bytes, ways[w], (enum cache_policy)policy, scattered},
-                    .price = disbelief_weight * (size->disbelief + cache_policy_disbelief((enum cache_policy)policy) +
-                                                 ways_disbelief(size->bytes, ways[w])),
+                    .price = disbelief_weight *
+                             (size->disbelief + cache_policy_disbelief((enum cache_policy)policy) +
+                              ways_disbelief(size->bytes, ways[w])),
                 };
             }
         }
@@ -62,14 +66,15 @@ static void add_tlb_candidates(struct cache_terms *fit, size_t page_bytes)
 {
     for (uint32_t entries = 16; entries <= 1u << 16; entries *= 2) {
         for (uint32_t n = entries; n <= entries + entries / 2; n += entries / 2) {
-            fit->candidates[fit->candidate_count++] = (struct cache_candidate){
-                .reach_bytes = (double)n * (double)page_bytes, .price = disbelief_weight * tlb_disbelief};
+            fit->candidates[fit->candidate_count++] =
+                (struct cache_candidate){.reach_bytes = (double)n * (double)page_bytes,
+                                         .price = disbelief_weight * tlb_disbelief};
         }
     }
 }
 
-/* Pages are visited in random order, several times in each turn: the share of visits that finds its page is that of the
- * entries in the pages. */
+/* Pages are visited in random order, several times in each turn: the share of visits that finds its
+ * page is that of the entries in the pages. */
 static double tlb_miss_share(double reach_bytes, double bytes)
 {
     return bytes > reach_bytes ? 1 - reach_bytes / bytes : 0;
@@ -80,8 +85,9 @@ static void list_candidates(struct cache_terms *fit, const struct cache_curve *c
     size_t size_count;
     const struct cache_size *sizes = cache_sizes(&size_count);
     for (fit->known = 0; fit->known < curve->tlb_count && fit->known < KNOWN_MAX; fit->known++) {
-        fit->candidates[fit->candidate_count++] = (struct cache_candidate){
-            .reach_bytes = curve->tlb_reach_bytes[fit->known], .miss_s = curve->tlb_seconds[fit->known]};
+        fit->candidates[fit->candidate_count++] =
+            (struct cache_candidate){.reach_bytes = curve->tlb_reach_bytes[fit->known],
+                                     .miss_s = curve->tlb_seconds[fit->known]};
     }
     for (size_t i = 0; i < size_count; i++) {
         double bytes = (double)sizes[i].bytes;
@@ -92,15 +98,18 @@ static void list_candidates(struct cache_terms *fit, const struct cache_curve *c
     add_tlb_candidates(fit, curve->page_bytes);
 }
 
-double cache_candidate_miss_share(const struct cache_candidate *candidate, double bytes, size_t page_bytes)
+double cache_candidate_miss_share(const struct cache_candidate *candidate, double bytes,
+                                  size_t page_bytes)
 {
-    return candidate->reach_bytes > 0 ? tlb_miss_share(candidate->reach_bytes, bytes)
-                                      : cache_miss_share(&candidate->shape, (uint64_t)bytes, page_bytes);
+    return candidate->reach_bytes > 0
+               ? tlb_miss_share(candidate->reach_bytes, bytes)
+               : cache_miss_share(&candidate->shape, (uint64_t)bytes, page_bytes);
 }
 
-/* The miss shares of all candidates but the known ones depend on the grid alone, and their computation takes longer
- * than the fit: kept from call to call. */
-static int miss_shares(const struct cache_terms *fit, const struct cache_curve *curve, const double **out)
+/* The miss shares of all candidates but the known ones depend on the grid alone, and their
+ * computation takes longer than the fit: kept from call to call. */
+static int miss_shares(const struct cache_terms *fit, const struct cache_curve *curve,
+                       const double **out)
 {
     static double *shares, *grid;
     static size_t points, page_bytes;
@@ -126,7 +135,8 @@ static int miss_shares(const struct cache_terms *fit, const struct cache_curve *
     memcpy(grid, curve->bytes, points * sizeof *grid);
     for (size_t c = 0; c < count; c++) {
         for (size_t i = 0; i < points; i++) {
-            shares[c * points + i] = cache_candidate_miss_share(&candidates[c], grid[i], page_bytes);
+            shares[c * points + i] =
+                cache_candidate_miss_share(&candidates[c], grid[i], page_bytes);
         }
     }
     *out = shares;
@@ -150,7 +160,8 @@ int cache_candidates_make(struct cache_terms *fit, const struct cache_curve *cur
     size_t size_count;
     const double *shares;
     cache_sizes(&size_count);
-    fit->candidates = malloc((size_count * WAYS * CACHE_POLICIES * 2 + 64) * sizeof *fit->candidates);
+    fit->candidates =
+        malloc((size_count * WAYS * CACHE_POLICIES * 2 + 64) * sizeof *fit->candidates);
     if (!fit->candidates) {
         return -ENOMEM;
     }
@@ -165,7 +176,8 @@ int cache_candidates_make(struct cache_terms *fit, const struct cache_curve *cur
         fit->candidates[c].column = fit->columns + c * fit->points;
         for (size_t i = 0; i < fit->points; i++) {
             double share = c < fit->known
-                               ? cache_candidate_miss_share(&fit->candidates[c], curve->bytes[i], curve->page_bytes)
+                               ? cache_candidate_miss_share(&fit->candidates[c], curve->bytes[i],
+                                                            curve->page_bytes)
                                : shares[(c - fit->known) * fit->points + i];
             fit->candidates[c].column[i] = share * fit->base[i];
         }
@@ -179,8 +191,9 @@ void cache_candidates_free(struct cache_terms *fit)
     free(fit->columns);
 }
 
-/* Chosen on simulated machines (the part "train" of benchmarks/probes/machines.py), in units of the objective. Where
- * sets, ways and slices make a size, it is built about as often as any other: a power of two counts little. */
+/* Chosen on simulated machines (the part "train" of benchmarks/probes/machines.py), in units of the
+ * objective. Where sets, ways and slices make a size, it is built about as often as any other: a
+ * power of two counts little. */
 static const double size_weight = 2;    /* of the catalogue's disbelief; the search's own is 10 */
 static const double policy_weight = 10; /* of a policy's */
 static const double loose_policy = 4;   /* large caches are seldom leaky, or of four ages */
@@ -189,23 +202,28 @@ static const double odd_slices = 2;     /* slices come in pairs, told from the c
 static const double victims = 1;        /* a cache that holds what another evicted, but */
 static const double random_filled =
     1; /* of random replacement (Arm's and Apple's system level caches) those are usual */
-static const double sets_no_power = 10; /* sets of a slice that are no power of two in any number of slices */
+static const double sets_no_power =
+    10; /* sets of a slice that are no power of two in any number of slices */
 
-/* Shapes are known to less than the 2 % of the first search. But what one is off, it is off all along a knee: points
- * that lie closer together than those of the even grid count the less. Points of the levels before say little of this
- * one, and what their shapes are off would hide it. */
+/* Shapes are known to less than the 2 % of the first search. But what one is off, it is off all
+ * along a knee: points that lie closer together than those of the even grid count the less. Points
+ * of the levels before say little of this one, and what their shapes are off would hide it. */
 static const double relative_floor = 0.01;
 static const double steps_per_octave = 8; /* of the even grid */
-static const double earlier_up_to = 4;    /* times the level before, but no further than half way to this level */
+static const double earlier_up_to =
+    4; /* times the level before, but no further than half way to this level */
 static const double earlier_weight = 0.2;
 
-static const uint64_t smallest_last = 2u << 20; /* bytes; smaller caches are neither sliced nor shared by many */
-static const double size_reach = 1.6;           /* sizes up to so many times smaller or larger are tried */
-static const double least_distance = 2;         /* from the level before */
-static const double never_misses = 0.25;        /* of a cache's size: a smaller working set */
+static const uint64_t smallest_last =
+    2u << 20; /* bytes; smaller caches are neither sliced nor shared by many */
+static const double size_reach = 1.6;    /* sizes up to so many times smaller or larger are tried */
+static const double least_distance = 2;  /* from the level before */
+static const double never_misses = 0.25; /* of a cache's size: a smaller working set */
 
-/* Sets of one slice times the line, bytes: powers of two, and three of them (AMD's stacked caches of 96 MiB). */
-static const uint64_t slice_ways_bytes[] = {64u << 10, 128u << 10, 256u << 10, 512u << 10, 768u << 10};
+/* Sets of one slice times the line, bytes: powers of two, and three of them (AMD's stacked caches
+ * of 96 MiB). */
+static const uint64_t slice_ways_bytes[] = {64u << 10, 128u << 10, 256u << 10, 512u << 10,
+                                            768u << 10};
 enum {
     WAY_SIZES = sizeof slice_ways_bytes / sizeof *slice_ways_bytes,
     SLICES_MAX = 64,
@@ -216,9 +234,10 @@ enum {
 struct search {
     const struct cache_last *last;
     double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], right[CACHE_COLUMNS_MAX], total;
-    double count;              /* of the points, by what they count */
-    double *weights;           /* 1 / error in units of `relative_floor` */
-    double *fixed, *latencies; /* columns: the terms that stay, one after the other, and what was measured */
+    double count;    /* of the points, by what they count */
+    double *weights; /* 1 / error in units of `relative_floor` */
+    double *fixed,
+        *latencies; /* columns: the terms that stay, one after the other, and what was measured */
     double *column;
     double *best_of; /* by size of the catalogue: the least objective */
     double best;
@@ -230,24 +249,28 @@ static void fill_column(const struct search *search, const struct cache_shape *s
     const struct cache_curve *curve = search->last->curve;
     for (size_t i = 0; i < curve->count; i++) {
         bool fits = curve->bytes[i] < never_misses * (double)shape->bytes;
-        double share = fits ? 0 : cache_miss_share(shape, (uint64_t)curve->bytes[i], curve->page_bytes);
+        double share =
+            fits ? 0 : cache_miss_share(shape, (uint64_t)curve->bytes[i], curve->page_bytes);
         search->column[i] = share * search->weights[i];
     }
 }
 
-static void try_shape(struct search *search, const struct cache_shape *shape, double price, double *best_of_size)
+static void try_shape(struct search *search, const struct cache_shape *shape, double price,
+                      double *best_of_size)
 {
     const struct cache_last *last = search->last;
     const size_t n = last->fixed_count, points = last->curve->count;
     double x[CACHE_COLUMNS_MAX];
     fill_column(search, shape);
     for (size_t i = 0; i < n; i++) {
-        search->gram[i][n] = search->gram[n][i] = cache_dot(search->fixed + i * points, search->column, points);
+        search->gram[i][n] = search->gram[n][i] =
+            cache_dot(search->fixed + i * points, search->column, points);
     }
     search->gram[n][n] = cache_dot(search->column, search->column, points);
     search->right[n] = cache_dot(search->latencies, search->column, points);
     double rss = cache_solve_positive(search->gram, search->right, search->total, n + 1, x);
-    double objective = search->count * log(rss / search->count + relative_floor * relative_floor) + price;
+    double objective =
+        search->count * log(rss / search->count + relative_floor * relative_floor) + price;
     *best_of_size = fmin(*best_of_size, objective);
     if (objective < search->best) {
         search->best = objective;
@@ -264,7 +287,8 @@ static bool one_slice(uint64_t way)
 }
 
 /* Lines side by side, over every number of slices that the sets allow, and by random pages. */
-static void try_placements(struct search *search, struct cache_shape shape, double price, double *best_of_size)
+static void try_placements(struct search *search, struct cache_shape shape, double price,
+                           double *best_of_size)
 {
     const uint64_t way = shape.bytes / shape.ways;
     bool sets_fit = false, in_pairs = false;
@@ -289,7 +313,11 @@ static void try_placements(struct search *search, struct cache_shape shape, doub
     shape.slices = 0;
     shape.scattered = true;
     if (way > search->last->curve->page_bytes) {
-        try_shape(search, &shape, price + (in_pairs ? 0 : sets_fit ? odd_slices : sets_no_power), best_of_size);
+        try_shape(search, &shape,
+                  price + (in_pairs   ? 0
+                           : sets_fit ? odd_slices
+                                      : sets_no_power),
+                  best_of_size);
     }
 }
 
@@ -298,12 +326,14 @@ static void try_size(struct search *search, const struct cache_size *size, doubl
     static const struct {
         uint32_t ways;
         bool unusual;
-    } kinds[] = {{8, true}, {11, false}, {12, false}, {15, false}, {16, false}, {20, false}, {24, true}, {32, true}};
+    } kinds[] = {{8, true},   {11, false}, {12, false}, {15, false},
+                 {16, false}, {20, false}, {24, true},  {32, true}};
     for (size_t w = 0; w < sizeof kinds / sizeof *kinds; w++) {
         for (int policy = 0; policy < CACHE_POLICIES; policy++) {
             struct cache_shape shape = {
                 .bytes = size->bytes, .ways = kinds[w].ways, .policy = (enum cache_policy)policy};
-            double price = size_weight * size->disbelief + policy_weight * cache_policy_disbelief(shape.policy) +
+            double price = size_weight * size->disbelief +
+                           policy_weight * cache_policy_disbelief(shape.policy) +
                            (kinds[w].unusual ? unusual_ways : 0) +
                            (policy == CACHE_LEAKY || policy == CACHE_AGED ? loose_policy : 0);
             const bool at_random = policy == CACHE_RANDOM;
@@ -319,7 +349,8 @@ static void try_size(struct search *search, const struct cache_size *size, doubl
 /* Steps of the even grid that a point stands for, at most one. */
 static double share_of(const struct cache_curve *curve, size_t i)
 {
-    double before = curve->bytes[i > 0 ? i - 1 : i], after = curve->bytes[i + 1 < curve->count ? i + 1 : i];
+    double before = curve->bytes[i > 0 ? i - 1 : i],
+           after = curve->bytes[i + 1 < curve->count ? i + 1 : i];
     return fmin(1, log2(after / before) / 2 * steps_per_octave);
 }
 
@@ -332,7 +363,8 @@ static void set_fixed(struct search *search)
     const double earlier = fmin(earlier_up_to * before, sqrt(before * found));
     for (size_t i = 0; i < points; i++) {
         double own = last->curve->error_s ? last->curve->error_s[i] / relative_floor : 0;
-        double counts = last->curve->bytes[i] < earlier ? earlier_weight : sqrt(share_of(last->curve, i));
+        double counts =
+            last->curve->bytes[i] < earlier ? earlier_weight : sqrt(share_of(last->curve, i));
         search->weights[i] = counts / hypot(last->curve->seconds[i], own);
         search->count += counts * counts;
         search->latencies[i] = search->weights[i] * last->curve->seconds[i];
@@ -343,7 +375,8 @@ static void set_fixed(struct search *search)
     search->total = cache_dot(search->latencies, search->latencies, points);
     for (size_t i = 0; i < last->fixed_count; i++) {
         for (size_t j = 0; j < last->fixed_count; j++) {
-            search->gram[i][j] = cache_dot(search->fixed + i * points, search->fixed + j * points, points);
+            search->gram[i][j] =
+                cache_dot(search->fixed + i * points, search->fixed + j * points, points);
         }
         search->right[i] = cache_dot(search->fixed + i * points, search->latencies, points);
     }

@@ -1,5 +1,5 @@
-/* What a latency curve may be made of: every cache of the catalogue in every shape, and TLBs, as weighted columns of
- * least squares (see cache_fit.h). */
+/* What a latency curve may be made of: every cache of the catalogue in every shape, and TLBs, as
+ * weighted columns of least squares (see cache_fit.h). */
 #ifndef SERVET_PROBES_CACHE_LAST_H
 #define SERVET_PROBES_CACHE_LAST_H
 
@@ -18,7 +18,8 @@ struct cache_candidate {
 
 struct cache_terms {
     size_t points;
-    double *base;  /* the constant's column: a point's weight, 1 / its error in units of `relative_floor` */
+    double *base;  /* the constant's column: a point's weight, 1 / its error in units of
+                      `relative_floor` */
     double *right; /* latency * weight */
     double total;  /* sum of the squares of `right` */
     struct cache_candidate *candidates;
@@ -29,25 +30,29 @@ struct cache_terms {
 
 /* 0 or -ENOMEM; `fit->points` is set before, all else 0. To be freed either way. */
 int cache_candidates_make(struct cache_terms *fit, const struct cache_curve *curve);
-/* Misses per access, in [0, 1], of a cycle through so many bytes; `page_bytes` is the contiguous piece. */
-double cache_candidate_miss_share(const struct cache_candidate *candidate, double bytes, size_t page_bytes);
+/* Misses per access, in [0, 1], of a cycle through so many bytes; `page_bytes` is the contiguous
+ * piece. */
+double cache_candidate_miss_share(const struct cache_candidate *candidate, double bytes,
+                                  size_t page_bytes);
 void cache_candidates_free(struct cache_terms *fit);
 
 /* A second look at the last level: shapes that only large shared caches have.
  *
- * The search of cache_fit.h knows caches whose lines fall into sets side by side or by random pages. The last level of
- * most processors is hashed over slices, or holds the victims of the level before it: shapes that depend on more than
- * the catalogue lists. Beside the other terms, which stay, the last level is tried in every shape whose sets, ways and
- * slices give a size near the one that was found.
+ * The search of cache_fit.h knows caches whose lines fall into sets side by side or by random
+ * pages. The last level of most processors is hashed over slices, or holds the victims of the level
+ * before it: shapes that depend on more than the catalogue lists. Beside the other terms, which
+ * stay, the last level is tried in every shape whose sets, ways and slices give a size near the one
+ * that was found.
  */
 
 struct cache_last {
     const struct cache_curve *curve;
-    const double *fixed[CACHE_COLUMNS_MAX]; /* the terms that stay, by point: the constant first, then miss shares */
+    const double *fixed[CACHE_COLUMNS_MAX]; /* the terms that stay, by point: the constant first,
+                                               then miss shares */
     size_t fixed_count;
     uint64_t found_bytes;  /* the level's size so far */
     uint64_t before_bytes; /* the level before it */
-    double margin;         /* of the objective, for the sizes that explain the curve about as well */
+    double margin; /* of the objective, for the sizes that explain the curve about as well */
 };
 
 struct cache_last_found {

@@ -8,15 +8,16 @@ enum {
     HIT_LINES = 16, /* that any first level keeps */
     HIT_LOOKS = 3,
     WARM_PASSES = 8,
-    STRIDES = 8, /* 1 KiB to 128 KiB: ways of 64 KiB (two of them make 128 KiB) were the largest built */
+    STRIDES =
+        8, /* 1 KiB to 128 KiB: ways of 64 KiB (two of them make 128 KiB) were the largest built */
     FIRST_STRIDE = 1024,
     LINE = 64,
     DISTANCES = 8, /* 8 bytes to 1 KiB: four times the longest line built */
     LINES_MAX = 512,
     WAYS_MAX = 40, /* a little more than the 32 ways that were ever built in a first level */
 };
-/* Of the way from a hit's latency to a miss's. One line too many in one set of four costs a quarter of the accesses,
- * and a random policy lets a quarter of those through. */
+/* Of the way from a hit's latency to a miss's. One line too many in one set of four costs a quarter
+ * of the accesses, and a random policy lets a quarter of those through. */
 static const double missing = 0.1;
 static const double plateau =
     0.92; /* half a line apart, a third of the accesses still hit, of a random policy a tenth */
@@ -38,11 +39,13 @@ static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, 
 /* -- ways -- */
 
 /* The largest number of lines `stride` apart that stay in the cache, by bisection. */
-static int largest_kept(struct probe *probe, uint32_t pu, const struct probe_line_level *level, double limit,
-                        size_t stride, uint32_t *kept)
+static int largest_kept(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+                        double limit, size_t stride, uint32_t *kept)
 {
     uint64_t most = 2 * level->bytes / stride;
-    uint32_t low = 1, high = (uint32_t)(most < WAYS_MAX ? WAYS_MAX : most > LINES_MAX ? LINES_MAX : most);
+    uint32_t low = 1, high = (uint32_t)(most < WAYS_MAX    ? WAYS_MAX
+                                        : most > LINES_MAX ? LINES_MAX
+                                                           : most);
     while (high - low > 1) {
         uint32_t middle = (low + high) / 2;
         double seconds;
@@ -70,8 +73,8 @@ void probe_line_ways(const uint64_t *strides, const uint32_t *largest, size_t co
     }
 }
 
-/* What a hit takes now. The latency curve was measured a second ago; on a core that has become slower since, all loads
- * would pass for misses, and the cache for one of a single way. */
+/* What a hit takes now. The latency curve was measured a second ago; on a core that has become
+ * slower since, all loads would pass for misses, and the cache for one of a single way. */
 static int hit_now(struct probe *probe, uint32_t pu, double *seconds)
 {
     *seconds = INFINITY;
@@ -87,8 +90,8 @@ static int hit_now(struct probe *probe, uint32_t pu, double *seconds)
 }
 
 /* One trial: `largest` by stride, if it is more than before. */
-static int try_ways(struct probe *probe, uint32_t pu, const struct probe_line_level *level, const uint64_t *strides,
-                    uint32_t *largest)
+static int try_ways(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+                    const uint64_t *strides, uint32_t *largest)
 {
     double hit;
     int rc = hit_now(probe, pu, &hit);
@@ -108,7 +111,8 @@ static int try_ways(struct probe *probe, uint32_t pu, const struct probe_line_le
 }
 
 /* Ways that do not make up the size are no finding but a disturbance. */
-static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_line_level *level, struct probe_line *out)
+static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+                        struct probe_line *out)
 {
     uint64_t strides[STRIDES], way_bytes = 0;
     uint32_t largest[STRIDES] = {0}, ways = 0;
@@ -136,7 +140,8 @@ static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_lin
 
 /* -- line -- */
 
-uint32_t probe_line_infer(const uint32_t *distances, const double *seconds, size_t count, double hit_s)
+uint32_t probe_line_infer(const uint32_t *distances, const double *seconds, size_t count,
+                          double hit_s)
 {
     if (count < 3) {
         return 0;
@@ -153,7 +158,8 @@ uint32_t probe_line_infer(const uint32_t *distances, const double *seconds, size
     return 0;
 }
 
-static int measure_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level, struct probe_line *out)
+static int measure_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+                        struct probe_line *out)
 {
     uint32_t distances[DISTANCES];
     double seconds[DISTANCES];
@@ -174,8 +180,8 @@ static int measure_line(struct probe *probe, uint32_t pu, const struct probe_lin
     return 0;
 }
 
-int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level, struct probe_line *out,
-               struct servet_error *error)
+int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+               struct probe_line *out, struct servet_error *error)
 {
     struct probe_line result = {0};
     int rc = 0;

@@ -9,15 +9,18 @@
 #include "probes/cache/set.h"
 #include "probes/probe.h"
 
-/* How many of a point's samples count, fastest first. Disturbance only slows down, so the more is dropped the better,
- * but for one thing: in a physically indexed cache of few page colours misses differ from place to place in memory,
- * very unevenly, and the model that is fitted is of their mean. First levels are indexed virtually: there the fastest
- * third counts. A large shared cache is seldom left alone and has many colours: there the faster half counts but for
- * the fastest, which would make the cache look larger; of few samples the fastest. */
-static const double first_level_up_to = 96 << 10; /* bytes; beyond, a point may be of a second level */
-static const double shared_from = 4 << 20;        /* bytes; caches that large have many colours */
+/* How many of a point's samples count, fastest first. Disturbance only slows down, so the more is
+ * dropped the better, but for one thing: in a physically indexed cache of few page colours misses
+ * differ from place to place in memory, very unevenly, and the model that is fitted is of their
+ * mean. First levels are indexed virtually: there the fastest third counts. A large shared cache is
+ * seldom left alone and has many colours: there the faster half counts but for the fastest, which
+ * would make the cache look larger; of few samples the fastest. */
+static const double first_level_up_to = 96
+                                        << 10; /* bytes; beyond, a point may be of a second level */
+static const double shared_from = 4 << 20;     /* bytes; caches that large have many colours */
 static const double kept_first = 1.0 / 3, kept_later = 0.9;
-static const size_t few_samples = 3, some_samples = 6; /* of up to few one counts, of up to some two */
+static const size_t few_samples = 3,
+                    some_samples = 6; /* of up to few one counts, of up to some two */
 
 /* Which of the samples, fastest first, count. */
 struct kept {
@@ -35,7 +38,8 @@ static struct kept kept_samples(double bytes, size_t count)
     if (bytes > shared_from) {
         return (struct kept){1, count / 2};
     }
-    return (struct kept){0, (size_t)((bytes <= first_level_up_to ? kept_first : kept_later) * (double)count)};
+    return (struct kept){
+        0, (size_t)((bytes <= first_level_up_to ? kept_first : kept_later) * (double)count)};
 }
 
 bool cache_samples_add(struct cache_samples *samples, double bytes, bool between)
@@ -47,7 +51,8 @@ bool cache_samples_add(struct cache_samples *samples, double bytes, bool between
     if (samples->count == CACHE_POINTS_MAX || (at > 0 && samples->points[at - 1].bytes == bytes)) {
         return false;
     }
-    memmove(&samples->points[at + 1], &samples->points[at], (samples->count - at) * sizeof *samples->points);
+    memmove(&samples->points[at + 1], &samples->points[at],
+            (samples->count - at) * sizeof *samples->points);
     samples->points[at] = (struct cache_point){.bytes = bytes, .between = between};
     samples->count++;
     return true;
@@ -62,8 +67,9 @@ static double mean_of(const double *values, size_t count)
     return sum / (double)count;
 }
 
-/* What the mean of a point may be off: its standard error, and what dropping the slowest changed. At the foot of a
- * knee a cache of few page colours is either hit or missed as a whole; few samples say little there. */
+/* What the mean of a point may be off: its standard error, and what dropping the slowest changed.
+ * At the foot of a knee a cache of few page colours is either hit or missed as a whole; few samples
+ * say little there. */
 static double error_of(const double *values, size_t count, double kept_mean)
 {
     double mean = mean_of(values, count), squares = 0;
@@ -96,7 +102,8 @@ int cache_samples_curve(struct cache_samples *samples, bool all, struct cache_cu
         curve.seconds[curve.count] = mean_of(point->seconds + kept.from, kept.count);
         curve.spread[curve.count] = probe_spread(point->seconds, point->count);
         curve.repetitions[curve.count] = (uint32_t)point->count;
-        curve.error_s[curve.count] = error_of(point->seconds, point->count, curve.seconds[curve.count]);
+        curve.error_s[curve.count] =
+            error_of(point->seconds, point->count, curve.seconds[curve.count]);
         curve.count++;
     }
     cache_isotonic(curve.seconds, curve.count);
@@ -118,7 +125,8 @@ double cache_samples_spread(struct cache_samples *samples, double bytes)
 {
     size_t best = 0;
     for (size_t i = 1; i < samples->count; i++) {
-        if (fabs(log(samples->points[i].bytes / bytes)) < fabs(log(samples->points[best].bytes / bytes))) {
+        if (fabs(log(samples->points[i].bytes / bytes)) <
+            fabs(log(samples->points[best].bytes / bytes))) {
             best = i;
         }
     }
@@ -138,12 +146,14 @@ static double contiguous_miss(const struct cache_shape *shape, double working_se
 {
     double lines = working_set / ((double)shape->bytes / shape->ways);
     double low = floor(lines), share = lines - low;
-    double misses = (1 - share) * low * set_miss(shape, low, held) + share * (low + 1) * set_miss(shape, low + 1, held);
+    double misses = (1 - share) * low * set_miss(shape, low, held) +
+                    share * (low + 1) * set_miss(shape, low + 1, held);
     return misses / lines;
 }
 
 /* E f(1 + B), B ~ B(n, p), summed outwards from the mode until the tails are below 1e-9. */
-static double scattered_miss(const struct cache_shape *shape, double working_set, double piece_bytes, double held)
+static double scattered_miss(const struct cache_shape *shape, double working_set,
+                             double piece_bytes, double held)
 {
     double p = (double)shape->ways * piece_bytes / (double)shape->bytes;
     double pages = working_set / piece_bytes;
@@ -155,7 +165,8 @@ static double scattered_miss(const struct cache_shape *shape, double working_set
         return set_miss(shape, floor(n * p), held);
     }
     double mode = floor((n + 1) * p), odds = p / (1 - p);
-    double peak = exp(lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1) + mode * log(p) + (n - mode) * log1p(-p));
+    double peak = exp(lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1) + mode * log(p) +
+                      (n - mode) * log1p(-p));
     double sum = 0, mass = 0, weight = peak;
     for (double k = mode; k <= n && weight > 1e-9; k++) {
         sum += weight * set_miss(shape, 1 + k, held);
@@ -180,12 +191,14 @@ double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, s
         return 0;
     }
     double bytes = (double)working_set, held = (double)shape->behind_bytes / bytes;
-    if (shape->policy != CACHE_PLRU && shape->policy != CACHE_RANDOM) { /* what the level before holds does not count */
+    if (shape->policy != CACHE_PLRU &&
+        shape->policy != CACHE_RANDOM) { /* what the level before holds does not count */
         bytes -= (double)shape->behind_bytes;
         held = 0;
     }
     if (shape->slices > 1) {
-        return scattered_miss(shape, bytes, (double)shape->bytes / ((double)shape->ways * shape->slices), held);
+        return scattered_miss(shape, bytes,
+                              (double)shape->bytes / ((double)shape->ways * shape->slices), held);
     }
     return shape->scattered ? scattered_miss(shape, bytes, (double)page_bytes, held)
                             : contiguous_miss(shape, bytes, held);
@@ -193,12 +206,14 @@ double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, s
 
 double cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes, uint64_t cache_bytes)
 {
-    double p = (double)ways * (double)page_bytes / (double)cache_bytes, n = (double)pages, below = 0;
+    double p = (double)ways * (double)page_bytes / (double)cache_bytes, n = (double)pages,
+           below = 0;
     if (p >= 1) {
         return pages > ways ? 1 : 0;
     }
     for (double k = 0; k <= ways && k <= n; k++) {
-        below += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) + (n - k) * log1p(-p));
+        below += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
+                     (n - k) * log1p(-p));
     }
     return below < 1 ? 1 - below : 0;
 }
@@ -238,9 +253,9 @@ static int by_bytes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What was ever built, roughly: powers of two; three times a power of two (24K, 48K, 96K, 192K, 3M, 6M, 12M, 24M, 96M);
- * 1.25M and 2.5M and their multiples; Intel's slices of 1.375, 1.875, 2.5 and 3 MiB by the number of cores; whole
- * megabytes. */
+/* What was ever built, roughly: powers of two; three times a power of two (24K, 48K, 96K, 192K, 3M,
+ * 6M, 12M, 24M, 96M); 1.25M and 2.5M and their multiples; Intel's slices of 1.375, 1.875, 2.5 and 3
+ * MiB by the number of cores; whole megabytes. */
 static void fill_sizes(void)
 {
     const double kib = 1024, mib = 1024 * kib;

@@ -1,9 +1,11 @@
-/* How large a share of the loads of a repeated cycle misses a cache: the shapes that a measured curve is made of.
+/* How large a share of the loads of a repeated cycle misses a cache: the shapes that a measured
+ * curve is made of.
  *
- * A cycle of `bytes` is visited over and over, every line once in each turn. What counts is how many of its lines, X,
- * fall into one set of K ways, and what the replacement policy makes of X lines in K ways. Where pages (or a hash
- * over slices) put lines into sets at random, X follows B(NP, K * PS / C) (2010 paper, Section III-A2); seen from one
- * *access* it is size-biased, that is 1 + B(NP - 1, K * PS / C), which the paper's P(X > K) leaves out.
+ * A cycle of `bytes` is visited over and over, every line once in each turn. What counts is how
+ * many of its lines, X, fall into one set of K ways, and what the replacement policy makes of X
+ * lines in K ways. Where pages (or a hash over slices) put lines into sets at random, X follows
+ * B(NP, K * PS / C) (2010 paper, Section III-A2); seen from one *access* it is size-biased, that is
+ * 1 + B(NP - 1, K * PS / C), which the paper's P(X > K) leaves out.
  */
 #ifndef SERVET_PROBES_CACHE_MODEL_H
 #define SERVET_PROBES_CACHE_MODEL_H
@@ -19,9 +21,9 @@ enum cache_policy {
     CACHE_PLRU,   /* a tree of bits (ways a power of two) or one reference bit per way */
     CACHE_LEAKY,  /* something between LRU and random */
     CACHE_RANDOM, /* a random way is evicted */
-    CACHE_AGED,   /* four ages per line: a line comes in at age 1, a hit makes it 0, the first of age 3 is evicted, and
-                     when none is left all others age (Intel's quad-age LRU, QLRU_H00_M1_R0_U1 in the naming of Abel
-                     and Reineke, nanoBench, ISPASS 2020) */
+    CACHE_AGED, /* four ages per line: a line comes in at age 1, a hit makes it 0, the first of age
+                   3 is evicted, and when none is left all others age (Intel's quad-age LRU,
+                   QLRU_H00_M1_R0_U1 in the naming of Abel and Reineke, nanoBench, ISPASS 2020) */
     CACHE_ADAPTIVE, /* resists thrashing: keeps nearly K of the X lines whatever happens (DRRIP) */
     CACHE_POLICIES,
 };
@@ -30,18 +32,21 @@ struct cache_shape {
     uint64_t bytes;
     uint32_t ways;
     enum cache_policy policy;
-    bool scattered; /* lines fall into sets at random: pages at random places, or a hash */
-    uint32_t
-        slices; /* > 1, then `scattered` does not count: lines side by side, of which a hash gives each to one of so
-                   many slices. A set's share of lines is B(NP, 1 / slices): narrower than that of random pages */
-    uint64_t behind_bytes; /* > 0: the cache holds what a level of so many bytes evicted, and not what that one holds */
+    bool scattered;  /* lines fall into sets at random: pages at random places, or a hash */
+    uint32_t slices; /* > 1, then `scattered` does not count: lines side by side, of which a hash
+                        gives each to one of so many slices. A set's share of lines is B(NP, 1 /
+                        slices): narrower than that of random pages */
+    uint64_t behind_bytes; /* > 0: the cache holds what a level of so many bytes evicted, and not
+                              what that one holds */
 };
 
-/* What it takes to believe in a policy (0: LRU and pseudo-LRU); to be weighed together with a size's. */
+/* What it takes to believe in a policy (0: LRU and pseudo-LRU); to be weighed together with a
+ * size's. */
 double cache_policy_disbelief(enum cache_policy policy);
 
-/* Misses per access, in [0, 1], of a cycle through `working_set` bytes; `page_bytes` is the contiguous piece. Of a
- * cache of victims the level before holds the lines visited last; a set has the fewer to hold. */
+/* Misses per access, in [0, 1], of a cycle through `working_set` bytes; `page_bytes` is the
+ * contiguous piece. Of a cache of victims the level before holds the lines visited last; a set has
+ * the fewer to hold. */
 double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, size_t page_bytes);
 
 /* P(X > K), X ~ B(pages, K * PS / CS): the paper's expected miss rate, for --method paper. */
@@ -74,8 +79,8 @@ struct cache_samples {
 /* Puts a point without samples in its place. False: it is there, or there is no room. */
 bool cache_samples_add(struct cache_samples *samples, double bytes, bool between);
 
-/* The curve of the even grid, or of all points: for each the mean of the samples that count, made non-decreasing. Its
- * other fields are 0. Owned: cache_curve_free(). 0 or -ENOMEM. */
+/* The curve of the even grid, or of all points: for each the mean of the samples that count, made
+ * non-decreasing. Its other fields are 0. Owned: cache_curve_free(). 0 or -ENOMEM. */
 int cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out);
 void cache_curve_free(struct cache_curve *curve);
 

@@ -6,8 +6,10 @@
 #include <string.h>
 
 static const double rising = 1.05, peak = 1.2;
-static const size_t stride_bytes = 1024, first_bytes = 4u << 10, doubling_up_to = 2u << 20, step_bytes = 1u << 20;
-static const size_t last_bytes = (size_t)64 << 20; /* MAX_CACHE; more where a larger cache is declared */
+static const size_t stride_bytes = 1024, first_bytes = 4u << 10, doubling_up_to = 2u << 20,
+                    step_bytes = 1u << 20;
+static const size_t last_bytes = (size_t)64
+                                 << 20; /* MAX_CACHE; more where a larger cache is declared */
 enum { POINTS_MAX = 1024, BEST = 5, WAYS = 12 };
 
 /* -- Figure 3 -- */
@@ -66,13 +68,15 @@ static uint64_t probabilistic(const struct cache_curve *curve, size_t first, siz
         slowest = fmax(slowest, curve->seconds[i]);
     }
     const double overhead = slowest - hit;
-    for (uint64_t bytes = 64u << 10; bytes <= (uint64_t)(2 * curve->bytes[last]); bytes = next_tentative(bytes)) {
+    for (uint64_t bytes = 64u << 10; bytes <= (uint64_t)(2 * curve->bytes[last]);
+         bytes = next_tentative(bytes)) {
         for (size_t w = 0; w < WAYS; w++) {
             double divergence = 0;
             for (size_t i = first; i <= last; i++) {
                 double miss = overhead > 0 ? (curve->seconds[i] - hit) / overhead : 0;
                 uint64_t pages = (uint64_t)curve->bytes[i] / curve->page_bytes;
-                divergence += fabs(miss - cache_binomial_tail(pages, ways[w], curve->page_bytes, bytes));
+                divergence +=
+                    fabs(miss - cache_binomial_tail(pages, ways[w], curve->page_bytes, bytes));
             }
             keep(best, &count, (struct tentative){bytes, divergence});
         }
@@ -99,12 +103,14 @@ static size_t first_peak(const struct cache_curve *curve)
     return curve->count;
 }
 
-/* Where the gradients have come down from the peak at k: not above 1 any more, or about to rise to the next one. */
+/* Where the gradients have come down from the peak at k: not above 1 any more, or about to rise to
+ * the next one. */
 static size_t foot(const struct cache_curve *curve, size_t k)
 {
     do {
         k++;
-    } while (k + 1 < curve->count && gradient(curve, k) > rising && gradient(curve, k) <= gradient(curve, k - 1));
+    } while (k + 1 < curve->count && gradient(curve, k) > rising &&
+             gradient(curve, k) <= gradient(curve, k - 1));
     return k;
 }
 
@@ -164,7 +170,8 @@ static size_t choose_end(const struct machine *machine)
     return end < machine->memory_limit_bytes / 2 ? end : machine->memory_limit_bytes / 2;
 }
 
-int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
+                      struct servet_error *error)
 {
     struct probe_cache result = {.curve.page_bytes = probe->machine->page_bytes};
     uint64_t sizes[CACHE_LEVELS_MAX];
@@ -178,8 +185,11 @@ int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
     }
     result.count = probe_cache_paper_infer(&result.curve, sizes);
     for (size_t i = 0; i < result.count; i++) {
-        result.levels[i] = (struct probe_cache_level){
-            .size_bytes = sizes[i], .low_bytes = sizes[i], .high_bytes = sizes[i], .repetitions = 1, .spread = -1};
+        result.levels[i] = (struct probe_cache_level){.size_bytes = sizes[i],
+                                                      .low_bytes = sizes[i],
+                                                      .high_bytes = sizes[i],
+                                                      .repetitions = 1,
+                                                      .spread = -1};
     }
     result.largest_bytes = (uint64_t)result.curve.bytes[result.curve.count - 1];
     result.memory_seconds = result.curve.seconds[result.curve.count - 1];

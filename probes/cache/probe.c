@@ -11,11 +11,13 @@
 
 static const char out_of_time[] = "the budget was used up";
 
-/* Of levels beyond the second the ways cannot be told: those that are built spread lines over slices by a hash or hold
- * victims, and their sets are seen through those of the second level. */
-static const char beyond_second[] = "beyond the second level lines are hidden by the one before it and by hashes";
+/* Of levels beyond the second the ways cannot be told: those that are built spread lines over
+ * slices by a hash or hold victims, and their sets are seen through those of the second level. */
+static const char beyond_second[] =
+    "beyond the second level lines are hidden by the one before it and by hashes";
 
-static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_cache *out,
+                               struct servet_error *error)
 {
     struct probe_ways found;
     if (out->count < 2) {
@@ -44,7 +46,8 @@ static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_ca
     return rc;
 }
 
-int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out,
+                         struct servet_error *error)
 {
     struct probe_line found;
     if (out->count == 0) {
@@ -56,7 +59,8 @@ int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *o
         return measure_second_ways(probe, pu, out, error);
     }
     const struct probe_line_level level = {first->size_bytes, first->seconds,
-                                           out->count > 1 ? out->levels[1].seconds : out->memory_seconds};
+                                           out->count > 1 ? out->levels[1].seconds
+                                                          : out->memory_seconds};
     int rc = probe_line(probe, pu, &level, &found, error);
     if (rc == 0) {
         first->ways = found.ways;
@@ -86,38 +90,43 @@ int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struc
     return 0;
 }
 
-/* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said otherwise. */
+/* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said
+ * otherwise. */
 enum {
     SWEEPS = 3,
     STEPS_PER_OCTAVE = 8,
     LOOK_EACH = 2,    /* of those, where a budget may not leave time for all */
-    WARM_PASSES = 24, /* an L3 that is filled by victims keeps only lines that show reuse: 4 passes read 22 ns, 16 and
-                         more 15.6 */
+    WARM_PASSES = 24, /* an L3 that is filled by victims keeps only lines that show reuse: 4 passes
+                         read 22 ns, 16 and more 15.6 */
     GRID_MAX = 160,
-    NODE_SMALL =
-        256, /* bytes; a node per line would be fetched by the adjacent-line prefetcher and cost four times more */
-    NODE_LARGE = 512, /* from `large_from` on, where building the cycle would cost more than measuring it */
+    NODE_SMALL = 256, /* bytes; a node per line would be fetched by the adjacent-line prefetcher and
+                         cost four times more */
+    NODE_LARGE =
+        512, /* from `large_from` on, where building the cycle would cost more than measuring it */
 };
 static const size_t smallest_bytes = 4u << 10;
 static const size_t large_from = 16u << 20;
 static const size_t largest_bytes =
-    (size_t)768 << 20; /* three times the largest L3 slice group built so far (256 MiB of one CCD) */
+    (size_t)768
+    << 20; /* three times the largest L3 slice group built so far (256 MiB of one CCD) */
 static const size_t least_span =
     64u << 20; /* measure at least up to here: some L3 is effective at twice its declared size */
-static const double beyond_declared = 3; /* times the largest declared cache: the plateau of memory must be seen */
-/* Places in memory that a point is measured at in each sweep. In a cache of few page colours the misses depend on which
- * pages one happened to get; a small working set costs next to nothing. */
+static const double beyond_declared =
+    3; /* times the largest declared cache: the plateau of memory must be seen */
+/* Places in memory that a point is measured at in each sweep. In a cache of few page colours the
+ * misses depend on which pages one happened to get; a small working set costs next to nothing. */
 static const struct {
     double up_to_bytes;
     size_t places;
 } places[] = {{1 << 20, 6}, {4 << 20, 4}, {16 << 20, 3}, {INFINITY, 1}};
-/* Around the knees that the sweeps gave: more samples, and around the last of three levels or more, where the sizes
- * that are built lie close together, finer steps. */
+/* Around the knees that the sweeps gave: more samples, and around the last of three levels or more,
+ * where the sizes that are built lie close together, finer steps. */
 enum { REFINED_STEPS = 16, REFINED_ROUNDS = 5, REFINED_LEVELS = 3 };
 static const double refined_from = 0.5, refined_to = 2.2; /* times the size of the level */
-static const double refined_s = 3;                        /* that this may take, about, or, where it is more, */
-static const double refined_share = 0.5;                  /* of the time that the sweeps took */
-/* Of the processor, for which a budget must leave time: inferring levels, and the finer shapes of the last one. */
+static const double refined_s = 3;       /* that this may take, about, or, where it is more, */
+static const double refined_share = 0.5; /* of the time that the sweeps took */
+/* Of the processor, for which a budget must leave time: inferring levels, and the finer shapes of
+ * the last one. */
 static const double fit_s = 0.6, fine_fit_s = 0.8;
 static const double geometry_s = 1.5; /* and the TLB */
 /* What a sample takes, from times on this project's virtual machines: */
@@ -139,7 +148,8 @@ static size_t declared_largest(const struct machine *machine)
     return largest;
 }
 
-/* Where to stop. The declared sizes only say how far to look; without any, as far as memory lets us. */
+/* Where to stop. The declared sizes only say how far to look; without any, as far as memory lets
+ * us. */
 static size_t choose_end(const struct probe *probe, bool *cut_short)
 {
     const struct machine *machine = probe->machine;
@@ -155,7 +165,8 @@ static size_t choose_end(const struct probe *probe, bool *cut_short)
 /* Whole nodes. */
 static double grid_bytes(int step, int steps_per_octave)
 {
-    return floor((double)smallest_bytes * exp2((double)step / steps_per_octave) / NODE_LARGE) * NODE_LARGE;
+    return floor((double)smallest_bytes * exp2((double)step / steps_per_octave) / NODE_LARGE) *
+           NODE_LARGE;
 }
 
 /* Every `each`th size. */
@@ -197,7 +208,8 @@ static size_t places_of(double bytes)
     return places[i].places;
 }
 
-static int take_sample(struct probe *probe, uint32_t pu, struct cache_point *point, struct servet_error *error)
+static int take_sample(struct probe *probe, uint32_t pu, struct cache_point *point,
+                       struct servet_error *error)
 {
     double seconds;
     int rc = probe_cache_point(probe, pu, (size_t)point->bytes, &seconds);
@@ -210,12 +222,13 @@ static int take_sample(struct probe *probe, uint32_t pu, struct cache_point *poi
     return 0;
 }
 
-/* Seconds that a sample of `bytes` takes, about, where a load takes `load_s`. By this and not by the clock, so that a
- * run that is resumed asks the same questions. */
+/* Seconds that a sample of `bytes` takes, about, where a load takes `load_s`. By this and not by
+ * the clock, so that a run that is resumed asks the same questions. */
 static double sample_cost(double bytes, double load_s)
 {
     double nodes = bytes / (bytes >= (double)large_from ? NODE_LARGE : NODE_SMALL);
-    return operation_s + nodes * (node_s + WARM_PASSES * load_s / warm_overlap) + timed_loads * load_s;
+    return operation_s + nodes * (node_s + WARM_PASSES * load_s / warm_overlap) +
+           timed_loads * load_s;
 }
 
 /* -- what all of it takes, before anything is measured -- */
@@ -225,7 +238,8 @@ static double expected_load(const struct machine *machine, double bytes)
 {
     static const double seconds[] = {1.5e-9, 5e-9, 20e-9, 100e-9};
     static const double usual[] = {48 << 10, 1 << 20, 32 << 20};
-    const struct profile_class *declared = machine->declared ? &machine->declared->classes[0] : NULL;
+    const struct profile_class *declared =
+        machine->declared ? &machine->declared->classes[0] : NULL;
     size_t level = 0;
     if (!declared || declared->cache_count == 0) {
         while (level < 3 && bytes > usual[level]) {
@@ -233,7 +247,8 @@ static double expected_load(const struct machine *machine, double bytes)
         }
         return seconds[level];
     }
-    while (level < declared->cache_count && bytes > (double)declared->caches[level].declared_size_bytes) {
+    while (level < declared->cache_count &&
+           bytes > (double)declared->caches[level].declared_size_bytes) {
         level++;
     }
     return seconds[level == declared->cache_count ? 3 : level > 2 ? 2 : level];
@@ -289,7 +304,8 @@ static int sweep(struct probe *probe, uint32_t pu, int number, size_t (*places_a
     return 0;
 }
 
-static void fill_levels(struct probe_cache *out, const struct cache_level_fit *fits, struct cache_samples *samples)
+static void fill_levels(struct probe_cache *out, const struct cache_level_fit *fits,
+                        struct cache_samples *samples)
 {
     for (size_t i = 0; i < out->count; i++) {
         out->levels[i] = (struct probe_cache_level){
@@ -318,10 +334,10 @@ static double swept_cost(const struct cache_samples *samples)
     return sum;
 }
 
-/* Adds the points between, if there is time for as many samples of them as the sweeps took of others: fewer would not
- * tell which are disturbed. */
-static void add_points(const struct probe_cache *found, const struct cache_level_fit *fits, double end, double left_s,
-                       struct cache_samples *samples)
+/* Adds the points between, if there is time for as many samples of them as the sweeps took of
+ * others: fewer would not tell which are disturbed. */
+static void add_points(const struct probe_cache *found, const struct cache_level_fit *fits,
+                       double end, double left_s, struct cache_samples *samples)
 {
     const struct cache_level_fit *last = &fits[found->count - 1];
     const double low = refined_from * (double)last->shape.bytes;
@@ -342,7 +358,8 @@ static double granted(const struct probe *probe)
     return probe->deadline > 0 ? probe->deadline - probe_elapsed(probe) : INFINITY;
 }
 
-static bool near_knee(const struct probe_cache *found, const struct cache_level_fit *fits, double bytes)
+static bool near_knee(const struct probe_cache *found, const struct cache_level_fit *fits,
+                      double bytes)
 {
     for (size_t i = 1; i < found->count; i++) {
         double ratio = bytes / (double)fits[i].shape.bytes;
@@ -353,13 +370,15 @@ static bool near_knee(const struct probe_cache *found, const struct cache_level_
     return false;
 }
 
-/* Takes further samples around all knees but the first, where the curve is known to bend; first levels are found
- * without. Round after round, as long as the time lasts. */
-static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *found, const struct cache_level_fit *fits,
-                  size_t end, struct cache_samples *samples, struct servet_error *error)
+/* Takes further samples around all knees but the first, where the curve is known to bend; first
+ * levels are found without. Round after round, as long as the time lasts. */
+static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *found,
+                  const struct cache_level_fit *fits, size_t end, struct cache_samples *samples,
+                  struct servet_error *error)
 {
     const double swept_s = SWEEPS * expected_sweep(probe->machine, (double)end);
-    double left_s = fmin(fmax(refined_s, refined_share * swept_cost(samples)), granted(probe) - fit_s);
+    double left_s =
+        fmin(fmax(refined_s, refined_share * swept_cost(samples)), granted(probe) - fit_s);
     if (found->count >= REFINED_LEVELS) {
         add_points(found, fits, (double)end, left_s, samples);
     }
@@ -377,13 +396,16 @@ static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *fo
             left_s = fmin(left_s, granted(probe) - fit_s);
         }
         double part = (double)(round + 1) / REFINED_ROUNDS;
-        probe_tell(probe, (swept_s + part * expected_refining(swept_s / SWEEPS)) / probe_cache_seconds(probe),
+        probe_tell(probe,
+                   (swept_s + part * expected_refining(swept_s / SWEEPS)) /
+                       probe_cache_seconds(probe),
                    "cache sizes on PU %u, around the knees", pu);
     }
     return 0;
 }
 
-static void set_conditions(const struct probe *probe, const struct probe_cache *result, struct cache_curve *curve)
+static void set_conditions(const struct probe *probe, const struct probe_cache *result,
+                           struct cache_curve *curve)
 {
     curve->page_bytes = probe->machine->page_bytes;
     for (size_t i = 0; i < result->tlb.count; i++) {
@@ -416,7 +438,8 @@ static int conclude(struct probe *probe, struct cache_samples *samples, struct p
                                    rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
 }
 
-/* What the look and one sweep of all sizes take, by what the look took: its own model is of this project's machines. */
+/* What the look and one sweep of all sizes take, by what the look took: its own model is of this
+ * project's machines. */
 static double sweep_seconds(const struct cache_samples *look, size_t end, double look_s)
 {
     double modelled = swept_cost(look), sum = 0;
@@ -426,13 +449,15 @@ static double sweep_seconds(const struct cache_samples *look, size_t end, double
         const struct cache_point *point = &look->points[at < look->count ? at : look->count - 1];
         sum += (double)places_of(bytes) * sample_cost(bytes, point->seconds[0]);
     }
-    return sum * fmax(1, look_s / modelled); /* what is taken over from an interrupted run takes no time */
+    return sum *
+           fmax(1,
+                look_s / modelled); /* what is taken over from an interrupted run takes no time */
 }
 
-/* A run that has a budget looks at every other size first, since it may have no time for more: it tells levels, and how
- * long a sweep takes. */
-static int look(struct probe *probe, uint32_t pu, size_t end, struct cache_samples *samples, struct probe_cache *result,
-                double *sweep_s, struct servet_error *error)
+/* A run that has a budget looks at every other size first, since it may have no time for more: it
+ * tells levels, and how long a sweep takes. */
+static int look(struct probe *probe, uint32_t pu, size_t end, struct cache_samples *samples,
+                struct probe_cache *result, double *sweep_s, struct servet_error *error)
 {
     double begun = probe_elapsed(probe);
     make_grid(samples, end, LOOK_EACH);
@@ -445,8 +470,9 @@ static int look(struct probe *probe, uint32_t pu, size_t end, struct cache_sampl
 }
 
 /* Sweeps, and passes over the TLB between them. */
-static int measure_curve(struct probe *probe, uint32_t pu, size_t end, struct cache_samples *samples,
-                         struct probe_cache *result, struct servet_error *error)
+static int measure_curve(struct probe *probe, uint32_t pu, size_t end,
+                         struct cache_samples *samples, struct probe_cache *result,
+                         struct servet_error *error)
 {
     const enum machine_pages pages = pages_of(probe->machine);
     struct probe_tlb_times times = {.count = 0};
@@ -468,13 +494,14 @@ static int measure_curve(struct probe *probe, uint32_t pu, size_t end, struct ca
     return rc;
 }
 
-static int measure(struct probe *probe, uint32_t pu, struct cache_samples *samples, struct probe_cache *result,
-                   struct servet_error *error)
+static int measure(struct probe *probe, uint32_t pu, struct cache_samples *samples,
+                   struct probe_cache *result, struct servet_error *error)
 {
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
     const size_t end = choose_end(probe, &result->cut_short);
     int rc = measure_curve(probe, pu, end, samples, result, error);
-    const bool huge = pages_of(probe->machine) == MACHINE_PAGES_HUGE && !machine_denies_huge_pages(probe->machine);
+    const bool huge = pages_of(probe->machine) == MACHINE_PAGES_HUGE &&
+                      !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
     rc = rc < 0 ? rc : conclude(probe, samples, result, fits, error);
     if (rc == 0 && result->count > 1 && granted(probe) > fit_s) {
@@ -489,12 +516,13 @@ static int measure(struct probe *probe, uint32_t pu, struct cache_samples *sampl
     return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, pu, SWEEPS, result, error);
 }
 
-int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out, struct servet_error *error)
+int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
+                struct servet_error *error)
 {
     struct probe_cache result = {.count = 0};
     struct cache_samples *samples = calloc(1, sizeof *samples);
-    int rc =
-        samples ? measure(probe, pu, samples, &result, error) : probe_error(error, -ENOMEM, "measuring cache sizes");
+    int rc = samples ? measure(probe, pu, samples, &result, error)
+                     : probe_error(error, -ENOMEM, "measuring cache sizes");
     free(samples);
     if (rc < 0) {
         probe_cache_free(&result);

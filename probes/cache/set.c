@@ -8,7 +8,8 @@
 
 enum { WAYS_MAX = 32, LINES_MAX = 512 };
 
-/* Random replacement, cyclic visits: a line survives the m * (X - 1) evictions until its next visit with
+/* Random replacement, cyclic visits: a line survives the m * (X - 1) evictions until its next visit
+ * with
  * (1 - 1/K)^(m (X - 1)), and m = 1 - that. The fixed point, by iteration from above. */
 static double random_fixed_point(double lines, uint32_t ways)
 {
@@ -98,7 +99,8 @@ static bool plru_visit(struct plru *set, uint64_t line)
 /* Miss shares that were played through, by ways and lines; 0: not yet. */
 typedef double played_table[WAYS_MAX + 1][LINES_MAX + 1];
 
-static double remembered(played_table known, double (*play)(uint32_t lines, uint32_t ways), double lines, uint32_t ways)
+static double remembered(played_table known, double (*play)(uint32_t lines, uint32_t ways),
+                         double lines, uint32_t ways)
 {
     if (lines > 4.0 * ways || lines > LINES_MAX || ways > WAYS_MAX) {
         return 1;
@@ -110,7 +112,8 @@ static double remembered(played_table known, double (*play)(uint32_t lines, uint
     return *miss;
 }
 
-/* In whatever order the lines of a set are visited, it is the same in every turn: they may be numbered by it. */
+/* In whatever order the lines of a set are visited, it is the same in every turn: they may be
+ * numbered by it. */
 static double plru_played(uint32_t lines, uint32_t ways)
 {
     enum { WARM_TURNS = 16, TURNS = 16 };
@@ -185,10 +188,10 @@ static double aged_miss(double lines, uint32_t ways)
 
 /* -- predictions: played through as well -- */
 
-/* Dynamic re-reference interval prediction (Jaleel et al., ISCA 2010): 2-bit predictions; a line comes in as "long", in
- * the sets that resist thrashing as "distant" but for one in 32; a hit makes it "near", the first distant one is
- * evicted. One set in 32 never resists, so that the cache knows what is better; where more is visited than fits,
- * resisting is. */
+/* Dynamic re-reference interval prediction (Jaleel et al., ISCA 2010): 2-bit predictions; a line
+ * comes in as "long", in the sets that resist thrashing as "distant" but for one in 32; a hit makes
+ * it "near", the first distant one is evicted. One set in 32 never resists, so that the cache knows
+ * what is better; where more is visited than fits, resisting is. */
 static const double never_resisting = 1.0 / 32;
 
 struct predicting {
@@ -280,8 +283,9 @@ double cache_set_miss(enum cache_policy policy, uint32_t ways, double lines)
 
 /* -- victims -- */
 
-/* A set of a cache of victims loses a line by a hit and gets it back when the level before evicts it: a share `held` of
- * a turn later. Both happen in the same order in every turn, lines numbered by their visits. */
+/* A set of a cache of victims loses a line by a hit and gets it back when the level before evicts
+ * it: a share `held` of a turn later. Both happen in the same order in every turn, lines numbered
+ * by their visits. */
 enum { PLAYED_VICTIM_LINES = 4 * WAYS_MAX };
 
 struct event {
@@ -291,8 +295,9 @@ struct event {
 
 static const double at_once = 1e-9; /* of a turn: before anything else */
 
-/* Visits at random times of a turn (distances between such times are exponential), and a share `held` later, into the
- * next turn if need be, the returns: both come in the order of the lines, so they only have to be merged. */
+/* Visits at random times of a turn (distances between such times are exponential), and a share
+ * `held` later, into the next turn if need be, the returns: both come in the order of the lines, so
+ * they only have to be merged. */
 static void draw_events(struct event *events, uint32_t lines, double held, struct random *random)
 {
     double at[PLAYED_VICTIM_LINES], turn = 0;
@@ -307,7 +312,8 @@ static void draw_events(struct event *events, uint32_t lines, double held, struc
     }
     for (uint32_t visit = 0, back = 0, i = 0; i < 2 * lines; i++) {
         uint32_t line = (first + back) % lines;
-        double when = back < lines ? at[line] + later - (back < lines - first ? turn : 0) : INFINITY;
+        double when =
+            back < lines ? at[line] + later - (back < lines - first ? turn : 0) : INFINITY;
         bool is_back = visit == lines || when < at[visit];
         events[i] = (struct event){(uint8_t)(1 + (is_back ? line : visit)), is_back};
         back += is_back;
@@ -333,8 +339,8 @@ static uint32_t way_for(struct victims *set, bool at_random, struct random *rand
     return way;
 }
 
-static uint32_t play_turn(struct victims *set, const struct event *events, uint32_t lines, bool at_random,
-                          struct random *random)
+static uint32_t play_turn(struct victims *set, const struct event *events, uint32_t lines,
+                          bool at_random, struct random *random)
 {
     uint32_t misses = 0;
     for (uint32_t i = 0; i < 2 * lines; i++) {
@@ -407,7 +413,8 @@ double cache_set_victims_miss(enum cache_policy policy, uint32_t ways, double li
     while (level + 2 < HELD_LEVELS && held >= held_of(level + 1)) {
         level++;
     }
-    double low = held_of(level), high = held_of(level + 1), share = fmin((held - low) / (high - low), 1);
+    double low = held_of(level), high = held_of(level + 1),
+           share = fmin((held - low) / (high - low), 1);
     bool at_random = policy == CACHE_RANDOM;
     return (1 - share) * victims_known(at_random, ways, (uint32_t)lines, level) +
            share * victims_known(at_random, ways, (uint32_t)lines, level + 1);

@@ -11,23 +11,28 @@ enum {
     CANDIDATE_STEPS = 4, /* tried reaches per octave */
 };
 static const double first_pages = 8, last_pages = 16384;
-static const double least_share = 0.15; /* of the reference latency, for a miss to count as a level */
-static const double same_level = 2;     /* reaches further apart than this factor are of different levels */
-static const double sharpness = 4;      /* a cycle 4/3 as long as the reach misses always: LRU within sets */
+static const double least_share =
+    0.15; /* of the reference latency, for a miss to count as a level */
+static const double same_level =
+    2; /* reaches further apart than this factor are of different levels */
+static const double sharpness =
+    4; /* a cycle 4/3 as long as the reach misses always: LRU within sets */
 
 static double miss_share(double reach, double pages)
 {
     return pages > reach ? fmin(1, sharpness * (1 - reach / pages)) : 0;
 }
 
-/* Least squares of the extra time, relative to the latency, over one or two knees, coefficients >= 0. */
-static double residual(const double *pages, const double *extra, const double *reference, size_t count,
-                       const double *reach, size_t knees, double *cost)
+/* Least squares of the extra time, relative to the latency, over one or two knees, coefficients >=
+ * 0. */
+static double residual(const double *pages, const double *extra, const double *reference,
+                       size_t count, const double *reach, size_t knees, double *cost)
 {
     double aa = 0, ab = 0, bb = 0, ay = 0, by = 0, yy = 0;
     for (size_t i = 0; i < count; i++) {
         double weight = 1 / (reference[i] + fmax(0, extra[i]));
-        double a = weight * miss_share(reach[0], pages[i]), b = knees > 1 ? weight * miss_share(reach[1], pages[i]) : 0;
+        double a = weight * miss_share(reach[0], pages[i]),
+               b = knees > 1 ? weight * miss_share(reach[1], pages[i]) : 0;
         double y = weight * extra[i];
         aa += a * a, ab += a * b, bb += b * b, ay += a * y, by += b * y, yy += y * y;
     }
@@ -44,12 +49,14 @@ struct best {
     double reach[TLB_LEVELS_MAX], cost[TLB_LEVELS_MAX], residual;
 };
 
-static struct best search(const double *pages, const double *extra, const double *reference, size_t count, size_t knees)
+static struct best search(const double *pages, const double *extra, const double *reference,
+                          size_t count, size_t knees)
 {
     struct best best = {.residual = INFINITY};
     double step = exp2(1.0 / CANDIDATE_STEPS), cost[TLB_LEVELS_MAX];
     for (double first = first_pages; first < last_pages / 1.5; first *= step) {
-        for (double second = knees > 1 ? 2 * first : 0; knees == 1 ? second == 0 : second < last_pages / 1.5;
+        for (double second = knees > 1 ? 2 * first : 0;
+             knees == 1 ? second == 0 : second < last_pages / 1.5;
              second = second * step + (knees == 1)) {
             const double reach[] = {first, second};
             double r = residual(pages, extra, reference, count, reach, knees, cost);
@@ -71,8 +78,9 @@ static double reference_at(const double *pages, const double *reference, size_t 
     return reference[i];
 }
 
-size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s, size_t count,
-                       double reach_pages[TLB_LEVELS_MAX], double seconds[TLB_LEVELS_MAX])
+size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s,
+                       size_t count, double reach_pages[TLB_LEVELS_MAX],
+                       double seconds[TLB_LEVELS_MAX])
 {
     const double floor = 1e-4 * (double)count; /* squares of errors of 1 % are no evidence */
     struct best one = search(pages, extra_s, reference_s, count, 1);
@@ -89,8 +97,8 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
     return found;
 }
 
-static int measure(struct probe *probe, uint32_t pu, enum machine_pages kind, size_t pages, bool spread,
-                   double *seconds)
+static int measure(struct probe *probe, uint32_t pu, enum machine_pages kind, size_t pages,
+                   bool spread, double *seconds)
 {
     size_t page = probe->machine->page_bytes;
     const struct machine_traversal what = {
@@ -110,8 +118,8 @@ static bool fits(const struct probe *probe, double bytes)
            bytes <= (double)probe->machine->memory_limit_bytes / 4;
 }
 
-int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind, struct probe_tlb_times *times,
-                   struct servet_error *error)
+int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind,
+                   struct probe_tlb_times *times, struct servet_error *error)
 {
     size_t count = 0;
     if (times->passes == TLB_PASSES_MAX) {
@@ -123,7 +131,9 @@ int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind, st
             break;
         }
         int rc = measure(probe, pu, kind, (size_t)pages, true, &times->spread_s[times->passes][i]);
-        rc = rc < 0 ? rc : measure(probe, pu, kind, (size_t)pages, false, &times->reference_s[times->passes][i]);
+        rc = rc < 0 ? rc
+                    : measure(probe, pu, kind, (size_t)pages, false,
+                              &times->reference_s[times->passes][i]);
         if (rc < 0) {
             return probe_error(error, rc, "measuring the TLB");
         }
@@ -136,8 +146,8 @@ int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind, st
 }
 
 /* Least extra and reference times of the passes from `first` on. */
-static void least_times(const struct probe_tlb_times *times, uint32_t first, uint32_t end, double *extra,
-                        double *reference)
+static void least_times(const struct probe_tlb_times *times, uint32_t first, uint32_t end,
+                        double *extra, double *reference)
 {
     for (size_t i = 0; i < times->count; i++) {
         double spread = INFINITY;
@@ -160,7 +170,8 @@ static struct reaches infer_of(const struct probe_tlb_times *times, uint32_t fir
     double extra[TLB_POINTS_MAX], reference[TLB_POINTS_MAX];
     struct reaches found;
     least_times(times, first, end, extra, reference);
-    found.count = probe_tlb_infer(times->pages, extra, reference, times->count, found.pages, found.seconds);
+    found.count =
+        probe_tlb_infer(times->pages, extra, reference, times->count, found.pages, found.seconds);
     return found;
 }
 
@@ -183,7 +194,8 @@ static double spread_of(const struct reaches *passes, uint32_t count, double pag
     return probe_spread(seen, seen_count);
 }
 
-void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times, struct probe_tlb *out)
+void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times,
+                        struct probe_tlb *out)
 {
     struct reaches all = infer_of(times, 0, times->passes), alone[TLB_PASSES_MAX];
     for (uint32_t pass = 0; pass < times->passes; pass++) {

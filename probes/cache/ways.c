@@ -13,7 +13,8 @@ enum {
     TRIES = 5,        /* in other memory each */
     AGREEING = 3,     /* of those */
     TESTS_MAX = 1600, /* of all tries together, each some 0.7 ms; 200 a try are usual */
-    REPLACEMENTS = 8, /* of a line: each falls into the same set once in as many as a way has pages, or twos */
+    REPLACEMENTS =
+        8, /* of a line: each falls into the same set once in as many as a way has pages, or twos */
     LINES_MAX = 4096, /* of the pool: 16 MiB of 4 KiB pages, time for more is not worth it */
     WAYS_MAX = 64,    /* the most ever built */
     LEAST_LINE = 16,  /* bytes: a way holds one at least */
@@ -21,7 +22,8 @@ enum {
     TOLERANCE_OF = 4, /* a quarter of the ways: at random, a line too many hardly ever misses */
 };
 static const double pool_share = 1.5; /* of the lines that fill the cache */
-/* Missing lines that are no accident: two, and 2 % of those visited, as much as latencies are off. */
+/* Missing lines that are no accident: two, and 2 % of those visited, as much as latencies are
+ * off. */
 static const double least_missing = 2, accident = 0.02;
 static const double least_rise = 1.25;      /* to the level behind it */
 static const double most_bytes = 128 << 20; /* of the pool */
@@ -41,8 +43,8 @@ struct search {
 
 /* -- looking -- */
 
-static int measure(struct search *search, const uint32_t *lines, size_t count, enum machine_order order,
-                   double *seconds)
+static int measure(struct search *search, const uint32_t *lines, size_t count,
+                   enum machine_order order, double *seconds)
 {
     const struct machine_traversal what = {
         .bytes = search->pool * search->stride,
@@ -57,9 +59,10 @@ static int measure(struct search *search, const uint32_t *lines, size_t count, e
     return machine_traverse(search->probe->machine, &what, &search->pu, 1, seconds);
 }
 
-/* What the lines take longer than as many of the same pages that lie in different sets: misses of the TLB are in both.
- * What disturbs only ever slows down. */
-static int measure_extra(struct search *search, const uint32_t *lines, size_t count, double *seconds)
+/* What the lines take longer than as many of the same pages that lie in different sets: misses of
+ * the TLB are in both. What disturbs only ever slows down. */
+static int measure_extra(struct search *search, const uint32_t *lines, size_t count,
+                         double *seconds)
 {
     double together = INFINITY, apart = INFINITY, once;
     for (int look = 0; look < LOOKS; look++) {
@@ -85,8 +88,8 @@ static int do_conflict(struct search *search, const uint32_t *lines, size_t coun
     return rc;
 }
 
-/* Lines of different sets that miss the first level. Where all pages meet in one set they miss the second, too: then
- * what the curve says is nearer. */
+/* Lines of different sets that miss the first level. Where all pages meet in one set they miss the
+ * second, too: then what the curve says is nearer. */
 static int measure_base(struct search *search)
 {
     double expected = search->level->seconds - search->level->first_seconds, extra;
@@ -135,7 +138,8 @@ static int take_away(struct search *search, size_t size, bool *removed)
 static int reduce(struct search *search)
 {
     bool removed = true;
-    for (size_t size = search->count / 4; size > 1 || removed; size = size > 1 ? (size + 1) / 2 : 1) {
+    for (size_t size = search->count / 4; size > 1 || removed;
+         size = size > 1 ? (size + 1) / 2 : 1) {
         int rc = take_away(search, size > 0 ? size : 1, &removed);
         if (rc < 0 || search->tests >= TESTS_MAX) {
             return rc;
@@ -172,7 +176,8 @@ static int can_be_replaced(struct search *search, size_t place, bool *can)
     return 0;
 }
 
-/* How many lines of the set conflict in the second level; the others are there because they crowd the first. */
+/* How many lines of the set conflict in the second level; the others are there because they crowd
+ * the first. */
 static int count_conflicting(struct search *search, size_t *conflicting)
 {
     *conflicting = 0;
@@ -184,10 +189,11 @@ static int count_conflicting(struct search *search, size_t *conflicting)
         }
         *conflicting += !can;
     }
-    /* All of them alike: every line of the pool is of one set. They are as many as that has ways and one, if it is not
-     * the first level's set that asked for so many. */
+    /* All of them alike: every line of the pool is of one set. They are as many as that has ways
+     * and one, if it is not the first level's set that asked for so many. */
     const uint32_t first = search->level->first_ways;
-    *conflicting = *conflicting == 0 && search->count > first + first / 4 + 1 ? search->count : *conflicting;
+    *conflicting =
+        *conflicting == 0 && search->count > first + first / 4 + 1 ? search->count : *conflicting;
     return 0;
 }
 
@@ -255,7 +261,8 @@ static int run(struct search *search, struct probe_ways *out)
             return 0;
         }
         if (search->tests >= TESTS_MAX || probe_late(search->probe)) {
-            out->reason = search->tests >= TESTS_MAX ? "it would take too long" : "the budget was used up";
+            out->reason =
+                search->tests >= TESTS_MAX ? "it would take too long" : "the budget was used up";
             return 0;
         }
         if (votes[0] > TRIES - AGREEING) {
@@ -266,12 +273,13 @@ static int run(struct search *search, struct probe_ways *out)
     return 0;
 }
 
-int probe_ways(struct probe *probe, uint32_t pu, const struct probe_ways_level *level, struct probe_ways *out,
-               struct servet_error *error)
+int probe_ways(struct probe *probe, uint32_t pu, const struct probe_ways_level *level,
+               struct probe_ways *out, struct servet_error *error)
 {
     struct probe_ways result = {0};
     const size_t page = probe->machine->page_bytes;
-    struct search search = {.probe = probe, .pu = pu, .level = level, .stride = (size_t)level->first_way_bytes};
+    struct search search = {
+        .probe = probe, .pu = pu, .level = level, .stride = (size_t)level->first_way_bytes};
     /* Where pages are small, it is they that are spread over the sets. */
     size_t grain = search.stride < page ? search.stride : page;
     double wanted = grain ? ceil(pool_share * (double)level->bytes / (double)grain) : 0;

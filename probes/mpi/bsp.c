@@ -15,16 +15,17 @@ struct ranks {
     bool broken;
 };
 
-static int mpi_superstep(struct bsp_machine *machine, uint32_t processors, const struct bsp_superstep *what,
-                         double *seconds)
+static int mpi_superstep(struct bsp_machine *machine, uint32_t processors,
+                         const struct bsp_superstep *what, double *seconds)
 {
     struct ranks *ranks = machine->state;
     char order[128], line[256];
-    snprintf(order, sizeof order, "%u %u %d %u %u\n", processors, what->h, what->packing, what->supersteps,
-             what->batches);
+    snprintf(order, sizeof order, "%u %u %d %u %u\n", processors, what->h, what->packing,
+             what->supersteps, what->batches);
     int rc = ranks->broken ? -EIO : mpi_child_send(&ranks->child, order);
     if (rc == 0) {
-        rc = mpi_child_receive(&ranks->child, answer_timeout_s, machine->native->cancel, line, sizeof line);
+        rc = mpi_child_receive(&ranks->child, answer_timeout_s, machine->native->cancel, line,
+                               sizeof line);
     }
     double found = rc == 0 && line[0] == '=' ? strtod(line + 1, NULL) : 0;
     if (rc == 0 && !(found > 0)) {
@@ -57,7 +58,8 @@ static int start(const struct profile_set *pus, struct mpi_child *child, struct 
     int rc = mpi_child_start("servet-bsp-mpi", pus->count, text, child, &as_root, error);
     free(text);
     if (rc == 0 && as_root) {
-        cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 are set for mpirun");
+        cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                 "are set for mpirun");
     }
     return rc;
 }

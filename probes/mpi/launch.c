@@ -75,17 +75,20 @@ static void set_environment(void)
 {
     /* As variables and not as options: another MPI's mpirun ignores them. */
     setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1); /* the ranks pin themselves */
-    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);     /* slots are cores there, and we want one rank per PU */
-    setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1);          /* what the line above would switch on */
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1",
+           1); /* slots are cores there, and we want one rank per PU */
+    setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1); /* what the line above would switch on */
     if (geteuid() == 0) {
         setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     }
 }
 
-static _Noreturn void become(const char *mpirun, char *const *arguments, int in, int out, int errors)
+static _Noreturn void become(const char *mpirun, char *const *arguments, int in, int out,
+                             int errors)
 {
-    /* Own process group: Ctrl-C on the terminal is for servet-probe, which then ends this one in order. */
+    /* Own process group: Ctrl-C on the terminal is for servet-probe, which then ends this one in
+     * order. */
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     signal(SIGINT, SIG_DFL);
@@ -99,20 +102,22 @@ static _Noreturn void become(const char *mpirun, char *const *arguments, int in,
     _exit(127);
 }
 
-int mpi_child_start(const char *program, size_t ranks, const char *pus, struct mpi_child *child, bool *as_root,
-                    struct servet_error *error)
+int mpi_child_start(const char *program, size_t ranks, const char *pus, struct mpi_child *child,
+                    bool *as_root, struct servet_error *error)
 {
     char mpirun[PATH_MAX], helper[PATH_MAX], count[24];
     int in[2], out[2];
     if (find_helper(program, helper, sizeof helper) < 0) {
-        return profile_error(error, -ENOENT, "the program %s is not installed (built without MPI)", program);
+        return profile_error(error, -ENOENT, "the program %s is not installed (built without MPI)",
+                             program);
     }
     if (find_mpirun(mpirun, sizeof mpirun) < 0) {
         return profile_error(error, -ENOENT, "%s is not installed", SERVET_MPIRUN);
     }
     *as_root = geteuid() == 0 && !getenv("OMPI_ALLOW_RUN_AS_ROOT");
     snprintf(count, sizeof count, "%zu", ranks);
-    char *arguments[ARGUMENTS] = {mpirun, (char[]){"-np"}, count, helper, (char *)(uintptr_t)pus, NULL};
+    char *arguments[ARGUMENTS] = {mpirun, (char[]){"-np"},        count,
+                                  helper, (char *)(uintptr_t)pus, NULL};
     if (pipe2(in, O_CLOEXEC) < 0) {
         return profile_error(error, -errno, "cannot start mpirun: %s", strerror(errno));
     }
@@ -122,7 +127,8 @@ int mpi_child_start(const char *program, size_t ranks, const char *pus, struct m
         close(in[1]);
         return profile_error(error, code, "cannot start mpirun: %s", strerror(-code));
     }
-    *child = (struct mpi_child){.to = in[1], .from = out[0], .errors = memfd_create("mpirun", MFD_CLOEXEC)};
+    *child = (struct mpi_child){
+        .to = in[1], .from = out[0], .errors = memfd_create("mpirun", MFD_CLOEXEC)};
     child->pid = fork();
     if (child->pid == 0) {
         become(mpirun, arguments, in[0], out[1], child->errors);
@@ -179,8 +185,8 @@ static bool take_line(struct mpi_child *child, char *line, size_t size)
     return true;
 }
 
-int mpi_child_receive(struct mpi_child *child, double seconds, const volatile sig_atomic_t *cancel, char *line,
-                      size_t size)
+int mpi_child_receive(struct mpi_child *child, double seconds, const volatile sig_atomic_t *cancel,
+                      char *line, size_t size)
 {
     double until = now() + seconds;
     while (!take_line(child, line, size)) {
@@ -194,8 +200,8 @@ int mpi_child_receive(struct mpi_child *child, double seconds, const volatile si
         if (poll(&ready, 1, POLL_MS) <= 0) {
             continue;
         }
-        ssize_t got =
-            read(child->from, child->pending + child->pending_count, sizeof child->pending - child->pending_count);
+        ssize_t got = read(child->from, child->pending + child->pending_count,
+                           sizeof child->pending - child->pending_count);
         if (got < 0 && errno == EINTR) {
             continue;
         }
@@ -224,7 +230,8 @@ void mpi_child_complaint(const struct mpi_child *child, char *text, size_t size)
     }
 }
 
-int mpi_child_greet(struct mpi_child *child, const volatile sig_atomic_t *cancel, struct servet_error *error)
+int mpi_child_greet(struct mpi_child *child, const volatile sig_atomic_t *cancel,
+                    struct servet_error *error)
 {
     char line[256], complaint[256];
     int rc = mpi_child_receive(child, start_timeout_s, cancel, line, sizeof line);
@@ -238,8 +245,9 @@ int mpi_child_greet(struct mpi_child *child, const volatile sig_atomic_t *cancel
         return profile_error(error, -EIO, "mpirun: %s", line + strspn(line, "! "));
     }
     mpi_child_complaint(child, complaint, sizeof complaint);
-    return profile_error(error, -EIO, "mpirun: %s",
-                         complaint[0] ? complaint : (rc == -ETIMEDOUT ? "no answer within a minute" : "it ended"));
+    return profile_error(
+        error, -EIO, "mpirun: %s",
+        complaint[0] ? complaint : (rc == -ETIMEDOUT ? "no answer within a minute" : "it ended"));
 }
 
 static bool reaped(pid_t pid)

@@ -69,8 +69,8 @@ static int parse_answer(const char *line, size_t count, double *seconds, double 
     return displaced ? -ENODEV : 0;
 }
 
-static int mpi_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
-                        size_t count, double *seconds)
+static int mpi_exchange(struct machine *machine, const struct machine_exchange *what,
+                        const struct profile_pair *pairs, size_t count, double *seconds)
 {
     struct messenger *messenger = machine->state;
     char line[4096];
@@ -81,7 +81,8 @@ static int mpi_exchange(struct machine *machine, const struct machine_exchange *
     int rc = messenger->broken ? -EIO : mpi_child_send(&messenger->child, order);
     free(order);
     if (rc == 0) {
-        rc = mpi_child_receive(&messenger->child, answer_timeout_s, machine->cancel, line, sizeof line);
+        rc = mpi_child_receive(&messenger->child, answer_timeout_s, machine->cancel, line,
+                               sizeof line);
     }
     if (rc == 0) {
         rc = parse_answer(line, count, seconds, &messenger->waited_s);
@@ -94,7 +95,8 @@ static void mpi_close(struct machine *machine)
 {
     struct messenger *messenger = machine->state;
     if (messenger) {
-        mpi_child_end(&messenger->child, !messenger->broken && !(machine->cancel && *machine->cancel));
+        mpi_child_end(&messenger->child,
+                      !messenger->broken && !(machine->cancel && *machine->cancel));
     }
     free(messenger);
     machine->state = NULL;
@@ -105,7 +107,8 @@ static double mpi_elapsed(struct machine *machine)
     const struct messenger *messenger = machine->state;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - messenger->opened.tv_sec) + 1e-9 * (double)(now.tv_nsec - messenger->opened.tv_nsec);
+    return (double)(now.tv_sec - messenger->opened.tv_sec) +
+           1e-9 * (double)(now.tv_nsec - messenger->opened.tv_nsec);
 }
 
 static double mpi_disturbed(struct machine *machine)
@@ -113,11 +116,13 @@ static double mpi_disturbed(struct machine *machine)
     return ((const struct messenger *)machine->state)->waited_s;
 }
 
-static const struct machine_ops mpi_ops = {
-    .exchange = mpi_exchange, .elapsed = mpi_elapsed, .disturbed = mpi_disturbed, .close = mpi_close};
+static const struct machine_ops mpi_ops = {.exchange = mpi_exchange,
+                                           .elapsed = mpi_elapsed,
+                                           .disturbed = mpi_disturbed,
+                                           .close = mpi_close};
 
-int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel, struct machine *out,
-                     struct servet_error *error)
+int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
+                     struct machine *out, struct servet_error *error)
 {
     struct machine machine = {.ops = &mpi_ops, .name = "mpi", .cancel = cancel};
     bool as_root = false;
@@ -127,7 +132,8 @@ int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t 
     if (rc < 0) {
         profile_error(error, rc, "starting mpirun: %s", strerror(-rc));
     } else {
-        rc = mpi_child_start("servet-probe-mpi", pus->count, text, &messenger->child, &as_root, error);
+        rc = mpi_child_start("servet-probe-mpi", pus->count, text, &messenger->child, &as_root,
+                             error);
     }
     free(text);
     if (rc < 0) {
@@ -136,7 +142,8 @@ int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t 
         return rc;
     }
     if (as_root) {
-        cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 are set for mpirun");
+        cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                 "are set for mpirun");
     }
     machine.state = messenger;
     clock_gettime(CLOCK_MONOTONIC, &messenger->opened);

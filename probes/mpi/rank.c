@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 enum { SLEEP_US = 200 };
-/* Who is soon told more stays awake for so long: an order comes some 0.3 ms after the last answer. */
+/* Who is soon told more stays awake for so long: an order comes some 0.3 ms after the last
+ * answer. */
 static const double awake_s = 1e-3;
 
 void rank_say(const char *line)
@@ -66,7 +67,8 @@ int rank_pin(uint32_t pu)
 
 static bool read_team(int argc, char **argv, struct rank_team *team)
 {
-    return argc == 2 && profile_set_parse(argv[1], &team->pus) == 0 && team->pus.count == (size_t)team->ranks;
+    return argc == 2 && profile_set_parse(argv[1], &team->pus) == 0 &&
+           team->pus.count == (size_t)team->ranks;
 }
 
 int rank_team_start(int *argc, char ***argv, struct rank_team *out)
@@ -78,7 +80,8 @@ int rank_team_start(int *argc, char ***argv, struct rank_team *out)
     MPI_Comm_size(MPI_COMM_WORLD, &out->ranks);
     if (!read_team(*argc, *argv, out)) {
         if (out->rank == 0) {
-            rank_say("! expected one rank per PU and the list of PUs; this program is started by servet-probe");
+            rank_say("! expected one rank per PU and the list of PUs; this program is started by "
+                     "servet-probe");
         }
         return 2;
     }
@@ -86,7 +89,8 @@ int rank_team_start(int *argc, char ***argv, struct rank_team *out)
     MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (out->rank == 0) {
         char line[64];
-        snprintf(line, sizeof line, any ? "! a rank cannot be pinned to its PU" : "ready %d", out->ranks);
+        snprintf(line, sizeof line, any ? "! a rank cannot be pinned to its PU" : "ready %d",
+                 out->ranks);
         rank_say(line);
     }
     return any ? 1 : 0;

@@ -1,14 +1,17 @@
-/* The ranks behind bsp_mpi.c: one per PU, each pinned by itself, told through rank 0's standard input what to do.
+/* The ranks behind bsp_mpi.c: one per PU, each pinned by itself, told through rank 0's standard
+ * input what to do.
  *
  *     mpirun -np N servet-bsp-mpi CPULIST            rank i sits on the i-th PU of CPULIST
  *     <- ready N
- *     -> PROCESSORS H PACKING SUPERSTEPS BATCHES     ranks below PROCESSORS; PACKING 0 words, 1 packets
+ *     -> PROCESSORS H PACKING SUPERSTEPS BATCHES     ranks below PROCESSORS; PACKING 0 words, 1
+ *                                                    packets
  *     <- = SECONDS                                   of one superstep in the fastest batch, %a
  *     -> (end of file)                               all ranks end
  *
- * Trouble is one line "! …". A superstep is an all-to-all-v and a barrier, as in mpibench of MPIedupack; without the
- * barrier a 0-relation would cost nothing, because libraries leave out empty messages. Single words are packed one by
- * one into what the all-to-all-v sends, and unpacked one by one into their places.
+ * Trouble is one line "! …". A superstep is an all-to-all-v and a barrier, as in mpibench of
+ * MPIedupack; without the barrier a 0-relation would cost nothing, because libraries leave out
+ * empty messages. Single words are packed one by one into what the all-to-all-v sends, and unpacked
+ * one by one into their places.
  */
 #include <errno.h>
 #include <math.h>
@@ -62,7 +65,8 @@ static int read_order(struct order *order, int ranks)
         at = end;
     }
     free(line);
-    return ok && order->processors >= 1 && order->processors <= (uint64_t)ranks && order->h <= INT32_MAX / 8;
+    return ok && order->processors >= 1 && order->processors <= (uint64_t)ranks &&
+           order->h <= INT32_MAX / 8;
 }
 
 /* Ranks outside of the team stay asleep: awake they would disturb what it measures. */
@@ -89,11 +93,13 @@ static void form_team(struct team *team, uint64_t processors, int rank)
     if (team->comm != MPI_COMM_NULL) {
         MPI_Comm_free(&team->comm);
     }
-    MPI_Comm_split(MPI_COMM_WORLD, (uint64_t)rank < processors ? 0 : MPI_UNDEFINED, rank, &team->comm);
+    MPI_Comm_split(MPI_COMM_WORLD, (uint64_t)rank < processors ? 0 : MPI_UNDEFINED, rank,
+                   &team->comm);
     team->processors = processors;
 }
 
-/* Words that `from` sends to `to`: the i with destination `to` are those of one remainder of p - 1. */
+/* Words that `from` sends to `to`: the i with destination `to` are those of one remainder of p -
+ * 1. */
 static int count_between(uint32_t from, uint32_t to, uint32_t h, uint32_t p)
 {
     if (p == 1) {
@@ -123,7 +129,8 @@ static void make_relation(struct relation *r, const struct order *order, int ran
     for (uint32_t i = 0; i < p; i++) {
         bool packet = order->packing == BSP_PACKETS;
         r->send_count[i] = packet ? (i == (me + 1) % p ? (int)h : 0) : count_between(me, i, h, p);
-        r->receive_count[i] = packet ? (i == (me + p - 1) % p ? (int)h : 0) : count_between(i, me, h, p);
+        r->receive_count[i] =
+            packet ? (i == (me + p - 1) % p ? (int)h : 0) : count_between(i, me, h, p);
         r->send_at[i] = i ? r->send_at[i - 1] + r->send_count[i - 1] : 0;
         r->receive_at[i] = i ? r->receive_at[i - 1] + r->receive_count[i - 1] : 0;
     }
@@ -138,7 +145,8 @@ static void free_relation(struct relation *r)
     }
 }
 
-/* Where each word goes, word by word: source order is cyclic over the destinations, packed order is by destination. */
+/* Where each word goes, word by word: source order is cyclic over the destinations, packed order is
+ * by destination. */
 static void make_pattern(struct relation *r)
 {
     int *next = needed(r->p, sizeof *next);
@@ -151,7 +159,8 @@ static void make_pattern(struct relation *r)
         int arrived = 0;
         for (uint32_t i = 0; i < r->h && arrived < r->receive_count[from]; i++) {
             if (bsp_destination(from, i, r->p) == r->me) {
-                r->to_target[r->receive_at[from] + arrived++] = bsp_destination_index(from, i, r->p);
+                r->to_target[r->receive_at[from] + arrived++] =
+                    bsp_destination_index(from, i, r->p);
             }
         }
     }
@@ -163,15 +172,16 @@ static void superstep(struct relation *r, bool single_words, MPI_Comm comm)
     for (uint32_t i = 0; single_words && i < r->h; i++) {
         r->packed[i] = r->source[r->from_packed[i]];
     }
-    MPI_Alltoallv(r->packed, r->send_count, r->send_at, MPI_DOUBLE, r->arrived, r->receive_count, r->receive_at,
-                  MPI_DOUBLE, comm);
+    MPI_Alltoallv(r->packed, r->send_count, r->send_at, MPI_DOUBLE, r->arrived, r->receive_count,
+                  r->receive_at, MPI_DOUBLE, comm);
     for (uint32_t i = 0; single_words && i < r->h; i++) {
         r->target[r->to_target[i]] = r->arrived[i];
     }
     MPI_Barrier(comm);
 }
 
-/* Every word was put where the sender meant it: checked once, so that no library is praised for losing words. */
+/* Every word was put where the sender meant it: checked once, so that no library is praised for
+ * losing words. */
 static bool delivered(const struct relation *r)
 {
     for (uint32_t from = 0; from < r->p; from++) {

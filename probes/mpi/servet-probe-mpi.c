@@ -1,15 +1,16 @@
-/* The ranks behind machine_mpi.c: one per PU, each pinned by itself, told through rank 0's standard input what to do.
+/* The ranks behind machine_mpi.c: one per PU, each pinned by itself, told through rank 0's standard
+ * input what to do.
  *
  *     mpirun -np N servet-probe-mpi CPULIST          rank i sits on the i-th PU of CPULIST
  *     <- ready N
  *     -> BYTES ROUND_TRIPS BATCHES PAIRS a b a b …   (ranks; pairs are disjoint)
- *     <- = SECONDS … WAITED                          one way, per pair, or -1: a rank was moved off its PU; then how
- *                                                    long the ranks of the pairs together were ready to run and had no
- *                                                    PU; %a
+ *     <- = SECONDS … WAITED                          one way, per pair, or -1: a rank was moved off
+ *                                                    its PU; then how long the ranks of the pairs
+ *                                                    together were ready to run and had no PU; %a
  *     -> (end of file)                               all ranks end
  *
- * Trouble is one line "! …". Ranks that have nothing to do sleep between looks: an MPI library that spins in a
- * barrier on a PU that is not its own would be measured as a slow layer.
+ * Trouble is one line "! …". Ranks that have nothing to do sleep between looks: an MPI library that
+ * spins in a barrier on a PU that is not its own would be measured as a slow layer.
  */
 #include <math.h>
 #include <mpi.h>
@@ -60,7 +61,8 @@ static int share_order(struct order *order, int rank, int ranks)
     uint64_t header[HEADER] = {0};
     MPI_Request request;
     if (rank == 0 && read_order(order, ranks)) {
-        memcpy(header, (uint64_t[]){order->bytes, order->round_trips, order->batches, order->pairs}, sizeof header);
+        memcpy(header, (uint64_t[]){order->bytes, order->round_trips, order->batches, order->pairs},
+               sizeof header);
     }
     MPI_Ibcast(header, HEADER, MPI_UINT64_T, 0, MPI_COMM_WORLD, &request);
     rank_wait_asleep(&request);
@@ -91,9 +93,9 @@ static double batch(char *buffer, int bytes, uint64_t round_trips, int partner, 
     return (MPI_Wtime() - start) / (2.0 * (double)round_trips);
 }
 
-/* Beside other pairs a pair goes on until all have their figure, so that no batch of another one is measured with fewer
- * messages on the way: then the smallest batch is as good a figure as alone. The first rank sees when all are done and
- * tells the second. */
+/* Beside other pairs a pair goes on until all have their figure, so that no batch of another one is
+ * measured with fewer messages on the way: then the smallest batch is as good a figure as alone.
+ * The first rank sees when all are done and tells the second. */
 static void keep_busy(const struct order *order, char *buffer, int partner, int first)
 {
     MPI_Request all;
@@ -151,7 +153,8 @@ static void answer(const struct order *order)
     for (uint64_t i = 0; i < 2 * order->pairs; i++) {
         double theirs[2];
         MPI_Request request;
-        MPI_Irecv(theirs, 2, MPI_DOUBLE, (int)order->ranks[i], TAG_RESULT, MPI_COMM_WORLD, &request);
+        MPI_Irecv(theirs, 2, MPI_DOUBLE, (int)order->ranks[i], TAG_RESULT, MPI_COMM_WORLD,
+                  &request);
         rank_wait_asleep(&request);
         all_waited += theirs[1];
         if (i % 2 == 0) {

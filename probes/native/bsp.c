@@ -7,22 +7,22 @@
 #include "probes/native/daxpy.h"
 #include "probes/native/native.h"
 
-/* One body, compiled for each width of vector registers and chosen at run time: the project is built for any
- * processor of its architecture, but r is that of this one. */
-#define DEFINE_DAXPY(name, lanes, attributes)                                                                          \
-    attributes static void name(double a, const double *x, double *y, size_t length, size_t times)                     \
-    {                                                                                                                  \
-        typedef double vector __attribute__((vector_size(8 * (lanes))));                                               \
-        const vector *from = (const vector *)x;                                                                        \
-        vector *to = (vector *)y;                                                                                      \
-        for (size_t t = 0; t < times; t++) {                                                                           \
-            for (size_t i = 0; i < length / (lanes); i += DAXPY_BLOCK / 2 / (lanes)) {                                 \
-                for (size_t j = 0; j < DAXPY_BLOCK / 2 / (lanes); j++) {                                               \
-                    to[i + j] += a * from[i + j];                                                                      \
-                }                                                                                                      \
-            }                                                                                                          \
-            __asm__ volatile("" : : : "memory"); /* every pass is done */                                              \
-        }                                                                                                              \
+/* One body, compiled for each width of vector registers and chosen at run time: the project is
+ * built for any processor of its architecture, but r is that of this one. */
+#define DEFINE_DAXPY(name, lanes, attributes)                                                      \
+    attributes static void name(double a, const double *x, double *y, size_t length, size_t times) \
+    {                                                                                              \
+        typedef double vector __attribute__((vector_size(8 * (lanes))));                           \
+        const vector *from = (const vector *)x;                                                    \
+        vector *to = (vector *)y;                                                                  \
+        for (size_t t = 0; t < times; t++) {                                                       \
+            for (size_t i = 0; i < length / (lanes); i += DAXPY_BLOCK / 2 / (lanes)) {             \
+                for (size_t j = 0; j < DAXPY_BLOCK / 2 / (lanes); j++) {                           \
+                    to[i + j] += a * from[i + j];                                                  \
+                }                                                                                  \
+            }                                                                                      \
+            __asm__ volatile("" : : : "memory"); /* every pass is done */                          \
+        }                                                                                          \
     }
 
 DEFINE_DAXPY(daxpy_2, 2, )
@@ -46,9 +46,10 @@ void native_daxpy(double a, const double *x, double *y, size_t length, size_t ti
     daxpy_2(a, x, y, length, times);
 }
 
-/* Supersteps of threads. Single words are put the way a BSP library must: bsp_put takes the value at once and delivers
- * it in the synchronisation, so words wait in a queue for each destination, and the destination empties the queues
- * between two barriers. A packet is copied straight to where it belongs; one barrier says that it is there. */
+/* Supersteps of threads. Single words are put the way a BSP library must: bsp_put takes the value
+ * at once and delivers it in the synchronisation, so words wait in a queue for each destination,
+ * and the destination empties the queues between two barriers. A packet is copied straight to where
+ * it belongs; one barrier says that it is there. */
 
 struct put {
     uint64_t index;
@@ -76,12 +77,14 @@ struct board {
 static bool synchronise(struct native_worker *worker, struct native_job *job, struct board *board)
 {
     uint32_t generation = atomic_load_explicit(&board->generation, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&board->waiting, 1, memory_order_acq_rel) + 1 == board->processors) {
+    if (atomic_fetch_add_explicit(&board->waiting, 1, memory_order_acq_rel) + 1 ==
+        board->processors) {
         atomic_store_explicit(&board->waiting, 0, memory_order_relaxed);
         atomic_store_explicit(&board->generation, generation + 1, memory_order_release);
         return true;
     }
-    for (uint32_t spins = 1; atomic_load_explicit(&board->generation, memory_order_acquire) == generation; spins++) {
+    for (uint32_t spins = 1;
+         atomic_load_explicit(&board->generation, memory_order_acquire) == generation; spins++) {
         if (!native_wait_on(worker, job, spins)) {
             return false;
         }
@@ -129,7 +132,8 @@ static bool batch(struct native_worker *worker, struct native_job *job, struct b
 {
     bool alive = true;
     for (uint32_t i = 0; alive && i < board->what->supersteps; i++) {
-        alive = board->what->packing == BSP_WORDS ? words(worker, job, board, pattern) : packets(worker, job, board);
+        alive = board->what->packing == BSP_WORDS ? words(worker, job, board, pattern)
+                                                  : packets(worker, job, board);
     }
     return alive;
 }
@@ -169,7 +173,8 @@ static int run_superstep(struct native_worker *worker, struct native_job *job)
     board->sources[me] = source;
     if (rc < 0) {
         int none = 0;
-        atomic_compare_exchange_strong(&job->failed, &none, rc); /* before the others wait for this one */
+        atomic_compare_exchange_strong(&job->failed, &none,
+                                       rc); /* before the others wait for this one */
     } else {
         rc = native_meet(worker, job, 0) ? timed(worker, job, board, &pattern) : -EINTR;
     }
@@ -181,7 +186,8 @@ static int run_superstep(struct native_worker *worker, struct native_job *job)
 static int make_board(struct board *board, const struct bsp_superstep *what, uint32_t p)
 {
     /* Words of one processor for one other: h / (p - 1), rounded up. */
-    size_t room = p == 1 ? what->h + 1u : what->h / (p - 1) + 1u, lines = NATIVE_LINE_BYTES / sizeof(struct put);
+    size_t room = p == 1 ? what->h + 1u : what->h / (p - 1) + 1u,
+           lines = NATIVE_LINE_BYTES / sizeof(struct put);
     room = (room + lines) / lines * lines;
     memset(board, 0, sizeof *board);
     board->processors = p;
@@ -211,8 +217,8 @@ static void free_board(struct board *board)
     free(board->puts);
 }
 
-static int threads_superstep(struct bsp_machine *machine, uint32_t processors, const struct bsp_superstep *what,
-                             double *seconds)
+static int threads_superstep(struct bsp_machine *machine, uint32_t processors,
+                             const struct bsp_superstep *what, double *seconds)
 {
     struct board board;
     int rc = make_board(&board, what, processors);
@@ -266,15 +272,17 @@ static int run_daxpy(struct native_worker *worker, struct native_job *job)
     return rc < 0 ? rc : native_cancelled(worker) ? -EINTR : 0;
 }
 
-int native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length, double *flop_per_s)
+int native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
+                     double *flop_per_s)
 {
     double *rates = calloc(processors, sizeof *rates), sum = 0;
     if (!rates) {
         return -ENOMEM;
     }
     struct native_job job = {.run = run_daxpy, .what = &length, .result = rates};
-    int rc =
-        length % DAXPY_BLOCK ? -EINVAL : native_run(machine->native->state, &job, machine->native->pus.ids, processors);
+    int rc = length % DAXPY_BLOCK
+                 ? -EINVAL
+                 : native_run(machine->native->state, &job, machine->native->pus.ids, processors);
     for (uint32_t i = 0; i < processors; i++) {
         sum += rates[i];
     }
@@ -294,7 +302,8 @@ int bsp_open_threads(struct machine *native, struct bsp_machine *out, struct ser
 {
     static const struct bsp_machine_ops ops = {native_bsp_daxpy, threads_superstep, threads_close};
     if (strcmp(native->name, "native") != 0) {
-        return profile_error(error, -ENOTSUP, "BSP parameters are measured on a native machine, this one is %s",
+        return profile_error(error, -ENOTSUP,
+                             "BSP parameters are measured on a native machine, this one is %s",
                              native->name);
     }
     *out = (struct bsp_machine){&ops, "threads", (uint32_t)native->pus.count, native, NULL};

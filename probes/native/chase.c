@@ -4,21 +4,25 @@
 #include "probes/native/native.h"
 #include "profile/base/random.h"
 
-/* How much is timed per figure. A chunk is a batch of loads between two readings of the clock; the figure is the lower
- * quartile of the chunks, since whatever disturbs (interrupts, neighbours, a busy sibling) only ever adds time. */
+/* How much is timed per figure. A chunk is a batch of loads between two readings of the clock; the
+ * figure is the lower quartile of the chunks, since whatever disturbs (interrupts, neighbours, a
+ * busy sibling) only ever adds time. */
 enum {
     CHUNK_LOADS = 512, /* doubled until a chunk lasts as long as the clock asks for */
     UNROLL = 16,       /* loads per turn of the loop, so that its counter costs nothing */
     CHUNKS_MIN = 24,   /* for the quartile to mean something */
     CHUNKS_MAX = 512,
     LOADS_ALONE = 8192,     /* at least, if the cycle is that long */
-    LOADS_TOGETHER = 65536, /* a whole turn of an L3-sized cycle: what the others evict shows only on the next visit */
+    LOADS_TOGETHER = 65536, /* a whole turn of an L3-sized cycle: what the others evict shows only
+                               on the next visit */
 };
 static const double quartile = 0.25;
-static const size_t slack_bytes = 4u << 20; /* of the pool beyond the working set, to place it elsewhere each time */
+static const size_t slack_bytes =
+    4u << 20; /* of the pool beyond the working set, to place it elsewhere each time */
 
-/* A cycle through memory: the byte offsets of its nodes / 8 in visiting order. Kept beside the chain, so that warming
- * can visit the nodes with independent loads (some ten times faster than chasing) in exactly the same order. */
+/* A cycle through memory: the byte offsets of its nodes / 8 in visiting order. Kept beside the
+ * chain, so that warming can visit the nodes with independent loads (some ten times faster than
+ * chasing) in exactly the same order. */
 struct cycle {
     unsigned char *base;
     uint32_t *places;
@@ -30,7 +34,8 @@ static inline void *node_at(const struct cycle *cycle, size_t i)
     return cycle->base + (size_t)cycle->places[i] * 8;
 }
 
-/* Which pages of the region hold the working set, in order: side by side from a random one on, or all at random. */
+/* Which pages of the region hold the working set, in order: side by side from a random one on, or
+ * all at random. */
 static uint32_t *choose_pages(const struct machine_traversal *what, size_t wanted, size_t available,
                               struct random *random)
 {
@@ -48,7 +53,8 @@ static uint32_t *choose_pages(const struct machine_traversal *what, size_t wante
     return pages;
 }
 
-static int build_cycle(struct native_worker *worker, const struct machine_traversal *what, struct cycle *cycle)
+static int build_cycle(struct native_worker *worker, const struct machine_traversal *what,
+                       struct cycle *cycle)
 {
     struct native_region *region = what->on_node                       ? &worker->copy
                                    : what->pages == MACHINE_PAGES_HUGE ? &worker->huge_pool
@@ -58,8 +64,9 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
                       : worker->native->machine->page_bytes;
     struct random random = {what->seed + worker->pu};
     size_t slack = what->scatter && what->bytes > slack_bytes ? what->bytes : slack_bytes;
-    int rc = what->on_node ? native_region_place(worker, region, what->numa, what->pages, what->bytes + page)
-                           : native_region_grow(worker, region, what->bytes + slack);
+    int rc = what->on_node
+                 ? native_region_place(worker, region, what->numa, what->pages, what->bytes + page)
+                 : native_region_grow(worker, region, what->bytes + slack);
     if (rc == -ENOMEM && !what->on_node) { /* as little as it can be */
         rc = native_region_grow(worker, region, what->bytes + page);
     }
@@ -122,8 +129,10 @@ static double time_chunk(const struct native *native, void **at, size_t loads)
     return seconds > 0 ? seconds : 0;
 }
 
-/* The chase goes on where the last chunk ended, so that every load is as far from its last use as the cycle is long. */
-static double time_cycle(struct native_worker *worker, const struct cycle *cycle, size_t least_loads)
+/* The chase goes on where the last chunk ended, so that every load is as far from its last use as
+ * the cycle is long. */
+static double time_cycle(struct native_worker *worker, const struct cycle *cycle,
+                         size_t least_loads)
 {
     double seconds[CHUNKS_MAX];
     void *at = node_at(cycle, 0);
@@ -156,13 +165,16 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
     for (uint32_t i = 0; i < what->warm_passes && !native_cancelled(worker); i++) {
         warm(&cycle);
     }
-    /* Who is ready first keeps its set warm until all are: shared caches must be contended for, not handed over. */
+    /* Who is ready first keeps its set warm until all are: shared caches must be contended for, not
+     * handed over. */
     atomic_fetch_add(&job->arrived[1], 1);
-    while (atomic_load(&job->arrived[1]) < job->count && !atomic_load(&job->failed) && !native_cancelled(worker)) {
+    while (atomic_load(&job->arrived[1]) < job->count && !atomic_load(&job->failed) &&
+           !native_cancelled(worker)) {
         warm(&cycle);
     }
     size_t most = job->count > 1 ? LOADS_TOGETHER : LOADS_ALONE;
-    job->result[worker->index] = time_cycle(worker, &cycle, cycle.count < most ? cycle.count : most);
+    job->result[worker->index] =
+        time_cycle(worker, &cycle, cycle.count < most ? cycle.count : most);
     native_done(job);
     void *at = node_at(&cycle, 0);
     while (native_others_busy(worker, job)) {
@@ -172,7 +184,8 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
     return native_cancelled(worker) ? -EINTR : 0;
 }
 
-/* mcalibrator (2010 paper, Figure 1): every visited element holds the stride, each pass starts at the first again. */
+/* mcalibrator (2010 paper, Figure 1): every visited element holds the stride, each pass starts at
+ * the first again. */
 static double stride_pass(const struct native *native, const int *array, size_t size, size_t passes)
 {
     size_t visits = 0;
@@ -219,15 +232,16 @@ static int run_stride(struct native_worker *worker, struct native_job *job)
     return native_cancelled(worker) ? -EINTR : 0;
 }
 
-int native_traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
-                    double *seconds_per_access)
+int native_traverse(struct machine *machine, const struct machine_traversal *what,
+                    const uint32_t *pus, size_t count, double *seconds_per_access)
 {
     double *result = calloc(count, sizeof *result);
     if (!result) {
         return -ENOMEM;
     }
-    struct native_job job = {
-        .run = what->order == MACHINE_STRIDE ? run_stride : run_chase, .what = what, .result = result};
+    struct native_job job = {.run = what->order == MACHINE_STRIDE ? run_stride : run_chase,
+                             .what = what,
+                             .result = result};
     int rc = native_run(machine->state, &job, pus, count);
     for (size_t i = 0; i < count && rc == 0; i++) {
         seconds_per_access[i] = result[i];

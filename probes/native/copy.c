@@ -8,12 +8,14 @@
 #include <immintrin.h>
 #endif
 
-/* Non-temporal stores where there are any: a plain store first fetches the line it overwrites, which counts as traffic
- * but not as copied bytes, and varies more from run to run (PROBING measurements: 7 % against 5 % between rounds). */
+/* Non-temporal stores where there are any: a plain store first fetches the line it overwrites,
+ * which counts as traffic but not as copied bytes, and varies more from run to run (PROBING
+ * measurements: 7 % against 5 % between rounds). */
 typedef void copy_function(void *target, const void *source, size_t bytes);
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void copy_avx2(void *target, const void *source, size_t bytes)
+__attribute__((target("avx2"))) static void copy_avx2(void *target, const void *source,
+                                                      size_t bytes)
 {
     __m256i *to = target;
     const __m256i *from = source;
@@ -48,7 +50,10 @@ static void copy_stnp(void *target, const void *source, size_t bytes)
     unsigned char *to = target;
     const unsigned char *from = source;
     for (size_t i = 0; i < bytes; i += 32) {
-        __asm__ volatile("ldp q0, q1, [%1]\n\tstnp q0, q1, [%0]" : : "r"(to + i), "r"(from + i) : "v0", "v1", "memory");
+        __asm__ volatile("ldp q0, q1, [%1]\n\tstnp q0, q1, [%0]"
+                         :
+                         : "r"(to + i), "r"(from + i)
+                         : "v0", "v1", "memory");
     }
 }
 #else
@@ -107,15 +112,19 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
         free(rates);
         return -EINTR;
     }
-    copy(worker->copy.start + bytes, worker->copy.start, bytes / 8); /* frequency and TLB, untimed */
+    copy(worker->copy.start + bytes, worker->copy.start,
+         bytes / 8); /* frequency and TLB, untimed */
     for (uint32_t i = 0; i < what->passes && !native_cancelled(worker); i++) {
         rates[i] = timed_copy(copy, worker->copy.start, bytes);
     }
     native_done(job);
-    const size_t piece = 1u << 20; /* short, so that nobody copies long after the last one is done */
-    for (size_t at = 0; native_others_busy(worker, job); at = (at + piece) % (bytes > piece ? bytes - piece : 1)) {
+    const size_t piece =
+        1u << 20; /* short, so that nobody copies long after the last one is done */
+    for (size_t at = 0; native_others_busy(worker, job);
+         at = (at + piece) % (bytes > piece ? bytes - piece : 1)) {
         size_t some = bytes > piece ? piece : bytes;
-        copy(worker->copy.start + bytes + (at & ~(size_t)4095), worker->copy.start + (at & ~(size_t)4095), some);
+        copy(worker->copy.start + bytes + (at & ~(size_t)4095),
+             worker->copy.start + (at & ~(size_t)4095), some);
     }
     if (!native_cancelled(worker)) {
         job->result[worker->index] = native_quantile(rates, what->passes, 0.5);
@@ -124,8 +133,8 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     return native_cancelled(worker) ? -EINTR : 0;
 }
 
-int native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
-                double *bytes_per_s)
+int native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                size_t count, double *bytes_per_s)
 {
     if (what->bytes < 4096) {
         return -EINVAL;

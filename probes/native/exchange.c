@@ -4,8 +4,9 @@
 
 #include "probes/native/native.h"
 
-/* Two threads hand a message to and fro through memory they share: the sender copies it in and raises a flag, the
- * receiver copies it out and answers. Up to one line there is nothing but the flag's own line to hand over. */
+/* Two threads hand a message to and fro through memory they share: the sender copies it in and
+ * raises a flag, the receiver copies it out and answers. Up to one line there is nothing but the
+ * flag's own line to hand over. */
 #define STOP UINT64_MAX
 
 struct channel {
@@ -14,7 +15,8 @@ struct channel {
     unsigned char *buffers[2]; /* through which a, and b, sends */
 };
 
-static bool wait_for(_Atomic uint64_t *flag, uint64_t value, struct native_worker *worker, struct native_job *job)
+static bool wait_for(_Atomic uint64_t *flag, uint64_t value, struct native_worker *worker,
+                     struct native_job *job)
 {
     for (uint32_t spins = 1;; spins++) {
         uint64_t seen = atomic_load_explicit(flag, memory_order_acquire);
@@ -30,7 +32,8 @@ static bool wait_for(_Atomic uint64_t *flag, uint64_t value, struct native_worke
     }
 }
 
-static void answer(struct native_worker *worker, struct native_job *job, struct channel *channel, unsigned char *mine)
+static void answer(struct native_worker *worker, struct native_job *job, struct channel *channel,
+                   unsigned char *mine)
 {
     const struct machine_exchange *what = job->what;
     for (uint64_t turn = 1; wait_for(&channel->request, turn, worker, job); turn++) {
@@ -42,8 +45,8 @@ static void answer(struct native_worker *worker, struct native_job *job, struct 
     }
 }
 
-static bool round_trips(struct native_worker *worker, struct native_job *job, struct channel *channel,
-                        unsigned char *mine, uint64_t *turn)
+static bool round_trips(struct native_worker *worker, struct native_job *job,
+                        struct channel *channel, unsigned char *mine, uint64_t *turn)
 {
     const struct machine_exchange *what = job->what;
     for (uint32_t i = 0; i < what->round_trips; i++) {
@@ -61,12 +64,14 @@ static bool round_trips(struct native_worker *worker, struct native_job *job, st
     return true;
 }
 
-static int ask(struct native_worker *worker, struct native_job *job, struct channel *channel, unsigned char *mine)
+static int ask(struct native_worker *worker, struct native_job *job, struct channel *channel,
+               unsigned char *mine)
 {
     const struct machine_exchange *what = job->what;
     uint64_t turn = 0;
     double best = -1;
-    bool alive = round_trips(worker, job, channel, mine, &turn); /* untimed: both run and all lines are theirs */
+    bool alive = round_trips(worker, job, channel, mine,
+                             &turn); /* untimed: both run and all lines are theirs */
     for (uint32_t i = 0; i < what->batches && alive; i++) {
         uint64_t start = native_now_ns();
         alive = round_trips(worker, job, channel, mine, &turn);
@@ -93,7 +98,8 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
     }
     /* The sender's buffer lies where the sender runs. */
     unsigned char *out =
-        aligned_alloc(NATIVE_LINE_BYTES, (what->bytes + NATIVE_LINE_BYTES - 1) / NATIVE_LINE_BYTES * NATIVE_LINE_BYTES);
+        aligned_alloc(NATIVE_LINE_BYTES, (what->bytes + NATIVE_LINE_BYTES - 1) / NATIVE_LINE_BYTES *
+                                             NATIVE_LINE_BYTES);
     if (out) {
         memset(out, 1, what->bytes);
         channel->buffers[worker->index % 2] = out;
@@ -111,8 +117,8 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
     return rc;
 }
 
-int native_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
-                    size_t count, double *seconds)
+int native_exchange(struct machine *machine, const struct machine_exchange *what,
+                    const struct profile_pair *pairs, size_t count, double *seconds)
 {
     double *result = calloc(count, sizeof *result);
     uint32_t *pus = calloc(2 * count, sizeof *pus);
@@ -124,7 +130,8 @@ int native_exchange(struct machine *machine, const struct machine_exchange *what
             pus[2 * i] = pairs[i].a;
             pus[2 * i + 1] = pairs[i].b;
         }
-        struct native_job job = {.run = run_exchange, .what = what, .result = result, .shared = channels};
+        struct native_job job = {
+            .run = run_exchange, .what = what, .result = result, .shared = channels};
         rc = native_run(machine->state, &job, pus, 2 * count);
         for (size_t i = 0; i < count; i++) {
             free(channels[i].buffers[0]);

@@ -35,12 +35,14 @@ static int allowed_pus(struct profile_set *out)
     return rc;
 }
 
-static int choose_pus(const struct profile_set *wanted, struct profile_set *out, struct servet_error *error)
+static int choose_pus(const struct profile_set *wanted, struct profile_set *out,
+                      struct servet_error *error)
 {
     struct profile_set allowed;
     int rc = allowed_pus(&allowed);
     if (rc < 0) {
-        return profile_error(error, rc, "cannot read the allowed PUs of this process: %s", strerror(-rc));
+        return profile_error(error, rc, "cannot read the allowed PUs of this process: %s",
+                             strerror(-rc));
     }
     if (!wanted || wanted->count == 0) {
         *out = allowed;
@@ -50,8 +52,8 @@ static int choose_pus(const struct profile_set *wanted, struct profile_set *out,
     for (size_t i = 0; i < wanted->count && rc == 0; i++) {
         if (!profile_set_has(&allowed, wanted->ids[i])) {
             char *text = profile_set_text(&allowed);
-            rc = profile_error(error, -EPERM, "PU %u is not among those this process may use (%s)", wanted->ids[i],
-                               text ? text : "?");
+            rc = profile_error(error, -EPERM, "PU %u is not among those this process may use (%s)",
+                               wanted->ids[i], text ? text : "?");
             free(text);
         }
     }
@@ -73,8 +75,8 @@ static int try_pinning(struct native *native, struct servet_error *error)
         struct native_job job = {.run = run_nothing};
         int rc = native_run(native, &job, &native->machine->pus.ids[i], 1);
         if (rc < 0) {
-            return profile_error(error, rc, "cannot measure on PU %u: %s", native->machine->pus.ids[i],
-                                 machine_strerror(rc));
+            return profile_error(error, rc, "cannot measure on PU %u: %s",
+                                 native->machine->pus.ids[i], machine_strerror(rc));
         }
     }
     return 0;
@@ -161,7 +163,8 @@ static int open_machine(struct machine *machine, struct profile_set folded, stru
     native_clock_calibrate(&native->clock_cost_s, &native->batch_s);
     int rc = try_pinning(native, error);
     if (rc == 0) {
-        rc = folded.count > 0 ? declare_pus(machine, error) : own_topology(&machine->declared, error);
+        rc = folded.count > 0 ? declare_pus(machine, error)
+                              : own_topology(&machine->declared, error);
     }
     if (rc < 0) {
         machine_close(machine);
@@ -172,8 +175,8 @@ static int open_machine(struct machine *machine, struct profile_set folded, stru
     return 0;
 }
 
-int machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel, struct machine *out,
-                        struct servet_error *error)
+int machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
+                        struct machine *out, struct servet_error *error)
 {
     struct machine machine = {.ops = &native_ops, .name = "native", .cancel = cancel};
     int rc = choose_pus(pus, &machine.pus, error);
@@ -188,7 +191,8 @@ int machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel, str
     char list[32];
     int rc = allowed_pus(&allowed);
     if (rc < 0) {
-        return profile_error(error, rc, "cannot read the allowed PUs of this process: %s", strerror(-rc));
+        return profile_error(error, rc, "cannot read the allowed PUs of this process: %s",
+                             strerror(-rc));
     }
     snprintf(list, sizeof list, "0-%u", count - 1);
     rc = profile_set_parse(list, &machine.pus);

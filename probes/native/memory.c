@@ -11,8 +11,8 @@
 #include "probes/native/native.h"
 #include "profile/base/first_line.h"
 
-/* AnonHugePages of every mapping that touches the stretch: a mapping of the same kind beside it may have been merged
- * with it, so that this is at most what the stretch has. */
+/* AnonHugePages of every mapping that touches the stretch: a mapping of the same kind beside it may
+ * have been merged with it, so that this is at most what the stretch has. */
 ssize_t native_huge_bytes(const void *start, size_t bytes)
 {
     FILE *file = fopen("/proc/self/smaps", "re");
@@ -36,12 +36,14 @@ ssize_t native_huge_bytes(const void *start, size_t bytes)
     return (ssize_t)(sum < bytes ? sum : bytes);
 }
 
-/* The setting of the system is no promise: prctl, a control group or fragmented memory may stand against it. */
+/* The setting of the system is no promise: prctl, a control group or fragmented memory may stand
+ * against it. */
 bool native_grants_huge_pages(size_t page_bytes)
 {
     enum { PAGES = 2 };
     const size_t reserved = (PAGES + 1) * page_bytes, bytes = PAGES * page_bytes;
-    unsigned char *start = mmap(NULL, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *start =
+        mmap(NULL, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) {
         return true; /* nothing is known */
     }
@@ -70,8 +72,8 @@ void native_note_grant(struct machine *machine, const struct native_region *regi
 
 /* -- regions -- */
 
-/* Claims of all workers; several workers of one job may ask for memory at once, and each must count what the others
- * are about to touch. */
+/* Claims of all workers; several workers of one job may ask for memory at once, and each must count
+ * what the others are about to touch. */
 static pthread_mutex_t claims = PTHREAD_MUTEX_INITIALIZER;
 
 static void unmap(struct native_region *region)
@@ -103,7 +105,8 @@ static struct native_region *region_at(struct native_worker *worker, size_t kind
     return regions[kind];
 }
 
-/* An operation uses the same one region in each of its workers: the others hold nothing that it needs. */
+/* An operation uses the same one region in each of its workers: the others hold nothing that it
+ * needs. */
 static size_t free_other_regions(struct native *native, size_t kind)
 {
     size_t freed = 0;
@@ -119,8 +122,9 @@ static size_t free_other_regions(struct native *native, size_t kind)
     return freed;
 }
 
-/* Claims the bytes of the region. Called by a worker of the running job for the region that the job uses. Memory is
- * taken of workers that are not in this job, then of the regions that it does not use. */
+/* Claims the bytes of the region. Called by a worker of the running job for the region that the job
+ * uses. Memory is taken of workers that are not in this job, then of the regions that it does not
+ * use. */
 static int make_room(struct native_worker *self, struct native_region *region, size_t bytes)
 {
     struct native *native = self->native;
@@ -131,7 +135,8 @@ static int make_room(struct native_worker *self, struct native_region *region, s
             total += claimed_bytes(native->workers[i]);
         }
     }
-    for (size_t i = 0; i < native->machine->pus.count && total > native->machine->memory_limit_bytes; i++) {
+    for (size_t i = 0;
+         i < native->machine->pus.count && total > native->machine->memory_limit_bytes; i++) {
         struct native_worker *worker = native->workers[i];
         if (!worker || worker->last_used == self->last_used) {
             continue;
@@ -177,11 +182,13 @@ static int bind_to_node(struct native_region *region)
     if (mbind(region->start, region->reserved, MPOL_BIND, mask, NODES, 0) == 0) {
         return 0;
     }
-    /* A node outside of the control group's, or without memory; or a sandbox that forbids the call. */
+    /* A node outside of the control group's, or without memory; or a sandbox that forbids the
+     * call. */
     return errno == EINVAL || errno == EPERM || errno == ENOSYS ? -EACCES : -errno;
 }
 
-/* A node that has less than that free is left alone: bound memory that does not fit calls the OOM killer. */
+/* A node that has less than that free is left alone: bound memory that does not fit calls the OOM
+ * killer. */
 static int node_has_room(const struct native_region *region, size_t more)
 {
     long long free_bytes = 0;
@@ -208,15 +215,17 @@ int native_region_place(struct native_worker *worker, struct native_region *regi
 
 static int reserve(struct native_region *region, size_t bytes)
 {
-    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED) {
         return -ENOMEM;
     }
     region->start = start;
     region->reserved = bytes;
     region->touched = 0;
-    /* Told apart on purpose: with huge pages the knees of physically indexed caches are sharp, with ordinary ones
-     * the pages fall where the kernel puts them. Both are advice, a kernel without THP ignores it. */
+    /* Told apart on purpose: with huge pages the knees of physically indexed caches are sharp, with
+     * ordinary ones the pages fall where the kernel puts them. Both are advice, a kernel without
+     * THP ignores it. */
     madvise(start, bytes, region->pages == MACHINE_PAGES_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     int rc = bind_to_node(region);
     if (rc < 0) {
@@ -237,7 +246,8 @@ int native_region_grow(struct native_worker *worker, struct native_region *regio
         return rc;
     }
     if (bytes > region->reserved) {
-        /* Address space is free: reserve all that will ever be allowed, so that touched pages are kept. */
+        /* Address space is free: reserve all that will ever be allowed, so that touched pages are
+         * kept. */
         size_t all = worker->native->machine->memory_limit_bytes;
         unmap(region);
         rc = reserve(region, all > bytes ? all : bytes);
@@ -292,7 +302,8 @@ static size_t group_headroom(const char *folder, const char *limit, const char *
 }
 
 /* The group itself and all above it, since every one of them limits. */
-static size_t hierarchy_headroom(const char *root, char *group, const char *limit, const char *usage)
+static size_t hierarchy_headroom(const char *root, char *group, const char *limit,
+                                 const char *usage)
 {
     size_t least = SIZE_MAX;
     for (;;) {
@@ -325,7 +336,8 @@ static size_t control_group_headroom(void)
         if (controllers[1] == '\0') {
             room = hierarchy_headroom("/sys/fs/cgroup", group, "memory.max", "memory.current");
         } else if (strstr(controllers + 1, "memory")) {
-            room = hierarchy_headroom("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes");
+            room = hierarchy_headroom("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes",
+                                      "memory.usage_in_bytes");
         }
         least = room < least ? room : least;
     }

@@ -1,4 +1,5 @@
-/* Inside of the native backend: pinned workers, their memory, and the clock. Only machine_native.c and native_*.c. */
+/* Inside of the native backend: pinned workers, their memory, and the clock. Only machine_native.c
+ * and native_*.c. */
 #ifndef SERVET_PROBES_NATIVE_NATIVE_H
 #define SERVET_PROBES_NATIVE_NATIVE_H
 
@@ -9,16 +10,19 @@
 
 #include "probes/machine.h"
 
-/* A region that grows on demand and keeps its pages: first touch costs some 3.5 ms per MB in a virtual machine. */
+/* A region that grows on demand and keeps its pages: first touch costs some 3.5 ms per MB in a
+ * virtual machine. */
 struct native_region {
     unsigned char *start;
     size_t reserved, touched; /* bytes */
-    size_t claimed;           /* bytes that count against the limit, from before they are touched; under a lock */
+    size_t claimed; /* bytes that count against the limit, from before they are touched; under a
+                       lock */
     enum machine_pages pages;
     int32_t numa; /* < 0: where it is first touched */
 };
 
-/* What must not share a line lies so far apart: adjacent-line prefetchers fetch pairs of 64 bytes. */
+/* What must not share a line lies so far apart: adjacent-line prefetchers fetch pairs of 64
+ * bytes. */
 enum { NATIVE_LINE_BYTES = 128 };
 
 struct native_job;
@@ -30,16 +34,18 @@ struct native_worker {
     struct native_job *job; /* what to do next; NULL: end */
     size_t index;           /* within the job */
     sem_t start;
-    struct native_region pool, huge_pool, copy; /* chases take a pool, copies and what is on a node `copy` */
-    uint64_t waited_ns;                         /* during all jobs: ready and without its PU, or stood still */
-    uint64_t still_ns;                          /* during the last job: stopped, or the machine asleep */
-    uint64_t last_used;                         /* number of the job; decides whose memory goes first */
+    struct native_region pool, huge_pool,
+        copy;           /* chases take a pool, copies and what is on a node `copy` */
+    uint64_t waited_ns; /* during all jobs: ready and without its PU, or stood still */
+    uint64_t still_ns;  /* during the last job: stopped, or the machine asleep */
+    uint64_t last_used; /* number of the job; decides whose memory goes first */
 };
 
 struct native {
     struct machine *machine;
     struct native_worker **workers; /* one slot per PU of machine->pus, made when first needed */
-    struct profile_set folded;      /* machine_open_folded(): the PUs that stand for all; else empty. Owned */
+    struct profile_set
+        folded; /* machine_open_folded(): the PUs that stand for all; else empty. Owned */
     sem_t finished;
     uint64_t jobs;
     uint64_t started_ns;
@@ -47,7 +53,8 @@ struct native {
     double batch_s;      /* shortest stretch that is worth timing */
 };
 
-/* One operation on several PUs. `run` is called by every worker; it uses native_meet() for the common start. */
+/* One operation on several PUs. `run` is called by every worker; it uses native_meet() for the
+ * common start. */
 struct native_job {
     int (*run)(struct native_worker *worker, struct native_job *job);
     const void *what;
@@ -59,25 +66,29 @@ struct native_job {
 };
 
 /* -- machine_native.c -- */
-/* This machine as if it had `count` PUs, 0 to count - 1, whose workers share the allowed ones: as many pairs at a time
- * as a large machine has run on a small one. Its figures mean nothing; nothing but the PUs is declared. */
+/* This machine as if it had `count` PUs, 0 to count - 1, whose workers share the allowed ones: as
+ * many pairs at a time as a large machine has run on a small one. Its figures mean nothing; nothing
+ * but the PUs is declared. */
 int machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel, struct machine *out,
                         struct servet_error *error);
 
 /* -- native_worker.c -- */
 /* Runs the job on all `pus` at once and waits. 0 or the first -errno. */
 int native_run(struct native *native, struct native_job *job, const uint32_t *pus, size_t count);
-/* All workers of the job wait here for each other; `round` is 0, then 1. False: somebody failed, give up. */
+/* All workers of the job wait here for each other; `round` is 0, then 1. False: somebody failed,
+ * give up. */
 bool native_meet(struct native_worker *worker, struct native_job *job, int round);
 /* Says that this worker has its figure; true while others still need the noise of this one. */
 void native_done(struct native_job *job);
 bool native_others_busy(struct native_worker *worker, struct native_job *job);
 bool native_cancelled(const struct native_worker *worker);
-/* Called at every look of a worker that spins for another one, `looks` counted from 1. False: the job has failed or is
- * cancelled. A worker that is alone on its PU goes on spinning; after some 50 us, longer than any partner that runs
- * takes, it gives way, so that a PU taken by another program does not cost a whole time slice of the kernel. */
+/* Called at every look of a worker that spins for another one, `looks` counted from 1. False: the
+ * job has failed or is cancelled. A worker that is alone on its PU goes on spinning; after some 50
+ * us, longer than any partner that runs takes, it gives way, so that a PU taken by another program
+ * does not cost a whole time slice of the kernel. */
 enum { NATIVE_LOOKS_BEFORE_YIELD = 1 << 14 };
-static inline bool native_wait_on(const struct native_worker *worker, struct native_job *job, uint32_t looks)
+static inline bool native_wait_on(const struct native_worker *worker, struct native_job *job,
+                                  uint32_t looks)
 {
     if (looks % NATIVE_LOOKS_BEFORE_YIELD != 0) {
         return true;
@@ -88,19 +99,23 @@ static inline bool native_wait_on(const struct native_worker *worker, struct nat
 void native_end_workers(struct native *native);
 
 /* -- native_memory.c -- */
-/* At least `bytes` of touched memory, or -ENOMEM. Memory of workers that are idle is given back first. */
+/* At least `bytes` of touched memory, or -ENOMEM. Memory of workers that are idle is given back
+ * first. */
 int native_region_grow(struct native_worker *worker, struct native_region *region, size_t bytes);
-/* The same on a NUMA node (< 0: where it is first touched) and with pages of a kind; what it held before is lost when
- * either is another. -ENOMEM also when the node has less than twice that free, -EACCES when it is out of reach. */
+/* The same on a NUMA node (< 0: where it is first touched) and with pages of a kind; what it held
+ * before is lost when either is another. -ENOMEM also when the node has less than twice that free,
+ * -EACCES when it is out of reach. */
 int native_region_place(struct native_worker *worker, struct native_region *region, int32_t numa,
                         enum machine_pages pages, size_t bytes);
 void native_region_free(struct native_region *region);
-/* What this process may still take: the smallest of MemAvailable and the limits of its control groups, halved. */
+/* What this process may still take: the smallest of MemAvailable and the limits of its control
+ * groups, halved. */
 size_t native_memory_limit(void);
 size_t native_huge_page_bytes(void);
 
 /* -- native_pages.c -- */
-/* How much of a stretch of memory is in transparent huge pages, by /proc/self/smaps; -errno where that cannot be read.
+/* How much of a stretch of memory is in transparent huge pages, by /proc/self/smaps; -errno where
+ * that cannot be read.
  */
 ssize_t native_huge_bytes(const void *start, size_t bytes);
 /* Does memory that is asked for in huge pages come in them? True also where it cannot be seen. */
@@ -110,18 +125,19 @@ void native_note_grant(struct machine *machine, const struct native_region *regi
 
 /* -- native_clock.c -- */
 uint64_t native_now_ns(void);
-/* Cost of reading the clock (subtracted from every batch), and the shortest stretch worth timing: 1 us, or a hundred
- * of the clock's steps if they are coarser (a TSC may advance in steps of 26 ticks). */
+/* Cost of reading the clock (subtracted from every batch), and the shortest stretch worth timing: 1
+ * us, or a hundred of the clock's steps if they are coarser (a TSC may advance in steps of 26
+ * ticks). */
 void native_clock_calibrate(double *cost_s, double *batch_s);
 double native_quantile(double *values, size_t count, double q); /* sorts */
 
 /* -- native_chase.c, native_copy.c, native_exchange.c -- */
-int native_traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
-                    double *seconds_per_access);
-int native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
-                double *bytes_per_s);
+int native_traverse(struct machine *machine, const struct machine_traversal *what,
+                    const uint32_t *pus, size_t count, double *seconds_per_access);
+int native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                size_t count, double *bytes_per_s);
 const char *native_copy_method(void);
-int native_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
-                    size_t count, double *seconds);
+int native_exchange(struct machine *machine, const struct machine_exchange *what,
+                    const struct profile_pair *pairs, size_t count, double *seconds);
 
 #endif

@@ -9,7 +9,8 @@
 
 #include "probes/native/native.h"
 
-/* clock_gettime, not the TSC itself: it is the same on every architecture, it does not count a suspended
+/* clock_gettime, not the TSC itself: it is the same on every architecture, it does not count a
+ * suspended
  * machine, and its cost (some 30 ns through the vDSO) is measured and subtracted. */
 uint64_t native_now_ns(void)
 {
@@ -53,14 +54,16 @@ void native_clock_calibrate(double *cost_s, double *batch_s)
     }
 }
 
-/* The kernel moves the threads of a PU that goes offline, and widens their masks: then the figures are of another PU.
+/* The kernel moves the threads of a PU that goes offline, and widens their masks: then the figures
+ * are of another PU.
  */
 static bool on_own_pu(const struct native_worker *worker)
 {
     return sched_getcpu() == (int)worker->pu;
 }
 
-/* Nanoseconds that this thread was ready and did not run: the second number of the kernel's accounts; 0 without. */
+/* Nanoseconds that this thread was ready and did not run: the second number of the kernel's
+ * accounts; 0 without. */
 static uint64_t waited_ns(int schedstat)
 {
     char text[96];
@@ -81,8 +84,8 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* A job never sleeps: what it neither ran nor waited for its PU it stood still, stopped by a signal or with the whole
- * machine. Page faults are waited for as well, for milliseconds. */
+/* A job never sleeps: what it neither ran nor waited for its PU it stood still, stopped by a signal
+ * or with the whole machine. Page faults are waited for as well, for milliseconds. */
 static uint64_t stood_still_ns(uint64_t wall, uint64_t ran, uint64_t waited)
 {
     static const uint64_t least = 50u * 1000000u;
@@ -91,7 +94,8 @@ static uint64_t stood_still_ns(uint64_t wall, uint64_t ran, uint64_t waited)
 
 static int run_watched(struct native_worker *worker, struct native_job *job, int schedstat)
 {
-    uint64_t waited = waited_ns(schedstat), wall = clock_ns(CLOCK_BOOTTIME), ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t waited = waited_ns(schedstat), wall = clock_ns(CLOCK_BOOTTIME),
+             ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int rc = on_own_pu(worker) ? job->run(worker, job) : -ENODEV;
     if (rc == 0 && !on_own_pu(worker)) {
         rc = -ENODEV;
@@ -219,7 +223,8 @@ int native_run(struct native *native, struct native_job *job, const uint32_t *pu
             sem_post(&team[i]->start);
         }
         for (size_t i = 0; i < count; i++) {
-            while (sem_wait(&native->finished) < 0) { /* a signal; the workers see the flag themselves */
+            while (sem_wait(&native->finished) <
+                   0) { /* a signal; the workers see the flag themselves */
             }
         }
         rc = atomic_load(&job->failed);
@@ -257,7 +262,8 @@ void native_done(struct native_job *job)
 
 bool native_others_busy(struct native_worker *worker, struct native_job *job)
 {
-    return atomic_load(&job->done) < job->count && !atomic_load(&job->failed) && !native_cancelled(worker);
+    return atomic_load(&job->done) < job->count && !atomic_load(&job->failed) &&
+           !native_cancelled(worker);
 }
 
 void native_end_workers(struct native *native)

@@ -10,13 +10,15 @@
 static const double batch_s = 0.002;
 enum { CURVE_MAX = 32, CURVE_SWEEPS = 2, BATCHES = 3, PAIRS_MAX = 64, SWITCHES_MAX = 4 };
 static const uint64_t curve_to_bytes = 4u << 20;
-static const uint64_t short_bytes = 4096, long_bytes = 128u << 10; /* between them 10 round trips, above 2, below 50 */
-/* Above the straight line through the two points before it; noise on virtual machines stays below 30 %. */
+static const uint64_t short_bytes = 4096,
+                      long_bytes = 128u << 10; /* between them 10 round trips, above 2, below 50 */
+/* Above the straight line through the two points before it; noise on virtual machines stays below
+ * 30 %. */
 static const double jump = 1.4;
 static const double clearly = 0.9; /* one long message against many short ones */
 
-/* Round trips of one batch: fewer where messages take `about_s`, since a batch that lasts longer than a scheduler's
- * time slice is more often disturbed, not more exact. */
+/* Round trips of one batch: fewer where messages take `about_s`, since a batch that lasts longer
+ * than a scheduler's time slice is more often disturbed, not more exact. */
 static uint32_t round_trips(size_t bytes, double about_s)
 {
     uint32_t trips = bytes <= short_bytes ? 50 : bytes <= long_bytes ? 10 : 2;
@@ -24,8 +26,8 @@ static uint32_t round_trips(size_t bytes, double about_s)
     return most < 1 ? 1 : most < trips ? (uint32_t)most : trips;
 }
 
-static int exchange(struct survey *survey, size_t bytes, double about_s, const struct profile_pair *pus, size_t count,
-                    double *seconds)
+static int exchange(struct survey *survey, size_t bytes, double about_s,
+                    const struct profile_pair *pus, size_t count, double *seconds)
 {
     const struct machine_exchange what = {bytes, round_trips(bytes, about_s), BATCHES};
     survey->rounds++;
@@ -33,10 +35,12 @@ static int exchange(struct survey *survey, size_t bytes, double about_s, const s
     return machine_exchange(survey->probe->machine, &what, pus, count, seconds);
 }
 
-static struct profile_pair pus_of(const struct survey *survey, uint32_t a, uint32_t b, uint32_t number)
+static struct profile_pair pus_of(const struct survey *survey, uint32_t a, uint32_t b,
+                                  uint32_t number)
 {
     const struct survey_layout *layout = &survey->layout;
-    return (struct profile_pair){layout->pus[layout->first[a] + number], layout->pus[layout->first[b] + number]};
+    return (struct profile_pair){layout->pus[layout->first[a] + number],
+                                 layout->pus[layout->first[b] + number]};
 }
 
 static uint32_t pus_in_common(const struct survey *survey, uint32_t a, uint32_t b)
@@ -48,7 +52,8 @@ static uint32_t pus_in_common(const struct survey *survey, uint32_t a, uint32_t 
 
 /* The measured pair of the layer that is nearest to its figure. */
 static const struct survey_edge *representative(const struct survey *survey,
-                                                const struct profile_communication *network, size_t layer)
+                                                const struct profile_communication *network,
+                                                size_t layer)
 {
     const struct survey_edge *best = NULL;
     double least = INFINITY;
@@ -56,7 +61,8 @@ static const struct survey_edge *representative(const struct survey *survey,
         const struct survey_edge *edge = &survey->edges[i];
         size_t index = 0;
         double distance = fabs(log(edge->seconds / network->layers[layer].seconds));
-        if (distance < least && profile_layer_of(network, edge->a, edge->b, &index) && index == layer) {
+        if (distance < least && profile_layer_of(network, edge->a, edge->b, &index) &&
+            index == layer) {
             least = distance;
             best = edge;
         }
@@ -64,20 +70,22 @@ static const struct survey_edge *representative(const struct survey *survey,
     return best;
 }
 
-/* -- by size ----------------------------------------------------------------------------------------------------- */
+/* -- by size -- */
 
 /* The lesser of two figures that lie apart in time; `before` NULL: there is one. */
 static struct profile_message_point both_sweeps(uint64_t bytes, double seconds,
                                                 const struct profile_message_point *before)
 {
     double sweeps[] = {seconds, before ? before->seconds : 0};
-    return (struct profile_message_point){.bytes = bytes,
-                                          .seconds = before ? fmin(seconds, before->seconds) : seconds,
-                                          .repetitions = (before ? before->repetitions : 0) + BATCHES,
-                                          .spread = before ? probe_spread(sweeps, 2) : -1};
+    return (struct profile_message_point){
+        .bytes = bytes,
+        .seconds = before ? fmin(seconds, before->seconds) : seconds,
+        .repetitions = (before ? before->repetitions : 0) + BATCHES,
+        .spread = before ? probe_spread(sweeps, 2) : -1};
 }
 
-static int measure_curve(struct survey *survey, const struct survey_edge *edge, struct profile_layer *layer)
+static int measure_curve(struct survey *survey, const struct survey_edge *edge,
+                         struct profile_layer *layer)
 {
     const struct profile_pair pair = pus_of(survey, edge->a, edge->b, 0);
     struct profile_message_point *curve = calloc(CURVE_MAX, sizeof *curve);
@@ -86,7 +94,8 @@ static int measure_curve(struct survey *survey, const struct survey_edge *edge, 
     for (int sweep = 0; rc == 0 && sweep < CURVE_SWEEPS; sweep++) {
         size_t point = 0;
         double about_s = layer->seconds;
-        for (uint64_t bytes = 1; rc == 0 && bytes <= curve_to_bytes && !survey_over(survey); bytes *= 2, point++) {
+        for (uint64_t bytes = 1; rc == 0 && bytes <= curve_to_bytes && !survey_over(survey);
+             bytes *= 2, point++) {
             double seconds;
             rc = exchange(survey, bytes, about_s, &pair, 1, &seconds);
             if (rc < 0) {
@@ -103,13 +112,15 @@ static int measure_curve(struct survey *survey, const struct survey_edge *edge, 
     return rc;
 }
 
-size_t curve_switches(const struct profile_message_point *curve, size_t count, uint64_t *bytes, size_t room)
+size_t curve_switches(const struct profile_message_point *curve, size_t count, uint64_t *bytes,
+                      size_t room)
 {
     size_t found = 0;
     for (size_t i = 2; i < count && found < room; i++) {
-        double slope =
-            (curve[i - 1].seconds - curve[i - 2].seconds) / (double)(curve[i - 1].bytes - curve[i - 2].bytes);
-        double straight = curve[i - 1].seconds + fmax(slope, 0) * (double)(curve[i].bytes - curve[i - 1].bytes);
+        double slope = (curve[i - 1].seconds - curve[i - 2].seconds) /
+                       (double)(curve[i - 1].bytes - curve[i - 2].bytes);
+        double straight =
+            curve[i - 1].seconds + fmax(slope, 0) * (double)(curve[i].bytes - curve[i - 1].bytes);
         if (curve[i].seconds > jump * straight) {
             bytes[found++] = curve[i - 1].bytes;
         }
@@ -117,9 +128,10 @@ size_t curve_switches(const struct profile_message_point *curve, size_t count, u
     return found;
 }
 
-/* -- many at once ------------------------------------------------------------------------------------------------ */
+/* -- many at once -- */
 
-static size_t add_pairs(const struct survey *survey, uint32_t a, uint32_t b, struct profile_pair *pairs, size_t count)
+static size_t add_pairs(const struct survey *survey, uint32_t a, uint32_t b,
+                        struct profile_pair *pairs, size_t count)
 {
     uint32_t common = pus_in_common(survey, a, b);
     for (uint32_t i = 0; i < common && count < PAIRS_MAX; i++) {
@@ -129,8 +141,9 @@ static size_t add_pairs(const struct survey *survey, uint32_t a, uint32_t b, str
 }
 
 /* Pairs of the layer that have no node in common, the representative first. */
-static int find_pairs(const struct survey *survey, const struct profile_communication *network, size_t layer,
-                      const struct survey_edge *first, struct profile_pair *pairs, size_t *count)
+static int find_pairs(const struct survey *survey, const struct profile_communication *network,
+                      size_t layer, const struct survey_edge *first, struct profile_pair *pairs,
+                      size_t *count)
 {
     bool *used = calloc(survey->layout.nodes, sizeof *used);
     if (!used) {
@@ -141,7 +154,8 @@ static int find_pairs(const struct survey *survey, const struct profile_communic
     for (size_t i = 0; i < survey->edge_count && *count < PAIRS_MAX; i++) {
         const struct survey_edge *edge = &survey->edges[i];
         size_t index = 0;
-        if (!used[edge->a] && !used[edge->b] && profile_layer_of(network, edge->a, edge->b, &index) && index == layer) {
+        if (!used[edge->a] && !used[edge->b] &&
+            profile_layer_of(network, edge->a, edge->b, &index) && index == layer) {
             used[edge->a] = used[edge->b] = true;
             *count = add_pairs(survey, edge->a, edge->b, pairs, *count);
         }
@@ -150,7 +164,8 @@ static int find_pairs(const struct survey *survey, const struct profile_communic
     return 0;
 }
 
-static int measure_concurrency(struct survey *survey, uint64_t bytes, const struct profile_pair *pairs, size_t count,
+static int measure_concurrency(struct survey *survey, uint64_t bytes,
+                               const struct profile_pair *pairs, size_t count,
                                struct profile_layer *layer)
 {
     double seconds[PAIRS_MAX];
@@ -171,7 +186,7 @@ static int measure_concurrency(struct survey *survey, uint64_t bytes, const stru
     return rc;
 }
 
-/* -- what follows ------------------------------------------------------------------------------------------------ */
+/* -- what follows -- */
 
 static void note_switches(FILE *out, const struct profile_layer *layer)
 {
@@ -188,7 +203,8 @@ static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t 
 {
     const struct profile_concurrency_point *many = NULL;
     for (size_t i = 0; i < layer->concurrency_count; i++) {
-        if (layer->concurrency[i].messages > 1 && layer->concurrency[i].messages * message_bytes <= curve_to_bytes) {
+        if (layer->concurrency[i].messages > 1 &&
+            layer->concurrency[i].messages * message_bytes <= curve_to_bytes) {
             many = &layer->concurrency[i];
         }
     }
@@ -197,10 +213,13 @@ static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t 
         return;
     }
     double one = profile_message_seconds(layer, many->messages * message_bytes);
-    fprintf(out, "%u messages at once take %.3g times as long as one; one of %llu bytes takes %.3g of that: %s",
+    fprintf(out,
+            "%u messages at once take %.3g times as long as one; one of %llu bytes takes %.3g of "
+            "that: %s",
             many->messages, many->seconds / layer->concurrency[0].seconds,
             (unsigned long long)(many->messages * message_bytes), one / many->seconds,
-            one < clearly * many->seconds ? "gather messages where the program can" : "gathering gains nothing");
+            one < clearly * many->seconds ? "gather messages where the program can"
+                                          : "gathering gains nothing");
 }
 
 char *curve_note(const struct profile_layer *layer, uint64_t message_bytes)
@@ -239,7 +258,8 @@ int survey_curves(struct survey *survey, struct profile_communication *network)
         if (rc < 0) {
             return rc;
         }
-        probe_tell(survey->probe, (double)(i + 1) / (double)network->layer_count, "messages in network layer %zu", i);
+        probe_tell(survey->probe, (double)(i + 1) / (double)network->layer_count,
+                   "messages in network layer %zu", i);
     }
     return 0;
 }

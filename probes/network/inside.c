@@ -26,7 +26,8 @@ static char guard_text[512];
 static volatile int guard_status;
 static int launcher = -1; /* process file descriptor of mpirun or of its daemon on this node */
 
-/* mpirun waits for ever for the daemon of a node that has vanished: it is given a few seconds to end by itself. */
+/* mpirun waits for ever for the daemon of a node that has vanished: it is given a few seconds to
+ * end by itself. */
 static void end_launcher(void)
 {
     const int patience_ms[] = {4000, 3000}, signals[] = {SIGTERM, SIGKILL};
@@ -60,7 +61,8 @@ static void over(int number)
 
 static bool is_launcher(pid_t pid)
 {
-    static const char *const names[] = {"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted", "hydra_pmi_proxy"};
+    static const char *const names[] = {"mpirun",  "mpiexec", "orterun",        "orted",
+                                        "prterun", "prted",   "hydra_pmi_proxy"};
     char path[32], name[64];
     snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
     first_line(path, name, sizeof name);
@@ -132,8 +134,8 @@ static uint32_t rank_on(const struct node_machine *node, uint32_t pu)
     return node->ranks[i];
 }
 
-static int node_exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
-                         size_t count, double *seconds)
+static int node_exchange(struct machine *machine, const struct machine_exchange *what,
+                         const struct profile_pair *pairs, size_t count, double *seconds)
 {
     const struct node_machine *node = machine->state;
     struct profile_pair *ranks = calloc(count, sizeof *ranks);
@@ -151,11 +153,16 @@ static int node_exchange(struct machine *machine, const struct machine_exchange 
 static const struct machine_ops node_ops = {.exchange = node_exchange};
 
 static int measure_class(struct probe *probe, const struct survey_layout *layout, uint32_t node,
-                         struct profile_class *node_class, size_t message_bytes, struct servet_error *error)
+                         struct profile_class *node_class, size_t message_bytes,
+                         struct servet_error *error)
 {
-    struct node_machine state = {probe->machine, &node_class->pus, layout->pus + layout->first[node]};
-    struct machine machine = {
-        .ops = &node_ops, .name = "mpi", .pus = node_class->pus, .cancel = probe->machine->cancel, .state = &state};
+    struct node_machine state = {probe->machine, &node_class->pus,
+                                 layout->pus + layout->first[node]};
+    struct machine machine = {.ops = &node_ops,
+                              .name = "mpi",
+                              .pus = node_class->pus,
+                              .cancel = probe->machine->cancel,
+                              .state = &state};
     struct probe inside = *probe;
     struct profile_communication found;
     inside.machine = &machine;
@@ -175,7 +182,8 @@ static bool find_pair(const struct profile_class *node_class, size_t layer, size
     for (*a = 0; *a < pus->count; ++*a) {
         for (*b = *a + 1; *b < pus->count; ++*b) {
             size_t index;
-            if (profile_layer_of(&node_class->communication, pus->ids[*a], pus->ids[*b], &index) && index == layer) {
+            if (profile_layer_of(&node_class->communication, pus->ids[*a], pus->ids[*b], &index) &&
+                index == layer) {
                 return true;
             }
         }
@@ -184,8 +192,9 @@ static bool find_pair(const struct profile_class *node_class, size_t layer, size
 }
 
 /* The same pair on all nodes of the class. */
-static int compare(struct probe *probe, const struct survey_layout *layout, const struct cluster_classes *classes,
-                   uint32_t c, size_t layer, size_t message_bytes, char *const *names, FILE *outliers)
+static int compare(struct probe *probe, const struct survey_layout *layout,
+                   const struct cluster_classes *classes, uint32_t c, size_t layer,
+                   size_t message_bytes, char *const *names, FILE *outliers)
 {
     const struct profile_class *node_class = &classes->profile->classes[c];
     const struct machine_exchange what = {message_bytes, ROUND_TRIPS, BATCHES};
@@ -210,24 +219,26 @@ static int compare(struct probe *probe, const struct survey_layout *layout, cons
             return rc;
         }
         if (seconds > same_latency * usual || usual > same_latency * seconds) {
-            fprintf(outliers, "%s: messages between its PUs %u and %u take %.3g us, not %.3g as on %s\n", names[node],
-                    node_class->pus.ids[a], node_class->pus.ids[b], seconds * 1e6, usual * 1e6,
-                    names[classes->representative[c]]);
+            fprintf(outliers,
+                    "%s: messages between its PUs %u and %u take %.3g us, not %.3g as on %s\n",
+                    names[node], node_class->pus.ids[a], node_class->pus.ids[b], seconds * 1e6,
+                    usual * 1e6, names[classes->representative[c]]);
         }
     }
     return 0;
 }
 
-int inside_measure(struct probe *probe, const struct survey_layout *layout, struct cluster_classes *classes,
-                   const bool *covered, size_t message_bytes, char *const *names, FILE *outliers,
-                   struct servet_error *error)
+int inside_measure(struct probe *probe, const struct survey_layout *layout,
+                   struct cluster_classes *classes, const bool *covered, size_t message_bytes,
+                   char *const *names, FILE *outliers, struct servet_error *error)
 {
     for (uint32_t c = 0; c < classes->profile->class_count; c++) {
         struct profile_class *node_class = &classes->profile->classes[c];
         if (!covered[c] || node_class->pus.count < 2) {
             continue;
         }
-        int rc = measure_class(probe, layout, classes->representative[c], node_class, message_bytes, error);
+        int rc = measure_class(probe, layout, classes->representative[c], node_class, message_bytes,
+                               error);
         for (size_t layer = 0; rc == 0 && layer < node_class->communication.layer_count; layer++) {
             rc = compare(probe, layout, classes, c, layer, message_bytes, names, outliers);
             if (rc < 0) {
@@ -301,7 +312,8 @@ void node_run_start(struct node_run *run, const char *command, const char *probe
         dup2(ends[1], STDOUT_FILENO);
         dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
         unpin(pus);
-        execl(command, command, "--quiet", "--output", "-", "--no-mpi", "--probes", probes, "--seed", seed_text, NULL);
+        execl(command, command, "--quiet", "--output", "-", "--no-mpi", "--probes", probes,
+              "--seed", seed_text, NULL);
         _exit(127);
     }
     close(ends[1]);
@@ -325,7 +337,8 @@ static bool finish(struct node_run *run)
     if (ended < 0 || !WIFEXITED(status)) {
         answer(run, "! %s was killed", "servet-probe", 0);
     } else if (WEXITSTATUS(status) != 0) {
-        answer(run, "! %s ended with status %d (127: it cannot be started there)", "servet-probe", WEXITSTATUS(status));
+        answer(run, "! %s ended with status %d (127: it cannot be started there)", "servet-probe",
+               WEXITSTATUS(status));
     }
     run->pid = 0;
     return true;

@@ -1,6 +1,6 @@
-/* Every wait has a limit: when it is over, the prepared line goes to stderr and the process ends with status 1. A rank
- * that ends so makes the launcher end the others; a launcher that does not manage that within a few seconds (it waits
- * for a node that has vanished) is killed. */
+/* Every wait has a limit: when it is over, the prepared line goes to stderr and the process ends
+ * with status 1. A rank that ends so makes the launcher end the others; a launcher that does not
+ * manage that within a few seconds (it waits for a node that has vanished) is killed. */
 #ifndef SERVET_PROBES_NETWORK_INSIDE_H
 #define SERVET_PROBES_NETWORK_INSIDE_H
 
@@ -19,17 +19,19 @@ void guard_off(void);
 /* When the limit is over, the process ends with `status` and says nothing. */
 void guard_silently(double seconds, int status);
 
-/* Messages between the ranks of one node, for one node of each class; the others of the class are compared. */
+/* Messages between the ranks of one node, for one node of each class; the others of the class are
+ * compared. */
 
-/* pus[first[n] + i] of the layout is the rank on the i-th PU of node n. Replaces the layers of every class that is
- * `covered` (by class: there is a rank on each PU). One pair of each layer is measured on all other nodes of the class:
- * nodes that differ get a line in `outliers`. 0, -errno with a line. */
-int inside_measure(struct probe *probe, const struct survey_layout *layout, struct cluster_classes *classes,
-                   const bool *covered, size_t message_bytes, char *const *names, FILE *outliers,
-                   struct servet_error *error);
+/* pus[first[n] + i] of the layout is the rank on the i-th PU of node n. Replaces the layers of
+ * every class that is `covered` (by class: there is a rank on each PU). One pair of each layer is
+ * measured on all other nodes of the class: nodes that differ get a line in `outliers`. 0, -errno
+ * with a line. */
+int inside_measure(struct probe *probe, const struct survey_layout *layout,
+                   struct cluster_classes *classes, const bool *covered, size_t message_bytes,
+                   char *const *names, FILE *outliers, struct servet_error *error);
 
-/* The probes of one node, as servet-probe runs them on a computer of its own, in a process of its own: the MPI
- * library's threads and spinning ranks stay out of it. */
+/* The probes of one node, as servet-probe runs them on a computer of its own, in a process of its
+ * own: the MPI library's threads and spinning ranks stay out of it. */
 
 struct node_run {
     pid_t pid; /* 0: none runs */
@@ -38,8 +40,8 @@ struct node_run {
     size_t length;
 };
 
-/* Starts `command` -o - with these probes on the PUs. Without probes the declared topology is the answer. Trouble
- * becomes the answer too. */
+/* Starts `command` -o - with these probes on the PUs. Without probes the declared topology is the
+ * answer. Trouble becomes the answer too. */
 void node_run_start(struct node_run *run, const char *command, const char *probes, uint64_t seed,
                     const struct profile_set *pus);
 /* Reads what there is; true as long as it runs. `run` is a struct node_run. */

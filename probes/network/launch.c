@@ -20,10 +20,11 @@ bool cluster_wanted(int argc, char **argv)
     return false;
 }
 
-/* -- which MPI --------------------------------------------------------------------------------------------------- */
+/* -- which MPI -- */
 
-/* Which launchers set which variables (of rank 0: Open MPI 4.1, MPICH 4.0, Slurm 22.05). The first one that is there
- * tells: under srun --mpi=pmi2 both PMI_RANK and SLURM_PROCID are set, with --mpi=pmix PMIX_RANK. */
+/* Which launchers set which variables (of rank 0: Open MPI 4.1, MPICH 4.0, Slurm 22.05). The first
+ * one that is there tells: under srun --mpi=pmi2 both PMI_RANK and SLURM_PROCID are set, with
+ * --mpi=pmix PMIX_RANK. */
 static const struct {
     const char *rank, *library;
 } launchers[] = {
@@ -88,7 +89,8 @@ _Noreturn void cluster_become(int argc, char **argv)
                 cluster_parse(argc, argv, &options);
             }
         }
-        cli_usage("--cluster: expected to be started by mpirun or srun on all nodes, such as mpirun -n 8 servet-probe "
+        cli_usage("--cluster: expected to be started by mpirun or srun on all nodes, such as "
+                  "mpirun -n 8 servet-probe "
                   "--cluster");
     }
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -97,21 +99,26 @@ _Noreturn void cluster_become(int argc, char **argv)
         cli_fail("--cluster: servet-probe-cluster-%s is not installed (built without %s)", mpi,
                  strcmp(mpi, "mpich") == 0 ? "MPICH" : "Open MPI");
     }
-    setenv(CLUSTER_COMMAND_VARIABLE, self, 0); /* a site may have put a command of its own around it */
+    setenv(CLUSTER_COMMAND_VARIABLE, self,
+           0); /* a site may have put a command of its own around it */
     execv(program, argv);
     cli_fail("%s: %s", program, strerror(errno));
 }
 
-/* -- options ----------------------------------------------------------------------------------------------------- */
+/* -- options -- */
 
 enum { OPTION_CLUSTER = 0x100, OPTION_PER_NODE, OPTION_PROBES };
 
 static const struct argp_option table[] = {
-    {"cluster", OPTION_CLUSTER, NULL, 0, "Measure all nodes of this MPI job, and the network between them", 0},
+    {"cluster", OPTION_CLUSTER, NULL, 0,
+     "Measure all nodes of this MPI job, and the network between them", 0},
     {"per-node", OPTION_PER_NODE, NULL, 0,
-     "One rank on each node (default: one on each PU); messages inside a node are measured between threads", 0},
+     "One rank on each node (default: one on each PU); messages inside a node are measured between "
+     "threads",
+     0},
     {"probes", OPTION_PROBES, "NAMES", 0,
-     "What every node measures by itself besides messages, comma-separated: cache, sharing, memory, or none (default: "
+     "What every node measures by itself besides messages, comma-separated: cache, sharing, "
+     "memory, or none (default: "
      "all)",
      0},
     {0},
@@ -140,19 +147,20 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 void cluster_parse(int argc, char **argv, struct cluster_options *options)
 {
     static const struct argp_child common[] = {{&run_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {
-        .options = table,
-        .parser = parse_option,
-        .doc = "Measures all nodes of the MPI job that it is started in, and the network between them.",
-        .children = common};
+    static const struct argp argp = {.options = table,
+                                     .parser = parse_option,
+                                     .doc = "Measures all nodes of the MPI job that it is started "
+                                            "in, and the network between them.",
+                                     .children = common};
     *options = (struct cluster_options){.probes = CAMPAIGN_ALL, .run.seed = 1};
     cli_parse(&argp, argc, argv, 0, NULL, options);
 }
 
-void cluster_node_probes(const struct cluster_options *options, bool covered, char *names, size_t size)
+void cluster_node_probes(const struct cluster_options *options, bool covered, char *names,
+                         size_t size)
 {
-    /* Messages inside a node are always measured: beside measured seconds of the network, a declared layer would count
-     * with a rank for seconds. */
+    /* Messages inside a node are always measured: beside measured seconds of the network, a
+     * declared layer would count with a rank for seconds. */
     unsigned probes = options->probes | CAMPAIGN_MESSAGE;
     if (covered && !options->per_node) {
         probes &= ~(unsigned)CAMPAIGN_MESSAGE;

@@ -8,8 +8,8 @@
 #include "probes/pairs/messages.h"
 #include "probes/pairs/relation.h"
 
-/* With up to so many nodes the layer of every pair is written down, so that relations that are not transitive (one slow
- * cable) are kept. */
+/* With up to so many nodes the layer of every pair is written down, so that relations that are not
+ * transitive (one slow cable) are kept. */
 #define EXACT_UP_TO 64u
 /* Latencies that the clusters are made of; more would only cost time. */
 #define CLUSTER_SAMPLE 4096u
@@ -21,9 +21,10 @@
 #define CHECK_PER_NODES 4u
 #define CHECK_LEAST 32u
 
-/* -- which latencies belong together ----------------------------------------------------------------------------- */
+/* -- which latencies belong together -- */
 
-/* Layers nearer than this are one: 20 % apart they cannot be told apart at a noise of 3 % (see cluster.h). */
+/* Layers nearer than this are one: 20 % apart they cannot be told apart at a noise of 3 % (see
+ * cluster.h). */
 static const double least_apart = 1.25;
 
 /* Clusters that are too near to the one before them become part of it. */
@@ -44,8 +45,9 @@ static void merge_near(struct clusters *clusters, uint32_t *of, size_t count)
     clusters->count = kept + 1;
 }
 
-/* Latencies that speak for all pairs. Most are of neighbours by name, while most pairs are far from each other: of the
- * neighbours only as many are taken as there are others, or the farthest layer would drown. */
+/* Latencies that speak for all pairs. Most are of neighbours by name, while most pairs are far from
+ * each other: of the neighbours only as many are taken as there are others, or the farthest layer
+ * would drown. */
 static size_t sample(const struct survey *survey, double *values)
 {
     size_t far = 0, count = 0, taken = 0;
@@ -80,11 +82,13 @@ double survey_spread(const struct survey *survey)
 
 int survey_cluster(const struct survey *survey, struct survey_layers *out)
 {
-    double *values = calloc(survey->edge_count + 1, sizeof *values), highest[CLUSTERS_MAX] = {0}, lowest[CLUSTERS_MAX];
+    double *values = calloc(survey->edge_count + 1, sizeof *values), highest[CLUSTERS_MAX] = {0},
+           lowest[CLUSTERS_MAX];
     uint32_t *of = calloc(survey->edge_count + 1, sizeof *of);
     struct clusters clusters;
     size_t count = values && of ? sample(survey, values) : 0;
-    int rc = values && of ? cluster_values(values, count, survey_spread(survey), of, &clusters) : -ENOMEM;
+    int rc = values && of ? cluster_values(values, count, survey_spread(survey), of, &clusters)
+                          : -ENOMEM;
     if (rc == 0) {
         merge_near(&clusters, of, count);
         for (size_t i = 0; i < CLUSTERS_MAX; i++) {
@@ -114,7 +118,7 @@ size_t survey_layer_of(const struct survey_layers *layers, double seconds)
     return layer;
 }
 
-/* -- which nodes belong together --------------------------------------------------------------------------------- */
+/* -- which nodes belong together -- */
 
 static uint32_t root_of(uint32_t *parent, uint32_t node)
 {
@@ -145,8 +149,10 @@ int survey_components(const struct survey *survey, const struct survey_layers *l
     return 0;
 }
 
-/* Representatives of the components among `items`: of the lowest layers that leave half of them or fewer. */
-static int thin_out(const struct survey *survey, uint32_t *items, size_t *count, uint32_t *component)
+/* Representatives of the components among `items`: of the lowest layers that leave half of them or
+ * fewer. */
+static int thin_out(const struct survey *survey, uint32_t *items, size_t *count,
+                    uint32_t *component)
 {
     struct survey_layers layers;
     int rc = survey_cluster(survey, &layers);
@@ -172,7 +178,8 @@ int survey_hierarchy(struct survey *survey)
 {
     size_t count = survey->layout.nodes;
     bool all = survey->options.exhaustive || count <= SURVEY_ALL_UP_TO;
-    uint32_t *items = calloc(count + 1, sizeof *items), *component = calloc(count + 1, sizeof *component);
+    uint32_t *items = calloc(count + 1, sizeof *items),
+             *component = calloc(count + 1, sizeof *component);
     int rc = items && component ? 0 : -ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
         items[i] = i;
@@ -190,10 +197,11 @@ int survey_hierarchy(struct survey *survey)
     return rc;
 }
 
-/* -- layers of all pairs ----------------------------------------------------------------------------------------- */
+/* -- layers of all pairs -- */
 
 /* components[layer * nodes + node] */
-static int all_components(const struct survey *survey, const struct survey_layers *layers, uint32_t **out)
+static int all_components(const struct survey *survey, const struct survey_layers *layers,
+                          uint32_t **out)
 {
     size_t nodes = survey->layout.nodes;
     uint32_t *components = calloc(nodes * layers->count + 1, sizeof *components);
@@ -210,7 +218,8 @@ static int all_components(const struct survey *survey, const struct survey_layer
 }
 
 /* First layer in which both are reached; the last one for those that are not (out of time). */
-static size_t inferred_layer(const uint32_t *components, size_t nodes, size_t layers, uint32_t a, uint32_t b)
+static size_t inferred_layer(const uint32_t *components, size_t nodes, size_t layers, uint32_t a,
+                             uint32_t b)
 {
     size_t layer = 0;
     while (layer + 1 < layers && components[layer * nodes + a] != components[layer * nodes + b]) {
@@ -219,8 +228,8 @@ static size_t inferred_layer(const uint32_t *components, size_t nodes, size_t la
     return layer;
 }
 
-static int exact_relations(const struct survey *survey, const struct survey_layers *layers, const uint32_t *components,
-                           struct profile_communication *network)
+static int exact_relations(const struct survey *survey, const struct survey_layers *layers,
+                           const uint32_t *components, struct profile_communication *network)
 {
     uint32_t nodes = survey->layout.nodes, ids[EXACT_UP_TO];
     struct profile_set set = {ids, nodes};
@@ -254,10 +263,12 @@ static int groups_of(const uint32_t *component, uint32_t nodes, struct profile_r
     }
     out->groups = rc == 0 ? calloc(groups + 1, sizeof *out->groups) : NULL;
     rc = rc == 0 && !out->groups ? -ENOMEM : rc;
-    /* Members of a component follow each other closely, so this is not quadratic where names follow the wiring. */
+    /* Members of a component follow each other closely, so this is not quadratic where names follow
+     * the wiring. */
     for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
         uint32_t count = 0;
-        for (uint32_t j = i; component[i] == i && size[i] > 1 && j < nodes && count < size[i]; j++) {
+        for (uint32_t j = i; component[i] == i && size[i] > 1 && j < nodes && count < size[i];
+             j++) {
             if (component[j] == i) {
                 members[count++] = j;
             }
@@ -273,8 +284,8 @@ static int groups_of(const uint32_t *component, uint32_t nodes, struct profile_r
 }
 
 /* The last layer also holds the nodes that were not reached in time. */
-static int group_relations(const struct survey *survey, const struct survey_layers *layers, uint32_t *components,
-                           struct profile_communication *network)
+static int group_relations(const struct survey *survey, const struct survey_layers *layers,
+                           uint32_t *components, struct profile_communication *network)
 {
     uint32_t nodes = survey->layout.nodes;
     int rc = 0;
@@ -290,7 +301,8 @@ static void count_contradictions(const struct survey *survey, const struct surve
 {
     for (size_t i = 0; i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
-        size_t inferred = inferred_layer(components, survey->layout.nodes, layers->count, edge->a, edge->b);
+        size_t inferred =
+            inferred_layer(components, survey->layout.nodes, layers->count, edge->a, edge->b);
         if (survey_layer_of(layers, edge->seconds) > inferred) {
             result->slower = (struct profile_pair){edge->a, edge->b};
             result->contradictions++;
@@ -299,7 +311,8 @@ static void count_contradictions(const struct survey *survey, const struct surve
 }
 
 /* How far the latencies of a layer lie apart: the quartiles of a sample. */
-static double spread_of(const struct survey *survey, const struct survey_layers *layers, size_t layer)
+static double spread_of(const struct survey *survey, const struct survey_layers *layers,
+                        size_t layer)
 {
     double values[CLUSTER_SAMPLE];
     size_t count = 0;
@@ -323,7 +336,8 @@ static int make_layers(const struct survey *survey, struct survey_result *result
     for (size_t i = 0; rc == 0 && i < layers.count; i++) {
         struct profile_layer *layer = &network->layers[network->layer_count++];
         layer->seconds = layers.seconds[i];
-        layer->quality.origin = survey->edge_count == result->all_pairs ? PROFILE_MEASURED : PROFILE_INFERRED;
+        layer->quality.origin =
+            survey->edge_count == result->all_pairs ? PROFILE_MEASURED : PROFILE_INFERRED;
         layer->quality.repetitions = SURVEY_SWEEPS;
         layer->quality.spread = spread_of(survey, &layers, i);
     }
@@ -337,14 +351,15 @@ static int make_layers(const struct survey *survey, struct survey_result *result
     return rc;
 }
 
-/* -- the whole --------------------------------------------------------------------------------------------------- */
+/* -- the whole -- */
 
 /* Random pairs against what follows from the others. */
 static int check(struct survey *survey, struct survey_result *result)
 {
     struct survey_layers layers;
     uint32_t *components = NULL;
-    size_t wanted = survey->layout.nodes / CHECK_PER_NODES, first = 0, unknown = result->all_pairs - survey->edge_count;
+    size_t wanted = survey->layout.nodes / CHECK_PER_NODES, first = 0,
+           unknown = result->all_pairs - survey->edge_count;
     wanted = wanted > CHECK_LEAST ? wanted : CHECK_LEAST;
     wanted = wanted < unknown ? wanted : unknown;
     int rc = wanted ? survey_cluster(survey, &layers) : 0;
@@ -355,7 +370,8 @@ static int check(struct survey *survey, struct survey_result *result)
     rc = rc < 0 ? rc : survey_random(survey, wanted, &first);
     for (size_t i = first; rc == 0 && i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
-        size_t inferred = inferred_layer(components, survey->layout.nodes, layers.count, edge->a, edge->b);
+        size_t inferred =
+            inferred_layer(components, survey->layout.nodes, layers.count, edge->a, edge->b);
         result->checked++;
         result->elsewhere += survey_layer_of(&layers, edge->seconds) != inferred;
     }

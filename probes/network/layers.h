@@ -1,4 +1,5 @@
-/* From the latencies of some pairs of nodes to the layers of all (2010 paper, Section III-D, over nodes). */
+/* From the latencies of some pairs of nodes to the layers of all (2010 paper, Section III-D, over
+ * nodes). */
 #ifndef SERVET_PROBES_NETWORK_LAYERS_H
 #define SERVET_PROBES_NETWORK_LAYERS_H
 
@@ -11,8 +12,8 @@ struct survey_layers {
     double up_to[CLUSTERS_MAX]; /* largest latency of the layer; the last one's is infinite */
 };
 
-/* Relative deviation of the latency of one pair, from its two least figures; that of virtual machines on one host
- * (cluster.h) where too few pairs were measured twice. */
+/* Relative deviation of the latency of one pair, from its two least figures; that of virtual
+ * machines on one host (cluster.h) where too few pairs were measured twice. */
 double survey_spread(const struct survey *survey);
 /* Clusters as far apart as that spread demands. 0, -ENOMEM, -EINVAL (no edge). */
 int survey_cluster(const struct survey *survey, struct survey_layers *out);
@@ -28,7 +29,8 @@ int survey_hierarchy(struct survey *survey);
 struct survey_result {
     struct profile_communication network; /* layers without curves; owned */
     size_t all_pairs, measured_pairs;
-    size_t checked, elsewhere;  /* random pairs measured, and those found in another layer than inferred */
+    size_t checked,
+        elsewhere; /* random pairs measured, and those found in another layer than inferred */
     size_t contradictions;      /* measured pairs that are slower than the group they are in */
     struct profile_pair slower; /* one of them */
     uint32_t unreached;         /* nodes without any measured pair (out of time) */

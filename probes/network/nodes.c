@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Factors up to which figures of two nodes count as equal: what the same probe differed by between runs on one virtual
- * machine (bandwidth 1.4, latency 1.6; the effective size of the last cache level up to 5, since neighbours use it
- * too). */
+/* Factors up to which figures of two nodes count as equal: what the same probe differed by between
+ * runs on one virtual machine (bandwidth 1.4, latency 1.6; the effective size of the last cache
+ * level up to 5, since neighbours use it too). */
 static const double same_bandwidth = 1.5, same_latency = 2, same_cache = 1.3, same_last_cache = 8;
 
-/* -- agreement --------------------------------------------------------------------------------------------------- */
+/* -- agreement -- */
 
-static bool __attribute__((format(printf, 3, 4))) differ(char *why, size_t size, const char *format, ...)
+static bool __attribute__((format(printf, 3, 4)))
+differ(char *why, size_t size, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -41,11 +42,13 @@ static bool same_relation(const struct profile_relation *a, const struct profile
     return !a->pair_count || memcmp(a->pairs, b->pairs, a->pair_count * sizeof *a->pairs) == 0;
 }
 
-static bool same_build(const struct profile_class *a, const struct profile_class *b, char *why, size_t size)
+static bool same_build(const struct profile_class *a, const struct profile_class *b, char *why,
+                       size_t size)
 {
     if (!profile_set_equal(&a->pus, &b->pus)) {
-        return a->pus.count == b->pus.count ? differ(why, size, "other PU numbers")
-                                            : differ(why, size, "%zu PUs, not %zu", b->pus.count, a->pus.count);
+        return a->pus.count == b->pus.count
+                   ? differ(why, size, "other PU numbers")
+                   : differ(why, size, "%zu PUs, not %zu", b->pus.count, a->pus.count);
     }
     if (!same_relation(&a->cores, &b->cores) || !same_relation(&a->packages, &b->packages)) {
         return differ(why, size, "other cores or packages");
@@ -61,7 +64,8 @@ static bool same_build(const struct profile_class *a, const struct profile_class
     return true;
 }
 
-static bool same_caches(const struct profile_class *a, const struct profile_class *b, char *why, size_t size)
+static bool same_caches(const struct profile_class *a, const struct profile_class *b, char *why,
+                        size_t size)
 {
     if (a->cache_count != b->cache_count) {
         return differ(why, size, "%zu cache levels, not %zu", b->cache_count, a->cache_count);
@@ -73,55 +77,63 @@ static bool same_caches(const struct profile_class *a, const struct profile_clas
             return differ(why, size, "L%u is shared otherwise", y->level);
         }
         if (x->declared_size_bytes != y->declared_size_bytes ||
-            !within((double)x->size_bytes, (double)y->size_bytes, last ? same_last_cache : same_cache)) {
-            return differ(why, size, "L%u of %llu KiB, not %llu", y->level, (unsigned long long)y->size_bytes >> 10,
+            !within((double)x->size_bytes, (double)y->size_bytes,
+                    last ? same_last_cache : same_cache)) {
+            return differ(why, size, "L%u of %llu KiB, not %llu", y->level,
+                          (unsigned long long)y->size_bytes >> 10,
                           (unsigned long long)x->size_bytes >> 10);
         }
     }
     return true;
 }
 
-static bool same_memory(const struct profile_class *a, const struct profile_class *b, char *why, size_t size)
+static bool same_memory(const struct profile_class *a, const struct profile_class *b, char *why,
+                        size_t size)
 {
     if (!within(a->memory.reference_bytes_per_s, b->memory.reference_bytes_per_s, same_bandwidth)) {
-        return differ(why, size, "memory bandwidth %.3g GB/s, not %.3g", b->memory.reference_bytes_per_s / 1e9,
-                      a->memory.reference_bytes_per_s / 1e9);
+        return differ(why, size, "memory bandwidth %.3g GB/s, not %.3g",
+                      b->memory.reference_bytes_per_s / 1e9, a->memory.reference_bytes_per_s / 1e9);
     }
     if (a->memory.level_count != b->memory.level_count) {
-        return differ(why, size, "%zu memory overhead levels, not %zu", b->memory.level_count, a->memory.level_count);
+        return differ(why, size, "%zu memory overhead levels, not %zu", b->memory.level_count,
+                      a->memory.level_count);
     }
     for (size_t i = 0; i < a->memory.level_count; i++) {
         const struct profile_memory_level *x = &a->memory.levels[i], *y = &b->memory.levels[i];
-        if (!same_relation(&x->collisions, &y->collisions) || !within(x->bytes_per_s, y->bytes_per_s, same_bandwidth)) {
+        if (!same_relation(&x->collisions, &y->collisions) ||
+            !within(x->bytes_per_s, y->bytes_per_s, same_bandwidth)) {
             return differ(why, size, "memory overhead level %zu is another", i + 1);
         }
     }
     return true;
 }
 
-static bool same_layers(const struct profile_class *a, const struct profile_class *b, char *why, size_t size)
+static bool same_layers(const struct profile_class *a, const struct profile_class *b, char *why,
+                        size_t size)
 {
     const struct profile_communication *x = &a->communication, *y = &b->communication;
     if (x->layer_count != y->layer_count) {
-        return differ(why, size, "%zu communication layers, not %zu", y->layer_count, x->layer_count);
+        return differ(why, size, "%zu communication layers, not %zu", y->layer_count,
+                      x->layer_count);
     }
     for (size_t i = 0; i < x->layer_count; i++) {
         if (!same_relation(&x->layers[i].members, &y->layers[i].members) ||
             !within(x->layers[i].seconds, y->layers[i].seconds, same_latency)) {
-            return differ(why, size, "messages inside take %.3g us, not %.3g", y->layers[i].seconds * 1e6,
-                          x->layers[i].seconds * 1e6);
+            return differ(why, size, "messages inside take %.3g us, not %.3g",
+                          y->layers[i].seconds * 1e6, x->layers[i].seconds * 1e6);
         }
     }
     return true;
 }
 
-bool cluster_nodes_agree(const struct profile_class *a, const struct profile_class *b, char *why, size_t size)
+bool cluster_nodes_agree(const struct profile_class *a, const struct profile_class *b, char *why,
+                         size_t size)
 {
-    return same_build(a, b, why, size) && same_caches(a, b, why, size) && same_memory(a, b, why, size) &&
-           same_layers(a, b, why, size);
+    return same_build(a, b, why, size) && same_caches(a, b, why, size) &&
+           same_memory(a, b, why, size) && same_layers(a, b, why, size);
 }
 
-/* -- names ------------------------------------------------------------------------------------------------------- */
+/* -- names -- */
 
 int cluster_compare_names(const char *a, const char *b)
 {
@@ -170,12 +182,14 @@ static bool take_apart(const char *name, struct numbered *out)
     return end > begin && !strpbrk(name, ",[]");
 }
 
-/* Does `next` follow `last` as in prefix[last-next]suffix? Numbers keep their width, so 9 and 10 do where neither is
- * written with leading zeros, as 09 and 10. */
-static bool follows(const char *a, const struct numbered *x, const char *b, const struct numbered *y)
+/* Does `next` follow `last` as in prefix[last-next]suffix? Numbers keep their width, so 9 and 10 do
+ * where neither is written with leading zeros, as 09 and 10. */
+static bool follows(const char *a, const struct numbered *x, const char *b,
+                    const struct numbered *y)
 {
     bool width = x->digits == y->digits || (y->digits == x->digits + 1 && a[x->prefix] != '0');
-    return x->prefix == y->prefix && width && y->number == x->number + 1 && strncmp(a, b, (size_t)x->prefix) == 0 &&
+    return x->prefix == y->prefix && width && y->number == x->number + 1 &&
+           strncmp(a, b, (size_t)x->prefix) == 0 &&
            strcmp(a + x->prefix + x->digits, b + y->prefix + y->digits) == 0;
 }
 
@@ -189,7 +203,8 @@ char *cluster_hostlist(char *const *names, uint32_t count)
         uint32_t end = i + 1;
         if (take_apart(names[i], &first)) {
             last = first;
-            while (end < count && take_apart(names[end], &next) && follows(names[end - 1], &last, names[end], &next)) {
+            while (end < count && take_apart(names[end], &next) &&
+                   follows(names[end - 1], &last, names[end], &next)) {
                 last = next;
                 end++;
             }
@@ -198,25 +213,27 @@ char *cluster_hostlist(char *const *names, uint32_t count)
         if (end == i + 1) {
             fputs(names[i], out);
         } else {
-            fprintf(out, "%.*s[%.*s-%.*s]%s", first.prefix, names[i], first.digits, names[i] + first.prefix,
-                    last.digits, names[end - 1] + last.prefix, names[i] + first.prefix + first.digits);
+            fprintf(out, "%.*s[%.*s-%.*s]%s", first.prefix, names[i], first.digits,
+                    names[i] + first.prefix, last.digits, names[end - 1] + last.prefix,
+                    names[i] + first.prefix + first.digits);
         }
         i = end;
     }
     return out && fclose(out) == 0 ? text : NULL;
 }
 
-/* -- classes ----------------------------------------------------------------------------------------------------- */
+/* -- classes -- */
 
-static int assign(struct cluster_node *nodes, uint32_t count, struct cluster_classes *classes, uint32_t *members,
-                  size_t *class_count)
+static int assign(struct cluster_node *nodes, uint32_t count, struct cluster_classes *classes,
+                  uint32_t *members, size_t *class_count)
 {
     char why[128];
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_class *mine = &nodes[i].profile->classes[0];
         size_t c = 0;
         while (c < *class_count &&
-               !cluster_nodes_agree(&nodes[classes->representative[c]].profile->classes[0], mine, why, sizeof why)) {
+               !cluster_nodes_agree(&nodes[classes->representative[c]].profile->classes[0], mine,
+                                    why, sizeof why)) {
             c++;
         }
         if (c == *class_count) {
@@ -231,7 +248,8 @@ static int assign(struct cluster_node *nodes, uint32_t count, struct cluster_cla
     return 0;
 }
 
-static char *list_outliers(const struct cluster_node *nodes, uint32_t count, const struct cluster_classes *classes)
+static char *list_outliers(const struct cluster_node *nodes, uint32_t count,
+                           const struct cluster_classes *classes)
 {
     char *text = NULL;
     size_t size;
@@ -240,8 +258,10 @@ static char *list_outliers(const struct cluster_node *nodes, uint32_t count, con
     for (uint32_t i = 0; out && i < count; i++) {
         char why[128] = "";
         if (classes->class_of[i] != classes->largest) {
-            cluster_nodes_agree(&usual->profile->classes[0], &nodes[i].profile->classes[0], why, sizeof why);
-            fprintf(out, "%s: %s as on %s\n", nodes[i].name, why[0] ? why : "not quite", usual->name);
+            cluster_nodes_agree(&usual->profile->classes[0], &nodes[i].profile->classes[0], why,
+                                sizeof why);
+            fprintf(out, "%s: %s as on %s\n", nodes[i].name, why[0] ? why : "not quite",
+                    usual->name);
         }
     }
     return out && fclose(out) == 0 ? text : NULL;
@@ -261,7 +281,8 @@ static int make_ranges(const struct cluster_node *nodes, uint32_t count, const u
         for (end = i + 1; end < count && class_of[end] == class_of[i]; end++) {
         }
         struct profile_node_range *range = &profile->nodes[profile->node_range_count];
-        *range = (struct profile_node_range){cluster_hostlist(names + i, end - i), end - i, class_of[i]};
+        *range =
+            (struct profile_node_range){cluster_hostlist(names + i, end - i), end - i, class_of[i]};
         rc = range->names ? 0 : -ENOMEM;
         profile->node_range_count += rc == 0;
     }
@@ -269,7 +290,8 @@ static int make_ranges(const struct cluster_node *nodes, uint32_t count, const u
     return rc;
 }
 
-static int move_classes(struct cluster_node *nodes, struct cluster_classes *classes, size_t class_count)
+static int move_classes(struct cluster_node *nodes, struct cluster_classes *classes,
+                        size_t class_count)
 {
     struct servet_profile *profile = classes->profile;
     profile->classes = calloc(class_count, sizeof *profile->classes);

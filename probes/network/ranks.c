@@ -14,8 +14,8 @@ enum tag { TAG_ORDER = 1, TAG_READY, TAG_GO, TAG_MESSAGE, TAG_RESULT, TAG_BEAT, 
 enum order_kind { ORDER_EXCHANGE = 1, ORDER_STAY, ORDER_END };
 enum { SLEEP_US = 500 };
 
-/* Limits of waits. Rank 0 speaks to everybody every few seconds, so silence of half a minute means that it is gone; it
- * hears of a missing answer before the others give up, and can name it. */
+/* Limits of waits. Rank 0 speaks to everybody every few seconds, so silence of half a minute means
+ * that it is gone; it hears of a missing answer before the others give up, and can name it. */
 static const double answer_limit_s = 15, silence_limit_s = 25, speak_every_s = 5, end_limit_s = 3;
 /* No network that anybody measures is slower than this: longer messages are given longer. */
 static const double slowest_bytes_per_s = 1e6;
@@ -23,13 +23,15 @@ static const double slowest_bytes_per_s = 1e6;
 struct order {
     uint64_t kind, bytes, round_trips, batches;
     int64_t partner;
-    uint64_t first;    /* this rank sends first, and reports */
-    uint64_t together; /* other pairs do the same at the same time: say that you are ready and wait */
-    int64_t status;    /* ORDER_END */
+    uint64_t first; /* this rank sends first, and reports */
+    uint64_t
+        together;   /* other pairs do the same at the same time: say that you are ready and wait */
+    int64_t status; /* ORDER_END */
 };
 enum { ORDER_WORDS = sizeof(struct order) / sizeof(uint64_t) };
 
-/* One look does not always make progress on the network (MPICH looks there now and then only): several in a row do. */
+/* One look does not always make progress on the network (MPICH looks there now and then only):
+ * several in a row do. */
 enum { LOOKS = 64 };
 
 static bool there_is(int source, int tag, MPI_Status *status)
@@ -63,11 +65,11 @@ static void wait_for(MPI_Request *request, unsigned sleep_us)
 
 static void guard_silence(const struct ranks *ranks)
 {
-    guard(silence_limit_s, "%s: nothing from rank 0 on %s for %.0f s", ranks->info[ranks->rank].host,
-          ranks->info[0].host, silence_limit_s);
+    guard(silence_limit_s, "%s: nothing from rank 0 on %s for %.0f s",
+          ranks->info[ranks->rank].host, ranks->info[0].host, silence_limit_s);
 }
 
-/* -- rank 0 speaks ----------------------------------------------------------------------------------------------- */
+/* -- rank 0 speaks -- */
 
 static void send_order(int to, const struct order *order)
 {
@@ -105,7 +107,7 @@ _Noreturn void ranks_end(struct ranks *ranks, int status)
     _exit(status);
 }
 
-/* -- texts of the nodes ------------------------------------------------------------------------------------------ */
+/* -- texts of the nodes -- */
 
 /* What rank 0 says meanwhile: to stay, or (something went wrong there) to end. */
 static void listen_to_root(struct ranks *ranks)
@@ -160,13 +162,16 @@ static enum message take_message(struct ranks *ranks, double *heard, char **text
         int node = node_of(ranks, status.MPI_SOURCE);
         MPI_Get_count(&status, MPI_CHAR, &length);
         texts[node] = calloc(1, (size_t)length + 1);
-        guard(answer_limit_s, "%s stopped in the middle of its answer", ranks->info[status.MPI_SOURCE].host);
-        MPI_Recv(texts[node], length, MPI_CHAR, status.MPI_SOURCE, TAG_TEXT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        guard(answer_limit_s, "%s stopped in the middle of its answer",
+              ranks->info[status.MPI_SOURCE].host);
+        MPI_Recv(texts[node], length, MPI_CHAR, status.MPI_SOURCE, TAG_TEXT, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
         guard_off();
         return MESSAGE_TEXT;
     }
     if (there_is(MPI_ANY_SOURCE, TAG_BEAT, &status)) {
-        MPI_Recv(&nothing, 1, MPI_INT, status.MPI_SOURCE, TAG_BEAT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&nothing, 1, MPI_INT, status.MPI_SOURCE, TAG_BEAT, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
         heard[node_of(ranks, status.MPI_SOURCE)] = MPI_Wtime();
         return MESSAGE_BEAT;
     }
@@ -178,7 +183,8 @@ static void miss(const struct ranks *ranks, const double *heard, char *const *te
     for (int i = 0; i < ranks->node_count; i++) {
         if (!texts[i] && MPI_Wtime() - heard[i] > answer_limit_s) {
             guard(0.001,
-                  "%s has not been heard of for %.0f s while it was measured: no profile was written, an older "
+                  "%s has not been heard of for %.0f s while it was measured: no profile was "
+                  "written, an older "
                   "one is untouched",
                   ranks->info[ranks->leaders[i]].host, answer_limit_s);
             pause();
@@ -238,7 +244,7 @@ char **ranks_gather(struct ranks *ranks, const struct ranks_teller *teller)
     return NULL;
 }
 
-/* -- exchange ---------------------------------------------------------------------------------------------------- */
+/* -- exchange -- */
 
 static double batch(char *buffer, const struct order *order)
 {
@@ -267,7 +273,8 @@ static double time_for(const struct order *order)
     return (double)(order->bytes * order->round_trips * 2) / slowest_bytes_per_s;
 }
 
-/* Alone the smallest batch counts; among other pairs the median, since the smallest may have run after the others. */
+/* Alone the smallest batch counts; among other pairs the median, since the smallest may have run
+ * after the others. */
 static double play(const struct ranks *ranks, const struct order *order)
 {
     const struct rank_info *partner = &ranks->info[order->partner];
@@ -279,7 +286,8 @@ static double play(const struct ranks *ranks, const struct order *order)
     }
     for (uint64_t i = 0; i <= order->batches; i++) {
         guard(answer_limit_s + 5 + time_for(order), "%s: no message from rank %d on %s for %.0f s",
-              ranks->info[ranks->rank].host, (int)order->partner, partner->host, answer_limit_s + 5);
+              ranks->info[ranks->rank].host, (int)order->partner, partner->host,
+              answer_limit_s + 5);
         double time = batch(buffer, order);
         if (i > 0) { /* the first one only warms up */
             seconds[i - 1] = time;
@@ -318,7 +326,8 @@ int ranks_obey(struct ranks *ranks)
         while (!there_is(0, TAG_ORDER, MPI_STATUS_IGNORE)) {
             usleep(SLEEP_US);
         }
-        MPI_Recv(&order, ORDER_WORDS, MPI_UINT64_T, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&order, ORDER_WORDS, MPI_UINT64_T, 0, TAG_ORDER, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
         guard_off();
         if (order.kind == ORDER_END) {
             return (int)order.status;
@@ -329,7 +338,8 @@ int ranks_obey(struct ranks *ranks)
     }
 }
 
-static struct order order_for(const struct machine_exchange *what, uint32_t partner, bool first, bool together)
+static struct order order_for(const struct machine_exchange *what, uint32_t partner, bool first,
+                              bool together)
 {
     return (struct order){.kind = ORDER_EXCHANGE,
                           .bytes = what->bytes,
@@ -340,7 +350,8 @@ static struct order order_for(const struct machine_exchange *what, uint32_t part
                           .together = together};
 }
 
-static void wait_until_ready(const struct ranks *ranks, const struct profile_pair *pairs, size_t count)
+static void wait_until_ready(const struct ranks *ranks, const struct profile_pair *pairs,
+                             size_t count)
 {
     int nothing;
     for (size_t i = 0; i < 2 * count; i++) {
@@ -350,8 +361,9 @@ static void wait_until_ready(const struct ranks *ranks, const struct profile_pai
             continue;
         }
         guard(answer_limit_s,
-              "rank %u on %s does not answer for %.0f s: no profile was written, an older one is untouched", rank,
-              ranks->info[rank].host, answer_limit_s);
+              "rank %u on %s does not answer for %.0f s: no profile was written, an older one is "
+              "untouched",
+              rank, ranks->info[rank].host, answer_limit_s);
         MPI_Irecv(&nothing, 1, MPI_INT, (int)rank, TAG_READY, MPI_COMM_WORLD, &request);
         wait_for(&request, SLEEP_US / 10);
     }
@@ -372,7 +384,8 @@ static int ranks_exchange(struct machine *machine, const struct machine_exchange
     bool together = count > 1;
     double own = 0;
     speak(ranks);
-    guard(answer_limit_s, "a node does not take messages any more: no profile was written, an older one is untouched");
+    guard(answer_limit_s, "a node does not take messages any more: no profile was written, an "
+                          "older one is untouched");
     for (size_t i = 0; i < count; i++) {
         const struct order to_a = order_for(what, pairs[i].b, true, together);
         const struct order to_b = order_for(what, pairs[i].a, false, together);
@@ -391,8 +404,9 @@ static int ranks_exchange(struct machine *machine, const struct machine_exchange
     if (mine.kind) {
         own = play(ranks, &mine);
     }
-    double limit = answer_limit_s + (what->batches + 1) * time_for(&(struct order){.bytes = what->bytes,
-                                                                                   .round_trips = what->round_trips});
+    double limit = answer_limit_s + (what->batches + 1) *
+                                        time_for(&(struct order){.bytes = what->bytes,
+                                                                 .round_trips = what->round_trips});
     for (size_t i = 0; i < count; i++) {
         if (pairs[i].a == 0) {
             seconds[i] = own;
@@ -400,10 +414,13 @@ static int ranks_exchange(struct machine *machine, const struct machine_exchange
         }
         MPI_Request request;
         guard(limit,
-              "rank %u on %s and rank %u on %s have not answered for %.0f s: no profile was written, an older one is "
+              "rank %u on %s and rank %u on %s have not answered for %.0f s: no profile was "
+              "written, an older one is "
               "untouched",
-              pairs[i].a, ranks->info[pairs[i].a].host, pairs[i].b, ranks->info[pairs[i].b].host, limit);
-        MPI_Irecv(&seconds[i], 1, MPI_DOUBLE, (int)pairs[i].a, TAG_RESULT, MPI_COMM_WORLD, &request);
+              pairs[i].a, ranks->info[pairs[i].a].host, pairs[i].b, ranks->info[pairs[i].b].host,
+              limit);
+        MPI_Irecv(&seconds[i], 1, MPI_DOUBLE, (int)pairs[i].a, TAG_RESULT, MPI_COMM_WORLD,
+                  &request);
         wait_for(&request, SLEEP_US / 10);
     }
     guard_off();

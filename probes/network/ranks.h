@@ -1,5 +1,5 @@
-/* The ranks of one MPI job as a machine: PU numbers of this machine are ranks, of which rank 0 asks the others to
- * exchange messages. Collective calls say so. */
+/* The ranks of one MPI job as a machine: PU numbers of this machine are ranks, of which rank 0 asks
+ * the others to exchange messages. Collective calls say so. */
 #ifndef SERVET_PROBES_NETWORK_RANKS_H
 #define SERVET_PROBES_NETWORK_RANKS_H
 
@@ -25,16 +25,18 @@ struct ranks {
     double spoke; /* when rank 0 last said something to everybody */
 };
 
-/* Collective: MPI_Init, who is where, and (unless `per_node`) each rank pins itself: the i-th of a node to its i-th PU.
- * 0; -EINVAL with the reason on every rank (other versions, more ranks on a node than PUs, …). */
+/* Collective: MPI_Init, who is where, and (unless `per_node`) each rank pins itself: the i-th of a
+ * node to its i-th PU. 0; -EINVAL with the reason on every rank (other versions, more ranks on a
+ * node than PUs, …). */
 int ranks_open(struct ranks *ranks, bool per_node, struct servet_error *error);
 
 /* Does rank i of the node of `leader` sit on its i-th PU, for all its PUs? */
 bool ranks_cover_node(const struct ranks *ranks, int leader);
 
-/* Collective: on the leader of each node `text` is that node's; rank 0 gets all in the order of ranks->leaders (others
- * NULL). While `busy` (may be NULL) says so, a leader has nothing to tell yet; it is asked again and again, and gives
- * its text when it is no more busy. A node that falls silent ends the job. */
+/* Collective: on the leader of each node `text` is that node's; rank 0 gets all in the order of
+ * ranks->leaders (others NULL). While `busy` (may be NULL) says so, a leader has nothing to tell
+ * yet; it is asked again and again, and gives its text when it is no more busy. A node that falls
+ * silent ends the job. */
 struct ranks_teller {
     bool (*busy)(void *context);
     char *(*text)(void *context); /* malloc()ed */

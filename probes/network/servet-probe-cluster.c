@@ -1,9 +1,9 @@
-/* servet-probe --cluster, one process per rank. Built once for each MPI library that is installed and started by
- * servet-probe in the place of itself (cluster_launch.c): a program is linked with one MPI and cannot run under
- * another's launcher.
+/* servet-probe --cluster, one process per rank. Built once for each MPI library that is installed
+ * and started by servet-probe in the place of itself (cluster_launch.c): a program is linked with
+ * one MPI and cannot run under another's launcher.
  *
- * Every node's first rank runs the node's probes; rank 0 finds the node classes, then asks pairs of ranks to exchange
- * messages, and writes the profile. The other ranks sleep meanwhile.
+ * Every node's first rank runs the node's probes; rank 0 finds the node classes, then asks pairs of
+ * ranks to exchange messages, and writes the profile. The other ranks sleep meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,10 +44,11 @@ struct job {
     size_t outlier_size;
 };
 
-/* -- the end ----------------------------------------------------------------------------------------------------- */
+/* -- the end -- */
 
 /* Rank 0, while the others obey. */
-static _Noreturn void __attribute__((format(printf, 2, 3))) fail(struct job *job, const char *format, ...)
+static _Noreturn void __attribute__((format(printf, 2, 3)))
+fail(struct job *job, const char *format, ...)
 {
     char text[600];
     va_list args;
@@ -66,7 +67,7 @@ static void need(struct job *job, const void *memory)
     }
 }
 
-/* -- nodes ------------------------------------------------------------------------------------------------------- */
+/* -- nodes -- */
 
 static void read_nodes(struct job *job, char **texts)
 {
@@ -123,8 +124,9 @@ static void find_classes(struct job *job)
 static size_t message_bytes(const struct job *job)
 {
     const struct profile_class *node_class = &job->classes.profile->classes[job->classes.largest];
-    return node_class->cache_count && node_class->caches[0].size_bytes ? node_class->caches[0].size_bytes
-                                                                       : usual_message_bytes;
+    return node_class->cache_count && node_class->caches[0].size_bytes
+               ? node_class->caches[0].size_bytes
+               : usual_message_bytes;
 }
 
 static void measure_inside(struct job *job, struct probe *probe)
@@ -138,17 +140,18 @@ static void measure_inside(struct job *job, struct probe *probe)
     for (uint32_t i = 0; i < job->layout.nodes; i++) {
         covered[job->classes.class_of[i]] &= ranks_cover_node(&job->ranks, job->ranks.leaders[i]);
     }
-    int rc = inside_measure(probe, &job->layout, &job->classes, covered, message_bytes(job), job->names, job->outliers,
-                            &error);
+    int rc = inside_measure(probe, &job->layout, &job->classes, covered, message_bytes(job),
+                            job->names, job->outliers, &error);
     free(covered);
     if (rc < 0) {
         fail(job, "%s", error.text);
     }
 }
 
-/* -- network ----------------------------------------------------------------------------------------------------- */
+/* -- network -- */
 
-static void condition(struct job *job, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void condition(struct job *job, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static void condition(struct job *job, const char *key, const char *format, ...)
 {
@@ -162,25 +165,31 @@ static void condition(struct job *job, const char *key, const char *format, ...)
     }
 }
 
-static void describe_network(struct job *job, const struct survey *survey, const struct survey_result *result)
+static void describe_network(struct job *job, const struct survey *survey,
+                             const struct survey_result *result)
 {
-    condition(job, "network_pairs", "%zu of %zu pairs of nodes measured, the others inferred", result->measured_pairs,
-              result->all_pairs);
-    condition(job, "network_concurrent_pairs", "%zu pairs at the same time, %.2f times as slow as alone", survey->width,
+    condition(job, "network_pairs", "%zu of %zu pairs of nodes measured, the others inferred",
+              result->measured_pairs, result->all_pairs);
+    condition(job, "network_concurrent_pairs",
+              "%zu pairs at the same time, %.2f times as slow as alone", survey->width,
               survey->disturbance);
     if (result->checked) {
-        condition(job, "network_check", "%zu of %zu random inferred pairs were in another layer", result->elsewhere,
-                  result->checked);
+        condition(job, "network_check", "%zu of %zu random inferred pairs were in another layer",
+                  result->elsewhere, result->checked);
     }
     if (result->contradictions) {
-        condition(job, "network_contradictions", "%zu measured pairs are slower than their group, such as %s and %s",
-                  result->contradictions, job->names[result->slower.a], job->names[result->slower.b]);
+        condition(job, "network_contradictions",
+                  "%zu measured pairs are slower than their group, such as %s and %s",
+                  result->contradictions, job->names[result->slower.a],
+                  job->names[result->slower.b]);
     }
     if (survey->out_of_time) {
-        condition(job, "budget", "time was over after %.0f s; %u nodes were not reached", job->options.run.budget_s,
-                  result->unreached);
-        cli_note("the budget of %.0f s is over: %zu of %zu pairs of nodes measured, %u nodes not reached",
-                 job->options.run.budget_s, result->measured_pairs, result->all_pairs, result->unreached);
+        condition(job, "budget", "time was over after %.0f s; %u nodes were not reached",
+                  job->options.run.budget_s, result->unreached);
+        cli_note("the budget of %.0f s is over: %zu of %zu pairs of nodes measured, %u nodes not "
+                 "reached",
+                 job->options.run.budget_s, result->measured_pairs, result->all_pairs,
+                 result->unreached);
     }
 }
 
@@ -199,7 +208,8 @@ static void measure_network(struct job *job, struct probe *probe)
     if (rc == -ETIME) {
         condition(job, "budget", "time was over after %.0f s, before the network was measured",
                   job->options.run.budget_s);
-        cli_note("the budget of %.0f s was over before the network was measured", job->options.run.budget_s);
+        cli_note("the budget of %.0f s was over before the network was measured",
+                 job->options.run.budget_s);
     } else if (rc < 0) {
         fail(job, "measuring the network: %s", machine_strerror(rc));
     } else {
@@ -214,13 +224,14 @@ static void measure_network(struct job *job, struct probe *probe)
     survey_close(&survey);
 }
 
-/* -- the profile ------------------------------------------------------------------------------------------------- */
+/* -- the profile -- */
 
 /* What is said of the cluster's host is that of the usual node. */
 static void describe(struct job *job)
 {
     struct servet_profile *profile = job->classes.profile;
-    struct servet_profile *usual = job->nodes[job->classes.representative[job->classes.largest]].profile;
+    struct servet_profile *usual =
+        job->nodes[job->classes.representative[job->classes.largest]].profile;
     profile->host_name = strdup(job->names[0]);
     profile->architecture = usual->architecture;
     profile->cpu_model = usual->cpu_model;
@@ -234,7 +245,8 @@ static void describe(struct job *job)
     profile->started = strdup(job->started);
     profile->measured = true;
     need(job, profile->host_name && profile->tool && profile->started ? profile : NULL);
-    condition(job, "mpi", "%s, %d ranks on %d nodes", ranks_library(), job->ranks.size, job->ranks.node_count);
+    condition(job, "mpi", "%s, %d ranks on %d nodes", ranks_library(), job->ranks.size,
+              job->ranks.node_count);
 }
 
 static void report_outliers(struct job *job)
@@ -255,9 +267,11 @@ static void save(struct job *job, double seconds)
         fail(job, "%s", error.text);
     }
     if (job->path[0] && !job->options.run.quiet) {
-        cli_note("measured %d nodes of %zu class%s, %zu network layer%s in %.1f s; profile written to %s",
+        cli_note("measured %d nodes of %zu class%s, %zu network layer%s in %.1f s; profile written "
+                 "to %s",
                  job->ranks.node_count, profile->class_count, profile->class_count == 1 ? "" : "es",
-                 profile->network.layer_count, profile->network.layer_count == 1 ? "" : "s", seconds, job->path);
+                 profile->network.layer_count, profile->network.layer_count == 1 ? "" : "s",
+                 seconds, job->path);
     }
     if (!job->path[0] || job->options.run.json) {
         char *text = profile_to_json(profile);
@@ -290,7 +304,7 @@ static _Noreturn void lead(struct job *job, char **texts)
     ranks_end(&job->ranks, CLI_OK);
 }
 
-/* -- every rank -------------------------------------------------------------------------------------------------- */
+/* -- every rank -- */
 
 /* Before MPI_Init, and the same on every rank; one of them says what is wrong. */
 static void read_options(struct job *job, int argc, char **argv)
@@ -307,7 +321,8 @@ static void read_options(struct job *job, int argc, char **argv)
     struct servet_error error;
     cluster_parse(argc, argv, &job->options);
     bool to_stdout = job->options.run.output && strcmp(job->options.run.output, "-") == 0;
-    int place = to_stdout ? 0 : output_choose(job->options.run.output, job->path, sizeof job->path, &error);
+    int place =
+        to_stdout ? 0 : output_choose(job->options.run.output, job->path, sizeof job->path, &error);
     if (place == -EINVAL) {
         cli_usage("%s", error.text);
     }
@@ -338,8 +353,10 @@ int main(int argc, char **argv)
     job.began_s = machine_elapsed(&clock);
     if (job.ranks.info[job.ranks.rank].leader == job.ranks.rank) {
         char probes[64];
-        cluster_node_probes(&job.options, ranks_cover_node(&job.ranks, job.ranks.rank), probes, sizeof probes);
-        node_run_start(&run, getenv(CLUSTER_COMMAND_VARIABLE), probes, job.options.run.seed, &job.ranks.allowed);
+        cluster_node_probes(&job.options, ranks_cover_node(&job.ranks, job.ranks.rank), probes,
+                            sizeof probes);
+        node_run_start(&run, getenv(CLUSTER_COMMAND_VARIABLE), probes, job.options.run.seed,
+                       &job.ranks.allowed);
     }
     const struct ranks_teller teller = {node_run_busy, node_run_text, &run};
     char **texts = ranks_gather(&job.ranks, &teller);

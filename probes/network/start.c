@@ -47,12 +47,16 @@ static int check_table(const struct ranks *ranks, bool per_node, struct servet_e
     for (int i = 0; i < ranks->size; i++) {
         const struct rank_info *info = &ranks->info[i];
         if (strncmp(info->version, first->version, sizeof info->version) != 0) {
-            return profile_error(error, -EINVAL, "%s runs servet %s and %s runs servet %s: expected one version",
+            return profile_error(error, -EINVAL,
+                                 "%s runs servet %s and %s runs servet %s: expected one version",
                                  info->host, info->version, first->host, first->version);
         }
         for (int j = 0; j < i; j++) {
-            if (info->leader == i && ranks->info[j].leader == j && strcmp(info->host, ranks->info[j].host) == 0) {
-                return profile_error(error, -EINVAL, "two nodes are called %s: expected a name for each", info->host);
+            if (info->leader == i && ranks->info[j].leader == j &&
+                strcmp(info->host, ranks->info[j].host) == 0) {
+                return profile_error(error, -EINVAL,
+                                     "two nodes are called %s: expected a name for each",
+                                     info->host);
             }
         }
         int local = 0;
@@ -60,12 +64,15 @@ static int check_table(const struct ranks *ranks, bool per_node, struct servet_e
             local += ranks->info[j].leader == i;
         }
         if (per_node && local > 1) {
-            return profile_error(error, -EINVAL, "--per-node: expected one rank on each node, %s has %d", info->host,
-                                 local);
+            return profile_error(error, -EINVAL,
+                                 "--per-node: expected one rank on each node, %s has %d",
+                                 info->host, local);
         }
         if (!per_node && local > (int)info->allowed) {
-            return profile_error(error, -EINVAL, "%s: %d ranks on %u PUs: expected one rank for each PU, or --per-node",
-                                 info->host, local, info->allowed);
+            return profile_error(
+                error, -EINVAL,
+                "%s: %d ranks on %u PUs: expected one rank for each PU, or --per-node", info->host,
+                local, info->allowed);
         }
     }
     return 0;
@@ -75,7 +82,8 @@ static const struct ranks *sorted;
 
 static int by_node_name(const void *a, const void *b)
 {
-    return cluster_compare_names(sorted->info[*(const int *)a].host, sorted->info[*(const int *)b].host);
+    return cluster_compare_names(sorted->info[*(const int *)a].host,
+                                 sorted->info[*(const int *)b].host);
 }
 
 static int list_nodes(struct ranks *ranks)
@@ -103,7 +111,8 @@ static void introduce(const struct ranks *ranks, bool per_node, struct rank_info
     MPI_Comm_rank(node, &local_rank);
     MPI_Bcast(&leader, 1, MPI_INT, 0, node);
     MPI_Comm_free(&node);
-    *mine = (struct rank_info){.leader = leader, .allowed = (uint32_t)ranks->allowed.count, .pu = -1};
+    *mine =
+        (struct rank_info){.leader = leader, .allowed = (uint32_t)ranks->allowed.count, .pu = -1};
     snprintf(mine->version, sizeof mine->version, "%s", SERVET_VERSION);
     gethostname(mine->host, sizeof mine->host - 1);
     mine->host[strcspn(mine->host, ".")] = '\0';
@@ -113,8 +122,9 @@ static void introduce(const struct ranks *ranks, bool per_node, struct rank_info
     }
 }
 
-/* Connections between rank 0 and the others are made here, one after the other: when both ends begin to talk at the
- * same time while they poll seldom, MPICH 4.0.2 over UCX was seen to deliver nothing for half a minute. */
+/* Connections between rank 0 and the others are made here, one after the other: when both ends
+ * begin to talk at the same time while they poll seldom, MPICH 4.0.2 over UCX was seen to deliver
+ * nothing for half a minute. */
 static void connect_ranks(const struct ranks *ranks)
 {
     int nothing = 0;
@@ -139,10 +149,12 @@ int ranks_open(struct ranks *ranks, bool per_node, struct servet_error *error)
     int rc = allow_all(&ranks->allowed);
     ranks->info = calloc((size_t)ranks->size, sizeof *ranks->info);
     if (rc < 0 || !ranks->info) {
-        return profile_error(error, rc < 0 ? rc : -ENOMEM, "starting: %s", strerror(rc < 0 ? -rc : ENOMEM));
+        return profile_error(error, rc < 0 ? rc : -ENOMEM, "starting: %s",
+                             strerror(rc < 0 ? -rc : ENOMEM));
     }
     introduce(ranks, per_node, &mine);
-    MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, ranks->info, (int)sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+    MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, ranks->info, (int)sizeof mine, MPI_BYTE,
+                  MPI_COMM_WORLD);
     connect_ranks(ranks);
     guard_off();
     rc = check_table(ranks, per_node, error);

@@ -8,18 +8,28 @@
 #include "probes/pairs/relation.h"
 #include "profile/base/random.h"
 
-enum { SWEEPS = SURVEY_SWEEPS, MORE_SWEEPS = 8, ROUND_TRIPS = 5, BATCHES = 5, WIDTH_SAMPLE = 8, RANDOM_TRIES = 4 };
+enum {
+    SWEEPS = SURVEY_SWEEPS,
+    MORE_SWEEPS = 8,
+    ROUND_TRIPS = 5,
+    BATCHES = 5,
+    WIDTH_SAMPLE = 8,
+    RANDOM_TRIES = 4
+};
 static const double batch_s = 0.002;
-static const double sweeps_agree = 0.05; /* relative, of the two least; otherwise the pair is measured again */
-static const double undisturbed = 1.1;   /* together / alone, up to which pairs are measured at the same time */
+static const double sweeps_agree =
+    0.05; /* relative, of the two least; otherwise the pair is measured again */
+static const double undisturbed =
+    1.1; /* together / alone, up to which pairs are measured at the same time */
 static const size_t hash_per_edge = 4;
 
-/* -- edges ------------------------------------------------------------------------------------------------------- */
+/* -- edges -- */
 
 int survey_open(struct survey *survey, struct probe *probe, const struct survey_layout *layout,
                 const struct survey_options *options)
 {
-    *survey = (struct survey){.probe = probe, .layout = *layout, .options = *options, .disturbance = 1};
+    *survey =
+        (struct survey){.probe = probe, .layout = *layout, .options = *options, .disturbance = 1};
     return 0;
 }
 
@@ -36,7 +46,8 @@ void survey_close(struct survey *survey)
 
 bool survey_over(struct survey *survey)
 {
-    if (survey->options.until_s > 0 && machine_elapsed(survey->probe->machine) > survey->options.until_s) {
+    if (survey->options.until_s > 0 &&
+        machine_elapsed(survey->probe->machine) > survey->options.until_s) {
         survey->out_of_time = true;
     }
     return survey->out_of_time;
@@ -115,10 +126,12 @@ static int record(struct survey *survey, struct profile_pair pair, double second
     return 0;
 }
 
-/* -- rounds ------------------------------------------------------------------------------------------------------ */
+/* -- rounds -- */
 
-/* Fewer in a batch where messages are slow: a long batch is more often disturbed, not more exact. */
-static uint32_t round_trips(const struct survey *survey, const struct profile_pair *nodes, size_t count)
+/* Fewer in a batch where messages are slow: a long batch is more often disturbed, not more
+ * exact. */
+static uint32_t round_trips(const struct survey *survey, const struct profile_pair *nodes,
+                            size_t count)
 {
     double most = ROUND_TRIPS;
     for (size_t i = 0; i < count; i++) {
@@ -128,10 +141,11 @@ static uint32_t round_trips(const struct survey *survey, const struct profile_pa
     return most < 1 ? 1 : (uint32_t)most;
 }
 
-static int exchange(struct survey *survey, const struct profile_pair *nodes, size_t count, struct profile_pair *scratch,
-                    double *seconds)
+static int exchange(struct survey *survey, const struct profile_pair *nodes, size_t count,
+                    struct profile_pair *scratch, double *seconds)
 {
-    const struct machine_exchange what = {survey->options.message_bytes, round_trips(survey, nodes, count), BATCHES};
+    const struct machine_exchange what = {survey->options.message_bytes,
+                                          round_trips(survey, nodes, count), BATCHES};
     for (size_t i = 0; i < count; i++) {
         scratch[i].a = survey->layout.pus[survey->layout.first[nodes[i].a]];
         scratch[i].b = survey->layout.pus[survey->layout.first[nodes[i].b]];
@@ -146,8 +160,10 @@ struct buffers {
     double *seconds;
 };
 
-/* The most pairs at the same time that do not disturb each other: half as many until a sample agrees with itself. */
-static int choose_width(struct survey *survey, const struct profile_pair *pairs, size_t count, struct buffers *buffers)
+/* The most pairs at the same time that do not disturb each other: half as many until a sample
+ * agrees with itself. */
+static int choose_width(struct survey *survey, const struct profile_pair *pairs, size_t count,
+                        struct buffers *buffers)
 {
     double alone[WIDTH_SAMPLE], ratio[WIDTH_SAMPLE];
     size_t sample = count < WIDTH_SAMPLE ? count : WIDTH_SAMPLE;
@@ -175,8 +191,8 @@ static int choose_width(struct survey *survey, const struct profile_pair *pairs,
 }
 
 /* The pairs of a round that this sweep asks for, `width` at a time. */
-static int sweep_round(struct survey *survey, const struct profile_pair *pairs, size_t count, int sweep,
-                       struct buffers *buffers)
+static int sweep_round(struct survey *survey, const struct profile_pair *pairs, size_t count,
+                       int sweep, struct buffers *buffers)
 {
     size_t wanted = 0;
     for (size_t i = 0; i < count; i++) {
@@ -209,13 +225,16 @@ static size_t largest_round(const size_t *start, size_t rounds)
     return largest;
 }
 
-int survey_measure(struct survey *survey, const struct profile_pair *pairs, const size_t *start, size_t rounds)
+int survey_measure(struct survey *survey, const struct profile_pair *pairs, const size_t *start,
+                   size_t rounds)
 {
-    size_t largest = rounds ? largest_round(start, rounds) : 0, most = rounds ? start[largest + 1] - start[largest] : 0;
+    size_t largest = rounds ? largest_round(start, rounds) : 0,
+           most = rounds ? start[largest + 1] - start[largest] : 0;
     if (!most) {
         return 0;
     }
-    struct buffers buffers = {calloc(most, sizeof *buffers.nodes), calloc(most, sizeof *buffers.pus),
+    struct buffers buffers = {calloc(most, sizeof *buffers.nodes),
+                              calloc(most, sizeof *buffers.pus),
                               calloc(most, sizeof *buffers.seconds)};
     int rc = buffers.nodes && buffers.pus && buffers.seconds ? 0 : -ENOMEM;
     if (rc == 0 && !survey->width) {
@@ -224,8 +243,8 @@ int survey_measure(struct survey *survey, const struct profile_pair *pairs, cons
     for (int sweep = 0; rc == 0 && sweep < MORE_SWEEPS; sweep++) {
         for (size_t r = 0; rc == 0 && r < rounds && !survey_over(survey); r++) {
             rc = sweep_round(survey, pairs + start[r], start[r + 1] - start[r], sweep, &buffers);
-            probe_tell(survey->probe, ((double)sweep + (double)r / (double)rounds) / MORE_SWEEPS, "%zu pairs of nodes",
-                       survey->edge_count);
+            probe_tell(survey->probe, ((double)sweep + (double)r / (double)rounds) / MORE_SWEEPS,
+                       "%zu pairs of nodes", survey->edge_count);
         }
     }
     free(buffers.nodes);
@@ -234,14 +253,17 @@ int survey_measure(struct survey *survey, const struct profile_pair *pairs, cons
     return rc;
 }
 
-/* -- which pairs ------------------------------------------------------------------------------------------------- */
+/* -- which pairs -- */
 
-/* Round `round` of a tournament of `count` players by the circle method: the last one stays, the others turn. */
-static size_t tournament_round(const uint32_t *items, size_t count, size_t round, struct profile_pair *out)
+/* Round `round` of a tournament of `count` players by the circle method: the last one stays, the
+ * others turn. */
+static size_t tournament_round(const uint32_t *items, size_t count, size_t round,
+                               struct profile_pair *out)
 {
     size_t even = count + count % 2, pairs = 0;
     for (size_t i = 0; i < even / 2; i++) {
-        size_t x = i == 0 ? even - 1 : (round + i) % (even - 1), y = (round + even - 1 - i) % (even - 1);
+        size_t x = i == 0 ? even - 1 : (round + i) % (even - 1),
+               y = (round + even - 1 - i) % (even - 1);
         if (x < count && y < count) {
             out[pairs++] = (struct profile_pair){items[x], items[y]};
         }
@@ -249,9 +271,10 @@ static size_t tournament_round(const uint32_t *items, size_t count, size_t round
     return pairs;
 }
 
-/* Last of each block against the first of the next, in two rounds: a block of one would be in two pairs of one. */
-static void chain(const uint32_t *items, size_t count, size_t block, struct profile_pair *pairs, size_t *start,
-                  size_t *rounds)
+/* Last of each block against the first of the next, in two rounds: a block of one would be in two
+ * pairs of one. */
+static void chain(const uint32_t *items, size_t count, size_t block, struct profile_pair *pairs,
+                  size_t *start, size_t *rounds)
 {
     for (size_t parity = 0; parity < 2; parity++) {
         size_t used = start[*rounds];
@@ -275,11 +298,13 @@ static int note_blocks(struct survey *survey, const uint32_t *items, size_t coun
         size_t players = count - first < block ? count - first : block;
         for (size_t i = 0; i < players; i++) {
             for (size_t j = i + 1; j < players; j++) {
-                survey->edges[*find_slot(survey, items[first + i], items[first + j]) - 1].in_block = true;
+                survey->edges[*find_slot(survey, items[first + i], items[first + j]) - 1].in_block =
+                    true;
             }
         }
         if (players > 1) {
-            int rc = profile_set_from_array(items + first, players, &survey->blocks[survey->block_count]);
+            int rc = profile_set_from_array(items + first, players,
+                                            &survey->blocks[survey->block_count]);
             if (rc < 0) {
                 return rc;
             }
@@ -297,8 +322,9 @@ static int by_pair(const void *a, const void *b)
 
 int survey_measured(const struct survey *survey, struct profile_relation *out)
 {
-    struct profile_relation measured = {.groups = calloc(survey->block_count + 1, sizeof *measured.groups),
-                                        .pairs = calloc(survey->edge_count + 1, sizeof *measured.pairs)};
+    struct profile_relation measured = {
+        .groups = calloc(survey->block_count + 1, sizeof *measured.groups),
+        .pairs = calloc(survey->edge_count + 1, sizeof *measured.pairs)};
     int rc = measured.groups && measured.pairs ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < survey->block_count; i++) {
         rc = profile_set_copy(&survey->blocks[i], &measured.groups[i]);
@@ -306,7 +332,8 @@ int survey_measured(const struct survey *survey, struct profile_relation *out)
     }
     for (size_t i = 0; rc == 0 && i < survey->edge_count; i++) {
         if (!survey->edges[i].in_block) {
-            measured.pairs[measured.pair_count++] = (struct profile_pair){survey->edges[i].a, survey->edges[i].b};
+            measured.pairs[measured.pair_count++] =
+                (struct profile_pair){survey->edges[i].a, survey->edges[i].b};
         }
     }
     if (rc < 0) {

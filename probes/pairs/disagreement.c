@@ -67,8 +67,8 @@ static enum verdict partitioned(const struct disagreement *d)
 
 static void say_partitioned(const struct disagreement *d, FILE *stream)
 {
-    fprintf(stream, "%u of %u ways are allocated to this task by resctrl: %s", d->share.parts, d->share.of,
-            figure_bytes(allocated(d)).text);
+    fprintf(stream, "%u of %u ways are allocated to this task by resctrl: %s", d->share.parts,
+            d->share.of, figure_bytes(allocated(d)).text);
 }
 
 static enum verdict in_parts(const struct disagreement *d)
@@ -110,7 +110,9 @@ static enum verdict no_geometry(const struct disagreement *d)
 
 static void say_no_geometry(const struct disagreement *d, FILE *stream)
 {
-    fprintf(stream, "the declared size is no whole number of sets of %u ways of %u bytes, so one of them is not right",
+    fprintf(stream,
+            "the declared size is no whole number of sets of %u ways of %u bytes, so one of them "
+            "is not right",
             d->ways, d->line_bytes);
 }
 
@@ -123,7 +125,8 @@ static enum verdict declared_power(const struct disagreement *d)
 static void say_declared_power(const struct disagreement *d, FILE *stream)
 {
     (void)d;
-    fputs("the declared size is the power of two next to the measured one and may be rounded", stream);
+    fputs("the declared size is the power of two next to the measured one and may be rounded",
+          stream);
 }
 
 static enum verdict measured_power(const struct disagreement *d)
@@ -135,7 +138,8 @@ static enum verdict measured_power(const struct disagreement *d)
 static void say_measured_power(const struct disagreement *d, FILE *stream)
 {
     (void)d;
-    fputs("the measured size is the power of two next to the declared one and may be rounded", stream);
+    fputs("the measured size is the power of two next to the declared one and may be rounded",
+          stream);
 }
 
 static bool may_have_neighbours(const struct disagreement *d)
@@ -151,7 +155,9 @@ static enum verdict guests(const struct disagreement *d)
 static void say_guests(const struct disagreement *d, FILE *stream)
 {
     (void)d;
-    fputs("a virtual machine is told the size of its host's cache, part of which neighbours may hold", stream);
+    fputs(
+        "a virtual machine is told the size of its host's cache, part of which neighbours may hold",
+        stream);
 }
 
 static enum verdict load(const struct disagreement *d)
@@ -167,15 +173,16 @@ static void say_load(const struct disagreement *d, FILE *stream)
 
 static enum verdict victims(const struct disagreement *d)
 {
-    bool tells =
-        d->before_bytes > 0 && differ((double)(d->declared_bytes + d->before_bytes), (double)d->declared_bytes);
+    bool tells = d->before_bytes > 0 &&
+                 differ((double)(d->declared_bytes + d->before_bytes), (double)d->declared_bytes);
     return tells && same(d->measured_bytes, d->declared_bytes + d->before_bytes) ? POSSIBLE : NO;
 }
 
 static void say_victims(const struct disagreement *d, FILE *stream)
 {
     fprintf(stream,
-            "it is as much as the level before it and the declared size together, so it may be exclusive and "
+            "it is as much as the level before it and the declared size together, so it may be "
+            "exclusive and "
             "hold what the %s do not",
             figure_bytes(d->before_bytes).text);
 }

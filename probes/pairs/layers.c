@@ -6,13 +6,15 @@
 
 #include "probes/probe.h"
 
-static const double least_spread = 0.02;  /* pairs of one layer differ by 1 to 5 %, however quiet the machine */
+static const double least_spread =
+    0.02; /* pairs of one layer differ by 1 to 5 %, however quiet the machine */
 static const double kernel_spreads = 1.5; /* bandwidth of the kernel */
 static const double least_distance = 4;   /* of two clusters, in their deviations */
 static const double valley_depth = 0.5;   /* of the lower peak beside it */
 static const double least_share = 0.015;  /* of all values, to be a cluster */
 static const size_t no_minimum_up_to = 8; /* values: with so few, every one counts */
-/* Of a Gaussian: median of its absolute deviation, and of the difference of two figures, over its deviation. */
+/* Of a Gaussian: median of its absolute deviation, and of the difference of two figures, over its
+ * deviation. */
 static const double mad_of_deviation = 0.6745;
 enum { STEPS_PER_BANDWIDTH = 4, GRID_MAX = 4096, CUTS_MAX = 256 };
 
@@ -49,7 +51,8 @@ static int estimate(const double *logs, size_t count, double bandwidth, struct d
     return 0;
 }
 
-/* Walks up and down the density; a valley counts when it lies deep enough below the peaks on both sides. */
+/* Walks up and down the density; a valley counts when it lies deep enough below the peaks on both
+ * sides. */
 static size_t find_cuts(const struct density *density, double *cuts)
 {
     size_t count = 0, valley_at = 0;
@@ -115,13 +118,14 @@ static void describe(const double *logs, double spread, struct piece *piece, dou
     piece->deviation = fmax(probe_median(scratch, n) / mad_of_deviation, spread);
 }
 
-static size_t cut_to_pieces(const double *logs, size_t count, double spread, const double *cuts, size_t cut_count,
-                            struct piece *pieces, double *scratch)
+static size_t cut_to_pieces(const double *logs, size_t count, double spread, const double *cuts,
+                            size_t cut_count, struct piece *pieces, double *scratch)
 {
     size_t made = 0, first = 0;
     for (size_t i = 0; i < count; i++) {
         bool last = i + 1 == count;
-        if (last || cluster_at(logs[i], cuts, cut_count) != cluster_at(logs[i + 1], cuts, cut_count)) {
+        if (last ||
+            cluster_at(logs[i], cuts, cut_count) != cluster_at(logs[i + 1], cuts, cut_count)) {
             pieces[made] = (struct piece){.first = first, .count = i + 1 - first};
             describe(logs, spread, &pieces[made++], scratch);
             first = i + 1;
@@ -132,11 +136,13 @@ static size_t cut_to_pieces(const double *logs, size_t count, double spread, con
 
 static double distance(const struct piece *a, const struct piece *b)
 {
-    return fabs(a->centre - b->centre) / sqrt((a->deviation * a->deviation + b->deviation * b->deviation) / 2);
+    return fabs(a->centre - b->centre) /
+           sqrt((a->deviation * a->deviation + b->deviation * b->deviation) / 2);
 }
 
 /* Piece `i` and the one after it become one. */
-static void join(const double *logs, double spread, struct piece *pieces, size_t *count, size_t i, double *scratch)
+static void join(const double *logs, double spread, struct piece *pieces, size_t *count, size_t i,
+                 double *scratch)
 {
     pieces[i].count += pieces[i + 1].count;
     describe(logs, spread, &pieces[i], scratch);
@@ -147,16 +153,20 @@ static void join(const double *logs, double spread, struct piece *pieces, size_t
 }
 
 /* The two neighbours that are nearest to each other in their deviations, first. */
-static void join_similar(const double *logs, double spread, struct piece *pieces, size_t *count, double *scratch)
+static void join_similar(const double *logs, double spread, struct piece *pieces, size_t *count,
+                         double *scratch)
 {
     for (;;) {
         size_t nearest = 0;
         for (size_t i = 1; i + 1 < *count; i++) {
-            nearest =
-                distance(&pieces[i], &pieces[i + 1]) < distance(&pieces[nearest], &pieces[nearest + 1]) ? i : nearest;
+            nearest = distance(&pieces[i], &pieces[i + 1]) <
+                              distance(&pieces[nearest], &pieces[nearest + 1])
+                          ? i
+                          : nearest;
         }
         bool room = *count <= CLUSTERS_MAX;
-        if (*count < 2 || (room && distance(&pieces[nearest], &pieces[nearest + 1]) >= least_distance)) {
+        if (*count < 2 ||
+            (room && distance(&pieces[nearest], &pieces[nearest + 1]) >= least_distance)) {
             return;
         }
         join(logs, spread, pieces, count, nearest, scratch);
@@ -164,8 +174,8 @@ static void join_similar(const double *logs, double spread, struct piece *pieces
 }
 
 /* Too few to be a layer: to the neighbour whose median is nearer. */
-static void join_outliers(const double *logs, size_t values, double spread, struct piece *pieces, size_t *count,
-                          double *scratch)
+static void join_outliers(const double *logs, size_t values, double spread, struct piece *pieces,
+                          size_t *count, double *scratch)
 {
     double least = fmax(2, least_share * (double)values);
     while (values > no_minimum_up_to && *count > 1) {
@@ -176,14 +186,15 @@ static void join_outliers(const double *logs, size_t values, double spread, stru
         if ((double)pieces[small].count >= least) {
             return;
         }
-        bool below = small + 1 == *count || (small > 0 && pieces[small].centre - pieces[small - 1].centre <
-                                                              pieces[small + 1].centre - pieces[small].centre);
+        bool below = small + 1 == *count ||
+                     (small > 0 && pieces[small].centre - pieces[small - 1].centre <
+                                       pieces[small + 1].centre - pieces[small].centre);
         join(logs, spread, pieces, count, below ? small - 1 : small, scratch);
     }
 }
 
-static void report(const double *logs, const struct piece *pieces, size_t piece_count, const double *values,
-                   size_t count, uint32_t *cluster_of, struct clusters *out)
+static void report(const double *logs, const struct piece *pieces, size_t piece_count,
+                   const double *values, size_t count, uint32_t *cluster_of, struct clusters *out)
 {
     out->count = piece_count;
     for (size_t i = 0; i < piece_count; i++) {
@@ -193,14 +204,16 @@ static void report(const double *logs, const struct piece *pieces, size_t piece_
     for (size_t i = 0; i < count; i++) {
         double at = log(values[i]);
         uint32_t cluster = 0;
-        while (cluster + 1 < piece_count && at > logs[pieces[cluster].first + pieces[cluster].count - 1]) {
+        while (cluster + 1 < piece_count &&
+               at > logs[pieces[cluster].first + pieces[cluster].count - 1]) {
             cluster++;
         }
         cluster_of[i] = cluster;
     }
 }
 
-int cluster_values(const double *values, size_t count, double spread, uint32_t *cluster_of, struct clusters *out)
+int cluster_values(const double *values, size_t count, double spread, uint32_t *cluster_of,
+                   struct clusters *out)
 {
     double cuts[CUTS_MAX];
     struct piece pieces[CUTS_MAX + 1];
@@ -223,7 +236,8 @@ int cluster_values(const double *values, size_t count, double spread, uint32_t *
     if (rc == 0) {
         size_t cut_count = find_cuts(&density, cuts);
         free(density.value);
-        size_t pieces_made = cut_to_pieces(logs, count, spread, cuts, cut_count, pieces, logs + count);
+        size_t pieces_made =
+            cut_to_pieces(logs, count, spread, cuts, cut_count, pieces, logs + count);
         join_similar(logs, spread, pieces, &pieces_made, logs + count);
         join_outliers(logs, count, spread, pieces, &pieces_made, logs + count);
         report(logs, pieces, pieces_made, values, count, cluster_of, out);

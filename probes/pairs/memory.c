@@ -20,16 +20,17 @@ static int add_level(const struct pair_classes *classes, uint8_t level, double b
 {
     struct profile_memory_level *slot = &memory->levels[level];
     slot->bytes_per_s = bytes_per_s;
-    slot->quality =
-        (struct profile_quality){.origin = PROFILE_MEASURED, .repetitions = REPEAT_MEDIAN_LEAST, .spread = -1};
+    slot->quality = (struct profile_quality){
+        .origin = PROFILE_MEASURED, .repetitions = REPEAT_MEDIAN_LEAST, .spread = -1};
     int rc = relation_from_classes(classes, 0, level, &slot->collisions);
     memory->level_count += rc == 0;
     return rc;
 }
 
-/* Clusters the colliding pairs among `pairs` values; class 0 is the lowest bandwidth, that is the worst level. */
-static int classify(const double *pair_bytes_per_s, size_t pairs, double reference, double spread, uint8_t *class_of,
-                    struct clusters *clusters)
+/* Clusters the colliding pairs among `pairs` values; class 0 is the lowest bandwidth, that is the
+ * worst level. */
+static int classify(const double *pair_bytes_per_s, size_t pairs, double reference, double spread,
+                    uint8_t *class_of, struct clusters *clusters)
 {
     double *values = malloc((pairs ? pairs : 1) * sizeof *values);
     uint32_t *cluster_of = malloc((pairs ? pairs : 1) * sizeof *cluster_of);
@@ -54,8 +55,8 @@ static int classify(const double *pair_bytes_per_s, size_t pairs, double referen
     return rc;
 }
 
-int probe_memory_levels(const struct profile_set *pus, double reference, const double *pair_bytes_per_s, double spread,
-                        struct profile_memory *out)
+int probe_memory_levels(const struct profile_set *pus, double reference,
+                        const double *pair_bytes_per_s, double spread, struct profile_memory *out)
 {
     struct profile_memory memory = {.reference_bytes_per_s = reference};
     struct pair_classes classes;
@@ -64,7 +65,8 @@ int probe_memory_levels(const struct profile_set *pus, double reference, const d
     if (rc < 0) {
         return rc;
     }
-    rc = classify(pair_bytes_per_s, pair_count(pus->count), reference, spread, classes.of, &clusters);
+    rc = classify(pair_bytes_per_s, pair_count(pus->count), reference, spread, classes.of,
+                  &clusters);
     if (rc == 0 && clusters.count > 0) {
         memory.levels = calloc(clusters.count, sizeof *memory.levels);
         rc = memory.levels ? 0 : -ENOMEM;
@@ -91,8 +93,8 @@ static uint32_t next_workers(uint32_t workers)
 }
 
 /* What so many workers of the group get together: the median of as many rounds as it takes. */
-static int measure_workers(struct probe *probe, size_t bytes, const struct profile_set *group, uint32_t workers,
-                           double *rates, struct profile_scaling_point *point)
+static int measure_workers(struct probe *probe, size_t bytes, const struct profile_set *group,
+                           uint32_t workers, double *rates, struct profile_scaling_point *point)
 {
     size_t room = probe->machine->memory_limit_bytes / (3 * (size_t)workers), done = 0;
     double totals[REPEAT_MEDIAN_MOST];
@@ -114,17 +116,19 @@ static int measure_workers(struct probe *probe, size_t bytes, const struct profi
     return 0;
 }
 
-/* What two workers get together is known from the rounds of the pairs; another measurement, at another time, might
- * contradict them. 0 when no pair of the level was measured. */
-static double total_of_two(const struct memory_rounds *rounds, const struct profile_memory_level *level)
+/* What two workers get together is known from the rounds of the pairs; another measurement, at
+ * another time, might contradict them. 0 when no pair of the level was measured. */
+static double total_of_two(const struct memory_rounds *rounds,
+                           const struct profile_memory_level *level)
 {
     const struct profile_set *pus = &rounds->probe->machine->pus;
     double best = 0, total = 0;
     for (size_t i = 0; i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++) {
             double candidate = rounds->totals[pair_index(pus->count, i, j)];
-            double nearness =
-                candidate > 0 ? fmin(candidate / 2 / level->bytes_per_s, 2 * level->bytes_per_s / candidate) : 0;
+            double nearness = candidate > 0 ? fmin(candidate / 2 / level->bytes_per_s,
+                                                   2 * level->bytes_per_s / candidate)
+                                            : 0;
             if (nearness > best && profile_related(&level->collisions, pus->ids[i], pus->ids[j])) {
                 best = nearness;
                 total = candidate;
@@ -134,9 +138,11 @@ static double total_of_two(const struct memory_rounds *rounds, const struct prof
     return total;
 }
 
-/* More workers than before that get clearly less were disturbed: asked again once, and the better figure counts. */
-static int measure_point(struct memory_rounds *rounds, const struct profile_set *group, uint32_t workers, double before,
-                         double *rates, struct profile_scaling_point *point)
+/* More workers than before that get clearly less were disturbed: asked again once, and the better
+ * figure counts. */
+static int measure_point(struct memory_rounds *rounds, const struct profile_set *group,
+                         uint32_t workers, double before, double *rates,
+                         struct profile_scaling_point *point)
 {
     struct profile_scaling_point again;
     int rc = measure_workers(rounds->probe, rounds->bytes, group, workers, rates, point);
@@ -149,29 +155,34 @@ static int measure_point(struct memory_rounds *rounds, const struct profile_set 
 }
 
 /* bytes_per_s 0: not known yet. */
-static struct profile_scaling_point known_point(const struct memory_rounds *rounds, const struct profile_memory *alone,
-                                                const struct profile_memory_level *level, uint32_t workers)
+static struct profile_scaling_point known_point(const struct memory_rounds *rounds,
+                                                const struct profile_memory *alone,
+                                                const struct profile_memory_level *level,
+                                                uint32_t workers)
 {
     const struct profile_quality *quality = workers == 1 ? &alone->quality : &level->quality;
     return (struct profile_scaling_point){.workers = workers,
-                                          .bytes_per_s = workers == 1   ? alone->reference_bytes_per_s
-                                                         : workers == 2 ? total_of_two(rounds, level)
-                                                                        : 0,
+                                          .bytes_per_s = workers == 1 ? alone->reference_bytes_per_s
+                                                         : workers == 2
+                                                             ? total_of_two(rounds, level)
+                                                             : 0,
                                           .repetitions = quality->repetitions,
                                           .spread = quality->spread};
 }
 
-int memory_scaling(struct memory_rounds *rounds, const struct profile_set *group, const struct profile_memory *alone,
-                   struct profile_memory_level *level)
+int memory_scaling(struct memory_rounds *rounds, const struct profile_set *group,
+                   const struct profile_memory *alone, struct profile_memory_level *level)
 {
     level->scaling = calloc(group->count, sizeof *level->scaling);
     double *rates = malloc(group->count * sizeof *rates);
     int rc = level->scaling && rates ? 0 : -ENOMEM;
     for (uint32_t workers = 1; rc == 0 && workers <= group->count;) {
         struct profile_scaling_point point = known_point(rounds, alone, level, workers);
-        double before = level->scaling_count ? level->scaling[level->scaling_count - 1].bytes_per_s : 0;
+        double before =
+            level->scaling_count ? level->scaling[level->scaling_count - 1].bytes_per_s : 0;
         probe_tell(rounds->probe, 0.95, "memory with %u workers", workers);
-        rc = point.bytes_per_s > 0 ? 0 : measure_point(rounds, group, workers, before, rates, &point);
+        rc = point.bytes_per_s > 0 ? 0
+                                   : measure_point(rounds, group, workers, before, rates, &point);
         if (rc == 0) {
             level->scaling[level->scaling_count++] = point;
         }
@@ -182,10 +193,13 @@ int memory_scaling(struct memory_rounds *rounds, const struct profile_set *group
     return rc;
 }
 
-enum { MEMORY_SHARES = 6 }; /* arrays that a pair has room for: two PUs with two each, and chase pools beside */
+enum {
+    MEMORY_SHARES = 6
+}; /* arrays that a pair has room for: two PUs with two each, and chase pools beside */
 static const double collision_margin_memory = PROBE_MEMORY_COLLISION;
-static const double contradiction = 1.25; /* a second look at a pair gives so much more: beyond that drift */
-static const size_t caches_beyond = 4;    /* times the last level cache, per array */
+static const double contradiction =
+    1.25; /* a second look at a pair gives so much more: beyond that drift */
+static const size_t caches_beyond = 4; /* times the last level cache, per array */
 static const size_t array_least = 32u << 20, array_most = (size_t)512 << 20;
 
 enum machine_pages probe_memory_pages(const struct machine *machine)
@@ -199,8 +213,9 @@ char *probe_memory_method(const struct machine *machine, size_t array_bytes)
     size_t page = machine->huge_page_bytes ? machine->huge_page_bytes : machine->page_bytes;
     bool large = page >= 1u << 20;
     int length = asprintf(&text, "%s, pages of %zu %s%s, arrays of %zu MiB",
-                          machine->copy_method ? machine->copy_method : "copies", page >> (large ? 20 : 10),
-                          large ? "MiB" : "KiB", machine->huge_page_bytes ? " asked for" : "", array_bytes >> 20);
+                          machine->copy_method ? machine->copy_method : "copies",
+                          page >> (large ? 20 : 10), large ? "MiB" : "KiB",
+                          machine->huge_page_bytes ? " asked for" : "", array_bytes >> 20);
     return length < 0 ? NULL : text;
 }
 
@@ -226,7 +241,8 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
     const struct profile_set *pus = &probe->machine->pus;
     struct schedule schedule;
     int rc = 0;
-    while (pus->count == 1 && rc == 0 && !repeat_median_settled(rounds->alone, rounds->alone_count)) {
+    while (pus->count == 1 && rc == 0 &&
+           !repeat_median_settled(rounds->alone, rounds->alone_count)) {
         rc = memory_rounds_alone(rounds, pus->ids[0]);
     }
     if (rc < 0 || pus->count == 1) {
@@ -237,8 +253,11 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
         schedule.exhaustive = probe->exhaustive;
         schedule.probe = probe;
         schedule.spread = &rounds->spread;
-        schedule.at_once = probe->one_by_one ? 1 : probe->machine->memory_limit_bytes / (MEMORY_SHARES * rounds->bytes);
-        rc = schedule_run(&schedule, NULL, ++probe->seed, memory_rounds_ask, schedule_agree_cluster, rounds, outcome);
+        schedule.at_once = probe->one_by_one ? 1
+                                             : probe->machine->memory_limit_bytes /
+                                                   (MEMORY_SHARES * rounds->bytes);
+        rc = schedule_run(&schedule, NULL, ++probe->seed, memory_rounds_ask, schedule_agree_cluster,
+                          rounds, outcome);
         rounds->spread = cluster_spread(rounds->logs, rounds->ratios);
         schedule_free(&schedule);
     }
@@ -253,13 +272,14 @@ static size_t nearest_level(const struct profile_memory *memory, double bytes_pe
     size_t nearest = 0;
     for (size_t i = 1; i < memory->level_count; i++) {
         double distance = fabs(log(bytes_per_s / memory->levels[i].bytes_per_s));
-        nearest = distance < fabs(log(bytes_per_s / memory->levels[nearest].bytes_per_s)) ? i : nearest;
+        nearest =
+            distance < fabs(log(bytes_per_s / memory->levels[nearest].bytes_per_s)) ? i : nearest;
     }
     return nearest;
 }
 
-/* Of the level's measured pairs: how far the rounds of one of them lie apart, in the middle. A level that has none is
- * inferred. */
+/* Of the level's measured pairs: how far the rounds of one of them lie apart, in the middle. A
+ * level that has none is inferred. */
 static int level_quality(const struct memory_rounds *rounds, const struct schedule_outcome *outcome,
                          struct profile_memory *memory, size_t level)
 {
@@ -288,7 +308,8 @@ static int infer_levels(struct memory_rounds *rounds, const struct schedule_outc
 {
     double spread = probe_spread(rounds->alone, rounds->alone_count); /* sorts */
     double best = rounds->alone[rounds->alone_count - 1];
-    int rc = probe_memory_levels(&rounds->probe->machine->pus, best, outcome->values, rounds->spread, &result->memory);
+    int rc = probe_memory_levels(&rounds->probe->machine->pus, best, outcome->values,
+                                 rounds->spread, &result->memory);
     result->memory.quality = (struct profile_quality){
         .origin = PROFILE_MEASURED, .repetitions = (uint32_t)rounds->alone_count, .spread = spread};
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
@@ -298,8 +319,9 @@ static int infer_levels(struct memory_rounds *rounds, const struct schedule_outc
 }
 
 /* A measured pair of the level: the one nearest to its centre. */
-static bool representative(const struct memory_rounds *rounds, const struct schedule_outcome *outcome, double centre,
-                           size_t *first, size_t *second)
+static bool representative(const struct memory_rounds *rounds,
+                           const struct schedule_outcome *outcome, double centre, size_t *first,
+                           size_t *second)
 {
     size_t n = rounds->probe->machine->pus.count;
     double nearest = INFINITY;
@@ -334,16 +356,18 @@ static int retake(struct memory_rounds *rounds, struct schedule_outcome *outcome
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n && rc == 0; j++) {
             size_t pair = pair_index(n, i, j);
-            bool colliding = outcome->measured[pair] && outcome->values[pair] < collision_margin_memory * reference;
-            rc = colliding && !probe_late(rounds->probe) ? memory_rounds_better(rounds, i, j, &outcome->values[pair])
-                                                         : 0;
+            bool colliding = outcome->measured[pair] &&
+                             outcome->values[pair] < collision_margin_memory * reference;
+            rc = colliding && !probe_late(rounds->probe)
+                     ? memory_rounds_better(rounds, i, j, &outcome->values[pair])
+                     : 0;
         }
     }
     return rc;
 }
 
-/* Pairs that a level lists one by one, because the bond is not transitive: one of them may have been disturbed, and all
- * are few. `again` says whether any was measured. */
+/* Pairs that a level lists one by one, because the bond is not transitive: one of them may have
+ * been disturbed, and all are few. `again` says whether any was measured. */
 static int look_at_listed(struct memory_rounds *rounds, struct schedule_outcome *outcome,
                           const struct profile_memory *memory, bool *again)
 {
@@ -366,16 +390,18 @@ static int look_at_listed(struct memory_rounds *rounds, struct schedule_outcome 
     return rc;
 }
 
-static int infer_anew(struct memory_rounds *rounds, const struct schedule_outcome *outcome, struct probe_memory *result)
+static int infer_anew(struct memory_rounds *rounds, const struct schedule_outcome *outcome,
+                      struct probe_memory *result)
 {
     probe_memory_free(result);
     rounds->spread = cluster_spread(rounds->logs, rounds->ratios);
     return infer_levels(rounds, outcome, result);
 }
 
-/* Levels that a second look at one pair of each contradicts were a disturbance: their pairs are measured again, and the
- * levels inferred anew. */
-static int infer(struct memory_rounds *rounds, struct schedule_outcome *outcome, struct probe_memory *result)
+/* Levels that a second look at one pair of each contradicts were a disturbance: their pairs are
+ * measured again, and the levels inferred anew. */
+static int infer(struct memory_rounds *rounds, struct schedule_outcome *outcome,
+                 struct probe_memory *result)
 {
     size_t first = 0, second = 0;
     bool contradicted = false;
@@ -385,7 +411,8 @@ static int infer(struct memory_rounds *rounds, struct schedule_outcome *outcome,
     rc = rc == 0 && listed ? infer_anew(rounds, outcome, result) : rc;
     for (size_t i = 0; rc == 0 && i < result->memory.level_count && !contradicted; i++) {
         double centre = result->memory.levels[i].bytes_per_s, again = centre;
-        bool look = !probe_late(rounds->probe) && representative(rounds, outcome, centre, &first, &second);
+        bool look =
+            !probe_late(rounds->probe) && representative(rounds, outcome, centre, &first, &second);
         rc = look ? memory_rounds_better(rounds, first, second, &again) : 0;
         contradicted = again > contradiction * centre;
     }
@@ -425,7 +452,8 @@ size_t probe_memory_bytes(const struct probe *probe, size_t last_level_bytes)
     return choose_bytes(probe, last_level_bytes);
 }
 
-int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out, struct servet_error *error)
+int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out,
+                 struct servet_error *error)
 {
     struct probe_memory result = {.array_bytes = choose_bytes(probe, last_level_bytes)};
     result.cut_short = result.array_bytes < wanted_bytes(last_level_bytes);
@@ -438,7 +466,8 @@ int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memo
     return 0;
 }
 
-int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu, double *bytes_per_s)
+int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu,
+                       double *bytes_per_s)
 {
     return memory_copy(probe, choose_bytes(probe, last_level_bytes), &pu, 1, bytes_per_s);
 }

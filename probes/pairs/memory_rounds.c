@@ -17,13 +17,14 @@ enum {
 int memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes)
 {
     size_t pairs = pair_count(probe->machine->pus.count);
-    *rounds = (struct memory_rounds){.probe = probe,
-                                     .bytes = bytes,
-                                     .fewest_rounds = REPEAT_MEDIAN_MOST,
-                                     .totals = calloc(pairs + 1, sizeof *rounds->totals),
-                                     .spreads = calloc(pairs + 1, sizeof *rounds->spreads),
-                                     .scale = calloc(probe->machine->pus.count, sizeof *rounds->scale),
-                                     .logs = calloc(pairs + 1, sizeof *rounds->logs)};
+    *rounds =
+        (struct memory_rounds){.probe = probe,
+                               .bytes = bytes,
+                               .fewest_rounds = REPEAT_MEDIAN_MOST,
+                               .totals = calloc(pairs + 1, sizeof *rounds->totals),
+                               .spreads = calloc(pairs + 1, sizeof *rounds->spreads),
+                               .scale = calloc(probe->machine->pus.count, sizeof *rounds->scale),
+                               .logs = calloc(pairs + 1, sizeof *rounds->logs)};
     if (!rounds->totals || !rounds->spreads || !rounds->logs || !rounds->scale) {
         memory_rounds_free(rounds);
         return -ENOMEM;
@@ -43,7 +44,8 @@ void memory_rounds_free(struct memory_rounds *rounds)
     rounds->totals = rounds->spreads = rounds->logs = rounds->scale = NULL;
 }
 
-int memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count, double *bytes_per_s)
+int memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
+                double *bytes_per_s)
 {
     const struct machine_copy what = {
         .bytes = bytes, .passes = PASSES, .numa = -1, .pages = probe_memory_pages(probe->machine)};
@@ -80,7 +82,8 @@ int memory_rounds_kinds(struct memory_rounds *rounds)
         double values[REPEAT_MEDIAN_MOST];
         size_t done = 0;
         while (!repeat_median_settled(values, done) && !(done > 0 && probe_late(rounds->probe))) {
-            int rc = memory_copy(rounds->probe, rounds->bytes, kinds->pus[kind].ids, 1, &values[done++]);
+            int rc =
+                memory_copy(rounds->probe, rounds->bytes, kinds->pus[kind].ids, 1, &values[done++]);
             if (rc < 0) {
                 return rc;
             }
@@ -107,15 +110,16 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
     int rc = memory_rounds_alone(rounds, pus[0]);
     rc = rc < 0 ? rc : memory_copy(rounds->probe, rounds->bytes, pus, 2 * pairs, rates);
     for (size_t k = 0; k < pairs && rc == 0; k++) {
-        out[k].slower[round] =
-            fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]), rates[2 * k + 1] * scale_of(rounds, pus[2 * k + 1]));
+        out[k].slower[round] = fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]),
+                                    rates[2 * k + 1] * scale_of(rounds, pus[2 * k + 1]));
         out[k].totals[round] = rates[2 * k] + rates[2 * k + 1];
     }
     return rc;
 }
 
 /* A run that is late does with one round. */
-static bool is_settled(const struct memory_rounds *rounds, const struct pair_rounds *pairs, size_t count, size_t done)
+static bool is_settled(const struct memory_rounds *rounds, const struct pair_rounds *pairs,
+                       size_t count, size_t done)
 {
     bool settled = true;
     for (size_t k = 0; k < count && settled; k++) {
@@ -124,7 +128,8 @@ static bool is_settled(const struct memory_rounds *rounds, const struct pair_rou
     return settled || (done > 0 && probe_late(rounds->probe));
 }
 
-static void learn(struct memory_rounds *rounds, const struct pair_rounds *pairs, size_t count, size_t done)
+static void learn(struct memory_rounds *rounds, const struct pair_rounds *pairs, size_t count,
+                  size_t done)
 {
     double sorted[LEARN_FROM];
     for (size_t k = 0; k < count && done > 1; k++) {
@@ -132,15 +137,16 @@ static void learn(struct memory_rounds *rounds, const struct pair_rounds *pairs,
             rounds->logs[rounds->ratios++] = log(pairs[k].slower[1] / pairs[k].slower[0]);
         }
     }
-    /* Whether a class's pairs agree is asked while it is measured: cheap enough to look often at first. */
+    /* Whether a class's pairs agree is asked while it is measured: cheap enough to look often at
+     * first. */
     if (rounds->ratios <= LEARN_FROM) {
         memcpy(sorted, rounds->logs, rounds->ratios * sizeof *sorted);
         rounds->spread = cluster_spread(sorted, rounds->ratios);
     }
 }
 
-int memory_rounds_ask(void *argument, const struct pair_position *pairs, size_t count, double *bytes_per_s,
-                      double *figures)
+int memory_rounds_ask(void *argument, const struct pair_position *pairs, size_t count,
+                      double *bytes_per_s, double *figures)
 {
     struct memory_rounds *rounds = argument;
     const struct profile_set *set = &rounds->probe->machine->pus;
@@ -151,8 +157,8 @@ int memory_rounds_ask(void *argument, const struct pair_position *pairs, size_t 
         pus[2 * k] = set->ids[pairs[k].i];
         pus[2 * k + 1] = set->ids[pairs[k].j];
     }
-    probe_tell(rounds->probe, 1 - exp(-(double)rounds->asked / EXPECTED_PAIRS), "memory of PUs %u and %u", pus[0],
-               pus[1]);
+    probe_tell(rounds->probe, 1 - exp(-(double)rounds->asked / EXPECTED_PAIRS),
+               "memory of PUs %u and %u", pus[0], pus[1]);
     rounds->asked += count;
     while (!is_settled(rounds, found, count, done)) {
         int rc = one_round(rounds, pus, count, done, found);

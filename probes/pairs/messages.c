@@ -19,7 +19,8 @@ static uint32_t round_trips_for(size_t bytes)
     return bytes <= 4096 ? 50 : bytes <= (128u << 10) ? 10 : 2;
 }
 
-static int exchange(struct probe *probe, size_t bytes, const struct profile_pair *pairs, size_t count, double *seconds)
+static int exchange(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
+                    size_t count, double *seconds)
 {
     const struct machine_exchange what = {bytes, round_trips_for(bytes), BATCHES};
     return machine_exchange(probe->machine, &what, pairs, count, seconds);
@@ -85,8 +86,8 @@ static double spread_so_far(const struct question *question)
     return cluster_spread(sorted, question->ratios);
 }
 
-static int exchange_all(const struct question *question, const struct pair_position *positions, size_t count,
-                        double done, double *seconds)
+static int exchange_all(const struct question *question, const struct pair_position *positions,
+                        size_t count, double done, double *seconds)
 {
     const uint32_t *ids = question->probe->machine->pus.ids;
     struct profile_pair pairs[TOGETHER_MOST];
@@ -97,7 +98,8 @@ static int exchange_all(const struct question *question, const struct pair_posit
     return exchange(question->probe, question->bytes, pairs, count, seconds);
 }
 
-static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds, double *figures)
+static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds,
+               double *figures)
 {
     struct question *question = argument;
     double twice[TOGETHER_MOST];
@@ -117,8 +119,8 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
 }
 
 /* A pair whose two sweeps differ is asked again, alone, until its two smallest figures agree. */
-static int settle(const struct question *question, const struct pair_position *pair, double first, double second,
-                  double *least)
+static int settle(const struct question *question, const struct pair_position *pair, double first,
+                  double second, double *least)
 {
     double sweeps[REPEAT_MINIMUM_MOST] = {first, second};
     *least = fmin(first, second);
@@ -133,7 +135,8 @@ static int settle(const struct question *question, const struct pair_position *p
 }
 
 /* The smaller of two figures that lie apart in time, and beside other pairs if there were any. */
-static int ask_again(void *argument, const struct pair_position *pairs, size_t count, double *seconds, double *figures)
+static int ask_again(void *argument, const struct pair_position *pairs, size_t count,
+                     double *seconds, double *figures)
 {
     struct question *question = argument;
     size_t pus = question->probe->machine->pus.count;
@@ -141,7 +144,8 @@ static int ask_again(void *argument, const struct pair_position *pairs, size_t c
     for (size_t k = 0; k < count && rc == 0; k++) {
         double *value = &question->outcome->values[pair_index(pus, pairs[k].i, pairs[k].j)];
         const double sweeps[] = {*value, seconds[k]};
-        if (count > 1 && !repeat_minimum_settled(sweeps, SWEEPS)) { /* it may have been the others beside it */
+        if (count > 1 &&
+            !repeat_minimum_settled(sweeps, SWEEPS)) { /* it may have been the others beside it */
             rc = exchange_all(question, &pairs[k], 1, 0.4, &seconds[k]);
         }
         if (rc < 0) {
@@ -154,7 +158,8 @@ static int ask_again(void *argument, const struct pair_position *pairs, size_t c
     return rc;
 }
 
-static int second_sweep(const struct schedule *schedule, struct question *question, struct schedule_outcome *outcome)
+static int second_sweep(const struct schedule *schedule, struct question *question,
+                        struct schedule_outcome *outcome)
 {
     question->ratios = 0;
     question->outcome = outcome;
@@ -189,14 +194,15 @@ static int take_over(const struct schedule *schedule, struct schedule_outcome *o
     return 0;
 }
 
-static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome, uint32_t *sweeps,
-                         double *spread)
+static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome,
+                         uint32_t *sweeps, double *spread)
 {
     size_t pairs = pair_count(probe->machine->pus.count);
     struct question question = {
         .probe = probe, .bytes = bytes, .logs = malloc((pairs + PILOTS) * sizeof *question.logs)};
     struct schedule schedule;
-    int rc = question.logs ? schedule_init(&schedule, &probe->machine->pus, probe->declared) : -ENOMEM;
+    int rc =
+        question.logs ? schedule_init(&schedule, &probe->machine->pus, probe->declared) : -ENOMEM;
     if (rc < 0) {
         free(question.logs);
         return rc;
@@ -205,14 +211,16 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
     schedule.exhaustive = probe->exhaustive;
     schedule.probe = probe;
     schedule.at_once = probe->one_by_one ? 1 : TOGETHER_MOST;
-    rc = schedule_run(&schedule, NULL, ++probe->seed, ask, schedule_agree_cluster, &question, outcome);
+    rc = schedule_run(&schedule, NULL, ++probe->seed, ask, schedule_agree_cluster, &question,
+                      outcome);
     *sweeps = 1;
     if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
         *sweeps = SWEEPS;
         rc = second_sweep(&schedule, &question, outcome);
         rc = rc < 0 ? rc : take_over(&schedule, outcome);
     }
-    *spread = question.ratios > 0 ? question.spread : -1; /* cluster_values() takes that for none, too */
+    *spread =
+        question.ratios > 0 ? question.spread : -1; /* cluster_values() takes that for none, too */
     schedule_free(&schedule);
     free(question.logs);
     return rc;
@@ -222,7 +230,8 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
 
 /* A pair that is in this layer and in none before it. */
 static bool find_pair(const struct profile_set *pus, const double *pair_seconds,
-                      const struct profile_communication *result, size_t layer, struct profile_pair *out)
+                      const struct profile_communication *result, size_t layer,
+                      struct profile_pair *out)
 {
     double best = INFINITY;
     for (size_t i = 0, k = 0; i < pus->count; i++) {
@@ -244,8 +253,8 @@ struct settled {
 };
 
 /* The slowest of the pairs, from as many measurements as it takes for the two smallest to agree. */
-static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs, size_t count,
-                            struct settled *out)
+static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
+                            size_t count, struct settled *out)
 {
     double seconds[CONCURRENCY_MAX], slowest[REPEAT_MINIMUM_MOST];
     double least = INFINITY;
@@ -265,14 +274,16 @@ static int exchange_settled(struct probe *probe, size_t bytes, const struct prof
     return 0;
 }
 
-static int measure_curve(struct probe *probe, const struct profile_pair *pair, struct profile_layer *layer)
+static int measure_curve(struct probe *probe, const struct profile_pair *pair,
+                         struct profile_layer *layer)
 {
     enum { POINTS_MAX = 32 };
     layer->curve = calloc(POINTS_MAX, sizeof *layer->curve);
     if (!layer->curve) {
         return -ENOMEM;
     }
-    for (size_t bytes = curve_from; bytes <= curve_to && layer->curve_count < POINTS_MAX; bytes *= 2) {
+    for (size_t bytes = curve_from; bytes <= curve_to && layer->curve_count < POINTS_MAX;
+         bytes *= 2) {
         struct settled least;
         int rc = exchange_settled(probe, bytes, pair, 1, &least);
         if (rc < 0) {
@@ -286,8 +297,8 @@ static int measure_curve(struct probe *probe, const struct profile_pair *pair, s
 }
 
 /* Disjoint pairs of the layer, greedily in the order of the PUs. */
-static size_t disjoint_pairs(const struct profile_set *pus, const double *pair_seconds, double low, double high,
-                             struct profile_pair *out)
+static size_t disjoint_pairs(const struct profile_set *pus, const double *pair_seconds, double low,
+                             double high, struct profile_pair *out)
 {
     size_t count = 0;
     bool taken[2 * CONCURRENCY_MAX + 1];
@@ -305,8 +316,8 @@ static size_t disjoint_pairs(const struct profile_set *pus, const double *pair_s
     return count;
 }
 
-static int measure_concurrency(struct probe *probe, size_t bytes, const struct profile_pair *pairs, size_t count,
-                               struct profile_layer *layer)
+static int measure_concurrency(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
+                               size_t count, struct profile_layer *layer)
 {
     layer->concurrency = calloc(count ? count : 1, sizeof *layer->concurrency);
     if (!layer->concurrency) {
@@ -325,7 +336,8 @@ static int measure_concurrency(struct probe *probe, size_t bytes, const struct p
     return 0;
 }
 
-static int measure_layers(struct probe *probe, const double *pair_seconds, struct profile_communication *result)
+static int measure_layers(struct probe *probe, const double *pair_seconds,
+                          struct profile_communication *result)
 {
     const struct profile_set *pus = &probe->machine->pus;
     for (size_t i = 0; i < result->layer_count && !probe_late(probe); i++) {
@@ -335,7 +347,9 @@ static int measure_layers(struct probe *probe, const double *pair_seconds, struc
             continue;
         }
         double low = i ? sqrt(result->layers[i - 1].seconds * layer->seconds) : 0;
-        double high = i + 1 < result->layer_count ? sqrt(result->layers[i + 1].seconds * layer->seconds) : INFINITY;
+        double high = i + 1 < result->layer_count
+                          ? sqrt(result->layers[i + 1].seconds * layer->seconds)
+                          : INFINITY;
         size_t count = disjoint_pairs(pus, pair_seconds, low, high, pairs);
         int rc = measure_curve(probe, &pair, layer);
         rc = rc < 0 ? rc : measure_concurrency(probe, result->message_bytes, pairs, count, layer);
@@ -350,8 +364,8 @@ static size_t nearest_layer(const struct profile_communication *result, double s
 {
     size_t nearest = 0;
     for (size_t i = 1; i < result->layer_count; i++) {
-        bool closer =
-            fabs(log(seconds / result->layers[i].seconds)) < fabs(log(seconds / result->layers[nearest].seconds));
+        bool closer = fabs(log(seconds / result->layers[i].seconds)) <
+                      fabs(log(seconds / result->layers[nearest].seconds));
         nearest = closer ? i : nearest;
     }
     return nearest;
@@ -393,7 +407,9 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
     uint32_t sweeps = 0;
     double spread = 0;
-    int rc = outcome.values && outcome.measured ? measure_pairs(probe, bytes, &outcome, &sweeps, &spread) : -ENOMEM;
+    int rc = outcome.values && outcome.measured
+                 ? measure_pairs(probe, bytes, &outcome, &sweeps, &spread)
+                 : -ENOMEM;
     rc = rc < 0 ? rc : probe_message_layers(pus, outcome.values, spread, result);
     if (rc == 0) {
         result->message_bytes = bytes;
@@ -441,7 +457,8 @@ void probe_message_free(struct profile_communication *result)
     memset(result, 0, sizeof *result);
 }
 
-int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair, double *seconds)
+int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair,
+                       double *seconds)
 {
     return exchange(probe, bytes, pair, 1, seconds);
 }

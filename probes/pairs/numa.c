@@ -17,7 +17,8 @@ struct question {
     int32_t numa; /* < 0: there is only one, where memory falls by itself */
 };
 
-/* Warmed once in the order of the chase: what the caches can hold of so large a cycle, they hold. */
+/* Warmed once in the order of the chase: what the caches can hold of so large a cycle, they
+ * hold. */
 static int measure_latency(const struct question *question, uint32_t pu, double *seconds)
 {
     const struct machine_traversal what = {.bytes = question->bytes / NODE_BYTES * NODE_BYTES,
@@ -69,12 +70,13 @@ static bool concerns_the_node(int rc)
     return rc == -EACCES || rc == -ENOMEM;
 }
 
-static int measure_pair(struct probe *probe, size_t bytes, const struct profile_set *pus, size_t node,
-                        struct probe_numa *result)
+static int measure_pair(struct probe *probe, size_t bytes, const struct profile_set *pus,
+                        size_t node, struct probe_numa *result)
 {
     const struct profile_class *declared = probe->declared;
     uint32_t number = declared->numa[node].os_index;
-    const struct question question = {probe, bytes, declared->numa_count > 1 ? (int32_t)number : -1};
+    const struct question question = {probe, bytes,
+                                      declared->numa_count > 1 ? (int32_t)number : -1};
     struct profile_numa_access row = {.node = number};
     int rc = profile_set_copy(pus, &row.pus);
     if (rc < 0) {
@@ -88,7 +90,8 @@ static int measure_pair(struct probe *probe, size_t bytes, const struct profile_
         return 0;
     }
     if (concerns_the_node(rc) && !result->why[0]) {
-        snprintf(result->why, sizeof result->why, "node %u from PU %u: %s", number, pus->ids[0], machine_strerror(rc));
+        snprintf(result->why, sizeof result->why, "node %u from PU %u: %s", number, pus->ids[0],
+                 machine_strerror(rc));
     }
     profile_set_free(&row.pus);
     return concerns_the_node(rc) ? 0 : rc;
@@ -113,8 +116,9 @@ static bool overlap(const struct profile_set *a, const struct profile_set *b)
     return false;
 }
 
-/* Are the node's PUs a group? High-bandwidth memory is a node beside the ordinary one with the same PUs, and memory
- * behind an expander may be near to all PUs: then the smallest sets are the groups. */
+/* Are the node's PUs a group? High-bandwidth memory is a node beside the ordinary one with the same
+ * PUs, and memory behind an expander may be near to all PUs: then the smallest sets are the
+ * groups. */
 static bool is_group(const struct profile_class *declared, size_t node)
 {
     const struct profile_set *mine = &declared->numa[node].pus;
@@ -129,7 +133,8 @@ static bool is_group(const struct profile_class *declared, size_t node)
 }
 
 /* The node's PUs, of one kind of cores at a time: they do not get the same. */
-static int measure_group(struct probe *probe, size_t bytes, const struct profile_set *group, struct probe_numa *result)
+static int measure_group(struct probe *probe, size_t bytes, const struct profile_set *group,
+                         struct probe_numa *result)
 {
     const struct profile_class *declared = probe->declared;
     size_t kinds = probe->kinds ? probe->kinds->count : 1;
@@ -162,7 +167,8 @@ static int measure_all(struct probe *probe, size_t bytes, struct probe_numa *res
     return rc;
 }
 
-int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out, struct servet_error *error)
+int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
+               struct servet_error *error)
 {
     size_t nodes = probe->declared ? probe->declared->numa_count : 0;
     size_t kinds = probe->kinds ? probe->kinds->count : 1;

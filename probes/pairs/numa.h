@@ -1,10 +1,11 @@
-/* What the PUs of one NUMA node get of the memory of every node: latency and bandwidth (2010 paper, Section III-C, for
- * machines on which where the memory is matters as much as who else uses it).
+/* What the PUs of one NUMA node get of the memory of every node: latency and bandwidth (2010 paper,
+ * Section III-C, for machines on which where the memory is matters as much as who else uses it).
  *
- * Rows are groups of PUs that are local to one node, columns all nodes, those without PUs too. A group's first PU
- * chases through a random cycle far larger than every cache, and copies, on memory bound to the node, while all else is
- * idle: three rounds of both, their medians. A machine of one node gives one row. A node out of reach (a control
- * group's memory nodes, a sandbox) or with too little free memory leaves its rows out, and that is said.
+ * Rows are groups of PUs that are local to one node, columns all nodes, those without PUs too. A
+ * group's first PU chases through a random cycle far larger than every cache, and copies, on memory
+ * bound to the node, while all else is idle: three rounds of both, their medians. A machine of one
+ * node gives one row. A node out of reach (a control group's memory nodes, a sandbox) or with too
+ * little free memory leaves its rows out, and that is said.
  */
 #ifndef SERVET_PROBES_PAIRS_NUMA_H
 #define SERVET_PROBES_PAIRS_NUMA_H
@@ -17,9 +18,10 @@ struct probe_numa {
     char why[160]; /* of the first row that was left out; "" when none was */
 };
 
-/* `array_bytes`: of the working set, as probe_memory() chose it. Needs probe->declared; without declared nodes there
- * are no rows. */
-int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out, struct servet_error *error);
+/* `array_bytes`: of the working set, as probe_memory() chose it. Needs probe->declared; without
+ * declared nodes there are no rows. */
+int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
+               struct servet_error *error);
 void probe_numa_free(struct probe_numa *result);
 
 #endif

@@ -77,7 +77,8 @@ static bool complete(const struct view *view, const size_t *members, size_t coun
     return true;
 }
 
-static int add_group(const struct view *view, const size_t *members, size_t count, struct profile_relation *out)
+static int add_group(const struct view *view, const size_t *members, size_t count,
+                     struct profile_relation *out)
 {
     uint32_t *ids = malloc(count * sizeof *ids);
     struct profile_set *groups = realloc(out->groups, (out->group_count + 1) * sizeof *groups);
@@ -106,16 +107,19 @@ static int by_pair(const void *a, const void *b)
     return (x->b > y->b) - (x->b < y->b);
 }
 
-static int add_pairs(const struct view *view, const size_t *members, size_t count, struct profile_relation *out)
+static int add_pairs(const struct view *view, const size_t *members, size_t count,
+                     struct profile_relation *out)
 {
-    struct profile_pair *pairs = realloc(out->pairs, (out->pair_count + pair_count(count)) * sizeof *pairs);
+    struct profile_pair *pairs =
+        realloc(out->pairs, (out->pair_count + pair_count(count)) * sizeof *pairs);
     if (!pairs) {
         return -ENOMEM;
     }
     out->pairs = pairs;
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < count; j++) {
-            uint32_t a = view->classes->pus->ids[members[i]], b = view->classes->pus->ids[members[j]];
+            uint32_t a = view->classes->pus->ids[members[i]],
+                     b = view->classes->pus->ids[members[j]];
             if (a < b && bound(view, members[i], members[j])) {
                 out->pairs[out->pair_count++] = (struct profile_pair){a, b};
             }

@@ -5,7 +5,8 @@
 
 #include "profile/base/statistics.h"
 
-/* Relative. Rounds of copies and sweeps of messages differ by 4 to 7 % on a shared machine, by 1 to 2 % on one's own.
+/* Relative. Rounds of copies and sweeps of messages differ by 4 to 7 % on a shared machine, by 1 to
+ * 2 % on one's own.
  */
 static const double target = 0.05;
 enum { MOST = 64 }; /* values that are looked at */
@@ -23,7 +24,8 @@ double repeat_half_width(const double *values, size_t count)
 
 bool repeat_median_settled(const double *values, size_t count)
 {
-    return count >= REPEAT_MEDIAN_MOST || (count >= REPEAT_MEDIAN_LEAST && repeat_half_width(values, count) < target);
+    return count >= REPEAT_MEDIAN_MOST ||
+           (count >= REPEAT_MEDIAN_LEAST && repeat_half_width(values, count) < target);
 }
 
 bool repeat_minimum_settled(const double *values, size_t count)
@@ -33,5 +35,6 @@ bool repeat_minimum_settled(const double *values, size_t count)
         second = values[i] < least ? least : fmin(second, values[i]);
         least = fmin(least, values[i]);
     }
-    return count >= REPEAT_MINIMUM_MOST || (count >= REPEAT_MINIMUM_LEAST && second <= (1 + target) * least);
+    return count >= REPEAT_MINIMUM_MOST ||
+           (count >= REPEAT_MINIMUM_LEAST && second <= (1 + target) * least);
 }

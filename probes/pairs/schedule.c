@@ -90,12 +90,13 @@ static size_t kind_at(const struct profile_class *declared, uint32_t pu)
     return kind;
 }
 
-/* Two fast cores take the memory from one another where a fast and a slow one do not: classes are divided by the kinds
- * of the two. As they were where that makes too many. */
+/* Two fast cores take the memory from one another where a fast and a slow one do not: classes are
+ * divided by the kinds of the two. As they were where that makes too many. */
 static void divide_by_kinds(struct schedule *schedule, const struct profile_class *declared)
 {
     const struct profile_set *pus = schedule->pus;
-    const size_t kinds = declared->kind_count + 1, parts = kinds * (kinds + 1) / 2, whole = schedule->class_count;
+    const size_t kinds = declared->kind_count + 1, parts = kinds * (kinds + 1) / 2,
+                 whole = schedule->class_count;
     if (kinds == 1 || whole * parts > UINT8_MAX) {
         return;
     }
@@ -110,7 +111,8 @@ static void divide_by_kinds(struct schedule *schedule, const struct profile_clas
     renumber(schedule);
 }
 
-int schedule_init(struct schedule *schedule, const struct profile_set *pus, const struct profile_class *declared)
+int schedule_init(struct schedule *schedule, const struct profile_set *pus,
+                  const struct profile_class *declared)
 {
     size_t pairs = pair_count(pus->count);
     *schedule = (struct schedule){.pus = pus, .class_of = malloc(pairs + 1)};
@@ -124,7 +126,8 @@ int schedule_init(struct schedule *schedule, const struct profile_set *pus, cons
         for (size_t i = 0; i < declared->cache_count && class < SCHEDULE_CLASSES - 4; i++) {
             mark(schedule, &declared->caches[i].sharing, class ++);
         }
-        /* What is smaller lies within the other: a machine whose memory is interleaved has one node of all packages. */
+        /* What is smaller lies within the other: a machine whose memory is interleaved has one node
+         * of all packages. */
         bool nodes_inside = largest_node(declared) <= largest_group(&declared->packages);
         mark_numa(schedule, declared, nodes_inside ? class : class + 1);
         mark(schedule, &declared->packages, nodes_inside ? class + 1 : class);
@@ -191,9 +194,10 @@ static void tell(const struct run *run, const struct pair_position *position)
 {
     if (run->schedule->probe) {
         const uint32_t *ids = run->schedule->pus->ids;
-        run->schedule->probe->pairs = (struct probe_pairs){.pair = {ids[position->i], ids[position->j]},
-                                                           .done = run->outcome->measured_count,
-                                                           .planned = run->outcome->planned_count};
+        run->schedule->probe->pairs =
+            (struct probe_pairs){.pair = {ids[position->i], ids[position->j]},
+                                 .done = run->outcome->measured_count,
+                                 .planned = run->outcome->planned_count};
     }
 }
 
@@ -237,8 +241,9 @@ static int find_batches(struct run *run, size_t to, struct together_limit *limit
         return -ENOMEM;
     }
     *limit = (struct together_limit){.pairs = 1};
-    int rc = together_find(&schedule->together, run->members + run->sampled, count, schedule->at_once, run->measure,
-                           run->argument, limit, values, &done, &run->outcome->tried);
+    int rc =
+        together_find(&schedule->together, run->members + run->sampled, count, schedule->at_once,
+                      run->measure, run->argument, limit, values, &done, &run->outcome->tried);
     if (rc == 0) {
         keep(run, values, done, 1);
     }
@@ -246,10 +251,10 @@ static int find_batches(struct run *run, size_t to, struct together_limit *limit
     return rc;
 }
 
-/* A batch, and alone what is unlike the pairs that were measured alone. Where that is most of them, the class is of
- * several kinds, and its pairs are measured one by one from then on. */
-static int measure_batch(struct run *run, struct together_limit *limit, const struct pair_position *batch, size_t count,
-                         double *values)
+/* A batch, and alone what is unlike the pairs that were measured alone. Where that is most of them,
+ * the class is of several kinds, and its pairs are measured one by one from then on. */
+static int measure_batch(struct run *run, struct together_limit *limit,
+                         const struct pair_position *batch, size_t count, double *values)
 {
     double figures[TOGETHER_MOST];
     size_t unlike = 0;
@@ -270,7 +275,8 @@ static int measure_members(struct run *run, size_t to, struct together_limit *li
     int rc = late(run) || limit->pairs > 1 ? 0 : find_batches(run, to, limit);
     while (rc == 0 && run->sampled < to) {
         struct pair_position *batch = run->members + run->sampled;
-        if (run->sampled > 0 && late(run)) { /* one pair of the class there must be, for the others to take over */
+        if (run->sampled > 0 &&
+            late(run)) { /* one pair of the class there must be, for the others to take over */
             run->outcome->cut_short = true;
             return 0;
         }
@@ -317,7 +323,8 @@ static int run_class(struct run *run, size_t class)
     *limit = (struct together_limit){.pairs = 1};
     int rc = measure_members(run, size, limit);
     double spread = run->schedule->spread ? *run->schedule->spread : 0;
-    if (rc == 0 && run->sampled == size && size < run->count && !run->agree(run->sample, size, spread)) {
+    if (rc == 0 && run->sampled == size && size < run->count &&
+        !run->agree(run->sample, size, spread)) {
         run->outcome->fallbacks++;
         run->outcome->planned_count += run->count - size;
         rc = measure_members(run, run->count, limit);
@@ -333,8 +340,9 @@ static int run_class(struct run *run, size_t class)
     return 0;
 }
 
-int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed, pairs_measure_function *measure,
-                 schedule_agree_function *agree, void *argument, struct schedule_outcome *outcome)
+int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed,
+                 pairs_measure_function *measure, schedule_agree_function *agree, void *argument,
+                 struct schedule_outcome *outcome)
 {
     size_t pairs = pair_count(schedule->pus->count);
     struct random random = {seed};
@@ -370,19 +378,21 @@ int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t s
     return rc;
 }
 
-int schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome, uint64_t seed,
-                   pairs_measure_function *measure, void *argument)
+int schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome,
+                   uint64_t seed, pairs_measure_function *measure, void *argument)
 {
     double values[TOGETHER_MOST], figures[TOGETHER_MOST];
     struct random random = {seed};
     struct run run = {.schedule = schedule,
-                      .members = malloc((pair_count(schedule->pus->count) + 1) * sizeof *run.members)};
+                      .members =
+                          malloc((pair_count(schedule->pus->count) + 1) * sizeof *run.members)};
     int rc = run.members ? 0 : -ENOMEM;
     for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
         collect(&run, outcome->measured, class, &random);
         for (size_t at = 0, count = 0; at < run.count && rc == 0; at += count) {
             struct pair_position *batch = run.members + at;
-            count = together_compose(&schedule->together, &outcome->limits[class], batch, run.count - at);
+            count = together_compose(&schedule->together, &outcome->limits[class], batch,
+                                     run.count - at);
             rc = measure(argument, batch, count, values, figures);
         }
     }
@@ -400,12 +410,16 @@ char *schedule_note(const struct schedule_outcome *outcome)
         return NULL;
     }
     if (!all) {
-        fprintf(stream, "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
-                outcome->cut_short ? "cut short by the budget: " : "", outcome->measured_count, outcome->pair_count);
+        fprintf(
+            stream,
+            "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+            outcome->cut_short ? "cut short by the budget: " : "", outcome->measured_count,
+            outcome->pair_count);
     }
     if (outcome->most_at_once > 1) {
         fprintf(stream,
-                "%sup to %zu disjoint pairs measured at a time, which a check showed not to disturb one another",
+                "%sup to %zu disjoint pairs measured at a time, which a check showed not to "
+                "disturb one another",
                 all ? "" : "; ", outcome->most_at_once);
     }
     return fclose(stream) == 0 ? note : (free(note), NULL);

@@ -10,20 +10,23 @@
 #include "probes/run/result.h"
 #include "profile/query.h"
 
-void sharing_declared_levels(const struct profile_class *declared, uint32_t pu, const struct probe_cache *caches,
-                             uint32_t numbers[CACHE_LEVELS_MAX])
+void sharing_declared_levels(const struct profile_class *declared, uint32_t pu,
+                             const struct probe_cache *caches, uint32_t numbers[CACHE_LEVELS_MAX])
 {
     uint32_t last = 0;
     for (size_t i = 0; i < caches->count; i++) {
         const struct profile_cache *found =
-            declared ? result_find_declared(declared, &pu, caches->levels[i].size_bytes, last) : NULL;
-        /* One of a wholly different size takes the next number, and so the place of the declared one there. */
+            declared ? result_find_declared(declared, &pu, caches->levels[i].size_bytes, last)
+                     : NULL;
+        /* One of a wholly different size takes the next number, and so the place of the declared
+         * one there. */
         last = found ? found->level : last + 1;
         numbers[i] = declared && profile_cache_of(declared, last, pu) ? last : 0;
     }
 }
 
-enum sharing_declaration sharing_declared(const struct profile_class *declared, uint32_t number, uint32_t a, uint32_t b)
+enum sharing_declaration sharing_declared(const struct profile_class *declared, uint32_t number,
+                                          uint32_t a, uint32_t b)
 {
     const struct profile_cache *cache = number ? profile_cache_of(declared, number, a) : NULL;
     if (!cache) {
@@ -32,7 +35,9 @@ enum sharing_declaration sharing_declared(const struct profile_class *declared, 
     return profile_related(&cache->sharing, a, b) ? DECLARED_SHARED : DECLARED_PRIVATE;
 }
 
-enum { MEMORY_SHARES = 8 }; /* working sets that a pair has room for: two pools of twice the set, and some room */
+enum {
+    MEMORY_SHARES = 8
+}; /* working sets that a pair has room for: two pools of twice the set, and some room */
 
 static size_t share_wanted(const struct probe_cache_level *cache)
 {
@@ -57,7 +62,8 @@ struct question {
     struct probe_sharing_level *level;
     double done;
     uint32_t number;  /* of the level, where it is declared; 0: it is not */
-    double *decisive; /* by pair_index(): the ratio; 0 of pairs that were not measured, or in vain. Owned */
+    double *decisive; /* by pair_index(): the ratio; 0 of pairs that were not measured, or in vain.
+                         Owned */
     uint8_t *heard;   /* by pair_index(): enum hearing. Owned */
     uint8_t *voided;  /* by pair_index(): enum voided. Owned */
     struct sharing_witness witness;
@@ -67,15 +73,17 @@ struct question {
 static double as_declared(struct question *question, const struct pair_position *position)
 {
     const uint32_t *ids = question->probe->machine->pus.ids;
-    enum sharing_declaration said =
-        sharing_declared(question->probe->declared, question->number, ids[position->i], ids[position->j]);
+    enum sharing_declaration said = sharing_declared(question->probe->declared, question->number,
+                                                     ids[position->i], ids[position->j]);
     size_t pair = pair_index(question->probe->machine->pus.count, position->i, position->j);
     question->voided[pair] = said == NOTHING_DECLARED ? NOT_DECLARED : AS_DECLARED;
     return said == DECLARED_SHARED ? 1 : 0;
 }
 
-/* 1 or 0. What trials leave in doubt some of which were void is no better than what void ones say. */
-static double conclude(struct question *question, const struct pair_position *position, struct sharing_trials *trials)
+/* 1 or 0. What trials leave in doubt some of which were void is no better than what void ones
+ * say. */
+static double conclude(struct question *question, const struct pair_position *position,
+                       struct sharing_trials *trials)
 {
     struct probe_sharing_level *level = question->level;
     size_t pair = pair_index(question->probe->machine->pus.count, position->i, position->j);
@@ -88,18 +96,20 @@ static double conclude(struct question *question, const struct pair_position *po
     if (in_vain) {
         return as_declared(question, position);
     }
-    level->repetitions = trials->count > level->repetitions ? (uint32_t)trials->count : level->repetitions;
+    level->repetitions =
+        trials->count > level->repetitions ? (uint32_t)trials->count : level->repetitions;
     level->spread = fmax(level->spread, probe_spread(trials->ratios, trials->count));
     return verdict == SHARING_YES ? 1 : 0;
 }
 
-static int ask(void *argument, const struct pair_position *pairs, size_t count, double *shares, double *figures)
+static int ask(void *argument, const struct pair_position *pairs, size_t count, double *shares,
+               double *figures)
 {
     struct question *question = argument;
     const struct profile_set *pus = &question->probe->machine->pus;
     struct sharing_trials trials[TOGETHER_MOST];
-    probe_tell(question->probe, question->done, "sharing of %zu KiB by PUs %u and %u", question->bar.bytes >> 10,
-               pus->ids[pairs->i], pus->ids[pairs->j]);
+    probe_tell(question->probe, question->done, "sharing of %zu KiB by PUs %u and %u",
+               question->bar.bytes >> 10, pus->ids[pairs->i], pus->ids[pairs->j]);
     int rc = sharing_try(question->probe, &question->bar, pairs, count, trials);
     for (size_t k = 0; k < count && rc == 0; k++) {
         shares[k] = conclude(question, &pairs[k], &trials[k]);
@@ -125,7 +135,8 @@ static int measure_line(struct question *question, size_t i, size_t j, double *s
 }
 
 /* References: pairs that the ratio is sure of, evenly over all there are. */
-static int measure_references(struct question *question, bool shared, double *seconds, size_t *count)
+static int measure_references(struct question *question, bool shared, double *seconds,
+                              size_t *count)
 {
     size_t n = question->probe->machine->pus.count, sure = 0, seen = 0;
     for (size_t k = 0; k < pair_count(n); k++) {
@@ -137,7 +148,8 @@ static int measure_references(struct question *question, bool shared, double *se
         for (size_t j = i + 1; j < n; j++, k++) {
             double ratio = question->decisive[k];
             bool one = is_sure(question, ratio, shared);
-            int rc = one && seen++ % step == 0 ? measure_line(question, i, j, &seconds[(*count)++]) : 0;
+            int rc =
+                one && seen++ % step == 0 ? measure_line(question, i, j, &seconds[(*count)++]) : 0;
             if (rc < 0) {
                 return rc;
             }
@@ -169,12 +181,14 @@ static int hear(struct question *question, size_t i, size_t j, double *shares)
         return rc;
     }
     rc = measure_line(question, i, j, &seconds);
-    enum sharing_opinion opinion = rc == 0 ? sharing_witness_rule(&question->witness, seconds) : OPINION_NONE;
+    enum sharing_opinion opinion =
+        rc == 0 ? sharing_witness_rule(&question->witness, seconds) : OPINION_NONE;
     if (opinion == OPINION_NONE) {
         return rc;
     }
     *shares = opinion == OPINION_SHARED ? 1 : 0;
-    bool ratio_says = sharing_verdict_of(question->decisive[k], question->bar.threshold) == SHARING_YES;
+    bool ratio_says =
+        sharing_verdict_of(question->decisive[k], question->bar.threshold) == SHARING_YES;
     question->heard[k] = ratio_says == (opinion == OPINION_SHARED) ? AGREES : TIPPED;
     return 0;
 }
@@ -193,7 +207,8 @@ static int hear_on_doubtful(struct question *question, double *shares)
     for (size_t i = 0, k = 0; i < n; i++) {
         for (size_t j = i + 1; j < n; j++, k++) {
             bool doubtful = is_in_doubt(question, k);
-            int rc = doubtful && !probe_late(question->probe) ? hear(question, i, j, &shares[k]) : 0;
+            int rc =
+                doubtful && !probe_late(question->probe) ? hear(question, i, j, &shares[k]) : 0;
             if (rc < 0) {
                 return rc;
             }
@@ -213,17 +228,19 @@ static int ask_once_more(struct question *question, size_t i, size_t j, double *
     return ask(question, &pair, 1, shares, &figure);
 }
 
-/* Pairs that do not share but have a partner with which both do, or the other way round: the relation has them as
- * single pairs. `decide` is called for each, whether it was measured or not. */
-static int for_contradicting(struct question *question, const struct profile_relation *relation, pair_function *decide,
-                             double *shares)
+/* Pairs that do not share but have a partner with which both do, or the other way round: the
+ * relation has them as single pairs. `decide` is called for each, whether it was measured or
+ * not. */
+static int for_contradicting(struct question *question, const struct profile_relation *relation,
+                             pair_function *decide, double *shares)
 {
     const struct profile_set *pus = &question->probe->machine->pus;
     bool *involved = calloc(pus->count, sizeof *involved);
     int rc = involved ? 0 : -ENOMEM;
     for (size_t k = 0; rc == 0 && k < relation->pair_count; k++) {
         for (size_t i = 0; i < pus->count; i++) {
-            involved[i] |= pus->ids[i] == relation->pairs[k].a || pus->ids[i] == relation->pairs[k].b;
+            involved[i] |=
+                pus->ids[i] == relation->pairs[k].a || pus->ids[i] == relation->pairs[k].b;
         }
     }
     for (size_t i = 0; i < pus->count && rc == 0; i++) {
@@ -249,7 +266,8 @@ static int group(const struct profile_set *pus, const double *shares, struct pro
     return rc;
 }
 
-static int group_again(const struct profile_set *pus, const double *shares, struct profile_relation *relation)
+static int group_again(const struct profile_set *pus, const double *shares,
+                       struct profile_relation *relation)
 {
     struct profile_relation fresh;
     int rc = group(pus, shares, &fresh);
@@ -260,8 +278,10 @@ static int group_again(const struct profile_set *pus, const double *shares, stru
     return rc;
 }
 
-/* The second witness on all pairs of a contradiction that asking again left, sure ones too; only if it ends it. */
-static int hear_on_contradicting(struct question *question, struct profile_relation *relation, double *shares)
+/* The second witness on all pairs of a contradiction that asking again left, sure ones too; only if
+ * it ends it. */
+static int hear_on_contradicting(struct question *question, struct profile_relation *relation,
+                                 double *shares)
 {
     const struct profile_set *pus = &question->probe->machine->pus;
     size_t pairs = pair_count(pus->count);
@@ -308,7 +328,8 @@ static void count_pairs(const struct question *question, struct probe_sharing_le
 {
     for (size_t k = 0; k < pair_count(question->probe->machine->pus.count); k++) {
         bool heard = question->heard[k] != NOT_HEARD;
-        enum probe_sharing_verdict verdict = sharing_verdict_of(question->decisive[k], question->bar.threshold);
+        enum probe_sharing_verdict verdict =
+            sharing_verdict_of(question->decisive[k], question->bar.threshold);
         level->witnessed += heard;
         level->tipped += question->heard[k] == TIPPED && question->voided[k] == NOT_VOID;
         level->uncertain += !heard && verdict == SHARING_UNCERTAIN;
@@ -318,7 +339,8 @@ static void count_pairs(const struct question *question, struct probe_sharing_le
 }
 
 /* Pairs of which one does not have such a cache are not asked about. */
-static void leave_out(const struct profile_set *pus, const struct profile_set *holders, bool *wanted)
+static void leave_out(const struct profile_set *pus, const struct profile_set *holders,
+                      bool *wanted)
 {
     for (size_t i = 0; holders && i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++) {
@@ -329,9 +351,11 @@ static void leave_out(const struct profile_set *pus, const struct profile_set *h
     }
 }
 
-/* `outer` (by pair_index()): the pairs that share the level outside of this one; then those that share this one. */
-static int test_level(struct probe *probe, struct schedule *schedule, const struct probe_cache *caches, size_t index,
-                      uint32_t number, bool *outer, struct probe_sharing_level *level, double done)
+/* `outer` (by pair_index()): the pairs that share the level outside of this one; then those that
+ * share this one. */
+static int test_level(struct probe *probe, struct schedule *schedule,
+                      const struct probe_cache *caches, size_t index, uint32_t number, bool *outer,
+                      struct probe_sharing_level *level, double done)
 {
     const struct profile_set *pus = &probe->machine->pus;
     const struct probe_cache_level *cache = &caches->levels[index];
@@ -351,7 +375,8 @@ static int test_level(struct probe *probe, struct schedule *schedule, const stru
     if (rc == 0) {
         size_t room = probe->machine->memory_limit_bytes / (MEMORY_SHARES * question.bar.bytes);
         schedule->at_once = probe->one_by_one ? 1 : room;
-        rc = schedule_run(schedule, outer, ++probe->seed, ask, schedule_agree_equal, &question, &outcome);
+        rc = schedule_run(schedule, outer, ++probe->seed, ask, schedule_agree_equal, &question,
+                          &outcome);
     }
     rc = rc < 0 ? rc : hear_on_doubtful(&question, outcome.values);
     rc = rc < 0 ? rc : group(pus, outcome.values, &level->sharing);

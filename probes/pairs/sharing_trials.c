@@ -6,7 +6,8 @@
 #include "probes/pairs/together.h"
 
 enum { LINE_BYTES = 64, ROUND_TRIPS = 50, BATCHES = 5, SWEEPS = 3 };
-static const double alike = 1.1;  /* pairs of one kind: twice the 1 to 5 % that they were seen to differ by */
+static const double alike =
+    1.1; /* pairs of one kind: twice the 1 to 5 % that they were seen to differ by */
 static const double apart = 1.25; /* pairs of two kinds, where only one of them is known */
 
 /* `above` of four: the third quartile for 3, the first one for 1. */
@@ -56,10 +57,12 @@ int sharing_witness_measure(struct probe *probe, const struct profile_pair *pair
 }
 
 enum { WARM_PASSES = 16, NODE = 256, COUNT_LEAST = 2 };
-static const double set_share = 2.0 / 3;    /* of the cache, per PU (2010 paper, Figure 5) */
-static const double ratio_least = 1.5;      /* the ratio of the later paper */
-static const double uncertain_share = 0.75; /* of the threshold: the later paper's ratio where the threshold is 2 */
-static const double ratio_private = 1.25;   /* two trials below this end the matter: disturbance never speeds up */
+static const double set_share = 2.0 / 3; /* of the cache, per PU (2010 paper, Figure 5) */
+static const double ratio_least = 1.5;   /* the ratio of the later paper */
+static const double uncertain_share =
+    0.75; /* of the threshold: the later paper's ratio where the threshold is 2 */
+static const double ratio_private =
+    1.25; /* two trials below this end the matter: disturbance never speeds up */
 
 double sharing_decisive(double *ratios, size_t count)
 {
@@ -133,7 +136,8 @@ static double translation_seconds(const struct probe_tlb *tlb, double bytes)
 static double alone_most(const struct probe_cache *caches, size_t level, size_t bytes)
 {
     double own = caches->levels[level].seconds;
-    double next = level + 1 < caches->count ? caches->levels[level + 1].seconds : caches->memory_seconds;
+    double next =
+        level + 1 < caches->count ? caches->levels[level + 1].seconds : caches->memory_seconds;
     double translation = translation_seconds(&caches->tlb, (double)bytes);
     return own > 0 && next > own ? sqrt((own + translation) * (next + translation)) : INFINITY;
 }
@@ -153,8 +157,8 @@ size_t sharing_set_bytes(const struct probe_cache_level *cache, size_t most)
 
 /* -- trials -- */
 
-static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint32_t *pus, size_t count,
-                    double *seconds)
+static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint32_t *pus,
+                    size_t count, double *seconds)
 {
     const struct machine_traversal what = {
         .bytes = bytes,
@@ -168,8 +172,8 @@ static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint
 }
 
 /* Takes what one trial gave a pair into account. */
-static void count_trial(const struct sharing_bar *bar, double low, const double alone[2], const double *together,
-                        struct sharing_trials *trials)
+static void count_trial(const struct sharing_bar *bar, double low, const double alone[2],
+                        const double *together, struct sharing_trials *trials)
 {
     double ratio = fmax(together[0] / alone[0], together[1] / alone[1]);
     bool is_void = fmax(alone[0], alone[1]) > bar->alone_most;
@@ -181,11 +185,11 @@ static void count_trial(const struct sharing_bar *bar, double low, const double 
     }
 }
 
-/* One ratio of each pair: both together, against each of them alone just before, with the same memory in the same
- * order: in a cache of few page colours some places are slower than others. Pairs that are measured at the same time
- * take each of these steps at the same time. */
-static int one_trial(struct probe *probe, const struct sharing_bar *bar, double low, const uint32_t *pus, size_t pairs,
-                     struct sharing_trials **trials)
+/* One ratio of each pair: both together, against each of them alone just before, with the same
+ * memory in the same order: in a cache of few page colours some places are slower than others.
+ * Pairs that are measured at the same time take each of these steps at the same time. */
+static int one_trial(struct probe *probe, const struct sharing_bar *bar, double low,
+                     const uint32_t *pus, size_t pairs, struct sharing_trials **trials)
 {
     double alone[2][TOGETHER_MOST], together[2 * TOGETHER_MOST];
     uint32_t single[TOGETHER_MOST];
@@ -210,7 +214,8 @@ static int one_trial(struct probe *probe, const struct sharing_bar *bar, double 
 /* Two trials below the bar put the second smallest below it whatever follows. */
 static bool is_decided(const struct sharing_trials *trials)
 {
-    return trials->count == SHARING_TRIALS || trials->low == COUNT_LEAST || trials->voids == SHARING_VOIDS;
+    return trials->count == SHARING_TRIALS || trials->low == COUNT_LEAST ||
+           trials->voids == SHARING_VOIDS;
 }
 
 bool sharing_is_void(const struct sharing_trials *trials)
@@ -218,8 +223,8 @@ bool sharing_is_void(const struct sharing_trials *trials)
     return trials->count < COUNT_LEAST;
 }
 
-int sharing_try(struct probe *probe, const struct sharing_bar *bar, const struct pair_position *pairs, size_t count,
-                struct sharing_trials *trials)
+int sharing_try(struct probe *probe, const struct sharing_bar *bar,
+                const struct pair_position *pairs, size_t count, struct sharing_trials *trials)
 {
     const double low = fmin(ratio_private, bar->threshold * uncertain_share);
     const uint32_t *ids = probe->machine->pus.ids;

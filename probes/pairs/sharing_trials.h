@@ -1,9 +1,10 @@
 /* A second witness of whether two PUs share a cache: how long one line takes from one to the other.
  *
- * PUs that share a cache hand a line over through it, others through the next outer one or through memory, so sharing
- * pairs are nearer than the others that share the same outer level. That tells distance, not capacity: it is asked
- * only where the ratio alone/together (probe_sharing.h) leaves doubt, and held against pairs of the same level on which
- * the ratio left none. Noise only slows down, so the smallest of three exchanges counts for each pair.
+ * PUs that share a cache hand a line over through it, others through the next outer one or through
+ * memory, so sharing pairs are nearer than the others that share the same outer level. That tells
+ * distance, not capacity: it is asked only where the ratio alone/together (probe_sharing.h) leaves
+ * doubt, and held against pairs of the same level on which the ratio left none. Noise only slows
+ * down, so the smallest of three exchanges counts for each pair.
  */
 #ifndef SERVET_PROBES_PAIRS_SHARING_TRIALS_H
 #define SERVET_PROBES_PAIRS_SHARING_TRIALS_H
@@ -17,25 +18,28 @@ enum sharing_opinion { OPINION_NONE, OPINION_SHARED, OPINION_PRIVATE };
 enum { SHARING_REFERENCES = 16 }; /* pairs of each kind that are looked at */
 
 struct sharing_witness {
-    double near[SHARING_REFERENCES], far[SHARING_REFERENCES]; /* seconds, of pairs that share and that do not */
+    double near[SHARING_REFERENCES],
+        far[SHARING_REFERENCES]; /* seconds, of pairs that share and that do not */
     size_t near_count, far_count;
 };
 
-/* What `seconds` of a pair say. With both kinds decided: the nearer of near's upper and far's lower quartile (in the
- * logarithm), none if those are less than 10 % apart. With one kind only: a pair a fourth nearer than the pairs that do
- * not share shares, one a fourth farther than those that share does not. A pair like the only kind known says nothing:
- * where all latencies are alike, as those of threads of one core and of one package on some machines, the others may be
- * just as far. */
+/* What `seconds` of a pair say. With both kinds decided: the nearer of near's upper and far's lower
+ * quartile (in the logarithm), none if those are less than 10 % apart. With one kind only: a pair a
+ * fourth nearer than the pairs that do not share shares, one a fourth farther than those that share
+ * does not. A pair like the only kind known says nothing: where all latencies are alike, as those
+ * of threads of one core and of one package on some machines, the others may be just as far. */
 enum sharing_opinion sharing_witness_rule(const struct sharing_witness *witness, double seconds);
 
-/* Latency of one line between two PUs. 0 or the machine's -errno (-ENOTSUP: it exchanges no messages). */
+/* Latency of one line between two PUs. 0 or the machine's -errno (-ENOTSUP: it exchanges no
+ * messages). */
 int sharing_witness_measure(struct probe *probe, const struct profile_pair *pair, double *seconds);
 
 /* Trials of whether two PUs share a cache, and what is made of them.
  *
- * A trial is the ratio of the time of a working set together to that alone. It says nothing where already the set alone
- * did not stay in the cache, because another program at work took its place: together cannot be much slower than that,
- * and a shared cache would look private. Such a trial is void: it is taken again, up to SHARING_VOIDS times a pair.
+ * A trial is the ratio of the time of a working set together to that alone. It says nothing where
+ * already the set alone did not stay in the cache, because another program at work took its place:
+ * together cannot be much slower than that, and a shared cache would look private. Such a trial is
+ * void: it is taken again, up to SHARING_VOIDS times a pair.
  */
 
 enum { SHARING_TRIALS = 5, SHARING_VOIDS = 5 };
@@ -60,9 +64,10 @@ size_t sharing_set_bytes(const struct probe_cache_level *cache, size_t most);
 
 /* How one level is tried. */
 struct sharing_bar {
-    size_t bytes;      /* working set of a PU */
-    double threshold;  /* of the ratio */
-    double alone_most; /* seconds of a load alone from which on a trial is void; INFINITY: not known */
+    size_t bytes;     /* working set of a PU */
+    double threshold; /* of the ratio */
+    double
+        alone_most; /* seconds of a load alone from which on a trial is void; INFINITY: not known */
 };
 
 /* `bytes` is the set's size. */
@@ -78,7 +83,7 @@ struct sharing_trials {
 /* Says the trials nothing? */
 bool sharing_is_void(const struct sharing_trials *trials);
 /* Tries all pairs at the same time, each until it is decided. 0 or the machine's -errno. */
-int sharing_try(struct probe *probe, const struct sharing_bar *bar, const struct pair_position *pairs, size_t count,
-                struct sharing_trials *trials);
+int sharing_try(struct probe *probe, const struct sharing_bar *bar,
+                const struct pair_position *pairs, size_t count, struct sharing_trials *trials);
 
 #endif

@@ -16,10 +16,12 @@ enum {
 };
 /* The median of six ratios of two figures each deviates by 0.72 spreads: twice that. */
 static const double tolerated_spreads = 1.5;
-static const double least_tolerated = 0.02; /* pairs of one layer differ by more than that themselves (cluster.h) */
-static const double banded_spreads = 3;     /* that a figure may be away from those measured alone */
-static const size_t worth = 2;              /* times its cost a check must save: it may fail */
-static const double most_tolerated = 0.1;   /* however noisy the machine: a tenth is no figure of the same thing */
+static const double least_tolerated =
+    0.02; /* pairs of one layer differ by more than that themselves (cluster.h) */
+static const double banded_spreads = 3; /* that a figure may be away from those measured alone */
+static const size_t worth = 2;          /* times its cost a check must save: it may fail */
+static const double most_tolerated =
+    0.1; /* however noisy the machine: a tenth is no figure of the same thing */
 
 /* -- units -- */
 
@@ -39,7 +41,8 @@ static uint32_t *divide(const struct profile_set *pus, const struct profile_rela
     for (size_t i = 0; unit_of && i < pus->count; i++) {
         const struct profile_set *group = NULL;
         for (size_t g = 0; g < relation->group_count && !group; g++) {
-            group = profile_set_has(&relation->groups[g], pus->ids[i]) ? &relation->groups[g] : NULL;
+            group =
+                profile_set_has(&relation->groups[g], pus->ids[i]) ? &relation->groups[g] : NULL;
         }
         size_t first = 0;
         while (first < i && !(group && profile_set_has(group, pus->ids[first]))) {
@@ -50,8 +53,10 @@ static uint32_t *divide(const struct profile_set *pus, const struct profile_rela
     return unit_of;
 }
 
-/* Keeps the largest units first; one unit of all says nothing, nor does a partition that is there already. */
-static int add(struct together *together, const struct profile_set *pus, const struct profile_relation *relation)
+/* Keeps the largest units first; one unit of all says nothing, nor does a partition that is there
+ * already. */
+static int add(struct together *together, const struct profile_set *pus,
+               const struct profile_relation *relation)
 {
     uint32_t *fresh = divide(pus, relation);
     size_t units = fresh ? count_units(fresh, pus->count) : 0, at = 0;
@@ -61,18 +66,21 @@ static int add(struct together *together, const struct profile_set *pus, const s
     while (at < together->count && count_units(together->unit_of[at], pus->count) < units) {
         at++;
     }
-    bool known = at < together->count && memcmp(together->unit_of[at], fresh, pus->count * sizeof *fresh) == 0;
+    bool known = at < together->count &&
+                 memcmp(together->unit_of[at], fresh, pus->count * sizeof *fresh) == 0;
     if (units < 2 || known || together->count == TOGETHER_PARTITIONS) {
         free(fresh);
         return 0;
     }
-    memmove(&together->unit_of[at + 1], &together->unit_of[at], (together->count - at) * sizeof together->unit_of[0]);
+    memmove(&together->unit_of[at + 1], &together->unit_of[at],
+            (together->count - at) * sizeof together->unit_of[0]);
     together->unit_of[at] = fresh;
     together->count++;
     return 0;
 }
 
-static int add_nodes(struct together *together, const struct profile_set *pus, const struct profile_class *declared)
+static int add_nodes(struct together *together, const struct profile_set *pus,
+                     const struct profile_class *declared)
 {
     struct profile_set *sets = calloc(declared->numa_count + 1, sizeof *sets);
     for (size_t i = 0; sets && i < declared->numa_count; i++) {
@@ -84,7 +92,8 @@ static int add_nodes(struct together *together, const struct profile_set *pus, c
     return rc;
 }
 
-int together_init(struct together *together, const struct profile_set *pus, const struct profile_class *declared)
+int together_init(struct together *together, const struct profile_set *pus,
+                  const struct profile_class *declared)
 {
     static const struct profile_relation nothing;
     *together = (struct together){.pu_count = pus->count};
@@ -134,15 +143,17 @@ size_t together_compose(const struct together *together, const struct together_l
     if (!touched) { /* one by one needs no account; without memory it is the way out */
         return 1;
     }
-    const uint32_t *own = together->unit_of[together->count - 1], *apart = together->unit_of[limit->partition],
-                   *large = together->unit_of[0];
-    uint32_t *by_pu = touched, *by_apart = touched + together->pu_count, *by_large = by_apart + together->pu_count;
+    const uint32_t *own = together->unit_of[together->count - 1],
+                   *apart = together->unit_of[limit->partition], *large = together->unit_of[0];
+    uint32_t *by_pu = touched, *by_apart = touched + together->pu_count,
+             *by_large = by_apart + together->pu_count;
     size_t taken = 0;
     for (size_t k = 0; k < count && k < LOOK_AHEAD && taken < limit->pairs; k++) {
         const struct pair_position *pair = &pairs[k];
-        bool clash = by_pu[own[pair->i]] || by_pu[own[pair->j]] || by_apart[apart[pair->i]] || by_apart[apart[pair->j]];
-        bool crowded =
-            limit->crowd && (by_large[large[pair->i]] >= limit->crowd || by_large[large[pair->j]] >= limit->crowd);
+        bool clash = by_pu[own[pair->i]] || by_pu[own[pair->j]] || by_apart[apart[pair->i]] ||
+                     by_apart[apart[pair->j]];
+        bool crowded = limit->crowd && (by_large[large[pair->i]] >= limit->crowd ||
+                                        by_large[large[pair->j]] >= limit->crowd);
         if (!clash && !crowded) {
             touch(own, pair, by_pu);
             touch(apart, pair, by_apart);
@@ -155,7 +166,8 @@ size_t together_compose(const struct together *together, const struct together_l
 }
 
 /* Pairs of the batch that touch the same units as this one, over all partitions. */
-static size_t company(const struct together *together, const struct pair_position *batch, size_t count, size_t k)
+static size_t company(const struct together *together, const struct pair_position *batch,
+                      size_t count, size_t k)
 {
     size_t sum = 0;
     for (size_t p = 0; p < together->count; p++) {
@@ -169,20 +181,24 @@ static size_t company(const struct together *together, const struct pair_positio
 }
 
 /* Those with the most company to the front: if any are disturbed, they are. */
-static size_t choose_pilots(const struct together *together, struct pair_position *batch, size_t count)
+static size_t choose_pilots(const struct together *together, struct pair_position *batch,
+                            size_t count)
 {
     size_t pilots = count < PILOTS ? count : PILOTS;
     for (size_t k = 0; k < pilots; k++) {
         size_t most = k;
         for (size_t other = k + 1; other < count; other++) {
-            most = company(together, batch, count, other) > company(together, batch, count, most) ? other : most;
+            most = company(together, batch, count, other) > company(together, batch, count, most)
+                       ? other
+                       : most;
         }
         exchange_pairs(&batch[k], &batch[most]);
     }
     return pilots;
 }
 
-static size_t crowd_of(const struct together *together, const struct pair_position *batch, size_t count)
+static size_t crowd_of(const struct together *together, const struct pair_position *batch,
+                       size_t count)
 {
     const uint32_t *of = together->unit_of[0];
     size_t most = 0;
@@ -213,10 +229,11 @@ bool together_undisturbed(double *ratios, size_t ratio_count, double *repeats, s
     return middle <= fmin(fmax(tolerated, least_tolerated), most_tolerated);
 }
 
-/* Alone and together by turns; values[] of the pilots are of a measurement alone. Sets what is expected of others. */
+/* Alone and together by turns; values[] of the pilots are of a measurement alone. Sets what is
+ * expected of others. */
 static int try_batch(const struct together *together, struct pair_position *batch, size_t count,
-                     pairs_measure_function *measure, void *argument, double *values, size_t *pilots,
-                     struct together_limit *limit, bool *passed)
+                     pairs_measure_function *measure, void *argument, double *values,
+                     size_t *pilots, struct together_limit *limit, bool *passed)
 {
     double alone[ROUNDS][PILOTS], beside[ROUNDS][TOGETHER_MOST], scratch[TOGETHER_MOST];
     double ratios[ROUNDS * PILOTS], repeats[PILOTS + TOGETHER_MOST];
@@ -250,18 +267,19 @@ static int try_batch(const struct together *together, struct pair_position *batc
     return 0;
 }
 
-/* Whether trying a batch is worth it, in measurements: it may fail, and a batch that is disturbed takes as long as its
- * pairs one by one. */
+/* Whether trying a batch is worth it, in measurements: it may fail, and a batch that is disturbed
+ * takes as long as its pairs one by one. */
 static bool pays(size_t left, size_t pairs_now, size_t pairs_then)
 {
     return left / pairs_now > left / pairs_then + worth * COST + pairs_then;
 }
 
-int together_find(const struct together *together, struct pair_position *pairs, size_t count, size_t most,
-                  pairs_measure_function *measure, void *argument, struct together_limit *limit, double *values,
-                  size_t *done, size_t *tried)
+int together_find(const struct together *together, struct pair_position *pairs, size_t count,
+                  size_t most, pairs_measure_function *measure, void *argument,
+                  struct together_limit *limit, double *values, size_t *done, size_t *tried)
 {
-    struct together_limit found = {.pairs = 1}, next = {.pairs = most < TOGETHER_MOST ? most : TOGETHER_MOST};
+    struct together_limit found = {.pairs = 1},
+                          next = {.pairs = most < TOGETHER_MOST ? most : TOGETHER_MOST};
     *done = 0;
     while (next.pairs > 1 && next.partition < together->count) {
         struct pair_position *rest = pairs + *done;
@@ -271,7 +289,8 @@ int together_find(const struct together *together, struct pair_position *pairs, 
             next.partition++;
             continue;
         }
-        int rc = try_batch(together, rest, batch, measure, argument, values + *done, &pilots, &next, &passed);
+        int rc = try_batch(together, rest, batch, measure, argument, values + *done, &pilots, &next,
+                           &passed);
         if (rc < 0) {
             return rc;
         }

@@ -10,9 +10,9 @@
 #include "profile/query.h"
 #include "profile/text/figures.h"
 
-/* A figure is the same up to these factors. Another machine, or a neighbour that takes half of a cache or of the
- * bandwidth, is beyond them; what one idle machine shows from run to run is not. Messages were seen in two states a
- * factor of 1.8 apart on one machine. */
+/* A figure is the same up to these factors. Another machine, or a neighbour that takes half of a
+ * cache or of the bandwidth, is beyond them; what one idle machine shows from run to run is not.
+ * Messages were seen in two states a factor of 1.8 apart on one machine. */
 static const double same_latency = 1.5, same_bandwidth = 1.5, same_message = 2.0;
 /* Disturbance passes: a figure counts as changed when it differs so often, one after the other. */
 enum { ATTEMPTS = 4 };
@@ -42,9 +42,10 @@ static int bandwidth(struct sample *sample, uint64_t bytes, double *value)
 static int message(struct sample *sample, uint64_t bytes, double *value)
 {
     const struct profile_relation *members = &sample->node_class->communication.layers[0].members;
-    struct profile_pair pair = members->group_count
-                                   ? (struct profile_pair){members->groups[0].ids[0], members->groups[0].ids[1]}
-                                   : members->pairs[0];
+    struct profile_pair pair =
+        members->group_count
+            ? (struct profile_pair){members->groups[0].ids[0], members->groups[0].ids[1]}
+            : members->pairs[0];
     return probe_message_pair(&sample->probe, (size_t)bytes, &pair, value);
 }
 
@@ -54,8 +55,8 @@ static struct figure text(const char *what, double value)
 }
 
 /* `what`: "latency" or "bandwidth", for units. */
-static int ask(struct sample *sample, const char *name, const char *what, measure_function *measure, uint64_t bytes,
-               double expected, double same)
+static int ask(struct sample *sample, const char *name, const char *what, measure_function *measure,
+               uint64_t bytes, double expected, double same)
 {
     double nearest = 0;
     if (machine_elapsed(sample->probe.machine) > RECHECK_SECONDS) {
@@ -76,8 +77,8 @@ static int ask(struct sample *sample, const char *name, const char *what, measur
         }
     }
     bool changed = fabs(log(nearest / expected)) > log(same);
-    fprintf(sample->out, "%s  %s: %s, the profile says %s\n", changed ? "CHANGED " : "same    ", name,
-            text(what, nearest).text, text(what, expected).text);
+    fprintf(sample->out, "%s  %s: %s, the profile says %s\n", changed ? "CHANGED " : "same    ",
+            name, text(what, nearest).text, text(what, expected).text);
     sample->measured++;
     sample->changed += changed;
     return 0;
@@ -94,8 +95,10 @@ static double curve_at(const struct profile_class *node_class, uint64_t bytes)
     while (i + 1 < count && p[i].bytes < bytes) {
         i++;
     }
-    double share = log((double)bytes / (double)p[i - 1].bytes) / log((double)p[i].bytes / (double)p[i - 1].bytes);
-    return p[i - 1].seconds_per_access + share * (p[i].seconds_per_access - p[i - 1].seconds_per_access);
+    double share = log((double)bytes / (double)p[i - 1].bytes) /
+                   log((double)p[i].bytes / (double)p[i - 1].bytes);
+    return p[i - 1].seconds_per_access +
+           share * (p[i].seconds_per_access - p[i - 1].seconds_per_access);
 }
 
 static int ask_latency(struct sample *sample, const char *name, uint64_t bytes)
@@ -103,7 +106,8 @@ static int ask_latency(struct sample *sample, const char *name, uint64_t bytes)
     double expected = curve_at(sample->node_class, bytes);
     char text_of[96];
     snprintf(text_of, sizeof text_of, "%s (%.32s)", name, figure_bytes(bytes).text);
-    return expected > 0 ? ask(sample, text_of, "latency", latency, bytes, expected, same_latency) : 0;
+    return expected > 0 ? ask(sample, text_of, "latency", latency, bytes, expected, same_latency)
+                        : 0;
 }
 
 static int ask_caches(struct sample *sample)
@@ -121,7 +125,9 @@ static int ask_caches(struct sample *sample)
     }
     size_t count = node_class->cache_curve_count;
     uint64_t last = count ? node_class->cache_curve[count - 1].bytes : 0;
-    return rc < 0 || !last ? rc : ask_latency(sample, "beyond", last < largest_sample ? last : largest_sample);
+    return rc < 0 || !last
+               ? rc
+               : ask_latency(sample, "beyond", last < largest_sample ? last : largest_sample);
 }
 
 static uint64_t largest_cache(const struct profile_class *node_class)
@@ -140,12 +146,13 @@ static int ask_messages(struct sample *sample, bool mpi)
 {
     const struct profile_communication *communication = &sample->node_class->communication;
     const struct profile_layer *layer = communication->layers;
-    if (!communication->layer_count || layer->quality.origin == PROFILE_DECLARED || !communication->message_bytes) {
+    if (!communication->layer_count || layer->quality.origin == PROFILE_DECLARED ||
+        !communication->message_bytes) {
         return 0;
     }
     struct machine *machine = sample->probe.machine, messenger;
-    bool threads =
-        strcmp(machine->name, "native") != 0 || (layer->quality.note && strstr(layer->quality.note, "between threads"));
+    bool threads = strcmp(machine->name, "native") != 0 ||
+                   (layer->quality.note && strstr(layer->quality.note, "between threads"));
     if (!threads && !mpi) {
         fputs("left out  message: it was measured through MPI\n", sample->out);
         return 0;
@@ -157,11 +164,13 @@ static int ask_messages(struct sample *sample, bool mpi)
     }
     sample->probe.machine = threads ? machine : &messenger;
     char name[64];
-    snprintf(name, sizeof name, "message of %.32s", figure_bytes(communication->message_bytes).text);
+    snprintf(name, sizeof name, "message of %.32s",
+             figure_bytes(communication->message_bytes).text);
     double begun = machine_elapsed(machine);
     int rc = begun > RECHECK_SECONDS
                  ? 0
-                 : ask(sample, name, "latency", message, communication->message_bytes, layer->seconds, same_message);
+                 : ask(sample, name, "latency", message, communication->message_bytes,
+                       layer->seconds, same_message);
     sample->probe.machine = machine;
     if (!threads) {
         machine_close(&messenger);
@@ -176,11 +185,13 @@ static int verdict(struct sample *sample)
         return 0;
     }
     if (sample->changed) {
-        fprintf(sample->out, "no: %zu of %zu figures changed; servet-probe measures the machine anew\n",
+        fprintf(sample->out,
+                "no: %zu of %zu figures changed; servet-probe measures the machine anew\n",
                 sample->changed, sample->measured);
         return 0;
     }
-    fprintf(sample->out, "yes: the profile still describes this machine (%zu figures measured again)\n",
+    fprintf(sample->out,
+            "yes: the profile still describes this machine (%zu figures measured again)\n",
             sample->measured);
     return 1;
 }
@@ -203,8 +214,8 @@ int recheck(struct machine *machine, const struct servet_profile *profile, bool 
     int rc = profile->measured ? ask_caches(&sample) : 0;
     double reference = sample.node_class->memory.reference_bytes_per_s;
     if (rc == 0 && profile->measured && reference > 0) {
-        rc = ask(&sample, "memory, one worker alone", "bandwidth", bandwidth, largest_cache(sample.node_class),
-                 reference, same_bandwidth);
+        rc = ask(&sample, "memory, one worker alone", "bandwidth", bandwidth,
+                 largest_cache(sample.node_class), reference, same_bandwidth);
     }
     rc = rc < 0 || !profile->measured ? rc : ask_messages(&sample, mpi);
     if (rc < 0) {

@@ -17,14 +17,16 @@ struct machine_journal {
 
 static const char magic[] = "servet-probe journal 1: ";
 
-static int refuse(struct machine_journal *journal, struct servet_error *error, int code, const char *reason)
+static int refuse(struct machine_journal *journal, struct servet_error *error, int code,
+                  const char *reason)
 {
     int rc = profile_error(error, code, "%s: %s", journal->path, reason);
     machine_journal_close(journal, false);
     return rc;
 }
 
-int machine_journal_open(const char *path, const char *run, struct machine_journal **out, struct servet_error *error)
+int machine_journal_open(const char *path, const char *run, struct machine_journal **out,
+                         struct servet_error *error)
 {
     char *line = NULL;
     size_t size = 0;
@@ -45,18 +47,22 @@ int machine_journal_open(const char *path, const char *run, struct machine_journ
     ssize_t length = getline(&line, &size, journal->file);
     bool torn = length <= 0 || line[length - 1] != '\n';
     bool same = !torn && strncmp(line, magic, strlen(magic)) == 0 &&
-                strncmp(line + strlen(magic), run, strlen(run)) == 0 && line[strlen(magic) + strlen(run)] == '\n';
+                strncmp(line + strlen(magic), run, strlen(run)) == 0 &&
+                line[strlen(magic) + strlen(run)] == '\n';
     bool ours =
-        length <= 0 || strncmp(line, magic, (size_t)length < strlen(magic) ? (size_t)length : strlen(magic)) == 0;
+        length <= 0 ||
+        strncmp(line, magic, (size_t)length < strlen(magic) ? (size_t)length : strlen(magic)) == 0;
     free(line);
     if (!ours || (!torn && !same)) {
         return refuse(journal, error, -ESTALE,
-                      "expected the state of a run with the same machine, kernel, page settings, seed and options; "
+                      "expected the state of a run with the same machine, kernel, page settings, "
+                      "seed and options; "
                       "remove it to start anew");
     }
     journal->replaying = same;
-    if (torn && (ftruncate(fileno(journal->file), 0) < 0 || fprintf(journal->file, "%s%s\n", magic, run) < 0 ||
-                 fflush(journal->file) == EOF)) {
+    if (torn &&
+        (ftruncate(fileno(journal->file), 0) < 0 ||
+         fprintf(journal->file, "%s%s\n", magic, run) < 0 || fflush(journal->file) == EOF)) {
         return refuse(journal, error, -EIO, "cannot write");
     }
     *out = journal;
@@ -78,7 +84,8 @@ void machine_journal_close(struct machine_journal *journal, bool finished)
     free(journal);
 }
 
-uint64_t machine_journal_key(const char *machine, const char *kind, const uint64_t *words, size_t count)
+uint64_t machine_journal_key(const char *machine, const char *kind, const uint64_t *words,
+                             size_t count)
 {
     const uint64_t prime = UINT64_C(0x100000001b3); /* FNV-1a, 64 bits */
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -111,7 +118,8 @@ static bool parse(const char *line, uint64_t key, double *values, size_t count)
     return strcmp(end, "\n") == 0;
 }
 
-bool machine_journal_take(struct machine_journal *journal, uint64_t key, double *values, size_t count)
+bool machine_journal_take(struct machine_journal *journal, uint64_t key, double *values,
+                          size_t count)
 {
     char *line = NULL;
     size_t size = 0;
@@ -127,7 +135,8 @@ bool machine_journal_take(struct machine_journal *journal, uint64_t key, double 
     } else { /* what follows is of no use any more */
         journal->replaying = false;
         clearerr(journal->file);
-        if (fseeko(journal->file, start, SEEK_SET) < 0 || ftruncate(fileno(journal->file), start) < 0) {
+        if (fseeko(journal->file, start, SEEK_SET) < 0 ||
+            ftruncate(fileno(journal->file), start) < 0) {
             fclose(journal->file);
             journal->file = NULL;
         }
@@ -137,7 +146,8 @@ bool machine_journal_take(struct machine_journal *journal, uint64_t key, double 
     return ok;
 }
 
-void machine_journal_put(struct machine_journal *journal, uint64_t key, const double *values, size_t count)
+void machine_journal_put(struct machine_journal *journal, uint64_t key, const double *values,
+                         size_t count)
 {
     if (!journal || !journal->file) {
         return;

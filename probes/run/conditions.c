@@ -14,7 +14,8 @@
 
 enum { STAT_BYTES = 1 << 20, SETTLE_ROUNDS = 3 };
 static const double settle_agreement = 0.02, settle_most_s = 0.3;
-/* Below these nothing is worth a line: a tick is 10 ms, and a hypervisor's own work shows as some tenths of a per cent.
+/* Below these nothing is worth a line: a tick is 10 ms, and a hypervisor's own work shows as some
+ * tenths of a per cent.
  */
 static const double steal_least = 0.005, siblings_least = 0.05;
 
@@ -34,11 +35,12 @@ static char *read_text(const char *path)
 struct surroundings_ticks surroundings_sum(const char *stat_text, const struct profile_set *pus)
 {
     struct surroundings_ticks sum = {0};
-    for (const char *line = stat_text; line && *line; line = strchr(line, '\n'), line += line ? 1 : 0) {
+    for (const char *line = stat_text; line && *line;
+         line = strchr(line, '\n'), line += line ? 1 : 0) {
         unsigned pu;
         unsigned long long t[8] = {0}; /* user nice system idle iowait irq softirq steal */
-        if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &pu, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
-                   &t[6], &t[7]) < 5 ||
+        if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &pu, &t[0], &t[1], &t[2],
+                   &t[3], &t[4], &t[5], &t[6], &t[7]) < 5 ||
             !profile_set_has(pus, pu)) {
             continue;
         }
@@ -52,7 +54,8 @@ struct surroundings_ticks surroundings_sum(const char *stat_text, const struct p
 }
 
 /* PUs that share a core with a measured one and are not measured themselves. */
-static int siblings_of(const struct machine *machine, const struct profile_class *declared, struct profile_set *out)
+static int siblings_of(const struct machine *machine, const struct profile_class *declared,
+                       struct profile_set *out)
 {
     uint32_t *ids = malloc((declared->pus.count + 1) * sizeof *ids);
     size_t count = 0;
@@ -89,18 +92,21 @@ static int look(const struct machine *machine, const struct profile_class *decla
     return 0;
 }
 
-/* A core that was idle starts slow: loads that hit in the L1 take as long as its frequency has it. */
+/* A core that was idle starts slow: loads that hit in the L1 take as long as its frequency has
+ * it. */
 static int settle(struct machine *machine, struct surroundings *out)
 {
     const struct machine_traversal what = {
         .bytes = 8192, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 64, .seed = 1};
     double last[SETTLE_ROUNDS] = {0}, end = machine_elapsed(machine) + settle_most_s;
     for (size_t round = 0; !out->settled && machine_elapsed(machine) < end; round++) {
-        int rc = machine_traverse(machine, &what, machine->pus.ids, 1, &last[round % SETTLE_ROUNDS]);
+        int rc =
+            machine_traverse(machine, &what, machine->pus.ids, 1, &last[round % SETTLE_ROUNDS]);
         if (rc < 0) {
             return rc;
         }
-        double low = fmin(last[0], fmin(last[1], last[2])), high = fmax(last[0], fmax(last[1], last[2]));
+        double low = fmin(last[0], fmin(last[1], last[2])),
+               high = fmax(last[0], fmax(last[1], last[2]));
         out->settle_spread = low > 0 ? high / low - 1 : -1;
         out->settled = round + 1 >= SETTLE_ROUNDS && out->settle_spread < settle_agreement;
     }
@@ -114,8 +120,8 @@ static double seconds_of(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* So far: one clock goes on while the machine is suspended, the other stops. The smallest of some readings, for this
- * thread may lose its PU between the two clocks. */
+/* So far: one clock goes on while the machine is suspended, the other stops. The smallest of some
+ * readings, for this thread may lose its PU between the two clocks. */
 static double suspended_s(void)
 {
     enum { READINGS = 5 };
@@ -127,7 +133,8 @@ static double suspended_s(void)
     return least;
 }
 
-int surroundings_before(struct machine *machine, const struct profile_class *declared, struct surroundings *out)
+int surroundings_before(struct machine *machine, const struct profile_class *declared,
+                        struct surroundings *out)
 {
     *out = (struct surroundings){.settle_spread = -1, .suspended_s = suspended_s()};
     char *text = read_text("/proc/loadavg");
@@ -151,8 +158,10 @@ static int add_busy(const struct machine *machine, struct servet_profile *profil
     if (!machine_was_busy(machine)) {
         return 0;
     }
-    snprintf(text, sizeof text, "other tasks ran on the measured PUs during %zu of %zu measurements; %zu were repeated",
-             guard->disturbed, guard->operations, guard->repeated);
+    snprintf(
+        text, sizeof text,
+        "other tasks ran on the measured PUs during %zu of %zu measurements; %zu were repeated",
+        guard->disturbed, guard->operations, guard->repeated);
     return conditions_add(profile, "busy", text);
 }
 
@@ -166,14 +175,16 @@ static int add_standstill(const struct machine *machine, struct servet_profile *
         return 0;
     }
     snprintf(text, sizeof text,
-             "%.1f s, stopped, asleep or without its virtual CPU; what was measured then was measured again",
+             "%.1f s, stopped, asleep or without its virtual CPU; what was measured then was "
+             "measured again",
              machine->guard.still_s);
     return conditions_add(profile, "stood_still", text);
 }
 
 static const double suspended_least_s = 0.1; /* what entering and leaving it takes at least */
 
-/* Said even if no measurement was under way: caches are cold then, and frequencies may be others. */
+/* Said even if no measurement was under way: caches are cold then, and frequencies may be
+ * others. */
 static int add_suspended(const struct surroundings *before, struct servet_profile *profile)
 {
     char text[160];
@@ -181,12 +192,13 @@ static int add_suspended(const struct surroundings *before, struct servet_profil
     if (seconds < suspended_least_s) {
         return 0;
     }
-    snprintf(text, sizeof text, "%.1f s; a measurement that this fell into was made again", seconds);
+    snprintf(text, sizeof text, "%.1f s; a measurement that this fell into was made again",
+             seconds);
     return conditions_add(profile, "suspended", text);
 }
 
-int surroundings_after(const struct surroundings *before, struct machine *machine, const struct profile_class *declared,
-                       struct servet_profile *profile)
+int surroundings_after(const struct surroundings *before, struct machine *machine,
+                       const struct profile_class *declared, struct servet_profile *profile)
 {
     struct surroundings_ticks measured, siblings;
     char text[96];
@@ -195,15 +207,18 @@ int surroundings_after(const struct surroundings *before, struct machine *machin
         rc = conditions_add(profile, "load_average", before->load);
     }
     if (rc == 0 && before->settle_spread >= 0 && !before->settled) {
-        snprintf(text, sizeof text, "not settled: L1 latency still moved by %.0f %%", 100 * before->settle_spread);
+        snprintf(text, sizeof text, "not settled: L1 latency still moved by %.0f %%",
+                 100 * before->settle_spread);
         rc = conditions_add(profile, "warm_up", text);
     }
-    double stolen = share(measured.stolen - before->measured.stolen, measured.all - before->measured.all);
+    double stolen =
+        share(measured.stolen - before->measured.stolen, measured.all - before->measured.all);
     if (rc == 0 && stolen >= steal_least) {
         snprintf(text, sizeof text, "%.1f %% of the measured PUs' time", 100 * stolen);
         rc = conditions_add(profile, "steal", text);
     }
-    double busy = 1 - share(siblings.idle - before->siblings.idle, siblings.all - before->siblings.all);
+    double busy =
+        1 - share(siblings.idle - before->siblings.idle, siblings.all - before->siblings.all);
     if (rc == 0 && siblings.all > before->siblings.all && busy >= siblings_least) {
         snprintf(text, sizeof text, "busy %.0f %% of the time", 100 * busy);
         rc = conditions_add(profile, "smt_siblings", text);
@@ -288,10 +303,14 @@ int conditions_of_this_machine(struct servet_profile *profile)
 {
     char text[4096];
     int rc = add_file(profile, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-    rc = rc < 0 ? rc : add_chosen(profile, "transparent_huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
+    rc = rc < 0 ? rc
+                : add_chosen(profile, "transparent_huge_pages",
+                             "/sys/kernel/mm/transparent_hugepage/enabled");
     rc = rc < 0 ? rc : add_file(profile, "smt", "/sys/devices/system/cpu/smt/control");
     if (cpuinfo("flags", text, sizeof text)) {
-        rc = rc < 0 ? rc : conditions_add(profile, "virtual_machine", conditions_virtual_machine() ? "yes" : "no");
+        rc = rc < 0 ? rc
+                    : conditions_add(profile, "virtual_machine",
+                                     conditions_virtual_machine() ? "yes" : "no");
     }
     if (cpuinfo("microcode", text, sizeof text)) {
         rc = rc < 0 ? rc : conditions_add(profile, "microcode", text);
@@ -321,22 +340,26 @@ static int add_incomplete(const struct campaign *campaign, const struct findings
         return 0;
     }
     char *out = names_of(campaign->probes & ~findings->done);
-    snprintf(text, sizeof text, "%s; not measured:%s", machine_strerror(campaign->incomplete), out ? out : "");
+    snprintf(text, sizeof text, "%s; not measured:%s", machine_strerror(campaign->incomplete),
+             out ? out : "");
     free(out);
     return conditions_add(profile, "incomplete", text);
 }
 
-static int add_budget(const struct campaign *campaign, const struct findings *findings, struct servet_profile *profile)
+static int add_budget(const struct campaign *campaign, const struct findings *findings,
+                      struct servet_profile *profile)
 {
     char text[160];
     char *out = names_of(findings->left_out), *shortened = names_of(findings->shortened);
     const struct probe_cache *caches = &findings->of[0].caches;
-    size_t used =
-        (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s", campaign->budget_s, shortened ? "; cut short:" : "",
-                         shortened ? shortened : "", out ? "; not measured:" : "", out ? out : "");
-    if (findings->shortened & CAMPAIGN_CACHE && used < sizeof text && caches->sweeps + caches->coarse > 0) {
-        snprintf(text + used, sizeof text - used, "; cache sizes from %u sweeps of all and %u of every other size",
-                 caches->sweeps, caches->coarse);
+    size_t used = (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s", campaign->budget_s,
+                                   shortened ? "; cut short:" : "", shortened ? shortened : "",
+                                   out ? "; not measured:" : "", out ? out : "");
+    if (findings->shortened & CAMPAIGN_CACHE && used < sizeof text &&
+        caches->sweeps + caches->coarse > 0) {
+        snprintf(text + used, sizeof text - used,
+                 "; cache sizes from %u sweeps of all and %u of every other size", caches->sweeps,
+                 caches->coarse);
     }
     int rc = out || shortened ? conditions_add(profile, "budget", text) : 0;
     free(out);
@@ -356,7 +379,8 @@ static int add_grant(const struct machine *machine, struct servet_profile *profi
         return 0;
     }
     snprintf(text, sizeof text, "%.0f %% of the %zu MiB that were asked for in them%s",
-             100.0 * (double)grant->huge_bytes / (double)grant->asked_bytes, grant->asked_bytes >> 20,
+             100.0 * (double)grant->huge_bytes / (double)grant->asked_bytes,
+             grant->asked_bytes >> 20,
              machine_denies_huge_pages(machine) ? "; taken for ordinary pages" : "");
     return conditions_add(profile, "huge_pages", text);
 }
@@ -371,8 +395,9 @@ static int add_memory_limits(const struct findings *findings, struct servet_prof
                                 (unsigned long long)(findings->of[0].caches.largest_bytes >> 20));
     }
     if ((findings->done & CAMPAIGN_MEMORY) && findings->memory.cut_short) {
-        snprintf(text + used, sizeof text - used, "%sbandwidth of arrays of %zu MiB, which caches may hold",
-                 used ? "; " : "", findings->memory.array_bytes >> 20);
+        snprintf(text + used, sizeof text - used,
+                 "%sbandwidth of arrays of %zu MiB, which caches may hold", used ? "; " : "",
+                 findings->memory.array_bytes >> 20);
     }
     return text[0] ? conditions_add(profile, "memory_limited", text) : 0;
 }
@@ -396,7 +421,8 @@ int campaign_add_conditions(const struct campaign *campaign, const struct findin
     }
     if (rc == 0 && campaign->largest_bytes > 0 && findings->of[0].caches.count > 0) {
         char text[64];
-        snprintf(text, sizeof text, "%zu KiB, a limit set by the user", campaign->largest_bytes >> 10);
+        snprintf(text, sizeof text, "%zu KiB, a limit set by the user",
+                 campaign->largest_bytes >> 10);
         rc = conditions_add(profile, "largest_working_set", text);
     }
     rc = rc < 0 || !native ? rc : add_grant(campaign->machine, profile);

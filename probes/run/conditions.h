@@ -1,4 +1,5 @@
-/* What else the machine did while it was measured: time stolen by a hypervisor, siblings at work, load. */
+/* What else the machine did while it was measured: time stolen by a hypervisor, siblings at work,
+ * load. */
 #ifndef SERVET_PROBES_RUN_CONDITIONS_H
 #define SERVET_PROBES_RUN_CONDITIONS_H
 
@@ -11,7 +12,8 @@ struct surroundings_ticks {
 };
 
 struct surroundings {
-    char load[32]; /* load average of the last minute, before any worker of ours ran; "" if unreadable */
+    char load[32]; /* load average of the last minute, before any worker of ours ran; "" if
+                      unreadable */
     struct surroundings_ticks measured, siblings;
     double settle_spread; /* between the last warm-up figures; < 0: no warm-up */
     bool settled;
@@ -21,13 +23,15 @@ struct surroundings {
 /* Sums the ticks of `pus` in a text like /proc/stat. */
 struct surroundings_ticks surroundings_sum(const char *stat_text, const struct profile_set *pus);
 
-/* Before the first probe on this very machine: looks around, and keeps the first PU busy until its frequency stands
- * still (at most 0.3 s). 0 or -errno of the machine. */
-int surroundings_before(struct machine *machine, const struct profile_class *declared, struct surroundings *out);
+/* Before the first probe on this very machine: looks around, and keeps the first PU busy until its
+ * frequency stands still (at most 0.3 s). 0 or -errno of the machine. */
+int surroundings_before(struct machine *machine, const struct profile_class *declared,
+                        struct surroundings *out);
 
-/* After the last: conditions load_average, warm_up, steal, smt_siblings, suspended, stood_still, busy. 0 or -ENOMEM. */
-int surroundings_after(const struct surroundings *before, struct machine *machine, const struct profile_class *declared,
-                       struct servet_profile *profile);
+/* After the last: conditions load_average, warm_up, steal, smt_siblings, suspended, stood_still,
+ * busy. 0 or -ENOMEM. */
+int surroundings_after(const struct surroundings *before, struct machine *machine,
+                       const struct profile_class *declared, struct servet_profile *profile);
 
 /* What held while measuring, and might have bent the figures: recorded in the profile. */
 

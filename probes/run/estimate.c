@@ -23,14 +23,15 @@ static const double layer_s = 0.05; /* curves of one layer */
 static const double mpi_s = 0.4;    /* starting the ranks */
 
 /* Pairs inside of the groups of the next larger declared cache; all for the last. */
-static void mark_inside(const struct profile_set *pus, const struct profile_relation *outer, bool *inside)
+static void mark_inside(const struct profile_set *pus, const struct profile_relation *outer,
+                        bool *inside)
 {
     for (size_t i = 0, k = 0; i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++, k++) {
             inside[k] = !outer;
             for (size_t g = 0; outer && g < outer->group_count && !inside[k]; g++) {
-                inside[k] =
-                    profile_set_has(&outer->groups[g], pus->ids[i]) && profile_set_has(&outer->groups[g], pus->ids[j]);
+                inside[k] = profile_set_has(&outer->groups[g], pus->ids[i]) &&
+                            profile_set_has(&outer->groups[g], pus->ids[j]);
             }
         }
     }
@@ -65,9 +66,11 @@ static double plan_memory(const struct probe *probe, const struct schedule *sche
     }
     const double bytes = (double)probe_memory_bytes(probe, last);
     const double copy_s = passes * 2 * bytes / rate;
-    const double row_s = copy_s + bytes * second_per_byte * (node_s + memory_load_s / 8) + timed_loads * memory_load_s;
+    const double row_s = copy_s + bytes * second_per_byte * (node_s + memory_load_s / 8) +
+                         timed_loads * memory_load_s;
     /* alone and together */
-    return rounds * ((1 + 2 * (double)schedule_planned(schedule, NULL)) * copy_s + (double)(nodes * nodes) * row_s);
+    return rounds * ((1 + 2 * (double)schedule_planned(schedule, NULL)) * copy_s +
+                     (double)(nodes * nodes) * row_s);
 }
 
 int plan_make(const struct probe *probe, bool mpi, struct plan *out)
@@ -84,8 +87,9 @@ int plan_make(const struct probe *probe, bool mpi, struct plan *out)
             .cache_s = kinds * probe_cache_seconds(probe),
             .sharing_s = pus->count > 1 ? plan_sharing(probe, &schedule, inside) : 0,
             .memory_s = plan_memory(probe, &schedule),
-            .message_s =
-                pus->count > 1 ? (double)pairs * pair_s + (double)schedule.class_count * layer_s + mpi * mpi_s : 0,
+            .message_s = pus->count > 1 ? (double)pairs * pair_s +
+                                              (double)schedule.class_count * layer_s + mpi * mpi_s
+                                        : 0,
         };
         schedule_free(&schedule);
     }

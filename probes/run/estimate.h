@@ -1,6 +1,7 @@
-/* How long the probes will take, before anything is measured: from what is planned to be measured (pairs of each class,
- * sizes of working sets by the declared caches) and what that takes on usual machines. For the time left that is shown,
- * and for what each probe may have of a budget; good to a factor of two.
+/* How long the probes will take, before anything is measured: from what is planned to be measured
+ * (pairs of each class, sizes of working sets by the declared caches) and what that takes on usual
+ * machines. For the time left that is shown, and for what each probe may have of a budget; good to
+ * a factor of two.
  */
 #ifndef SERVET_PROBES_RUN_ESTIMATE_H
 #define SERVET_PROBES_RUN_ESTIMATE_H

@@ -9,14 +9,17 @@
 enum { OPTION_SEED = 0x300, OPTION_BUDGET, OPTION_EXHAUSTIVE, OPTION_JSON };
 
 static const struct argp_option table[] = {
-    {"output", 'o', "FILE", 0, "Write the profile to FILE ('-': standard output) instead of where servet looks for it",
-     0},
+    {"output", 'o', "FILE", 0,
+     "Write the profile to FILE ('-': standard output) instead of where servet looks for it", 0},
     {"quiet", 'q', NULL, 0, "No progress bar, no closing line", 0},
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"budget", OPTION_BUDGET, "SECONDS", 0,
-     "After that long (60, 60s) repeat nothing, infer where one can, and start no further probe", 0},
+     "After that long (60, 60s) repeat nothing, infer where one can, and start no further probe",
+     0},
     {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0,
-     "Measure every pair (of PUs; with --cluster, of nodes); nothing is taken over from pairs alike", 0},
+     "Measure every pair (of PUs; with --cluster, of nodes); nothing is taken over from pairs "
+     "alike",
+     0},
     {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
     {0},
 };

@@ -61,7 +61,8 @@ int output_choose(const char *wanted, char *path, size_t size, struct servet_err
     char folder[PATH_MAX];
     int rc = 0;
     if (wanted && wanted[0] == '\0') {
-        return profile_error(error, -EINVAL, "--output: expected a file, or '-' for standard output, got ''");
+        return profile_error(error, -EINVAL,
+                             "--output: expected a file, or '-' for standard output, got ''");
     }
     if (wanted && strlen(wanted) >= size) {
         return profile_error(error, -ENAMETOOLONG, "--output: %s", strerror(ENAMETOOLONG));
@@ -86,7 +87,8 @@ int output_choose(const char *wanted, char *path, size_t size, struct servet_err
 
 static const char simulated[] = "simulated:";
 
-/* Its first line, in which the setting in force is marked ("always [madvise] never"); "?" if it cannot be read. */
+/* Its first line, in which the setting in force is marked ("always [madvise] never"); "?" if it
+ * cannot be read. */
 static void read_setting(const char *root, const char *name, char *line, int size)
 {
     char path[PATH_MAX];
@@ -102,7 +104,8 @@ static uint64_t checksum(const char *path)
     uint64_t sum = 0, words[512];
     size_t length;
     FILE *file = fopen(path, "re");
-    while (file && (memset(words, 0, sizeof words), length = fread(words, 1, sizeof words, file)) > 0) {
+    while (file &&
+           (memset(words, 0, sizeof words), length = fread(words, 1, sizeof words, file)) > 0) {
         char before[32];
         snprintf(before, sizeof before, "%" PRIx64 " %zu", sum, length);
         sum = machine_journal_key(before, "file", words, sizeof words / sizeof *words);

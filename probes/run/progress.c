@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 enum { BAR = 24, LINE = 80, LINE_USUAL = 80, LINE_FOR_BAR = 60 }; /* columns */
-static const double redraw_s = 0.1, guess_after_s = 1;            /* a guess from less than a second is noise */
+static const double redraw_s = 0.1,
+                    guess_after_s = 1; /* a guess from less than a second is noise */
 /* What a plan weighs against what was seen, as a share of what it planned. */
 static const double plan_weight = 0.2;
 
@@ -23,7 +24,9 @@ static double now(void)
 static int room(void)
 {
     struct winsize window;
-    int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : LINE_USUAL;
+    int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0
+                      ? window.ws_col
+                      : LINE_USUAL;
     return columns - 1 < LINE ? columns - 1 : LINE;
 }
 
@@ -33,19 +36,22 @@ static double counted(const struct progress *progress)
     return progress->clock ? machine_elapsed(progress->clock) : now();
 }
 
-/* What is planned of the rest, at the pace so far; without a plan at that pace alone, once it can be told. < 0: cannot
- * be. */
+/* What is planned of the rest, at the pace so far; without a plan at that pace alone, once it can
+ * be told. < 0: cannot be. */
 static double seconds_left(const struct progress *progress, double whole, double spent)
 {
     if (progress->planned_s > 0) {
         double plan = plan_weight * progress->planned_s;
-        return (1 - whole) * progress->planned_s * (plan + spent) / (plan + whole * progress->planned_s);
+        return (1 - whole) * progress->planned_s * (plan + spent) /
+               (plan + whole * progress->planned_s);
     }
     return spent > guess_after_s && whole > 0 ? spent / whole * (1 - whole) : -1;
 }
 
-/* One event in one write, so that a reader sees whole lines; a reader that is gone stops nothing. */
-static void send(struct progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One event in one write, so that a reader sees whole lines; a reader that is gone stops
+ * nothing. */
+static void send(struct progress *progress, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 static void send(struct progress *progress, const char *format, ...)
 {
     char line[512];
@@ -61,8 +67,10 @@ static void send(struct progress *progress, const char *format, ...)
 
 void progress_start(struct progress *progress, bool wanted, int events)
 {
-    *progress = (struct progress){
-        .shown = events < 0 && wanted && isatty(STDERR_FILENO), .events = events, .probe = "", .started_s = now()};
+    *progress = (struct progress){.shown = events < 0 && wanted && isatty(STDERR_FILENO),
+                                  .events = events,
+                                  .probe = "",
+                                  .started_s = now()};
 }
 
 void progress_plan(struct progress *progress, double planned_s, struct machine *clock)
@@ -95,7 +103,8 @@ static void send_step(struct progress *progress, const char *what, double whole,
 {
     char pair[128] = "", left[48] = "";
     if (pairs->planned > 0) {
-        snprintf(pair, sizeof pair, ", \"pair\": [%u, %u], \"pairs_done\": %zu, \"pairs_total\": %zu", pairs->pair.a,
+        snprintf(pair, sizeof pair,
+                 ", \"pair\": [%u, %u], \"pairs_done\": %zu, \"pairs_total\": %zu", pairs->pair.a,
                  pairs->pair.b, pairs->done, pairs->planned);
     }
     double rest = seconds_left(progress, whole, spent);
@@ -103,12 +112,13 @@ static void send_step(struct progress *progress, const char *what, double whole,
         snprintf(left, sizeof left, ", \"seconds_left\": %.1f", rest);
     }
     send(progress,
-         "{\"event\": \"step\", \"probe\": \"%s\", \"what\": \"%s\", \"done\": %.4f, \"elapsed_s\": %.2f%s%s}\n",
+         "{\"event\": \"step\", \"probe\": \"%s\", \"what\": \"%s\", \"done\": %.4f, "
+         "\"elapsed_s\": %.2f%s%s}\n",
          progress->probe, what, whole, spent, pair, left);
 }
 
-/* Overwrites the last line with spaces where it is shorter; cut to the terminal, as a line that wraps is not
- * overwritten but scrolled. */
+/* Overwrites the last line with spaces where it is shorter; cut to the terminal, as a line that
+ * wraps is not overwritten but scrolled. */
 static void draw(const char *what, double whole, double rest)
 {
     char bar[BAR + sizeof "[] "] = "", left[32] = "", line[256];

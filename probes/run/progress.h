@@ -1,5 +1,5 @@
-/* Which probe runs, what it measures, how much is done, how long it will still take: a bar on stderr for people, or
- * events for scripts, one JSON object per line. */
+/* Which probe runs, what it measures, how much is done, how long it will still take: a bar on
+ * stderr for people, or events for scripts, one JSON object per line. */
 #ifndef SERVET_PROBES_RUN_PROGRESS_H
 #define SERVET_PROBES_RUN_PROGRESS_H
 
@@ -13,14 +13,16 @@ struct progress {
     int events;        /* file descriptor for events; < 0: none */
     const char *probe; /* the one that runs: "cache", "memory" … */
     double started_s, drawn_s;
-    double before, share;  /* of the whole run: what earlier probes took, what this one takes */
-    double planned_s;      /* of the whole run, before anything is measured; 0: not known */
-    struct machine *clock; /* a simulated machine, whose seconds count; NULL: the wall clock's. Not owned */
+    double before, share; /* of the whole run: what earlier probes took, what this one takes */
+    double planned_s;     /* of the whole run, before anything is measured; 0: not known */
+    struct machine
+        *clock; /* a simulated machine, whose seconds count; NULL: the wall clock's. Not owned */
 };
 
 /* `events` < 0: a bar, if `wanted`. */
 void progress_start(struct progress *progress, bool wanted, int events);
-/* Says that the run is expected to take so many seconds, and on which clock they are counted from now on. */
+/* Says that the run is expected to take so many seconds, and on which clock they are counted from
+ * now on. */
 void progress_plan(struct progress *progress, double planned_s, struct machine *clock);
 /* The next probe is expected to take `share` of the whole, in [0, 1]. */
 void progress_next(struct progress *progress, const char *probe, double share);

@@ -82,7 +82,8 @@ static int cache_number(const struct look *look, uint32_t *out)
     for (unsigned index = 0; index < CACHES_MAX; index++) {
         uint32_t level, number;
         const char *const where = "/sys/devices/system/cpu/cpu%u/cache/index%u/%s";
-        if (sysfs_read_u32(look->fs, &level, where, look->pu, index, "level") < 0 || level != look->level) {
+        if (sysfs_read_u32(look->fs, &level, where, look->pu, index, "level") < 0 ||
+            level != look->level) {
             continue;
         }
         int rc = sysfs_read(look->fs, where, look->pu, index, "type");
@@ -113,7 +114,8 @@ static const char *mask_in(const char *schemata, uint32_t level, uint32_t number
         line += strspn(line, "\n ");
         for (size_t i = 0; i < 2; i++) {
             bool here = strncmp(line, names[i], strlen(names[i])) == 0;
-            const char *at = here ? line + strlen(names[i]) : NULL, *end = line + strcspn(line, "\n");
+            const char *at = here ? line + strlen(names[i]) : NULL,
+                       *end = line + strcspn(line, "\n");
             while (at && at < end) {
                 char *equals;
                 if (strtoul(at, &equals, 10) == number && *equals == '=') {
@@ -152,7 +154,8 @@ static int share_of_group(const struct look *look, const char *group, struct res
     return rc;
 }
 
-int resctrl_share(const char *root, long task, uint32_t pu, uint32_t level, struct resctrl_share *out)
+int resctrl_share(const char *root, long task, uint32_t pu, uint32_t level,
+                  struct resctrl_share *out)
 {
     struct sysfs *fs = calloc(1, sizeof *fs);
     if (!fs) {

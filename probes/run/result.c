@@ -10,12 +10,14 @@
 
 /* -- caches -- */
 
-/* A measured level is taken for a declared one of another size as long as they are no further apart than this;
+/* A measured level is taken for a declared one of another size as long as they are no further apart
+ * than this;
  * an L3 in a virtual machine was seen at a fifth of its declared size. */
 static const double furthest = 8;
 
-const struct profile_cache *result_find_declared(const struct profile_class *node_class, const uint32_t *pu,
-                                                 uint64_t bytes, uint32_t above_level)
+const struct profile_cache *result_find_declared(const struct profile_class *node_class,
+                                                 const uint32_t *pu, uint64_t bytes,
+                                                 uint32_t above_level)
 {
     const struct profile_cache *best = NULL;
     double distance = log(furthest);
@@ -35,11 +37,13 @@ const struct profile_cache *result_find_declared(const struct profile_class *nod
 static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
 {
     if (sharing && sharing->as_declared > 0) {
-        fprintf(stream, "%swho shares it as declared (%u of %zu pairs): the cache was not left alone",
+        fprintf(stream,
+                "%swho shares it as declared (%u of %zu pairs): the cache was not left alone",
                 ftell(stream) > 0 ? "; " : "", sharing->as_declared, sharing->measured);
     }
     if (sharing && sharing->unknown > 0) {
-        fprintf(stream, "%swhether %u of %zu pairs share it is not known: the cache was not left alone",
+        fprintf(stream,
+                "%swhether %u of %zu pairs share it is not known: the cache was not left alone",
                 ftell(stream) > 0 ? "; " : "", sharing->unknown, sharing->measured);
     }
 }
@@ -47,35 +51,42 @@ static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
 static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing)
 {
     if (sharing && sharing->uncertain > 0) {
-        fprintf(stream, "%s%u pairs neither clearly share it nor clearly do not", ftell(stream) > 0 ? "; " : "",
-                sharing->uncertain);
+        fprintf(stream, "%s%u pairs neither clearly share it nor clearly do not",
+                ftell(stream) > 0 ? "; " : "", sharing->uncertain);
     }
     if (sharing && sharing->limited_bytes > 0) {
-        fprintf(stream, "%ssharing tried with %zu KiB each, for want of memory: sharing PUs may not have been seen",
+        fprintf(stream,
+                "%ssharing tried with %zu KiB each, for want of memory: sharing PUs may not have "
+                "been seen",
                 ftell(stream) > 0 ? "; " : "", sharing->limited_bytes >> 10);
     }
     note_voided(stream, sharing);
     if (sharing && sharing->witnessed > 0) {
-        fprintf(stream, "%s%u pairs decided by the latency of a cache line, %u of them against the ratio",
+        fprintf(stream,
+                "%s%u pairs decided by the latency of a cache line, %u of them against the ratio",
                 ftell(stream) > 0 ? "; " : "", sharing->witnessed, sharing->tipped);
     }
     if (sharing && sharing->contradictions > 0) {
-        fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence", ftell(stream) > 0 ? "; " : "",
-                sharing->contradictions);
+        fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence",
+                ftell(stream) > 0 ? "; " : "", sharing->contradictions);
     }
     if (sharing && sharing->measured < sharing->pairs) {
-        fprintf(stream, "%s%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
-                ftell(stream) > 0 ? "; " : "", sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
-                sharing->pairs);
+        fprintf(
+            stream,
+            "%s%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+            ftell(stream) > 0 ? "; " : "", sharing->cut_short ? "cut short by the budget: " : "",
+            sharing->measured, sharing->pairs);
     }
     if (sharing && sharing->at_once > 1) {
-        fprintf(stream, "%sup to %zu disjoint pairs measured at a time", ftell(stream) > 0 ? "; " : "",
-                sharing->at_once);
+        fprintf(stream, "%sup to %zu disjoint pairs measured at a time",
+                ftell(stream) > 0 ? "; " : "", sharing->at_once);
     }
 }
 
-/* What of the geometry was not measured but taken from the declared cache, and whether what was agrees with it. */
-static void note_geometry(FILE *stream, const struct probe_cache_level *level, const struct profile_cache *declared)
+/* What of the geometry was not measured but taken from the declared cache, and whether what was
+ * agrees with it. */
+static void note_geometry(FILE *stream, const struct probe_cache_level *level,
+                          const struct profile_cache *declared)
 {
     const char *separator = ftell(stream) > 0 ? "; " : "";
     bool line = declared && !level->line_bytes && declared->line_bytes;
@@ -87,7 +98,8 @@ static void note_geometry(FILE *stream, const struct probe_cache_level *level, c
     if (ways && level->ways_unknown) {
         fprintf(stream, ": %s", level->ways_unknown);
     }
-    if (level->ways && declared && declared->associativity && level->ways != declared->associativity) {
+    if (level->ways && declared && declared->associativity &&
+        level->ways != declared->associativity) {
         fprintf(stream, "%s%u ways measured, %u declared", line ? "; " : separator, level->ways,
                 declared->associativity);
     }
@@ -104,7 +116,8 @@ static const struct profile_set *group_of(const struct profile_relation *relatio
 }
 
 /* How many caches of `parts` the PUs have that share the PU's cache in `whole`. */
-static size_t caches_within(const struct profile_relation *whole, const struct profile_relation *parts, uint32_t pu)
+static size_t caches_within(const struct profile_relation *whole,
+                            const struct profile_relation *parts, uint32_t pu)
 {
     const struct profile_set *group = group_of(whole, pu);
     size_t count = 1;
@@ -129,7 +142,8 @@ static uint64_t next_tried(const struct cache_curve *curve, uint64_t bytes)
 }
 
 static void note_disagreement(FILE *stream, const struct probe_cache *caches, size_t i,
-                              const struct profile_cache *declared, const struct probe_sharing_level *sharing,
+                              const struct profile_cache *declared,
+                              const struct probe_sharing_level *sharing,
                               const struct disagreement_machine *machine)
 {
     const struct probe_cache_level *level = &caches->levels[i];
@@ -154,15 +168,18 @@ static void note_disagreement(FILE *stream, const struct probe_cache *caches, si
         d.parts = caches_within(&declared->sharing, &sharing->sharing, machine->pu);
         d.merged = caches_within(&sharing->sharing, &declared->sharing, machine->pu);
     }
-    if (machine->root && resctrl_share(machine->root, machine->task, machine->pu, d.level, &d.share) < 0) {
+    if (machine->root &&
+        resctrl_share(machine->root, machine->task, machine->pu, d.level, &d.share) < 0) {
         d.share = (struct resctrl_share){0}; /* not mounted, mostly */
     }
     fputs(ftell(stream) > 0 ? "; " : "", stream);
     disagreement_explain(&d, stream);
 }
 
-static char *cache_note(const struct probe_cache *caches, size_t i, const struct profile_cache *cache,
-                        const struct probe_sharing_level *sharing, const struct disagreement_machine *machine)
+static char *cache_note(const struct probe_cache *caches, size_t i,
+                        const struct profile_cache *cache,
+                        const struct probe_sharing_level *sharing,
+                        const struct disagreement_machine *machine)
 {
     const struct probe_cache_level *level = &caches->levels[i];
     char *note = NULL;
@@ -172,8 +189,8 @@ static char *cache_note(const struct probe_cache *caches, size_t i, const struct
         return NULL;
     }
     if (level->low_bytes < level->high_bytes) {
-        fprintf(stream, "%s to %s explain the measurement about as well", figure_bytes(level->low_bytes).text,
-                figure_bytes(level->high_bytes).text);
+        fprintf(stream, "%s to %s explain the measurement about as well",
+                figure_bytes(level->low_bytes).text, figure_bytes(level->high_bytes).text);
     }
     note_disagreement(stream, caches, i, cache, sharing, machine);
     note_geometry(stream, level, cache);
@@ -224,8 +241,9 @@ static struct profile_quality quality_of_sharing(const struct probe_sharing_leve
                                     .spread = fmax(sharing->spread, 0)};
 }
 
-static int make_cache(const struct probe_cache *caches, size_t i, const struct profile_cache *declared,
-                      struct probe_sharing_level *sharing, uint32_t number, const struct disagreement_machine *machine,
+static int make_cache(const struct probe_cache *caches, size_t i,
+                      const struct profile_cache *declared, struct probe_sharing_level *sharing,
+                      uint32_t number, const struct disagreement_machine *machine,
                       struct profile_cache *out)
 {
     const struct probe_cache_level *level = &caches->levels[i];
@@ -240,7 +258,9 @@ static int make_cache(const struct probe_cache *caches, size_t i, const struct p
                          : declared  ? declared->associativity
                                      : 0,
         .page_bytes = caches->page_bytes,
-        .quality = {.origin = PROFILE_MEASURED, .repetitions = level->repetitions, .spread = level->spread},
+        .quality = {.origin = PROFILE_MEASURED,
+                    .repetitions = level->repetitions,
+                    .spread = level->spread},
     };
     out->quality.note = cache_note(caches, i, declared, sharing, machine);
     if (sharing) {
@@ -269,10 +289,11 @@ static int keep_declared(struct profile_cache *declared, struct profile_cache *o
     return out->quality.note ? 0 : -ENOMEM;
 }
 
-int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches, struct probe_sharing *sharing,
-                      const struct disagreement_machine *machine)
+int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
+                      struct probe_sharing *sharing, const struct disagreement_machine *machine)
 {
-    struct profile_cache *result = calloc(caches->count + node_class->cache_count + 1, sizeof *result);
+    struct profile_cache *result =
+        calloc(caches->count + node_class->cache_count + 1, sizeof *result);
     size_t count = 0, next = 0;
     uint32_t last = 0;
     int rc = result ? 0 : -ENOMEM;
@@ -280,14 +301,15 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
         const struct profile_cache *declared =
             result_find_declared(node_class, NULL, caches->levels[i].size_bytes, last);
         uint32_t number = declared ? declared->level : last + 1;
-        for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0; next++) {
+        for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0;
+             next++) {
             if (node_class->caches[next].level > last) {
                 rc = keep_declared(&node_class->caches[next], &result[count++]);
             }
         }
         if (rc == 0) {
-            rc = make_cache(caches, i, declared, sharing ? &sharing->levels[i] : NULL, number, machine,
-                            &result[count++]);
+            rc = make_cache(caches, i, declared, sharing ? &sharing->levels[i] : NULL, number,
+                            machine, &result[count++]);
         }
         last = number;
     }
@@ -323,11 +345,11 @@ int result_set_cache_curve(struct profile_class *node_class, const struct cache_
         uint64_t bytes = (uint64_t)curve->bytes[i];
         /* The grid has a size twice where its steps are finer than the nodes of the cycle. */
         if (count == 0 || bytes > points[count - 1].bytes) {
-            points[count++] =
-                (struct profile_cache_point){.bytes = bytes,
-                                             .seconds_per_access = curve->seconds[i],
-                                             .repetitions = curve->repetitions ? curve->repetitions[i] : 1,
-                                             .spread = curve->spread ? curve->spread[i] : -1};
+            points[count++] = (struct profile_cache_point){
+                .bytes = bytes,
+                .seconds_per_access = curve->seconds[i],
+                .repetitions = curve->repetitions ? curve->repetitions[i] : 1,
+                .spread = curve->spread ? curve->spread[i] : -1};
         }
     }
     free(node_class->cache_curve);
@@ -337,7 +359,8 @@ int result_set_cache_curve(struct profile_class *node_class, const struct cache_
 }
 
 /* A reach is a number of ordinary pages, whatever the memory behind it. */
-static size_t fill_tlb(const struct probe_tlb *found, uint64_t page_bytes, uint64_t grain, struct profile_tlb *out)
+static size_t fill_tlb(const struct probe_tlb *found, uint64_t page_bytes, uint64_t grain,
+                       struct profile_tlb *out)
 {
     for (size_t i = 0; i < found->count; i++) {
         out[i] = (struct profile_tlb){
@@ -352,13 +375,15 @@ static size_t fill_tlb(const struct probe_tlb *found, uint64_t page_bytes, uint6
     return found->count;
 }
 
-int result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches, size_t ordinary_page_bytes)
+int result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
+                   size_t ordinary_page_bytes)
 {
     struct profile_tlb *levels = calloc(2 * TLB_LEVELS_MAX, sizeof *levels);
     if (!levels) {
         return -ENOMEM;
     }
-    size_t count = fill_tlb(&caches->ordinary_tlb, ordinary_page_bytes, ordinary_page_bytes, levels);
+    size_t count =
+        fill_tlb(&caches->ordinary_tlb, ordinary_page_bytes, ordinary_page_bytes, levels);
     count += fill_tlb(&caches->tlb, caches->page_bytes, ordinary_page_bytes, levels + count);
     for (size_t i = 0; i < node_class->tlb_count; i++) {
         free(node_class->tlb[i].quality.note);
@@ -381,7 +406,8 @@ void result_set_memory(struct profile_class *node_class, struct probe_memory *fo
 
 void result_set_numa(struct profile_class *node_class, struct probe_numa *found)
 {
-    struct probe_numa old = {.rows = node_class->numa_access, .count = node_class->numa_access_count};
+    struct probe_numa old = {.rows = node_class->numa_access,
+                             .count = node_class->numa_access_count};
     node_class->numa_access = found->rows;
     node_class->numa_access_count = found->count;
     found->rows = NULL;
@@ -423,13 +449,15 @@ static char *common_name(const struct profile_class *node_class, uint32_t a, uin
 }
 
 /* A pair of the layer that no layer before has. */
-static bool new_pair(const struct profile_class *node_class, const struct profile_communication *found, size_t layer,
-                     uint32_t *a, uint32_t *b)
+static bool new_pair(const struct profile_class *node_class,
+                     const struct profile_communication *found, size_t layer, uint32_t *a,
+                     uint32_t *b)
 {
     const struct profile_set *pus = &node_class->pus;
     for (size_t i = 0; i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++) {
-            bool before = layer > 0 && together(&found->layers[layer - 1].members, pus->ids[i], pus->ids[j]);
+            bool before =
+                layer > 0 && together(&found->layers[layer - 1].members, pus->ids[i], pus->ids[j]);
             if (!before && together(&found->layers[layer].members, pus->ids[i], pus->ids[j])) {
                 *a = pus->ids[i];
                 *b = pus->ids[j];
@@ -462,7 +490,8 @@ int result_note_layers(struct profile_class *node_class, const char *note)
     for (size_t i = 0; i < node_class->communication.layer_count; i++) {
         struct profile_quality *quality = &node_class->communication.layers[i].quality;
         char *both = NULL;
-        if (asprintf(&both, "%s%s%s", quality->note ? quality->note : "", quality->note ? "; " : "", note) < 0) {
+        if (asprintf(&both, "%s%s%s", quality->note ? quality->note : "", quality->note ? "; " : "",
+                     note) < 0) {
             return -ENOMEM;
         }
         free(quality->note);

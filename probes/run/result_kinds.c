@@ -10,8 +10,8 @@ static bool has(const struct profile_cache *cache, uint32_t pu)
     return cache->pus.count == 0 || profile_set_has(&cache->pus, pu);
 }
 
-/* PUs of several kinds share one: an L3 of all. Caches that are alike but not shared are each kind's own: who shares
- * one of them differs, and so may what is left of it. */
+/* PUs of several kinds share one: an L3 of all. Caches that are alike but not shared are each
+ * kind's own: who shares one of them differs, and so may what is left of it. */
 static bool is_common(const struct profile_cache *declared, const struct kinds *kinds)
 {
     for (size_t i = 0; i < declared->sharing.group_count; i++) {
@@ -63,7 +63,8 @@ static int copy_cache(const struct profile_cache *from, struct profile_cache *ou
 /* The class as a PU of the kind sees it: its caches, which all PUs seem to have. */
 static int view_of(const struct profile_class *node_class, uint32_t pu, struct profile_class *out)
 {
-    struct profile_class view = {.caches = calloc(node_class->cache_count + 1, sizeof *view.caches)};
+    struct profile_class view = {.caches =
+                                     calloc(node_class->cache_count + 1, sizeof *view.caches)};
     int rc = view.caches ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
         if (has(&node_class->caches[i], pu)) {
@@ -79,14 +80,15 @@ static int view_of(const struct profile_class *node_class, uint32_t pu, struct p
     return 0;
 }
 
-int result_holders(const struct profile_class *node_class, const struct kinds *kinds, const struct probe_cache *caches,
-                   const struct profile_set **holders)
+int result_holders(const struct profile_class *node_class, const struct kinds *kinds,
+                   const struct probe_cache *caches, const struct profile_set **holders)
 {
     struct profile_class view;
     uint32_t last = 0;
     int rc = view_of(node_class, kinds->pus[0].ids[0], &view);
     for (size_t i = 0; rc == 0 && i < caches->count; i++) {
-        const struct profile_cache *found = result_find_declared(&view, NULL, caches->levels[i].size_bytes, last);
+        const struct profile_cache *found =
+            result_find_declared(&view, NULL, caches->levels[i].size_bytes, last);
         const struct profile_cache *declared =
             found ? profile_cache_of(node_class, found->level, kinds->pus[0].ids[0]) : NULL;
         holders[i] = declared && is_common(declared, kinds) ? NULL : &kinds->pus[0];
@@ -115,12 +117,14 @@ static int take(const struct profile_class *node_class, const struct kinds *kind
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < view->cache_count; i++) {
         struct profile_cache *cache = &view->caches[i];
-        const struct profile_cache *declared = profile_cache_of(node_class, cache->level, kinds->pus[kind].ids[0]);
+        const struct profile_cache *declared =
+            profile_cache_of(node_class, cache->level, kinds->pus[kind].ids[0]);
         bool common = declared && is_common(declared, kinds);
         if (common && first_holder(declared, kinds) != kind) {
             continue;
         }
-        rc = common ? profile_set_copy(&declared->pus, &cache->pus) : profile_set_copy(&kinds->pus[kind], &cache->pus);
+        rc = common ? profile_set_copy(&declared->pus, &cache->pus)
+                    : profile_set_copy(&kinds->pus[kind], &cache->pus);
         if (rc == 0) {
             merged->caches[merged->cache_count++] = *cache;
             *cache = (struct profile_cache){0};
@@ -130,7 +134,8 @@ static int take(const struct profile_class *node_class, const struct kinds *kind
 }
 
 int result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
-                               struct kind_findings *findings, const struct disagreement_machine *machine)
+                               struct kind_findings *findings,
+                               const struct disagreement_machine *machine)
 {
     size_t room = kinds->count * (node_class->cache_count + CACHE_LEVELS_MAX);
     struct profile_class merged = {.caches = calloc(room + 1, sizeof *merged.caches)};
@@ -144,7 +149,8 @@ int result_set_caches_of_kinds(struct profile_class *node_class, const struct ki
         if (rc < 0) {
             break;
         }
-        rc = result_set_caches(&view, &findings[kind].caches, sharing->count > 0 ? sharing : NULL, &here);
+        rc = result_set_caches(&view, &findings[kind].caches, sharing->count > 0 ? sharing : NULL,
+                               &here);
         rc = rc < 0 ? rc : take(node_class, kinds, kind, &view, &merged);
         free_caches(&view);
     }

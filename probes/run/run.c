@@ -35,8 +35,9 @@ unsigned campaign_parse(const char *text, const char *also)
             i++;
         }
         if (i == CAMPAIGN_NAMES) {
-            cli_usage("--probes: expected %snames out of cache, sharing, memory, message, got '%.*s'", also,
-                      (int)length, at);
+            cli_usage(
+                "--probes: expected %snames out of cache, sharing, memory, message, got '%.*s'",
+                also, (int)length, at);
         }
         probes |= 1u << i;
         at += length;
@@ -70,7 +71,8 @@ static size_t largest_cache(const struct findings *findings)
     for (size_t kind = 0; kind < findings->kinds.count; kind++) {
         const struct probe_cache *caches = &findings->of[kind].caches;
         for (size_t i = 0; i < caches->count; i++) {
-            largest = caches->levels[i].size_bytes > largest ? caches->levels[i].size_bytes : largest;
+            largest =
+                caches->levels[i].size_bytes > largest ? caches->levels[i].size_bytes : largest;
         }
     }
     return largest ? largest : usual_last_level_bytes;
@@ -81,11 +83,14 @@ static size_t message_bytes(const struct findings *findings)
     if (findings->of[0].caches.count > 0) {
         return findings->of[0].caches.levels[0].size_bytes;
     }
-    return findings->node_class->cache_count > 0 ? findings->node_class->caches[0].size_bytes : usual_message_bytes;
+    return findings->node_class->cache_count > 0 ? findings->node_class->caches[0].size_bytes
+                                                 : usual_message_bytes;
 }
 
-/* Messages through MPI; through threads when there is no MPI (or the machine is a simulated one). */
-static int run_messages(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
+/* Messages through MPI; through threads when there is no MPI (or the machine is a simulated
+ * one). */
+static int run_messages(const struct campaign *campaign, struct findings *findings,
+                        struct servet_error *error)
 {
     struct machine messenger = {0};
     struct servet_error reason;
@@ -93,13 +98,15 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
     bool several = campaign->machine->pus.count > 1;
     int rc = -ENOTSUP;
     if (native && several && campaign->mpi) {
-        rc = machine_open_mpi(&campaign->machine->pus, campaign->machine->cancel, &messenger, &reason);
+        rc = machine_open_mpi(&campaign->machine->pus, campaign->machine->cancel, &messenger,
+                              &reason);
         if (rc == -EINTR) {
             return profile_error(error, rc, "%s", reason.text);
         }
         if (rc < 0) {
             progress_end(campaign->progress);
-            cli_note("message latency through MPI skipped: %s; measured between threads instead", reason.text);
+            cli_note("message latency through MPI skipped: %s; measured between threads instead",
+                     reason.text);
         }
     }
     if (native && several && rc < 0) {
@@ -109,7 +116,8 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
     messenger.journal = rc == 0 ? campaign->journal : NULL;
     findings->probe.clock = campaign->machine;
     findings->probe.machine = rc == 0 ? &messenger : campaign->machine;
-    int result = probe_message(&findings->probe, message_bytes(findings), &findings->messages, error);
+    int result =
+        probe_message(&findings->probe, message_bytes(findings), &findings->messages, error);
     findings->probe.machine = campaign->machine;
     if (rc == 0) {
         machine_guard_add(&campaign->machine->guard, &messenger.guard);
@@ -130,7 +138,8 @@ static double planned(const struct findings *findings, unsigned probe)
 }
 
 /* What the probes asked for are expected to take, from `first` on. */
-static double planned_from(const struct campaign *campaign, const struct findings *findings, unsigned first)
+static double planned_from(const struct campaign *campaign, const struct findings *findings,
+                           unsigned first)
 {
     double sum = 0;
     for (unsigned probe = first; probe < CAMPAIGN_ALL; probe <<= 1) {
@@ -139,13 +148,16 @@ static double planned_from(const struct campaign *campaign, const struct finding
     return sum;
 }
 
-/* Grants the probe its part of the time that is left, by what it and those after it are expected to take: what one
- * does not use the others have. `of` parts of it. */
-static void grant(const struct campaign *campaign, struct findings *findings, unsigned probe, double of)
+/* Grants the probe its part of the time that is left, by what it and those after it are expected to
+ * take: what one does not use the others have. `of` parts of it. */
+static void grant(const struct campaign *campaign, struct findings *findings, unsigned probe,
+                  double of)
 {
     double now = probe_elapsed(&findings->probe), sum = planned_from(campaign, findings, probe);
     findings->probe.deadline =
-        findings->until_s > 0 ? now + (findings->until_s - now) * planned(findings, probe) / (sum * of) : 0;
+        findings->until_s > 0
+            ? now + (findings->until_s - now) * planned(findings, probe) / (sum * of)
+            : 0;
 }
 
 static bool over(const struct findings *findings)
@@ -153,7 +165,8 @@ static bool over(const struct findings *findings)
     return findings->until_s > 0 && probe_elapsed(&findings->probe) > findings->until_s;
 }
 
-/* Asked for, and still within the budget. What is left out stays as declared; the first probe always runs. */
+/* Asked for, and still within the budget. What is left out stays as declared; the first probe
+ * always runs. */
 static bool wanted(const struct campaign *campaign, struct findings *findings, unsigned probe)
 {
     bool first = (campaign->probes & (probe - 1)) == 0;
@@ -168,7 +181,8 @@ static bool wanted(const struct campaign *campaign, struct findings *findings, u
     return true;
 }
 
-static int run_memory(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
+static int run_memory(const struct campaign *campaign, struct findings *findings,
+                      struct servet_error *error)
 {
     struct probe_memory *memory = &findings->memory;
     int rc = probe_memory(&findings->probe, largest_cache(findings), memory, error);
@@ -183,7 +197,8 @@ static int run_memory(const struct campaign *campaign, struct findings *findings
 }
 
 /* Of each kind of cores, on its first PU. */
-static int run_caches(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
+static int run_caches(const struct campaign *campaign, struct findings *findings,
+                      struct servet_error *error)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < findings->kinds.count; i++) {
@@ -210,10 +225,13 @@ static int run_sharing(struct findings *findings, struct servet_error *error)
         for (size_t i = 0; i < CACHE_LEVELS_MAX; i++) {
             holders[i] = &kinds->pus[kind];
         }
-        if (kinds->count > 1 && kind == 0 && result_holders(findings->node_class, kinds, &of->caches, holders) < 0) {
+        if (kinds->count > 1 && kind == 0 &&
+            result_holders(findings->node_class, kinds, &of->caches, holders) < 0) {
             rc = profile_error(error, -ENOMEM, "measuring shared caches: %s", strerror(ENOMEM));
         }
-        rc = rc < 0 || of->caches.count == 0 ? rc : probe_sharing(&findings->probe, &of->caches, &of->sharing, error);
+        rc = rc < 0 || of->caches.count == 0
+                 ? rc
+                 : probe_sharing(&findings->probe, &of->caches, &of->sharing, error);
     }
     findings->probe.holders = NULL;
     return rc;
@@ -229,13 +247,15 @@ static void finished(struct findings *findings, unsigned probe, int rc)
     findings->shortened |= shortened ? probe : 0;
 }
 
-static void next(const struct campaign *campaign, struct findings *findings, unsigned probe, const char *name)
+static void next(const struct campaign *campaign, struct findings *findings, unsigned probe,
+                 const char *name)
 {
     double all = planned_from(campaign, findings, CAMPAIGN_CACHE);
     progress_next(campaign->progress, name, all > 0 ? planned(findings, probe) / all : 0);
 }
 
-static int run_probes(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
+static int run_probes(const struct campaign *campaign, struct findings *findings,
+                      struct servet_error *error)
 {
     int rc = 0;
     if (wanted(campaign, findings, CAMPAIGN_CACHE)) {
@@ -243,7 +263,8 @@ static int run_probes(const struct campaign *campaign, struct findings *findings
         rc = run_caches(campaign, findings, error);
         finished(findings, CAMPAIGN_CACHE, rc);
     }
-    if (rc == 0 && wanted(campaign, findings, CAMPAIGN_SHARING) && findings->of[0].caches.count > 0) {
+    if (rc == 0 && wanted(campaign, findings, CAMPAIGN_SHARING) &&
+        findings->of[0].caches.count > 0) {
         next(campaign, findings, CAMPAIGN_SHARING, "sharing");
         rc = run_sharing(findings, error);
         finished(findings, CAMPAIGN_SHARING, rc);
@@ -264,7 +285,8 @@ static int run_probes(const struct campaign *campaign, struct findings *findings
 /* How high the load average may be before the first probe without a word. */
 static const double idle_load = 0.5;
 
-static struct disagreement_machine evidence(const struct campaign *campaign, const struct findings *findings,
+static struct disagreement_machine evidence(const struct campaign *campaign,
+                                            const struct findings *findings,
                                             const struct surroundings *around)
 {
     struct disagreement_machine evidence = {.pu = findings->kinds.pus[0].ids[0]};
@@ -272,7 +294,8 @@ static struct disagreement_machine evidence(const struct campaign *campaign, con
         evidence.root = "";
         evidence.task = getpid();
         evidence.virtual = conditions_virtual_machine();
-        evidence.busy = machine_was_busy(campaign->machine) || strtod(around->load, NULL) >= idle_load;
+        evidence.busy =
+            machine_was_busy(campaign->machine) || strtod(around->load, NULL) >= idle_load;
     }
     return evidence;
 }
@@ -283,11 +306,14 @@ static int assemble(const struct campaign *campaign, struct findings *findings,
     int rc = 0;
     if ((campaign->probes & CAMPAIGN_CACHE) && findings->of[0].caches.count > 0) {
         struct kind_findings *of = findings->of;
-        rc = findings->kinds.count > 1 ? result_set_caches_of_kinds(findings->node_class, &findings->kinds, of, machine)
-                                       : result_set_caches(findings->node_class, &of->caches,
-                                                           of->sharing.count > 0 ? &of->sharing : NULL, machine);
+        rc = findings->kinds.count > 1
+                 ? result_set_caches_of_kinds(findings->node_class, &findings->kinds, of, machine)
+                 : result_set_caches(findings->node_class, &of->caches,
+                                     of->sharing.count > 0 ? &of->sharing : NULL, machine);
         rc = rc < 0 ? rc : result_set_cache_curve(findings->node_class, &of->caches.curve);
-        rc = rc < 0 ? rc : result_set_tlb(findings->node_class, &of->caches, findings->probe.machine->page_bytes);
+        rc = rc < 0 ? rc
+                    : result_set_tlb(findings->node_class, &of->caches,
+                                     findings->probe.machine->page_bytes);
     }
     if (rc == 0 && (findings->done & CAMPAIGN_MEMORY)) {
         result_set_memory(findings->node_class, &findings->memory);
@@ -312,7 +338,8 @@ static int set_texts(struct servet_profile *profile, const char *started)
 }
 
 /* Warming up is not part of what is resumed. */
-static int probe_with_journal(const struct campaign *campaign, struct findings *findings, struct servet_error *error)
+static int probe_with_journal(const struct campaign *campaign, struct findings *findings,
+                              struct servet_error *error)
 {
     campaign->machine->journal = campaign->journal;
     int rc = run_probes(campaign, findings, error);
@@ -325,7 +352,8 @@ static void name_memory_limit(const struct machine *machine, struct servet_error
     char text[sizeof error->text];
     if (error && machine->memory_limit_bytes > 0) {
         snprintf(text, sizeof text, "%s", error->text);
-        profile_error(error, -ENOMEM, "%s (free memory and control groups allow %zu MiB, ulimit -v may allow less)",
+        profile_error(error, -ENOMEM,
+                      "%s (free memory and control groups allow %zu MiB, ulimit -v may allow less)",
                       text, machine->memory_limit_bytes >> 20);
     }
 }
@@ -375,7 +403,8 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
         campaign->machine->declared = NULL;
         profile->measured = true;
         profile->seconds = machine_elapsed(campaign->machine) - begun;
-        rc = native ? surroundings_after(&around, campaign->machine, findings.node_class, profile) : 0;
+        rc = native ? surroundings_after(&around, campaign->machine, findings.node_class, profile)
+                    : 0;
         rc = rc < 0 ? rc : restrict_class(findings.node_class, &campaign->machine->pus);
         const struct disagreement_machine known_of_it = evidence(campaign, &findings, &around);
         rc = rc < 0 ? rc : assemble(campaign, &findings, &known_of_it);

@@ -1,4 +1,5 @@
-/* One run of servet-probe: the chosen probes, one after the other, and the profile that comes of it. */
+/* One run of servet-probe: the chosen probes, one after the other, and the profile that comes of
+ * it. */
 #ifndef SERVET_PROBES_RUN_RUN_H
 #define SERVET_PROBES_RUN_RUN_H
 
@@ -19,8 +20,9 @@ enum campaign_probes {
 enum { CAMPAIGN_NAMES = 4 };
 extern const char *const campaign_names[CAMPAIGN_NAMES];
 
-/* The argument of --probes: comma-separated names; a probe that needs another brings it. An unknown name ends the
- * command with status 2; `also` ("none, or ") says in that line what else is allowed. */
+/* The argument of --probes: comma-separated names; a probe that needs another brings it. An unknown
+ * name ends the command with status 2; `also` ("none, or ") says in that line what else is
+ * allowed. */
 unsigned campaign_parse(const char *text, const char *also);
 
 struct campaign {
@@ -30,19 +32,23 @@ struct campaign {
     bool exhaustive;      /* every pair, nothing taken over */
     bool one_by_one;      /* never several pairs at the same time */
     double budget_s;      /* 0: as long as it takes */
-    size_t largest_bytes; /* of the working sets that cache sizes are inferred from; 0: as declared caches suggest */
+    size_t largest_bytes; /* of the working sets that cache sizes are inferred from; 0: as declared
+                             caches suggest */
     uint64_t seed;
     struct machine_journal *journal; /* of an interrupted run, or for one; may be NULL */
     struct machine *machine;
     struct progress *progress;
-    int incomplete; /* set by the run: -ENODEV or -ENOMEM that ended it after some probe had its result; 0: none */
+    int incomplete; /* set by the run: -ENODEV or -ENOMEM that ended it after some probe had its
+                       result; 0: none */
 };
 
-/* Runs it. When a PU goes offline or memory does not do, the probes that were done make a partial profile, marked
- * by the condition "incomplete"; before the first one is done that is -ENODEV or -ENOMEM. The machine's declared
- * profile becomes the result (machine->declared is NULL afterwards). What could not be measured is said in one line on
- * stderr each, and stays as declared. */
-int campaign_run(struct campaign *campaign, struct servet_profile **out, struct servet_error *error);
+/* Runs it. When a PU goes offline or memory does not do, the probes that were done make a partial
+ * profile, marked by the condition "incomplete"; before the first one is done that is -ENODEV or
+ * -ENOMEM. The machine's declared profile becomes the result (machine->declared is NULL
+ * afterwards). What could not be measured is said in one line on stderr each, and stays as
+ * declared. */
+int campaign_run(struct campaign *campaign, struct servet_profile **out,
+                 struct servet_error *error);
 
 /* What the probes of one campaign have found so far; of campaign.h's rooms alone. */
 
@@ -56,7 +62,7 @@ struct findings {
     struct profile_communication messages;
     char layer_note[640];
     struct plan plan;
-    double until_s;     /* when the budget of all probes is used up, on the machine's clock; 0: never */
+    double until_s; /* when the budget of all probes is used up, on the machine's clock; 0: never */
     unsigned left_out;  /* probes that the budget left no time for */
     unsigned shortened; /* and those that it cut short */
     unsigned done;

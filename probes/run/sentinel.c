@@ -23,8 +23,9 @@ static bool is_disturbed(double waited_s, double seconds, size_t workers)
 }
 
 /* 0 or -errno; how long it took, and how long of that its workers waited. */
-static int timed(struct machine *machine, machine_guard_run *run, const void *what, const void *places, size_t count,
-                 double *values, double *waited_s, double *seconds)
+static int timed(struct machine *machine, machine_guard_run *run, const void *what,
+                 const void *places, size_t count, double *values, double *waited_s,
+                 double *seconds)
 {
     double before = waited(machine), started = machine_elapsed(machine);
     int rc = run(machine, what, places, count, values);
@@ -33,8 +34,8 @@ static int timed(struct machine *machine, machine_guard_run *run, const void *wh
     return rc;
 }
 
-int machine_guarded(struct machine *machine, machine_guard_run *run, const void *what, const void *places, size_t count,
-                    size_t workers, double *values)
+int machine_guarded(struct machine *machine, machine_guard_run *run, const void *what,
+                    const void *places, size_t count, size_t workers, double *values)
 {
     struct machine_guard *guard = &machine->guard;
     double first_s, seconds, again_s;

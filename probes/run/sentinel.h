@@ -1,7 +1,8 @@
 /* An operation during which other tasks ran on the measured PUs is measured a second time.
  *
- * A backend that can tell says how long its workers were ready and had no PU (machine_ops.disturbed). That is what a
- * load average cannot say: whether anybody was in the way on these PUs, during this measurement.
+ * A backend that can tell says how long its workers were ready and had no PU
+ * (machine_ops.disturbed). That is what a load average cannot say: whether anybody was in the way
+ * on these PUs, during this measurement.
  */
 #ifndef SERVET_PROBES_RUN_SENTINEL_H
 #define SERVET_PROBES_RUN_SENTINEL_H
@@ -9,13 +10,14 @@
 #include "probes/machine.h"
 
 /* Runs the operation once more at most; writes `count` values. */
-typedef int machine_guard_run(struct machine *machine, const void *what, const void *places, size_t count,
-                              double *values);
+typedef int machine_guard_run(struct machine *machine, const void *what, const void *places,
+                              size_t count, double *values);
 
-/* Runs it on `workers` PUs at once, and again if it was disturbed while the machine's time for that lasts; the less
- * disturbed of both counts. Keeps account in machine->guard. 0 or the first run's -errno. */
-int machine_guarded(struct machine *machine, machine_guard_run *run, const void *what, const void *places, size_t count,
-                    size_t workers, double *values);
+/* Runs it on `workers` PUs at once, and again if it was disturbed while the machine's time for that
+ * lasts; the less disturbed of both counts. Keeps account in machine->guard. 0 or the first run's
+ * -errno. */
+int machine_guarded(struct machine *machine, machine_guard_run *run, const void *what,
+                    const void *places, size_t count, size_t workers, double *values);
 
 /* Adds the account of a machine that measured for this one. */
 void machine_guard_add(struct machine_guard *sum, const struct machine_guard *more);

@@ -65,22 +65,37 @@ static void catch_signals(void)
 
 static const struct argp_option table[] = {
     {"cpuset", OPTION_CPUSET, "LIST", 0, "Measure on these PUs only, such as 0-3,8", 0},
-    {"no-mpi", OPTION_NO_MPI, NULL, 0, "Measure messages between threads, without starting mpirun", 0},
-    {"probes", OPTION_PROBES, "NAMES", 0, "Comma-separated: cache, sharing, memory, message (default: all)", 0},
+    {"no-mpi", OPTION_NO_MPI, NULL, 0, "Measure messages between threads, without starting mpirun",
+     0},
+    {"probes", OPTION_PROBES, "NAMES", 0,
+     "Comma-separated: cache, sharing, memory, message (default: all)", 0},
     {"machine", OPTION_MACHINE, "KIND", 0, "native (default), or simulated:FILE", 0},
-    {"method", OPTION_METHOD, "NAME", 0, "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
+    {"method", OPTION_METHOD, "NAME", 0,
+     "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
     {"one-by-one", OPTION_ONE_BY_ONE, NULL, 0,
-     "Never measure several pairs of PUs at the same time, not even where a check shows that it does no harm", 0},
+     "Never measure several pairs of PUs at the same time, not even where a check shows that it "
+     "does no harm",
+     0},
     {"resume", OPTION_RESUME, NULL, 0,
-     "Keep what is measured beside the output, and go on from there if an earlier run was interrupted", 0},
+     "Keep what is measured beside the output, and go on from there if an earlier run was "
+     "interrupted",
+     0},
     {"progress", OPTION_PROGRESS, "FORM", 0,
-     "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or on descriptor FD", 0},
+     "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or "
+     "on descriptor FD",
+     0},
     {"largest", OPTION_LARGEST, "SIZE", 0,
-     "Infer cache sizes from working sets up to SIZE, such as 4M (default: well beyond the largest declared cache)", 0},
+     "Infer cache sizes from working sets up to SIZE, such as 4M (default: well beyond the largest "
+     "declared cache)",
+     0},
     {"check", OPTION_CHECK, "FILE", OPTION_ARG_OPTIONAL,
-     "Measure a sample (within 5 s) and say whether the profile still describes this machine: status 0 yes, 1 no", 0},
+     "Measure a sample (within 5 s) and say whether the profile still describes this machine: "
+     "status 0 yes, 1 no",
+     0},
     {"cluster", OPTION_CLUSTER, NULL, 0,
-     "Under mpirun or srun: measure all nodes of the job and the network between them (--cluster --help says more)", 0},
+     "Under mpirun or srun: measure all nodes of the job and the network between them (--cluster "
+     "--help says more)",
+     0},
     {0},
 };
 
@@ -102,7 +117,8 @@ static int parse_progress(const char *text)
     return descriptor;
 }
 
-/* Bytes, with K, M or G behind for powers of 1024; at least 64 KiB, for a curve to have enough points. */
+/* Bytes, with K, M or G behind for powers of 1024; at least 64 KiB, for a curve to have enough
+ * points. */
 static size_t parse_size(const char *option, const char *text)
 {
     const size_t least = 64u << 10, most = (size_t)1 << 40;
@@ -115,7 +131,8 @@ static size_t parse_size(const char *option, const char *text)
         end++;
     }
     if (errno || text[0] < '0' || text[0] > '9' || *end || size < least || size > most) {
-        cli_usage("%s: expected a size of at least 64K, such as 512K or 4M, got '%s'", option, text);
+        cli_usage("%s: expected a size of at least 64K, such as 512K or 4M, got '%s'", option,
+                  text);
     }
     return size;
 }
@@ -139,7 +156,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->probes = campaign_parse(argument, "");
         return 0;
     case OPTION_MACHINE:
-        if (strcmp(argument, "native") != 0 && strncmp(argument, "simulated:", strlen("simulated:")) != 0) {
+        if (strcmp(argument, "native") != 0 &&
+            strncmp(argument, "simulated:", strlen("simulated:")) != 0) {
             cli_usage("--machine: expected native or simulated:FILE, got '%s'", argument);
         }
         options->machine = argument;
@@ -180,7 +198,8 @@ static void open_machine(const struct options *options, struct machine *machine)
     if (strcmp(options->machine, "native") == 0) {
         rc = machine_open_native(&options->cpuset, &interrupted, machine, &error);
     } else {
-        rc = machine_open_simulated(options->machine + strlen("simulated:"), options->run.seed, machine, &error);
+        rc = machine_open_simulated(options->machine + strlen("simulated:"), options->run.seed,
+                                    machine, &error);
         machine->cancel = &interrupted;
     }
     if (rc == -EINVAL || rc == -ENOENT) {
@@ -210,15 +229,16 @@ static void note_busy(const struct servet_profile *profile)
     }
 }
 
-static void save(const struct options *options, const struct servet_profile *profile, const char *path)
+static void save(const struct options *options, const struct servet_profile *profile,
+                 const char *path)
 {
     struct servet_error error;
     if (path[0] != '\0' && profile_save(profile, path, &error) < 0) {
         cli_fail("%s", error.text);
     }
     if (path[0] != '\0' && !options->run.quiet) {
-        cli_note("measured %zu PUs in %.1f s; profile written to %s", profile->classes[0].pus.count, profile->seconds,
-                 path);
+        cli_note("measured %zu PUs in %.1f s; profile written to %s", profile->classes[0].pus.count,
+                 profile->seconds, path);
         note_busy(profile);
     }
     if (path[0] == '\0' || options->run.json) {
@@ -238,26 +258,30 @@ static void save_partial(const struct servet_profile *profile, const char *path,
     if (profile_save(profile, partial, &error) < 0) {
         cli_fail("%s", error.text);
     }
-    cli_note("%s; what was measured before is in %s, an older profile is untouched", reason, partial);
+    cli_note("%s; what was measured before is in %s, an older profile is untouched", reason,
+             partial);
 }
 
-static const struct argp_child more_options[] = {{&run_argp, 0, NULL, 0}, {&bsp_argp, 0, NULL, 0}, {0}};
+static const struct argp_child more_options[] = {
+    {&run_argp, 0, NULL, 0}, {&bsp_argp, 0, NULL, 0}, {0}};
 
-/* Everything that decides which questions are asked, and what else bends the answers, on one line. */
-static int open_journal(const struct options *options, const struct machine *machine, const char *path,
-                        struct machine_journal **out, struct servet_error *error)
+/* Everything that decides which questions are asked, and what else bends the answers, on one
+ * line. */
+static int open_journal(const struct options *options, const struct machine *machine,
+                        const char *path, struct machine_journal **out, struct servet_error *error)
 {
     char *file = NULL, *run = NULL, *pus = profile_set_text(&machine->pus);
     char *identity = run_identity("", options->machine);
     int rc = -ENOMEM;
     if (pus && identity && asprintf(&file, "%s.resume", path) >= 0 &&
         asprintf(&run,
-                 "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d exhaustive=%d alone=%d "
+                 "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d "
+                 "exhaustive=%d alone=%d "
                  "budget=%g largest=%zu %s",
                  SERVET_VERSION, machine->declared->topology_signature, options->machine,
-                 (unsigned long long)options->run.seed, pus, options->probes, !options->no_mpi, options->paper,
-                 options->run.exhaustive, options->one_by_one, options->run.budget_s, options->largest_bytes,
-                 identity) >= 0) {
+                 (unsigned long long)options->run.seed, pus, options->probes, !options->no_mpi,
+                 options->paper, options->run.exhaustive, options->one_by_one,
+                 options->run.budget_s, options->largest_bytes, identity) >= 0) {
         rc = machine_journal_open(file, run, out, error);
     } else {
         profile_error(error, rc, "--resume: %s", strerror(ENOMEM));
@@ -269,10 +293,11 @@ static int open_journal(const struct options *options, const struct machine *mac
     return rc;
 }
 
-/* The probes that were asked for; --bsp alone asks for no other, and adds to the profile that is there. */
-static int measure(const struct options *options, struct machine *machine, struct progress *progress, const char *path,
-                   struct machine_journal *journal, bool *incomplete, struct servet_profile **profile,
-                   struct servet_error *error)
+/* The probes that were asked for; --bsp alone asks for no other, and adds to the profile that is
+ * there. */
+static int measure(const struct options *options, struct machine *machine,
+                   struct progress *progress, const char *path, struct machine_journal *journal,
+                   bool *incomplete, struct servet_profile **profile, struct servet_error *error)
 {
     unsigned probes = options->probes ? options->probes : CAMPAIGN_ALL;
     struct campaign campaign = {.probes = probes,
@@ -287,13 +312,15 @@ static int measure(const struct options *options, struct machine *machine, struc
                                 .machine = machine,
                                 .progress = progress};
     bool bsp_alone = options->bsp.wanted && !options->probes;
-    int rc = bsp_alone ? bsp_base_profile(machine, path, profile, error) : campaign_run(&campaign, profile, error);
+    int rc = bsp_alone ? bsp_base_profile(machine, path, profile, error)
+                       : campaign_run(&campaign, profile, error);
     *incomplete = campaign.incomplete != 0;
     if (rc == 0 && !bsp_alone && !campaign.incomplete) {
         bsp_keep(path, *profile);
     }
     if (rc == 0 && options->bsp.wanted && !campaign.incomplete) {
-        rc = bsp_run(&options->bsp, machine, !options->no_mpi, options->run.seed, progress, *profile, error);
+        rc = bsp_run(&options->bsp, machine, !options->no_mpi, options->run.seed, progress,
+                     *profile, error);
     }
     return rc;
 }
@@ -306,7 +333,8 @@ static struct servet_profile *stored_profile(const struct options *options)
     struct servet_profile *profile;
     struct servet_error error;
     if (!options->check_file && profile_find(path, sizeof path) < 0) {
-        cli_usage("--check: expected a profile to compare with, found none; servet-probe measures one");
+        cli_usage(
+            "--check: expected a profile to compare with, found none; servet-probe measures one");
     }
     if (profile_load(options->check_file ? options->check_file : path, &profile, &error) < 0) {
         cli_usage("%s", error.text);
@@ -336,11 +364,11 @@ static int check(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    static const struct argp argp = {
-        .options = table,
-        .parser = parse_option,
-        .doc = "Measures caches, memory bandwidth and message latency of this machine and writes its profile.",
-        .children = more_options};
+    static const struct argp argp = {.options = table,
+                                     .parser = parse_option,
+                                     .doc = "Measures caches, memory bandwidth and message latency "
+                                            "of this machine and writes its profile.",
+                                     .children = more_options};
     struct options options = {.machine = "native", .run.seed = 1, .events = -1};
     struct servet_error error;
     struct servet_profile *profile = NULL;
@@ -368,16 +396,21 @@ int main(int argc, char **argv)
         cli_usage("--resume: expected --output with a file, got '-'");
     }
     if (options.cpuset.count > 0 && strcmp(options.machine, "native") != 0) {
-        cli_usage("--cpuset: expected the native machine with it; a simulated one is measured as it is described");
+        cli_usage("--cpuset: expected the native machine with it; a simulated one is measured as "
+                  "it is described");
     }
     catch_signals();
     open_machine(&options, &machine);
     bsp_options_check(&options.bsp, &machine);
     progress_start(&progress, !options.run.quiet, options.events);
     int rc = options.resume ? open_journal(&options, &machine, path, &journal, &error) : 0;
-    rc = rc < 0 ? rc : measure(&options, &machine, &progress, path, journal, &incomplete, &profile, &error);
+    rc = rc < 0
+             ? rc
+             : measure(&options, &machine, &progress, path, journal, &incomplete, &profile, &error);
     progress_end(&progress);
-    progress_outcome(&progress, interrupted ? "interrupted" : rc < 0 || incomplete ? "failed" : "done");
+    progress_outcome(&progress, interrupted            ? "interrupted"
+                                : rc < 0 || incomplete ? "failed"
+                                                       : "done");
     machine_close(&machine);
     profile_set_free(&options.cpuset);
     profile_set_free(&options.bsp.processors);
@@ -388,7 +421,8 @@ int main(int argc, char **argv)
         machine_journal_close(journal, false);
     }
     if (interrupted) {
-        cli_note("interrupted; %s", path[0] ? "no profile was written, an older one is untouched" : "no profile");
+        cli_note("interrupted; %s",
+                 path[0] ? "no profile was written, an older one is untouched" : "no profile");
         return 128 + interrupted;
     }
     if (rc == -ESTALE || (rc == -EINVAL && options.bsp.wanted)) {

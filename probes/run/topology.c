@@ -46,7 +46,8 @@ static int narrow_relation(struct profile_relation *relation, const struct profi
         }
     }
     for (size_t i = 0; i < relation->pair_count; i++) {
-        if (profile_set_has(pus, relation->pairs[i].a) && profile_set_has(pus, relation->pairs[i].b)) {
+        if (profile_set_has(pus, relation->pairs[i].a) &&
+            profile_set_has(pus, relation->pairs[i].b)) {
             relation->pairs[pairs++] = relation->pairs[i];
         }
     }
@@ -172,7 +173,8 @@ static size_t declared_kind(const struct profile_class *declared, uint32_t pu)
 }
 
 /* All PUs of the kind that the i-th PU is of. */
-static int add(const struct profile_class *declared, const struct profile_set *pus, size_t i, struct kinds *kinds)
+static int add(const struct profile_class *declared, const struct profile_set *pus, size_t i,
+               struct kinds *kinds)
 {
     size_t kind = declared_kind(declared, pus->ids[i]), count = 0;
     uint32_t *ids = malloc(pus->count * sizeof *ids);
@@ -202,7 +204,8 @@ int kinds_of(const struct profile_class *declared, const struct profile_set *pus
 {
     struct kinds kinds = {0};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < pus->count && declared && declared->kind_count < KINDS_MAX; i++) {
+    for (size_t i = 0; rc == 0 && i < pus->count && declared && declared->kind_count < KINDS_MAX;
+         i++) {
         rc = is_known(&kinds, pus->ids[i]) ? 0 : add(declared, pus, i, &kinds);
     }
     if (rc == 0 && kinds.count == 0) {

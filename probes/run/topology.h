@@ -4,18 +4,20 @@
 
 #include "profile/model.h"
 
-/* As profile_from_hwloc(NULL, …), but of this machine: HWLOC_XMLFILE, HWLOC_SYNTHETIC and HWLOC_FSROOT, which put
- * another one in its place, are taken out of the environment unless HWLOC_THISSYSTEM says that they speak of this one.
- * Not while other threads read the environment. */
+/* As profile_from_hwloc(NULL, …), but of this machine: HWLOC_XMLFILE, HWLOC_SYNTHETIC and
+ * HWLOC_FSROOT, which put another one in its place, are taken out of the environment unless
+ * HWLOC_THISSYSTEM says that they speak of this one. Not while other threads read the
+ * environment. */
 int own_topology(struct servet_profile **out, struct servet_error *error);
 
 /* A class narrowed to some of its PUs: what a run inside a cpuset may speak of. */
 
-/* Drops every other PU from all sets, groups and pairs, and what is left without any. 0 or -ENOMEM. */
+/* Drops every other PU from all sets, groups and pairs, and what is left without any. 0 or
+ * -ENOMEM. */
 int restrict_class(struct profile_class *node_class, const struct profile_set *pus);
 
-/* Kinds of cores (performance and efficiency cores) have caches and a share of the memory of their own: each is
- * measured on its own first PU. */
+/* Kinds of cores (performance and efficiency cores) have caches and a share of the memory of their
+ * own: each is measured on its own first PU. */
 
 enum { KINDS_MAX = 8 };
 
@@ -26,7 +28,8 @@ struct kinds {
 };
 
 /* 0 or -ENOMEM. PUs in no declared kind are one more; more than KINDS_MAX kinds are none. */
-int kinds_of(const struct profile_class *declared, const struct profile_set *pus, struct kinds *out);
+int kinds_of(const struct profile_class *declared, const struct profile_set *pus,
+             struct kinds *out);
 void kinds_free(struct kinds *kinds);
 
 /* Which kind a PU is of. */

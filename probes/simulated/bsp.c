@@ -11,7 +11,8 @@ static const double half_rate_length = 16;
 /* The native backend takes the fastest of many, too. */
 enum { DAXPY_BATCHES = 9 };
 
-static int simulated_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length, double *flop_per_s)
+static int simulated_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
+                           double *flop_per_s)
 {
     const struct bsp_simulation *s = machine->state;
     (void)processors;
@@ -47,8 +48,8 @@ static double fastest(struct bsp_simulation *s, const struct bsp_superstep *what
     return best;
 }
 
-static int simulated_superstep(struct bsp_machine *machine, uint32_t processors, const struct bsp_superstep *what,
-                               double *seconds)
+static int simulated_superstep(struct bsp_machine *machine, uint32_t processors,
+                               const struct bsp_superstep *what, double *seconds)
 {
     struct bsp_simulation *s = machine->state;
     (void)processors;
@@ -63,9 +64,11 @@ static void simulated_close(struct bsp_machine *machine)
     machine->state = NULL;
 }
 
-int bsp_open_simulated(struct bsp_simulation *simulation, uint32_t processors, struct bsp_machine *out)
+int bsp_open_simulated(struct bsp_simulation *simulation, uint32_t processors,
+                       struct bsp_machine *out)
 {
-    static const struct bsp_machine_ops ops = {simulated_daxpy, simulated_superstep, simulated_close};
+    static const struct bsp_machine_ops ops = {simulated_daxpy, simulated_superstep,
+                                               simulated_close};
     *out = (struct bsp_machine){&ops, "simulated", processors, NULL, simulation};
     return 0;
 }
@@ -90,12 +93,14 @@ static struct bsp_simulation formula(const struct sim *sim, uint32_t processors)
         i++;
     }
     const struct sim_bsp *b = &sim->bsp[i], *a = i ? b - 1 : b;
-    double part = a == b ? 0 : (double)(processors - a->processors) / (b->processors - a->processors);
+    double part =
+        a == b ? 0 : (double)(processors - a->processors) / (b->processors - a->processors);
     double r = between(a->flop_per_s, b->flop_per_s, part);
     double longest = probe_bsp_lengths[BSP_LENGTHS - 1]; /* whose rate the description gives */
     return (struct bsp_simulation){.flop_per_s = r * (longest + half_rate_length) / longest,
                                    .g_s = between(a->g_flops, b->g_flops, part) / r,
-                                   .g_packets_s = between(a->g_packets_flops, b->g_packets_flops, part) / r,
+                                   .g_packets_s =
+                                       between(a->g_packets_flops, b->g_packets_flops, part) / r,
                                    .l_s = between(a->l_flops, b->l_flops, part) / r,
                                    .t0_s = between(a->t0_flops, b->t0_flops, part) / r,
                                    .noise = sim->noise.relative,
@@ -104,7 +109,8 @@ static struct bsp_simulation formula(const struct sim *sim, uint32_t processors)
                                    .seed = sim->random.state};
 }
 
-static int described_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length, double *flop_per_s)
+static int described_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
+                           double *flop_per_s)
 {
     struct sim *sim = machine->state;
     struct bsp_simulation s = formula(sim, processors);
@@ -116,8 +122,8 @@ static int described_daxpy(struct bsp_machine *machine, uint32_t processors, uin
     return 0;
 }
 
-static int described_superstep(struct bsp_machine *machine, uint32_t processors, const struct bsp_superstep *what,
-                               double *seconds)
+static int described_superstep(struct bsp_machine *machine, uint32_t processors,
+                               const struct bsp_superstep *what, double *seconds)
 {
     struct sim *sim = machine->state;
     struct bsp_simulation s = formula(sim, processors);
@@ -127,14 +133,18 @@ static int described_superstep(struct bsp_machine *machine, uint32_t processors,
     return 0;
 }
 
-int bsp_open_described(struct machine *simulated, struct bsp_machine *out, struct servet_error *error)
+int bsp_open_described(struct machine *simulated, struct bsp_machine *out,
+                       struct servet_error *error)
 {
-    static const struct bsp_machine_ops ops = {described_daxpy, described_superstep, simulated_close};
+    static const struct bsp_machine_ops ops = {described_daxpy, described_superstep,
+                                               simulated_close};
     const struct sim *sim = simulated->state;
     uint32_t pus = (uint32_t)simulated->pus.count;
-    if (!sim->bsp_count || sim->bsp[0].processors != 1 || sim->bsp[sim->bsp_count - 1].processors != pus) {
+    if (!sim->bsp_count || sim->bsp[0].processors != 1 ||
+        sim->bsp[sim->bsp_count - 1].processors != pus) {
         return profile_error(error, -EINVAL,
-                             "--bsp: expected a machine whose description has bsp parameters from 1 to %u processors, "
+                             "--bsp: expected a machine whose description has bsp parameters from "
+                             "1 to %u processors, "
                              "the one of %s has %s",
                              pus, sim->name, sim->bsp_count ? "others" : "none");
     }

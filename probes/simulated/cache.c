@@ -4,9 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* DRRIP: 2-bit predictions; a line comes in as "long" (2), by the thrash-resistant half as "distant" (3) but for one in
- * 32; one row in 32 always follows the one, one in 32 the other policy, and the rest whichever missed less. */
-enum { DISTANT = 3, LONG_INTERVAL = 2, AGE_OF_NEW = 1, LEADER_EVERY = 32, BIMODAL = 32, DUEL_LIMIT = 512 };
+/* DRRIP: 2-bit predictions; a line comes in as "long" (2), by the thrash-resistant half as
+ * "distant" (3) but for one in 32; one row in 32 always follows the one, one in 32 the other
+ * policy, and the rest whichever missed less. */
+enum {
+    DISTANT = 3,
+    LONG_INTERVAL = 2,
+    AGE_OF_NEW = 1,
+    LEADER_EVERY = 32,
+    BIMODAL = 32,
+    DUEL_LIMIT = 512
+};
 
 int sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed)
 {
@@ -70,7 +78,8 @@ static uint32_t row_of(const struct sim_ways *ways, uint64_t line)
     }
     uint64_t hash = (line - 1) * UINT64_C(0x9e3779b97f4a7c15);
     hash ^= hash >> 29;
-    return (uint32_t)((hash * UINT64_C(0xbf58476d1ce4e5b9) >> 33) % kind->slices * kind->sets + set);
+    return (uint32_t)((hash * UINT64_C(0xbf58476d1ce4e5b9) >> 33) % kind->slices * kind->sets +
+                      set);
 }
 
 uint32_t sim_ways_slot(const struct sim_ways *ways, uint64_t line)
@@ -140,7 +149,8 @@ static void bits_touch(struct sim_ways *ways, size_t slot, uint32_t way)
     marks[way] = 1;
 }
 
-/* Gives the line its age; when none of the set is of the highest then, all others age until one is. */
+/* Gives the line its age; when none of the set is of the highest then, all others age until one
+ * is. */
 static void set_age(struct sim_ways *ways, size_t slot, uint32_t way, uint8_t age)
 {
     uint8_t *marks = &ways->marks[(size_t)slot * ways->kind->ways], oldest = 0;

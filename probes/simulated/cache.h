@@ -1,7 +1,9 @@
-/* One cache, set by set, of the simulated backend. Lines are physical (or virtual) line numbers + 1; 0 is empty.
+/* One cache, set by set, of the simulated backend. Lines are physical (or virtual) line numbers +
+ * 1; 0 is empty.
  *
- * A traversal visits a few of a large cache's rows only, and millions of traversals are simulated: rows are kept
- * together in slots, given out when a traversal is prepared, and the next traversal begins with none. */
+ * A traversal visits a few of a large cache's rows only, and millions of traversals are simulated:
+ * rows are kept together in slots, given out when a traversal is prepared, and the next traversal
+ * begins with none. */
 #ifndef SERVET_PROBES_SIMULATED_CACHE_H
 #define SERVET_PROBES_SIMULATED_CACHE_H
 

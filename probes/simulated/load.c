@@ -12,26 +12,32 @@
 
 /* -- kinds of cores -- */
 
-static void read_kind(struct sim_reader *reader, const json_t *object, const struct profile_set *pus, struct sim *sim)
+static void read_kind(struct sim_reader *reader, const json_t *object,
+                      const struct profile_set *pus, struct sim *sim)
 {
-    static const char *const keys[] = {"pus", "efficiency", "memory_seconds", "pu_bytes_per_s", NULL};
+    static const char *const keys[] = {"pus", "efficiency", "memory_seconds", "pu_bytes_per_s",
+                                       NULL};
     struct sim_kind *kind = &sim->kinds[sim->kind_count];
     char where[32];
     snprintf(where, sizeof where, "kinds[%zu]", sim->kind_count++);
     sim_known_keys(reader, object, where, keys);
     kind->pus = sim_pu_list(reader, json_object_get(object, "pus"), where, pus);
     for (size_t i = 0; i < kind->pus.count * (sim->kind_count - 1); i++) {
-        if (profile_set_has(&sim->kinds[i / kind->pus.count].pus, kind->pus.ids[i % kind->pus.count])) {
+        if (profile_set_has(&sim->kinds[i / kind->pus.count].pus,
+                            kind->pus.ids[i % kind->pus.count])) {
             sim_refuse(reader, "%s.pus: expected kinds without a common PU", where);
         }
     }
     kind->efficiency = (uint32_t)sim_whole(reader, object, where, "efficiency", NAN, 0, 1000);
-    kind->memory_seconds = sim_number(reader, object, where, "memory_seconds", sim->memory_seconds, 1e-9, 1e-3);
-    kind->pu_bytes_per_s = sim_number(reader, object, where, "pu_bytes_per_s", sim->pu_bytes_per_s, 1e6, 1e13);
+    kind->memory_seconds =
+        sim_number(reader, object, where, "memory_seconds", sim->memory_seconds, 1e-9, 1e-3);
+    kind->pu_bytes_per_s =
+        sim_number(reader, object, where, "pu_bytes_per_s", sim->pu_bytes_per_s, 1e6, 1e13);
 }
 
 /* After the memory, whose figures are theirs where they do not say otherwise. */
-static void read_kinds(struct sim_reader *reader, const json_t *array, const struct profile_set *pus, struct sim *sim)
+static void read_kinds(struct sim_reader *reader, const json_t *array,
+                       const struct profile_set *pus, struct sim *sim)
 {
     if (array && !json_is_array(array)) {
         sim_refuse(reader, "kinds: expected an array");
@@ -54,8 +60,8 @@ static void read_access(struct sim_reader *reader, const json_t *object, const c
     out->bytes_per_s = sim_number(reader, object, where, "bytes_per_s", NAN, 1e6, 1e13);
 }
 
-static void read_node(struct sim_reader *reader, const json_t *object, size_t index, const struct profile_set *pus,
-                      struct sim_node *out)
+static void read_node(struct sim_reader *reader, const json_t *object, size_t index,
+                      const struct profile_set *pus, struct sim_node *out)
 {
     static const char *const keys[] = {"os_index", "pus", "memory_bytes", "from", NULL};
     const json_t *from = json_object_get(object, "from");
@@ -75,7 +81,8 @@ static void read_node(struct sim_reader *reader, const json_t *object, size_t in
     }
 }
 
-static void read_memory(struct sim_reader *reader, const json_t *object, const struct profile_set *pus, struct sim *sim)
+static void read_memory(struct sim_reader *reader, const json_t *object,
+                        const struct profile_set *pus, struct sim *sim)
 {
     static const char *const keys[] = {"seconds", "pu_bytes_per_s", "domains", "nodes", NULL};
     static const char *const domain_keys[] = {"pus", "bytes_per_s", NULL};
@@ -89,7 +96,8 @@ static void read_memory(struct sim_reader *reader, const json_t *object, const s
         char where[48];
         snprintf(where, sizeof where, "memory.domains[%zu]", i);
         sim_known_keys(reader, domain, where, domain_keys);
-        sim->domains[i].bytes_per_s = sim_number(reader, domain, where, "bytes_per_s", NAN, 1e6, 1e14);
+        sim->domains[i].bytes_per_s =
+            sim_number(reader, domain, where, "bytes_per_s", NAN, 1e6, 1e14);
         sim->domains[i].pus = sim_pu_list(reader, json_object_get(domain, "pus"), where, pus);
         sim->domain_count++;
     }
@@ -100,11 +108,12 @@ static void read_memory(struct sim_reader *reader, const json_t *object, const s
     }
 }
 
-static void read_layer(struct sim_reader *reader, const json_t *object, size_t index, const struct profile_set *pus,
-                       struct sim_layer *layer)
+static void read_layer(struct sim_reader *reader, const json_t *object, size_t index,
+                       const struct profile_set *pus, struct sim_layer *layer)
 {
-    static const char *const keys[] = {
-        "name", "groups", "seconds", "bytes_per_s", "eager_bytes", "rendezvous_seconds", "parallel", NULL};
+    static const char *const keys[] = {"name",        "groups",      "seconds",
+                                       "bytes_per_s", "eager_bytes", "rendezvous_seconds",
+                                       "parallel",    NULL};
     char where[32];
     snprintf(where, sizeof where, "layers[%zu]", index);
     sim_known_keys(reader, object, where, keys);
@@ -128,15 +137,19 @@ static void read_noise(struct sim_reader *reader, const json_t *object, struct s
     }
     sim_known_keys(reader, object, "noise", keys);
     noise->relative = sim_number(reader, object, "noise", "relative", 0, 0, 1);
-    noise->outlier_probability = sim_number(reader, object, "noise", "outlier_probability", 0, 0, 1);
+    noise->outlier_probability =
+        sim_number(reader, object, "noise", "outlier_probability", 0, 0, 1);
     noise->outlier_factor = sim_number(reader, object, "noise", "outlier_factor", 1, 1, 100);
-    noise->neighbour_probability = sim_number(reader, object, "noise", "neighbour_probability", 0, 0, 1);
+    noise->neighbour_probability =
+        sim_number(reader, object, "noise", "neighbour_probability", 0, 0, 1);
     noise->neighbour_lines = sim_number(reader, object, "noise", "neighbour_lines", 0, 0, 10);
-    noise->sibling_probability = sim_number(reader, object, "noise", "sibling_probability", 0, 0, 1);
+    noise->sibling_probability =
+        sim_number(reader, object, "noise", "sibling_probability", 0, 0, 1);
     noise->sibling_lines = sim_number(reader, object, "noise", "sibling_lines", 0, 0, 10);
 }
 
-static void read_layers(struct sim_reader *reader, const json_t *layers, const struct profile_set *pus, struct sim *sim)
+static void read_layers(struct sim_reader *reader, const json_t *layers,
+                        const struct profile_set *pus, struct sim *sim)
 {
     sim->layers = calloc(json_array_size(layers) + 1, sizeof *sim->layers);
     for (size_t i = 0; sim->layers && i < json_array_size(layers) && !reader->failed; i++) {
@@ -160,10 +173,12 @@ static void read_bsp(struct sim_reader *reader, const json_t *array, struct sim 
         snprintf(where, sizeof where, "bsp[%zu]", i);
         sim_known_keys(reader, object, where, keys);
         double least = i ? sim->bsp[i - 1].processors + 1.0 : 1;
-        bsp->processors = (uint32_t)sim_whole(reader, object, where, "processors", NAN, least, (double)sim->pu_count);
+        bsp->processors = (uint32_t)sim_whole(reader, object, where, "processors", NAN, least,
+                                              (double)sim->pu_count);
         bsp->flop_per_s = sim_number(reader, object, where, "r_flop_per_s", NAN, 1e3, 1e15);
         bsp->g_flops = sim_number(reader, object, where, "g_flops", NAN, 0, 1e12);
-        bsp->g_packets_flops = sim_number(reader, object, where, "g_packets_flops", bsp->g_flops, 0, 1e12);
+        bsp->g_packets_flops =
+            sim_number(reader, object, where, "g_packets_flops", bsp->g_flops, 0, 1e12);
         bsp->t0_flops = sim_number(reader, object, where, "t0_flops", NAN, 0, 1e15);
         bsp->l_flops = sim_number(reader, object, where, "l_flops", bsp->t0_flops, 0, 1e15);
         sim->bsp_count++;
@@ -172,7 +187,8 @@ static void read_bsp(struct sim_reader *reader, const json_t *array, struct sim 
 
 /* -- what the machine says of itself -- */
 
-static int declare_groups(struct profile_relation *relation, const struct profile_set *sets, size_t count)
+static int declare_groups(struct profile_relation *relation, const struct profile_set *sets,
+                          size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct profile_set copy;
@@ -183,9 +199,11 @@ static int declare_groups(struct profile_relation *relation, const struct profil
     return 0;
 }
 
-static int declare_cache(struct profile_class *node_class, const struct sim_cache *cache, const struct profile_set *pus)
+static int declare_cache(struct profile_class *node_class, const struct sim_cache *cache,
+                         const struct profile_set *pus)
 {
-    const struct topology_cache said = {cache->level, cache->declared_size_bytes, cache->line_bytes, cache->ways};
+    const struct topology_cache said = {cache->level, cache->declared_size_bytes, cache->line_bytes,
+                                        cache->ways};
     for (uint32_t instance = 0; instance < cache->instances; instance++) {
         struct profile_set group;
         uint32_t *ids = malloc(pus->count * sizeof *ids);
@@ -206,7 +224,8 @@ static int declare_cache(struct profile_class *node_class, const struct sim_cach
 }
 
 /* Without nodes of its own the machine has one, number 0, of all PUs. */
-static int declare_nodes(struct profile_class *node_class, const struct sim *sim, const struct profile_set *pus)
+static int declare_nodes(struct profile_class *node_class, const struct sim *sim,
+                         const struct profile_set *pus)
 {
     const struct sim_node whole = {.pus = *pus};
     for (size_t i = 0; i < (sim->node_count ? sim->node_count : 1); i++) {
@@ -232,8 +251,9 @@ static int declare_kinds(struct profile_class *node_class, const struct sim *sim
     return 0;
 }
 
-static int declare(const struct sim *sim, const struct profile_set *pus, const struct profile_set *packages,
-                   size_t package_count, const struct profile_set *cores, size_t core_count, struct machine *machine,
+static int declare(const struct sim *sim, const struct profile_set *pus,
+                   const struct profile_set *packages, size_t package_count,
+                   const struct profile_set *cores, size_t core_count, struct machine *machine,
                    struct servet_error *error)
 {
     struct servet_profile *profile = topology_new();
@@ -249,7 +269,8 @@ static int declare(const struct sim *sim, const struct profile_set *pus, const s
     rc = rc < 0 ? rc : declare_nodes(node_class, sim, pus);
     rc = rc < 0 ? rc : declare_kinds(node_class, sim);
     for (size_t i = 0; i < sim->cache_count && rc == 0; i++) {
-        rc = sim->caches[i].declared_size_bytes ? declare_cache(node_class, &sim->caches[i], pus) : 0;
+        rc = sim->caches[i].declared_size_bytes ? declare_cache(node_class, &sim->caches[i], pus)
+                                                : 0;
     }
     rc = rc < 0 ? rc : topology_finish(profile, error);
     if (rc < 0) {
@@ -262,13 +283,15 @@ static int declare(const struct sim *sim, const struct profile_set *pus, const s
 
 /* -- the file -- */
 
-static void read_machine(struct sim_reader *reader, const json_t *root, struct sim *sim, struct machine *machine)
+static void read_machine(struct sim_reader *reader, const json_t *root, struct sim *sim,
+                         struct machine *machine)
 {
-    static const char *const keys[] = {"servet_machine", "name",     "source",     "pus",
-                                       "cores",          "packages", "page_bytes", "huge_page_bytes",
-                                       "page_mapping",   "caches",   "tlbs",       "prefetched_stride_bytes",
-                                       "memory",         "layers",   "noise",      "bsp",
-                                       "offline_after",  "kinds",    NULL};
+    static const char *const keys[] = {
+        "servet_machine", "name",     "source",     "pus",
+        "cores",          "packages", "page_bytes", "huge_page_bytes",
+        "page_mapping",   "caches",   "tlbs",       "prefetched_stride_bytes",
+        "memory",         "layers",   "noise",      "bsp",
+        "offline_after",  "kinds",    NULL};
     static const char *const mappings[] = {"random", "coloured", "contiguous", NULL};
     size_t package_count = 0, core_count = 0;
     sim_known_keys(reader, root, "machine", keys);
@@ -281,11 +304,14 @@ static void read_machine(struct sim_reader *reader, const json_t *root, struct s
     sim->pu_count = machine->pus.count;
     sim->page_bytes = sim_whole(reader, root, "machine", "page_bytes", 4096, 1024, 0x1p20);
     sim->huge_page_bytes = sim_whole(reader, root, "machine", "huge_page_bytes", 0, 0, 0x1p30);
-    sim->mapping = (enum sim_mapping)sim_choice(reader, root, "machine", "page_mapping", mappings, SIM_PAGES_RANDOM);
-    if ((sim->page_bytes & (sim->page_bytes - 1)) || (sim->huge_page_bytes & (sim->huge_page_bytes - 1))) {
+    sim->mapping = (enum sim_mapping)sim_choice(reader, root, "machine", "page_mapping", mappings,
+                                                SIM_PAGES_RANDOM);
+    if ((sim->page_bytes & (sim->page_bytes - 1)) ||
+        (sim->huge_page_bytes & (sim->huge_page_bytes - 1))) {
         sim_refuse(reader, "machine.page_bytes: expected powers of two");
     }
-    sim->prefetched_stride_bytes = sim_whole(reader, root, "machine", "prefetched_stride_bytes", 0, 0, 0x1p20);
+    sim->prefetched_stride_bytes =
+        sim_whole(reader, root, "machine", "prefetched_stride_bytes", 0, 0, 0x1p20);
     sim->offline_after = sim_whole(reader, root, "machine", "offline_after", 0, 0, 1e9);
     if (reader->failed) {
         return;
@@ -296,10 +322,13 @@ static void read_machine(struct sim_reader *reader, const json_t *root, struct s
     read_kinds(reader, json_object_get(root, "kinds"), &machine->pus, sim);
     read_noise(reader, json_object_get(root, "noise"), &sim->noise);
     read_bsp(reader, json_object_get(root, "bsp"), sim);
-    struct profile_set *packages = sim_groups(reader, root, "machine", "packages", &machine->pus, &package_count);
-    struct profile_set *cores = sim_groups(reader, root, "machine", "cores", &machine->pus, &core_count);
+    struct profile_set *packages =
+        sim_groups(reader, root, "machine", "packages", &machine->pus, &package_count);
+    struct profile_set *cores =
+        sim_groups(reader, root, "machine", "cores", &machine->pus, &core_count);
     if (!reader->failed) {
-        int rc = declare(sim, &machine->pus, packages, package_count, cores, core_count, machine, reader->error);
+        int rc = declare(sim, &machine->pus, packages, package_count, cores, core_count, machine,
+                         reader->error);
         reader->failed = rc;
     }
     for (size_t i = 0; i < package_count; i++) {

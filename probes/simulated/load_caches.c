@@ -8,7 +8,8 @@
 #include "probes/simulated/reader.h"
 #include "probes/simulated/sim.h"
 
-static void number_instances(struct sim_reader *reader, struct sim_cache *cache, const struct profile_set *pus)
+static void number_instances(struct sim_reader *reader, struct sim_cache *cache,
+                             const struct profile_set *pus)
 {
     cache->instance_of = calloc(pus->count, sizeof *cache->instance_of);
     if (!cache->instance_of) {
@@ -22,7 +23,8 @@ static void number_instances(struct sim_reader *reader, struct sim_cache *cache,
                 instance = (uint32_t)g;
             }
         }
-        if (instance == SIM_NO_INSTANCE && profile_set_has(&cache->pus, pus->ids[i])) { /* a cache of its own */
+        if (instance == SIM_NO_INSTANCE &&
+            profile_set_has(&cache->pus, pus->ids[i])) { /* a cache of its own */
             instance = (uint32_t)cache->group_count + cache->instances++;
         }
         cache->instance_of[i] = instance;
@@ -31,8 +33,8 @@ static void number_instances(struct sim_reader *reader, struct sim_cache *cache,
 }
 
 /* PUs that have what is described: all of the machine where `pus` is missing. */
-static struct profile_set holders(struct sim_reader *reader, const json_t *object, const char *where,
-                                  const struct profile_set *pus)
+static struct profile_set holders(struct sim_reader *reader, const json_t *object,
+                                  const char *where, const struct profile_set *pus)
 {
     const json_t *list = json_object_get(object, "pus");
     struct profile_set all = {0};
@@ -63,7 +65,8 @@ static void extend_paths(struct sim_reader *reader, struct sim *sim, const struc
 }
 
 /* Nothing is in front of any of them yet. */
-static bool is_first(const struct sim *sim, const struct sim_cache *cache, const struct profile_set *pus)
+static bool is_first(const struct sim *sim, const struct sim_cache *cache,
+                     const struct profile_set *pus)
 {
     for (size_t i = 0; i < pus->count; i++) {
         if (profile_set_has(&cache->pus, pus->ids[i]) && sim->paths[i].depth > 0) {
@@ -73,7 +76,8 @@ static bool is_first(const struct sim *sim, const struct sim_cache *cache, const
     return true;
 }
 
-static void read_cache(struct sim_reader *reader, const json_t *object, const struct profile_set *pus, struct sim *sim)
+static void read_cache(struct sim_reader *reader, const json_t *object,
+                       const struct profile_set *pus, struct sim *sim)
 {
     static const char *const keys[] = {"level",  "size_bytes", "declared_size_bytes",
                                        "ways",   "line_bytes", "seconds",
@@ -90,19 +94,22 @@ static void read_cache(struct sim_reader *reader, const json_t *object, const st
     cache->pus = holders(reader, object, where, pus);
     cache->level = (uint32_t)sim_whole(reader, object, where, "level", NAN, 1, 5);
     cache->size_bytes = sim_whole(reader, object, where, "size_bytes", NAN, 1024, 0x1p34);
-    cache->declared_size_bytes =
-        sim_whole(reader, object, where, "declared_size_bytes", (double)cache->size_bytes, 0, 0x1p34);
+    cache->declared_size_bytes = sim_whole(reader, object, where, "declared_size_bytes",
+                                           (double)cache->size_bytes, 0, 0x1p34);
     cache->ways = (uint32_t)sim_whole(reader, object, where, "ways", NAN, 1, 64);
     cache->line_bytes = (uint32_t)sim_whole(reader, object, where, "line_bytes", 64, 16, 1024);
     cache->slices = (uint32_t)sim_whole(reader, object, where, "slices", 1, 1, 256);
     cache->seconds = sim_number(reader, object, where, "seconds", NAN, 1e-11, 1e-5);
     cache->policy = (enum sim_policy)sim_choice(reader, object, where, "policy", policies, SIM_LRU);
-    cache->inclusion = (enum sim_inclusion)sim_choice(reader, object, where, "inclusion", inclusions, SIM_FILLED);
-    cache->virtual_index = sim_choice(reader, object, where, "indexing", indexings, is_first(sim, cache, pus)) == 1;
+    cache->inclusion =
+        (enum sim_inclusion)sim_choice(reader, object, where, "inclusion", inclusions, SIM_FILLED);
+    cache->virtual_index =
+        sim_choice(reader, object, where, "indexing", indexings, is_first(sim, cache, pus)) == 1;
     cache->groups = sim_groups(reader, object, where, "groups", &cache->pus, &cache->group_count);
     uint64_t row = (uint64_t)cache->ways * cache->line_bytes * cache->slices;
     if (cache->size_bytes % row != 0) {
-        sim_refuse(reader, "%s.size_bytes: expected a multiple of ways * line_bytes * slices", where);
+        sim_refuse(reader, "%s.size_bytes: expected a multiple of ways * line_bytes * slices",
+                   where);
         return;
     }
     cache->sets = cache->size_bytes / row;
@@ -112,7 +119,8 @@ static void read_cache(struct sim_reader *reader, const json_t *object, const st
     }
 }
 
-static void read_caches(struct sim_reader *reader, const json_t *caches, const struct profile_set *pus, struct sim *sim)
+static void read_caches(struct sim_reader *reader, const json_t *caches,
+                        const struct profile_set *pus, struct sim *sim)
 {
     if (json_array_size(caches) == 0 || json_array_size(caches) > SIM_CACHES_MAX) {
         sim_refuse(reader, "caches: expected an array of 1 to %d", SIM_CACHES_MAX);
@@ -132,7 +140,8 @@ static void read_caches(struct sim_reader *reader, const json_t *caches, const s
     }
 }
 
-static void read_tlbs(struct sim_reader *reader, const json_t *tlbs, const struct profile_set *pus, struct sim *sim)
+static void read_tlbs(struct sim_reader *reader, const json_t *tlbs, const struct profile_set *pus,
+                      struct sim *sim)
 {
     static const char *const tlb_keys[] = {"entries", "seconds", "pus", NULL};
     if (json_array_size(tlbs) > SIM_TLBS_MAX) {
@@ -148,7 +157,8 @@ static void read_tlbs(struct sim_reader *reader, const json_t *tlbs, const struc
     }
 }
 
-void sim_load_caches(struct sim_reader *reader, const json_t *root, const struct profile_set *pus, struct sim *sim)
+void sim_load_caches(struct sim_reader *reader, const json_t *root, const struct profile_set *pus,
+                     struct sim *sim)
 {
     read_caches(reader, json_object_get(root, "caches"), pus, sim);
     read_tlbs(reader, json_object_get(root, "tlbs"), pus, sim);

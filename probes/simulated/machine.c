@@ -5,12 +5,13 @@
 
 #include "probes/simulated/sim.h"
 
-/* What a measurement would take on the machine itself: measured on the native backend (two virtual cores), so that
- * times of machines with many cores can be projected. */
+/* What a measurement would take on the machine itself: measured on the native backend (two virtual
+ * cores), so that times of machines with many cores can be projected. */
 static const double build_seconds_per_node = 12e-9; /* permutation and chain */
 static const double warm_speedup = 8;               /* independent loads against dependent ones */
 static const double timed_loads = 12288;
-static const double operation_seconds = 150e-6; /* waking the workers; for messages: an order and its answer */
+static const double operation_seconds =
+    150e-6; /* waking the workers; for messages: an order and its answer */
 
 static size_t position_of(const struct machine *machine, uint32_t pu)
 {
@@ -31,8 +32,8 @@ static double noisy(struct sim *sim, double seconds)
     return seconds * factor;
 }
 
-static int traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
-                    double *seconds_per_access)
+static int traverse(struct machine *machine, const struct machine_traversal *what,
+                    const uint32_t *pus, size_t count, double *seconds_per_access)
 {
     struct sim *sim = machine->state;
     size_t *positions = calloc(count, sizeof *positions);
@@ -47,7 +48,8 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
         seconds_per_access[i] = noisy(sim, seconds[i]);
     }
     double nodes = (double)machine_traversal_loads(what);
-    sim->clock_s += operation_seconds + nodes * (build_seconds_per_node + slowest * what->warm_passes / warm_speedup) +
+    sim->clock_s += operation_seconds +
+                    nodes * (build_seconds_per_node + slowest * what->warm_passes / warm_speedup) +
                     timed_loads * slowest;
     free(positions);
     free(seconds);
@@ -64,7 +66,8 @@ static bool in_domain(const struct sim_domain *domain, uint32_t pu)
 static const struct sim_node *node_at(const struct sim *sim, int32_t numa, uint32_t pu)
 {
     for (size_t i = 0; i < sim->node_count; i++) {
-        if (numa < 0 ? profile_set_has(&sim->nodes[i].pus, pu) : sim->nodes[i].os_index == (uint32_t)numa) {
+        if (numa < 0 ? profile_set_has(&sim->nodes[i].pus, pu)
+                     : sim->nodes[i].os_index == (uint32_t)numa) {
             return &sim->nodes[i];
         }
     }
@@ -88,7 +91,8 @@ static double rate_of(const struct sim *sim, uint32_t pu)
     return kind ? kind->pu_bytes_per_s : sim->pu_bytes_per_s;
 }
 
-int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds, double *bytes_per_s)
+int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
+                  double *bytes_per_s)
 {
     const struct sim_node *node = node_at(sim, numa, pu);
     if (!node && numa > 0) { /* a machine without nodes of its own has number 0 */
@@ -106,13 +110,15 @@ int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seco
     return 0;
 }
 
-static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, size_t count, double *rates)
+static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, size_t count,
+                                  double *rates)
 {
     bool *fixed = calloc(count, sizeof *fixed);
     size_t open = fixed ? count : 0;
     memset(rates, 0, count * sizeof *rates);
     while (open > 0) {
-        double level = INFINITY; /* the rate at which the next limit is reached: a PU's own or a domain's */
+        double level =
+            INFINITY; /* the rate at which the next limit is reached: a PU's own or a domain's */
         size_t limit = sim->domain_count;
         for (size_t i = 0; i < count; i++) {
             level = fixed[i] ? level : fmin(level, rate_of(sim, pus[i]));
@@ -125,7 +131,8 @@ static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, si
                 used += inside && fixed[i] ? rates[i] : 0;
                 growing += inside && !fixed[i];
             }
-            double reach = growing ? (sim->domains[d].bytes_per_s - used) / (double)growing : INFINITY;
+            double reach =
+                growing ? (sim->domains[d].bytes_per_s - used) / (double)growing : INFINITY;
             if (reach < level) {
                 level = reach;
                 limit = d;
@@ -133,7 +140,8 @@ static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, si
         }
         for (size_t i = 0; i < count; i++) {
             bool own = limit == sim->domain_count;
-            if (!fixed[i] && (own ? rate_of(sim, pus[i]) <= level : in_domain(&sim->domains[limit], pus[i]))) {
+            if (!fixed[i] &&
+                (own ? rate_of(sim, pus[i]) <= level : in_domain(&sim->domains[limit], pus[i]))) {
                 fixed[i] = true;
                 rates[i] = level;
                 open--;
@@ -143,7 +151,8 @@ static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, si
     free(fixed);
 }
 
-static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *pus, size_t count, double *rates)
+static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *pus, size_t count,
+                           double *rates)
 {
     share_local_bandwidth(sim, pus, count, rates);
     for (size_t i = 0; i < count; i++) {
@@ -154,14 +163,15 @@ static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *
         if (rc < 0) {
             return rc;
         }
-        /* Domains are of local traffic: elsewhere a PU has what `nodes` says, and no limit beside. */
+        /* Domains are of local traffic: elsewhere a PU has what `nodes` says, and no limit
+         * beside. */
         rates[i] = far ? most : fmin(most, rates[i]);
     }
     return 0;
 }
 
-static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus, size_t count,
-                double *bytes_per_s)
+static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                size_t count, double *bytes_per_s)
 {
     struct sim *sim = machine->state;
     bool offline = sim->offline_after && ++sim->copies > sim->offline_after;
@@ -181,7 +191,8 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
 
 /* -- messages -- */
 
-static const struct sim_layer *layer_of(const struct sim *sim, const struct profile_pair *pair, size_t *group)
+static const struct sim_layer *layer_of(const struct sim *sim, const struct profile_pair *pair,
+                                        size_t *group)
 {
     for (size_t i = 0; i < sim->layer_count; i++) {
         for (size_t g = 0; g < sim->layers[i].group_count; g++) {
@@ -198,11 +209,12 @@ static const struct sim_layer *layer_of(const struct sim *sim, const struct prof
 static double message_seconds(const struct sim_layer *layer, size_t bytes)
 {
     double seconds = layer->seconds + (double)bytes / layer->bytes_per_s;
-    return layer->eager_bytes && bytes >= layer->eager_bytes ? seconds + layer->rendezvous_seconds : seconds;
+    return layer->eager_bytes && bytes >= layer->eager_bytes ? seconds + layer->rendezvous_seconds
+                                                             : seconds;
 }
 
-static int exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
-                    size_t count, double *seconds)
+static int exchange(struct machine *machine, const struct machine_exchange *what,
+                    const struct profile_pair *pairs, size_t count, double *seconds)
 {
     struct sim *sim = machine->state;
     double slowest = 0;
@@ -244,10 +256,14 @@ static void close_simulated(struct machine *machine)
     machine->state = NULL;
 }
 
-static const struct machine_ops simulated_ops = {
-    .traverse = traverse, .copy = copy, .exchange = exchange, .elapsed = elapsed, .close = close_simulated};
+static const struct machine_ops simulated_ops = {.traverse = traverse,
+                                                 .copy = copy,
+                                                 .exchange = exchange,
+                                                 .elapsed = elapsed,
+                                                 .close = close_simulated};
 
-int machine_open_simulated(const char *path, uint64_t seed, struct machine *out, struct servet_error *error)
+int machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
+                           struct servet_error *error)
 {
     struct machine machine = {.ops = &simulated_ops, .name = "simulated"};
     struct sim *sim = calloc(1, sizeof *sim);

@@ -23,22 +23,23 @@ void sim_refuse(struct sim_reader *reader, const char *format, ...)
 /* -- fields -- */
 
 /* A missing field takes `missing`; NAN there makes it required. */
-double sim_number(struct sim_reader *reader, const json_t *object, const char *where, const char *key, double missing,
-                  double low, double high)
+double sim_number(struct sim_reader *reader, const json_t *object, const char *where,
+                  const char *key, double missing, double low, double high)
 {
     const json_t *value = json_object_get(object, key);
     if (!value && !isnan(missing)) {
         return missing;
     }
-    if (!json_is_number(value) || json_number_value(value) < low || json_number_value(value) > high) {
+    if (!json_is_number(value) || json_number_value(value) < low ||
+        json_number_value(value) > high) {
         sim_refuse(reader, "%s.%s: expected a number from %g to %g", where, key, low, high);
         return low;
     }
     return json_number_value(value);
 }
 
-uint64_t sim_whole(struct sim_reader *reader, const json_t *object, const char *where, const char *key, double missing,
-                   double low, double high)
+uint64_t sim_whole(struct sim_reader *reader, const json_t *object, const char *where,
+                   const char *key, double missing, double low, double high)
 {
     double value = sim_number(reader, object, where, key, missing, low, high);
     if (value != floor(value)) {
@@ -65,7 +66,8 @@ int sim_choice(struct sim_reader *reader, const json_t *object, const char *wher
     return missing;
 }
 
-void sim_known_keys(struct sim_reader *reader, const json_t *object, const char *where, const char *const *keys)
+void sim_known_keys(struct sim_reader *reader, const json_t *object, const char *where,
+                    const char *const *keys)
 {
     const char *key;
     json_t *value;
@@ -98,8 +100,8 @@ struct profile_set sim_pu_list(struct sim_reader *reader, const json_t *value, c
 }
 
 /* An array of disjoint lists; a missing one is empty. */
-struct profile_set *sim_groups(struct sim_reader *reader, const json_t *object, const char *where, const char *key,
-                               const struct profile_set *within, size_t *count)
+struct profile_set *sim_groups(struct sim_reader *reader, const json_t *object, const char *where,
+                               const char *key, const struct profile_set *within, size_t *count)
 {
     const json_t *array = json_object_get(object, key);
     size_t n = json_array_size(array), members = 0;

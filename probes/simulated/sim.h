@@ -1,13 +1,14 @@
-/* Inside of the simulated backend: a machine described in JSON (sim_load.c, sim_load_caches.c), its caches set by set
- * (sim_cache.c), and what one measurement on it gives (machine_simulated.c). The format is documented in
- * tests/fixtures/machines/README.md. */
+/* Inside of the simulated backend: a machine described in JSON (sim_load.c, sim_load_caches.c), its
+ * caches set by set (sim_cache.c), and what one measurement on it gives (machine_simulated.c). The
+ * format is documented in tests/fixtures/machines/README.md. */
 #ifndef SERVET_PROBES_SIMULATED_SIM_H
 #define SERVET_PROBES_SIMULATED_SIM_H
 
 #include "probes/machine.h"
 #include "profile/base/random.h"
 
-/* Caches in front of one PU, and in the description of a machine whose kinds of cores have their own. */
+/* Caches in front of one PU, and in the description of a machine whose kinds of cores have their
+ * own. */
 enum { SIM_DEPTH_MAX = 5, SIM_CACHES_MAX = 16, SIM_TLBS_MAX = 8 };
 
 enum sim_policy {
@@ -35,7 +36,8 @@ struct sim_cache {
     enum sim_inclusion inclusion;
     bool virtual_index;
     struct profile_set pus; /* that have it */
-    uint32_t *instance_of;  /* by position of the PU in the machine's set; SIM_NO_INSTANCE: has none */
+    uint32_t
+        *instance_of; /* by position of the PU in the machine's set; SIM_NO_INSTANCE: has none */
     uint32_t instances;
     struct profile_set *groups;
     size_t group_count;
@@ -78,7 +80,8 @@ struct sim_node {
     uint32_t os_index;
     struct profile_set pus; /* empty: memory only */
     uint64_t memory_bytes;
-    struct sim_access *from; /* PUs in none of these: the machine's memory_seconds and pu_bytes_per_s */
+    struct sim_access
+        *from; /* PUs in none of these: the machine's memory_seconds and pu_bytes_per_s */
     size_t from_count;
 };
 
@@ -102,7 +105,8 @@ struct sim_noise {
     double relative;            /* standard deviation of every figure */
     double outlier_probability; /* of a figure that is up to `outlier_factor` times too slow */
     double outlier_factor;
-    double neighbour_probability; /* of another program using the last level cache during a traversal */
+    double neighbour_probability; /* of another program using the last level cache during a
+                                     traversal */
     double neighbour_lines;       /* that it brings in per access of ours */
     double sibling_probability;   /* the same for the first level: a busy sibling on the core */
     double sibling_lines;
@@ -132,22 +136,27 @@ struct sim {
     size_t bsp_count;
     struct sim_noise noise;
     struct random random;
-    struct sim_ways *ways[SIM_CACHES_MAX]; /* by cache, then instance; made when first asked for (sim_cache.h) */
-    uint64_t offline_after, copies;        /* a PU is offline after so many copies; 0: never */
-    double clock_s;                        /* what the same measurements would have taken on the machine itself */
+    struct sim_ways *
+        ways[SIM_CACHES_MAX]; /* by cache, then instance; made when first asked for (sim_cache.h) */
+    uint64_t offline_after, copies; /* a PU is offline after so many copies; 0: never */
+    double clock_s; /* what the same measurements would have taken on the machine itself */
 };
 
-/* Reads and checks a description; fills the machine's public fields (pus, declared, page sizes) as well. */
-int sim_load(const char *path, struct sim *sim, struct machine *machine, struct servet_error *error);
+/* Reads and checks a description; fills the machine's public fields (pus, declared, page sizes) as
+ * well. */
+int sim_load(const char *path, struct sim *sim, struct machine *machine,
+             struct servet_error *error);
 void sim_free(struct sim *sim);
 
-/* Seconds of a load by `pu` from node `numa` (< 0: the PU's own), and what it copies there in a second. -EACCES when
- * the machine has no such node. */
-int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds, double *bytes_per_s);
+/* Seconds of a load by `pu` from node `numa` (< 0: the PU's own), and what it copies there in a
+ * second. -EACCES when the machine has no such node. */
+int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
+                  double *bytes_per_s);
 
-/* Seconds per access of each PU (positions in `pus`, the machine's set) traversing as told, without noise. 0 or
- * -ENOMEM. */
-int sim_traverse(struct sim *sim, const struct machine_traversal *what, const struct profile_set *pus,
-                 const size_t *positions, size_t count, double *seconds_per_access);
+/* Seconds per access of each PU (positions in `pus`, the machine's set) traversing as told, without
+ * noise. 0 or -ENOMEM. */
+int sim_traverse(struct sim *sim, const struct machine_traversal *what,
+                 const struct profile_set *pus, const size_t *positions, size_t count,
+                 double *seconds_per_access);
 
 #endif

@@ -6,9 +6,10 @@
 #include "probes/simulated/cache.h"
 #include "probes/simulated/sim.h"
 
-/* A turn through the working set is simulated until one gives what the last one gave (the steady state that warm passes
- * are for). Lines whose addresses differ modulo every cache's way never meet in a set, so a few of these classes,
- * which behave all alike, stand for all: `NODES_WANTED` nodes make the share of misses exact to a percent or two. */
+/* A turn through the working set is simulated until one gives what the last one gave (the steady
+ * state that warm passes are for). Lines whose addresses differ modulo every cache's way never meet
+ * in a set, so a few of these classes, which behave all alike, stand for all: `NODES_WANTED` nodes
+ * make the share of misses exact to a percent or two. */
 enum {
     NODES_WANTED = 2000,
     PASSES_MIN = 2,
@@ -64,7 +65,9 @@ static uint64_t class_span(const struct sim *sim)
 
 static uint64_t frame_of(struct sim *sim, struct random *random, uint64_t page, size_t page_bytes)
 {
-    enum { COLOURS = 64 * 1024 * 1024 }; /* bytes after which colours repeat: larger than any cache's way */
+    enum {
+        COLOURS = 64 * 1024 * 1024
+    }; /* bytes after which colours repeat: larger than any cache's way */
     uint64_t frame = random_below(random, FRAMES);
     switch (sim->mapping) {
     case SIM_PAGES_CONTIGUOUS:
@@ -83,7 +86,8 @@ struct sample {
 
 static struct sample choose_sample(const struct sim *sim, const struct machine_traversal *what)
 {
-    uint64_t span = class_span(sim), classes = span > what->stride_bytes ? span / what->stride_bytes : 1;
+    uint64_t span = class_span(sim),
+             classes = span > what->stride_bytes ? span / what->stride_bytes : 1;
     uint64_t nodes = what->bytes / what->stride_bytes, kept = 1;
     while (kept < classes && nodes / classes * kept < NODES_WANTED) {
         kept *= 2;
@@ -101,24 +105,27 @@ struct memory {
     uint64_t base;
 };
 
-static void add_node(const struct machine_traversal *what, const struct memory *memory, uint64_t node, size_t i,
-                     struct stream *stream)
+static void add_node(const struct machine_traversal *what, const struct memory *memory,
+                     uint64_t node, size_t i, struct stream *stream)
 {
     const unsigned page_shift = (unsigned)__builtin_ctzll(memory->page);
-    uint64_t at = node + (what->order == MACHINE_SPREAD ? machine_spread_offset(i, what->stride_bytes) : 0);
+    uint64_t at =
+        node + (what->order == MACHINE_SPREAD ? machine_spread_offset(i, what->stride_bytes) : 0);
     stream->virtual[stream->count] = memory->base + at;
-    stream->physical[stream->count++] = (memory->frames[at >> page_shift] << page_shift) + (at & (memory->page - 1));
+    stream->physical[stream->count++] =
+        (memory->frames[at >> page_shift] << page_shift) + (at & (memory->page - 1));
 }
 
-static void add_nodes(const struct machine_traversal *what, const struct sample *sample, const struct memory *memory,
-                      struct stream *stream)
+static void add_nodes(const struct machine_traversal *what, const struct sample *sample,
+                      const struct memory *memory, struct stream *stream)
 {
     for (size_t i = 0; what->nodes && i < what->node_count; i++) {
         add_node(what, memory, what->nodes[i] * what->stride_bytes, i, stream);
     }
     for (uint64_t start = 0, i = 0; !what->nodes && start < what->bytes; start += sample->span) {
         uint64_t end = start + sample->kept < what->bytes ? start + sample->kept : what->bytes;
-        for (uint64_t node = start; node + what->stride_bytes <= end; node += what->stride_bytes, i++) {
+        for (uint64_t node = start; node + what->stride_bytes <= end;
+             node += what->stride_bytes, i++) {
             add_node(what, memory, node, i, stream);
         }
     }
@@ -136,14 +143,16 @@ static void shuffle_nodes(struct stream *stream, struct random *random)
     }
 }
 
-static int make_stream(struct sim *sim, const struct machine_traversal *what, size_t index, struct stream *stream)
+static int make_stream(struct sim *sim, const struct machine_traversal *what, size_t index,
+                       struct stream *stream)
 {
     struct random random = {what->seed * 977 + stream->position};
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
     size_t page = huge ? sim->huge_page_bytes : sim->page_bytes, pages = what->bytes / page + 2;
     struct sample sample = choose_sample(sim, what);
-    size_t nodes =
-        what->nodes ? what->node_count : (what->bytes / sample.span + 1) * (sample.kept / what->stride_bytes);
+    size_t nodes = what->nodes
+                       ? what->node_count
+                       : (what->bytes / sample.span + 1) * (sample.kept / what->stride_bytes);
     uint64_t *frames = malloc(pages * sizeof *frames);
     stream->virtual = malloc(nodes * sizeof *stream->virtual);
     stream->physical = malloc(nodes * sizeof *stream->physical);
@@ -205,8 +214,8 @@ static int find_places(const struct stage *stage, struct stream *stream)
     return 0;
 }
 
-/* What an inclusive cache evicts leaves the caches before it. A virtually indexed one is found by its physical line:
- * simulated L1s whose ways are larger than a page are not followed here. */
+/* What an inclusive cache evicts leaves the caches before it. A virtually indexed one is found by
+ * its physical line: simulated L1s whose ways are larger than a page are not followed here. */
 static void leave_earlier(struct stage *stage, size_t level, size_t position, uint64_t line)
 {
     const uint32_t line_bytes = cache_of(stage, level, position)->line_bytes;
@@ -303,8 +312,8 @@ static double one_turn(struct stage *stage, struct stream *streams, size_t count
     return sum;
 }
 
-/* TLBs by formula: in a chase every page is visited several times a turn in random order, in MACHINE_SPREAD once, and
- * nodes that were chosen are no more than one to a page. */
+/* TLBs by formula: in a chase every page is visited several times a turn in random order, in
+ * MACHINE_SPREAD once, and nodes that were chosen are no more than one to a page. */
 static double tlb_seconds(const struct sim *sim, const struct machine_traversal *what, uint32_t pu)
 {
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
@@ -319,7 +328,8 @@ static double tlb_seconds(const struct sim *sim, const struct machine_traversal 
         double entries = (double)sim->tlbs[i].entries;
         double miss = pages > entries ? 1 - entries / pages : 0;
         if (what->order == MACHINE_SPREAD || what->nodes) {
-            miss = fmin(1, 4 * miss); /* a least recently used entry is always the one needed next */
+            miss =
+                fmin(1, 4 * miss); /* a least recently used entry is always the one needed next */
         }
         seconds += miss * sim->tlbs[i].seconds;
     }
@@ -330,7 +340,8 @@ static int make_stage(struct sim *sim, struct stage *stage)
 {
     *stage = (struct stage){.sim = sim, .random = {random_next(&sim->random)}};
     stage->neighbour = random_unit(&sim->random) < sim->noise.neighbour_probability;
-    stage->sibling = !stage->neighbour && random_unit(&sim->random) < sim->noise.sibling_probability;
+    stage->sibling =
+        !stage->neighbour && random_unit(&sim->random) < sim->noise.sibling_probability;
     for (size_t i = 0; i < sim->cache_count; i++) {
         const struct sim_cache *cache = &sim->caches[i];
         sim->ways[i] = sim->ways[i] ? sim->ways[i] : calloc(cache->instances, sizeof **sim->ways);
@@ -354,8 +365,8 @@ static int clear_caches(struct stage *stage, size_t position)
     return 0;
 }
 
-static void run(struct stage *stage, const struct machine_traversal *what, struct stream *streams, size_t count,
-                double *seconds)
+static void run(struct stage *stage, const struct machine_traversal *what, struct stream *streams,
+                size_t count, double *seconds)
 {
     double before = 0;
     for (uint32_t turn = 0; turn <= what->warm_passes || turn < 2; turn++) {
@@ -365,7 +376,8 @@ static void run(struct stage *stage, const struct machine_traversal *what, struc
         }
         before = now;
     }
-    bool ahead = what->order == MACHINE_STRIDE && what->stride_bytes <= stage->sim->prefetched_stride_bytes;
+    bool ahead =
+        what->order == MACHINE_STRIDE && what->stride_bytes <= stage->sim->prefetched_stride_bytes;
     for (size_t s = 0; s < count; s++) {
         double first = cache_of(stage, 0, streams[s].position)->seconds;
         /* A stride prefetcher hides most of what lies beyond the first level. */
@@ -374,8 +386,9 @@ static void run(struct stage *stage, const struct machine_traversal *what, struc
     }
 }
 
-int sim_traverse(struct sim *sim, const struct machine_traversal *what, const struct profile_set *pus,
-                 const size_t *positions, size_t count, double *seconds_per_access)
+int sim_traverse(struct sim *sim, const struct machine_traversal *what,
+                 const struct profile_set *pus, const size_t *positions, size_t count,
+                 double *seconds_per_access)
 {
     struct stream *streams = calloc(count, sizeof *streams);
     struct stage stage;
@@ -385,8 +398,8 @@ int sim_traverse(struct sim *sim, const struct machine_traversal *what, const st
         streams[i].path = &sim->paths[positions[i]];
         streams[i].tlb_seconds = tlb_seconds(sim, what, pus->ids[positions[i]]);
         double rate;
-        rc = sim_memory_of(sim, what->on_node ? what->numa : -1, pus->ids[positions[i]], &streams[i].memory_seconds,
-                           &rate);
+        rc = sim_memory_of(sim, what->on_node ? what->numa : -1, pus->ids[positions[i]],
+                           &streams[i].memory_seconds, &rate);
         rc = rc < 0 ? rc : make_stream(sim, what, i, &streams[i]);
         rc = rc < 0 ? rc : clear_caches(&stage, positions[i]);
     }

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Visible, because it is glibc that reads it: in a room built with hidden visibility --version would be missing. */
+/* Visible, because it is glibc that reads it: in a room built with hidden visibility --version
+ * would be missing. */
 __attribute__((visibility("default"))) const char *argp_program_version = "servet " SERVET_VERSION;
 
 static void say(const char *format, va_list args)
@@ -50,9 +51,9 @@ void cli_note(const char *format, ...)
     va_end(args);
 }
 
-/* With a standard stream closed, the next file that is opened would get its number, and what is meant for the stream
- * would be written into it: a profile with an error message inside. Opened the other way round, so that using it fails
- * as it did before. */
+/* With a standard stream closed, the next file that is opened would get its number, and what is
+ * meant for the stream would be written into it: a profile with an error message inside. Opened the
+ * other way round, so that using it fails as it did before. */
 static void hold_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -62,8 +63,9 @@ static void hold_standard_streams(void)
     }
 }
 
-/* The command's argp wrapped as a child: this is the only place where argp lets us take away its error stream
- * before it parses anything. getopt still prints its one line ("unrecognized option '--x'"). */
+/* The command's argp wrapped as a child: this is the only place where argp lets us take away its
+ * error stream before it parses anything. getopt still prints its one line ("unrecognized option
+ * '--x'"). */
 static error_t parse_wrapper(int key, char *argument, struct argp_state *state)
 {
     (void)argument;
@@ -75,14 +77,17 @@ static error_t parse_wrapper(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first_argument, void *input)
+void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first_argument,
+               void *input)
 {
     struct argp command = *argp;
     command.args_doc = NULL;
     command.doc = NULL;
     const struct argp_child children[] = {{&command, 0, NULL, 0}, {NULL, 0, NULL, 0}};
-    const struct argp outer = {
-        .parser = parse_wrapper, .args_doc = argp->args_doc, .doc = argp->doc, .children = children};
+    const struct argp outer = {.parser = parse_wrapper,
+                               .args_doc = argp->args_doc,
+                               .doc = argp->doc,
+                               .children = children};
     hold_standard_streams();
     argp_err_exit_status = CLI_USAGE;
     int rest = argc;

@@ -1,4 +1,5 @@
-/* What every command has in common: argp for options, one line on stderr and exit status 2 for bad usage,
+/* What every command has in common: argp for options, one line on stderr and exit status 2 for bad
+ * usage,
  * 1 for a failure, --help and --version from the same table. Not part of the shim. */
 #ifndef SERVET_PROFILE_BASE_CLI_H
 #define SERVET_PROFILE_BASE_CLI_H
@@ -10,10 +11,13 @@
 enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 /* Parses argv by `argp`. Bad usage ends the program with status 2 after exactly one line on stderr
- * (argp's own second line, "Try …", is left out). Parsers report their own findings with cli_usage().
+ * (argp's own second line, "Try …", is left out). Parsers report their own findings with
+ * cli_usage().
  * Standard streams that are closed are held, so that no file gets their numbers.
- * With ARGP_IN_ORDER in `flags`, options end at the first argument that is none (commands that run another). */
-void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first_argument, void *input);
+ * With ARGP_IN_ORDER in `flags`, options end at the first argument that is none (commands that run
+ * another). */
+void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first_argument,
+               void *input);
 
 /* "servet-map: …" on stderr, exit status 2. */
 _Noreturn void cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -29,7 +33,8 @@ double cli_number(const char *option, const char *text, double low, double high)
 /* The argument of `option` as a cpulist, or cli_usage(). */
 struct profile_set cli_set(const char *option, const char *text);
 
-/* Flushes and closes stdout; a full disk or a closed pipe is a failure (status 1), not silence. Call it last. */
+/* Flushes and closes stdout; a full disk or a closed pipe is a failure (status 1), not silence.
+ * Call it last. */
 int cli_finish(int status);
 
 #endif

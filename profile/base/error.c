@@ -3,7 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Names come from files and from the user: a newline or an escape sequence in one must not reach the terminal. */
+/* Names come from files and from the user: a newline or an escape sequence in one must not reach
+ * the terminal. */
 static void keep_one_line(char *text)
 {
     for (; *text; text++) {

@@ -1,7 +1,8 @@
 /* One line that says what went wrong: which thing, and what was expected of it.
  *
- * Functions that can be handed bad input take a `struct servet_error *` (may be NULL) beside their 0 / -errno
- * result. The first function that decides that something is an error fills it; callers pass it on untouched.
+ * Functions that can be handed bad input take a `struct servet_error *` (may be NULL) beside their
+ * 0 / -errno result. The first function that decides that something is an error fills it; callers
+ * pass it on untouched.
  * The public type is declared in servet.h.
  */
 #ifndef SERVET_PROFILE_BASE_ERROR_H
@@ -9,7 +10,9 @@
 
 #include "profile/servet.h"
 
-/* Fills `error` (if not NULL) and returns `code`, so that callers can write `return profile_error(e, -EINVAL, …)`. */
-int profile_error(struct servet_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Fills `error` (if not NULL) and returns `code`, so that callers can write `return
+ * profile_error(e, -EINVAL, …)`. */
+int profile_error(struct servet_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -32,8 +32,8 @@ static int write_all(int fd, const char *text, size_t left)
     return 0;
 }
 
-/* mkstemp gives 0600; a profile is for everyone the user's umask lets read. There is no way to ask for the umask
- * without changing it for a moment. */
+/* mkstemp gives 0600; a profile is for everyone the user's umask lets read. There is no way to ask
+ * for the umask without changing it for a moment. */
 static mode_t usual_mode(void)
 {
     mode_t mask = umask(0);
@@ -57,7 +57,8 @@ static int write_temporary(int fd, const char *text, size_t length)
     return rc;
 }
 
-/* Makes the rename last. The file is complete either way, so a file system that cannot sync a folder is no failure. */
+/* Makes the rename last. The file is complete either way, so a file system that cannot sync a
+ * folder is no failure. */
 static void sync_folder(const char *path)
 {
     char folder[PATH_MAX];

@@ -34,7 +34,8 @@ int pin_mask_set_pu(pid_t tid, uint32_t pu)
     unsigned long word[words];
     memset(word, 0, words * sizeof *word);
     word[words - 1] = 1ul << (pu % PIN_MASK_WORD_BITS);
-    long result = pin_raw(SYS_sched_setaffinity, tid, (long)(words * sizeof *word), (long)word, 0, 0, 0);
+    long result =
+        pin_raw(SYS_sched_setaffinity, tid, (long)(words * sizeof *word), (long)word, 0, 0, 0);
     return result < 0 ? (int)result : 0;
 }
 
@@ -45,7 +46,8 @@ void pin_mask_all(struct pin_mask *mask)
 
 bool pin_mask_has(const struct pin_mask *mask, uint32_t pu)
 {
-    return pu < PIN_MASK_PUS && (mask->word[pu / PIN_MASK_WORD_BITS] >> (pu % PIN_MASK_WORD_BITS) & 1ul);
+    return pu < PIN_MASK_PUS &&
+           (mask->word[pu / PIN_MASK_WORD_BITS] >> (pu % PIN_MASK_WORD_BITS) & 1ul);
 }
 
 void pin_mask_add(struct pin_mask *mask, uint32_t pu)

@@ -1,7 +1,7 @@
 /* CPU masks as the kernel keeps them, of a fixed size that holds every machine Linux runs on.
  *
- * Kept apart from struct profile_set because it is used where nothing may be allocated: in a thread that has just
- * started, between fork and exec, in answers to sched_getaffinity().
+ * Kept apart from struct profile_set because it is used where nothing may be allocated: in a thread
+ * that has just started, between fork and exec, in answers to sched_getaffinity().
  */
 #ifndef SERVET_PROFILE_BASE_MASK_H
 #define SERVET_PROFILE_BASE_MASK_H
@@ -22,7 +22,8 @@ struct pin_mask {
     unsigned long word[PIN_MASK_WORDS];
 };
 
-/* The mask of thread `tid` (0: the caller). 0, or -errno as sched_getaffinity(2). errno is left alone in all of these.
+/* The mask of thread `tid` (0: the caller). 0, or -errno as sched_getaffinity(2). errno is left
+ * alone in all of these.
  */
 int pin_mask_get(pid_t tid, struct pin_mask *out);
 /* Sets it. 0, or -errno as sched_setaffinity(2). */

@@ -1,4 +1,5 @@
-/* Random numbers that are the same everywhere for the same seed (SplitMix64, Steele et al., OOPSLA 2014). */
+/* Random numbers that are the same everywhere for the same seed (SplitMix64, Steele et al., OOPSLA
+ * 2014). */
 #ifndef SERVET_PROFILE_BASE_RANDOM_H
 #define SERVET_PROFILE_BASE_RANDOM_H
 
@@ -21,7 +22,8 @@ static inline uint64_t random_next(struct random *random)
     return z ^ (z >> 31);
 }
 
-/* An integer in [0, limit), limit > 0 (multiply-shift; its bias of limit / 2^64 does not matter here). */
+/* An integer in [0, limit), limit > 0 (multiply-shift; its bias of limit / 2^64 does not matter
+ * here). */
 static inline uint64_t random_below(struct random *random, uint64_t limit)
 {
     return (uint64_t)(((unsigned __int128)random_next(random) * limit) >> 64);

@@ -1,5 +1,5 @@
-/* System calls made directly, without libc's wrappers: the wrappers set errno, which belongs to the application, and
- * some of them (sched_getaffinity, syscall) are interposed by this very library.
+/* System calls made directly, without libc's wrappers: the wrappers set errno, which belongs to the
+ * application, and some of them (sched_getaffinity, syscall) are interposed by this very library.
  *
  * pin_raw() returns what the kernel returns: a value, or -errno.
  */
@@ -36,14 +36,17 @@ static inline long pin_raw(long number, long a, long b, long c, long d, long e, 
     register long x3 __asm__("x3") = d;
     register long x4 __asm__("x4") = e;
     register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
     return x0;
 }
 
 #else
 
-/* Elsewhere libc's function serves, and `syscall` itself is not interposed (libomp's workers then move back to the
- * process's whole set when they start). */
+/* Elsewhere libc's function serves, and `syscall` itself is not interposed (libomp's workers then
+ * move back to the process's whole set when they start). */
 #define PIN_HAVE_RAW 0
 #include <errno.h>
 #include <unistd.h>

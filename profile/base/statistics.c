@@ -14,7 +14,8 @@ struct profile_median profile_median(double *values, size_t count)
     double chance = pow(0.5, (double)count), below = 0;
     size_t skip = 0;
     qsort(values, count, sizeof *values, compare);
-    /* The median is under the k-th smallest value with the chance of fewer than k heads in `count` throws. */
+    /* The median is under the k-th smallest value with the chance of fewer than k heads in `count`
+     * throws. */
     while (below + chance <= 0.025) {
         below += chance;
         chance *= (double)(count - skip) / (double)(skip + 1);

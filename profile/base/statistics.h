@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* The median, and the values that hold it with 95 % or more: order statistics, whatever the distribution (David and
- * Nagaraja, Order Statistics, 7.1). Fewer than six values have no such interval: the smallest and the largest then.
- * Sorts them; count >= 1. */
+/* The median, and the values that hold it with 95 % or more: order statistics, whatever the
+ * distribution (David and Nagaraja, Order Statistics, 7.1). Fewer than six values have no such
+ * interval: the smallest and the largest then. Sorts them; count >= 1. */
 struct profile_median {
     double median, low, high;
 };

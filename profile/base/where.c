@@ -68,7 +68,8 @@ static void find_node(int32_t pu, char *out, size_t size)
     snprintf(out, size, "-");
     DIR *folder = opendir(path);
     while (folder && (entry = readdir(folder))) {
-        if (strncmp(entry->d_name, "node", 4) == 0 && entry->d_name[4] >= '0' && entry->d_name[4] <= '9') {
+        if (strncmp(entry->d_name, "node", 4) == 0 && entry->d_name[4] >= '0' &&
+            entry->d_name[4] <= '9') {
             snprintf(out, size, "%.15s", entry->d_name + 4);
         }
     }
@@ -99,19 +100,22 @@ static void print_json(FILE *out, const char *name, const char *text, const char
     fputs(after, out);
 }
 
-void pin_where_print(FILE *out, bool json, const char *host, const char *rank, const struct pin_thread_now *now,
-                     const char *role, const char *pus, const char *decided_by)
+void pin_where_print(FILE *out, bool json, const char *host, const char *rank,
+                     const struct pin_thread_now *now, const char *role, const char *pus,
+                     const char *decided_by)
 {
     char core[16], l3[16], node[16];
     read_number("/sys/devices/system/cpu/cpu%d/topology/core_id", now->last_pu, core, sizeof core);
     read_number("/sys/devices/system/cpu/cpu%d/cache/index3/id", now->last_pu, l3, sizeof l3);
     find_node(now->last_pu, node, sizeof node);
     if (!json) {
-        fprintf(out, "%s %d rank %s tid %d %s %s PU %s last %d core %s L3 %s NUMA %s by %s\n", host, (int)now->pid,
-                rank, (int)now->tid, now->name, role, pus, now->last_pu, core, l3, node, decided_by);
+        fprintf(out, "%s %d rank %s tid %d %s %s PU %s last %d core %s L3 %s NUMA %s by %s\n", host,
+                (int)now->pid, rank, (int)now->tid, now->name, role, pus, now->last_pu, core, l3,
+                node, decided_by);
         return;
     }
-    fprintf(out, "{\"pid\":%d,\"tid\":%d,\"last_pu\":%d,", (int)now->pid, (int)now->tid, now->last_pu);
+    fprintf(out, "{\"pid\":%d,\"tid\":%d,\"last_pu\":%d,", (int)now->pid, (int)now->tid,
+            now->last_pu);
     print_json(out, "host", host, ",");
     print_json(out, "local_rank", rank, ",");
     print_json(out, "name", now->name, ",");

@@ -1,4 +1,5 @@
-/* Where a thread is right now, as the kernel tells from outside: for the report at exit and for `servet-show --live`.
+/* Where a thread is right now, as the kernel tells from outside: for the report at exit and for
+ * `servet-show --live`.
  */
 #ifndef SERVET_PROFILE_BASE_WHERE_H
 #define SERVET_PROFILE_BASE_WHERE_H
@@ -18,9 +19,10 @@ struct pin_thread_now {
 /* 0; -ESRCH when there is no such thread (any more). */
 int pin_where_is(pid_t pid, pid_t tid, struct pin_thread_now *out);
 
-/* One line of a report: host, pid, local rank, tid, name, role, PUs, last PU, core/L3/NUMA of that, decided by; or
- * the same as a JSON object. */
-void pin_where_print(FILE *out, bool json, const char *host, const char *rank, const struct pin_thread_now *now,
-                     const char *role, const char *pus, const char *decided_by);
+/* One line of a report: host, pid, local rank, tid, name, role, PUs, last PU, core/L3/NUMA of that,
+ * decided by; or the same as a JSON object. */
+void pin_where_print(FILE *out, bool json, const char *host, const char *rank,
+                     const struct pin_thread_now *now, const char *role, const char *pus,
+                     const char *decided_by);
 
 #endif

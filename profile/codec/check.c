@@ -9,27 +9,30 @@
 #include "profile/find/hostlist.h"
 #include "profile/model.h"
 
-int profile_refuse(struct servet_error *error, const struct json_path *at, const char *key, const char *what)
+int profile_refuse(struct servet_error *error, const struct json_path *at, const char *key,
+                   const char *what)
 {
     char path[JSON_PATH_SIZE];
     struct json_path here = JSON_PATH_KEY(at, key);
-    return profile_error(error, -EINVAL, "%s: %s", json_path_text(key ? &here : at, path, sizeof path), what);
+    return profile_error(error, -EINVAL, "%s: %s",
+                         json_path_text(key ? &here : at, path, sizeof path), what);
 }
 
-int profile_check_number(const struct json_path *at, const char *key, double value, bool zero_allowed,
-                         struct servet_error *error)
+int profile_check_number(const struct json_path *at, const char *key, double value,
+                         bool zero_allowed, struct servet_error *error)
 {
     if (isfinite(value) && (value > 0 || (zero_allowed && value >= 0))) {
         return 0;
     }
     char path[JSON_PATH_SIZE];
     struct json_path here = JSON_PATH_KEY(at, key);
-    return profile_error(error, -EINVAL, "%s: found %g, expected a %s number", json_path_text(&here, path, sizeof path),
-                         value, zero_allowed ? "finite, not negative" : "finite, positive");
+    return profile_error(error, -EINVAL, "%s: found %g, expected a %s number",
+                         json_path_text(&here, path, sizeof path), value,
+                         zero_allowed ? "finite, not negative" : "finite, positive");
 }
 
-int profile_check_integer(const struct json_path *at, const char *key, uint64_t value, uint64_t low, uint64_t high,
-                          struct servet_error *error)
+int profile_check_integer(const struct json_path *at, const char *key, uint64_t value, uint64_t low,
+                          uint64_t high, struct servet_error *error)
 {
     if (value >= low && value <= high) {
         return 0;
@@ -37,8 +40,8 @@ int profile_check_integer(const struct json_path *at, const char *key, uint64_t 
     char path[JSON_PATH_SIZE];
     struct json_path here = JSON_PATH_KEY(at, key);
     return profile_error(error, -EINVAL, "%s: found %llu, expected an integer from %llu to %llu",
-                         json_path_text(&here, path, sizeof path), (unsigned long long)value, (unsigned long long)low,
-                         (unsigned long long)high);
+                         json_path_text(&here, path, sizeof path), (unsigned long long)value,
+                         (unsigned long long)low, (unsigned long long)high);
 }
 
 int profile_check_spread(const struct json_path *at, double spread, struct servet_error *error)
@@ -46,7 +49,8 @@ int profile_check_spread(const struct json_path *at, double spread, struct serve
     return spread < 0 ? 0 : profile_check_number(at, "spread", spread, true, error);
 }
 
-int profile_check_quality(const struct json_path *at, const struct profile_quality *quality, struct servet_error *error)
+int profile_check_quality(const struct json_path *at, const struct profile_quality *quality,
+                          struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "quality");
     if ((unsigned)quality->origin > PROFILE_INFERRED) {
@@ -55,15 +59,16 @@ int profile_check_quality(const struct json_path *at, const struct profile_quali
     return profile_check_spread(&here, quality->spread, error);
 }
 
-int profile_check_subset(const struct json_path *at, const struct profile_set *part, const struct profile_set *whole,
-                         struct servet_error *error)
+int profile_check_subset(const struct json_path *at, const struct profile_set *part,
+                         const struct profile_set *whole, struct servet_error *error)
 {
-    return profile_set_subset(part, whole) ? 0
-                                           : profile_refuse(error, at, "pus", "expected only PUs of the node class");
+    return profile_set_subset(part, whole)
+               ? 0
+               : profile_refuse(error, at, "pus", "expected only PUs of the node class");
 }
 
-/* Groups above this size have to nest as a whole; smaller ones may be covered by explicit pairs, which takes
- * size² / 2 look-ups to see. */
+/* Groups above this size have to nest as a whole; smaller ones may be covered by explicit pairs,
+ * which takes size² / 2 look-ups to see. */
 #define PAIRWISE_LIMIT 512
 
 static int refuse(struct servet_error *error, const struct json_path *at, const char *what)
@@ -87,8 +92,9 @@ static size_t position(const struct profile_set *set, uint32_t id)
     return low < set->count && set->ids[low] == id ? low : set->count;
 }
 
-static int check_group(const struct json_path *at, const struct profile_relation *relation, size_t group,
-                       const struct profile_set *members, uint32_t *owner, struct servet_error *error)
+static int check_group(const struct json_path *at, const struct profile_relation *relation,
+                       size_t group, const struct profile_set *members, uint32_t *owner,
+                       struct servet_error *error)
 {
     char path[JSON_PATH_SIZE];
     const struct profile_set *set = &relation->groups[group];
@@ -101,12 +107,14 @@ static int check_group(const struct json_path *at, const struct profile_relation
     for (size_t i = 0; i < set->count; i++) {
         size_t place = position(members, set->ids[i]);
         if (place == members->count) {
-            return profile_error(error, -EINVAL, "%s: found %u, expected only numbers that the profile speaks of",
+            return profile_error(error, -EINVAL,
+                                 "%s: found %u, expected only numbers that the profile speaks of",
                                  json_path_text(at, path, sizeof path), set->ids[i]);
         }
         if (owner[place]) {
-            return profile_error(error, -EINVAL, "%s: found %u, which is in group %u too; expected disjoint groups",
-                                 json_path_text(at, path, sizeof path), set->ids[i], owner[place] - 1);
+            return profile_error(
+                error, -EINVAL, "%s: found %u, which is in group %u too; expected disjoint groups",
+                json_path_text(at, path, sizeof path), set->ids[i], owner[place] - 1);
         }
         owner[place] = (uint32_t)group + 1;
     }
@@ -119,8 +127,8 @@ static int compare_pairs(const struct profile_pair *x, const struct profile_pair
     return a ? a : (x->b > y->b) - (x->b < y->b);
 }
 
-static int check_pair(const struct json_path *at, const struct profile_relation *relation, size_t index,
-                      const struct profile_set *members, struct servet_error *error)
+static int check_pair(const struct json_path *at, const struct profile_relation *relation,
+                      size_t index, const struct profile_set *members, struct servet_error *error)
 {
     char path[JSON_PATH_SIZE];
     const struct profile_pair *pair = &relation->pairs[index];
@@ -129,7 +137,8 @@ static int check_pair(const struct json_path *at, const struct profile_relation 
                              json_path_text(at, path, sizeof path), pair->a, pair->b);
     }
     if (!profile_set_has(members, pair->a) || !profile_set_has(members, pair->b)) {
-        return profile_error(error, -EINVAL, "%s: found [%u, %u], expected only numbers that the profile speaks of",
+        return profile_error(error, -EINVAL,
+                             "%s: found [%u, %u], expected only numbers that the profile speaks of",
                              json_path_text(at, path, sizeof path), pair->a, pair->b);
     }
     if (index && compare_pairs(&relation->pairs[index - 1], pair) >= 0) {
@@ -139,7 +148,8 @@ static int check_pair(const struct json_path *at, const struct profile_relation 
 }
 
 int profile_check_relation(const struct json_path *at, const struct profile_relation *relation,
-                           const struct profile_set *members, struct relation_owners *out, struct servet_error *error)
+                           const struct profile_set *members, struct relation_owners *out,
+                           struct servet_error *error)
 {
     struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
     uint32_t *owner = calloc(members->count + 1, sizeof *owner);
@@ -209,8 +219,9 @@ static bool group_nests(const struct profile_set *group, const struct profile_re
 }
 
 int profile_check_nesting(const struct json_path *at, const struct profile_relation *worse,
-                          const struct profile_relation *milder, const struct relation_owners *owners,
-                          const struct profile_set *members, struct servet_error *error)
+                          const struct profile_relation *milder,
+                          const struct relation_owners *owners, const struct profile_set *members,
+                          struct servet_error *error)
 {
     static const char expected[] = "expected members that collide in every milder level too";
     struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
@@ -229,20 +240,23 @@ int profile_check_nesting(const struct json_path *at, const struct profile_relat
 
 /* profile_check(): what a profile promises beyond the types of its fields. */
 
-static int check_node_range(const struct json_path *at, const struct servet_profile *profile, size_t index,
-                            struct servet_error *error)
+static int check_node_range(const struct json_path *at, const struct servet_profile *profile,
+                            size_t index, struct servet_error *error)
 {
     const struct profile_node_range *range = &profile->nodes[index];
     uint32_t names;
     if (!range->names || profile_hostlist_count(range->names, &names) < 0) {
-        return profile_refuse(error, at, "names", "expected host names such as \"node[001-128,200]\"");
+        return profile_refuse(error, at, "names",
+                              "expected host names such as \"node[001-128,200]\"");
     }
     int rc = profile_check_integer(at, "count", range->count, names, names, error);
     return rc < 0 ? rc
-                  : profile_check_integer(at, "class_index", range->class_index, 0, profile->class_count - 1, error);
+                  : profile_check_integer(at, "class_index", range->class_index, 0,
+                                          profile->class_count - 1, error);
 }
 
-static int check_nodes(const struct json_path *root, const struct servet_profile *profile, struct servet_error *error)
+static int check_nodes(const struct json_path *root, const struct servet_profile *profile,
+                       struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(root, "nodes");
     uint64_t pus = 0;
@@ -266,7 +280,8 @@ static int check_nodes(const struct json_path *root, const struct servet_profile
 }
 
 /* The nodes' numbers, 0 to count - 1: what the network's relations speak of. */
-static int check_network(const struct json_path *root, const struct servet_profile *profile, struct servet_error *error)
+static int check_network(const struct json_path *root, const struct servet_profile *profile,
+                         struct servet_error *error)
 {
     struct profile_set nodes = {.count = profile_node_count(profile)};
     nodes.ids = malloc((nodes.count + 1) * sizeof *nodes.ids);
@@ -276,12 +291,14 @@ static int check_network(const struct json_path *root, const struct servet_profi
     for (uint32_t i = 0; i < nodes.count; i++) {
         nodes.ids[i] = i;
     }
-    int rc = profile_check_communication(&JSON_PATH_KEY(root, "network"), &profile->network, &nodes, error);
+    int rc = profile_check_communication(&JSON_PATH_KEY(root, "network"), &profile->network, &nodes,
+                                         error);
     profile_set_free(&nodes);
     return rc;
 }
 
-static int check_bsp(const struct json_path *root, const struct servet_profile *profile, struct servet_error *error)
+static int check_bsp(const struct json_path *root, const struct servet_profile *profile,
+                     struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(root, "bsp");
     int rc = 0;
@@ -315,7 +332,8 @@ static int check_bsp(const struct json_path *root, const struct servet_profile *
 int profile_check(const struct servet_profile *profile, struct servet_error *error)
 {
     struct json_path root = JSON_PATH_ROOT, classes = JSON_PATH_KEY(&root, "node_classes");
-    struct json_path host = JSON_PATH_KEY(&root, "host"), measurement = JSON_PATH_KEY(&root, "measurement");
+    struct json_path host = JSON_PATH_KEY(&root, "host"),
+                     measurement = JSON_PATH_KEY(&root, "measurement");
     if (!profile->host_name) {
         return profile_refuse(error, &host, "name", "missing, expected the name of the host");
     }

@@ -8,7 +8,8 @@
 /* Deeper than any machine: L4 exists (eDRAM), L5 does not. */
 #define CACHE_LEVEL_LIMIT 8
 
-static int check_relation(const struct json_path *at, const char *key, const struct profile_relation *relation,
+static int check_relation(const struct json_path *at, const char *key,
+                          const struct profile_relation *relation,
                           const struct profile_set *members, struct servet_error *error)
 {
     struct relation_owners owners;
@@ -19,22 +20,25 @@ static int check_relation(const struct json_path *at, const char *key, const str
     return rc;
 }
 
-/* -- caches, kinds, NUMA nodes --------------------------------------------------------------------------------- */
+/* -- caches, kinds, NUMA nodes -- */
 
-static int check_cache(const struct json_path *at, const struct profile_class *node_class, size_t index,
-                       struct servet_error *error)
+static int check_cache(const struct json_path *at, const struct profile_class *node_class,
+                       size_t index, struct servet_error *error)
 {
     const struct profile_cache *cache = &node_class->caches[index];
     int rc = profile_check_integer(at, "level", cache->level, 1, CACHE_LEVEL_LIMIT, error);
     if (rc == 0 && index && cache->level < node_class->caches[index - 1].level) {
-        rc = profile_refuse(error, at, "level", "expected caches in ascending order of their levels");
+        rc = profile_refuse(error, at, "level",
+                            "expected caches in ascending order of their levels");
     }
     if (rc == 0) {
-        uint64_t least = cache->quality.origin == PROFILE_DECLARED ? 0 : 1; /* systems may not say it */
+        uint64_t least =
+            cache->quality.origin == PROFILE_DECLARED ? 0 : 1; /* systems may not say it */
         rc = profile_check_integer(at, "size_bytes", cache->size_bytes, least, INT64_MAX, error);
     }
     if (rc == 0) {
-        rc = profile_check_integer(at, "declared_size_bytes", cache->declared_size_bytes, 0, INT64_MAX, error);
+        rc = profile_check_integer(at, "declared_size_bytes", cache->declared_size_bytes, 0,
+                                   INT64_MAX, error);
     }
     if (rc == 0) {
         rc = profile_check_subset(at, &cache->pus, &node_class->pus, error);
@@ -46,8 +50,10 @@ static int check_cache(const struct json_path *at, const struct profile_class *n
     return rc < 0 ? rc : profile_check_quality(at, &cache->quality, error);
 }
 
-/* Marks the members of `set` as having a cache of `level`; 0, or -EEXIST when one has it already. */
-static int mark_level(const struct profile_set *pus, const struct profile_set *set, uint32_t level, uint32_t *marks)
+/* Marks the members of `set` as having a cache of `level`; 0, or -EEXIST when one has it
+ * already. */
+static int mark_level(const struct profile_set *pus, const struct profile_set *set, uint32_t level,
+                      uint32_t *marks)
 {
     size_t place = 0;
     for (size_t i = 0; i < set->count; i++) {
@@ -62,7 +68,8 @@ static int mark_level(const struct profile_set *pus, const struct profile_set *s
     return 0;
 }
 
-static int mark_cache(const struct profile_class *node_class, const struct profile_cache *cache, uint32_t *marks)
+static int mark_cache(const struct profile_class *node_class, const struct profile_cache *cache,
+                      uint32_t *marks)
 {
     if (cache->pus.count) {
         return mark_level(&node_class->pus, &cache->pus, cache->level, marks);
@@ -85,16 +92,17 @@ static int check_levels_disjoint(const struct json_path *at, const struct profil
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
         if (mark_cache(node_class, &node_class->caches[i], marks) < 0) {
-            rc = profile_refuse(
-                error, &JSON_PATH_ITEM(at, i), NULL,
-                "found a PU that another cache of this level holds, expected one cache per PU and level");
+            rc = profile_refuse(error, &JSON_PATH_ITEM(at, i), NULL,
+                                "found a PU that another cache of this level holds, expected one "
+                                "cache per PU and level");
         }
     }
     free(marks);
     return rc;
 }
 
-static int check_caches(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
+static int check_caches(const struct json_path *at, const struct profile_class *node_class,
+                        struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "caches");
     for (size_t i = 0; i < node_class->cache_count; i++) {
@@ -113,10 +121,11 @@ static int check_cache_curve(const struct json_path *at, const struct profile_cl
     const struct profile_cache_point *points = node_class->cache_curve;
     for (size_t i = 0; i < node_class->cache_curve_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
-        int rc =
-            profile_check_integer(&item, "bytes", points[i].bytes, i ? points[i - 1].bytes + 1 : 1, INT64_MAX, error);
-        rc =
-            rc < 0 ? rc : profile_check_number(&item, "seconds_per_access", points[i].seconds_per_access, false, error);
+        int rc = profile_check_integer(&item, "bytes", points[i].bytes,
+                                       i ? points[i - 1].bytes + 1 : 1, INT64_MAX, error);
+        rc = rc < 0 ? rc
+                    : profile_check_number(&item, "seconds_per_access",
+                                           points[i].seconds_per_access, false, error);
         rc = rc < 0 ? rc : profile_check_spread(&item, points[i].spread, error);
         if (rc < 0) {
             return rc;
@@ -125,16 +134,21 @@ static int check_cache_curve(const struct json_path *at, const struct profile_cl
     return 0;
 }
 
-static int check_tlb(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
+static int check_tlb(const struct json_path *at, const struct profile_class *node_class,
+                     struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "tlb");
     for (size_t i = 0; i < node_class->tlb_count; i++) {
         const struct profile_tlb *level = &node_class->tlb[i], *before = i ? level - 1 : NULL;
         struct json_path item = JSON_PATH_ITEM(&here, i);
         uint64_t least_page = before ? before->page_bytes : 1;
-        int rc = profile_check_integer(&item, "page_bytes", level->page_bytes, least_page, INT64_MAX, error);
-        uint64_t least = before && before->page_bytes == level->page_bytes ? before->reach_bytes + 1 : 1;
-        rc = rc < 0 ? rc : profile_check_integer(&item, "reach_bytes", level->reach_bytes, least, INT64_MAX, error);
+        int rc = profile_check_integer(&item, "page_bytes", level->page_bytes, least_page,
+                                       INT64_MAX, error);
+        uint64_t least =
+            before && before->page_bytes == level->page_bytes ? before->reach_bytes + 1 : 1;
+        rc = rc < 0 ? rc
+                    : profile_check_integer(&item, "reach_bytes", level->reach_bytes, least,
+                                            INT64_MAX, error);
         rc = rc < 0 ? rc : profile_check_number(&item, "seconds", level->seconds, true, error);
         rc = rc < 0 ? rc : profile_check_quality(&item, &level->quality, error);
         if (rc < 0) {
@@ -144,17 +158,20 @@ static int check_tlb(const struct json_path *at, const struct profile_class *nod
     return 0;
 }
 
-static int check_numa(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
+static int check_numa(const struct json_path *at, const struct profile_class *node_class,
+                      struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "numa");
     for (size_t i = 0; i < node_class->numa_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
         int rc = profile_check_subset(&item, &node_class->numa[i].pus, &node_class->pus, error);
         if (rc == 0) {
-            rc = profile_check_integer(&item, "memory_bytes", node_class->numa[i].memory_bytes, 0, INT64_MAX, error);
+            rc = profile_check_integer(&item, "memory_bytes", node_class->numa[i].memory_bytes, 0,
+                                       INT64_MAX, error);
         }
         if (rc == 0 && i && node_class->numa[i].os_index <= node_class->numa[i - 1].os_index) {
-            rc = profile_refuse(error, &item, "os_index", "expected NUMA nodes in ascending order, each once");
+            rc = profile_refuse(error, &item, "os_index",
+                                "expected NUMA nodes in ascending order, each once");
         }
         if (rc < 0) {
             return rc;
@@ -163,7 +180,8 @@ static int check_numa(const struct json_path *at, const struct profile_class *no
     return 0;
 }
 
-static int check_kinds(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
+static int check_kinds(const struct json_path *at, const struct profile_class *node_class,
+                       struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "kinds");
     for (size_t i = 0; i < node_class->kind_count; i++) {
@@ -179,7 +197,7 @@ static int check_kinds(const struct json_path *at, const struct profile_class *n
     return 0;
 }
 
-/* -- memory ------------------------------------------------------------------------------------------------------ */
+/* -- memory -- */
 
 static int check_scaling(const struct json_path *at, const struct profile_memory_level *level,
                          struct servet_error *error)
@@ -188,10 +206,11 @@ static int check_scaling(const struct json_path *at, const struct profile_memory
     for (size_t i = 0; i < level->scaling_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
         uint32_t least = i ? level->scaling[i - 1].workers + 1 : 1;
-        int rc = profile_check_integer(&item, "workers", level->scaling[i].workers, least ? least : UINT32_MAX,
-                                       UINT32_MAX, error);
+        int rc = profile_check_integer(&item, "workers", level->scaling[i].workers,
+                                       least ? least : UINT32_MAX, UINT32_MAX, error);
         if (rc == 0) {
-            rc = profile_check_number(&item, "bytes_per_s", level->scaling[i].bytes_per_s, false, error);
+            rc = profile_check_number(&item, "bytes_per_s", level->scaling[i].bytes_per_s, false,
+                                      error);
         }
         rc = rc < 0 ? rc : profile_check_spread(&item, level->scaling[i].spread, error);
         if (rc < 0) {
@@ -201,14 +220,15 @@ static int check_scaling(const struct json_path *at, const struct profile_memory
     return 0;
 }
 
-static int check_memory_level(const struct json_path *at, const struct profile_class *node_class, size_t index,
-                              struct servet_error *error)
+static int check_memory_level(const struct json_path *at, const struct profile_class *node_class,
+                              size_t index, struct servet_error *error)
 {
     const struct profile_memory_level *level = &node_class->memory.levels[index];
     const struct profile_memory_level *worse = index ? level - 1 : NULL;
     int rc = profile_check_number(at, "bytes_per_s", level->bytes_per_s, true, error);
     if (rc == 0 && worse && level->bytes_per_s > 0 && level->bytes_per_s < worse->bytes_per_s) {
-        rc = profile_refuse(error, at, "bytes_per_s", "expected levels from the lowest bandwidth to the highest");
+        rc = profile_refuse(error, at, "bytes_per_s",
+                            "expected levels from the lowest bandwidth to the highest");
     }
     if (rc == 0) {
         rc = check_scaling(at, level, error);
@@ -218,23 +238,25 @@ static int check_memory_level(const struct json_path *at, const struct profile_c
     }
     struct relation_owners owners = {NULL};
     if (rc == 0) {
-        rc = profile_check_relation(&JSON_PATH_KEY(at, "collisions"), &level->collisions, &node_class->pus, &owners,
-                                    error);
+        rc = profile_check_relation(&JSON_PATH_KEY(at, "collisions"), &level->collisions,
+                                    &node_class->pus, &owners, error);
     }
     if (rc == 0 && worse) {
         struct json_path worse_at = JSON_PATH_ITEM(at->parent, index - 1);
-        rc = profile_check_nesting(&JSON_PATH_KEY(&worse_at, "collisions"), &worse->collisions, &level->collisions,
-                                   &owners, &node_class->pus, error);
+        rc = profile_check_nesting(&JSON_PATH_KEY(&worse_at, "collisions"), &worse->collisions,
+                                   &level->collisions, &owners, &node_class->pus, error);
     }
     free(owners.owner);
     return rc;
 }
 
-static int check_memory(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
+static int check_memory(const struct json_path *at, const struct profile_class *node_class,
+                        struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "memory"), levels = JSON_PATH_KEY(&here, "levels");
     const struct profile_memory *memory = &node_class->memory;
-    int rc = profile_check_number(&here, "reference_bytes_per_s", memory->reference_bytes_per_s, true, error);
+    int rc = profile_check_number(&here, "reference_bytes_per_s", memory->reference_bytes_per_s,
+                                  true, error);
     if (rc == 0) {
         rc = profile_check_quality(&here, &memory->quality, error);
     }
@@ -267,17 +289,22 @@ static int check_numa_access(const struct json_path *at, const struct profile_cl
         struct json_path item = JSON_PATH_ITEM(&here, i);
         const struct profile_numa_access *row = &node_class->numa_access[i];
         if (!row->pus.count || !profile_set_subset(&row->pus, &node_class->pus)) {
-            return profile_refuse(error, &item, "pus", "expected PUs of the node class, at least one");
+            return profile_refuse(error, &item, "pus",
+                                  "expected PUs of the node class, at least one");
         }
         if (!has_numa(node_class, row->node)) {
-            return profile_refuse(error, &item, "node", "expected the number of one of the class's NUMA nodes");
+            return profile_refuse(error, &item, "node",
+                                  "expected the number of one of the class's NUMA nodes");
         }
         if (i && !access_follows(row - 1, row)) {
-            return profile_refuse(error, &item, NULL,
-                                  "expected an order by lowest PU, then by node, without repetition");
+            return profile_refuse(
+                error, &item, NULL,
+                "expected an order by lowest PU, then by node, without repetition");
         }
-        int rc = profile_check_number(&item, "seconds_per_access", row->seconds_per_access, true, error);
-        rc = rc < 0 ? rc : profile_check_number(&item, "bytes_per_s", row->bytes_per_s, true, error);
+        int rc =
+            profile_check_number(&item, "seconds_per_access", row->seconds_per_access, true, error);
+        rc =
+            rc < 0 ? rc : profile_check_number(&item, "bytes_per_s", row->bytes_per_s, true, error);
         rc = rc < 0 ? rc : profile_check_quality(&item, &row->quality, error);
         if (rc < 0) {
             return rc;
@@ -286,15 +313,17 @@ static int check_numa_access(const struct json_path *at, const struct profile_cl
     return 0;
 }
 
-/* -- communication ----------------------------------------------------------------------------------------------- */
+/* -- communication -- */
 
-static int check_curve(const struct json_path *at, const struct profile_layer *layer, struct servet_error *error)
+static int check_curve(const struct json_path *at, const struct profile_layer *layer,
+                       struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "curve");
     for (size_t i = 0; i < layer->curve_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
         uint64_t least = i ? layer->curve[i - 1].bytes + 1 : 0;
-        int rc = profile_check_integer(&item, "bytes", layer->curve[i].bytes, least, INT64_MAX, error);
+        int rc =
+            profile_check_integer(&item, "bytes", layer->curve[i].bytes, least, INT64_MAX, error);
         if (rc == 0) {
             rc = profile_check_number(&item, "seconds", layer->curve[i].seconds, false, error);
         }
@@ -306,15 +335,18 @@ static int check_curve(const struct json_path *at, const struct profile_layer *l
     return 0;
 }
 
-static int check_concurrency(const struct json_path *at, const struct profile_layer *layer, struct servet_error *error)
+static int check_concurrency(const struct json_path *at, const struct profile_layer *layer,
+                             struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "concurrency");
     for (size_t i = 0; i < layer->concurrency_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
         uint64_t least = i ? (uint64_t)layer->concurrency[i - 1].messages + 1 : 1;
-        int rc = profile_check_integer(&item, "messages", layer->concurrency[i].messages, least, UINT32_MAX, error);
+        int rc = profile_check_integer(&item, "messages", layer->concurrency[i].messages, least,
+                                       UINT32_MAX, error);
         if (rc == 0) {
-            rc = profile_check_number(&item, "seconds", layer->concurrency[i].seconds, false, error);
+            rc =
+                profile_check_number(&item, "seconds", layer->concurrency[i].seconds, false, error);
         }
         rc = rc < 0 ? rc : profile_check_spread(&item, layer->concurrency[i].spread, error);
         if (rc < 0) {
@@ -324,13 +356,15 @@ static int check_concurrency(const struct json_path *at, const struct profile_la
     return 0;
 }
 
-static int check_layer(const struct json_path *at, const struct profile_communication *communication, size_t index,
+static int check_layer(const struct json_path *at,
+                       const struct profile_communication *communication, size_t index,
                        const struct profile_set *members, struct servet_error *error)
 {
     const struct profile_layer *layer = &communication->layers[index];
     int rc = profile_check_number(at, "seconds", layer->seconds, false, error);
     if (rc == 0 && index && layer->seconds < layer[-1].seconds) {
-        rc = profile_refuse(error, at, "seconds", "expected layers from the lowest latency to the highest");
+        rc = profile_refuse(error, at, "seconds",
+                            "expected layers from the lowest latency to the highest");
     }
     if (rc == 0) {
         rc = check_relation(at, "members", &layer->members, members, error);
@@ -351,32 +385,38 @@ static int check_measured(const struct json_path *at, const struct profile_relat
     struct json_path here = JSON_PATH_KEY(at, "measured");
     for (size_t i = 0; i < measured->group_count; i++) {
         if (!measured->groups[i].count || !profile_set_subset(&measured->groups[i], members)) {
-            return profile_refuse(error, &here, "groups", "found an unknown member, expected those of the layers");
+            return profile_refuse(error, &here, "groups",
+                                  "found an unknown member, expected those of the layers");
         }
     }
     for (size_t i = 0; i < measured->pair_count; i++) {
         const struct profile_pair *pair = &measured->pairs[i];
-        if (pair->a >= pair->b || !profile_set_has(members, pair->a) || !profile_set_has(members, pair->b)) {
-            return profile_refuse(error, &here, "pairs", "expected two different known members, the lower one first");
+        if (pair->a >= pair->b || !profile_set_has(members, pair->a) ||
+            !profile_set_has(members, pair->b)) {
+            return profile_refuse(error, &here, "pairs",
+                                  "expected two different known members, the lower one first");
         }
     }
     return 0;
 }
 
-int profile_check_communication(const struct json_path *at, const struct profile_communication *communication,
+int profile_check_communication(const struct json_path *at,
+                                const struct profile_communication *communication,
                                 const struct profile_set *members, struct servet_error *error)
 {
     struct json_path layers = JSON_PATH_KEY(at, "layers");
-    int rc = profile_check_integer(at, "message_bytes", communication->message_bytes, 0, INT64_MAX, error);
+    int rc = profile_check_integer(at, "message_bytes", communication->message_bytes, 0, INT64_MAX,
+                                   error);
     for (size_t i = 0; rc == 0 && i < communication->layer_count; i++) {
         rc = check_layer(&JSON_PATH_ITEM(&layers, i), communication, i, members, error);
     }
     return rc < 0 ? rc : check_measured(at, &communication->measured, members, error);
 }
 
-/* -- classes, nodes, the whole ------------------------------------------------------------------------------------ */
+/* -- classes, nodes, the whole -- */
 
-int profile_check_class(const struct json_path *at, const struct profile_class *node_class, struct servet_error *error)
+int profile_check_class(const struct json_path *at, const struct profile_class *node_class,
+                        struct servet_error *error)
 {
     if (!node_class->pus.count) {
         return profile_refuse(error, at, "pus", "found no PU, expected at least one");
@@ -407,8 +447,8 @@ int profile_check_class(const struct json_path *at, const struct profile_class *
         rc = check_numa_access(at, node_class, error);
     }
     if (rc == 0) {
-        rc = profile_check_communication(&JSON_PATH_KEY(at, "communication"), &node_class->communication,
-                                         &node_class->pus, error);
+        rc = profile_check_communication(&JSON_PATH_KEY(at, "communication"),
+                                         &node_class->communication, &node_class->pus, error);
     }
     return rc;
 }

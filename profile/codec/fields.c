@@ -3,35 +3,35 @@
 #include <stdlib.h>
 
 #define COUNT(fields) (sizeof(fields) / sizeof *(fields))
-#define OBJECT_OF(name, type, fields)                                                                                  \
-    {                                                                                                                  \
-        name, sizeof(type), fields, COUNT(fields)                                                                      \
+#define OBJECT_OF(name, type, fields)                                                              \
+    {                                                                                              \
+        name, sizeof(type), fields, COUNT(fields)                                                  \
     }
 
 /* A member whose key is its name. */
-#define PLAIN(kind, need, holder, member)                                                                              \
-    {                                                                                                                  \
-        .key = #member, .type = kind, .required = need, .offset = offsetof(holder, member)                             \
+#define PLAIN(kind, need, holder, member)                                                          \
+    {                                                                                              \
+        .key = #member, .type = kind, .required = need, .offset = offsetof(holder, member)         \
     }
-#define COUNTED(kind, need, holder, name, member, count)                                                               \
-    {                                                                                                                  \
-        .key = name, .type = kind, .required = need, .offset = offsetof(holder, member),                               \
-        .count_offset = offsetof(holder, count)                                                                        \
+#define COUNTED(kind, need, holder, name, member, count)                                           \
+    {                                                                                              \
+        .key = name, .type = kind, .required = need, .offset = offsetof(holder, member),           \
+        .count_offset = offsetof(holder, count)                                                    \
     }
-#define ARRAY(need, holder, name, member, count, object)                                                               \
-    {                                                                                                                  \
-        .key = name, .type = FIELD_ARRAY, .required = need, .offset = offsetof(holder, member),                        \
-        .count_offset = offsetof(holder, count), .element = &(object)                                                  \
+#define ARRAY(need, holder, name, member, count, object)                                           \
+    {                                                                                              \
+        .key = name, .type = FIELD_ARRAY, .required = need, .offset = offsetof(holder, member),    \
+        .count_offset = offsetof(holder, count), .element = &(object)                              \
     }
-#define NESTED(need, holder, member, object)                                                                           \
-    {                                                                                                                  \
-        .key = #member, .type = FIELD_OBJECT, .required = need, .offset = offsetof(holder, member),                    \
-        .element = &(object)                                                                                           \
+#define NESTED(need, holder, member, object)                                                       \
+    {                                                                                              \
+        .key = #member, .type = FIELD_OBJECT, .required = need,                                    \
+        .offset = offsetof(holder, member), .element = &(object)                                   \
     }
 /* Some members of the profile itself, gathered under one key. */
-#define SECTION(name, object)                                                                                          \
-    {                                                                                                                  \
-        .key = name, .type = FIELD_OBJECT, .required = true, .offset = 0, .element = &(object)                         \
+#define SECTION(name, object)                                                                      \
+    {                                                                                              \
+        .key = name, .type = FIELD_OBJECT, .required = true, .offset = 0, .element = &(object)     \
     }
 
 #define YES true
@@ -46,16 +46,20 @@ const char *const profile_origin_names[3] = {
 static const struct profile_field quality_fields[] = {
     PLAIN(FIELD_ORIGIN, YES, struct profile_quality, origin),
     PLAIN(FIELD_U32, NO, struct profile_quality, repetitions),
-    {.key = "spread", .type = FIELD_NUMBER, .offset = offsetof(struct profile_quality, spread), .absent = -1},
+    {.key = "spread",
+     .type = FIELD_NUMBER,
+     .offset = offsetof(struct profile_quality, spread),
+     .absent = -1},
     PLAIN(FIELD_STRING, NO, struct profile_quality, note),
 };
-static const struct profile_object quality = OBJECT_OF("quality", struct profile_quality, quality_fields);
+static const struct profile_object quality =
+    OBJECT_OF("quality", struct profile_quality, quality_fields);
 
 /* Of the points of a curve, which are measured or not there. */
-#define REPEATED(holder)                                                                                               \
-    PLAIN(FIELD_U32, NO, holder, repetitions),                                                                         \
-    {                                                                                                                  \
-        .key = "spread", .type = FIELD_NUMBER, .offset = offsetof(holder, spread), .absent = -1                        \
+#define REPEATED(holder)                                                                           \
+    PLAIN(FIELD_U32, NO, holder, repetitions),                                                     \
+    {                                                                                              \
+        .key = "spread", .type = FIELD_NUMBER, .offset = offsetof(holder, spread), .absent = -1    \
     }
 
 /* Of a relation; where all is absent it is declared. */
@@ -64,13 +68,15 @@ static const struct profile_field evidence_fields[] = {
     PLAIN(FIELD_U32, NO, struct profile_quality, repetitions),
     PLAIN(FIELD_NUMBER, NO, struct profile_quality, spread),
 };
-static const struct profile_object evidence = OBJECT_OF("evidence", struct profile_quality, evidence_fields);
+static const struct profile_object evidence =
+    OBJECT_OF("evidence", struct profile_quality, evidence_fields);
 
 static const struct profile_field relation_fields[] = {
     COUNTED(FIELD_GROUPS, NO, struct profile_relation, "groups", groups, group_count),
     COUNTED(FIELD_PAIRS, NO, struct profile_relation, "pairs", pairs, pair_count),
 };
-static const struct profile_object relation = OBJECT_OF("relation", struct profile_relation, relation_fields);
+static const struct profile_object relation =
+    OBJECT_OF("relation", struct profile_relation, relation_fields);
 
 static const struct profile_field numa_fields[] = {
     PLAIN(FIELD_U32, YES, struct profile_numa, os_index),
@@ -120,7 +126,8 @@ static const struct profile_field scaling_fields[] = {
     PLAIN(FIELD_NUMBER, YES, struct profile_scaling_point, bytes_per_s),
     REPEATED(struct profile_scaling_point),
 };
-static const struct profile_object scaling = OBJECT_OF("scaling", struct profile_scaling_point, scaling_fields);
+static const struct profile_object scaling =
+    OBJECT_OF("scaling", struct profile_scaling_point, scaling_fields);
 
 static const struct profile_field memory_level_fields[] = {
     PLAIN(FIELD_NUMBER, NO, struct profile_memory_level, bytes_per_s),
@@ -137,7 +144,8 @@ static const struct profile_field memory_fields[] = {
     NESTED(YES, struct profile_memory, quality, quality),
     ARRAY(YES, struct profile_memory, "levels", levels, level_count, memory_level),
 };
-static const struct profile_object memory = OBJECT_OF("memory", struct profile_memory, memory_fields);
+static const struct profile_object memory =
+    OBJECT_OF("memory", struct profile_memory, memory_fields);
 
 static const struct profile_field numa_access_fields[] = {
     PLAIN(FIELD_SET, YES, struct profile_numa_access, pus),
@@ -154,7 +162,8 @@ static const struct profile_field message_fields[] = {
     PLAIN(FIELD_NUMBER, YES, struct profile_message_point, seconds),
     REPEATED(struct profile_message_point),
 };
-static const struct profile_object message = OBJECT_OF("message", struct profile_message_point, message_fields);
+static const struct profile_object message =
+    OBJECT_OF("message", struct profile_message_point, message_fields);
 
 static const struct profile_field concurrency_fields[] = {
     PLAIN(FIELD_U32, YES, struct profile_concurrency_point, messages),
@@ -196,14 +205,16 @@ static const struct profile_field class_fields[] = {
     ARRAY(NO, struct profile_class, "numa_access", numa_access, numa_access_count, numa_access),
     NESTED(NO, struct profile_class, communication, communication),
 };
-static const struct profile_object node_class = OBJECT_OF("node_class", struct profile_class, class_fields);
+static const struct profile_object node_class =
+    OBJECT_OF("node_class", struct profile_class, class_fields);
 
 static const struct profile_field node_range_fields[] = {
     PLAIN(FIELD_STRING, YES, struct profile_node_range, names),
     PLAIN(FIELD_U32, YES, struct profile_node_range, count),
     PLAIN(FIELD_U32, YES, struct profile_node_range, class_index),
 };
-static const struct profile_object node_range = OBJECT_OF("node_range", struct profile_node_range, node_range_fields);
+static const struct profile_object node_range =
+    OBJECT_OF("node_range", struct profile_node_range, node_range_fields);
 
 static const struct profile_field bsp_fields[] = {
     PLAIN(FIELD_STRING, NO, struct profile_bsp, backend),
@@ -212,7 +223,10 @@ static const struct profile_field bsp_fields[] = {
     PLAIN(FIELD_U32, NO, struct profile_bsp, vector_length),
     PLAIN(FIELD_NUMBER, YES, struct profile_bsp, g_flops),
     PLAIN(FIELD_NUMBER, NO, struct profile_bsp, g_packets_flops),
-    {.key = "l_flops", .type = FIELD_NUMBER, .offset = offsetof(struct profile_bsp, l_flops), .absent = -1},
+    {.key = "l_flops",
+     .type = FIELD_NUMBER,
+     .offset = offsetof(struct profile_bsp, l_flops),
+     .absent = -1},
     PLAIN(FIELD_NUMBER, NO, struct profile_bsp, t0_flops),
     PLAIN(FIELD_U32, NO, struct profile_bsp, h_low),
     PLAIN(FIELD_U32, NO, struct profile_bsp, h_high),
@@ -222,7 +236,10 @@ static const struct profile_field bsp_fields[] = {
 static const struct profile_object bsp = OBJECT_OF("bsp", struct profile_bsp, bsp_fields);
 
 static const struct profile_field host_fields[] = {
-    {.key = "name", .type = FIELD_STRING, .required = YES, .offset = offsetof(struct servet_profile, host_name)},
+    {.key = "name",
+     .type = FIELD_STRING,
+     .required = YES,
+     .offset = offsetof(struct servet_profile, host_name)},
     PLAIN(FIELD_STRING, NO, struct servet_profile, architecture),
     PLAIN(FIELD_STRING, NO, struct servet_profile, cpu_model),
     PLAIN(FIELD_STRING, NO, struct servet_profile, kernel),
@@ -237,7 +254,8 @@ static const struct profile_field measurement_fields[] = {
     PLAIN(FIELD_NUMBER, NO, struct servet_profile, seconds),
     COUNTED(FIELD_MAP, NO, struct servet_profile, "conditions", conditions, condition_count),
 };
-static const struct profile_object measurement = OBJECT_OF("measurement", struct servet_profile, measurement_fields);
+static const struct profile_object measurement =
+    OBJECT_OF("measurement", struct servet_profile, measurement_fields);
 
 static const struct profile_field document_fields[] = {
     {.key = "servet_profile", .type = FIELD_VERSION, .required = YES},
@@ -248,7 +266,8 @@ static const struct profile_field document_fields[] = {
     NESTED(NO, struct servet_profile, network, communication),
     ARRAY(NO, struct servet_profile, "bsp", bsp, bsp_count, bsp),
 };
-const struct profile_object profile_document = OBJECT_OF("profile", struct servet_profile, document_fields);
+const struct profile_object profile_document =
+    OBJECT_OF("profile", struct servet_profile, document_fields);
 
 static void free_counted(const struct profile_field *field, void *items, size_t count)
 {
@@ -284,7 +303,8 @@ void profile_object_free(const struct profile_object *type, void *object)
         case FIELD_PAIRS:
         case FIELD_ARRAY:
         case FIELD_MAP:
-            free_counted(field, *(void **)member, *(size_t *)((char *)object + field->count_offset));
+            free_counted(field, *(void **)member,
+                         *(size_t *)((char *)object + field->count_offset));
             break;
         default:
             break;

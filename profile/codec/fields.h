@@ -1,5 +1,6 @@
-/* Which JSON key holds which member of the model, in the order in which a profile is written. Loading, saving and
- * freeing all walk these tables, so none of them can know a field that the others do not. */
+/* Which JSON key holds which member of the model, in the order in which a profile is written.
+ * Loading, saving and freeing all walk these tables, so none of them can know a field that the
+ * others do not. */
 #ifndef SERVET_PROFILE_CODEC_FIELDS_H
 #define SERVET_PROFILE_CODEC_FIELDS_H
 

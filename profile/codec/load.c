@@ -32,13 +32,14 @@ const char *json_path_text(const struct json_path *path, char *buffer, size_t si
     return buffer;
 }
 
-/* Bounds on what a hostile file can make us allocate, far above what a real one needs: a profile of 256 PUs with every
- * pair listed takes half a MiB, a list of 100,000 nodes a few. */
+/* Bounds on what a hostile file can make us allocate, far above what a real one needs: a profile of
+ * 256 PUs with every pair listed takes half a MiB, a list of 100,000 nodes a few. */
 #define FILE_LIMIT_BYTES ((size_t)16 << 20)
 #define READ_STEP_BYTES ((size_t)64 << 10)
-#define IDS_LIMIT ((size_t)PROFILE_SET_LIMIT) /* members of all sets together: "0-9999999" is short */
-#define ARRAY_LIMIT 65536u                    /* objects in one array */
-#define SHOWN_BYTES 48                        /* of a value that is refused */
+#define IDS_LIMIT                                                                                  \
+    ((size_t)PROFILE_SET_LIMIT) /* members of all sets together: "0-9999999" is short */
+#define ARRAY_LIMIT 65536u      /* objects in one array */
+#define SHOWN_BYTES 48          /* of a value that is refused */
 
 struct loader {
     const char *file;
@@ -46,7 +47,7 @@ struct loader {
     size_t ids; /* members of the sets read so far */
 };
 
-/* -- refusing ------------------------------------------------------------------------------------------------ */
+/* -- refusing -- */
 
 static void describe(const json_t *json, char *out, size_t size)
 {
@@ -62,15 +63,18 @@ static void describe(const json_t *json, char *out, size_t size)
     free(text);
 }
 
-static int refuse(struct loader *loader, const struct json_path *at, const json_t *found, const char *expected)
+static int refuse(struct loader *loader, const struct json_path *at, const json_t *found,
+                  const char *expected)
 {
     char path[JSON_PATH_SIZE], shown[SHOWN_BYTES];
     json_path_text(at, path, sizeof path);
     if (!found) {
-        return profile_error(loader->error, -EINVAL, "%s: %s: missing, expected %s", loader->file, path, expected);
+        return profile_error(loader->error, -EINVAL, "%s: %s: missing, expected %s", loader->file,
+                             path, expected);
     }
     describe(found, shown, sizeof shown);
-    return profile_error(loader->error, -EINVAL, "%s: %s: found %s, expected %s", loader->file, path, shown, expected);
+    return profile_error(loader->error, -EINVAL, "%s: %s: found %s, expected %s", loader->file,
+                         path, shown, expected);
 }
 
 static int no_memory(struct loader *loader)
@@ -78,7 +82,7 @@ static int no_memory(struct loader *loader)
     return profile_error(loader->error, -ENOMEM, "%s: %s", loader->file, strerrordesc_np(ENOMEM));
 }
 
-/* -- one value ----------------------------------------------------------------------------------------------- */
+/* -- one value -- */
 
 static int load_version(struct loader *loader, const struct json_path *at, const json_t *json)
 {
@@ -86,12 +90,14 @@ static int load_version(struct loader *loader, const struct json_path *at, const
         return 0;
     }
     char expected[96];
-    snprintf(expected, sizeof expected, "version %d, the only one that servet " SERVET_VERSION " understands",
+    snprintf(expected, sizeof expected,
+             "version %d, the only one that servet " SERVET_VERSION " understands",
              PROFILE_VERSION);
     return refuse(loader, at, json, expected);
 }
 
-static int load_string(struct loader *loader, const struct json_path *at, const json_t *json, char **out)
+static int load_string(struct loader *loader, const struct json_path *at, const json_t *json,
+                       char **out)
 {
     if (!json_is_string(json)) {
         return refuse(loader, at, json, "a string");
@@ -100,16 +106,19 @@ static int load_string(struct loader *loader, const struct json_path *at, const 
     return *out ? 0 : no_memory(loader);
 }
 
-static int load_u32(struct loader *loader, const struct json_path *at, const json_t *json, uint32_t *out)
+static int load_u32(struct loader *loader, const struct json_path *at, const json_t *json,
+                    uint32_t *out)
 {
-    if (!json_is_integer(json) || json_integer_value(json) < 0 || json_integer_value(json) > UINT32_MAX) {
+    if (!json_is_integer(json) || json_integer_value(json) < 0 ||
+        json_integer_value(json) > UINT32_MAX) {
         return refuse(loader, at, json, "an integer from 0 to 4294967295");
     }
     *out = (uint32_t)json_integer_value(json);
     return 0;
 }
 
-static int load_u64(struct loader *loader, const struct json_path *at, const json_t *json, uint64_t *out)
+static int load_u64(struct loader *loader, const struct json_path *at, const json_t *json,
+                    uint64_t *out)
 {
     if (!json_is_integer(json) || json_integer_value(json) < 0) {
         return refuse(loader, at, json, "an integer from 0 to 9223372036854775807");
@@ -118,7 +127,8 @@ static int load_u64(struct loader *loader, const struct json_path *at, const jso
     return 0;
 }
 
-static int load_number(struct loader *loader, const struct json_path *at, const json_t *json, double *out)
+static int load_number(struct loader *loader, const struct json_path *at, const json_t *json,
+                       double *out)
 {
     if (!json_is_number(json) || json_number_value(json) < 0) {
         return refuse(loader, at, json, "a number that is not negative");
@@ -127,7 +137,8 @@ static int load_number(struct loader *loader, const struct json_path *at, const 
     return 0;
 }
 
-static int load_bool(struct loader *loader, const struct json_path *at, const json_t *json, bool *out)
+static int load_bool(struct loader *loader, const struct json_path *at, const json_t *json,
+                     bool *out)
 {
     if (!json_is_boolean(json)) {
         return refuse(loader, at, json, "true or false");
@@ -136,7 +147,8 @@ static int load_bool(struct loader *loader, const struct json_path *at, const js
     return 0;
 }
 
-static int load_origin(struct loader *loader, const struct json_path *at, const json_t *json, enum profile_origin *out)
+static int load_origin(struct loader *loader, const struct json_path *at, const json_t *json,
+                       enum profile_origin *out)
 {
     for (unsigned i = 0; json_is_string(json) && i < 3; i++) {
         if (strcmp(json_string_value(json), profile_origin_names[i]) == 0) {
@@ -147,7 +159,8 @@ static int load_origin(struct loader *loader, const struct json_path *at, const 
     return refuse(loader, at, json, "\"declared\", \"measured\" or \"inferred\"");
 }
 
-static int load_set(struct loader *loader, const struct json_path *at, const json_t *json, struct profile_set *out)
+static int load_set(struct loader *loader, const struct json_path *at, const json_t *json,
+                    struct profile_set *out)
 {
     if (json_is_string(json) && json_string_length(json) == 0) {
         return 0; /* a memory-only NUMA node */
@@ -157,7 +170,8 @@ static int load_set(struct loader *loader, const struct json_path *at, const jso
         return no_memory(loader);
     }
     if (rc < 0) {
-        return refuse(loader, at, json, "a list such as \"0-3,8\" in a string, numbers below 16777216");
+        return refuse(loader, at, json,
+                      "a list such as \"0-3,8\" in a string, numbers below 16777216");
     }
     loader->ids += out->count;
     if (loader->ids > IDS_LIMIT) {
@@ -166,10 +180,12 @@ static int load_set(struct loader *loader, const struct json_path *at, const jso
     return 0;
 }
 
-/* -- arrays -------------------------------------------------------------------------------------------------- */
+/* -- arrays -- */
 
-/* Room for every item of the array; *count grows as they are loaded, so that a half-loaded one can be freed. */
-static int open_array(struct loader *loader, const struct json_path *at, const json_t *json, size_t size, void *member)
+/* Room for every item of the array; *count grows as they are loaded, so that a half-loaded one can
+ * be freed. */
+static int open_array(struct loader *loader, const struct json_path *at, const json_t *json,
+                      size_t size, void *member)
 {
     if (!json_is_array(json)) {
         return refuse(loader, at, json, "an array");
@@ -194,7 +210,8 @@ static int load_groups(struct loader *loader, const struct json_path *at, const 
     return rc;
 }
 
-static int load_pair(struct loader *loader, const struct json_path *at, const json_t *json, struct profile_pair *out)
+static int load_pair(struct loader *loader, const struct json_path *at, const json_t *json,
+                     struct profile_pair *out)
 {
     if (!json_is_array(json) || json_array_size(json) != 2) {
         return refuse(loader, at, json, "a pair such as [0, 5]");
@@ -244,17 +261,19 @@ static int load_map(struct loader *loader, const struct json_path *at, const jso
         return no_memory(loader);
     }
     int rc = 0;
-    for (void *i = json_object_iter((json_t *)json); rc == 0 && i; i = json_object_iter_next((json_t *)json, i)) {
+    for (void *i = json_object_iter((json_t *)json); rc == 0 && i;
+         i = json_object_iter_next((json_t *)json, i)) {
         const char *key = json_object_iter_key(i);
         struct profile_condition *condition = &(*member)[(*count)++];
         condition->key = strdup(key);
-        rc = condition->key ? load_string(loader, &JSON_PATH_KEY(at, key), json_object_iter_value(i), &condition->value)
+        rc = condition->key ? load_string(loader, &JSON_PATH_KEY(at, key),
+                                          json_object_iter_value(i), &condition->value)
                             : no_memory(loader);
     }
     return rc;
 }
 
-/* -- objects ------------------------------------------------------------------------------------------------- */
+/* -- objects -- */
 
 static int load_field(struct loader *loader, const struct json_path *at, const json_t *json,
                       const struct profile_field *field, void *object)
@@ -322,18 +341,21 @@ static bool known_key(const struct profile_object *type, const char *key)
     return strncmp(key, "x-", 2) == 0; /* other tools' own notes */
 }
 
-static int refuse_key(struct loader *loader, const struct json_path *at, const struct profile_object *type)
+static int refuse_key(struct loader *loader, const struct json_path *at,
+                      const struct profile_object *type)
 {
     char path[JSON_PATH_SIZE], keys[192] = "";
     for (size_t i = 0, used = 0; i < type->field_count && used < sizeof keys; i++) {
-        used += (size_t)snprintf(keys + used, sizeof keys - used, "%s%s", i ? ", " : "", type->fields[i].key);
+        used += (size_t)snprintf(keys + used, sizeof keys - used, "%s%s", i ? ", " : "",
+                                 type->fields[i].key);
     }
-    return profile_error(loader->error, -EINVAL, "%s: %s: unknown key, expected one of %s or a key beginning with x-",
+    return profile_error(loader->error, -EINVAL,
+                         "%s: %s: unknown key, expected one of %s or a key beginning with x-",
                          loader->file, json_path_text(at, path, sizeof path), keys);
 }
 
-static int refuse_unknown_keys(struct loader *loader, const struct json_path *at, const json_t *json,
-                               const struct profile_object *type)
+static int refuse_unknown_keys(struct loader *loader, const struct json_path *at,
+                               const json_t *json, const struct profile_object *type)
 {
     json_t *object = (json_t *)json; /* jansson iterates without changing it */
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
@@ -357,7 +379,8 @@ static int load_object(struct loader *loader, const struct json_path *at, const 
             *(double *)(void *)((char *)object + field->offset) = field->absent;
         }
     }
-    /* Fields first: a file of another version should be told that, not which of its keys we do not know. */
+    /* Fields first: a file of another version should be told that, not which of its keys we do not
+     * know. */
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < type->field_count; i++) {
         const struct profile_field *field = &type->fields[i];
@@ -372,15 +395,15 @@ static int load_object(struct loader *loader, const struct json_path *at, const 
     return rc < 0 ? rc : refuse_unknown_keys(loader, at, json, type);
 }
 
-/* -- the whole ----------------------------------------------------------------------------------------------- */
+/* -- the whole -- */
 
 static int refuse_syntax(struct loader *loader, const json_error_t *why)
 {
     if (json_error_code(why) == json_error_out_of_memory) {
         return no_memory(loader);
     }
-    return profile_error(loader->error, -EINVAL, "%s:%d:%d: not JSON: %s", loader->file, why->line, why->column,
-                         why->text);
+    return profile_error(loader->error, -EINVAL, "%s:%d:%d: not JSON: %s", loader->file, why->line,
+                         why->column, why->text);
 }
 
 static int load_document(struct loader *loader, const json_t *json, struct servet_profile **out)
@@ -419,8 +442,8 @@ int profile_parse(const char *text, size_t length, const char *name, struct serv
     return rc;
 }
 
-/* Reads to the end of the file, which need not be a regular one. Not stdio: in somebody else's process a FILE costs a
- * lock list entry and a buffer for nothing. */
+/* Reads to the end of the file, which need not be a regular one. Not stdio: in somebody else's
+ * process a FILE costs a lock list entry and a buffer for nothing. */
 static int read_all(int fd, char **out, size_t *length)
 {
     char *text = NULL;

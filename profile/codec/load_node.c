@@ -41,7 +41,8 @@ static bool find_network(const char *text, const char *end, const char **first, 
     size_t depth = 0;
     for (const char *at = text; at && at < end;) {
         if (*at == '"') {
-            bool here = depth == 1 && (size_t)(end - at) > sizeof key && memcmp(at, key, sizeof key - 1) == 0;
+            bool here = depth == 1 && (size_t)(end - at) > sizeof key &&
+                        memcmp(at, key, sizeof key - 1) == 0;
             at = skip_string(at, end);
             for (const char *value = at; here && value && value < end; value++) {
                 if (*value == '{') {
@@ -49,7 +50,8 @@ static bool find_network(const char *text, const char *end, const char **first, 
                     *last = skip_value(value, end);
                     return *last != NULL;
                 }
-                here = *value == ':' || *value == ' ' || *value == '\n' || *value == '\t' || *value == '\r';
+                here = *value == ':' || *value == ' ' || *value == '\n' || *value == '\t' ||
+                       *value == '\r';
             }
             continue;
         }
@@ -64,7 +66,9 @@ int profile_load_node(const char *path, struct servet_profile **out, struct serv
 {
     struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char *text = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? malloc((size_t)info.st_size + 1) : NULL;
+    char *text = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode)
+                     ? malloc((size_t)info.st_size + 1)
+                     : NULL;
     ssize_t got = text ? read(fd, text, (size_t)info.st_size) : -1;
     if (fd >= 0) {
         close(fd);
@@ -72,7 +76,8 @@ int profile_load_node(const char *path, struct servet_profile **out, struct serv
     const char *first, *last;
     if (got < 0 || got != info.st_size || !find_network(text, text + got, &first, &last)) {
         free(text);
-        return profile_load(path, out, error); /* says what is wrong, or there is nothing to leave out */
+        return profile_load(path, out,
+                            error); /* says what is wrong, or there is nothing to leave out */
     }
     size_t begin = (size_t)(first - text) + 1, rest = (size_t)(text + got - last);
     memmove(text + begin, last - 1, rest + 1); /* leaves "{}" */

@@ -1,5 +1,6 @@
-/* Where in a profile something is: "$.node_classes[0].caches[1].size_bytes". A path is a chain of frames on the
- * stack of whoever walks the profile, so that it costs nothing until an error has to be worded. */
+/* Where in a profile something is: "$.node_classes[0].caches[1].size_bytes". A path is a chain of
+ * frames on the stack of whoever walks the profile, so that it costs nothing until an error has to
+ * be worded. */
 #ifndef SERVET_PROFILE_CODEC_PATH_H
 #define SERVET_PROFILE_CODEC_PATH_H
 

@@ -9,12 +9,13 @@
 
 #define LINE_WIDTH 120   /* columns: what fits is kept on one line */
 #define INDENT_COLUMNS 2 /* per nesting level */
-/* 15 digits give back every decimal number a person wrote, 17 every double (C17 5.2.4.2.2, DBL_DIG, DBL_DECIMAL_DIG).
+/* 15 digits give back every decimal number a person wrote, 17 every double (C17 5.2.4.2.2, DBL_DIG,
+ * DBL_DECIMAL_DIG).
  */
 #define REAL_DIGITS_FEWEST 15
 #define REAL_DIGITS_MOST 17
 
-/* -- model to jansson -------------------------------------------------------------------------------------------- */
+/* -- model to jansson -- */
 
 static json_t *save_groups(const struct profile_set *groups, size_t count)
 {
@@ -69,7 +70,8 @@ static json_t *save_array(const struct profile_object *element, const void *item
 {
     json_t *array = json_array();
     for (size_t i = 0; array && i < count; i++) {
-        if (json_array_append_new(array, save_object(element, (const char *)items + i * element->size)) < 0) {
+        if (json_array_append_new(
+                array, save_object(element, (const char *)items + i * element->size)) < 0) {
             json_decref(array);
             return NULL;
         }
@@ -146,7 +148,8 @@ static bool is_absent(const struct profile_field *field, const void *object)
         return count_of(field, object) == 0;
     case FIELD_OBJECT:
         for (size_t i = 0; i < field->element->field_count; i++) {
-            if (field->element->fields[i].required || !is_absent(&field->element->fields[i], member)) {
+            if (field->element->fields[i].required ||
+                !is_absent(&field->element->fields[i], member)) {
                 return false;
             }
         }
@@ -172,10 +175,11 @@ static json_t *save_object(const struct profile_object *type, const void *object
     return json;
 }
 
-/* -- jansson to text ----------------------------------------------------------------------------------------------- */
+/* -- jansson to text -- */
 
-/* jansson's own indentation puts every number of an array on a line of its own, and prints 0.1 as 0.10000000000000001.
- * Here what fits on a line stays on it, and numbers have the fewest digits that give them back. */
+/* jansson's own indentation puts every number of an array on a line of its own, and prints 0.1 as
+ * 0.10000000000000001. Here what fits on a line stays on it, and numbers have the fewest digits
+ * that give them back. */
 struct printer {
     FILE *stream;
     size_t column;
@@ -223,7 +227,8 @@ static int print_scalar(struct printer *printer, const json_t *json)
     return 0;
 }
 
-/* Is its compact text (which has longer numbers and fewer spaces, about the same) short enough for this line? */
+/* Is its compact text (which has longer numbers and fewer spaces, about the same) short enough for
+ * this line? */
 static bool fits(const struct printer *printer, const json_t *json)
 {
     size_t length = json_dumpb(json, NULL, 0, JSON_ENCODE_ANY);

@@ -10,8 +10,8 @@
 #define DIGITS_LIMIT 9
 #define HOST_NAME_SIZE 256 /* DNS: 255 bytes and a terminator */
 
-/* Called for each run of equal-shaped names: prefix, number from first to last with at least `width` digits, suffix.
- * width < 0: a name without a number. Non-zero stops the walk. */
+/* Called for each run of equal-shaped names: prefix, number from first to last with at least
+ * `width` digits, suffix. width < 0: a name without a number. Non-zero stops the walk. */
 struct run {
     const char *prefix, *suffix;
     int prefix_length, suffix_length, width;
@@ -34,7 +34,8 @@ static int parse_number(const char **text, uint32_t *out, int *digits)
     return *digits ? 0 : -EINVAL;
 }
 
-static int walk_bracket(const char *text, const char *end, struct run *run, run_fn *fn, void *context)
+static int walk_bracket(const char *text, const char *end, struct run *run, run_fn *fn,
+                        void *context)
 {
     for (;;) {
         int digits;
@@ -81,7 +82,8 @@ static int walk_item(const char *item, size_t length, run_fn *fn, void *context)
         return length && plain(item, length) ? fn(&run, context) : -EINVAL;
     }
     const char *close = memchr(open, ']', (size_t)(end - open));
-    if (!close || !plain(item, (size_t)(open - item)) || !plain(close + 1, (size_t)(end - close - 1))) {
+    if (!close || !plain(item, (size_t)(open - item)) ||
+        !plain(close + 1, (size_t)(end - close - 1))) {
         return -EINVAL;
     }
     run.prefix_length = (int)(open - item);
@@ -146,8 +148,8 @@ struct wanted_name {
 static int write_name(const struct run *run, uint32_t number, char *name, size_t size)
 {
     int n = run->width < 0 ? snprintf(name, size, "%.*s", run->prefix_length, run->prefix)
-                           : snprintf(name, size, "%.*s%0*u%.*s", run->prefix_length, run->prefix, run->width, number,
-                                      run->suffix_length, run->suffix);
+                           : snprintf(name, size, "%.*s%0*u%.*s", run->prefix_length, run->prefix,
+                                      run->width, number, run->suffix_length, run->suffix);
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
@@ -185,7 +187,8 @@ static bool same_host(const char *a, const char *b)
     return n == strcspn(b, ".") && memcmp(a, b, n) == 0;
 }
 
-/* 1: found. Only the number in the right place of the searched name is tried, not every one of the run. */
+/* 1: found. Only the number in the right place of the searched name is tried, not every one of the
+ * run. */
 static int find_in_run(const struct run *run, void *context)
 {
     struct searched_name *searched = context;
@@ -195,7 +198,8 @@ static int find_in_run(const struct run *run, void *context)
         int digits;
         bool fits = strncmp(at, run->prefix, (size_t)run->prefix_length) == 0;
         at += fits ? run->prefix_length : 0;
-        if (!fits || parse_number(&at, &number, &digits) < 0 || number < run->first || number > run->last) {
+        if (!fits || parse_number(&at, &number, &digits) < 0 || number < run->first ||
+            number > run->last) {
             searched->before += run->last - run->first + 1;
             return 0;
         }

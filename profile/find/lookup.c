@@ -10,7 +10,8 @@
 #include "profile/model.h"
 #include "profile/topology/sysfs.h"
 
-/* Host name up to the first dot: what stays the same whether a system is configured with a domain or without. */
+/* Host name up to the first dot: what stays the same whether a system is configured with a domain
+ * or without. */
 static int short_host_name(char *name, size_t size)
 {
     if (gethostname(name, size) < 0) {
@@ -27,8 +28,9 @@ static int put_path(char *path, size_t size, const char *folder, const char *nam
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-/* $XDG_CONFIG_HOME, which counts only when absolute (XDG base directory specification), else ~/.config. No look-up in
- * the user database: that loads modules into whatever program we are in. */
+/* $XDG_CONFIG_HOME, which counts only when absolute (XDG base directory specification), else
+ * ~/.config. No look-up in the user database: that loads modules into whatever program we are
+ * in. */
 static int config_folder(char *folder, size_t size)
 {
     const char *xdg = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
@@ -70,8 +72,8 @@ int profile_find_under(const char *sysconfdir, char *path, size_t size)
     }
     char host[HOST_NAME_MAX + 1], folder[PATH_MAX], found[PATH_MAX];
     bool named = short_host_name(host, sizeof host) == 0;
-    if (named && config_folder(folder, sizeof folder) == 0 && put_path(found, sizeof found, folder, host) == 0 &&
-        exists(found)) {
+    if (named && config_folder(folder, sizeof folder) == 0 &&
+        put_path(found, sizeof found, folder, host) == 0 && exists(found)) {
         return copy_path(path, size, found);
     }
     if (named && put_path(found, sizeof found, sysconfdir, host) == 0 && exists(found)) {
@@ -98,9 +100,10 @@ int profile_default_path(char *path, size_t size, struct servet_error *error)
         rc = rc < 0 ? rc : put_path(path, size, folder, host);
     }
     if (rc == -ENOENT) {
-        return profile_error(error, rc,
-                             "no place for the profile: expected SERVET_PROFILE, XDG_CONFIG_HOME or HOME "
-                             "to be set, and the host to have a name");
+        return profile_error(
+            error, rc,
+            "no place for the profile: expected SERVET_PROFILE, XDG_CONFIG_HOME or HOME "
+            "to be set, and the host to have a name");
     }
     return rc < 0 ? profile_error(error, rc, "place for the profile: %s", strerrordesc_np(-rc)) : 0;
 }
@@ -125,7 +128,8 @@ static int host_name(const char *root, char *name, size_t size)
     return rc;
 }
 
-static const struct profile_class *class_by_name(const struct servet_profile *profile, const char *host)
+static const struct profile_class *class_by_name(const struct servet_profile *profile,
+                                                 const char *host)
 {
     for (size_t i = 0; i < profile->node_range_count; i++) {
         if (profile_hostlist_find(profile->nodes[i].names, host) >= 0) {
@@ -135,13 +139,15 @@ static const struct profile_class *class_by_name(const struct servet_profile *pr
     return NULL;
 }
 
-const struct profile_class *profile_class_of_host(const struct servet_profile *profile, const char *host)
+const struct profile_class *profile_class_of_host(const struct servet_profile *profile,
+                                                  const char *host)
 {
     const struct profile_class *found = class_by_name(profile, host);
     return !found && profile_node_count(profile) == 1 ? profile_node_class(profile, 0) : found;
 }
 
-static int match_signature(const struct servet_profile *profile, const char *root, struct servet_error *error)
+static int match_signature(const struct servet_profile *profile, const char *root,
+                           struct servet_error *error)
 {
     char here[PROFILE_SIGNATURE_SIZE];
     int rc = profile_signature(root, here);
@@ -149,9 +155,10 @@ static int match_signature(const struct servet_profile *profile, const char *roo
         return profile_error(error, rc, "topology of this machine: %s", strerrordesc_np(-rc));
     }
     if (strcmp(here, profile->topology_signature) != 0) {
-        return profile_error(error, -ESTALE,
-                             "the profile is of another machine (%s, topology signature %s; this one has %s)",
-                             profile->host_name, profile->topology_signature, here);
+        return profile_error(
+            error, -ESTALE,
+            "the profile is of another machine (%s, topology signature %s; this one has %s)",
+            profile->host_name, profile->topology_signature, here);
     }
     return 0;
 }
@@ -161,15 +168,16 @@ static int match_allowed(const struct profile_class *node_class, const struct pr
 {
     for (size_t i = 0; allowed && i < allowed->count; i++) {
         if (!profile_set_has(&node_class->pus, allowed->ids[i])) {
-            return profile_error(error, -ESTALE, "the profile does not know PU %u, which this program may use",
+            return profile_error(error, -ESTALE,
+                                 "the profile does not know PU %u, which this program may use",
                                  allowed->ids[i]);
         }
     }
     return 0;
 }
 
-int profile_matches(const struct servet_profile *profile, const char *root, const struct profile_set *allowed,
-                    struct servet_error *error)
+int profile_matches(const struct servet_profile *profile, const char *root,
+                    const struct profile_set *allowed, struct servet_error *error)
 {
     bool cluster = profile_node_count(profile) != 1;
     if (!cluster && profile->topology_signature && *profile->topology_signature) {

@@ -26,11 +26,11 @@ static void mix(uint64_t *hash, const char *text)
     } while (*text++); /* with the terminator, so that "ab", "c" differs from "a", "bc" */
 }
 
-/* -- processor ------------------------------------------------------------------------------------------------- */
+/* -- processor -- */
 
 #if defined(__x86_64__) || defined(__i386__)
-/* What cpuinfo calls vendor_id, cpu family and model. Not read from there: before Linux 5.18 opening /proc/cpuinfo
- * interrupts every PU of the machine to sample its frequency. */
+/* What cpuinfo calls vendor_id, cpu family and model. Not read from there: before Linux 5.18
+ * opening /proc/cpuinfo interrupts every PU of the machine to sample its frequency. */
 static bool processor_by_cpuid(char *out, size_t size)
 {
     unsigned highest, signature, words[3], unused, unused2;
@@ -68,7 +68,8 @@ static void mix_processor(struct sysfs *fs, uint64_t *hash)
         } else if (*fs->root && sysfs_read(fs, "/proc/cpuinfo") == 0) {
             for (size_t i = 0, used = 0; i < 3 && used < sizeof text; i++) {
                 char *value = sysfs_value(fs->text, keys[i]);
-                used += (size_t)snprintf(text + used, sizeof text - used, "%s%.64s", i ? " " : "", value ? value : "");
+                used += (size_t)snprintf(text + used, sizeof text - used, "%s%.64s", i ? " " : "",
+                                         value ? value : "");
                 free(value);
             }
         }
@@ -76,15 +77,18 @@ static void mix_processor(struct sysfs *fs, uint64_t *hash)
     mix(hash, text);
 }
 
-/* -- caches ---------------------------------------------------------------------------------------------------- */
+/* -- caches -- */
 
 /* Of one PU, and not who shares them: that list gets shorter when a PU goes offline. */
 static void mix_caches(struct sysfs *fs, uint64_t *hash, uint32_t pu)
 {
-    static const char *const attributes[] = {"level", "type", "size", "coherency_line_size", "ways_of_associativity"};
-    for (unsigned index = 0; sysfs_read(fs, CPU "/cpu%u/cache/index%u/level", pu, index) == 0; index++) {
+    static const char *const attributes[] = {"level", "type", "size", "coherency_line_size",
+                                             "ways_of_associativity"};
+    for (unsigned index = 0; sysfs_read(fs, CPU "/cpu%u/cache/index%u/level", pu, index) == 0;
+         index++) {
         for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
-            bool said = sysfs_read(fs, CPU "/cpu%u/cache/index%u/%s", pu, index, attributes[i]) == 0;
+            bool said =
+                sysfs_read(fs, CPU "/cpu%u/cache/index%u/%s", pu, index, attributes[i]) == 0;
             mix(hash, said ? fs->text : "");
         }
     }

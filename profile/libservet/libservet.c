@@ -85,23 +85,26 @@ size_t servet_pus(const servet_profile *profile, uint32_t *pus, size_t room)
     return count;
 }
 
-/* -- caches ------------------------------------------------------------------------------------------------------ */
+/* -- caches -- */
 
 uint32_t servet_cache_levels(const servet_profile *profile)
 {
     uint32_t levels = 0;
     for (size_t i = 0; i < profile->class_count; i++) {
         const struct profile_class *node_class = &profile->classes[i];
-        uint32_t last = node_class->cache_count ? node_class->caches[node_class->cache_count - 1].level : 0;
+        uint32_t last =
+            node_class->cache_count ? node_class->caches[node_class->cache_count - 1].level : 0;
         levels = last > levels ? last : levels;
     }
     return levels;
 }
 
-static const struct profile_cache *find_cache(const servet_profile *profile, uint32_t level, uint32_t pu,
-                                              struct profile_place *place)
+static const struct profile_cache *find_cache(const servet_profile *profile, uint32_t level,
+                                              uint32_t pu, struct profile_place *place)
 {
-    return profile_locate(profile, pu, place) ? profile_cache_of(place->node_class, level, place->os_index) : NULL;
+    return profile_locate(profile, pu, place)
+               ? profile_cache_of(place->node_class, level, place->os_index)
+               : NULL;
 }
 
 uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)
@@ -139,7 +142,7 @@ uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uin
     return count;
 }
 
-/* -- memory ------------------------------------------------------------------------------------------------------ */
+/* -- memory -- */
 
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers)
 {
@@ -163,7 +166,8 @@ double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint3
     return workers == 1 ? memory->reference_bytes_per_s : 0;
 }
 
-static const struct profile_numa_access *find_access(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
+static const struct profile_numa_access *find_access(const servet_profile *profile, uint32_t pu,
+                                                     uint32_t numa_node)
 {
     struct profile_place place;
     if (!profile->measured || !profile_locate(profile, pu, &place)) {
@@ -190,9 +194,10 @@ double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t 
     return row ? row->seconds_per_access : 0;
 }
 
-/* -- messages ---------------------------------------------------------------------------------------------------- */
+/* -- messages -- */
 
-static const struct profile_layer *find_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, int *number)
+static const struct profile_layer *find_layer(const servet_profile *profile, uint32_t pu_a,
+                                              uint32_t pu_b, int *number)
 {
     struct profile_place a, b;
     size_t index = 0;
@@ -203,7 +208,8 @@ static const struct profile_layer *find_layer(const servet_profile *profile, uin
     const struct profile_layer *layer =
         inside ? profile_layer_of(&a.node_class->communication, a.os_index, b.os_index, &index)
                : profile_layer_of(&profile->network, a.node, b.node, &index);
-    /* Classes may have different numbers of layers: those of the network come after the most that any has. */
+    /* Classes may have different numbers of layers: those of the network come after the most that
+     * any has. */
     for (size_t i = 0, most = 0; !inside && i < profile->class_count; i++) {
         size_t layers = profile->classes[i].communication.layer_count;
         index += layers > most ? layers - most : 0;
@@ -213,7 +219,8 @@ static const struct profile_layer *find_layer(const servet_profile *profile, uin
     return layer;
 }
 
-double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, uint64_t bytes)
+double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                              uint64_t bytes)
 {
     int number;
     const struct profile_layer *layer = find_layer(profile, pu_a, pu_b, &number);
@@ -226,7 +233,7 @@ int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t 
     return find_layer(profile, pu_a, pu_b, &number) ? number : -1;
 }
 
-/* -- how sure a figure is ---------------------------------------------------------------------------------------- */
+/* -- how sure a figure is -- */
 
 static enum servet_origin origin_of(enum profile_origin origin)
 {
@@ -237,18 +244,21 @@ static enum servet_origin origin_of(enum profile_origin origin)
 
 static int answer(const struct profile_quality *quality, struct servet_quality *out)
 {
-    *out = (struct servet_quality){origin_of(quality->origin), quality->repetitions, quality->spread};
+    *out =
+        (struct servet_quality){origin_of(quality->origin), quality->repetitions, quality->spread};
     return 0;
 }
 
-int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t pu, struct servet_quality *out)
+int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
+                         struct servet_quality *out)
 {
     struct profile_place place;
     const struct profile_cache *cache = find_cache(profile, level, pu, &place);
     return cache ? answer(&cache->quality, out) : -ENOENT;
 }
 
-int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32_t pu, struct servet_quality *out)
+int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
+                           struct servet_quality *out)
 {
     struct profile_place place;
     const struct profile_cache *cache = find_cache(profile, level, pu, &place);
@@ -260,8 +270,10 @@ int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32
     return 0;
 }
 
-/* The level that the bandwidth of several workers around the PU comes from, as servet_memory_bandwidth() takes it. */
-static const struct profile_memory_level *find_level(const struct profile_place *place, uint32_t workers)
+/* The level that the bandwidth of several workers around the PU comes from, as
+ * servet_memory_bandwidth() takes it. */
+static const struct profile_memory_level *find_level(const struct profile_place *place,
+                                                     uint32_t workers)
 {
     const struct profile_memory *memory = &place->node_class->memory;
     for (size_t i = 0; i < memory->level_count; i++) {
@@ -275,7 +287,8 @@ static const struct profile_memory_level *find_level(const struct profile_place 
 }
 
 /* Of the points around a number of workers, or the last one. */
-static void less_sure(const struct profile_memory_level *level, uint32_t workers, struct servet_quality *out)
+static void less_sure(const struct profile_memory_level *level, uint32_t workers,
+                      struct servet_quality *out)
 {
     size_t next = 0;
     while (next + 1 < level->scaling_count && level->scaling[next].workers < workers) {
@@ -285,15 +298,18 @@ static void less_sure(const struct profile_memory_level *level, uint32_t workers
     for (size_t i = between ? next - 1 : next; i <= next; i++) {
         const struct profile_scaling_point *point = &level->scaling[i];
         bool first = i == next - between;
-        out->repetitions = first || point->repetitions < out->repetitions ? point->repetitions : out->repetitions;
+        out->repetitions =
+            first || point->repetitions < out->repetitions ? point->repetitions : out->repetitions;
         out->spread = first || point->spread > out->spread ? point->spread : out->spread;
     }
 }
 
-int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t workers, struct servet_quality *out)
+int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t workers,
+                          struct servet_quality *out)
 {
     struct profile_place place;
-    if (servet_memory_bandwidth(profile, pu, workers) <= 0 || !profile_locate(profile, pu, &place)) {
+    if (servet_memory_bandwidth(profile, pu, workers) <= 0 ||
+        !profile_locate(profile, pu, &place)) {
         return -ENOENT;
     }
     const struct profile_memory_level *level = workers > 1 ? find_level(&place, workers) : NULL;
@@ -307,7 +323,8 @@ int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t w
     return 0;
 }
 
-int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node, struct servet_quality *out)
+int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node,
+                        struct servet_quality *out)
 {
     struct profile_place place;
     const struct profile_numa_access *row = find_access(profile, pu, numa_node);
@@ -320,7 +337,8 @@ int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t num
     return 0;
 }
 
-int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b, struct servet_quality *out)
+int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                           struct servet_quality *out)
 {
     int number;
     struct profile_place a, b;
@@ -331,8 +349,9 @@ int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_
     bool inside = a.node == b.node;
     const struct profile_relation *measured =
         inside ? &a.node_class->communication.measured : &profile->network.measured;
-    bool listed = measured->group_count + measured->pair_count == 0 ||
-                  profile_related(measured, inside ? a.os_index : a.node, inside ? b.os_index : b.node);
+    bool listed =
+        measured->group_count + measured->pair_count == 0 ||
+        profile_related(measured, inside ? a.os_index : a.node, inside ? b.os_index : b.node);
     answer(&layer->quality, out);
     out->origin = out->origin == SERVET_MEASURED && !listed ? SERVET_INFERRED : out->origin;
     return 0;
@@ -348,7 +367,7 @@ const char *servet_condition(const servet_profile *profile, const char *name)
     return NULL;
 }
 
-/* -- supersteps -------------------------------------------------------------------------------------------------- */
+/* -- supersteps -- */
 
 int servet_bsp_parameters(const servet_profile *profile, const char *backend, uint32_t processors,
                           struct servet_bsp *out)
@@ -366,17 +385,19 @@ int servet_bsp_parameters(const servet_profile *profile, const char *backend, ui
     return 0;
 }
 
-double servet_bsp_cost(const servet_profile *profile, uint32_t processors, double work_flops, double h_words)
+double servet_bsp_cost(const servet_profile *profile, uint32_t processors, double work_flops,
+                       double h_words)
 {
     struct profile_bsp found;
-    if (!(work_flops >= 0) || !(h_words >= 0) || !profile_bsp_at(profile, NULL, processors, &found)) {
+    if (!(work_flops >= 0) || !(h_words >= 0) ||
+        !profile_bsp_at(profile, NULL, processors, &found)) {
         return 0;
     }
     return work_flops + h_words * found.g_flops + found.l_flops;
 }
 
-int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32_t ranks, const double *traffic,
-                      uint32_t *order, struct servet_error *error)
+int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
+                      const double *traffic, uint32_t *order, struct servet_error *error)
 {
     return rank_order(profile, pus, ranks, traffic, order, error);
 }

@@ -25,8 +25,9 @@ static double seconds_between(const struct ordering *ordering, uint32_t a, uint3
         return 0;
     }
     const struct profile_layer *layer =
-        x->node == y->node ? profile_layer_of(&x->node_class->communication, x->os_index, y->os_index, NULL)
-                           : profile_layer_of(&ordering->profile->network, x->node, y->node, NULL);
+        x->node == y->node
+            ? profile_layer_of(&x->node_class->communication, x->os_index, y->os_index, NULL)
+            : profile_layer_of(&ordering->profile->network, x->node, y->node, NULL);
     return layer ? layer->seconds : ordering->farthest;
 }
 
@@ -35,7 +36,8 @@ static double traffic_between(const struct ordering *ordering, uint32_t i, uint3
     if (!ordering->traffic) {
         return i + 1 == j || j + 1 == i;
     }
-    return ordering->traffic[(size_t)i * ordering->ranks + j] + ordering->traffic[(size_t)j * ordering->ranks + i];
+    return ordering->traffic[(size_t)i * ordering->ranks + j] +
+           ordering->traffic[(size_t)j * ordering->ranks + i];
 }
 
 /* Seconds spent if old rank sits[i] is new rank i; each pair once. */
@@ -43,7 +45,9 @@ static double cost_of(const struct ordering *ordering, const uint32_t *sits)
 {
     double cost = 0;
     for (uint32_t i = 0; i < ordering->ranks; i++) {
-        uint32_t last = ordering->traffic ? ordering->ranks : i + 2 < ordering->ranks ? i + 2 : ordering->ranks;
+        uint32_t last = ordering->traffic         ? ordering->ranks
+                        : i + 2 < ordering->ranks ? i + 2
+                                                  : ordering->ranks;
         for (uint32_t j = i + 1; j < last; j++) {
             double traffic = traffic_between(ordering, i, j);
             cost += traffic > 0 ? traffic * seconds_between(ordering, sits[i], sits[j]) : 0;
@@ -52,7 +56,8 @@ static double cost_of(const struct ordering *ordering, const uint32_t *sits)
     return cost;
 }
 
-/* The new rank that talks most to those that have a place; the lowest of equals. `talk` holds these sums. */
+/* The new rank that talks most to those that have a place; the lowest of equals. `talk` holds these
+ * sums. */
 static uint32_t next_rank(const struct ordering *ordering, const bool *placed, const double *talk)
 {
     uint32_t best = UINT32_MAX;
@@ -65,16 +70,17 @@ static uint32_t next_rank(const struct ordering *ordering, const bool *placed, c
 }
 
 /* The free place with the least seconds to the partners; the lowest of equals. */
-static uint32_t nearest_place(const struct ordering *ordering, uint32_t rank, const uint32_t *partners, uint32_t count,
-                              const uint32_t *sits, const bool *used)
+static uint32_t nearest_place(const struct ordering *ordering, uint32_t rank,
+                              const uint32_t *partners, uint32_t count, const uint32_t *sits,
+                              const bool *used)
 {
     uint32_t best = UINT32_MAX;
     double least = INFINITY;
     for (uint32_t place = 0; place < ordering->ranks; place++) {
         double seconds = 0;
         for (uint32_t k = 0; !used[place] && k < count; k++) {
-            seconds +=
-                traffic_between(ordering, rank, partners[k]) * seconds_between(ordering, place, sits[partners[k]]);
+            seconds += traffic_between(ordering, rank, partners[k]) *
+                       seconds_between(ordering, place, sits[partners[k]]);
         }
         if (!used[place] && (best == UINT32_MAX || seconds < least)) {
             best = place;
@@ -133,26 +139,29 @@ static int check(const double *traffic, uint32_t ranks, struct servet_error *err
 {
     for (size_t i = 0; traffic && i < (size_t)ranks * ranks; i++) {
         if (!(traffic[i] >= 0) || !isfinite(traffic[i])) {
-            return profile_error(error, -EINVAL, "traffic from rank %zu to rank %zu: expected a number from 0",
+            return profile_error(error, -EINVAL,
+                                 "traffic from rank %zu to rank %zu: expected a number from 0",
                                  i / ranks, i % ranks);
         }
     }
     return 0;
 }
 
-int rank_order(const struct servet_profile *profile, const uint32_t *pus, uint32_t ranks, const double *traffic,
-               uint32_t *order, struct servet_error *error)
+int rank_order(const struct servet_profile *profile, const uint32_t *pus, uint32_t ranks,
+               const double *traffic, uint32_t *order, struct servet_error *error)
 {
     if (!ranks || ranks > RANKS_LIMIT) {
         return profile_error(error, -EINVAL, "%u ranks: expected 1 to %u", ranks, RANKS_LIMIT);
     }
     struct profile_place *places = calloc(ranks, sizeof *places);
     uint32_t *sits = calloc(ranks, sizeof *sits), *as_is = calloc(ranks, sizeof *as_is);
-    int rc = places && sits && as_is ? check(traffic, ranks, error) : profile_error(error, -ENOMEM, "out of memory");
+    int rc = places && sits && as_is ? check(traffic, ranks, error)
+                                     : profile_error(error, -ENOMEM, "out of memory");
     for (uint32_t i = 0; rc == 0 && i < ranks; i++) {
         as_is[i] = i;
         if (!profile_locate(profile, pus[i], &places[i])) {
-            rc = profile_error(error, -EINVAL, "rank %u: expected a PU of the profile, got %u", i, pus[i]);
+            rc = profile_error(error, -EINVAL, "rank %u: expected a PU of the profile, got %u", i,
+                               pus[i]);
         }
     }
     const struct ordering ordering = {profile, places, traffic, farthest(profile), ranks};

@@ -50,7 +50,8 @@ static int width(const struct table *table, size_t column)
 }
 
 /* Without spaces at the end of a line. */
-static void print_row(const struct table *table, size_t row, const int *widths, FILE *stream, int indent)
+static void print_row(const struct table *table, size_t row, const int *widths, FILE *stream,
+                      int indent)
 {
     size_t last = 0;
     for (size_t i = 0; i < TABLE_COLUMNS; i++) {
@@ -139,11 +140,12 @@ struct figure figure_relation(const struct profile_relation *relation)
     }
     for (size_t i = 0; i < relation->pair_count; i++) {
         if (used + 2 * sizeof "16777216" >= GROUPS_WIDTH) {
-            snprintf(out.text + used, sizeof out.text - used, " ... (%zu pairs)", relation->pair_count);
+            snprintf(out.text + used, sizeof out.text - used, " ... (%zu pairs)",
+                     relation->pair_count);
             return out;
         }
-        used += (size_t)snprintf(out.text + used, sizeof out.text - used, "%s%u+%u", used ? " " : "",
-                                 relation->pairs[i].a, relation->pairs[i].b);
+        used += (size_t)snprintf(out.text + used, sizeof out.text - used, "%s%u+%u",
+                                 used ? " " : "", relation->pairs[i].a, relation->pairs[i].b);
     }
     return out;
 }
@@ -156,7 +158,8 @@ struct figure figure_quality(const struct profile_quality *quality)
         n += snprintf(out.text + n, sizeof out.text - (size_t)n, " %u times", quality->repetitions);
     }
     if (quality->spread >= 0) {
-        snprintf(out.text + n, sizeof out.text - (size_t)n, ", spread %.2g %%", fmin(quality->spread * 100, 1e9));
+        snprintf(out.text + n, sizeof out.text - (size_t)n, ", spread %.2g %%",
+                 fmin(quality->spread * 100, 1e9));
     }
     return out;
 }

@@ -50,7 +50,8 @@ static const char *name_of(const struct profile_bsp *bsp)
 static size_t end_of(const struct servet_profile *profile, size_t begin)
 {
     size_t end = begin + 1;
-    while (end < profile->bsp_count && strcmp(name_of(&profile->bsp[end]), name_of(&profile->bsp[begin])) == 0) {
+    while (end < profile->bsp_count &&
+           strcmp(name_of(&profile->bsp[end]), name_of(&profile->bsp[begin])) == 0) {
         end++;
     }
     return end;
@@ -61,7 +62,8 @@ static struct columns columns_of(const struct profile_bsp *entries, size_t count
     struct columns columns = {0};
     for (size_t i = 0; i < count; i++) {
         columns.packets |= entries[i].g_packets_flops > 0;
-        columns.rate |= fabs(entries[i].r_flop_per_s / entries[0].r_flop_per_s - 1) > 5e-5; /* four digits */
+        columns.rate |=
+            fabs(entries[i].r_flop_per_s / entries[0].r_flop_per_s - 1) > 5e-5; /* four digits */
         columns.difference |= entries[i].quality.spread >= 0;
     }
     return columns;
@@ -69,8 +71,8 @@ static struct columns columns_of(const struct profile_bsp *entries, size_t count
 
 static void head(const struct profile_bsp *entry, const struct columns *columns, FILE *stream)
 {
-    fprintf(stream, "BSP parameters%s%s%s: T(h) = h g + l flops", entry->backend ? " (" : "", name_of(entry),
-            entry->backend ? ")" : "");
+    fprintf(stream, "BSP parameters%s%s%s: T(h) = h g + l flops", entry->backend ? " (" : "",
+            name_of(entry), entry->backend ? ")" : "");
     if (!columns->rate) {
         fprintf(stream, ", r = %.4g Gflop/s", entry->r_flop_per_s * 1e-9);
     }
@@ -86,11 +88,13 @@ static void head(const struct profile_bsp *entry, const struct columns *columns,
 
 static void row(const struct profile_bsp *entry, const struct columns *columns, FILE *stream)
 {
-    fprintf(stream, "%*s%4u%*s%*s%*s", INDENT, "", entry->processors, WIDTH, flops(entry->g_flops).text, WIDTH,
+    fprintf(stream, "%*s%4u%*s%*s%*s", INDENT, "", entry->processors, WIDTH,
+            flops(entry->g_flops).text, WIDTH,
             entry->l_flops < 0 ? "-" : flops(entry->l_flops).text, WIDTH,
             entry->t0_flops > 0 ? flops(entry->t0_flops).text : "-");
     if (columns->packets) {
-        fprintf(stream, "%*s", WIDTH, entry->g_packets_flops > 0 ? flops(entry->g_packets_flops).text : "-");
+        fprintf(stream, "%*s", WIDTH,
+                entry->g_packets_flops > 0 ? flops(entry->g_packets_flops).text : "-");
     }
     if (columns->rate) {
         fprintf(stream, "%*.4g", WIDTH, entry->r_flop_per_s * 1e-9);
@@ -116,7 +120,8 @@ void show_bsp(const struct servet_profile *profile, FILE *stream)
         }
         for (size_t i = 0; i < end - begin; i++) {
             if (entries[i].quality.note) {
-                fprintf(stream, "%*snote on p = %u: %s\n", INDENT, "", entries[i].processors, entries[i].quality.note);
+                fprintf(stream, "%*snote on p = %u: %s\n", INDENT, "", entries[i].processors,
+                        entries[i].quality.note);
             }
         }
     }
@@ -143,8 +148,9 @@ static void heading(struct table *table, const char *const *names, size_t count)
         table_cell(table, "%s", names[i]);
     }
 }
-#define HEADING(table, ...)                                                                                            \
-    heading(table, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+#define HEADING(table, ...)                                                                        \
+    heading(table, (const char *const[]){__VA_ARGS__},                                             \
+            sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 static void note(struct show *show, const char *what, const struct profile_quality *quality)
 {
@@ -154,7 +160,8 @@ static void note(struct show *show, const char *what, const struct profile_quali
 }
 
 /* A set of any size; the rest is free text, so that no cut is needed. */
-static void set_line(struct show *show, const char *name, const struct profile_set *set, const char *more)
+static void set_line(struct show *show, const char *name, const struct profile_set *set,
+                     const char *more)
 {
     char *text = profile_set_text(set);
     if (!text) {
@@ -165,7 +172,7 @@ static void set_line(struct show *show, const char *name, const struct profile_s
     free(text);
 }
 
-/* -- head ----------------------------------------------------------------------------------------------------- */
+/* -- head -- */
 
 static const char *or_unknown(const char *text)
 {
@@ -179,26 +186,28 @@ static void show_head(struct show *show, const char *source)
     fprintf(out, "host         %s\n", p->host_name);
     fprintf(out, "processor    %s, %s\n", or_unknown(p->cpu_model), or_unknown(p->architecture));
     fprintf(out, "kernel       %s\n", or_unknown(p->kernel));
-    fprintf(out, "profile      %s\n", source ? source : "none found: this is what the operating system declares");
+    fprintf(out, "profile      %s\n",
+            source ? source : "none found: this is what the operating system declares");
     if (!p->measured) {
         fprintf(out,
-                "measured     not measured: sizes and groups are declared, there are no bandwidths and latencies%s\n",
+                "measured     not measured: sizes and groups are declared, there are no bandwidths "
+                "and latencies%s\n",
                 source ? "" : "; run servet-probe");
         return;
     }
-    fprintf(out, "measured     %s, by %s", p->started && *p->started ? p->started : "at a time not known",
-            or_unknown(p->tool));
+    fprintf(out, "measured     %s, by %s",
+            p->started && *p->started ? p->started : "at a time not known", or_unknown(p->tool));
     if (p->seconds > 0) {
         fprintf(out, ", took %.3g s", p->seconds);
     }
     fputc('\n', out);
     for (size_t i = 0; i < p->condition_count; i++) {
-        fprintf(out, "%s %s: %s\n", i ? "            " : "conditions  ", p->conditions[i].key, p->conditions[i].value);
+        fprintf(out, "%s %s: %s\n", i ? "            " : "conditions  ", p->conditions[i].key,
+                p->conditions[i].value);
     }
 }
 
-/* -- a node class ---------------------------------------------------------------------------------------------------
- */
+/* -- a node class -- */
 
 static void show_class_head(struct show *show, const struct profile_class *node_class, size_t index)
 {
@@ -213,10 +222,12 @@ static void show_class_head(struct show *show, const struct profile_class *node_
     }
     set_line(show, "PUs      ", &node_class->pus, "");
     if (node_class->cores.group_count) {
-        fprintf(out, "%*scores     %s\n", INDENT_TEXT, "", figure_relation(&node_class->cores).text);
+        fprintf(out, "%*scores     %s\n", INDENT_TEXT, "",
+                figure_relation(&node_class->cores).text);
     }
     if (node_class->packages.group_count) {
-        fprintf(out, "%*spackages  %s\n", INDENT_TEXT, "", figure_relation(&node_class->packages).text);
+        fprintf(out, "%*spackages  %s\n", INDENT_TEXT, "",
+                figure_relation(&node_class->packages).text);
     }
     for (size_t i = 0; i < node_class->numa_count; i++) {
         const struct profile_numa *numa = &node_class->numa[i];
@@ -263,7 +274,8 @@ static void show_caches(struct show *show, const struct profile_class *node_clas
         return;
     }
     fprintf(show->stream, "\nCaches\n");
-    HEADING(&table, "level", "effective", "declared", "line", "ways", "shared by", "PUs", "quality");
+    HEADING(&table, "level", "effective", "declared", "line", "ways", "shared by", "PUs",
+            "quality");
     for (size_t i = 0; i < node_class->cache_count; i++) {
         add_cache(&table, &node_class->caches[i]);
     }
@@ -344,7 +356,8 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
         fprintf(show->stream, "%*s%s\n", INDENT_TEXT, "", memory->method);
     }
     fprintf(show->stream, "%*sone worker alone: %s\n", INDENT_TEXT, "",
-            memory->reference_bytes_per_s > 0 ? figure_bandwidth(memory->reference_bytes_per_s).text : "not measured");
+            memory->reference_bytes_per_s > 0 ? figure_bandwidth(memory->reference_bytes_per_s).text
+                                              : "not measured");
     if (!memory->level_count) {
         fprintf(show->stream, "%*sno overhead: no two PUs disturb one another\n", INDENT_TEXT, "");
         return;
@@ -368,14 +381,15 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
     }
 }
 
-/* -- communication ----------------------------------------------------------------------------------------------------
- */
+/* -- communication -- */
 
-/* Sizes in the table of message times: the first, the last and evenly between; --json has all of them. */
+/* Sizes in the table of message times: the first, the last and evenly between; --json has all of
+ * them. */
 #define CURVE_ROWS 8
 #define CURVE_LAYERS (TABLE_COLUMNS - 1)
 
-static const struct profile_message_point *point_at(const struct profile_layer *layer, uint64_t bytes)
+static const struct profile_message_point *point_at(const struct profile_layer *layer,
+                                                    uint64_t bytes)
 {
     for (size_t i = 0; i < layer->curve_count; i++) {
         if (layer->curve[i].bytes == bytes) {
@@ -385,7 +399,8 @@ static const struct profile_message_point *point_at(const struct profile_layer *
     return NULL;
 }
 
-static void add_size(struct table *table, const struct profile_communication *communication, uint64_t bytes)
+static void add_size(struct table *table, const struct profile_communication *communication,
+                     uint64_t bytes)
 {
     table_row(table);
     table_cell(table, "%s", bytes ? figure_bytes(bytes).text : "0 B");
@@ -413,9 +428,11 @@ static void show_sizes(struct show *show, const struct profile_communication *co
         table_cell(&table, "layer %zu", i);
     }
     for (size_t i = 0; i < rows; i++) {
-        add_size(&table, communication, longest->curve[rows > 1 ? i * (count - 1) / (rows - 1) : 0].bytes);
+        add_size(&table, communication,
+                 longest->curve[rows > 1 ? i * (count - 1) / (rows - 1) : 0].bytes);
     }
-    fprintf(show->stream, "%*stime by size, one way%s\n", INDENT_TEXT, "", count > rows ? " (all sizes: --json)" : "");
+    fprintf(show->stream, "%*stime by size, one way%s\n", INDENT_TEXT, "",
+            count > rows ? " (all sizes: --json)" : "");
     print_table(show, &table);
 }
 
@@ -431,8 +448,8 @@ static void show_concurrency(struct show *show, const struct profile_layer *laye
     }
 }
 
-static void show_communication(struct show *show, const struct profile_communication *communication, const char *where,
-                               const char *members)
+static void show_communication(struct show *show, const struct profile_communication *communication,
+                               const char *where, const char *members)
 {
     struct table table = {0};
     if (!communication->layer_count) {
@@ -440,7 +457,8 @@ static void show_communication(struct show *show, const struct profile_communica
     }
     fprintf(show->stream, "\nMessages %s", where);
     if (communication->message_bytes && show->profile->measured) {
-        fprintf(show->stream, " (latency of %s, one way)", figure_bytes(communication->message_bytes).text);
+        fprintf(show->stream, " (latency of %s, one way)",
+                figure_bytes(communication->message_bytes).text);
     }
     fputc('\n', show->stream);
     HEADING(&table, "layer", "name", "latency", members, "quality");

@@ -1,4 +1,5 @@
-/* The topology profile from hwloc: this machine, one in an XML file, or one that is only described. */
+/* The topology profile from hwloc: this machine, one in an XML file, or one that is only
+ * described. */
 #include <errno.h>
 #include <hwloc.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ struct source {
     struct profile_class *node_class;
 };
 
-/* -- sets ------------------------------------------------------------------------------------------------------- */
+/* -- sets -- */
 
 static int set_from_bitmap(hwloc_const_bitmap_t bitmap, struct profile_set *out)
 {
@@ -34,12 +35,13 @@ static int set_from_bitmap(hwloc_const_bitmap_t bitmap, struct profile_set *out)
     return 0;
 }
 
-/* -- objects ------------------------------------------------------------------------------------------------------ */
+/* -- objects -- */
 
-/* The next object of a type in the tree, on whatever depth. hwloc_get_next_obj_by_type() finds none at all of a type
- * that is on several, as cores are when caches of one thread are above them in a core with one thread left (the other
- * is offline) and below them elsewhere. */
-static hwloc_obj_t next_object(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_obj_t previous)
+/* The next object of a type in the tree, on whatever depth. hwloc_get_next_obj_by_type() finds none
+ * at all of a type that is on several, as cores are when caches of one thread are above them in a
+ * core with one thread left (the other is offline) and below them elsewhere. */
+static hwloc_obj_t next_object(hwloc_topology_t topology, hwloc_obj_type_t type,
+                               hwloc_obj_t previous)
 {
     int depth = previous ? previous->depth : -1;
     hwloc_obj_t object = previous ? previous->next_cousin : NULL;
@@ -51,9 +53,10 @@ static hwloc_obj_t next_object(hwloc_topology_t topology, hwloc_obj_type_t type,
     return object;
 }
 
-/* -- groups ----------------------------------------------------------------------------------------------------- */
+/* -- groups -- */
 
-static int read_groups(const struct source *source, hwloc_obj_type_t type, struct profile_relation *relation)
+static int read_groups(const struct source *source, hwloc_obj_type_t type,
+                       struct profile_relation *relation)
 {
     hwloc_obj_t object = NULL;
     int rc = 0;
@@ -71,7 +74,8 @@ static int add_cache(const struct source *source, hwloc_obj_t object)
     struct topology_cache cache = {.level = attr->depth,
                                    .size_bytes = attr->size,
                                    .line_bytes = attr->linesize,
-                                   .associativity = attr->associativity > 0 ? (uint32_t)attr->associativity : 0};
+                                   .associativity =
+                                       attr->associativity > 0 ? (uint32_t)attr->associativity : 0};
     struct profile_set group;
     int rc = set_from_bitmap(object->cpuset, &group);
     return rc < 0 || !group.count ? rc : topology_add_cache(source->node_class, &cache, group);
@@ -79,8 +83,9 @@ static int add_cache(const struct source *source, hwloc_obj_t object)
 
 static int read_caches(const struct source *source)
 {
-    static const hwloc_obj_type_t levels[] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
-                                              HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE};
+    static const hwloc_obj_type_t levels[] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE,
+                                              HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE,
+                                              HWLOC_OBJ_L5CACHE};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof levels / sizeof *levels; i++) {
         hwloc_obj_t object = NULL;
@@ -95,24 +100,28 @@ static int read_numa(const struct source *source)
 {
     hwloc_obj_t object = NULL;
     int rc = 0;
-    while (rc == 0 && (object = hwloc_get_next_obj_by_type(source->topology, HWLOC_OBJ_NUMANODE, object))) {
+    while (rc == 0 &&
+           (object = hwloc_get_next_obj_by_type(source->topology, HWLOC_OBJ_NUMANODE, object))) {
         struct profile_set pus;
         rc = set_from_bitmap(object->cpuset, &pus);
         if (rc == 0) {
-            rc = topology_add_numa(source->node_class, object->os_index, object->attr->numanode.local_memory, pus);
+            rc = topology_add_numa(source->node_class, object->os_index,
+                                   object->attr->numanode.local_memory, pus);
         }
     }
     return rc;
 }
 
-/* -- kinds ------------------------------------------------------------------------------------------------------- */
+/* -- kinds -- */
 
-/* One kind, or kinds that hwloc cannot rank (efficiency -1), say nothing about where work should go. */
+/* One kind, or kinds that hwloc cannot rank (efficiency -1), say nothing about where work should
+ * go. */
 static bool kinds_ranked(const struct source *source, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         int efficiency;
-        if (hwloc_cpukinds_get_info(source->topology, i, NULL, &efficiency, NULL, NULL, 0) < 0 || efficiency < 0) {
+        if (hwloc_cpukinds_get_info(source->topology, i, NULL, &efficiency, NULL, NULL, 0) < 0 ||
+            efficiency < 0) {
             return false;
         }
     }
@@ -127,12 +136,16 @@ static int add_kind(const struct source *source, unsigned index)
         return -ENOMEM;
     }
     struct profile_set listed = {0}, pus = {0};
-    int rc = hwloc_cpukinds_get_info(source->topology, index, cpuset, &efficiency, NULL, NULL, 0) < 0 ? -errno : 0;
+    int rc =
+        hwloc_cpukinds_get_info(source->topology, index, cpuset, &efficiency, NULL, NULL, 0) < 0
+            ? -errno
+            : 0;
     rc = rc < 0 ? rc : set_from_bitmap(cpuset, &listed);
     rc = rc < 0 ? rc : profile_set_intersect(&listed, &source->node_class->pus, &pus);
     hwloc_bitmap_free(cpuset);
     profile_set_free(&listed);
-    return rc < 0 || !pus.count ? rc : topology_add_kind(source->node_class, (uint32_t)efficiency, pus);
+    return rc < 0 || !pus.count ? rc
+                                : topology_add_kind(source->node_class, (uint32_t)efficiency, pus);
 }
 
 static int read_kinds(const struct source *source)
@@ -148,7 +161,7 @@ static int read_kinds(const struct source *source)
     return rc;
 }
 
-/* -- the whole --------------------------------------------------------------------------------------------------- */
+/* -- the whole -- */
 
 static char *info(hwloc_obj_t object, const char *name)
 {
@@ -162,7 +175,8 @@ static void read_host(const struct source *source, bool here, struct servet_prof
     profile->host_name = info(root, "HostName");
     profile->architecture = info(root, "Architecture");
     profile->kernel = info(root, "OSRelease");
-    profile->cpu_model = info(hwloc_get_obj_by_type(source->topology, HWLOC_OBJ_PACKAGE, 0), "CPUModel");
+    profile->cpu_model =
+        info(hwloc_get_obj_by_type(source->topology, HWLOC_OBJ_PACKAGE, 0), "CPUModel");
     char signature[PROFILE_SIGNATURE_SIZE];
     if (here && profile_signature("", signature) == 0) {
         profile->topology_signature = strdup(signature);
@@ -172,7 +186,8 @@ static void read_host(const struct source *source, bool here, struct servet_prof
 static int read_class(const struct source *source)
 {
     struct profile_class *node_class = source->node_class;
-    int rc = set_from_bitmap(hwloc_topology_get_topology_cpuset(source->topology), &node_class->pus);
+    int rc =
+        set_from_bitmap(hwloc_topology_get_topology_cpuset(source->topology), &node_class->pus);
     if (rc == 0 && !node_class->pus.count) {
         return -ENODATA;
     }
@@ -183,8 +198,8 @@ static int read_class(const struct source *source)
     return rc < 0 ? rc : read_kinds(source);
 }
 
-/* A machine that is here has all its online PUs in the profile, whatever this process may use: another process may
- * use others. Of one that is not here only those that it allows. */
+/* A machine that is here has all its online PUs in the profile, whatever this process may use:
+ * another process may use others. Of one that is not here only those that it allows. */
 static int load_topology(hwloc_topology_t topology, const char *text, struct servet_error *error)
 {
     bool xml = text && access(text, F_OK) == 0;
@@ -199,10 +214,11 @@ static int load_topology(hwloc_topology_t topology, const char *text, struct ser
     if (failed || hwloc_topology_load(topology) < 0) {
         return !text ? profile_error(error, -EIO, "hwloc cannot read the topology of this machine")
                : xml ? profile_error(error, -EINVAL, "%s: expected a topology in hwloc's XML", text)
-                     : profile_error(error, -EINVAL,
-                                     "'%s': expected a file with hwloc's XML, or a description such as "
-                                     "\"package:2 core:4 pu:2\"",
-                                     text);
+                     : profile_error(
+                           error, -EINVAL,
+                           "'%s': expected a file with hwloc's XML, or a description such as "
+                           "\"package:2 core:4 pu:2\"",
+                           text);
     }
     return 0;
 }

@@ -101,9 +101,10 @@ char *sysfs_value(const char *text, const char *key)
     return NULL;
 }
 
-/* The topology profile from /sys alone: what the shim falls back to, so neither hwloc (milliseconds, and a library in
- * somebody else's process) nor stdio. A file of sysfs costs several microseconds, and a machine of 256 PUs has 10,000
- * of them: what a PU shares with one that was looked at before is not read again. */
+/* The topology profile from /sys alone: what the shim falls back to, so neither hwloc
+ * (milliseconds, and a library in somebody else's process) nor stdio. A file of sysfs costs several
+ * microseconds, and a machine of 256 PUs has 10,000 of them: what a PU shares with one that was
+ * looked at before is not read again. */
 
 #define CPU "/sys/devices/system/cpu"
 #define NODE "/sys/devices/system/node"
@@ -114,7 +115,8 @@ char *sysfs_value(const char *text, const char *key)
 /* What is known of cache `index` (index0, index1 …) of the PUs looked at so far. */
 struct cache_index {
     bool instruction;
-    struct topology_cache kind;  /* of the last one read; line and ways are read again only when the size differs */
+    struct topology_cache
+        kind; /* of the last one read; line and ways are read again only when the size differs */
     struct profile_set *covered; /* the sets that share one, of more than one PU */
     size_t covered_count;
 };
@@ -127,7 +129,8 @@ struct reader {
 
 static bool covered(const struct profile_set *sets, size_t count, uint32_t pu)
 {
-    for (size_t i = count; i-- > 0;) { /* neighbours come after one another: the last set is the likeliest */
+    for (size_t i = count;
+         i-- > 0;) { /* neighbours come after one another: the last set is the likeliest */
         if (profile_set_has(&sets[i], pu)) {
             return true;
         }
@@ -136,8 +139,8 @@ static bool covered(const struct profile_set *sets, size_t count, uint32_t pu)
 }
 
 /* Lists name offline PUs in some kernels' files; the profile speaks of those that are online. */
-static int read_online(struct reader *reader, struct profile_set *out, const char *format, uint32_t number,
-                       uint32_t index)
+static int read_online(struct reader *reader, struct profile_set *out, const char *format,
+                       uint32_t number, uint32_t index)
 {
     struct profile_set listed;
     char path[128];
@@ -151,11 +154,13 @@ static int read_online(struct reader *reader, struct profile_set *out, const cha
     return rc;
 }
 
-/* -- cores and packages ---------------------------------------------------------------------------------------- */
+/* -- cores and packages -- */
 
-/* `newer` is the name since Linux 5.3, `older` the one that all kernels have. No file: nothing is known to be shared.
+/* `newer` is the name since Linux 5.3, `older` the one that all kernels have. No file: nothing is
+ * known to be shared.
  */
-static int read_groups(struct reader *reader, struct profile_relation *relation, const char *newer, const char *older)
+static int read_groups(struct reader *reader, struct profile_relation *relation, const char *newer,
+                       const char *older)
 {
     const struct profile_set *pus = &reader->node_class->pus;
     const char *format = newer;
@@ -178,7 +183,7 @@ static int read_groups(struct reader *reader, struct profile_relation *relation,
     return rc;
 }
 
-/* -- caches ------------------------------------------------------------------------------------------------------- */
+/* -- caches -- */
 
 /* "48K", "32768K", "1M". */
 static uint64_t parse_size(const char *text)
@@ -189,7 +194,8 @@ static uint64_t parse_size(const char *text)
     return size <= (UINT64_MAX >> 1 >> shift) ? size << shift : 0;
 }
 
-/* Size, line and ways of cache `index` of `pu` into known->kind. Attributes that a kernel does not tell stay 0. */
+/* Size, line and ways of cache `index` of `pu` into known->kind. Attributes that a kernel does not
+ * tell stay 0. */
 static void read_kind(struct reader *reader, struct cache_index *known, uint32_t pu, uint32_t index)
 {
     struct sysfs *fs = &reader->fs;
@@ -200,8 +206,10 @@ static void read_kind(struct reader *reader, struct cache_index *known, uint32_t
     }
     known->kind.size_bytes = size;
     known->kind.line_bytes = known->kind.associativity = 0;
-    (void)sysfs_read_u32(fs, &known->kind.line_bytes, CPU "/cpu%u/cache/index%u/coherency_line_size", pu, index);
-    (void)sysfs_read_u32(fs, &known->kind.associativity, CPU "/cpu%u/cache/index%u/ways_of_associativity", pu, index);
+    (void)sysfs_read_u32(fs, &known->kind.line_bytes,
+                         CPU "/cpu%u/cache/index%u/coherency_line_size", pu, index);
+    (void)sysfs_read_u32(fs, &known->kind.associativity,
+                         CPU "/cpu%u/cache/index%u/ways_of_associativity", pu, index);
 }
 
 static int cover(struct cache_index *known, const struct profile_set *group)
@@ -219,8 +227,9 @@ static int cover(struct cache_index *known, const struct profile_set *group)
     return rc;
 }
 
-/* 0; 1: the PU has no such index; -errno. That index3 of one PU is of the same level and type as index3 of another
- * one is how the kernel numbers them (drivers/base/cacheinfo.c: by level, data before instruction). */
+/* 0; 1: the PU has no such index; -errno. That index3 of one PU is of the same level and type as
+ * index3 of another one is how the kernel numbers them (drivers/base/cacheinfo.c: by level, data
+ * before instruction). */
 static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
 {
     struct cache_index *known = &reader->caches[index];
@@ -250,8 +259,8 @@ static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
     return topology_add_cache(reader->node_class, &known->kind, group);
 }
 
-/* The caches of one PU. One that shares all those below an index that nobody has been seen to have, with PUs that were
- * looked at before, has no such index either. */
+/* The caches of one PU. One that shares all those below an index that nobody has been seen to have,
+ * with PUs that were looked at before, has no such index either. */
 static int read_caches_of(struct reader *reader, uint32_t pu)
 {
     bool alone = false; /* has it a cache that was not known before? */
@@ -288,7 +297,7 @@ static void free_caches(struct reader *reader)
     }
 }
 
-/* -- NUMA nodes --------------------------------------------------------------------------------------------------- */
+/* -- NUMA nodes -- */
 
 /* "…MemTotal:  8061300 kB" */
 static uint64_t memory_total(const char *text)
@@ -301,7 +310,8 @@ static uint64_t memory_total(const char *text)
 static int add_only_numa(struct reader *reader)
 {
     struct profile_set pus;
-    uint64_t memory = sysfs_read(&reader->fs, "/proc/meminfo") == 0 ? memory_total(reader->fs.text) : 0;
+    uint64_t memory =
+        sysfs_read(&reader->fs, "/proc/meminfo") == 0 ? memory_total(reader->fs.text) : 0;
     int rc = profile_set_copy(&reader->node_class->pus, &pus);
     return rc < 0 ? rc : topology_add_numa(reader->node_class, 0, memory, pus);
 }
@@ -320,18 +330,20 @@ static int read_numa(struct reader *reader)
             break;
         }
         bool said = sysfs_read(&reader->fs, NODE "/node%u/meminfo", nodes.ids[i]) == 0;
-        rc = topology_add_numa(reader->node_class, nodes.ids[i], said ? memory_total(reader->fs.text) : 0, pus);
+        rc = topology_add_numa(reader->node_class, nodes.ids[i],
+                               said ? memory_total(reader->fs.text) : 0, pus);
     }
     profile_set_free(&nodes);
     return rc;
 }
 
-/* -- kinds -------------------------------------------------------------------------------------------------------- */
+/* -- kinds -- */
 
 /* Intel's hybrid processors: one perf device for each kind. 1: not one. */
 static int read_hybrid(struct reader *reader)
 {
-    static const char *const devices[] = {"/sys/devices/cpu_atom/cpus", "/sys/devices/cpu_core/cpus"};
+    static const char *const devices[] = {"/sys/devices/cpu_atom/cpus",
+                                          "/sys/devices/cpu_core/cpus"};
     for (uint32_t kind = 0; kind < 2; kind++) {
         struct profile_set pus;
         int rc = read_online(reader, &pus, devices[kind], 0, 0);
@@ -358,7 +370,8 @@ static int compare_u32(const void *a, const void *b)
 static int add_capacities(struct reader *reader, const uint32_t *capacity)
 {
     const struct profile_set *pus = &reader->node_class->pus;
-    uint32_t *sorted = malloc(pus->count * sizeof *sorted), *members = malloc(pus->count * sizeof *members);
+    uint32_t *sorted = malloc(pus->count * sizeof *sorted),
+             *members = malloc(pus->count * sizeof *members);
     int rc = sorted && members ? 0 : -ENOMEM;
     if (rc == 0) {
         memcpy(sorted, capacity, pus->count * sizeof *sorted);
@@ -377,14 +390,17 @@ static int add_capacities(struct reader *reader, const uint32_t *capacity)
         }
         struct profile_set kind;
         rc = profile_set_from_array(members, count, &kind);
-        rc = rc < 0 ? rc : topology_add_kind(reader->node_class, (uint32_t)reader->node_class->kind_count, kind);
+        rc = rc < 0 ? rc
+                    : topology_add_kind(reader->node_class,
+                                        (uint32_t)reader->node_class->kind_count, kind);
     }
     free(sorted);
     free(members);
     return rc;
 }
 
-/* Arm: relative computing capacity of each PU, 1024 for the biggest. Most machines do not have the file. */
+/* Arm: relative computing capacity of each PU, 1024 for the biggest. Most machines do not have the
+ * file. */
 static int read_kinds(struct reader *reader)
 {
     int rc = read_hybrid(reader);
@@ -405,14 +421,15 @@ static int read_kinds(struct reader *reader)
     return rc;
 }
 
-/* -- host --------------------------------------------------------------------------------------------------------- */
+/* -- host -- */
 
 static char *file_text(struct sysfs *fs, const char *path)
 {
     return sysfs_read(fs, "%s", path) == 0 ? strdup(fs->text) : NULL;
 }
 
-/* What cannot be found out stays NULL. Only the first bytes of cpuinfo are read, which costs one PU's worth. */
+/* What cannot be found out stays NULL. Only the first bytes of cpuinfo are read, which costs one
+ * PU's worth. */
 static void read_host(struct reader *reader, struct servet_profile *profile)
 {
     struct sysfs *fs = &reader->fs;
@@ -444,9 +461,10 @@ static int read_class(struct reader *reader)
     rc = rc < 0 ? rc
                 : read_groups(reader, &node_class->cores, CPU "/cpu%u/topology/core_cpus_list",
                               CPU "/cpu%u/topology/thread_siblings_list");
-    rc = rc < 0 ? rc
-                : read_groups(reader, &node_class->packages, CPU "/cpu%u/topology/package_cpus_list",
-                              CPU "/cpu%u/topology/core_siblings_list");
+    rc = rc < 0
+             ? rc
+             : read_groups(reader, &node_class->packages, CPU "/cpu%u/topology/package_cpus_list",
+                           CPU "/cpu%u/topology/core_siblings_list");
     rc = rc < 0 ? rc : read_caches(reader);
     rc = rc < 0 ? rc : read_numa(reader);
     return rc < 0 ? rc : read_kinds(reader);
@@ -463,7 +481,8 @@ int profile_from_sysfs(const char *root, struct servet_profile **out, struct ser
         rc = read_class(reader);
     }
     if (rc < 0) {
-        profile_error(error, rc, "%s: %s", reader ? reader->fs.path : "topology", strerrordesc_np(-rc));
+        profile_error(error, rc, "%s: %s", reader ? reader->fs.path : "topology",
+                      strerrordesc_np(-rc));
     } else {
         read_host(reader, profile);
         rc = topology_finish(profile, error);

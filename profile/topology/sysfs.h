@@ -1,5 +1,5 @@
-/* The small text files of /sys and /proc, of this machine or of a captured tree. libc only, no stdio, and no large
- * buffers on the stack: the shim may be called on a thread with a small one. */
+/* The small text files of /sys and /proc, of this machine or of a captured tree. libc only, no
+ * stdio, and no large buffers on the stack: the shim may be called on a thread with a small one. */
 #ifndef SERVET_PROFILE_TOPOLOGY_SYSFS_H
 #define SERVET_PROFILE_TOPOLOGY_SYSFS_H
 
@@ -12,7 +12,8 @@
 struct sysfs {
     const char *root; /* "" or the folder of a captured tree */
     char path[SYSFS_PATH_SIZE];
-    char text[SYSFS_TEXT_SIZE]; /* of the file read last, without the newline at its end; cut when longer */
+    char text[SYSFS_TEXT_SIZE]; /* of the file read last, without the newline at its end; cut when
+                                   longer */
 };
 
 /* Reads root + path into fs->text. 0 or -errno. */
@@ -20,9 +21,11 @@ int sysfs_read(struct sysfs *fs, const char *format, ...) __attribute__((format(
 /* The same, parsed: 0, -errno, -EINVAL. An empty list is the empty set. */
 int sysfs_read_set(struct sysfs *fs, struct profile_set *out, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int sysfs_read_u32(struct sysfs *fs, uint32_t *out, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int sysfs_read_u32(struct sysfs *fs, uint32_t *out, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* In text of lines "key : value" (cpuinfo, meminfo): the value of the first `key`, as a new string, or NULL. */
+/* In text of lines "key : value" (cpuinfo, meminfo): the value of the first `key`, as a new string,
+ * or NULL. */
 char *sysfs_value(const char *text, const char *key);
 
 #endif

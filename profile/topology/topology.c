@@ -6,7 +6,7 @@
 
 #include "profile/find/hostlist.h"
 
-/* -- gathering ----------------------------------------------------------------------------------------------- */
+/* -- gathering -- */
 
 /* Room for one more item in *array. NULL: no memory. */
 static void *grow(void *array, size_t count, size_t size)
@@ -52,12 +52,14 @@ int topology_add_group(struct profile_relation *relation, struct profile_set gro
     return 0;
 }
 
-static struct profile_cache *cache_like(struct profile_class *node_class, const struct topology_cache *cache)
+static struct profile_cache *cache_like(struct profile_class *node_class,
+                                        const struct topology_cache *cache)
 {
     for (size_t i = 0; i < node_class->cache_count; i++) {
         struct profile_cache *known = &node_class->caches[i];
         if (known->level == cache->level && known->size_bytes == cache->size_bytes &&
-            known->line_bytes == cache->line_bytes && known->associativity == cache->associativity) {
+            known->line_bytes == cache->line_bytes &&
+            known->associativity == cache->associativity) {
             return known;
         }
     }
@@ -74,7 +76,8 @@ static struct profile_cache *cache_like(struct profile_class *node_class, const 
     return fresh;
 }
 
-int topology_add_cache(struct profile_class *node_class, const struct topology_cache *cache, struct profile_set group)
+int topology_add_cache(struct profile_class *node_class, const struct topology_cache *cache,
+                       struct profile_set group)
 {
     struct profile_cache *entry = cache_like(node_class, cache);
     struct profile_set holders;
@@ -112,7 +115,7 @@ int topology_add_kind(struct profile_class *node_class, uint32_t efficiency, str
     return 0;
 }
 
-/* -- ordering ------------------------------------------------------------------------------------------------ */
+/* -- ordering -- */
 
 static int by_lowest_member(const void *a, const void *b)
 {
@@ -148,7 +151,8 @@ static void order_class(struct profile_class *node_class)
         order_relation(&node_class->caches[i].sharing);
     }
     if (node_class->cache_count) {
-        qsort(node_class->caches, node_class->cache_count, sizeof *node_class->caches, by_level_and_pu);
+        qsort(node_class->caches, node_class->cache_count, sizeof *node_class->caches,
+              by_level_and_pu);
     }
     for (size_t i = 0; i < node_class->cache_count; i++) {
         if (profile_set_equal(&node_class->caches[i].pus, &node_class->pus)) {
@@ -160,7 +164,7 @@ static void order_class(struct profile_class *node_class)
     }
 }
 
-/* -- relations ----------------------------------------------------------------------------------------------- */
+/* -- relations -- */
 
 static void free_relation(struct profile_relation *relation)
 {
@@ -223,8 +227,9 @@ static bool disjoint_from(const struct profile_relation *relation, const struct 
     return true;
 }
 
-/* PUs of one NUMA node. Nodes may overlap (slow memory beside fast, a node for a whole package beside those of its
- * parts): the smallest set that holds a PU is where its first-touch pages go, so smaller sets come first. */
+/* PUs of one NUMA node. Nodes may overlap (slow memory beside fast, a node for a whole package
+ * beside those of its parts): the smallest set that holds a PU is where its first-touch pages go,
+ * so smaller sets come first. */
 static int numa_relation(const struct profile_class *node_class, struct profile_relation *out)
 {
     int rc = 0;
@@ -240,7 +245,7 @@ static int numa_relation(const struct profile_class *node_class, struct profile_
     return rc;
 }
 
-/* -- memory overhead levels ------------------------------------------------------------------------------------- */
+/* -- memory overhead levels -- */
 
 static int add_memory_level(struct profile_class *node_class, const struct profile_relation *groups)
 {
@@ -257,8 +262,9 @@ static int add_memory_level(struct profile_class *node_class, const struct profi
     return copy_groups(groups, &level->collisions);
 }
 
-/* A NUMA node's memory and a package's are each a place where accesses meet. The inner of the two is the narrower one:
- * on machines with several packages per NUMA node the package's bus, with several NUMA nodes per package the node. */
+/* A NUMA node's memory and a package's are each a place where accesses meet. The inner of the two
+ * is the narrower one: on machines with several packages per NUMA node the package's bus, with
+ * several NUMA nodes per package the node. */
 static int derive_memory(struct profile_class *node_class, const struct profile_relation *numa)
 {
     const struct profile_relation *package = &node_class->packages;
@@ -268,13 +274,14 @@ static int derive_memory(struct profile_class *node_class, const struct profile_
     }
     bool package_inside = nests_in(package, numa), numa_inside = nests_in(numa, package);
     if (!package_inside && !numa_inside) {
-        return add_memory_level(node_class, numa); /* they overlap, which levels cannot: memory is what matters */
+        return add_memory_level(
+            node_class, numa); /* they overlap, which levels cannot: memory is what matters */
     }
     int rc = add_memory_level(node_class, package_inside ? package : numa);
     return rc < 0 ? rc : add_memory_level(node_class, package_inside ? numa : package);
 }
 
-/* -- communication layers ------------------------------------------------------------------------------------- */
+/* -- communication layers -- */
 
 static uint64_t pair_count(const struct profile_relation *relation)
 {
@@ -285,8 +292,8 @@ static uint64_t pair_count(const struct profile_relation *relation)
     return pairs;
 }
 
-/* Adds a layer where nesting puts it: a relation inside another one has fewer pairs. One that says nothing new (no
- * groups, or those of a layer that is there) is left out. */
+/* Adds a layer where nesting puts it: a relation inside another one has fewer pairs. One that says
+ * nothing new (no groups, or those of a layer that is there) is left out. */
 static int add_layer(struct profile_communication *communication, const char *name,
                      const struct profile_relation *members)
 {
@@ -295,7 +302,8 @@ static int add_layer(struct profile_communication *communication, const char *na
         if (same_relation(&communication->layers[i].members, members)) {
             return 0;
         }
-        place = pair_count(&communication->layers[i].members) <= pair_count(members) ? i + 1 : place;
+        place =
+            pair_count(&communication->layers[i].members) <= pair_count(members) ? i + 1 : place;
     }
     if (!members->group_count) {
         return 0;
@@ -308,7 +316,8 @@ static int add_layer(struct profile_communication *communication, const char *na
         return -ENOMEM;
     }
     struct profile_layer *layers = communication->layers;
-    memmove(layers + place + 1, layers + place, (communication->layer_count - place) * sizeof *layers);
+    memmove(layers + place + 1, layers + place,
+            (communication->layer_count - place) * sizeof *layers);
     layers[place] = layer;
     communication->layer_count++;
     return 0;
@@ -353,7 +362,7 @@ static int derive_layers(struct profile_class *node_class, const struct profile_
     return rc;
 }
 
-/* -- the whole ------------------------------------------------------------------------------------------------ */
+/* -- the whole -- */
 
 static int name_node(struct servet_profile *profile)
 {

@@ -13,7 +13,8 @@
 
 START_TEST(medians_and_intervals)
 {
-    const double odd[] = {5.0, 1.0, 3.0}, even[] = {4.0, 1.0, 3.0, 2.0}, same[] = {2.0, 2.0, 2.0, 2.0};
+    const double odd[] = {5.0, 1.0, 3.0}, even[] = {4.0, 1.0, 3.0, 2.0},
+                 same[] = {2.0, 2.0, 2.0, 2.0};
     ck_assert_double_eq_tol(statistics_median(odd, 3), 3.0, 1e-15);
     ck_assert_double_eq_tol(statistics_median(even, 4), 2.5, 1e-15);
     struct interval interval = statistics_interval(same, 4);
@@ -25,8 +26,8 @@ START_TEST(medians_and_intervals)
 }
 END_TEST
 
-/* A slow spell that hits both programs in the same rounds is no difference: with independent resamples the interval
- * would reach from 0.2 to 20. */
+/* A slow spell that hits both programs in the same rounds is no difference: with independent
+ * resamples the interval would reach from 0.2 to 20. */
 START_TEST(ratios_are_paired_by_round)
 {
     double a[20], b[20];
@@ -41,7 +42,8 @@ START_TEST(ratios_are_paired_by_round)
 }
 END_TEST
 
-/* Of 200 comparisons of equal distributions about 5 % may exclude 1; with an interval that is too narrow many do. */
+/* Of 200 comparisons of equal distributions about 5 % may exclude 1; with an interval that is too
+ * narrow many do. */
 START_TEST(the_interval_covers_what_it_says)
 {
     uint64_t state = 7;
@@ -65,7 +67,8 @@ END_TEST
 START_TEST(npb_names)
 {
     static const char *const good[] = {"bt.A.x", "cg.B.4", "sp-mz.W.x", "lu.C.16"};
-    static const char *const bad[] = {"bt.A", "bt.Z.x", "cg.B.0", "cg.b.x", "xcg.B.x", "cg.B.x.o", "bt.A.4x"};
+    static const char *const bad[] = {"bt.A",    "bt.Z.x",   "cg.B.0", "cg.b.x",
+                                      "xcg.B.x", "cg.B.x.o", "bt.A.4x"};
     static const size_t numbers[] = {0, 4, 0, 16};
     size_t ranks;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -87,13 +90,15 @@ static struct servet_profile *load(const char *name)
     return profile;
 }
 
-/* The bandwidths that the 2012 paper quotes for the Finis Terrae (Section 4.3): 2200 MB/s alone and in different cells,
- * 1700 in one cell, 1000 on one bus; two workers of a ring send two messages. */
+/* The bandwidths that the 2012 paper quotes for the Finis Terrae (Section 4.3): 2200 MB/s alone and
+ * in different cells, 1700 in one cell, 1000 on one bus; two workers of a ring send two
+ * messages. */
 START_TEST(predictions_follow_the_papers_bandwidths)
 {
     struct servet_profile *profile = load("finis-terrae-2-nodes.json");
     static const uint32_t pairs[][2] = {{0, 1}, {0, 4}, {0, 8}, {0, 16}};
-    static const double bytes[] = {2e9, 3.4e9, 4.4e9, 4.4e9}, seconds[] = {16e-6, 16e-6, 16e-6, 32e-6};
+    static const double bytes[] = {2e9, 3.4e9, 4.4e9, 4.4e9},
+                        seconds[] = {16e-6, 16e-6, 16e-6, 32e-6};
     for (size_t i = 0; i < 4; i++) {
         struct prediction prediction;
         ck_assert_int_eq(predict_placement(profile, pairs[i], 2, &prediction), 0);
@@ -151,7 +156,8 @@ static bool is_part_of_all(const char *name, size_t length)
     return false;
 }
 
-/* Every figure of the README comes from a command that servet-bench --all runs, or from servet-bench itself. */
+/* Every figure of the README comes from a command that servet-bench --all runs, or from
+ * servet-bench itself. */
 START_TEST(commands_of_the_readme_are_parts_of_all)
 {
     FILE *file = fopen(README, "r");
@@ -164,7 +170,8 @@ START_TEST(commands_of_the_readme_are_parts_of_all)
         for (char *at = line; figures && (at = strstr(at, "`benchmarks/"));) {
             size_t length;
             const char *name = program_of(++at, &length);
-            ck_assert_msg(is_part_of_all(name, length), "servet-bench --all does not run %.*s", (int)length, name);
+            ck_assert_msg(is_part_of_all(name, length), "servet-bench --all does not run %.*s",
+                          (int)length, name);
             at += length;
             commands++;
         }

@@ -25,14 +25,17 @@ static struct run run_line(const char *format, ...)
 
 static void expect(struct run *run, const char *verdict)
 {
-    ck_assert_msg(run->status == 0 && strstr(run->out, verdict), "status %d\n%s%s", run->status, run->out, run->err);
+    ck_assert_msg(run->status == 0 && strstr(run->out, verdict), "status %d\n%s%s", run->status,
+                  run->out, run->err);
     run_free(run);
 }
 
 #define THREADS "/usr/bin/env OMP_NUM_THREADS=2 "
-/* Ranks share the CPUs of a small machine: they must sleep while they wait. MPI libraries leak by design. */
-#define RANKS                                                                                                          \
-    "/usr/bin/env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 "           \
+/* Ranks share the CPUs of a small machine: they must sleep while they wait. MPI libraries leak by
+ * design. */
+#define RANKS                                                                                      \
+    "/usr/bin/env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "                      \
+    "OMPI_MCA_mpi_yield_when_idle=1 "                                                              \
     "ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=2 "
 
 START_TEST(openmp_kernels_get_the_published_values)
@@ -50,11 +53,13 @@ START_TEST(openmp_kernels_without_published_values_do_not_claim_them)
 }
 END_TEST
 
-/* A random number generator that is not the published one: the same programs must refuse their results. */
+/* A random number generator that is not the published one: the same programs must refuse their
+ * results. */
 START_TEST(other_random_numbers_do_not_verify)
 {
     struct run run = run_line(THREADS WRONG "/%s_wrong S", published[_i]);
-    ck_assert_msg(run.status == 1 && strstr(run.out, "\nVERIFICATION FAILED\n"), "status %d\n%s", run.status, run.out);
+    ck_assert_msg(run.status == 1 && strstr(run.out, "\nVERIFICATION FAILED\n"), "status %d\n%s",
+                  run.status, run.out);
     ck_assert_ptr_null(strstr(run.out, "SUCCESSFUL"));
     run_free(&run);
 }
@@ -74,14 +79,16 @@ END_TEST
 #ifdef MPIRUN
 START_TEST(mpi_kernels_get_the_published_values)
 {
-    struct run run = run_line(RANKS MPIRUN " --oversubscribe -n 2 " KERNELS "/%s_mpi S", published[_i]);
+    struct run run =
+        run_line(RANKS MPIRUN " --oversubscribe -n 2 " KERNELS "/%s_mpi S", published[_i]);
     expect(&run, "\nVERIFICATION SUCCESSFUL\n");
 }
 END_TEST
 
 START_TEST(hybrid_kernels_get_the_published_values)
 {
-    struct run run = run_line(RANKS MPIRUN " --oversubscribe -n 2 " KERNELS "/%s_hybrid S", published[_i]);
+    struct run run =
+        run_line(RANKS MPIRUN " --oversubscribe -n 2 " KERNELS "/%s_hybrid S", published[_i]);
     expect(&run, "\nVERIFICATION SUCCESSFUL\n");
 }
 END_TEST
@@ -89,7 +96,8 @@ END_TEST
 /* More ranks than planes on the coarse grids of MG, uneven shares of rows, keys and batches. */
 START_TEST(numbers_of_ranks_do_not_matter)
 {
-    static const char *const programs[] = {"4 " KERNELS "/mg_mpi", "3 " KERNELS "/is_mpi", "3 " KERNELS "/ep_mpi"};
+    static const char *const programs[] = {"4 " KERNELS "/mg_mpi", "3 " KERNELS "/is_mpi",
+                                           "3 " KERNELS "/ep_mpi"};
     struct run run = run_line(RANKS MPIRUN " --oversubscribe -n %s S", programs[_i]);
     expect(&run, "\nVERIFICATION SUCCESSFUL\n");
 }
@@ -97,7 +105,8 @@ END_TEST
 
 START_TEST(kernels_without_published_values_hold_over_ranks)
 {
-    struct run run = run_line(RANKS MPIRUN " --oversubscribe -n 2 " KERNELS "/%s_hybrid S", others[_i]);
+    struct run run =
+        run_line(RANKS MPIRUN " --oversubscribe -n 2 " KERNELS "/%s_hybrid S", others[_i]);
     expect(&run, "\nCHECK PASSED: ");
     run = run_line(RANKS MPIRUN " --oversubscribe -n 3 " KERNELS "/%s_mpi S", others[_i]);
     expect(&run, "\nCHECK PASSED: ");
@@ -145,7 +154,8 @@ int main(void)
     TCase *threads = tcase_create("threads");
     tcase_set_timeout(threads, 60);
     tcase_add_loop_test(threads, openmp_kernels_get_the_published_values, 0, (int)COUNT(published));
-    tcase_add_loop_test(threads, openmp_kernels_without_published_values_do_not_claim_them, 0, (int)COUNT(others));
+    tcase_add_loop_test(threads, openmp_kernels_without_published_values_do_not_claim_them, 0,
+                        (int)COUNT(others));
     tcase_add_loop_test(threads, other_random_numbers_do_not_verify, 0, (int)COUNT(published));
     tcase_add_loop_test(threads, usage_errors_are_one_line, 0, 3);
     suite_add_tcase(suite, threads);
@@ -155,7 +165,8 @@ int main(void)
     tcase_add_loop_test(ranks, mpi_kernels_get_the_published_values, 0, (int)COUNT(published));
     tcase_add_loop_test(ranks, hybrid_kernels_get_the_published_values, 0, (int)COUNT(published));
     tcase_add_loop_test(ranks, numbers_of_ranks_do_not_matter, 0, 3);
-    tcase_add_loop_test(ranks, kernels_without_published_values_hold_over_ranks, 0, (int)COUNT(others));
+    tcase_add_loop_test(ranks, kernels_without_published_values_hold_over_ranks, 0,
+                        (int)COUNT(others));
     tcase_add_test(ranks, ranks_that_do_not_fit_are_refused_in_one_line);
     tcase_add_test(ranks, multi_zone_results_do_not_depend_on_ranks_or_threads);
     suite_add_tcase(suite, ranks);

@@ -52,7 +52,9 @@ static void script(const char *name, const char *body)
 /* The object of one comparator in the only comparison. */
 static json_t *series(json_t *root, const char *name)
 {
-    json_t *list = json_object_get(json_array_get(json_object_get(root, "comparisons"), 0), "comparators"), *item;
+    json_t *list = json_object_get(json_array_get(json_object_get(root, "comparisons"), 0),
+                                   "comparators"),
+           *item;
     size_t i;
     json_array_foreach(list, i, item)
     {
@@ -81,14 +83,17 @@ static json_t *parsed(struct run *run)
     return root;
 }
 
-/* The program says which comparator it runs under: 10 times as long with OMP_PROC_BIND as without. */
+/* The program says which comparator it runs under: 10 times as long with OMP_PROC_BIND as
+ * without. */
 START_TEST(figures_are_those_of_the_program_under_each_comparator)
 {
     script("app", "if [ -n \"$OMP_PROC_BIND\" ]; then echo took 50 s; else echo took 5 s; fi");
-    struct run run = bench("-n 3 --json -c default,omp-close --metric 'took ([0-9]+)' -- %s/app", folder);
+    struct run run =
+        bench("-n 3 --json -c default,omp-close --metric 'took ([0-9]+)' -- %s/app", folder);
     json_t *root = parsed(&run);
     json_t *close = series(root, "omp-close");
-    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 5.0, 1e-12);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")),
+                            5.0, 1e-12);
     ck_assert_double_eq_tol(json_number_value(json_object_get(close, "median")), 50.0, 1e-12);
     ck_assert_double_eq_tol(json_number_value(json_object_get(close, "ratio")), 10.0, 1e-12);
     ck_assert_uint_eq(json_array_size(json_object_get(close, "values")), 3);
@@ -119,7 +124,8 @@ START_TEST(the_users_own_placement_does_not_leak_in)
     struct run run = bench("-n 1 --json -c default --metric 'value ([0-9]+)' -- %s/app", folder);
     unsetenv("OMP_PLACES");
     json_t *root = parsed(&run);
-    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 0.0, 1e-12);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")),
+                            0.0, 1e-12);
     json_decref(root);
 }
 END_TEST
@@ -127,13 +133,18 @@ END_TEST
 #ifndef SANITIZED /* a sanitized shim does not load into programs that are not */
 START_TEST(servet_comparators_run_the_shim)
 {
-    script("app",
-           "case \"$LD_PRELOAD$SERVET_COMM_PRIOR\" in *libservet_pin.so*) echo pinned 1;; *) echo pinned 0;; esac");
-    struct run run = bench("-n 1 --json -c default,servet-mem,servet-comm --metric 'pinned ([0-9])' -- %s/app", folder);
+    script("app", "case \"$LD_PRELOAD$SERVET_COMM_PRIOR\" in *libservet_pin.so*) echo pinned 1;; "
+                  "*) echo pinned 0;; esac");
+    struct run run =
+        bench("-n 1 --json -c default,servet-mem,servet-comm --metric 'pinned ([0-9])' -- %s/app",
+              folder);
     json_t *root = parsed(&run);
-    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 0.0, 1e-12);
-    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "servet-mem"), "median")), 1.0, 1e-12);
-    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "servet-comm"), "median")), 1.0, 1e-12);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")),
+                            0.0, 1e-12);
+    ck_assert_double_eq_tol(
+        json_number_value(json_object_get(series(root, "servet-mem"), "median")), 1.0, 1e-12);
+    ck_assert_double_eq_tol(
+        json_number_value(json_object_get(series(root, "servet-comm"), "median")), 1.0, 1e-12);
     json_decref(root);
 }
 END_TEST
@@ -142,7 +153,8 @@ END_TEST
 START_TEST(the_verdict_names_a_slower_servet)
 {
     script("app", "if [ -n \"$LD_PRELOAD\" ]; then echo figure 50; else echo figure 5; fi");
-    struct run run = bench("-n 6 -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
+    struct run run =
+        bench("-n 6 -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
     ck_assert_ptr_nonnull(strstr(run.out, "SLOWER beyond the interval"));
     run_free(&run);
     run = bench("-n 6 --higher -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
@@ -166,8 +178,8 @@ static const struct {
 START_TEST(exceptions_are_listed_with_reasons)
 {
     script("app", "if [ -n \"$LD_PRELOAD\" ]; then echo figure 50; else echo figure 5; fi");
-    struct run run =
-        bench("-n 6 %s -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", reasons[_i].options, folder);
+    struct run run = bench("-n 6 %s -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app",
+                           reasons[_i].options, folder);
     ck_assert_msg(strstr(run.out, "beyond the interval: 1 of 1 programs") &&
                       strstr(run.out, "servet-mem takes 10.000 of default, again alone 10.000: ") &&
                       strstr(run.out, reasons[_i].reason),
@@ -181,12 +193,15 @@ START_TEST(exceptions_that_do_not_come_again_are_said_to)
 {
     char body[512];
     snprintf(body, sizeof body,
-             "echo x >>%s/runs; if [ -n \"$LD_PRELOAD\" ] && [ $(wc -l <%s/runs) -le 12 ]; then echo figure 50; else "
+             "echo x >>%s/runs; if [ -n \"$LD_PRELOAD\" ] && [ $(wc -l <%s/runs) -le 12 ]; then "
+             "echo figure 50; else "
              "echo figure 5; fi",
              folder, folder);
     script("app", body);
-    struct run run = bench("-n 6 --json -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
-    json_t *root = parsed(&run), *exception = json_array_get(json_object_get(root, "exceptions"), 0);
+    struct run run =
+        bench("-n 6 --json -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
+    json_t *root = parsed(&run),
+           *exception = json_array_get(json_object_get(root, "exceptions"), 0);
     ck_assert(json_is_false(json_object_get(exception, "confirmed")));
     ck_assert_double_eq_tol(json_number_value(json_object_get(exception, "slowdown")), 10.0, 1e-9);
     json_decref(root);
@@ -194,7 +209,8 @@ START_TEST(exceptions_that_do_not_come_again_are_said_to)
 END_TEST
 #endif
 
-/* A comparator under which the program fails is left out with its reason; the others keep their figures. */
+/* A comparator under which the program fails is left out with its reason; the others keep their
+ * figures. */
 START_TEST(failures_are_reasons_not_figures)
 {
     script("app", "[ -z \"$OMP_PROC_BIND\" ] || { echo no places here >&2; exit 3; }");
@@ -216,13 +232,16 @@ START_TEST(jobs_run_at_the_same_time_and_the_worst_counts)
     char body[512];
     /* each copy waits for the other: in turn they would never end */
     snprintf(body, sizeof body,
-             "mkdir %s/first 2>/dev/null && { while [ ! -d %s/second ]; do sleep 0.05; done; echo rank 1; exit; }\n"
+             "mkdir %s/first 2>/dev/null && { while [ ! -d %s/second ]; do sleep 0.05; done; echo "
+             "rank 1; exit; }\n"
              "mkdir %s/second; echo rank 2",
              folder, folder, folder);
     script("app", body);
-    struct run run = bench("-n 1 --json --limit 30 --jobs 2 -c default --metric 'rank ([0-9])' -- %s/app", folder);
+    struct run run = bench(
+        "-n 1 --json --limit 30 --jobs 2 -c default --metric 'rank ([0-9])' -- %s/app", folder);
     json_t *root = parsed(&run);
-    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 2.0, 1e-12);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")),
+                            2.0, 1e-12);
     json_decref(root);
 }
 END_TEST
@@ -230,16 +249,21 @@ END_TEST
 START_TEST(a_background_job_runs_during_the_measurement_and_not_after)
 {
     char line[128];
-    script("app", "parent=$PPID; n=0; for s in /proc/[0-9]*/stat; do read -r p c st pp rest <$s && [ \"$pp\" = "
-                  "\"$parent\" ] && [ \"$p\" != $$ ] && n=$((n + 1)); done 2>/dev/null; echo beside $n");
-    struct run run = bench("-n 1 --json --load 1 -c default --metric 'beside ([0-9]+)' -- %s/app", folder);
+    script("app",
+           "parent=$PPID; n=0; for s in /proc/[0-9]*/stat; do read -r p c st pp rest <$s && [ "
+           "\"$pp\" = "
+           "\"$parent\" ] && [ \"$p\" != $$ ] && n=$((n + 1)); done 2>/dev/null; echo beside $n");
+    struct run run =
+        bench("-n 1 --json --load 1 -c default --metric 'beside ([0-9]+)' -- %s/app", folder);
     json_t *root = parsed(&run);
     ck_assert_double_ge(json_number_value(json_object_get(series(root, "default"), "median")), 1.0);
     json_decref(root);
-    snprintf(line, sizeof line, "-n 1 --json -c default --metric 'beside ([0-9]+)' -- %s/app", folder);
+    snprintf(line, sizeof line, "-n 1 --json -c default --metric 'beside ([0-9]+)' -- %s/app",
+             folder);
     run = bench("%s", line);
     root = parsed(&run);
-    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 0.0, 1e-12);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")),
+                            0.0, 1e-12);
     json_decref(root);
 }
 END_TEST
@@ -247,7 +271,8 @@ END_TEST
 START_TEST(a_budget_ends_the_rounds)
 {
     script("app", "sleep 0.2; echo figure 1");
-    struct run run = bench("-n 1000 --budget 0.3 --json -c default --metric 'figure ([0-9]+)' -- %s/app", folder);
+    struct run run = bench(
+        "-n 1000 --budget 0.3 --json -c default --metric 'figure ([0-9]+)' -- %s/app", folder);
     json_t *root = parsed(&run);
     size_t rounds = json_array_size(json_object_get(series(root, "default"), "values"));
     ck_assert_uint_ge(rounds, 1);
@@ -290,9 +315,11 @@ START_TEST(npb_binaries_are_found_and_run)
     struct run run = bench("-n 2 -c default --json --npb %s", folder);
     json_t *root = parsed(&run), *list = json_object_get(root, "comparisons");
     ck_assert_uint_eq(json_array_size(list), 2);
-    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(list, 0), "program")), "cg.S.x");
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(list, 0), "program")),
+                     "cg.S.x");
     ck_assert_int_eq(json_is_true(json_object_get(json_array_get(list, 0), "higher_is_better")), 1);
-    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")), 123.45, 1e-9);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(series(root, "default"), "median")),
+                            123.45, 1e-9);
     json_decref(root);
 }
 END_TEST
@@ -326,8 +353,8 @@ START_TEST(all_accounts_for_every_part_in_the_time_it_has)
     {
         static const char *const endings[] = {"txt", "json"};
         for (size_t e = 0; e < 2; e++) {
-            snprintf(path, sizeof path, "%s/all/%s.%s", folder, json_string_value(json_object_get(part, "name")),
-                     endings[e]);
+            snprintf(path, sizeof path, "%s/all/%s.%s", folder,
+                     json_string_value(json_object_get(part, "name")), endings[e]);
             ck_assert_msg(access(path, R_OK) == 0, "no %s", path);
         }
     }
@@ -339,8 +366,8 @@ START_TEST(all_accounts_for_every_part_in_the_time_it_has)
 }
 END_TEST
 
-/* Section 4.2 of the 2012 paper: one core per package up to 16 cores, one per L3 on 32, on 8 nodes; and whatever is
- * predicted says that it is. */
+/* Section 4.2 of the 2012 paper: one core per package up to 16 cores, one per L3 on 32, on 8 nodes;
+ * and whatever is predicted says that it is. */
 START_TEST(figures_are_predicted_for_the_papers_core_counts)
 {
     struct run run = bench("--figures --json");
@@ -349,13 +376,15 @@ START_TEST(figures_are_predicted_for_the_papers_core_counts)
     ck_assert_uint_eq(json_array_size(figures), 3);
     json_array_foreach(figures, i, figure)
     {
-        ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(figure, "origin")), "not measured"));
+        ck_assert_ptr_nonnull(
+            strstr(json_string_value(json_object_get(figure, "origin")), "not measured"));
         ck_assert_uint_eq(json_array_size(json_object_get(figure, "points")), 15);
     }
     json_array_foreach(json_object_get(json_array_get(figures, 0), "points"), j, point)
     {
         json_int_t cores = json_integer_value(json_object_get(point, "cores"));
-        bool memory = strcmp(json_string_value(json_object_get(point, "placement")), "servet-mem") == 0;
+        bool memory =
+            strcmp(json_string_value(json_object_get(point, "placement")), "servet-mem") == 0;
         json_int_t nodes = cores / (memory ? 2 : 8);
         nodes = nodes < 1 ? 1 : (nodes > 8 ? 8 : nodes);
         ck_assert_int_eq(json_integer_value(json_object_get(point, "nodes")), nodes);
@@ -382,7 +411,8 @@ static const char *const wrong[] = {
 START_TEST(bad_usage_is_one_line_and_status_2)
 {
     struct run run = bench("%s", wrong[_i]);
-    ck_assert_msg(run.status == 2 && count_lines(run.err) == 1, "%s: status %d, %s", wrong[_i], run.status, run.err);
+    ck_assert_msg(run.status == 2 && count_lines(run.err) == 1, "%s: status %d, %s", wrong[_i],
+                  run.status, run.err);
     run_free(&run);
 }
 END_TEST
@@ -401,7 +431,8 @@ int main(void)
 #ifndef SANITIZED
     tcase_add_test(cases, servet_comparators_run_the_shim);
     tcase_add_test(cases, the_verdict_names_a_slower_servet);
-    tcase_add_loop_test(cases, exceptions_are_listed_with_reasons, 0, (int)(sizeof reasons / sizeof *reasons));
+    tcase_add_loop_test(cases, exceptions_are_listed_with_reasons, 0,
+                        (int)(sizeof reasons / sizeof *reasons));
     tcase_add_test(cases, exceptions_that_do_not_come_again_are_said_to);
 #endif
     tcase_add_test(cases, failures_are_reasons_not_figures);
@@ -413,7 +444,8 @@ int main(void)
     tcase_add_test(cases, plots_are_drawn);
     tcase_add_test(cases, all_accounts_for_every_part_in_the_time_it_has);
     tcase_add_test(cases, figures_are_predicted_for_the_papers_core_counts);
-    tcase_add_loop_test(cases, bad_usage_is_one_line_and_status_2, 0, (int)(sizeof wrong / sizeof *wrong));
+    tcase_add_loop_test(cases, bad_usage_is_one_line_and_status_2, 0,
+                        (int)(sizeof wrong / sizeof *wrong));
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

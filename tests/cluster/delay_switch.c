@@ -1,10 +1,11 @@
-/* An Ethernet switch over TAP devices that holds every frame back for a delay of its own for each pair of ports: links
- * of chosen latency on kernels without sch_netem.
+/* An Ethernet switch over TAP devices that holds every frame back for a delay of its own for each
+ * pair of ports: links of chosen latency on kernels without sch_netem.
  *
  *     delay_switch PREFIX N READY_FILE d11 d12 … dNN       microseconds, rows are senders
  *
- * Makes the devices PREFIX1 … PREFIXN in the network namespace it runs in (the caller moves them on), writes its
- * process id to READY_FILE and forwards until it is killed. Adds 10 to 30 us of its own.
+ * Makes the devices PREFIX1 … PREFIXN in the network namespace it runs in (the caller moves them
+ * on), writes its process id to READY_FILE and forwards until it is killed. Adds 10 to 30 us of its
+ * own.
  */
 #include <errno.h>
 #include <fcntl.h>

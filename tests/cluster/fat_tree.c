@@ -17,11 +17,13 @@ static double message(struct fat_tree *tree, struct profile_pair pair, size_t co
     seconds *= tree->most_pairs && count > tree->most_pairs ? 2 : 1;
     double factor = 1 + tree->noise * random_normal(&tree->random);
     factor = factor < 0.5 ? 0.5 : factor;
-    return seconds * (random_unit(&tree->random) < tree->outliers ? 1 + 2 * random_unit(&tree->random) : factor);
+    return seconds * (random_unit(&tree->random) < tree->outliers
+                          ? 1 + 2 * random_unit(&tree->random)
+                          : factor);
 }
 
-static int exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
-                    size_t count, double *seconds)
+static int exchange(struct machine *machine, const struct machine_exchange *what,
+                    const struct profile_pair *pairs, size_t count, double *seconds)
 {
     struct fat_tree *tree = machine->state;
     double slowest = 0;

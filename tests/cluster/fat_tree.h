@@ -1,4 +1,5 @@
-/* A simulated network of nodes as a machine: switches of `per_switch` nodes, pods of `per_pod` switches, and pods. */
+/* A simulated network of nodes as a machine: switches of `per_switch` nodes, pods of `per_pod`
+ * switches, and pods. */
 #ifndef SERVET_TESTS_CLUSTER_FAT_TREE_H
 #define SERVET_TESTS_CLUSTER_FAT_TREE_H
 
@@ -8,11 +9,12 @@
 
 struct fat_tree {
     uint32_t nodes, per_switch, per_pod;
-    double seconds[3];   /* one way: same switch, same pod, else */
-    double noise;        /* relative deviation of a measurement */
-    double outliers;     /* share of measurements that take up to three times as long */
-    uint32_t most_pairs; /* that do not disturb each other; more take twice as long. 0: any number */
-    uint32_t slow;       /* a node whose messages take twice as long; UINT32_MAX: none */
+    double seconds[3]; /* one way: same switch, same pod, else */
+    double noise;      /* relative deviation of a measurement */
+    double outliers;   /* share of measurements that take up to three times as long */
+    uint32_t
+        most_pairs; /* that do not disturb each other; more take twice as long. 0: any number */
+    uint32_t slow;  /* a node whose messages take twice as long; UINT32_MAX: none */
     struct random random;
     double elapsed_s;      /* simulated */
     uint32_t *first, *pus; /* the layout: one rank on each node */

@@ -1,4 +1,5 @@
-/* Are the layers of a network right although most of its pairs are never measured, and is it said where they are not?
+/* Are the layers of a network right although most of its pairs are never measured, and is it said
+ * where they are not?
  */
 #include <check.h>
 #include <math.h>
@@ -105,7 +106,8 @@ START_TEST(marks_tell_measured_from_inferred)
         for (uint32_t b = a + 1; b < tree.nodes; b++) {
             bool mark = false;
             for (size_t i = 0; i < marks->group_count && !mark; i++) {
-                mark = profile_set_has(&marks->groups[i], a) && profile_set_has(&marks->groups[i], b);
+                mark =
+                    profile_set_has(&marks->groups[i], a) && profile_set_has(&marks->groups[i], b);
             }
             for (size_t i = 0; i < marks->pair_count && !mark; i++) {
                 mark = marks->pairs[i].a == a && marks->pairs[i].b == b;
@@ -134,7 +136,8 @@ START_TEST(layers_are_told_apart_by_the_spread_that_was_measured)
         ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
         finish(&tree, &done);
     }
-    /* Figures are repeated until the two least agree within 5 %: what is noisier differs by less than a single one. */
+    /* Figures are repeated until the two least agree within 5 %: what is noisier differs by less
+     * than a single one. */
     ck_assert_double_eq_tol(spread[0], noise[0], 0.2 * noise[0]);
     ck_assert_double_eq_tol(spread[1], noise[1], 0.3 * noise[1]);
     ck_assert_double_gt(spread[2], 1.2 * spread[1]);
@@ -197,7 +200,8 @@ START_TEST(a_protocol_switch_is_a_jump_of_the_curve)
     uint64_t found[4];
     for (size_t i = 0; i < 24; i++) {
         uint64_t bytes = UINT64_C(1) << i;
-        curve[i] = (struct profile_message_point){bytes, (bytes > 8192 ? 9e-6 : 2e-6) + (double)bytes * 1e-10, 0, -1};
+        curve[i] = (struct profile_message_point){
+            bytes, (bytes > 8192 ? 9e-6 : 2e-6) + (double)bytes * 1e-10, 0, -1};
     }
     ck_assert_uint_eq(curve_switches(curve, 24, found, 4), 1);
     ck_assert_uint_eq(found[0], 8192);

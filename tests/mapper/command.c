@@ -53,7 +53,8 @@ struct run run_command(const char *line)
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     free(copy);
-    return (struct run){WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), slurp(out), slurp(err)};
+    return (struct run){WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                        slurp(out), slurp(err)};
 }
 
 void run_free(struct run *run)

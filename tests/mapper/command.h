@@ -9,7 +9,8 @@ struct run {
     char *out, *err; /* what it wrote; free with run_free() */
 };
 
-/* `line` is split at blanks; 'single quotes' keep them. The first word is the path of the command. */
+/* `line` is split at blanks; 'single quotes' keep them. The first word is the path of the
+ * command. */
 struct run run_command(const char *line);
 void run_free(struct run *run);
 size_t count_lines(const char *text);

@@ -32,8 +32,8 @@ static void shuffle(struct random_source *random, uint32_t *ids, size_t count)
     }
 }
 
-/* One class being made: relations cut its shuffled PUs into runs. In a nested class there are LEVELS ways to cut, each
- * of which cuts only where the one before it did. */
+/* One class being made: relations cut its shuffled PUs into runs. In a nested class there are
+ * LEVELS ways to cut, each of which cuts only where the one before it did. */
 #define LEVELS 4
 struct making {
     struct random_source *random;
@@ -56,7 +56,8 @@ static void make_levels(struct making *m)
 static void add_group(struct profile_relation *relation, const uint32_t *ids, size_t count)
 {
     if (count >= 2) {
-        ck_assert_int_eq(profile_set_from_array(ids, count, &relation->groups[relation->group_count++]), 0);
+        ck_assert_int_eq(
+            profile_set_from_array(ids, count, &relation->groups[relation->group_count++]), 0);
     }
 }
 
@@ -68,7 +69,8 @@ static void add_pairs(struct making *m, struct profile_relation *relation)
         uint32_t a = m->ids[random_below(m->random, (uint32_t)m->count)];
         uint32_t b = m->ids[random_below(m->random, (uint32_t)m->count)];
         if (a != b) {
-            relation->pairs[relation->pair_count++] = (struct profile_pair){a < b ? a : b, a < b ? b : a};
+            relation->pairs[relation->pair_count++] =
+                (struct profile_pair){a < b ? a : b, a < b ? b : a};
         }
     }
 }
@@ -128,7 +130,8 @@ static void random_kinds(struct making *m, struct profile_class *of)
 
 static void random_class(struct random_source *random, bool nested, struct profile_class *of)
 {
-    struct making m = {.random = random, .nested = nested, .count = 1 + random_below(random, MOST_PUS)};
+    struct making m = {
+        .random = random, .nested = nested, .count = 1 + random_below(random, MOST_PUS)};
     for (uint32_t i = 0; i < MOST_OS_INDEX; i++) {
         m.ids[i] = i;
     }
@@ -178,7 +181,8 @@ struct servet_profile *random_profile(struct random_source *random, bool nested)
     return profile;
 }
 
-struct profile_set random_pus(struct random_source *random, const struct servet_profile *profile, size_t fewest)
+struct profile_set random_pus(struct random_source *random, const struct servet_profile *profile,
+                              size_t fewest)
 {
     uint32_t ids[256];
     size_t count = 0, all = 0;
@@ -188,8 +192,8 @@ struct profile_set random_pus(struct random_source *random, const struct servet_
     while (count < fewest || (random_below(random, 4) && count < all)) {
         uint32_t node = random_below(random, profile_node_count(profile));
         const struct profile_class *of = profile_node_class(profile, node);
-        ids[count++] =
-            profile_node_first_pu(profile, node) + of->pus.ids[random_below(random, (uint32_t)of->pus.count)];
+        ids[count++] = profile_node_first_pu(profile, node) +
+                       of->pus.ids[random_below(random, (uint32_t)of->pus.count)];
     }
     if (count && random_below(random, 8) == 0) {
         ids[count++] = 100000;

@@ -1,4 +1,5 @@
-/* Small machines as no vendor would build them: any nesting or none, gaps in the OS indices, SMT, kinds, pairs. */
+/* Small machines as no vendor would build them: any nesting or none, gaps in the OS indices, SMT,
+ * kinds, pairs. */
 #ifndef SERVET_TESTS_MAPPER_RANDOM_PROFILE_H
 #define SERVET_TESTS_MAPPER_RANDOM_PROFILE_H
 
@@ -15,6 +16,7 @@ uint32_t random_below(struct random_source *random, uint32_t below);
 struct servet_profile *random_profile(struct random_source *random, bool nested);
 
 /* Some PU numbers of the profile (and sometimes one that it does not have); at least `fewest`. */
-struct profile_set random_pus(struct random_source *random, const struct servet_profile *profile, size_t fewest);
+struct profile_set random_pus(struct random_source *random, const struct servet_profile *profile,
+                              size_t fewest);
 
 #endif

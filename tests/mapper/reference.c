@@ -32,7 +32,8 @@ static int64_t quanta(double seconds)
     return (int64_t)(seconds / MAP_LATENCY_QUANTUM_SECONDS + 0.5);
 }
 
-static bool first_layer(const struct profile_communication *c, uint32_t a, uint32_t b, int64_t *latency)
+static bool first_layer(const struct profile_communication *c, uint32_t a, uint32_t b,
+                        int64_t *latency)
 {
     for (size_t i = 0; i < c->layer_count; i++) {
         if (related(&c->layers[i].members, a, b)) {
@@ -67,8 +68,8 @@ static struct range latencies(const struct servet_profile *profile)
 }
 
 /* What the choice of c adds to x, times (Max - Min). */
-static int64_t added(const struct servet_profile *profile, enum map_priority priority, struct range range,
-                     const struct pu *c, const struct pu *x)
+static int64_t added(const struct servet_profile *profile, enum map_priority priority,
+                     struct range range, const struct pu *c, const struct pu *x)
 {
     int64_t a = priority == MAP_MEMORY ? 10 : 1, b = 11 - a, sum = 0;
     int64_t scale = range.high > range.low ? range.high - range.low : 1, latency = range.high;
@@ -86,8 +87,8 @@ static int64_t added(const struct servet_profile *profile, enum map_priority pri
     return range.high > range.low ? sum - b * (range.high - latency) : sum;
 }
 
-static void choose(const struct servet_profile *profile, enum map_priority priority, struct range range, struct pu *pus,
-                   size_t count, struct pu *chosen)
+static void choose(const struct servet_profile *profile, enum map_priority priority,
+                   struct range range, struct pu *pus, size_t count, struct pu *chosen)
 {
     for (struct pu *x = pus; x < pus + count; x++) {
         bool core_mate = x->node == chosen->node && related(&chosen->of->cores, chosen->os, x->os);
@@ -123,7 +124,8 @@ static unsigned kind_rank(const struct profile_class *of, uint32_t os)
     return (unsigned)of->kind_count;
 }
 
-static size_t list_pus(const struct servet_profile *profile, const struct profile_set *allowed, struct pu *pus)
+static size_t list_pus(const struct servet_profile *profile, const struct profile_set *allowed,
+                       struct pu *pus)
 {
     size_t count = 0;
     for (uint32_t n = 0; n < profile_node_count(profile); n++) {
@@ -147,7 +149,8 @@ static void keep_one_kind(struct pu *pus, size_t count, size_t workers)
         for (size_t i = 0; i < count; i++) {
             bool counts = pus[i].allowed && !pus[i].core_workers && pus[i].kind == kind;
             for (size_t j = 0; j < i; j++) {
-                bool mate = pus[j].node == pus[i].node && related(&pus[i].of->cores, pus[i].os, pus[j].os);
+                bool mate =
+                    pus[j].node == pus[i].node && related(&pus[i].of->cores, pus[i].os, pus[j].os);
                 counts = counts && !(mate && pus[j].allowed);
             }
             cores += counts;
@@ -161,7 +164,8 @@ static void keep_one_kind(struct pu *pus, size_t count, size_t workers)
     }
 }
 
-void reference_map(const struct servet_profile *profile, const struct map_request *request, uint32_t *out)
+void reference_map(const struct servet_profile *profile, const struct map_request *request,
+                   uint32_t *out)
 {
     struct pu pus[REFERENCE_MOST_PUS];
     size_t count = list_pus(profile, request->allowed, pus);

@@ -32,7 +32,8 @@ static void assert_prints(const char *nodes, const char *options, const char *ex
     snprintf(line, sizeof line, "--nodes %s %s", nodes_file, options);
     struct run run = map_with(line);
     ck_assert_msg(run.status == 0, "%s: status %d, %s", options, run.status, run.err);
-    ck_assert_msg(strcmp(run.out, expected) == 0, "%s: expected\n%sgot\n%s", options, expected, run.out);
+    ck_assert_msg(strcmp(run.out, expected) == 0, "%s: expected\n%sgot\n%s", options, expected,
+                  run.out);
     run_free(&run);
 }
 
@@ -54,8 +55,9 @@ END_TEST
 START_TEST(launchers_are_told_in_their_own_language)
 {
     const char *both = "node1\nnode2\n";
-    assert_prints(both, "-n 4 --format rankfile",
-                  "rank 0=node1 slot=0\nrank 1=node1 slot=1\nrank 2=node2 slot=0\nrank 3=node2 slot=1\n");
+    assert_prints(
+        both, "-n 4 --format rankfile",
+        "rank 0=node1 slot=0\nrank 1=node1 slot=1\nrank 2=node2 slot=0\nrank 3=node2 slot=1\n");
     assert_prints(both, "-n 4 --format hostfile", "node1\nnode1\nnode2\nnode2\n");
     assert_prints(both, "-n 4 --format hydra-hosts", "-hosts node1,node2 -ppn 2\n");
     assert_prints(both, "-n 3 --cpuset 0,8-9 --format hydra-hosts", "-hosts node1:1,node2:2\n");
@@ -88,12 +90,13 @@ START_TEST(bad_input_is_one_line_and_status_2)
         bool file = strcmp(cases[i][1], "--nodes") == 0;
         snprintf(where, sizeof where, "-n 2 %s %s", cases[i][1], file ? nodes_file : "");
         struct run run = map_with(where);
-        ck_assert_msg(run.status == 2 && count_lines(run.err) == 1 && strstr(run.err, cases[i][2]), "case %zu: %d, %s",
-                      i, run.status, run.err);
+        ck_assert_msg(run.status == 2 && count_lines(run.err) == 1 && strstr(run.err, cases[i][2]),
+                      "case %zu: %d, %s", i, run.status, run.err);
         run_free(&run);
     }
     struct run run = map_with("-n 2 --nodes /nonexistent/nodes");
-    ck_assert_msg(run.status == 2 && strstr(run.err, "/nonexistent/nodes"), "%d, %s", run.status, run.err);
+    ck_assert_msg(run.status == 2 && strstr(run.err, "/nonexistent/nodes"), "%d, %s", run.status,
+                  run.err);
     run_free(&run);
 }
 END_TEST

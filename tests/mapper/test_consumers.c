@@ -1,5 +1,6 @@
-/* Do the launchers and runtimes that are installed understand what servet-map prints, and put processes and threads
- * there? Each is run for real and asked where it ended; one that is not installed is left out by name.
+/* Do the launchers and runtimes that are installed understand what servet-map prints, and put
+ * processes and threads there? Each is run for real and asked where it ended; one that is not
+ * installed is left out by name.
  */
 #include <check.h>
 #include <sched.h>
@@ -47,7 +48,8 @@ struct consumer {
 };
 
 /* Runs the line by the shell with servet-map's mapping of the PUs `map_options` selects. */
-static void assert_ends_on(const struct consumer *consumer, const char *map_options, const char *expected)
+static void assert_ends_on(const struct consumer *consumer, const char *map_options,
+                           const char *expected)
 {
     char line[4096];
     if (!installed(consumer->needs)) {
@@ -55,12 +57,13 @@ static void assert_ends_on(const struct consumer *consumer, const char *map_opti
         return;
     }
     snprintf(line, sizeof line,
-             "/bin/sh -c 'FILE=$(mktemp); MAP=$(" SERVET_MAP " %s --format %s 2>/dev/null); echo \"$MAP\" >$FILE; %s; "
+             "/bin/sh -c 'FILE=$(mktemp); MAP=$(" SERVET_MAP
+             " %s --format %s 2>/dev/null); echo \"$MAP\" >$FILE; %s; "
              "rm $FILE'",
              map_options, consumer->format, consumer->line);
     struct run run = run_command(line);
-    ck_assert_msg(strstr(run.out, expected) != NULL, "%s: expected '%s', got:\n%s%s\nfrom: %s", consumer->format,
-                  expected, run.out, run.err, line);
+    ck_assert_msg(strstr(run.out, expected) != NULL, "%s: expected '%s', got:\n%s%s\nfrom: %s",
+                  consumer->format, expected, run.out, run.err, line);
     run_free(&run);
 }
 
@@ -94,8 +97,10 @@ START_TEST(ranks_end_where_the_mapping_says)
          SLOW "mpirun.openmpi --mca rmaps_rank_file_physical 1 --rankfile $FILE -np 2 "
               "/bin/sh -c \"echo \\$OMPI_COMM_WORLD_RANK \\$(" WHERE ")\""},
         {"mpirun.openmpi", "cpu-list",
-         SLOW "mpirun.openmpi -np 2 $MAP /bin/sh -c \"echo \\$OMPI_COMM_WORLD_RANK \\$(" WHERE ")\""},
-        {"mpirun.mpich", "hydra", SLOW "mpirun.mpich -n 2 $MAP /bin/sh -c \"echo \\$PMI_RANK \\$(" WHERE ")\""},
+         SLOW "mpirun.openmpi -np 2 $MAP /bin/sh -c \"echo \\$OMPI_COMM_WORLD_RANK \\$(" WHERE
+              ")\""},
+        {"mpirun.mpich", "hydra",
+         SLOW "mpirun.mpich -n 2 $MAP /bin/sh -c \"echo \\$PMI_RANK \\$(" WHERE ")\""},
     };
     for (size_t c = 0; c < sizeof consumers / sizeof *consumers; c++) {
         for (int rank = 0; rank < 2; rank++) {

@@ -1,4 +1,5 @@
-/* Do the ranks of a hybrid program get compact domains, none across memory domains while there is another way? */
+/* Do the ranks of a hybrid program get compact domains, none across memory domains while there is
+ * another way? */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@ static struct servet_profile *loaded(const char *file)
     return profile;
 }
 
-static void assert_domains(const struct servet_profile *profile, enum map_priority priority, size_t ranks,
-                           const uint32_t *threads, const uint32_t *expected)
+static void assert_domains(const struct servet_profile *profile, enum map_priority priority,
+                           size_t ranks, const uint32_t *threads, const uint32_t *expected)
 {
     struct map_domain_request request = {.priority = priority, .ranks = ranks, .threads = threads};
     struct servet_error error;
@@ -26,27 +27,28 @@ static void assert_domains(const struct servet_profile *profile, enum map_priori
     size_t at = 0;
     for (size_t r = 0; r < ranks; r++) {
         for (uint32_t t = 0; t < threads[r]; t++, at++) {
-            ck_assert_msg(out[at] == expected[at], "rank %zu, thread %u: PU %u, expected %u", r, t, out[at],
-                          expected[at]);
+            ck_assert_msg(out[at] == expected[at], "rank %zu, thread %u: PU %u, expected %u", r, t,
+                          out[at], expected[at]);
         }
     }
 }
 
-#define THREADS(...)                                                                                                   \
-    (const uint32_t[])                                                                                                 \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
+#define THREADS(...)                                                                               \
+    (const uint32_t[])                                                                             \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
     }
-#define PUS(...)                                                                                                       \
-    (const uint32_t[])                                                                                                 \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
+#define PUS(...)                                                                                   \
+    (const uint32_t[])                                                                             \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
     }
 
 START_TEST(one_rank_per_node_fills_it_as_in_the_paper)
 {
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
-    assert_domains(profile, MAP_MEMORY, 2, THREADS(8, 8), PUS(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
+    assert_domains(profile, MAP_MEMORY, 2, THREADS(8, 8),
+                   PUS(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
     profile_free(profile);
 }
 END_TEST
@@ -66,7 +68,8 @@ START_TEST(uneven_ranks_keep_their_order_and_their_memory_domain)
     struct servet_profile *cluster = loaded(FIXTURES "/nehalem-2-nodes.json");
     struct map_node_view view;
     const struct servet_profile *node = map_one_node(&cluster->classes[0], &view);
-    assert_domains(node, MAP_MEMORY, 3, THREADS(3, 3, 2), PUS(0, 4, 2, 1, 5, 3, 6, 7)); /* 4 + 4 cannot hold it */
+    assert_domains(node, MAP_MEMORY, 3, THREADS(3, 3, 2),
+                   PUS(0, 4, 2, 1, 5, 3, 6, 7)); /* 4 + 4 cannot hold it */
     assert_domains(node, MAP_MEMORY, 3, THREADS(2, 2, 4), PUS(1, 3, 5, 7, 0, 4, 2, 6));
     assert_domains(node, MAP_MEMORY, 3, THREADS(1, 3, 4), PUS(7, 1, 5, 3, 0, 4, 2, 6));
     profile_free(cluster);
@@ -101,7 +104,8 @@ START_TEST(pus_of_others_are_left_to_them_while_there_are_free_ones)
     struct profile_set allowed, taken, used;
     ck_assert_int_eq(profile_set_parse("0-4,6", &allowed), 0);
     ck_assert_int_eq(profile_set_parse("0,2", &taken), 0);
-    struct map_domain_request request = {.ranks = 1, .threads_each = 4, .allowed = &allowed, .taken = &taken};
+    struct map_domain_request request = {
+        .ranks = 1, .threads_each = 4, .allowed = &allowed, .taken = &taken};
     uint32_t out[MOST];
     ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
     ck_assert_int_eq(profile_set_from_array(out, 4, &used), 0);
@@ -139,8 +143,10 @@ START_TEST(ranks_of_one_thread_are_plain_workers)
     for (uint64_t seed = 1; seed < 2000; seed++) {
         struct random_source random = {seed};
         struct servet_profile *profile = random_profile(&random, seed % 2);
-        struct map_request workers = {.priority = seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION, .workers = 1 + seed % 20};
-        struct map_domain_request ranks = {.priority = workers.priority, .ranks = workers.workers, .threads_each = 1};
+        struct map_request workers = {.priority = seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION,
+                                      .workers = 1 + seed % 20};
+        struct map_domain_request ranks = {
+            .priority = workers.priority, .ranks = workers.workers, .threads_each = 1};
         uint32_t a[MOST], b[MOST];
         ck_assert_int_eq(map_workers(profile, &workers, a, NULL, NULL), 0);
         ck_assert_int_eq(map_domains(profile, &ranks, b, NULL), 0);
@@ -153,7 +159,8 @@ END_TEST
 static uint32_t node_of(const struct servet_profile *profile, uint32_t pu)
 {
     uint32_t node = 0;
-    while (node + 1 < profile_node_count(profile) && profile_node_first_pu(profile, node + 1) <= pu) {
+    while (node + 1 < profile_node_count(profile) &&
+           profile_node_first_pu(profile, node + 1) <= pu) {
         node++;
     }
     return node;
@@ -175,7 +182,8 @@ START_TEST(any_request_keeps_every_rank_inside_a_node)
                                              .threads = threads,
                                              .taken = seed % 5 ? NULL : &taken};
         struct servet_error error;
-        ck_assert_msg(map_domains(profile, &request, out, &error) == 0, "seed %lu: %s", seed, error.text);
+        ck_assert_msg(map_domains(profile, &request, out, &error) == 0, "seed %lu: %s", seed,
+                      error.text);
         for (size_t r = 0, at = 0; r < ranks; at += threads[r++]) {
             for (size_t t = 1; t < threads[r]; t++) {
                 ck_assert_msg(node_of(profile, out[at + t]) == node_of(profile, out[at]),
@@ -193,7 +201,7 @@ START_TEST(any_request_keeps_every_rank_inside_a_node)
 }
 END_TEST
 
-/* -- straddling: against all ways to put ranks into domains ------------------------------------------------------ */
+/* -- straddling: against all ways to put ranks into domains -- */
 
 #define MOST_DOMAINS 4
 
@@ -217,7 +225,8 @@ static bool can_pack(const uint32_t *threads, size_t ranks, uint32_t *room, size
 
 #define MOST_SIZE 8
 
-/* Made once each: hwloc needs longer for one than a mapping takes. Freed with the test's process. */
+/* Made once each: hwloc needs longer for one than a mapping takes. Freed with the test's
+ * process. */
 static struct servet_profile *packages(uint32_t domains, uint32_t size)
 {
     static struct servet_profile *made[MOST_DOMAINS + 1][MOST_SIZE + 1];
@@ -234,11 +243,13 @@ START_TEST(no_rank_straddles_while_there_is_another_way)
     size_t packed = 0;
     for (uint64_t seed = 1; seed < 4000; seed++) {
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
-        uint32_t domains = 2 + random_below(&random, MOST_DOMAINS - 1), size = 2 + random_below(&random, 7);
+        uint32_t domains = 2 + random_below(&random, MOST_DOMAINS - 1),
+                 size = 2 + random_below(&random, 7);
         struct servet_profile *profile = packages(domains, size);
         uint32_t threads[32], room[MOST_DOMAINS], left = domains * size, out[MOST];
         size_t ranks = 0;
-        uint32_t even = random_below(&random, 2) ? 1 + random_below(&random, size) : 0; /* 0: uneven */
+        uint32_t even =
+            random_below(&random, 2) ? 1 + random_below(&random, size) : 0; /* 0: uneven */
         while (left && left >= even && ranks < 10) {
             uint32_t most = left < size ? left : size;
             left -= threads[ranks++] = even ? even : 1 + random_below(&random, most);
@@ -248,13 +259,16 @@ START_TEST(no_rank_straddles_while_there_is_another_way)
         }
         if (can_pack(threads, ranks, room, domains)) {
             packed++;
-            struct map_domain_request request = {
-                .priority = seed % 2 ? MAP_MEMORY : MAP_COMMUNICATION, .ranks = ranks, .threads = threads};
+            struct map_domain_request request = {.priority =
+                                                     seed % 2 ? MAP_MEMORY : MAP_COMMUNICATION,
+                                                 .ranks = ranks,
+                                                 .threads = threads};
             ck_assert_int_eq(map_domains(profile, &request, out, NULL), 0);
             for (size_t r = 0, at = 0; r < ranks; at += threads[r++]) {
                 for (size_t t = 1; t < threads[r]; t++) {
-                    ck_assert_msg(out[at + t] / size == out[at] / size, "seed %lu, %u x %u: rank %zu of %zu straddles",
-                                  seed, domains, size, r, ranks);
+                    ck_assert_msg(out[at + t] / size == out[at] / size,
+                                  "seed %lu, %u x %u: rank %zu of %zu straddles", seed, domains,
+                                  size, r, ranks);
                 }
             }
         }

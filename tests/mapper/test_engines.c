@@ -1,4 +1,5 @@
-/* Do the tree and the plain engine map as the algorithm says, on machines that nobody thought of? */
+/* Do the tree and the plain engine map as the algorithm says, on machines that nobody thought
+ * of? */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 #include "tests/mapper/random_profile.h"
 #include "tests/mapper/reference.h"
 
-/* Nested, and not: 120,000 in all. A build with sanitizers is many times slower and looks for other things. */
+/* Nested, and not: 120,000 in all. A build with sanitizers is many times slower and looks for other
+ * things. */
 #ifdef __SANITIZE_ADDRESS__
 #define PROFILES_EACH 10000
 #else
@@ -28,14 +30,16 @@ static void count_row(void *context, const struct map_row *row)
     traced->rows++;
 }
 
-static void fail_with(const struct servet_profile *profile, uint64_t seed, const struct map_request *request,
-                      const uint32_t *expected, const uint32_t *got, const char *engine)
+static void fail_with(const struct servet_profile *profile, uint64_t seed,
+                      const struct map_request *request, const uint32_t *expected,
+                      const uint32_t *got, const char *engine)
 {
     for (size_t w = 0; w < request->workers; w++) {
         if (expected[w] != got[w]) {
-            ck_abort_msg("seed %lu, %u nodes, priority %d, %s: worker %zu of %zu is on PU %u, expected %u", seed,
-                         profile_node_count(profile), request->priority, engine, w, request->workers, got[w],
-                         expected[w]);
+            ck_abort_msg(
+                "seed %lu, %u nodes, priority %d, %s: worker %zu of %zu is on PU %u, expected %u",
+                seed, profile_node_count(profile), request->priority, engine, w, request->workers,
+                got[w], expected[w]);
         }
     }
 }
@@ -55,7 +59,8 @@ static void compare_once(uint64_t seed, bool nested)
 {
     struct random_source random = {seed * 0x9e3779b97f4a7c15ull + 1};
     struct servet_profile *profile = random_profile(&random, nested);
-    struct profile_set allowed = random_pus(&random, profile, 1), taken = random_pus(&random, profile, 0);
+    struct profile_set allowed = random_pus(&random, profile, 1),
+                       taken = random_pus(&random, profile, 0);
     struct map_request request = {
         .priority = random_below(&random, 2) ? MAP_MEMORY : MAP_COMMUNICATION,
         .workers = 1 + random_below(&random, 30),

@@ -1,4 +1,5 @@
-/* Is every kind of machine mapped completely: SMT, P and E cores, memory-only nodes, no L3, one PU, gaps? */
+/* Is every kind of machine mapped completely: SMT, P and E cores, memory-only nodes, no L3, one PU,
+ * gaps? */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,28 +25,32 @@ static void assert_mapping(const struct servet_profile *profile, const struct ma
     struct servet_error error;
     ck_assert_msg(map_workers(profile, request, out, NULL, &error) == 0, "%s", error.text);
     for (size_t w = 0; w < request->workers; w++) {
-        ck_assert_msg(out[w] == expected[w], "worker %zu: PU %u, expected %u", w, out[w], expected[w]);
+        ck_assert_msg(out[w] == expected[w], "worker %zu: PU %u, expected %u", w, out[w],
+                      expected[w]);
     }
 }
 
-#define PUS(...)                                                                                                       \
-    (const uint32_t[])                                                                                                 \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
+#define PUS(...)                                                                                   \
+    (const uint32_t[])                                                                             \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
     }
 
 START_TEST(every_core_has_a_worker_before_any_has_two)
 {
-    const char *machines[] = {"package:2 l3:2 l2:2 core:2 pu:2", "package:1 core:5 pu:4", "package:3 l2:1 core:3 pu:2"};
+    const char *machines[] = {"package:2 l3:2 l2:2 core:2 pu:2", "package:1 core:5 pu:4",
+                              "package:3 l2:1 core:3 pu:2"};
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct servet_profile *profile = described(machines[m]);
         size_t pus = profile->classes[0].pus.count, smt = profile->classes[0].cores.groups[0].count;
         for (size_t workers = 1; workers <= pus; workers++) {
             for (int priority = MAP_MEMORY; priority <= MAP_COMMUNICATION; priority++) {
-                struct map_request request = {.priority = (enum map_priority)priority, .workers = workers};
+                struct map_request request = {.priority = (enum map_priority)priority,
+                                              .workers = workers};
                 uint32_t out[MOST], on_core[MOST] = {0};
                 ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
-                for (size_t w = 0; w < workers; w++) { /* hwloc numbers the PUs of a synthetic core in a row */
+                for (size_t w = 0; w < workers;
+                     w++) { /* hwloc numbers the PUs of a synthetic core in a row */
                     ck_assert_uint_eq(++on_core[out[w] / smt], w / (pus / smt) + 1);
                 }
             }
@@ -57,14 +62,16 @@ END_TEST
 
 START_TEST(kinds_of_cores_are_not_mixed_while_one_suffices)
 {
-    struct servet_profile *profile = described(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
+    struct servet_profile *profile =
+        described(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
     const struct profile_class *node = &profile->classes[0];
     ck_assert_uint_ge(node->kind_count, 2);
     for (size_t workers = 1; workers <= node->pus.count; workers++) {
         struct map_request request = {.workers = workers};
         uint32_t out[MOST];
         ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
-        size_t most = 0, kinds = 0; /* cores of the largest kind (its PUs without siblings), kinds in use */
+        size_t most = 0,
+               kinds = 0; /* cores of the largest kind (its PUs without siblings), kinds in use */
         for (size_t k = 0; k < node->kind_count; k++) {
             size_t cores = node->kinds[k].pus.count, used = 0;
             for (size_t g = 0; g < node->cores.group_count; g++) {
@@ -78,8 +85,8 @@ START_TEST(kinds_of_cores_are_not_mixed_while_one_suffices)
             most = cores > most ? cores : most;
             kinds += used > 0;
         }
-        ck_assert_msg(workers > most || kinds == 1, "%zu workers use %zu kinds, one has %zu cores", workers, kinds,
-                      most);
+        ck_assert_msg(workers > most || kinds == 1, "%zu workers use %zu kinds, one has %zu cores",
+                      workers, kinds, most);
     }
     profile_free(profile);
 }
@@ -87,7 +94,8 @@ END_TEST
 
 START_TEST(most_capable_cores_come_first)
 {
-    struct servet_profile *profile = described(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
+    struct servet_profile *profile =
+        described(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
     const struct profile_class *node = &profile->classes[0];
     const struct profile_kind *best = &node->kinds[0];
     for (size_t k = 1; k < node->kind_count; k++) {
@@ -146,7 +154,8 @@ START_TEST(memory_only_nodes_and_odd_machines_are_mapped_completely)
         ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
         struct profile_set used;
         ck_assert_int_eq(profile_set_from_array(out, pus->count, &used), 0);
-        ck_assert_msg(profile_set_equal(&used, pus), "%s: some PU has two workers and another none", files[f]);
+        ck_assert_msg(profile_set_equal(&used, pus), "%s: some PU has two workers and another none",
+                      files[f]);
         profile_set_free(&used);
         free(out);
         profile_free(profile);
@@ -171,7 +180,8 @@ START_TEST(taken_pus_count_as_chosen)
     ck_assert_int_eq(profile_set_parse("0-3", &allowed), 0);
     /* Goes on where Table 1 of the paper is after two choices. */
     assert_mapping(profile, &(struct map_request){.workers = 2, .taken = &taken}, PUS(8, 9));
-    assert_mapping(profile, &(struct map_request){.workers = 5, .taken = &taken, .allowed = &allowed},
+    assert_mapping(profile,
+                   &(struct map_request){.workers = 5, .taken = &taken, .allowed = &allowed},
                    PUS(2, 3, 0, 1, 2));
     profile_set_free(&taken);
     profile_set_free(&allowed);

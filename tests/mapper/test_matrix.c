@@ -1,4 +1,5 @@
-/* Are communication matrices read as they are meant, refused where they are wrong, and do they improve placements? */
+/* Are communication matrices read as they are meant, refused where they are wrong, and do they
+ * improve placements? */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,8 @@ START_TEST(both_formats_say_the_same)
 {
     const char *texts[] = {
         "# bytes\n9 10 0\n5 0 1e3\n0,0,7\n",
-        "%%MatrixMarket matrix coordinate real general\n% bytes\n3 3 4\n1 2 10\n2 1 5\n2 3 1e3\n1 1 9\n",
+        "%%MatrixMarket matrix coordinate real general\n% bytes\n3 3 4\n1 2 10\n2 1 5\n2 3 1e3\n1 "
+        "1 9\n",
         "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 15\n3 2 1000\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -78,9 +80,11 @@ START_TEST(wrong_matrices_are_one_line_and_status_2)
         {"1 -2\n3 4\n", "not negative"},
         {"1 nan\n3 4\n", "not negative"},
         {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n", "coordinate"},
-        {"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n", ":2: expected 'ranks ranks entries'"},
+        {"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n",
+         ":2: expected 'ranks ranks entries'"},
         {"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n", "the file ends early"},
-        {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n", ":3: expected 'row column bytes'"},
+        {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n",
+         ":3: expected 'row column bytes'"},
         {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1\n2 1 1\n", "no more entries"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -89,7 +93,8 @@ START_TEST(wrong_matrices_are_one_line_and_status_2)
         snprintf(line, sizeof line, SERVET_MAP " --topology pu:4 --matrix %s", path);
         struct run run = run_command(line);
         ck_assert_msg(run.status == 2, "case %zu: status %d", i, run.status);
-        ck_assert_msg(strstr(run.err, cases[i][1]) && strstr(run.err, path), "case %zu: %s", i, run.err);
+        ck_assert_msg(strstr(run.err, cases[i][1]) && strstr(run.err, path), "case %zu: %s", i,
+                      run.err);
         ck_assert_uint_eq(count_lines(run.err), 1);
         ck_assert_str_eq(run.out, "");
         run_free(&run);
@@ -104,8 +109,8 @@ START_TEST(options_around_the_matrix_are_checked)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char line[512];
         bool own = strstr(cases[i], "--matrix") != NULL;
-        snprintf(line, sizeof line, SERVET_MAP " --topology pu:4 %s %s %s", cases[i], own ? "" : "--matrix",
-                 own ? "" : path);
+        snprintf(line, sizeof line, SERVET_MAP " --topology pu:4 %s %s %s", cases[i],
+                 own ? "" : "--matrix", own ? "" : path);
         struct run run = run_command(line);
         ck_assert_msg(run.status == 2, "%s: status %d", line, run.status);
         ck_assert_uint_eq(count_lines(run.err), 1);
@@ -117,10 +122,13 @@ END_TEST
 
 START_TEST(partners_end_side_by_side)
 {
-    /* 0 talks to 3 and 1 to 2; the L3 of the Nehalem is shared by 0,2 and 1,3 but rank order would cross nodes. */
+    /* 0 talks to 3 and 1 to 2; the L3 of the Nehalem is shared by 0,2 and 1,3 but rank order would
+     * cross nodes. */
     char line[512];
     write_file("0 0 0 9\n0 0 9 0\n0 0 0 0\n0 0 0 0\n");
-    snprintf(line, sizeof line, SERVET_MAP " --profile " FIXTURES "/nehalem-2-nodes.json --matrix %s --format hostfile",
+    snprintf(line, sizeof line,
+             SERVET_MAP " --profile " FIXTURES
+                        "/nehalem-2-nodes.json --matrix %s --format hostfile",
              path);
     struct run run = run_command(line);
     ck_assert_int_eq(run.status, 0);
@@ -157,10 +165,12 @@ START_TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_wors
             if (!map_placer_built(placer)) {
                 continue;
             }
-            ck_assert_int_eq(map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds[placer]), 0);
+            ck_assert_int_eq(
+                map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds[placer]), 0);
             for (uint32_t r = 0; r < ranks; r++) {
-                ck_assert_msg(placed[r] < ranks && !used[placed[r]], "seed %lu: %s gives leaf %u twice", seed,
-                              map_placer_names[placer], placed[r]);
+                ck_assert_msg(placed[r] < ranks && !used[placed[r]],
+                              "seed %lu: %s gives leaf %u twice", seed, map_placer_names[placer],
+                              placed[r]);
                 used[placed[r]] = true;
             }
         }
@@ -174,13 +184,15 @@ END_TEST
 
 START_TEST(messages_take_what_the_curve_says)
 {
-    struct profile_message_point points[] = {{100, 1e-6, 0, -1}, {1000, 2e-6, 0, -1}, {10000, 11e-6, 0, -1}};
+    struct profile_message_point points[] = {
+        {100, 1e-6, 0, -1}, {1000, 2e-6, 0, -1}, {10000, 11e-6, 0, -1}};
     struct servet_profile *profile;
     ck_assert_int_eq(profile_load(FIXTURES "/nehalem-2-nodes.json", &profile, NULL), 0);
     struct profile_layer *layer = &profile->classes[0].communication.layers[0];
     struct map_view view;
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
-    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 65536), 2 * layer->seconds, 1e-12); /* of 32 KiB */
+    ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 65536), 2 * layer->seconds,
+                            1e-12); /* of 32 KiB */
     ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 8), layer->seconds, 1e-12);
     layer->curve = points;
     layer->curve_count = 3;
@@ -204,7 +216,9 @@ int main(void)
     tcase_add_test(tcase, wrong_matrices_are_one_line_and_status_2);
     tcase_add_test(tcase, options_around_the_matrix_are_checked);
     tcase_add_test(tcase, partners_end_side_by_side);
-    tcase_add_test(tcase, every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order);
+    tcase_add_test(
+        tcase,
+        every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order);
     tcase_add_test(tcase, messages_take_what_the_curve_says);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

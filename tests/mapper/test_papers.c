@@ -14,20 +14,22 @@ static struct servet_profile *loaded(const char *file)
     return profile;
 }
 
-static void place(const struct servet_profile *profile, enum map_priority priority, size_t workers, uint32_t *out)
+static void place(const struct servet_profile *profile, enum map_priority priority, size_t workers,
+                  uint32_t *out)
 {
     struct map_request request = {.priority = priority, .workers = workers};
     struct servet_error error;
     ck_assert_msg(map_workers(profile, &request, out, NULL, &error) == 0, "%s", error.text);
 }
 
-static void assert_places(const struct servet_profile *profile, enum map_priority priority, size_t workers,
-                          const uint32_t *expected)
+static void assert_places(const struct servet_profile *profile, enum map_priority priority,
+                          size_t workers, const uint32_t *expected)
 {
     uint32_t out[MOST];
     place(profile, priority, workers, out);
     for (size_t w = 0; w < workers; w++) {
-        ck_assert_msg(out[w] == expected[w], "worker %zu of %zu: PU %u, expected %u", w, workers, out[w], expected[w]);
+        ck_assert_msg(out[w] == expected[w], "worker %zu of %zu: PU %u, expected %u", w, workers,
+                      out[w], expected[w]);
     }
 }
 
@@ -36,7 +38,8 @@ static void assert_one_per_block(const uint32_t *out, size_t workers, uint32_t s
 {
     bool used[MOST] = {false};
     for (size_t w = 0; w < workers; w++) {
-        ck_assert_msg(!used[out[w] / size], "%zu workers: two in block %u of %u PUs", workers, out[w] / size, size);
+        ck_assert_msg(!used[out[w] / size], "%zu workers: two in block %u of %u PUs", workers,
+                      out[w] / size, size);
         used[out[w] / size] = true;
     }
 }

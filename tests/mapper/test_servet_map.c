@@ -1,4 +1,5 @@
-/* Does servet-map print the papers' mappings and tables, every format, and one clear line for bad input? */
+/* Does servet-map print the papers' mappings and tables, every format, and one clear line for bad
+ * input? */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ static void assert_prints(const char *options, const char *expected)
 {
     struct run run = map_with(options);
     ck_assert_msg(run.status == 0, "servet-map %s: status %d, %s", options, run.status, run.err);
-    ck_assert_msg(strcmp(run.out, expected) == 0, "servet-map %s: expected\n%sgot\n%s", options, expected, run.out);
+    ck_assert_msg(strcmp(run.out, expected) == 0, "servet-map %s: expected\n%sgot\n%s", options,
+                  expected, run.out);
     run_free(&run);
 }
 
@@ -63,41 +65,43 @@ static void assert_explains(const char *options, const char *expected)
 
 START_TEST(explain_prints_table_1_of_the_paper)
 {
-    assert_explains("-n 4 --mem-prior --explain" NEHALEM, "Iter. Core 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
-                                                          "1 Total 0* 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
-                                                          "2 Rule 1 - 0 10 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
-                                                          "Rule 2 - 0 10 0 10 0 10 0 0 0 0 0 0 0 0 0\n"
-                                                          "Rule 3 - -1 -1 -1 -1 -1 -1 -1 0 0 0 0 0 0 0 0\n"
-                                                          "Total - -1* 19 -1 9 -1 9 -1 0 0 0 0 0 0 0 0\n"
-                                                          "3 Rule 1 - - 0 10 0 0 0 0 0 0 0 0 0 0 0 0\n"
-                                                          "Rule 2 - - 0 10 0 10 0 10 0 0 0 0 0 0 0 0\n"
-                                                          "Rule 3 - - -1 -1 -1 -1 -1 -1 0 0 0 0 0 0 0 0\n"
-                                                          "Total - - 18 18 8 8 8 8 0* 0 0 0 0 0 0 0\n"
-                                                          "4 Rule 1 - - 0 0 0 0 0 0 - 0 10 0 0 0 0 0\n"
-                                                          "Rule 2 - - 0 0 0 0 0 0 - 0 10 0 10 0 10 0\n"
-                                                          "Rule 3 - - 0 0 0 0 0 0 - -1 -1 -1 -1 -1 -1 -1\n"
-                                                          "Total - - 18 18 8 8 8 8 - -1* 19 -1 9 -1 9 -1\n"
-                                                          "0,1,8,9\n");
+    assert_explains("-n 4 --mem-prior --explain" NEHALEM,
+                    "Iter. Core 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
+                    "1 Total 0* 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                    "2 Rule 1 - 0 10 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                    "Rule 2 - 0 10 0 10 0 10 0 0 0 0 0 0 0 0 0\n"
+                    "Rule 3 - -1 -1 -1 -1 -1 -1 -1 0 0 0 0 0 0 0 0\n"
+                    "Total - -1* 19 -1 9 -1 9 -1 0 0 0 0 0 0 0 0\n"
+                    "3 Rule 1 - - 0 10 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                    "Rule 2 - - 0 10 0 10 0 10 0 0 0 0 0 0 0 0\n"
+                    "Rule 3 - - -1 -1 -1 -1 -1 -1 0 0 0 0 0 0 0 0\n"
+                    "Total - - 18 18 8 8 8 8 0* 0 0 0 0 0 0 0\n"
+                    "4 Rule 1 - - 0 0 0 0 0 0 - 0 10 0 0 0 0 0\n"
+                    "Rule 2 - - 0 0 0 0 0 0 - 0 10 0 10 0 10 0\n"
+                    "Rule 3 - - 0 0 0 0 0 0 - -1 -1 -1 -1 -1 -1 -1\n"
+                    "Total - - 18 18 8 8 8 8 - -1* 19 -1 9 -1 9 -1\n"
+                    "0,1,8,9\n");
 }
 END_TEST
 
 START_TEST(explain_prints_table_2_of_the_paper)
 {
-    assert_explains("-n 4 --comm-prior --explain" NEHALEM, "Iter. Core 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
-                                                           "1 Total 0* 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
-                                                           "2 Rule 1 - 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
-                                                           "Rule 2 - 0 1 0 1 0 1 0 0 0 0 0 0 0 0 0\n"
-                                                           "Rule 3 - -10 -10 -10 -10 -10 -10 -10 0 0 0 0 0 0 0 0\n"
-                                                           "Total - -10* -8 -10 -9 -10 -9 -10 0 0 0 0 0 0 0 0\n"
-                                                           "3 Rule 1 - - 0 1 0 0 0 0 0 0 0 0 0 0 0 0\n"
-                                                           "Rule 2 - - 0 1 0 1 0 1 0 0 0 0 0 0 0 0\n"
-                                                           "Rule 3 - - -10 -10 -10 -10 -10 -10 0 0 0 0 0 0 0 0\n"
-                                                           "Total - - -18 -18 -19* -19 -19 -19 0 0 0 0 0 0 0 0\n"
-                                                           "4 Rule 1 - - 0 0 - 0 1 0 0 0 0 0 0 0 0 0\n"
-                                                           "Rule 2 - - 1 0 - 0 1 0 0 0 0 0 0 0 0 0\n"
-                                                           "Rule 3 - - -10 -10 - -10 -10 -10 0 0 0 0 0 0 0 0\n"
-                                                           "Total - - -27 -28 - -29* -27 -29 0 0 0 0 0 0 0 0\n"
-                                                           "0,1,4,5\n");
+    assert_explains("-n 4 --comm-prior --explain" NEHALEM,
+                    "Iter. Core 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
+                    "1 Total 0* 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                    "2 Rule 1 - 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                    "Rule 2 - 0 1 0 1 0 1 0 0 0 0 0 0 0 0 0\n"
+                    "Rule 3 - -10 -10 -10 -10 -10 -10 -10 0 0 0 0 0 0 0 0\n"
+                    "Total - -10* -8 -10 -9 -10 -9 -10 0 0 0 0 0 0 0 0\n"
+                    "3 Rule 1 - - 0 1 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                    "Rule 2 - - 0 1 0 1 0 1 0 0 0 0 0 0 0 0\n"
+                    "Rule 3 - - -10 -10 -10 -10 -10 -10 0 0 0 0 0 0 0 0\n"
+                    "Total - - -18 -18 -19* -19 -19 -19 0 0 0 0 0 0 0 0\n"
+                    "4 Rule 1 - - 0 0 - 0 1 0 0 0 0 0 0 0 0 0\n"
+                    "Rule 2 - - 1 0 - 0 1 0 0 0 0 0 0 0 0 0\n"
+                    "Rule 3 - - -10 -10 - -10 -10 -10 0 0 0 0 0 0 0 0\n"
+                    "Total - - -27 -28 - -29* -27 -29 0 0 0 0 0 0 0 0\n"
+                    "0,1,4,5\n");
 }
 END_TEST
 
@@ -118,12 +122,13 @@ START_TEST(formats_speak_their_launcher)
         {"-n 4 --format hydra", "-bind-to user:0,1\n"},
         {"-n 4 --format slurm-map", "--cpu-bind=map_cpu:0,1\n"},
         {"-r 4 -t 2 --format list", "0,2\n1,3\n8,10\n9,11\n"},
-        {"-r 4 -t 2 --format omp-places", "OMP_PLACES={0},{2} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
-                                          "OMP_PLACES={1},{3} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
-                                          "OMP_PLACES={0},{2} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
-                                          "OMP_PLACES={1},{3} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"},
-        {"-r 4 -t 2 --format rankfile",
-         "rank 0=node1 slot=0,2\nrank 1=node1 slot=1,3\nrank 2=node2 slot=0,2\nrank 3=node2 slot=1,3\n"},
+        {"-r 4 -t 2 --format omp-places",
+         "OMP_PLACES={0},{2} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
+         "OMP_PLACES={1},{3} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
+         "OMP_PLACES={0},{2} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
+         "OMP_PLACES={1},{3} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"},
+        {"-r 4 -t 2 --format rankfile", "rank 0=node1 slot=0,2\nrank 1=node1 slot=1,3\nrank "
+                                        "2=node2 slot=0,2\nrank 3=node2 slot=1,3\n"},
         {"-r 4 -t 2 --format hydra", "-bind-to user:0+2,1+3\n"},
         {"-r 4 -t 2 --format slurm-mask", "--cpu-bind=mask_cpu:0x5,0xa\n"},
         {"-r 2 -t 8 --format impi-domain", "I_MPI_PIN=1 I_MPI_PIN_DOMAIN=[ff]\n"},
@@ -141,7 +146,9 @@ START_TEST(json_says_who_is_where)
     struct run run = map_with("-n 3 --format json" NEHALEM);
     ck_assert_int_eq(run.status, 0);
     char *text = squeezed(run.out);
-    ck_assert_msg(strstr(text, "\"worker\": 2,\n\"node\": \"node2\",\n\"pu\": 8,\n\"os_index\": 0\n"), "%s", text);
+    ck_assert_msg(
+        strstr(text, "\"worker\": 2,\n\"node\": \"node2\",\n\"pu\": 8,\n\"os_index\": 0\n"), "%s",
+        text);
     ck_assert_msg(strstr(text, "\"priority\": \"memory\""), "%s", text);
     free(text);
     run_free(&run);
@@ -153,14 +160,16 @@ static void assert_says(const char *options, const char *line)
     struct run run = map_with(options);
     ck_assert_msg(run.status == 0, "servet-map %s: status %d, %s", options, run.status, run.err);
     char *text = squeezed(run.out);
-    ck_assert_msg(strstr(text, line) != NULL, "servet-map %s: '%s' is not in\n%s", options, line, text);
+    ck_assert_msg(strstr(text, line) != NULL, "servet-map %s: '%s' is not in\n%s", options, line,
+                  text);
     free(text);
     run_free(&run);
 }
 
 START_TEST(compare_predicts_from_the_profile)
 {
-    /* Finis Terrae: 8 workers, one per bus and two per cell: 1700 MB/s each; compact has all on one cell. */
+    /* Finis Terrae: 8 workers, one per bus and two per cell: 1700 MB/s each; compact has all on one
+     * cell. */
     const char *ft = "-n 8 --compare --profile " FIXTURES "/finis-terrae-2-nodes.json";
     assert_says(ft, "memory bandwidth of the worst worker, GB/s 1.70 0.42 1.70\n");
     assert_says(ft, "most workers in a memory domain of level 1 1 4 1\n");
@@ -168,7 +177,8 @@ START_TEST(compare_predicts_from_the_profile)
                 "least L2 cache of a worker, KiB 3072 1536 3072\n");
     assert_says("-n 2 --compare --comm-prior --profile " FIXTURES "/dunnington.json",
                 "latency between neighbours, mean, us 9.000 9.000 24.000\n");
-    assert_says("-n 4 --compare --topology 'package:2 l3:2 core:2 pu:2'", "predicted, nothing was measured");
+    assert_says("-n 4 --compare --topology 'package:2 l3:2 core:2 pu:2'",
+                "predicted, nothing was measured");
 }
 END_TEST
 
@@ -198,7 +208,8 @@ START_TEST(contradicting_groups_are_named_and_mapped)
     snprintf(line, sizeof line, "-n 3 --profile %s", path);
     struct run run = map_with(line);
     ck_assert_int_eq(run.status, 0);
-    ck_assert_msg(strstr(run.err, "L3 cache 0-1") && strstr(run.err, "memory level 1 0,2,4,6"), "%s", run.err);
+    ck_assert_msg(strstr(run.err, "L3 cache 0-1") && strstr(run.err, "memory level 1 0,2,4,6"),
+                  "%s", run.err);
     ck_assert_uint_eq(count_lines(run.err), 1);
     ck_assert_str_eq(run.out, "0,3,8\n"); /* 1 shares the L3 with 0 now, 2 its memory */
     run_free(&run);
@@ -209,7 +220,9 @@ END_TEST
 START_TEST(limits_are_obeyed)
 {
     assert_prints("-n 4 --no-smt --topology 'package:2 core:2 pu:2'", "0,4,2,6\n");
-    assert_prints("-n 2 --kind p --topology " FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml", "0,2\n");
+    assert_prints("-n 2 --kind p --topology " FIXTURES
+                  "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml",
+                  "0,2\n");
 }
 END_TEST
 
@@ -285,10 +298,10 @@ START_TEST(bad_input_is_one_line_and_status_2)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run run = map_with(cases[i][0]);
         ck_assert_msg(run.status == 2, "servet-map %s: status %d", cases[i][0], run.status);
-        ck_assert_msg(count_lines(run.err) == 1, "servet-map %s: more or less than one line:\n%s", cases[i][0],
-                      run.err);
-        ck_assert_msg(strstr(run.err, cases[i][1]), "servet-map %s: '%s' is not named in: %s", cases[i][0], cases[i][1],
-                      run.err);
+        ck_assert_msg(count_lines(run.err) == 1, "servet-map %s: more or less than one line:\n%s",
+                      cases[i][0], run.err);
+        ck_assert_msg(strstr(run.err, cases[i][1]), "servet-map %s: '%s' is not named in: %s",
+                      cases[i][0], cases[i][1], run.err);
         ck_assert_str_eq(run.out, "");
         run_free(&run);
     }

@@ -65,12 +65,12 @@ static void assert_column(const char *name, size_t row, const int *expected, con
                           const struct map_row *what)
 {
     for (size_t i = 0; i < PUS; i++) {
-        ck_assert_msg(what->taken[i] == (expected[i] == TAKEN), "row %zu, %s: core %zu is%s taken", row + 1, name, i,
-                      what->taken[i] ? "" : " not");
+        ck_assert_msg(what->taken[i] == (expected[i] == TAKEN), "row %zu, %s: core %zu is%s taken",
+                      row + 1, name, i, what->taken[i] ? "" : " not");
         if (!what->taken[i]) {
             ck_assert_msg(got[i] == expected[i] * what->denominator,
-                          "row %zu, %s of core %zu: expected %d, got %ld/%ld", row + 1, name, i, expected[i], got[i],
-                          what->denominator);
+                          "row %zu, %s of core %zu: expected %d, got %ld/%ld", row + 1, name, i,
+                          expected[i], got[i], what->denominator);
         }
     }
 }
@@ -97,7 +97,8 @@ static void compare_row(void *context, const struct map_row *row)
     comparison->rows++;
 }
 
-static void assert_table(enum map_priority priority, const struct expected_row *table, const uint32_t *placement)
+static void assert_table(enum map_priority priority, const struct expected_row *table,
+                         const uint32_t *placement)
 {
     struct comparison comparison = {.table = table};
     struct map_trace trace = {compare_row, &comparison};

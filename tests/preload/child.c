@@ -33,7 +33,8 @@ static void clean_environment(void)
     }
 #ifdef SANITIZERS
     setenv("LD_PRELOAD", SANITIZERS, 1);
-    /* Leaks of ordinary programs are not ours, and the shim comes before the runtime in some of them. */
+    /* Leaks of ordinary programs are not ours, and the shim comes before the runtime in some of
+     * them. */
     setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
     setenv("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1", 1);
     setenv("TSAN_OPTIONS", "halt_on_error=1:die_after_fork=0:ignore_noninstrumented_modules=1", 1);
@@ -95,7 +96,8 @@ void child_run_preloaded(struct child *child, const char *const *changes, const 
 static const char *find_line(const char *text, const char *beginning)
 {
     size_t length = strlen(beginning);
-    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+    for (const char *line = text; line && *line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         if (strncmp(line, beginning, length) == 0) {
             return line;
         }
@@ -106,7 +108,8 @@ static const char *find_line(const char *text, const char *beginning)
 size_t child_lines(const char *text, const char *beginning)
 {
     size_t count = 0;
-    for (const char *line = find_line(text, beginning); line; line = find_line(strchr(line, '\n') + 1, beginning)) {
+    for (const char *line = find_line(text, beginning); line;
+         line = find_line(strchr(line, '\n') + 1, beginning)) {
         count++;
         if (!strchr(line, '\n')) {
             break;
@@ -120,8 +123,8 @@ void child_worker(const struct child *child, int rank, int thread, char *pus, si
     char beginning[64];
     snprintf(beginning, sizeof beginning, "worker %d %d ", rank, thread);
     const char *line = find_line(child->out, beginning);
-    ck_assert_msg(line, "no line \"%s\" in:\n%.1500s%.1500s(exit status %d)", beginning, child->out, child->err,
-                  child->status);
+    ck_assert_msg(line, "no line \"%s\" in:\n%.1500s%.1500s(exit status %d)", beginning, child->out,
+                  child->err, child->status);
     line += strlen(beginning);
     snprintf(pus, size, "%.*s", (int)strcspn(line, " \n"), line);
 }
@@ -131,6 +134,7 @@ void child_expect(const struct child *child, int rank, int thread, uint32_t pu)
     char pus[256], expected[32];
     child_worker(child, rank, thread, pus, sizeof pus);
     snprintf(expected, sizeof expected, "%u", pu);
-    ck_assert_msg(strcmp(pus, expected) == 0, "worker %d of rank %d may run on %s, expected %s:\n%.1500s%.1500s",
-                  thread, rank, pus, expected, child->out, child->err);
+    ck_assert_msg(strcmp(pus, expected) == 0,
+                  "worker %d of rank %d may run on %s, expected %s:\n%.1500s%.1500s", thread, rank,
+                  pus, expected, child->out, child->err);
 }

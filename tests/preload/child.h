@@ -19,14 +19,16 @@ struct child {
     char out[CHILD_TEXT], err[CHILD_TEXT];
 };
 
-/* Runs argv (ended by NULL) with the environment of the test without SERVET_*, OMP_* and any user's profile, changed by
- * `changes` ("NAME=value", ended by NULL; may be NULL). A child that cannot be run fails the test. */
+/* Runs argv (ended by NULL) with the environment of the test without SERVET_*, OMP_* and any user's
+ * profile, changed by `changes` ("NAME=value", ended by NULL; may be NULL). A child that cannot be
+ * run fails the test. */
 void child_run(struct child *child, const char *const *changes, const char *const *argv);
 
 /* The same with the shim in LD_PRELOAD. */
 void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv);
 
-/* The PUs of "worker RANK THREAD" in the program's output; fails the test if there is no such line. */
+/* The PUs of "worker RANK THREAD" in the program's output; fails the test if there is no such
+ * line. */
 void child_worker(const struct child *child, int rank, int thread, char *pus, size_t size);
 /* How many lines of stdout / stderr begin with `beginning`. */
 size_t child_lines(const char *text, const char *beginning);

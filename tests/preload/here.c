@@ -66,7 +66,8 @@ uint32_t here_write_uneven_profile(const char *path)
     node_class->kinds = calloc(2, sizeof *node_class->kinds);
     node_class->kind_count = 2;
     node_class->kinds[1].efficiency = 1;
-    ck_assert_int_eq(profile_set_from_array(pus->ids, pus->count - 1, &node_class->kinds[0].pus), 0);
+    ck_assert_int_eq(profile_set_from_array(pus->ids, pus->count - 1, &node_class->kinds[0].pus),
+                     0);
     ck_assert_int_eq(profile_set_from_array(&last, 1, &node_class->kinds[1].pus), 0);
     ck_assert_msg(profile_save(profile, path, &error) == 0, "%s", error.text);
     profile_free(profile);

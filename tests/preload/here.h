@@ -10,11 +10,12 @@
 /* PUs this process may use. */
 size_t here_pus(void);
 
-/* What `servet-map -n workers` answers for the declared topology of this machine: `order` gets that many PUs. */
+/* What `servet-map -n workers` answers for the declared topology of this machine: `order` gets that
+ * many PUs. */
 void here_order(enum map_priority priority, size_t workers, uint32_t *order);
 
-/* Writes a profile of this machine to `path` in which the PU with the highest index is a more capable core, so that a
- * single worker's place is that PU and not the first. Returns that PU. */
+/* Writes a profile of this machine to `path` in which the PU with the highest index is a more
+ * capable core, so that a single worker's place is that PU and not the first. Returns that PU. */
 uint32_t here_write_uneven_profile(const char *path);
 
 /* Ends the test program with status 77 and a reason unless two PUs may be used. */

@@ -1,6 +1,6 @@
-/* Does a process become a rank, on the PU of its rank, in every entry of MPI, Fortran's MPI and OpenSHMEM that a
- * program can come through? The library behind them is a stub, so each entry stands alone: none is reached through
- * another.
+/* Does a process become a rank, on the PU of its rank, in every entry of MPI, Fortran's MPI and
+ * OpenSHMEM that a program can come through? The library behind them is a stub, so each entry
+ * stands alone: none is reached through another.
  */
 #include <check.h>
 #include <stdio.h>
@@ -10,11 +10,12 @@
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
-static const char *const entries[] = {"MPI_Init",         "MPI_Init_thread",   "PMPI_Init",         "PMPI_Init_thread",
-                                      "mpi_init",         "mpi_init_",         "mpi_init__",        "MPI_INIT",
-                                      "mpi_init_thread",  "mpi_init_thread_",  "mpi_init_thread__", "MPI_INIT_THREAD",
-                                      "MPI_Session_init", "PMPI_Session_init", "shmem_init",        "shmem_init_thread",
-                                      "start_pes"};
+static const char *const entries[] = {"MPI_Init",          "MPI_Init_thread",   "PMPI_Init",
+                                      "PMPI_Init_thread",  "mpi_init",          "mpi_init_",
+                                      "mpi_init__",        "MPI_INIT",          "mpi_init_thread",
+                                      "mpi_init_thread_",  "mpi_init_thread__", "MPI_INIT_THREAD",
+                                      "MPI_Session_init",  "PMPI_Session_init", "shmem_init",
+                                      "shmem_init_thread", "start_pes"};
 enum { ENTRIES = sizeof entries / sizeof entries[0] };
 
 static struct child child;
@@ -27,18 +28,21 @@ static bool returns_nothing(const char *entry)
 
 START_TEST(the_entry_makes_a_rank)
 {
-    static const char *const second_of_two[] = {"OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2", NULL};
+    static const char *const second_of_two[] = {"OMPI_COMM_WORLD_LOCAL_RANK=1",
+                                                "OMPI_COMM_WORLD_LOCAL_SIZE=2", NULL};
     const char *const argv[] = {PROGRAMS "/entries", entries[_i], NULL};
     char reached[64];
     uint32_t order[2];
     here_order(MAP_MEMORY, 2, order);
     child_run_preloaded(&child, second_of_two, argv);
-    ck_assert_msg(child.status == 0, "%s: exit status %d: %s", entries[_i], child.status, child.err);
+    ck_assert_msg(child.status == 0, "%s: exit status %d: %s", entries[_i], child.status,
+                  child.err);
     snprintf(reached, sizeof reached, "reached %s\n", entries[_i]);
     ck_assert_msg(strstr(child.out, reached), "%s", child.out);
     child_expect(&child, 0, 0, order[1]);
     if (!returns_nothing(entries[_i])) {
-        ck_assert_msg(strstr(child.out, "count 0 42\n"), "%s: not the library's answer:\n%s", entries[_i], child.out);
+        ck_assert_msg(strstr(child.out, "count 0 42\n"), "%s: not the library's answer:\n%s",
+                      entries[_i], child.out);
     }
 }
 END_TEST

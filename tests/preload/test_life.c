@@ -1,5 +1,5 @@
-/* Threads end, pools churn, processes are made: does every slot come back however its thread ended, and does no child
- * inherit the one PU of the thread that made it?
+/* Threads end, pools churn, processes are made: does every slot come back however its thread ended,
+ * and does no child inherit the one PU of the thread that made it?
  */
 #include <check.h>
 #include <stdio.h>
@@ -22,10 +22,13 @@ static void expect_slots_back(const char *way)
     char pair[32];
     here_order(MAP_MEMORY, 2, order);
     snprintf(pair, sizeof pair, "%u,%u", order[0], order[1]);
-    /* ThreadSanitizer takes a cancelled pause() of a program that it does not know for one that never ended. */
-    const char *options =
-        strcmp(way, "cancel") == 0 ? "TSAN_OPTIONS=halt_on_error=1:die_after_fork=0" : "SERVET_DISABLE=";
-    child_run_preloaded(&child, CHANGES(options), ARGV("taskset", "-c", pair, PROGRAMS "/churn", way, "101"));
+    /* ThreadSanitizer takes a cancelled pause() of a program that it does not know for one that
+     * never ended. */
+    const char *options = strcmp(way, "cancel") == 0
+                              ? "TSAN_OPTIONS=halt_on_error=1:die_after_fork=0"
+                              : "SERVET_DISABLE=";
+    child_run_preloaded(&child, CHANGES(options),
+                        ARGV("taskset", "-c", pair, PROGRAMS "/churn", way, "101"));
     ck_assert_msg(child.status == 0, "exit status %d: %s", child.status, child.err);
     child_expect(&child, 0, 0, order[0]);
     child_expect(&child, 0, 1, order[1]);
@@ -58,9 +61,9 @@ END_TEST
 
 START_TEST(children_have_the_original_mask)
 {
-    static const char *const ways[] = {"fork",        "execl",        "execlp",  "execle",  "execv",
-                                       "execvp",      "execve",       "execvpe", "fexecve", "execveat",
-                                       "posix_spawn", "posix_spawnp", "popen",   "system"};
+    static const char *const ways[] = {
+        "fork",    "execl",   "execlp",   "execle",      "execv",        "execvp", "execve",
+        "execvpe", "fexecve", "execveat", "posix_spawn", "posix_spawnp", "popen",  "system"};
     static const char *const makers[] = {"main", "worker"};
     char line[512], original[256];
     uint32_t order[2];

@@ -1,5 +1,6 @@
-/* Are the threads of a numeric library's own pool workers with a PU each, and does nothing collapse to one thread for
- * it: numpy with OpenBLAS in a Python program, with an OpenMP runtime that is loaded after it?
+/* Are the threads of a numeric library's own pool workers with a PU each, and does nothing collapse
+ * to one thread for it: numpy with OpenBLAS in a Python program, with an OpenMP runtime that is
+ * loaded after it?
  */
 #include <check.h>
 #include <stdarg.h>
@@ -20,36 +21,38 @@ static uint32_t order[2];
 static char pair[32]; /* the two PUs that every program here may use */
 
 /* Prints after the import, and after a product that is big enough for the pool:
- *     WHEN MAIN LAST        what the main and the last thread may use (ThreadSanitizer has one between)
+ *     WHEN MAIN LAST        what the main and the last thread may use (ThreadSanitizer has one
+ *                           between)
  *     WHEN same|narrowed    os.sched_getaffinity() as it was at the start or not
  */
-#define BEGINNING                                                                                                      \
-    "import ctypes, os, sys\n"                                                                                         \
-    "before = os.sched_getaffinity(0)\n"                                                                               \
-    "import numpy\n"                                                                                                   \
-    "path = [l.split()[-1] for l in open('/proc/self/maps') if 'libopenblas' in l]\n"                                  \
-    "blas = ctypes.CDLL(path[0])\n"                                                                                    \
-    "def allowed(tid):\n"                                                                                              \
-    "    for line in open('/proc/self/task/%d/status' % tid):\n"                                                       \
-    "        if line.startswith('Cpus_allowed_list'): return line.split()[1]\n"                                        \
-    "def show(when):\n"                                                                                                \
-    "    others = sorted(set(map(int, os.listdir('/proc/self/task'))) - {os.getpid()})\n"                              \
-    "    print(when, allowed(os.getpid()), allowed((others or [os.getpid()])[-1]))\n"                                  \
+#define BEGINNING                                                                                  \
+    "import ctypes, os, sys\n"                                                                     \
+    "before = os.sched_getaffinity(0)\n"                                                           \
+    "import numpy\n"                                                                               \
+    "path = [l.split()[-1] for l in open('/proc/self/maps') if 'libopenblas' in l]\n"              \
+    "blas = ctypes.CDLL(path[0])\n"                                                                \
+    "def allowed(tid):\n"                                                                          \
+    "    for line in open('/proc/self/task/%d/status' % tid):\n"                                   \
+    "        if line.startswith('Cpus_allowed_list'): return line.split()[1]\n"                    \
+    "def show(when):\n"                                                                            \
+    "    others = sorted(set(map(int, os.listdir('/proc/self/task'))) - {os.getpid()})\n"          \
+    "    print(when, allowed(os.getpid()), allowed((others or [os.getpid()])[-1]))\n"              \
     "    print(when, 'same' if os.sched_getaffinity(0) == before else 'narrowed')\n"
 
-#define PRODUCT                                                                                                        \
-    "show('import')\n"                                                                                                 \
-    "a = numpy.arange(360000.).reshape(600, 600) % 7\n"                                                                \
-    "print('sum', int((a @ a).sum()))\n"                                                                               \
-    "show('product')\n"                                                                                                \
+#define PRODUCT                                                                                    \
+    "show('import')\n"                                                                             \
+    "a = numpy.arange(360000.).reshape(600, 600) % 7\n"                                            \
+    "print('sum', int((a @ a).sum()))\n"                                                           \
+    "show('product')\n"                                                                            \
     "print('threads', blas.openblas_get_num_threads())\n"
 
-/* The library's pool is made; a parallel region comes from an object that nobody has loaded before. */
-#define LATE_RUNTIME                                                                                                   \
-    "team = ctypes.CDLL(sys.argv[1])\n"                                                                                \
-    "print('most', ctypes.CDLL('libgomp.so.1').omp_get_max_threads())\n"                                               \
-    "sys.stdout.flush()\n"                                                                                             \
-    "team.run_team(3)\n"                                                                                               \
+/* The library's pool is made; a parallel region comes from an object that nobody has loaded
+ * before. */
+#define LATE_RUNTIME                                                                               \
+    "team = ctypes.CDLL(sys.argv[1])\n"                                                            \
+    "print('most', ctypes.CDLL('libgomp.so.1').omp_get_max_threads())\n"                           \
+    "sys.stdout.flush()\n"                                                                         \
+    "team.run_team(3)\n"                                                                           \
     "show('team')\n"
 
 static void expect(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -123,7 +126,8 @@ START_TEST(the_result_is_the_same)
 }
 END_TEST
 
-/* The pool sleeps on slot 1: the team's worker goes there all the same, and the runtime counts two. */
+/* The pool sleeps on slot 1: the team's worker goes there all the same, and the runtime counts
+ * two. */
 START_TEST(an_openmp_runtime_after_it_has_its_whole_team)
 {
     const char *team = PROGRAMS "/libteam_gcc.so";
@@ -141,8 +145,8 @@ END_TEST
 
 static bool has_openblas(void)
 {
-    return system("exec " PYTHON
-                  " -c 'import numpy, sys; sys.exit(\"libopenblas\" not in open(\"/proc/self/maps\").read())'"
+    return system("exec " PYTHON " -c 'import numpy, sys; sys.exit(\"libopenblas\" not in "
+                  "open(\"/proc/self/maps\").read())'"
                   " 2>/dev/null") == 0;
 }
 

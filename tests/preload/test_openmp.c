@@ -1,5 +1,6 @@
-/* Does an OpenMP program that knows nothing of us end with every worker on its own PU, in the mapper's order, and still
- * count all its processors? Run once with a program of gcc (libgomp) and once with one of clang (libomp).
+/* Does an OpenMP program that knows nothing of us end with every worker on its own PU, in the
+ * mapper's order, and still count all its processors? Run once with a program of gcc (libgomp) and
+ * once with one of clang (libomp).
  */
 #include <check.h>
 #include <stdio.h>
@@ -100,8 +101,10 @@ END_TEST
 START_TEST(a_users_own_places_win)
 {
     char first[256], second[256];
-    child_run(&plain, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", "OMP_PLACES={1},{0}"), ARGV(program));
-    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", "OMP_PLACES={1},{0}"),
+    child_run(&plain, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", "OMP_PLACES={1},{0}"),
+              ARGV(program));
+    child_run_preloaded(&child,
+                        CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", "OMP_PLACES={1},{0}"),
                         ARGV(program));
     for (int thread = 0; thread < 2; thread++) {
         child_worker(&plain, 0, thread, first, sizeof first);
@@ -113,9 +116,13 @@ END_TEST
 
 START_TEST(force_overrules_the_users_places)
 {
-    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=false", "SERVET_FORCE=1"), ARGV(program));
+    child_run_preloaded(&child,
+                        CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=false", "SERVET_FORCE=1"),
+                        ARGV(program));
     expect_order(MAP_MEMORY);
-    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=false", "SERVET_FORCE=0"), ARGV(program));
+    child_run_preloaded(&child,
+                        CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=false", "SERVET_FORCE=0"),
+                        ARGV(program));
     char pus[256];
     child_worker(&child, 0, 1, pus, sizeof pus);
     ck_assert_msg(strpbrk(pus, ",-"), "OMP_PROC_BIND=false was not obeyed: %s", pus);
@@ -133,7 +140,9 @@ END_TEST
 START_TEST(a_zero_is_off)
 {
     char pus[256];
-    child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_DISABLE=0", "SERVET_VERBOSE=0"), ARGV(program));
+    child_run_preloaded(&child,
+                        CHANGES("OMP_NUM_THREADS=2", "SERVET_DISABLE=0", "SERVET_VERBOSE=0"),
+                        ARGV(program));
     expect_order(MAP_MEMORY);
     ck_assert_str_eq(child.err, "");
     child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_DISABLE=1"), ARGV(program));

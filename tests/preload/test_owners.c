@@ -1,5 +1,5 @@
-/* Is every thread told by who owns it, in whatever way and at whatever time it is made, and does every caller that
- * counts PUs hear the process's set while everybody else hears the truth?
+/* Is every thread told by who owns it, in whatever way and at whatever time it is made, and does
+ * every caller that counts PUs hear the process's set while everybody else hears the truth?
  */
 #include <check.h>
 #include <stdio.h>
@@ -29,8 +29,8 @@ static void expect_all(int rank, int thread)
 {
     char pus[256];
     child_worker(&child, rank, thread, pus, sizeof pus);
-    ck_assert_msg(strcmp(pus, all_pus) == 0, "thread %d of %d may run on %s, expected %s:\n%s", thread, rank, pus,
-                  all_pus, child.out);
+    ck_assert_msg(strcmp(pus, all_pus) == 0, "thread %d of %d may run on %s, expected %s:\n%s",
+                  thread, rank, pus, all_pus, child.out);
 }
 
 static bool built(const char *path)
@@ -65,7 +65,8 @@ END_TEST
 START_TEST(a_user_can_extend_the_lists)
 {
     char text[256];
-    child_run_preloaded(&child, CHANGES("SERVET_HELPERS=libxyz,pthre*"), ARGV(PROGRAMS "/pthreads", "1"));
+    child_run_preloaded(&child, CHANGES("SERVET_HELPERS=libxyz,pthre*"),
+                        ARGV(PROGRAMS "/pthreads", "1"));
     expect_all(0, 1);
     child_run_preloaded(&child, CHANGES("SERVET_HELPERS=libxyz"), ARGV(PROGRAMS "/pthreads", "1"));
     child_expect(&child, 0, 1, order[1]);
@@ -98,7 +99,9 @@ START_TEST(runtimes_loaded_later_and_two_at_once_work)
     if (!built(PROGRAMS "/libteam_gcc.so")) {
         return;
     }
-    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/late", PROGRAMS "/libteam_gcc.so", built(clang) ? clang : NULL));
+    child_run_preloaded(
+        &child, NULL,
+        ARGV(PROGRAMS "/late", PROGRAMS "/libteam_gcc.so", built(clang) ? clang : NULL));
     ck_assert_msg(child.status == 0, "%s", child.err);
     for (int team = 0; team < (built(clang) ? 2 : 1); team++) {
         child_expect(&child, team, 0, order[0]);
@@ -155,7 +158,8 @@ START_TEST(nested_teams_use_every_pu)
 }
 END_TEST
 
-/* A runtime that puts a worker on everything it may use has not chosen anything; one PU is a choice. */
+/* A runtime that puts a worker on everything it may use has not chosen anything; one PU is a
+ * choice. */
 START_TEST(a_runtime_cannot_widen_a_worker)
 {
     char pu[16], line[64];
@@ -171,15 +175,15 @@ START_TEST(a_runtime_cannot_widen_a_worker)
 }
 END_TEST
 
-#define PYTHON_SCRIPT                                                                                                  \
-    "import os, threading\n"                                                                                           \
-    "before = os.sched_getaffinity(0)\n"                                                                               \
-    "where = []\n"                                                                                                     \
-    "def here():\n"                                                                                                    \
-    "    for line in open('/proc/thread-self/status'):\n"                                                              \
-    "        if line.startswith('Cpus_allowed_list'): where.append(line.split()[1])\n"                                 \
-    "t = threading.Thread(target=here); t.start(); t.join(); here()\n"                                                 \
-    "print('same' if os.sched_getaffinity(0) == before else 'narrowed')\n"                                             \
+#define PYTHON_SCRIPT                                                                              \
+    "import os, threading\n"                                                                       \
+    "before = os.sched_getaffinity(0)\n"                                                           \
+    "where = []\n"                                                                                 \
+    "def here():\n"                                                                                \
+    "    for line in open('/proc/thread-self/status'):\n"                                          \
+    "        if line.startswith('Cpus_allowed_list'): where.append(line.split()[1])\n"             \
+    "t = threading.Thread(target=here); t.start(); t.join(); here()\n"                             \
+    "print('same' if os.sched_getaffinity(0) == before else 'narrowed')\n"                         \
     "print(*where)\n"
 
 START_TEST(python_still_counts_the_process)

@@ -1,5 +1,5 @@
-/* Is the shim nothing at all to a program that makes no thread: no file opened, no mask touched, no library loaded,
- * nothing printed? And is what it puts into a process no more than it says?
+/* Is the shim nothing at all to a program that makes no thread: no file opened, no mask touched, no
+ * library loaded, nothing printed? And is what it puts into a process no more than it says?
  */
 #include <check.h>
 #include <stdbool.h>
@@ -31,7 +31,8 @@ START_TEST(nothing_happens_before_the_first_thread)
     if (!have("strace")) {
         return;
     }
-    child_run(&child, CHANGES("SERVET_MEM_PRIOR=1", "SERVET_VERBOSE=1", "SERVET_PROFILE=/nonexistent"),
+    child_run(&child,
+              CHANGES("SERVET_MEM_PRIOR=1", "SERVET_VERBOSE=1", "SERVET_PROFILE=/nonexistent"),
               ARGV("strace", "-f", "-E", "LD_PRELOAD=" SERVET_SHIM, "-e",
                    "trace=openat,open,sched_setaffinity,sched_getaffinity", "/bin/true"));
     ck_assert_int_eq(child.status, 0);
@@ -57,8 +58,8 @@ START_TEST(nothing_but_libc_is_linked)
 }
 END_TEST
 
-/* The version script is the list of what may be seen; everything else would meddle with programs that have their own
- * jansson or their own `profile_load`. */
+/* The version script is the list of what may be seen; everything else would meddle with programs
+ * that have their own jansson or their own `profile_load`. */
 START_TEST(only_interposed_symbols_are_seen)
 {
     static char map[CHILD_TEXT];
@@ -112,10 +113,12 @@ END_TEST
 START_TEST(servet_pin_passes_on_status_arguments_and_preload)
 {
     child_run(&child, CHANGES("LD_PRELOAD=/nonexistent/other.so"),
-              ARGV(SERVET_PIN, "-c", "sh", "-c", "echo \"$LD_PRELOAD|$SERVET_COMM_PRIOR|$SERVET_MEM_PRIOR|$1\"; exit 7",
-                   "sh", "--verbose"));
+              ARGV(SERVET_PIN, "-c", "sh", "-c",
+                   "echo \"$LD_PRELOAD|$SERVET_COMM_PRIOR|$SERVET_MEM_PRIOR|$1\"; exit 7", "sh",
+                   "--verbose"));
     ck_assert_int_eq(child.status, 7);
-    ck_assert_msg(strstr(child.out, SERVET_SHIM ":/nonexistent/other.so|1|0|--verbose\n"), "%s", child.out);
+    ck_assert_msg(strstr(child.out, SERVET_SHIM ":/nonexistent/other.so|1|0|--verbose\n"), "%s",
+                  child.out);
 }
 END_TEST
 

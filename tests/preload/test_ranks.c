@@ -1,7 +1,9 @@
-/* Do the ranks of an MPI program, in C, Fortran and hybrid with OpenMP, end on the PUs the mapper gives them, whatever
- * the launcher's own binding was, with the library's helper threads off the workers' slots?
+/* Do the ranks of an MPI program, in C, Fortran and hybrid with OpenMP, end on the PUs the mapper
+ * gives them, whatever the launcher's own binding was, with the library's helper threads off the
+ * workers' slots?
  *
- *     test_ranks LAUNCHER PREFIX      LAUNCHER: path of mpirun; programs PREFIXranks, PREFIXranks_f90 and so on
+ *     test_ranks LAUNCHER PREFIX      LAUNCHER: path of mpirun; programs PREFIXranks,
+ *                                     PREFIXranks_f90 and so on
  */
 #include <check.h>
 #include <stdio.h>
@@ -37,7 +39,8 @@ static void need(const char *path)
 }
 
 /* Two ranks, each behind servet-pin, as quickstart runs them. */
-static void run_two(const char *name, const char *const *changes, const char *option, const char *value)
+static void run_two(const char *name, const char *const *changes, const char *option,
+                    const char *value)
 {
     const char *program = path_of(name);
     const char *argv[16] = {launcher, "-n", "2"};
@@ -97,7 +100,8 @@ END_TEST
 START_TEST(a_preload_set_before_the_launcher_reaches_the_ranks)
 {
     need(path_of("ranks"));
-    const char *argv[8] = {launcher, "-n", "2", open_mpi ? "--oversubscribe" : path_of("ranks"), NULL};
+    const char *argv[8] = {launcher, "-n", "2", open_mpi ? "--oversubscribe" : path_of("ranks"),
+                           NULL};
     if (open_mpi) {
         argv[4] = path_of("ranks");
     }
@@ -125,7 +129,8 @@ START_TEST(processing_elements_of_openshmem_are_ranks)
     if (!open_mpi || access(path_of("shmem"), X_OK) < 0) {
         return; /* another library, or no oshcc */
     }
-    child_run(&child, NULL, ARGV("oshrun", "--oversubscribe", "-n", "2", SERVET_PIN, path_of("shmem")));
+    child_run(&child, NULL,
+              ARGV("oshrun", "--oversubscribe", "-n", "2", SERVET_PIN, path_of("shmem")));
     expect_ranks();
 }
 END_TEST
@@ -134,7 +139,9 @@ END_TEST
 START_TEST(images_of_a_coarray_program_are_ranks)
 {
     if (access(path_of("images"), X_OK) < 0) {
-        fprintf(stderr, "not checked: %s was not built (packages libcoarrays-openmpi-dev, libcoarrays-mpich-dev)\n",
+        fprintf(stderr,
+                "not checked: %s was not built (packages libcoarrays-openmpi-dev, "
+                "libcoarrays-mpich-dev)\n",
                 path_of("images"));
         return;
     }
@@ -143,8 +150,9 @@ START_TEST(images_of_a_coarray_program_are_ranks)
 }
 END_TEST
 
-/* The domain of each of two ranks with two threads is the whole machine here: every worker has one PU, the rank's two
- * are different, OpenMP counts two, and no helper of the library is confined to one PU. */
+/* The domain of each of two ranks with two threads is the whole machine here: every worker has one
+ * PU, the rank's two are different, OpenMP counts two, and no helper of the library is confined to
+ * one PU. */
 START_TEST(hybrid_ranks_have_domains)
 {
     char first[256], second[256];
@@ -195,7 +203,8 @@ START_TEST(a_binding_that_the_user_asked_for_wins)
 }
 END_TEST
 
-/* Each rank bound to a core of its own: with servet-pin in front it is on the PUs that it had without. */
+/* Each rank bound to a core of its own: with servet-pin in front it is on the PUs that it had
+ * without. */
 START_TEST(a_binding_that_the_user_asked_for_is_the_same_below_servet_pin)
 {
     const char *argv[16] = {launcher, "-n", "2"}, *program = path_of("ranks");
@@ -220,8 +229,8 @@ START_TEST(a_binding_that_the_user_asked_for_is_the_same_below_servet_pin)
         child_worker(&child, rank, 0, placed[rank], sizeof placed[rank]);
         ck_assert_int_eq(profile_set_parse(bound[rank], &had), 0);
         ck_assert_int_eq(profile_set_parse(placed[rank], &has), 0);
-        ck_assert_msg(has.count == 1 && profile_set_has(&had, has.ids[0]), "rank %d, bound to %s, is on %s", rank,
-                      bound[rank], placed[rank]);
+        ck_assert_msg(has.count == 1 && profile_set_has(&had, has.ids[0]),
+                      "rank %d, bound to %s, is on %s", rank, bound[rank], placed[rank]);
         profile_set_free(&had);
         profile_set_free(&has);
     }
@@ -250,17 +259,20 @@ static void run_unbound(const char *const *changes, const char *option, const ch
     ck_assert_msg(child.status == 0, "%s", child.err);
 }
 
-/* A job's script in front of the program is not the rank; the program that it runs is, even one after another. */
+/* A job's script in front of the program is not the rank; the program that it runs is, even one
+ * after another. */
 START_TEST(a_rank_below_a_shell_is_placed)
 {
     const char *program = path_of("ranks");
     need(program);
-    run_unbound(CHANGES("OMP_NUM_THREADS=1"), NULL, ARGV("sh", "-c", "true; \"$0\"; exit $?", program));
+    run_unbound(CHANGES("OMP_NUM_THREADS=1"), NULL,
+                ARGV("sh", "-c", "true; \"$0\"; exit $?", program));
     expect_ranks();
 }
 END_TEST
 
-/* servet-pin has narrowed the rank to its one PU; what the rank starts gets the mask from before. */
+/* servet-pin has narrowed the rank to its one PU; what the rank starts gets the mask from
+ * before. */
 START_TEST(children_of_a_rank_have_the_mask_from_before_servet_pin)
 {
     static const char *const ways[] = {"fork", "execve", "posix_spawn", "popen", "system"};
@@ -285,7 +297,8 @@ START_TEST(force_overrules_the_users_places)
     here_order(MAP_MEMORY, 2, order);
     snprintf(places, sizeof places, "OMP_PLACES={%u},{%u}", order[1], order[0]);
     need(program);
-    run_unbound(CHANGES("OMP_NUM_THREADS=1", "OMP_PROC_BIND=close", places), "--force", ARGV(program));
+    run_unbound(CHANGES("OMP_NUM_THREADS=1", "OMP_PROC_BIND=close", places), "--force",
+                ARGV(program));
     expect_ranks();
     run_unbound(CHANGES("OMP_NUM_THREADS=1", "OMP_PROC_BIND=close", places), NULL, ARGV(program));
     child_expect(&child, 0, 0, order[1]);
@@ -314,7 +327,8 @@ START_TEST(a_taskset_around_the_launcher_is_obeyed)
 }
 END_TEST
 
-/* Without a number of threads each rank has its share of the PUs, and what OpenMP sees is that share. */
+/* Without a number of threads each rank has its share of the PUs, and what OpenMP sees is that
+ * share. */
 static void expect_own_share(const char *name)
 {
     uint32_t order[2];
@@ -343,10 +357,12 @@ static void read_team(const char *name, const char *const *changes, char pus[2][
         snprintf(expected, sizeof expected, "place %d %d %d\n", worker / 2, worker % 2, worker % 2);
         ck_assert_msg(strstr(child.out, expected), "no \"%s\" in\n%s", expected, child.out);
     }
-    ck_assert_msg(strstr(child.out, "count 0 2\n") && strstr(child.out, "count 1 2\n"), "%s", child.out);
+    ck_assert_msg(strstr(child.out, "count 0 2\n") && strstr(child.out, "count 1 2\n"), "%s",
+                  child.out);
 }
 
-/* With the shim switched off in the rank the runtime alone places the threads, by what servet-pin exported. */
+/* With the shim switched off in the rank the runtime alone places the threads, by what servet-pin
+ * exported. */
 static void expect_same_places(const char *name)
 {
     char together[2][2][256], alone[2][2][256];
@@ -357,7 +373,8 @@ static void expect_same_places(const char *name)
     read_team(name, CHANGES("OMP_NUM_THREADS=2"), alone);
     with_shim = true;
     for (int worker = 0; worker < 4; worker++) {
-        ck_assert_msg(!strpbrk(together[worker / 2][worker % 2], ",-"), "%s", together[worker / 2][worker % 2]);
+        ck_assert_msg(!strpbrk(together[worker / 2][worker % 2], ",-"), "%s",
+                      together[worker / 2][worker % 2]);
         ck_assert_str_eq(together[worker / 2][worker % 2], alone[worker / 2][worker % 2]);
     }
 }
@@ -369,7 +386,8 @@ static void expect_users_places(const char *name)
     here_order(MAP_MEMORY, 2, order);
     snprintf(places, sizeof places, "OMP_PLACES={%u},{%u}", order[1], order[0]);
     /* MPICH leaves the ranks on all PUs; Open MPI is told to. */
-    run_two(name, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", places), open_mpi ? "--bind-to" : NULL, "none");
+    run_two(name, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", places),
+            open_mpi ? "--bind-to" : NULL, "none");
     for (int rank = 0; rank < 2; rank++) {
         child_expect(&child, rank, 0, order[1]);
         child_expect(&child, rank, 1, order[0]);
@@ -433,7 +451,8 @@ int main(int argc, char **argv)
     open_mpi = strstr(prefix, "openmpi") != NULL;
 #ifdef THREAD_SANITIZER
     if (!open_mpi) {
-        fprintf(stderr, "skipped: ranks of MPICH crash under ThreadSanitizer, without the shim too\n");
+        fprintf(stderr,
+                "skipped: ranks of MPICH crash under ThreadSanitizer, without the shim too\n");
         return 77;
     }
 #endif

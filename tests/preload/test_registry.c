@@ -1,5 +1,5 @@
-/* Do programs that know nothing of each other keep apart while there are free PUs, take the least loaded after that,
- * and does a killed holder, a forged file or a reused pid do no harm?
+/* Do programs that know nothing of each other keep apart while there are free PUs, take the least
+ * loaded after that, and does a killed holder, a forged file or a reused pid do no harm?
  */
 #include <check.h>
 #include <errno.h>
@@ -218,7 +218,9 @@ START_TEST(the_least_loaded_counts_as_free)
     pid_t pid = fork();
     if (pid == 0) {
         pin_mask_add(&held, 0);
-        _exit(pin_registry_enter(&registry, 6, &nothing, &held) == 0 ? (pin_registry_close(&registry), pause(), 0) : 1);
+        _exit(pin_registry_enter(&registry, 6, &nothing, &held) == 0
+                  ? (pin_registry_close(&registry), pause(), 0)
+                  : 1);
     }
     /* The child writes through its own copy; wait until its entry is there. */
     close(registry.file);

@@ -1,4 +1,5 @@
-/* Does SERVET_REPORT tell the truth about every thread, and does SERVET_MEMBIND set the policy that it names?
+/* Does SERVET_REPORT tell the truth about every thread, and does SERVET_MEMBIND set the policy that
+ * it names?
  */
 #include <check.h>
 #include <jansson.h>
@@ -44,7 +45,8 @@ START_TEST(shared_pus_are_told)
 {
     char threads[16];
     snprintf(threads, sizeof threads, "%zu", here_pus());
-    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"), ARGV(PROGRAMS "/pthreads", threads));
+    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"),
+                        ARGV(PROGRAMS "/pthreads", threads));
     ck_assert_msg(strstr(child.err, "check: workers shared a PU"), "%s", child.err);
 }
 END_TEST
@@ -78,7 +80,8 @@ END_TEST
 
 START_TEST(a_report_that_cannot_be_written_is_one_line)
 {
-    child_run_preloaded(&child, CHANGES("SERVET_REPORT=/nonexistent/report"), ARGV(PROGRAMS "/pthreads", "1"));
+    child_run_preloaded(&child, CHANGES("SERVET_REPORT=/nonexistent/report"),
+                        ARGV(PROGRAMS "/pthreads", "1"));
     ck_assert_int_eq(child.status, 0);
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
     ck_assert_ptr_nonnull(strstr(child.err, "/nonexistent/report"));

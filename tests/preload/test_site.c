@@ -1,5 +1,6 @@
-/* Can the shim be left switched on for everybody: in programs with the smallest stacks, at the limits of the shell, in
- * a sandbox of their own, with a stderr that is gone, without /proc and /sys, and below debuggers?
+/* Can the shim be left switched on for everybody: in programs with the smallest stacks, at the
+ * limits of the shell, in a sandbox of their own, with a stderr that is gone, without /proc and
+ * /sys, and below debuggers?
  */
 #include <check.h>
 #include <stdio.h>
@@ -47,7 +48,8 @@ START_TEST(the_smallest_stacks_suffice)
     return; /* their own part of a thread does not fit */
 #endif
     expect_nothing(CHANGES(registry, report), ARGV(PROGRAM, "small"));
-    child_run_preloaded(&child, CHANGES("SERVET_PROFILE=/nonexistent", "SERVET_VERBOSE=1"), ARGV(PROGRAM, "small"));
+    child_run_preloaded(&child, CHANGES("SERVET_PROFILE=/nonexistent", "SERVET_VERBOSE=1"),
+                        ARGV(PROGRAM, "small"));
     expect_success();
 }
 END_TEST
@@ -99,10 +101,12 @@ START_TEST(limits_of_the_shell_cost_a_few_lines_at_most)
 #ifdef SANITIZERS
     return; /* they read files of their own */
 #endif
-    expect_nothing(CHANGES(registry, report), ARGV("/bin/sh", "-c", "ulimit -f 0; exec " PROGRAM " many 3"));
-    child_run_preloaded(
-        &child, CHANGES(registry, report),
-        ARGV("/bin/sh", "-c", "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&-; ulimit -n 4; exec " PROGRAM " many 3"));
+    expect_nothing(CHANGES(registry, report),
+                   ARGV("/bin/sh", "-c", "ulimit -f 0; exec " PROGRAM " many 3"));
+    child_run_preloaded(&child, CHANGES(registry, report),
+                        ARGV("/bin/sh", "-c",
+                             "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&-; ulimit -n 4; exec " PROGRAM
+                             " many 3"));
     expect_success();
     ck_assert_uint_le(child_lines(child.err, "servet: "), 4);
 }
@@ -110,10 +114,13 @@ END_TEST
 
 START_TEST(a_stderr_that_is_gone_does_no_harm)
 {
-    const char *lines = "SERVET_PROFILE=/nonexistent", *verbose = "SERVET_VERBOSE=1", *to = "SERVET_REPORT=stderr";
-    child_run_preloaded(&child, CHANGES(lines, verbose, to), ARGV(PROGRAM, "broken", PROGRAM, "many", "3"));
+    const char *lines = "SERVET_PROFILE=/nonexistent", *verbose = "SERVET_VERBOSE=1",
+               *to = "SERVET_REPORT=stderr";
+    child_run_preloaded(&child, CHANGES(lines, verbose, to),
+                        ARGV(PROGRAM, "broken", PROGRAM, "many", "3"));
     expect_success();
-    child_run_preloaded(&child, CHANGES(lines, verbose), ARGV(PROGRAM, "full", PROGRAM, "many", "3"));
+    child_run_preloaded(&child, CHANGES(lines, verbose),
+                        ARGV(PROGRAM, "full", PROGRAM, "many", "3"));
     expect_success();
     child_run_preloaded(&child, CHANGES(lines, verbose, to, registry),
                         ARGV("/bin/sh", "-c", "exec " PROGRAM " many 3 0<&- 1>&- 2>&-"));
@@ -156,7 +163,8 @@ START_TEST(without_proc_and_sys_a_program_runs_unpinned)
 #ifdef SANITIZERS
     return; /* they read /proc */
 #endif
-    static const char script[] = "mount -t tmpfs none /sys && mount -t tmpfs none /proc && exec \"$@\"";
+    static const char script[] =
+        "mount -t tmpfs none /sys && mount -t tmpfs none /proc && exec \"$@\"";
     if (system("unshare --mount true 2>/dev/null") != 0) {
         fprintf(stderr, "not checked: no namespaces here, or not root\n");
         return;
@@ -190,14 +198,17 @@ START_TEST(debuggers_and_tracers_see_the_program_that_they_would_see)
         expect_nothing(NULL, ARGV("strace", "-f", "-o", "/dev/null", PROGRAM, "many", "3"));
     }
     if (have("valgrind")) {
-        child_run_preloaded(
-            &child, NULL, ARGV("valgrind", "-q", "--error-exitcode=9", "--leak-check=full", PROGRAMS "/pthreads", "3"));
+        child_run_preloaded(&child, NULL,
+                            ARGV("valgrind", "-q", "--error-exitcode=9", "--leak-check=full",
+                                 PROGRAMS "/pthreads", "3"));
         expect_success();
         ck_assert_str_eq(child.err, "");
         child_expect(&child, 0, 1, order[1]);
     }
     if (have("gdb")) {
-        child_run_preloaded(&child, NULL, ARGV("gdb", "-q", "-batch", "-ex", "run", "--args", PROGRAM, "many", "3"));
+        child_run_preloaded(
+            &child, NULL,
+            ARGV("gdb", "-q", "-batch", "-ex", "run", "--args", PROGRAM, "many", "3"));
         ck_assert_msg(strstr(child.out, "exited normally]"), "%s%s", child.out, child.err);
     }
 }

@@ -1,5 +1,6 @@
-/* Do slots and records stay whole when many threads take them and give them back at once: every claim a slot, none
- * lost, no record handed out twice? Built with -Db_sanitize=thread this is also what looks for races.
+/* Do slots and records stay whole when many threads take them and give them back at once: every
+ * claim a slot, none lost, no record handed out twice? Built with -Db_sanitize=thread this is also
+ * what looks for races.
  */
 #include <check.h>
 #include <pthread.h>
@@ -23,7 +24,8 @@ START_TEST(the_first_threads_take_the_slots_in_order)
     for (size_t slot = 1; slot < SLOTS; slot++) {
         ck_assert_uint_eq(pin_slots_take(&slots, pool), slot);
     }
-    ck_assert_uint_eq(pin_slots_take(&slots, pool), 0); /* the main thread's comes first of those taken */
+    ck_assert_uint_eq(pin_slots_take(&slots, pool),
+                      0); /* the main thread's comes first of those taken */
     pin_slots_give_back(&slots, pool, 3);
     ck_assert_uint_eq(pin_slots_take(&slots, pool), 3);
 }
@@ -32,7 +34,8 @@ END_TEST
 START_TEST(a_sleeping_pool_does_not_push_another_together)
 {
     ck_assert_int_eq(pin_slots_make(SLOTS, &slots), 0);
-    unsigned sleeping = pin_slots_pool(&slots, "libopenblas.so.0"), working = pin_slots_pool(&slots, "libgomp.so.1");
+    unsigned sleeping = pin_slots_pool(&slots, "libopenblas.so.0"),
+             working = pin_slots_pool(&slots, "libgomp.so.1");
     ck_assert_uint_ne(sleeping, working);
     ck_assert_uint_eq(pin_slots_pool(&slots, "libgomp.so.1"), working);
     for (size_t i = 1; i < SLOTS; i++) {
@@ -47,7 +50,8 @@ END_TEST
 START_TEST(the_fewest_in_all_decide_between_equals)
 {
     ck_assert_int_eq(pin_slots_make(SLOTS, &slots), 0);
-    unsigned one = pin_slots_pool(&slots, "libopenblas.so.0"), other = pin_slots_pool(&slots, "libgomp.so.1");
+    unsigned one = pin_slots_pool(&slots, "libopenblas.so.0"),
+             other = pin_slots_pool(&slots, "libgomp.so.1");
     ck_assert_uint_eq(pin_slots_take(&slots, one), 1);
     ck_assert_uint_eq(pin_slots_take(&slots, other), 2);
 }

@@ -1,5 +1,5 @@
-/* Does a program of plain threads get one PU per thread, from the profile that the user names, and does a profile that
- * cannot be used cost one line and nothing else?
+/* Does a program of plain threads get one PU per thread, from the profile that the user names, and
+ * does a profile that cannot be used cost one line and nothing else?
  */
 #include <check.h>
 #include <stdio.h>
@@ -61,7 +61,8 @@ START_TEST(the_profile_decides)
     child_run_preloaded(&child, CHANGES(change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
     child_expect(&child, 0, 0, capable);
     ck_assert_str_eq(child.err, "");
-    child_run(&child, CHANGES("OMP_NUM_THREADS=1"), ARGV(SERVET_PIN, "--profile", path, PROGRAM, "1"));
+    child_run(&child, CHANGES("OMP_NUM_THREADS=1"),
+              ARGV(SERVET_PIN, "--profile", path, PROGRAM, "1"));
     child_expect(&child, 0, 0, capable);
     unlink(path);
 }
@@ -81,8 +82,8 @@ static void append_member(const char *path, const char *member)
     ck_assert_int_eq(fclose(io), 0);
 }
 
-/* A cluster's profile is mostly its network: read by every process of every job, it would cost each of them its time.
- * This network is no network, which whoever reads it says. */
+/* A cluster's profile is mostly its network: read by every process of every job, it would cost each
+ * of them its time. This network is no network, which whoever reads it says. */
 START_TEST(the_network_of_a_cluster_is_not_read)
 {
     char path[64], change[96];
@@ -129,7 +130,8 @@ END_TEST
 
 START_TEST(a_profile_of_another_machine_is_not_used_silently)
 {
-    expect_topology_with_one_line("SERVET_PROFILE=" FIXTURES "/nehalem-2-nodes.json", "not of this host");
+    expect_topology_with_one_line("SERVET_PROFILE=" FIXTURES "/nehalem-2-nodes.json",
+                                  "not of this host");
 }
 END_TEST
 
@@ -154,7 +156,8 @@ START_TEST(a_main_thread_that_the_program_has_bound_stays)
     snprintf(pu, sizeof pu, "%u", order[1]);
     child_run_preloaded(&child, CHANGES("SERVET_VERBOSE=1"), ARGV(PROGRAMS "/odd", "bound", pu));
     child_expect(&child, 0, 0, order[1]);
-    ck_assert_msg(strstr(child.err, "main thread stays where the program wants it"), "%s", child.err);
+    ck_assert_msg(strstr(child.err, "main thread stays where the program wants it"), "%s",
+                  child.err);
     child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"), ARGV(PROGRAMS "/odd", "bound", pu));
     child_expect(&child, 0, 0, order[0]);
 }

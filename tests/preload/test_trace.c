@@ -1,7 +1,9 @@
-/* Is every byte that MPI ranks send counted once, for the right pair, whatever call and language sends it? Does
- * servet-map read what comes out, and is a trace that cannot be written no trouble for the program?
+/* Is every byte that MPI ranks send counted once, for the right pair, whatever call and language
+ * sends it? Does servet-map read what comes out, and is a trace that cannot be written no trouble
+ * for the program?
  *
- *     test_trace LAUNCHER PREFIX      LAUNCHER: path of mpirun; programs PREFIXtraffic, PREFIXtraffic_f08 and so on
+ *     test_trace LAUNCHER PREFIX      LAUNCHER: path of mpirun; programs PREFIXtraffic,
+ *                                     PREFIXtraffic_f08 and so on
  */
 #include <check.h>
 #include <stdbool.h>
@@ -49,7 +51,8 @@ static void teardown(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-static void run_ranks(const char *ranks, const char *const *changes, const char *program, const char *pattern)
+static void run_ranks(const char *ranks, const char *const *changes, const char *program,
+                      const char *pattern)
 {
     const char *argv[16] = {launcher, "-n", ranks};
     size_t count = 3;
@@ -103,11 +106,12 @@ static void compare(const struct matrix *expected)
     read_matrix(&found);
     for (int from = 0; from < RANKS; from++) {
         for (int to = 0; to < RANKS; to++) {
-            ck_assert_msg(found.bytes[from][to] == expected->bytes[from][to], "%lu bytes from %d to %d, expected %lu",
-                          found.bytes[from][to], from, to, expected->bytes[from][to]);
+            ck_assert_msg(found.bytes[from][to] == expected->bytes[from][to],
+                          "%lu bytes from %d to %d, expected %lu", found.bytes[from][to], from, to,
+                          expected->bytes[from][to]);
             ck_assert_msg(found.messages[from][to] == expected->messages[from][to],
-                          "%lu messages from %d to %d, expected %lu", found.messages[from][to], from, to,
-                          expected->messages[from][to]);
+                          "%lu messages from %d to %d, expected %lu", found.messages[from][to],
+                          from, to, expected->messages[from][to]);
         }
     }
 }
@@ -119,7 +123,8 @@ static void expect(const char *pattern, const struct matrix *expected)
     compare(expected);
 }
 
-/* Eight kinds of sending 10 ints to the next, 3 doubles with MPI_Sendrecv, 1 double to the one before, and 7 bytes. */
+/* Eight kinds of sending 10 ints to the next, 3 doubles with MPI_Sendrecv, 1 double to the one
+ * before, and 7 bytes. */
 static const struct matrix sends = {
     .bytes = {{0, 8 * 40 + 24 + 7, 8}, {8, 0, 8 * 40 + 24}, {8 * 40 + 24, 8, 0}},
     .messages = {{0, 10, 1}, {1, 0, 9}, {9, 1, 0}},
@@ -147,37 +152,42 @@ END_TEST
 
 START_TEST(ranks_of_other_communicators_are_translated)
 {
-    expect("communicators", &(struct matrix){.bytes = {{0, 0, 10 + 12}, {0}, {1000 + 11 + 13, 1000, 0}},
-                                             .messages = {{0, 0, 2}, {0}, {3, 1, 0}}});
+    expect("communicators",
+           &(struct matrix){.bytes = {{0, 0, 10 + 12}, {0}, {1000 + 11 + 13, 1000, 0}},
+                            .messages = {{0, 0, 2}, {0}, {3, 1, 0}}});
     expect("intercommunicator", &(struct matrix){.bytes = {{0, 0, 6}, {0, 0, 30}, {500, 500, 0}},
                                                  .messages = {{0, 0, 1}, {0, 0, 1}, {1, 1, 0}}});
 }
 END_TEST
 
-/* To the next: 2 x 5 ints, 2 x (1 + 2 + 3 + 4) ints, 4 x 10 x 2 ints; in the turned order 2 x 5 ints. */
+/* To the next: 2 x 5 ints, 2 x (1 + 2 + 3 + 4) ints, 4 x 10 x 2 ints; in the turned order 2 x 5
+ * ints. */
 START_TEST(messages_like_the_one_before_count_as_well)
 {
     enum { NEXT = 40 + 80 + 320, NEXT_MESSAGES = 10 + 8 + 40, BEFORE = 40, BEFORE_MESSAGES = 10 };
-    expect("repeated", &(struct matrix){.bytes = {{0, NEXT, BEFORE}, {BEFORE, 0, NEXT}, {NEXT, BEFORE, 0}},
-                                        .messages = {{0, NEXT_MESSAGES, BEFORE_MESSAGES},
-                                                     {BEFORE_MESSAGES, 0, NEXT_MESSAGES},
-                                                     {NEXT_MESSAGES, BEFORE_MESSAGES, 0}}});
+    expect("repeated",
+           &(struct matrix){.bytes = {{0, NEXT, BEFORE}, {BEFORE, 0, NEXT}, {NEXT, BEFORE, 0}},
+                            .messages = {{0, NEXT_MESSAGES, BEFORE_MESSAGES},
+                                         {BEFORE_MESSAGES, 0, NEXT_MESSAGES},
+                                         {NEXT_MESSAGES, BEFORE_MESSAGES, 0}}});
 }
 END_TEST
 
 /* The model of trace_count.h, operation by operation as the program calls them. */
 START_TEST(collectives_count_as_documented)
 {
-    expect("rooted",
-           &(struct matrix){.bytes = {{0, 20, 24 + 30}, {2 * 1000 + 7 + 20, 0, 2 * 1000 + 24}, {7 + 30 + 5, 5, 0}},
-                            .messages = {{0, 1, 2}, {4, 0, 3}, {3, 1, 0}}});
+    expect("rooted", &(struct matrix){.bytes = {{0, 20, 24 + 30},
+                                                {2 * 1000 + 7 + 20, 0, 2 * 1000 + 24},
+                                                {7 + 30 + 5, 5, 0}},
+                                      .messages = {{0, 1, 2}, {4, 0, 3}, {3, 1, 0}}});
     expect("alltoall", &(struct matrix){.bytes = {{0, 2 * 1 + 16 + 8, 2 * 2 + 16 + 8},
                                                   {2 * 100 + 16 + 8, 0, 2 * 102 + 16 + 8},
                                                   {2 * 200 + 16 + 8, 2 * 201 + 16 + 8, 0}},
                                         .messages = {{0, 4, 4}, {4, 0, 4}, {4, 4, 0}}});
     expect("allgather", &(struct matrix){.bytes = {{0, 71, 71}, {91, 0, 91}, {111, 111, 0}},
                                          .messages = {{0, 4, 4}, {4, 0, 4}, {4, 4, 0}}});
-    /* Allreduce 2 * 3009 / 3, then Reduce_scatter 8 | 16 | 24 to 0 | 1 | 2, its block 8, Scan 10 and Exscan 1. */
+    /* Allreduce 2 * 3009 / 3, then Reduce_scatter 8 | 16 | 24 to 0 | 1 | 2, its block 8, Scan 10
+     * and Exscan 1. */
     expect("reduce", &(struct matrix){.bytes = {{0, 2006 + 16 + 8 + 11, 2006 + 24 + 8},
                                                 {2006 + 8 + 8, 0, 2006 + 24 + 8 + 11},
                                                 {2006 + 8 + 8, 2006 + 16 + 8, 0}},
@@ -207,12 +217,15 @@ START_TEST(threads_lose_no_message)
 }
 END_TEST
 
-/* mpif.h, use mpi, use mpi_f08: 40 bytes and 2 x 100 to the next, 1,000 from rank 1, 8 to all others, 24 to rank 2. */
+/* mpif.h, use mpi, use mpi_f08: 40 bytes and 2 x 100 to the next, 1,000 from rank 1, 8 to all
+ * others, 24 to rank 2. */
 START_TEST(fortran_counts_like_c)
 {
     static const char *const names[] = {"traffic_f77", "traffic_f90", "traffic_f08"};
     static const struct matrix expected = {
-        .bytes = {{0, 40 + 200 + 8, 8 + 24}, {1000 + 8, 0, 40 + 200 + 1000 + 8 + 24}, {40 + 200 + 8, 8, 0}},
+        .bytes = {{0, 40 + 200 + 8, 8 + 24},
+                  {1000 + 8, 0, 40 + 200 + 1000 + 8 + 24},
+                  {40 + 200 + 8, 8, 0}},
         .messages = {{0, 4, 2}, {2, 0, 6}, {4, 1, 0}},
     };
     const char *path = path_of(names[_i]);
@@ -228,9 +241,9 @@ END_TEST
 START_TEST(servet_map_reads_the_trace)
 {
     run_three(CHANGES(trace_variable), path_of("traffic"), "types");
-    child_run(
-        &child, NULL,
-        ARGV(SERVET_MAP, "-n", "3", "--profile", FIXTURES "/nehalem-2-nodes.json", "--comm-prior", "--matrix", file));
+    child_run(&child, NULL,
+              ARGV(SERVET_MAP, "-n", "3", "--profile", FIXTURES "/nehalem-2-nodes.json",
+                   "--comm-prior", "--matrix", file));
     ck_assert_msg(child.status == 0, "%s", child.err);
 }
 END_TEST
@@ -255,14 +268,15 @@ START_TEST(a_rank_without_the_tracer_does_not_keep_the_others)
     if (open_mpi) {
         argv[count++] = "--oversubscribe";
     }
-    const char *const *rest = ARGV("-n", "1", SERVET_PIN, path_of("traffic"), "nothing", ":", "-n", "1", "env", "-u",
-                                   "LD_PRELOAD", path_of("traffic"), "nothing");
+    const char *const *rest = ARGV("-n", "1", SERVET_PIN, path_of("traffic"), "nothing", ":", "-n",
+                                   "1", "env", "-u", "LD_PRELOAD", path_of("traffic"), "nothing");
     for (; *rest; rest++) {
         argv[count++] = *rest;
     }
     child_run(&child, CHANGES(trace_variable), argv);
     ck_assert_msg(child.status == 0, "%d: %s%s", child.status, child.out, child.err);
-    ck_assert_msg(child_lines(child.err, "servet: SERVET_TRACE: not all ranks are traced") == 1, "%s", child.err);
+    ck_assert_msg(child_lines(child.err, "servet: SERVET_TRACE: not all ranks are traced") == 1,
+                  "%s", child.err);
     ck_assert_int_lt(access(file, F_OK), 0);
 }
 END_TEST
@@ -305,7 +319,8 @@ START_TEST(times_are_added_on_request)
         double seconds, inside, iteration, compute;
         unsigned long iterations;
         if (sscanf(line,
-                   "%% rank %d messages %*u bytes %*u largest %*u seconds %lf mpi %lf iterations %lu iteration %lf "
+                   "%% rank %d messages %*u bytes %*u largest %*u seconds %lf mpi %lf iterations "
+                   "%lu iteration %lf "
                    "compute %lf",
                    &number, &seconds, &inside, &iterations, &iteration, &compute) != 6) {
             continue;
@@ -331,8 +346,9 @@ START_TEST(the_shim_says_when_the_tracer_is_missing)
     argv[count++] = "nothing";
     child_run_preloaded(&child, CHANGES(trace_variable), argv);
     ck_assert_int_eq(child.status, 0);
-    ck_assert_msg(child_lines(child.err, "servet: SERVET_TRACE: libservet_trace.so is not preloaded") == 1, "%s",
-                  child.err);
+    ck_assert_msg(
+        child_lines(child.err, "servet: SERVET_TRACE: libservet_trace.so is not preloaded") == 1,
+        "%s", child.err);
 }
 END_TEST
 
@@ -342,8 +358,8 @@ START_TEST(a_program_that_loads_mpi_privately_is_traced)
     char plugin[4096];
     snprintf(plugin, sizeof plugin, "%s", path_of("plugin.so"));
     run_three(CHANGES(trace_variable), path_of("plugged"), plugin);
-    compare(
-        &(struct matrix){.bytes = {{0, 5, 0}, {0, 0, 5}, {5, 0, 0}}, .messages = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}});
+    compare(&(struct matrix){.bytes = {{0, 5, 0}, {0, 0, 5}, {5, 0, 0}},
+                             .messages = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}});
 }
 END_TEST
 
@@ -354,7 +370,8 @@ static char cache[300];
 /* Two ranks, and what the shim says of them: how many lines begin with `beginning`. */
 static size_t run_auto(const char *pattern, const char *more, const char *beginning)
 {
-    run_ranks("2", CHANGES("SERVET_AUTO=1", "SERVET_REPORT=stderr", cache, more), path_of("traffic"), pattern);
+    run_ranks("2", CHANGES("SERVET_AUTO=1", "SERVET_REPORT=stderr", cache, more),
+              path_of("traffic"), pattern);
     size_t count = 0;
     for (const char *at = child.err; (at = strstr(at, beginning)); at++) {
         count++;
@@ -362,20 +379,26 @@ static size_t run_auto(const char *pattern, const char *more, const char *beginn
     return count;
 }
 
-/* The second run of a program that talks all the time is placed to talk; of one that computes, not. */
+/* The second run of a program that talks all the time is placed to talk; of one that computes,
+ * not. */
 START_TEST(the_last_run_decides_the_next_ones_priority)
 {
     snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/cache", folder);
     ck_assert_uint_eq(run_auto("talk", "OMP_DYNAMIC=0", "auto: communication intensive"), 1);
     ck_assert_msg(!strstr(child.err, "priority, for the run before"), "%s", child.err);
-    ck_assert_uint_eq(run_auto("compute", "OMP_DYNAMIC=0", "auto: communication priority, for the run before"), 2);
+    ck_assert_uint_eq(
+        run_auto("compute", "OMP_DYNAMIC=0", "auto: communication priority, for the run before"),
+        2);
     ck_assert_msg(strstr(child.err, "auto: memory bound or computing"), "%s", child.err);
-    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: memory priority, for the run before"), 2);
+    ck_assert_uint_eq(
+        run_auto("nothing", "OMP_DYNAMIC=0", "auto: memory priority, for the run before"), 2);
     ck_assert_msg(strstr(child.err, "auto: undecided: too short a run"), "%s", child.err);
     /* What is set wins, and is no reason to forget. */
     ck_assert_uint_eq(run_auto("talk", "SERVET_MEM_PRIOR=1", "priority, for the run before"), 0);
     ck_assert_msg(strstr(child.err, "auto: communication intensive"), "%s", child.err);
-    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority, for the run before"), 2);
+    ck_assert_uint_eq(
+        run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority, for the run before"),
+        2);
 }
 END_TEST
 
@@ -390,11 +413,13 @@ START_TEST(a_memory_that_is_not_ours_is_not_read)
     ck_assert_int_eq(system(command), 0);
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 0);
     snprintf(command, sizeof command,
-             "cd %s/cache/servet/auto && f=$(ls) && chmod o-w $f && mv $f ../x && ln -s ../x $f", folder);
+             "cd %s/cache/servet/auto && f=$(ls) && chmod o-w $f && mv $f ../x && ln -s ../x $f",
+             folder);
     ck_assert_int_eq(system(command), 0);
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 0);
     snprintf(command, sizeof command,
-             "cd %s/cache/servet/auto && f=$(ls) && sed 's/^build-id ./&0/' ../x >y && mv y $f", folder);
+             "cd %s/cache/servet/auto && f=$(ls) && sed 's/^build-id ./&0/' ../x >y && mv y $f",
+             folder);
     ck_assert_int_eq(system(command), 0);
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 0);
     /* And as it was, it counts. */
@@ -416,7 +441,9 @@ int main(int argc, char **argv)
         return 99;
     }
     TCase *test = tcase_create("trace");
-    tcase_set_timeout(test, 300); /* ranks that wait busily, more of them than PUs, on a machine with other work */
+    tcase_set_timeout(
+        test,
+        300); /* ranks that wait busily, more of them than PUs, on a machine with other work */
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, every_way_to_send_counts_once);
     tcase_add_test(test, persistent_requests_count_when_they_start);

@@ -1,5 +1,5 @@
-/* A sandbox as containers have it by default: mbind() answers EPERM, everything else is allowed. For the calling thread
- * and all that it starts. */
+/* A sandbox as containers have it by default: mbind() answers EPERM, everything else is allowed.
+ * For the calling thread and all that it starts. */
 #ifndef SERVET_TESTS_FORBID_MBIND_H
 #define SERVET_TESTS_FORBID_MBIND_H
 
@@ -20,7 +20,8 @@ static inline int forbid_mbind(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = sizeof rules / sizeof *rules, .filter = rules};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0) {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0) {
         return -errno;
     }
     return 0;

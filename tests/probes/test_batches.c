@@ -1,6 +1,7 @@
-/* Do several pairs at a time run on real threads: operations of eight workers, the probes with their check of whether
- * pairs disturb one another, a cancelled batch, a worker that fails in one? The workers of eight PUs share those that
- * this process has, so that no figure means anything; what counts is that all come to an end, and how. */
+/* Do several pairs at a time run on real threads: operations of eight workers, the probes with
+ * their check of whether pairs disturb one another, a cancelled batch, a worker that fails in one?
+ * The workers of eight PUs share those that this process has, so that no figure means anything;
+ * what counts is that all come to an end, and how. */
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -41,8 +42,11 @@ static void assert_figures(const double *figures, size_t count)
 
 START_TEST(operations_of_several_pairs_end_with_a_figure_of_each)
 {
-    const struct machine_traversal chase = {
-        .bytes = 64 << 10, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 2, .seed = 1};
+    const struct machine_traversal chase = {.bytes = 64 << 10,
+                                            .stride_bytes = 256,
+                                            .order = MACHINE_CHASE,
+                                            .warm_passes = 2,
+                                            .seed = 1};
     const struct machine_copy copies = {.bytes = 256 << 10, .passes = 2, .numa = -1};
     const struct machine_exchange line = {64, 5, 2}, large = {64 << 10, 2, 2};
     for (int round = 0; round < 5; round++) {
@@ -59,7 +63,8 @@ START_TEST(operations_of_several_pairs_end_with_a_figure_of_each)
 }
 END_TEST
 
-/* Each alone has room, all together have not: whoever comes last is refused, whoever comes first is not told wrongly.
+/* Each alone has room, all together have not: whoever comes last is refused, whoever comes first is
+ * not told wrongly.
  */
 START_TEST(workers_of_a_batch_count_what_the_others_are_about_to_take)
 {
@@ -78,17 +83,18 @@ static const struct machine_ops *native;
 static size_t most_copying, most_exchanging;
 static bool alone_seen, went_offline;
 
-static int count_copy(struct machine *m, const struct machine_copy *what, const uint32_t *at, size_t count,
-                      double *rates)
+static int count_copy(struct machine *m, const struct machine_copy *what, const uint32_t *at,
+                      size_t count, double *rates)
 {
     struct machine_copy small = *what;
-    small.bytes = 128 << 10; /* the PUs of a machine of eight have as many channels; these have not */
+    small.bytes =
+        128 << 10; /* the PUs of a machine of eight have as many channels; these have not */
     most_copying = count > most_copying ? count : most_copying;
     return native->copy(m, &small, at, count, rates);
 }
 
-static int count_exchange(struct machine *m, const struct machine_exchange *what, const struct profile_pair *at,
-                          size_t count, double *seconds)
+static int count_exchange(struct machine *m, const struct machine_exchange *what,
+                          const struct profile_pair *at, size_t count, double *seconds)
 {
     const struct machine_exchange brief = {what->bytes < 4096 ? what->bytes : 4096, 2, 2};
     most_exchanging = count > most_exchanging ? count : most_exchanging;
@@ -105,11 +111,13 @@ static struct machine_ops count_operations(void)
     return ops;
 }
 
-static int run_campaign(struct campaign *campaign, struct servet_profile **profile, struct servet_error *error)
+static int run_campaign(struct campaign *campaign, struct servet_profile **profile,
+                        struct servet_error *error)
 {
     struct progress progress;
     progress_start(&progress, false, -1);
-    machine.memory_limit_bytes = (size_t)4 << 30; /* room for four pairs, which their small copies do not need */
+    machine.memory_limit_bytes =
+        (size_t)4 << 30; /* room for four pairs, which their small copies do not need */
     campaign->seed = 1;
     campaign->exhaustive = true;
     campaign->machine = &machine;
@@ -169,8 +177,8 @@ START_TEST(a_cancelled_batch_ends)
 END_TEST
 
 /* A PU goes offline: its worker finds itself elsewhere. */
-static int go_offline(struct machine *m, const struct machine_copy *what, const uint32_t *at, size_t count,
-                      double *rates)
+static int go_offline(struct machine *m, const struct machine_copy *what, const uint32_t *at,
+                      size_t count, double *rates)
 {
     struct native *backend = m->state;
     struct native_worker *worker = backend->workers[3];

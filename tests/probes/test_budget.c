@@ -1,5 +1,5 @@
-/* Does measuring cache sizes end when the time granted is over, on the machine's own clock, and is what it then says of
- * them still true? */
+/* Does measuring cache sizes end when the time granted is over, on the machine's own clock, and is
+ * what it then says of them still true? */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -16,7 +16,8 @@ struct truth {
 static double bytes[POINTS_MAX], seconds[POINTS_MAX];
 
 /* A curve of the given levels with relative noise that only slows down. */
-static struct cache_curve draw(const struct truth *levels, size_t count, double first_ns, double noise, uint64_t seed)
+static struct cache_curve draw(const struct truth *levels, size_t count, double first_ns,
+                               double noise, uint64_t seed)
 {
     struct cache_curve curve = {.bytes = bytes, .seconds = seconds, .page_bytes = 4096};
     struct random random = {seed};
@@ -24,8 +25,9 @@ static struct cache_curve draw(const struct truth *levels, size_t count, double 
         double ns = first_ns, below = first_ns;
         bytes[curve.count] = floor(size / 512) * 512;
         for (size_t i = 0; i < count; i++) {
-            ns += (levels[i].beyond_ns - below) *
-                  cache_miss_share(&levels[i].shape, (uint64_t)bytes[curve.count], curve.page_bytes);
+            ns +=
+                (levels[i].beyond_ns - below) *
+                cache_miss_share(&levels[i].shape, (uint64_t)bytes[curve.count], curve.page_bytes);
             below = levels[i].beyond_ns;
         }
         seconds[curve.count++] = ns * 1e-9 * (1 + noise * fabs(random_normal(&random)));
@@ -43,12 +45,15 @@ static void assert_found(const struct truth *levels, size_t count, double noise,
     ck_assert_int_eq(cache_fit(&curve, found, &found_count, &beyond), 0);
     ck_assert_uint_eq(found_count, count);
     for (size_t i = 0; i < count; i++) {
-        ck_assert_msg(found[i].shape.bytes == levels[i].shape.bytes, "level %zu: %llu KiB instead of %llu KiB", i + 1,
+        ck_assert_msg(found[i].shape.bytes == levels[i].shape.bytes,
+                      "level %zu: %llu KiB instead of %llu KiB", i + 1,
                       (unsigned long long)(found[i].shape.bytes / KIB),
                       (unsigned long long)(levels[i].shape.bytes / KIB));
-        ck_assert(found[i].low_bytes <= found[i].shape.bytes && found[i].shape.bytes <= found[i].high_bytes);
+        ck_assert(found[i].low_bytes <= found[i].shape.bytes &&
+                  found[i].shape.bytes <= found[i].high_bytes);
     }
-    ck_assert_double_eq_tol(beyond * 1e9, levels[count - 1].beyond_ns, 0.1 * levels[count - 1].beyond_ns);
+    ck_assert_double_eq_tol(beyond * 1e9, levels[count - 1].beyond_ns,
+                            0.1 * levels[count - 1].beyond_ns);
 }
 
 START_TEST(three_levels_of_a_server_core_are_found)
@@ -70,7 +75,8 @@ START_TEST(sizes_between_powers_of_two_are_found)
 }
 END_TEST
 
-/* The last level of a hybrid processor and those of servers: by the sizes alone 32, 24 and 48 MiB would be likelier. */
+/* The last level of a hybrid processor and those of servers: by the sizes alone 32, 24 and 48 MiB
+ * would be likelier. */
 START_TEST(hashed_last_levels_between_powers_of_two_are_found)
 {
     const struct truth filled[] = {{{48 * KIB, 12, CACHE_LRU, false, 0, 0}, 4.8},
@@ -88,7 +94,8 @@ START_TEST(hashed_last_levels_between_powers_of_two_are_found)
 }
 END_TEST
 
-/* Half of the loads miss only at 1.2 times this L2's size: without its policy it passes for 1.25 MiB. */
+/* Half of the loads miss only at 1.2 times this L2's size: without its policy it passes for 1.25
+ * MiB. */
 START_TEST(an_l2_with_ages_is_not_taken_for_a_larger_one)
 {
     const struct truth levels[] = {{{32 * KIB, 8, CACHE_PLRU, false, 0, 0}, 4.4},
@@ -99,8 +106,8 @@ START_TEST(an_l2_with_ages_is_not_taken_for_a_larger_one)
 }
 END_TEST
 
-/* Where the samples of a size differ widely, as those of a cache of few page colours do at the foot of its knee, their
- * mean says little. */
+/* Where the samples of a size differ widely, as those of a cache of few page colours do at the foot
+ * of its knee, their mean says little. */
 START_TEST(points_that_are_not_sure_do_not_decide)
 {
     const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false, 0, 0}, 5.4},
@@ -122,8 +129,9 @@ START_TEST(points_that_are_not_sure_do_not_decide)
 }
 END_TEST
 
-/* Above the reach of a TLB loads take longer, as above the size of a cache. Its own measurement says by how much; here
- * the curve rises faster than visits in random order explain, as it did on a busy machine. */
+/* Above the reach of a TLB loads take longer, as above the size of a cache. Its own measurement
+ * says by how much; here the curve rises faster than visits in random order explain, as it did on a
+ * busy machine. */
 START_TEST(the_reach_of_a_tlb_is_not_taken_for_a_cache)
 {
     const struct truth levels[] = {{{32 * KIB, 8, CACHE_PLRU, false, 0, 0}, 4.4},
@@ -135,42 +143,47 @@ START_TEST(the_reach_of_a_tlb_is_not_taken_for_a_cache)
         size_t count;
         struct cache_curve curve = draw(levels, 3, 1.25, 0.01, seed);
         for (size_t i = 0; i < curve.count; i++) {
-            seconds[i] += bytes[i] > reach ? miss_ns * 1e-9 * fmin(1, faster * (1 - reach / bytes[i])) : 0;
+            seconds[i] +=
+                bytes[i] > reach ? miss_ns * 1e-9 * fmin(1, faster * (1 - reach / bytes[i])) : 0;
         }
         curve.tlb_reach_bytes[curve.tlb_count++] = reach;
         curve.tlb_seconds[0] = miss_ns * 1e-9;
         ck_assert_int_eq(cache_fit(&curve, found, &count, NULL), 0);
         ck_assert_uint_ge(count, 2);
         ck_assert_uint_eq(found[0].shape.bytes, 32 * KIB);
-        ck_assert_msg(found[1].shape.bytes == 1 * MIB, "seed %llu: L2 of %llu KiB", (unsigned long long)seed,
-                      (unsigned long long)(found[1].shape.bytes / KIB));
+        ck_assert_msg(found[1].shape.bytes == 1 * MIB, "seed %llu: L2 of %llu KiB",
+                      (unsigned long long)seed, (unsigned long long)(found[1].shape.bytes / KIB));
     }
 }
 END_TEST
 
-/* A level of few ways, its pages at random, rises so slowly that it stands for two; a third beside it explains little,
- * until the broad one becomes the second. So it went on a simulated POWER10 (32 KiB, 2 MiB, 8 MiB, pages of 64 KiB)
- * with disturbed samples around both knees. */
+/* A level of few ways, its pages at random, rises so slowly that it stands for two; a third beside
+ * it explains little, until the broad one becomes the second. So it went on a simulated POWER10 (32
+ * KiB, 2 MiB, 8 MiB, pages of 64 KiB) with disturbed samples around both knees. */
 START_TEST(a_broad_level_gives_way_to_two)
 {
     static const struct {
         double kib, ns, error_ns;
     } knees[] = {
-        {939, 5.00, 0.68},      {1024, 5.02, 0.55},    {1116.5, 5.10, 0.62},    {1217.5, 5.11, 0.69},
-        {1327.5, 5.11, 1.09},   {1448, 6.95, 1.37},    {1579, 7.17, 1.04},      {1722, 7.17, 0.54},
-        {1878, 7.53, 0.53},     {2048, 9.02, 0.52},    {2233, 10.39, 1.46},     {2435, 12.11, 2.00},
-        {2655.5, 12.63, 2.08},  {2896, 13.20, 2.16},   {3158, 13.47, 2.10},     {3444, 13.96, 2.04},
-        {3756, 13.96, 2.16},    {4096, 14.02, 2.28},   {4466.5, 14.30, 0.06},   {4870.5, 14.51, 0.05},
-        {5311.5, 14.71, 0.54},  {5792.5, 14.91, 0.40}, {6316.5, 15.01, 1.60},   {6888.5, 15.70, 3.64},
-        {7512, 16.36, 5.57},    {8192, 25.76, 13.98},  {8933, 36.60, 7.88},     {9741.5, 50.09, 6.75},
-        {10623.5, 69.76, 4.21}, {11585, 84.38, 8.12},  {12633.5, 95.41, 5.42},  {13777, 103.44, 2.70},
-        {15024, 108.13, 11.89}, {16384, 111.20, 0.52}, {17866.5, 111.43, 0.25}, {19483.5, 111.43, 0.15},
+        {939, 5.00, 0.68},      {1024, 5.02, 0.55},      {1116.5, 5.10, 0.62},
+        {1217.5, 5.11, 0.69},   {1327.5, 5.11, 1.09},    {1448, 6.95, 1.37},
+        {1579, 7.17, 1.04},     {1722, 7.17, 0.54},      {1878, 7.53, 0.53},
+        {2048, 9.02, 0.52},     {2233, 10.39, 1.46},     {2435, 12.11, 2.00},
+        {2655.5, 12.63, 2.08},  {2896, 13.20, 2.16},     {3158, 13.47, 2.10},
+        {3444, 13.96, 2.04},    {3756, 13.96, 2.16},     {4096, 14.02, 2.28},
+        {4466.5, 14.30, 0.06},  {4870.5, 14.51, 0.05},   {5311.5, 14.71, 0.54},
+        {5792.5, 14.91, 0.40},  {6316.5, 15.01, 1.60},   {6888.5, 15.70, 3.64},
+        {7512, 16.36, 5.57},    {8192, 25.76, 13.98},    {8933, 36.60, 7.88},
+        {9741.5, 50.09, 6.75},  {10623.5, 69.76, 4.21},  {11585, 84.38, 8.12},
+        {12633.5, 95.41, 5.42}, {13777, 103.44, 2.70},   {15024, 108.13, 11.89},
+        {16384, 111.20, 0.52},  {17866.5, 111.43, 0.25}, {19483.5, 111.43, 0.15},
     };
     const size_t knee_count = sizeof knees / sizeof *knees;
     struct cache_level_fit found[CACHE_LEVELS_MAX];
     double errors[POINTS_MAX];
     size_t count;
-    struct cache_curve curve = {.bytes = bytes, .seconds = seconds, .error_s = errors, .page_bytes = 64 * KIB};
+    struct cache_curve curve = {
+        .bytes = bytes, .seconds = seconds, .error_s = errors, .page_bytes = 64 * KIB};
     curve.tlb_reach_bytes[curve.tlb_count++] = 4 * MIB;
     for (double size = 4 * KIB; size <= 256.0 * MIB; size *= exp2(1.0 / 8)) {
         double ns = size <= 32.1 * KIB ? 1.293

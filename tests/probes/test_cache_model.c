@@ -9,16 +9,19 @@
 
 enum { PAGE = 4096, KIB = 1024, LINE = 64 };
 
-static double miss(uint64_t bytes, uint32_t ways, enum cache_policy policy, bool scattered, uint64_t set)
+static double miss(uint64_t bytes, uint32_t ways, enum cache_policy policy, bool scattered,
+                   uint64_t set)
 {
-    const struct cache_shape shape = {.bytes = bytes, .ways = ways, .policy = policy, .scattered = scattered};
+    const struct cache_shape shape = {
+        .bytes = bytes, .ways = ways, .policy = policy, .scattered = scattered};
     return cache_miss_share(&shape, set, PAGE);
 }
 
 START_TEST(a_set_that_fits_does_not_miss)
 {
     for (int policy = 0; policy < CACHE_POLICIES; policy++) {
-        ck_assert_double_eq_tol(miss(32 * KIB, 8, (enum cache_policy)policy, false, 32 * KIB), 0, 1e-9);
+        ck_assert_double_eq_tol(miss(32 * KIB, 8, (enum cache_policy)policy, false, 32 * KIB), 0,
+                                1e-9);
     }
 }
 END_TEST
@@ -33,7 +36,8 @@ END_TEST
 
 START_TEST(gentler_policies_lose_less)
 {
-    double lru = miss(32 * KIB, 8, CACHE_LRU, false, 40 * KIB), leaky = miss(32 * KIB, 8, CACHE_LEAKY, false, 40 * KIB);
+    double lru = miss(32 * KIB, 8, CACHE_LRU, false, 40 * KIB),
+           leaky = miss(32 * KIB, 8, CACHE_LEAKY, false, 40 * KIB);
     double random = miss(32 * KIB, 8, CACHE_RANDOM, false, 40 * KIB);
     double adaptive = miss(4096 * KIB, 16, CACHE_ADAPTIVE, false, 5120 * KIB);
     ck_assert(lru > leaky && leaky > random && random > 0.1 && adaptive < random);
@@ -46,7 +50,8 @@ START_TEST(ages_keep_some_of_a_set_that_is_a_little_too_large)
     double little = miss(1024 * KIB, 16, CACHE_AGED, false, 1088 * KIB);
     double more = miss(1024 * KIB, 16, CACHE_AGED, false, 1280 * KIB);
     ck_assert_double_eq_tol(miss(1024 * KIB, 16, CACHE_LRU, false, 1088 * KIB), 1, 1e-9);
-    ck_assert_msg(little > 0.1 && little < 0.4 && more > little && more < 0.8, "%g and %g", little, more);
+    ck_assert_msg(little > 0.1 && little < 0.4 && more > little && more < 0.8, "%g and %g", little,
+                  more);
     ck_assert_double_eq_tol(miss(1024 * KIB, 16, CACHE_AGED, false, 8192 * KIB), 1, 1e-9);
 }
 END_TEST
@@ -103,7 +108,8 @@ static unsigned visit(struct sim_ways *before, struct sim_ways *last, uint64_t l
 }
 
 /* Misses per visit in the twelfth turn through `bytes` side by side. */
-static double simulated_miss(const struct sim_cache *before, const struct sim_cache *last, uint64_t bytes)
+static double simulated_miss(const struct sim_cache *before, const struct sim_cache *last,
+                             uint64_t bytes)
 {
     enum { TURNS = 12 };
     struct sim_ways first = {0}, second = {0};
@@ -123,21 +129,26 @@ static double simulated_miss(const struct sim_cache *before, const struct sim_ca
     return (double)misses / (double)count;
 }
 
-static void assert_agree(const struct cache_shape *shape, uint64_t set, double expected, double tolerance)
+static void assert_agree(const struct cache_shape *shape, uint64_t set, double expected,
+                         double tolerance)
 {
     double share = cache_miss_share(shape, set, PAGE);
-    ck_assert_msg(share > expected - tolerance && share < expected + tolerance, "policy %d, %llu KiB: %g instead of %g",
-                  (int)shape->policy, (unsigned long long)(set / KIB), share, expected);
+    ck_assert_msg(share > expected - tolerance && share < expected + tolerance,
+                  "policy %d, %llu KiB: %g instead of %g", (int)shape->policy,
+                  (unsigned long long)(set / KIB), share, expected);
 }
 
 /* Two slices spread lines much less than random pages do. */
 START_TEST(slices_spread_lines_as_the_simulated_hash_does)
 {
-    const struct sim_cache cache = {.ways = 16, .line_bytes = LINE, .slices = 2, .sets = 4096, .policy = SIM_LRU};
-    const struct cache_shape shape = {.bytes = 8192 * KIB, .ways = 16, .policy = CACHE_LRU, .slices = 2};
+    const struct sim_cache cache = {
+        .ways = 16, .line_bytes = LINE, .slices = 2, .sets = 4096, .policy = SIM_LRU};
+    const struct cache_shape shape = {
+        .bytes = 8192 * KIB, .ways = 16, .policy = CACHE_LRU, .slices = 2};
     double furthest = 0;
     for (uint64_t set = 5120 * KIB; set <= 11264 * KIB; set += 1024 * KIB) {
-        double expected = simulated_miss(NULL, &cache, set), by_pages = miss(8192 * KIB, 16, CACHE_LRU, true, set);
+        double expected = simulated_miss(NULL, &cache, set),
+               by_pages = miss(8192 * KIB, 16, CACHE_LRU, true, set);
         assert_agree(&shape, set, expected, 0.015);
         furthest = fmax(furthest, fabs(by_pages - expected));
     }
@@ -145,20 +156,24 @@ START_TEST(slices_spread_lines_as_the_simulated_hash_does)
 }
 END_TEST
 
-/* Which lines the level before holds differs from set to set and from time to time. Without the level before the shape
- * would be far off. */
+/* Which lines the level before holds differs from set to set and from time to time. Without the
+ * level before the shape would be far off. */
 START_TEST(victims_add_to_the_level_before)
 {
     static const struct {
         enum sim_policy simulated;
         enum cache_policy policy;
         uint32_t ways;
-    } kinds[] = {{SIM_LRU, CACHE_LRU, 16}, {SIM_TREE_PLRU, CACHE_PLRU, 16}, {SIM_TREE_PLRU, CACHE_PLRU, 11}};
+    } kinds[] = {
+        {SIM_LRU, CACHE_LRU, 16}, {SIM_TREE_PLRU, CACHE_PLRU, 16}, {SIM_TREE_PLRU, CACHE_PLRU, 11}};
     const struct sim_cache before = {
         .ways = 8, .line_bytes = LINE, .slices = 1, .sets = 1024, .policy = SIM_LRU}; /* 512 KiB */
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const struct sim_cache last = {
-            .ways = kinds[i].ways, .line_bytes = LINE, .slices = 8, .sets = 256, .policy = kinds[i].simulated};
+        const struct sim_cache last = {.ways = kinds[i].ways,
+                                       .line_bytes = LINE,
+                                       .slices = 8,
+                                       .sets = 256,
+                                       .policy = kinds[i].simulated};
         const struct cache_shape shape = {.bytes = kinds[i].ways * UINT64_C(128) * KIB,
                                           .ways = kinds[i].ways,
                                           .policy = kinds[i].policy,
@@ -181,7 +196,8 @@ END_TEST
 /* Set dueling: nearly all sets take to the policy that keeps what fits. */
 START_TEST(resistance_to_thrashing_is_that_of_dueling_sets)
 {
-    const struct sim_cache cache = {.ways = 16, .line_bytes = LINE, .slices = 1, .sets = 2048, .policy = SIM_ADAPTIVE};
+    const struct sim_cache cache = {
+        .ways = 16, .line_bytes = LINE, .slices = 1, .sets = 2048, .policy = SIM_ADAPTIVE};
     const struct cache_shape shape = {.bytes = 2048 * KIB, .ways = 16, .policy = CACHE_ADAPTIVE};
     for (uint64_t set = 2304 * KIB; set <= 4096 * KIB; set += 256 * KIB) {
         assert_agree(&shape, set, simulated_miss(NULL, &cache, set), 0.03);
@@ -214,10 +230,11 @@ END_TEST
 
 START_TEST(the_catalogue_has_the_sizes_that_are_built)
 {
-    static const uint64_t built[] = {16,       24,      32,       48,        64,        96,        128,
-                                     192,      256,     512,      1 << 10,   1280,      2 << 10,   3 << 10,
-                                     6 << 10,  9 << 10, 12 << 10, 16 << 10,  24 << 10,  30 << 10,  32 << 10,
-                                     33 << 10, 36608,   96 << 10, 128 << 10, 256 << 10, 384 << 10, 14080};
+    static const uint64_t built[] = {16,        24,        32,        48,       64,       96,
+                                     128,       192,       256,       512,      1 << 10,  1280,
+                                     2 << 10,   3 << 10,   6 << 10,   9 << 10,  12 << 10, 16 << 10,
+                                     24 << 10,  30 << 10,  32 << 10,  33 << 10, 36608,    96 << 10,
+                                     128 << 10, 256 << 10, 384 << 10, 14080};
     size_t count;
     const struct cache_size *sizes = cache_sizes(&count);
     for (size_t i = 0; i < sizeof built / sizeof *built; i++) {

@@ -58,8 +58,8 @@ END_TEST
 static const struct machine_ops *honest;
 static size_t far, near_l2, near_l3, between;
 
-static int counted_traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus,
-                            size_t count, double *seconds)
+static int counted_traverse(struct machine *machine, const struct machine_traversal *what,
+                            const uint32_t *pus, size_t count, double *seconds)
 {
     double bytes = (double)what->bytes, step = 8 * log2(bytes / (4 * KIB));
     if (what->order == MACHINE_CHASE && what->seed) {
@@ -77,7 +77,8 @@ START_TEST(knees_are_measured_in_more_detail)
     struct servet_error error;
     struct probe_cache found;
     char path[4096];
-    snprintf(path, sizeof path, "%s/two-packages.json", getenv("MACHINES")); /* 32 KiB, 256 KiB and 8 MiB */
+    snprintf(path, sizeof path, "%s/two-packages.json",
+             getenv("MACHINES")); /* 32 KiB, 256 KiB and 8 MiB */
     ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
     struct machine_ops counting = *machine.ops;
     honest = machine.ops;

@@ -1,4 +1,5 @@
-/* Are similar values found similar, different ones different, and single outliers no cluster of their own? */
+/* Are similar values found similar, different ones different, and single outliers no cluster of
+ * their own? */
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -8,7 +9,8 @@
 
 enum { MANY = 276 }; /* pairs of 24 PUs */
 
-/* MANY values around 1, 1.35 and 1.9 with the given deviation between pairs; every `outlier`-th twice too slow. */
+/* MANY values around 1, 1.35 and 1.9 with the given deviation between pairs; every `outlier`-th
+ * twice too slow. */
 static void fill(double *values, double deviation, size_t outlier, uint64_t seed)
 {
     static const double centres[] = {1, 1.35, 1.9};
@@ -91,8 +93,8 @@ START_TEST(with_few_values_every_one_counts)
 }
 END_TEST
 
-/* Pairs that differ by far more than their measurement does: 91 of these 100 stay one layer, 74 without the joining of
- * neighbours. */
+/* Pairs that differ by far more than their measurement does: 91 of these 100 stay one layer, 74
+ * without the joining of neighbours. */
 START_TEST(scattered_pairs_of_one_layer_are_seldom_torn_apart)
 {
     enum { FEW = 28, SEEDS = 100, LEAST = 85 };
@@ -112,7 +114,8 @@ START_TEST(scattered_pairs_of_one_layer_are_seldom_torn_apart)
 }
 END_TEST
 
-/* The threshold is the measured spread: what a quiet measurement tells apart, a noisy one does not. */
+/* The threshold is the measured spread: what a quiet measurement tells apart, a noisy one does
+ * not. */
 START_TEST(noise_decides_what_is_similar)
 {
     const double values[] = {1.0, 1.01, 1.2, 1.21};

@@ -1,5 +1,5 @@
-/* Where a measured cache size is not the declared one: is the explanation one that there is evidence for, and is none
- * given where there is none? */
+/* Where a measured cache size is not the declared one: is the explanation one that there is
+ * evidence for, and is none given where there is none? */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -37,8 +37,10 @@ static struct disagreement sizes(uint64_t measured, uint64_t declared)
 
 START_TEST(what_nothing_is_known_of_stays_unexplained)
 {
-    ck_assert_str_eq(why(sizes(20 * MIB, 36 * MIB)), "nothing that is known of the machine explains it");
-    ck_assert_str_eq(why(sizes(36 * MIB, 20 * MIB)), "nothing that is known of the machine explains it");
+    ck_assert_str_eq(why(sizes(20 * MIB, 36 * MIB)),
+                     "nothing that is known of the machine explains it");
+    ck_assert_str_eq(why(sizes(36 * MIB, 20 * MIB)),
+                     "nothing that is known of the machine explains it");
     ck_assert_ptr_nonnull(strstr(said, "measured 36 MiB, declared 20 MiB: "));
 }
 END_TEST
@@ -71,8 +73,10 @@ START_TEST(allocated_ways_account_for_as_much_as_they_are)
     d.share = (struct resctrl_share){4, 11};
     ck_assert_str_eq(why(d), "4 of 11 ways are allocated to this task by resctrl: 20 MiB");
     d.measured_bytes = 12 * MIB; /* less than that: somebody else, too */
-    ck_assert_str_eq(why(d), "4 of 11 ways are allocated to this task by resctrl: 20 MiB; a virtual machine is told "
-                             "the size of its host's cache, part of which neighbours may hold");
+    ck_assert_str_eq(
+        why(d),
+        "4 of 11 ways are allocated to this task by resctrl: 20 MiB; a virtual machine is told "
+        "the size of its host's cache, part of which neighbours may hold");
     d.share.parts = 11;
     ck_assert_ptr_null(strstr(why(d), "resctrl"));
     d.share.parts = 4;
@@ -124,8 +128,10 @@ START_TEST(a_declared_size_that_no_sets_make)
     struct disagreement d = sizes(1280 * KIB, 2000001);
     d.line_bytes = 64;
     d.ways = 20;
-    ck_assert_str_eq(why(d), "the declared size is no whole number of sets of 20 ways of 64 bytes, so one of them is "
-                             "not right");
+    ck_assert_str_eq(
+        why(d),
+        "the declared size is no whole number of sets of 20 ways of 64 bytes, so one of them is "
+        "not right");
     d.ways = 0; /* not said */
     ck_assert_ptr_null(strstr(why(d), "whole number"));
     d = sizes(24 * MIB, 143 * MIB / 4); /* 35.75 MiB: 26 slices of 11 ways */
@@ -137,14 +143,18 @@ END_TEST
 
 START_TEST(the_next_power_of_two_may_be_rounding)
 {
-    ck_assert_str_eq(why(sizes(24 * MIB, 32 * MIB)),
-                     "the declared size is the power of two next to the measured one and may be rounded");
-    ck_assert_str_eq(why(sizes(20 * MIB, 16 * MIB)),
-                     "the declared size is the power of two next to the measured one and may be rounded");
-    ck_assert_str_eq(why(sizes(32 * MIB, 36 * MIB)),
-                     "the measured size is the power of two next to the declared one and may be rounded");
-    ck_assert_ptr_null(strstr(why(sizes(8 * MIB, 32 * MIB)), "power of two"));  /* both are */
-    ck_assert_ptr_null(strstr(why(sizes(12 * MIB, 32 * MIB)), "power of two")); /* 16 lies between */
+    ck_assert_str_eq(
+        why(sizes(24 * MIB, 32 * MIB)),
+        "the declared size is the power of two next to the measured one and may be rounded");
+    ck_assert_str_eq(
+        why(sizes(20 * MIB, 16 * MIB)),
+        "the declared size is the power of two next to the measured one and may be rounded");
+    ck_assert_str_eq(
+        why(sizes(32 * MIB, 36 * MIB)),
+        "the measured size is the power of two next to the declared one and may be rounded");
+    ck_assert_ptr_null(strstr(why(sizes(8 * MIB, 32 * MIB)), "power of two")); /* both are */
+    ck_assert_ptr_null(
+        strstr(why(sizes(12 * MIB, 32 * MIB)), "power of two")); /* 16 lies between */
     ck_assert_ptr_null(strstr(why(sizes(20 * MIB, 36 * MIB)), "power of two"));
 }
 END_TEST
@@ -153,10 +163,11 @@ START_TEST(neighbours_need_a_virtual_machine_or_load)
 {
     struct disagreement d = sizes(20 * MIB, 36 * MIB);
     d.virtual = true;
-    ck_assert_str_eq(why(d),
-                     "a virtual machine is told the size of its host's cache, part of which neighbours may hold");
+    ck_assert_str_eq(why(d), "a virtual machine is told the size of its host's cache, part of "
+                             "which neighbours may hold");
     d.busy = true;
-    ck_assert_ptr_nonnull(strstr(why(d), "; other programs ran on this machine and may hold part of it"));
+    ck_assert_ptr_nonnull(
+        strstr(why(d), "; other programs ran on this machine and may hold part of it"));
     d.virtual = false;
     ck_assert_str_eq(why(d), "other programs ran on this machine and may hold part of it");
     d.level = 2; /* of one core alone */
@@ -174,8 +185,9 @@ START_TEST(an_exclusive_cache_holds_more_than_its_size)
     d.measured_bytes = 6 * MIB;
     d.declared_bytes = 5 * MIB;
     d.before_bytes = MIB;
-    ck_assert_str_eq(why(d), "it is as much as the level before it and the declared size together, so it may be "
-                             "exclusive and hold what the 1 MiB do not");
+    ck_assert_str_eq(
+        why(d), "it is as much as the level before it and the declared size together, so it may be "
+                "exclusive and hold what the 1 MiB do not");
     d.measured_bytes = 10 * MIB;
     ck_assert_ptr_null(strstr(why(d), "exclusive"));
     d.before_bytes = 32 * KIB; /* too little to tell */
@@ -267,19 +279,22 @@ static struct probe_cache caches;
 static struct probe_sharing sharing;
 
 /* One L3 of 11 MiB, declared for each of two pairs of PUs; `measured`, shared by all four. */
-static const char *note_of(uint64_t measured, const struct disagreement_machine *machine, bool pairs)
+static const char *note_of(uint64_t measured, const struct disagreement_machine *machine,
+                           bool pairs)
 {
     static double tried[] = {4096, 8192};
-    node_class = (struct profile_class){.caches = calloc(1, sizeof *node_class.caches), .cache_count = 1};
+    node_class =
+        (struct profile_class){.caches = calloc(1, sizeof *node_class.caches), .cache_count = 1};
     struct profile_cache *declared = &node_class.caches[0];
-    *declared = (struct profile_cache){.level = 3, .size_bytes = 11 * MIB, .declared_size_bytes = 11 * MIB};
+    *declared =
+        (struct profile_cache){.level = 3, .size_bytes = 11 * MIB, .declared_size_bytes = 11 * MIB};
     declared->sharing.groups = calloc(2, sizeof *declared->sharing.groups);
     declared->sharing.group_count = 2;
     ck_assert_int_eq(profile_set_parse("0-1", &declared->sharing.groups[0]), 0);
     ck_assert_int_eq(profile_set_parse("2-3", &declared->sharing.groups[1]), 0);
     caches = (struct probe_cache){.count = 1, .curve = {.bytes = tried, .count = 2}};
-    caches.levels[0] =
-        (struct probe_cache_level){.size_bytes = measured, .low_bytes = measured, .high_bytes = measured};
+    caches.levels[0] = (struct probe_cache_level){
+        .size_bytes = measured, .low_bytes = measured, .high_bytes = measured};
     sharing = (struct probe_sharing){.count = 1, .levels = {{.measured = 1, .pairs = 1}}};
     struct profile_relation *found = &sharing.levels[0].sharing;
     if (!pairs) {
@@ -291,7 +306,8 @@ static const char *note_of(uint64_t measured, const struct disagreement_machine 
     ck_assert_uint_eq(node_class.caches[0].declared_size_bytes, 11 * MIB);
     ck_assert_uint_eq(node_class.caches[0].size_bytes, measured);
     free(said);
-    said = node_class.caches[0].quality.note ? strdup(node_class.caches[0].quality.note) : strdup("");
+    said =
+        node_class.caches[0].quality.note ? strdup(node_class.caches[0].quality.note) : strdup("");
     result_free_cache(&node_class.caches[0]);
     free(node_class.caches);
     return said;
@@ -302,13 +318,16 @@ START_TEST(the_note_of_a_level_has_the_evidence)
     struct disagreement_machine machine = {.pu = 2};
     put_resctrl();
     ck_assert_str_eq(note_of(22 * MIB, &machine, false),
-                     "measured 22 MiB, declared 11 MiB: 2 declared caches, of that size each, were found to be one");
+                     "measured 22 MiB, declared 11 MiB: 2 declared caches, of that size each, were "
+                     "found to be one");
     ck_assert_str_eq(note_of(5632 * KIB, &machine, true),
-                     "measured 5.5 MiB, declared 11 MiB: declared is the sum of 2 caches, which were found apart");
+                     "measured 5.5 MiB, declared 11 MiB: declared is the sum of 2 caches, which "
+                     "were found apart");
     machine.root = root;
     machine.task = 42;
     ck_assert_str_eq(note_of(2 * MIB, &machine, false),
-                     "measured 2 MiB, declared 11 MiB: 2 of 11 ways are allocated to this task by resctrl: 2 MiB");
+                     "measured 2 MiB, declared 11 MiB: 2 of 11 ways are allocated to this task by "
+                     "resctrl: 2 MiB");
     ck_assert_str_eq(note_of(11 * MIB, &machine, false), "");
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* Is a measurement repeated when other tasks were in the way, no longer than promised, and is a busy machine marked?
- * And does a fault of the machine come through as what it is? */
+/* Is a measurement repeated when other tasks were in the way, no longer than promised, and is a
+ * busy machine marked? And does a fault of the machine come through as what it is? */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,8 @@
 #include "probes/run/sentinel.h"
 #include "profile/topology/topology.h"
 
-/* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure is n. */
+/* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure
+ * is n. */
 struct world {
     const double *waits;
     size_t count, asked;
@@ -24,8 +25,8 @@ struct world {
     size_t offline_from; /* operations from this one on fail; 0: none */
 };
 
-static int traverse(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
-                    double *seconds)
+static int traverse(struct machine *machine, const struct machine_traversal *what,
+                    const uint32_t *pus, size_t count, double *seconds)
 {
     struct world *world = machine->state;
     (void)what;
@@ -41,8 +42,8 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
     return 0;
 }
 
-static int exchange(struct machine *machine, const struct machine_exchange *what, const struct profile_pair *pairs,
-                    size_t count, double *seconds)
+static int exchange(struct machine *machine, const struct machine_exchange *what,
+                    const struct profile_pair *pairs, size_t count, double *seconds)
 {
     (void)what;
     (void)pairs;
@@ -152,7 +153,8 @@ START_TEST(pairs_of_one_exchange_are_disjoint)
 {
     static const double waits[] = {0};
     static const struct machine_exchange line = {64, 50, 3};
-    static const struct profile_pair chain[] = {{0, 1}, {1, 2}}, twice[] = {{0, 0}}, apart[] = {{0, 1}, {2, 3}};
+    static const struct profile_pair chain[] = {{0, 1}, {1, 2}}, twice[] = {{0, 0}},
+                                     apart[] = {{0, 1}, {2, 3}};
     double seconds[2];
     start(waits, 1);
     profile_set_free(&machine.pus);
@@ -167,8 +169,9 @@ END_TEST
 
 START_TEST(ticks_of_the_measured_pus_are_summed)
 {
-    static const char text[] = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 0 2 30 4 0 0 5 0 0\ncpu1 100 0 0 7 0 0 0 3 0 0\n"
-                               "cpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n";
+    static const char text[] =
+        "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 0 2 30 4 0 0 5 0 0\ncpu1 100 0 0 7 0 0 0 3 0 0\n"
+        "cpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n";
     struct profile_set pus;
     ck_assert_int_eq(profile_set_parse("0-1", &pus), 0);
     struct surroundings_ticks sum = surroundings_sum(text, &pus);
@@ -205,7 +208,8 @@ static const char *condition(const struct servet_profile *profile, const char *k
     return NULL;
 }
 
-/* The conditions after a while in which the second PU was busy; `core`: the PUs of the only core there is. */
+/* The conditions after a while in which the second PU was busy; `core`: the PUs of the only core
+ * there is. */
 static struct servet_profile *watched(const struct profile_set *core)
 {
     static const double waits[] = {0};
@@ -296,14 +300,14 @@ static const struct machine_ops *honest;
 static size_t operations, fault_at;
 static int fault;
 
-static int faulty_traverse(struct machine *subject, const struct machine_traversal *what, const uint32_t *pus,
-                           size_t count, double *seconds)
+static int faulty_traverse(struct machine *subject, const struct machine_traversal *what,
+                           const uint32_t *pus, size_t count, double *seconds)
 {
     return ++operations >= fault_at ? fault : honest->traverse(subject, what, pus, count, seconds);
 }
 
-static int faulty_copy(struct machine *subject, const struct machine_copy *what, const uint32_t *pus, size_t count,
-                       double *rates)
+static int faulty_copy(struct machine *subject, const struct machine_copy *what,
+                       const uint32_t *pus, size_t count, double *rates)
 {
     return ++operations >= fault_at ? fault : honest->copy(subject, what, pus, count, rates);
 }
@@ -313,7 +317,8 @@ START_TEST(a_fault_ends_the_run_with_its_reason)
     static const struct {
         int fault;
         const char *text;
-    } cases[] = {{-ENODEV, "offline"}, {-EPERM, "not allowed to pin"}, {-ENOMEM, "not enough memory"}};
+    } cases[] = {
+        {-ENODEV, "offline"}, {-EPERM, "not allowed to pin"}, {-ENOMEM, "not enough memory"}};
     static const size_t at[] = {1, 20};
     char path[4096];
     snprintf(path, sizeof path, "%s/two-packages.json", getenv("MACHINES"));
@@ -332,7 +337,8 @@ START_TEST(a_fault_ends_the_run_with_its_reason)
         fault_at = at[i % 2];
         fault = cases[i / 2].fault;
         progress_start(&progress, false, -1);
-        struct campaign campaign = {.probes = CAMPAIGN_MEMORY, .seed = 1, .machine = &simulated, .progress = &progress};
+        struct campaign campaign = {
+            .probes = CAMPAIGN_MEMORY, .seed = 1, .machine = &simulated, .progress = &progress};
         ck_assert_int_eq(campaign_run(&campaign, &profile, &error), cases[i / 2].fault);
         ck_assert_ptr_null(profile);
         ck_assert_msg(strstr(error.text, cases[i / 2].text), "%s", error.text);

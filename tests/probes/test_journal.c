@@ -1,4 +1,5 @@
-/* Does a resumed run get back exactly what was measured, and nothing of another run, another question or a torn line?
+/* Does a resumed run get back exactly what was measured, and nothing of another run, another
+ * question or a torn line?
  */
 #include <check.h>
 #include <errno.h>
@@ -173,7 +174,8 @@ static void put_file(const char *root, const char *name, const char *text)
 {
     char whole[256];
     snprintf(whole, sizeof whole, "%s%s", root, name);
-    for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(whole, 0700);
         *slash = '/';

@@ -7,19 +7,21 @@
 #include "probes/cache/line.h"
 
 /* `level`: what the latency curve is said to have given. */
-static struct probe_line measure(uint32_t kib, uint32_t ways, uint32_t line, const char *policy, size_t page,
-                                 const struct probe_line_level *level)
+static struct probe_line measure(uint32_t kib, uint32_t ways, uint32_t line, const char *policy,
+                                 size_t page, const struct probe_line_level *level)
 {
     char path[] = "/tmp/servet-machine-XXXXXX";
     int descriptor = mkstemp(path);
     ck_assert_int_ge(descriptor, 0);
-    dprintf(
-        descriptor,
-        "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": \"random\", \"caches\": ["
-        "{\"level\": 1, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": %u, \"policy\": \"%s\", \"seconds\": 1.2e-9},"
-        "{\"level\": 2, \"size_bytes\": 1048576, \"ways\": 16, \"line_bytes\": %u, \"seconds\": 4.4e-9}],"
-        "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10}}",
-        page, kib * 1024, ways, line, policy, line);
+    dprintf(descriptor,
+            "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": "
+            "\"random\", \"caches\": ["
+            "{\"level\": 1, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": %u, \"policy\": "
+            "\"%s\", \"seconds\": 1.2e-9},"
+            "{\"level\": 2, \"size_bytes\": 1048576, \"ways\": 16, \"line_bytes\": %u, "
+            "\"seconds\": 4.4e-9}],"
+            "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10}}",
+            page, kib * 1024, ways, line, policy, line);
     close(descriptor);
     struct machine machine;
     struct servet_error error;
@@ -32,13 +34,15 @@ static struct probe_line measure(uint32_t kib, uint32_t ways, uint32_t line, con
     return found;
 }
 
-static void assert_geometry(uint32_t kib, uint32_t ways, uint32_t line, const char *policy, size_t page)
+static void assert_geometry(uint32_t kib, uint32_t ways, uint32_t line, const char *policy,
+                            size_t page)
 {
     const struct probe_line_level level = {kib * 1024, 1.2e-9, 4.4e-9};
     struct probe_line found = measure(kib, ways, line, policy, page, &level);
-    ck_assert_msg(found.line_bytes == line && found.ways == ways && found.way_bytes == kib * 1024 / ways,
-                  "%u KiB, %u ways, lines of %u, %s: found %u ways of %llu, lines of %u", kib, ways, line, policy,
-                  found.ways, (unsigned long long)found.way_bytes, found.line_bytes);
+    ck_assert_msg(found.line_bytes == line && found.ways == ways &&
+                      found.way_bytes == kib * 1024 / ways,
+                  "%u KiB, %u ways, lines of %u, %s: found %u ways of %llu, lines of %u", kib, ways,
+                  line, policy, found.ways, (unsigned long long)found.way_bytes, found.line_bytes);
 }
 
 START_TEST(geometries_that_are_built_are_found)
@@ -76,7 +80,8 @@ START_TEST(ways_that_go_on_halving_are_not_told)
 }
 END_TEST
 
-/* Every load takes longer than a hit did when the curve was measured: once this gave one way of 1 KiB. */
+/* Every load takes longer than a hit did when the curve was measured: once this gave one way of 1
+ * KiB. */
 START_TEST(a_core_that_became_slower_keeps_its_ways)
 {
     const struct probe_line_level level = {32 << 10, 0.8e-9, 2.9e-9};

@@ -1,4 +1,5 @@
-/* Do overhead levels and groups come out of pair bandwidths as in Section III-C of the 2010 paper? */
+/* Do overhead levels and groups come out of pair bandwidths as in Section III-C of the 2010
+ * paper? */
 #include <check.h>
 #include <stdlib.h>
 
@@ -41,7 +42,8 @@ END_TEST
 
 START_TEST(levels_are_worst_first_and_nest)
 {
-    /* Finis Terrae: bus mates (0-3, 4-7) collide worst, cell mates (0-7) less, the other cell (8-15) not at all. */
+    /* Finis Terrae: bus mates (0-3, 4-7) collide worst, cell mates (0-7) less, the other cell
+     * (8-15) not at all. */
     enum { N = 16 };
     double pairs[N * (N - 1) / 2];
     struct profile_set pus;

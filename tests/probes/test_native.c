@@ -1,5 +1,5 @@
-/* Does the native backend keep the seam's promises on whatever machine this is? No test looks at how long anything
- * took, only at relations that hold on every machine. */
+/* Does the native backend keep the seam's promises on whatever machine this is? No test looks at
+ * how long anything took, only at relations that hold on every machine. */
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -81,11 +81,13 @@ START_TEST(all_pus_copy_and_traverse_together)
 }
 END_TEST
 
-/* Node 0 is there on nearly every machine; one that has others only, or forbids placing, says so. */
+/* Node 0 is there on nearly every machine; one that has others only, or forbids placing, says
+ * so. */
 START_TEST(memory_is_placed_on_a_node_or_refused)
 {
     struct machine_traversal far = small;
-    struct machine_copy what = {.bytes = 4u << 20, .passes = 2, .numa = 0, .pages = MACHINE_PAGES_HUGE};
+    struct machine_copy what = {
+        .bytes = 4u << 20, .passes = 2, .numa = 0, .pages = MACHINE_PAGES_HUGE};
     double seconds = -1, rate = -1;
     far.on_node = true;
     far.bytes = 4u << 20;
@@ -94,7 +96,8 @@ START_TEST(memory_is_placed_on_a_node_or_refused)
     int chased = machine_traverse(&machine, &far, machine.pus.ids, 1, &seconds);
     ck_assert_int_eq(chased, copied);
     ck_assert(chased == 0 ? seconds > 0 : seconds < 0);
-    far.numa = what.numa = 1000; /* the kernel takes numbers up to 1023, and no machine has this one */
+    far.numa = what.numa =
+        1000; /* the kernel takes numbers up to 1023, and no machine has this one */
     rate = seconds = -1;
     ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), -EACCES);
     ck_assert_int_eq(machine_traverse(&machine, &far, machine.pus.ids, 1, &seconds), -EACCES);
@@ -104,7 +107,8 @@ START_TEST(memory_is_placed_on_a_node_or_refused)
 }
 END_TEST
 
-/* Containers forbid mbind() by default. Threads inherit that, so it comes before the machine's first worker. */
+/* Containers forbid mbind() by default. Threads inherit that, so it comes before the machine's
+ * first worker. */
 START_TEST(where_placing_is_forbidden_that_is_said_and_the_rest_goes_on)
 {
     struct machine forbidden;
@@ -138,7 +142,8 @@ START_TEST(a_longer_message_takes_longer)
 }
 END_TEST
 
-/* As Ctrl-Z does, or a laptop that is closed: somebody else stops this process and lets it go on. */
+/* As Ctrl-Z does, or a laptop that is closed: somebody else stops this process and lets it go
+ * on. */
 static pid_t stop_me_for_a_while(void)
 {
     pid_t me = getpid(), child = fork();
@@ -165,7 +170,8 @@ START_TEST(a_measurement_that_stood_still_is_made_again)
         ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
         operations++;
     }
-    ck_assert_msg(machine.guard.still_s > 0.3, "%g s of %zu operations", machine.guard.still_s, operations);
+    ck_assert_msg(machine.guard.still_s > 0.3, "%g s of %zu operations", machine.guard.still_s,
+                  operations);
     ck_assert_uint_ge(machine.guard.repeated, 1);
     ck_assert_uint_eq(machine.guard.operations, operations);
 }

@@ -1,4 +1,5 @@
-/* Does --method paper do what Figures 1, 3 and 4 of the 2010 paper say, and find what the paper found with it? */
+/* Does --method paper do what Figures 1, 3 and 4 of the 2010 paper say, and find what the paper
+ * found with it? */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,8 +24,8 @@ static void open_fixture(const char *name)
 
 static size_t asked[256], asked_count;
 
-static int traverse(struct machine *subject, const struct machine_traversal *what, const uint32_t *pus, size_t count,
-                    double *seconds)
+static int traverse(struct machine *subject, const struct machine_traversal *what,
+                    const uint32_t *pus, size_t count, double *seconds)
 {
     (void)subject;
     (void)pus;
@@ -61,7 +62,8 @@ END_TEST
 
 enum { POINTS = 10 + 30 }; /* 4 KiB … 2 MiB, 3 MiB … 32 MiB */
 static double bytes[POINTS], seconds[POINTS];
-static const struct cache_curve curve = {.bytes = bytes, .seconds = seconds, .count = POINTS, .page_bytes = 4096};
+static const struct cache_curve curve = {
+    .bytes = bytes, .seconds = seconds, .count = POINTS, .page_bytes = 4096};
 static uint64_t sizes[CACHE_LEVELS_MAX];
 
 static size_t at(uint64_t size)
@@ -131,8 +133,8 @@ START_TEST(a_peak_of_one_size_is_a_level_of_that_size)
 }
 END_TEST
 
-/* Paper: "the estimate analyzing the [256KB,4MB] range is 2MB", where the highest gradient says 1 MiB; and 12 MiB of a
- * rise as wide as from 3 to 14 MiB. */
+/* Paper: "the estimate analyzing the [256KB,4MB] range is 2MB", where the highest gradient says 1
+ * MiB; and 12 MiB of a rise as wide as from 3 to 14 MiB. */
 START_TEST(a_wide_peak_is_held_against_the_binomial_model)
 {
     const uint64_t after = 16 * KIB;

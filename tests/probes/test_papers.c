@@ -1,5 +1,6 @@
-/* Do the probes find on the papers' machines the shared caches, memory overheads and communication layers that the
- * papers report? (2010 paper, Section IV; 2012 mapping paper, Sections 3 and 4. Cache sizes: papers-machines.) */
+/* Do the probes find on the papers' machines the shared caches, memory overheads and communication
+ * layers that the papers report? (2010 paper, Section IV; 2012 mapping paper, Sections 3 and 4.
+ * Cache sizes: papers-machines.) */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static struct probe probe;
 static void open_fixture(const char *name)
 {
     open_machine_of(name, &machine);
-    probe = (struct probe){.machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
+    probe =
+        (struct probe){.machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
 }
 
 /* "0-3 4-7": the groups, and no single pairs. */
@@ -68,7 +70,8 @@ static void expect_memory(size_t last_level_bytes, size_t levels, const char *co
     ck_assert_uint_eq(found.memory.level_count, levels);
     for (size_t i = 0; i < levels; i++) {
         assert_groups(&found.memory.levels[i].collisions, groups[i]);
-        ck_assert_double_lt(found.memory.levels[i].bytes_per_s, 0.9 * found.memory.reference_bytes_per_s);
+        ck_assert_double_lt(found.memory.levels[i].bytes_per_s,
+                            0.9 * found.memory.reference_bytes_per_s);
     }
     probe_memory_free(&found);
 }
@@ -86,11 +89,12 @@ static void expect_layers(size_t bytes, size_t layers, const char *const *groups
     probe_message_free(&found);
 }
 
-/* 2012 paper, Figure 1: L3 by pairs of cores, one overhead level (the processor), one latency within a node. */
+/* 2012 paper, Figure 1: L3 by pairs of cores, one overhead level (the processor), one latency
+ * within a node. */
 START_TEST(a_nehalem_node)
 {
-    static const char *const caches[] = {"", "", "0,2 1,3 4,6 5,7"}, *const memory[] = {"0,2,4,6 1,3,5,7"},
-                             *const layers[] = {"0-7"};
+    static const char *const caches[] = {"", "", "0,2 1,3 4,6 5,7"},
+                             *const memory[] = {"0,2,4,6 1,3,5,7"}, *const layers[] = {"0-7"};
     open_fixture("nehalem");
     expect_sharing(caches);
     expect_memory(8 << 20, 1, memory);
@@ -128,8 +132,8 @@ START_TEST(a_pair_of_finis_terrae_nodes)
 }
 END_TEST
 
-/* The same pairs in the same memory: a cache of 32 page colours, some of which get more pages than it has ways, must
- * not make pairs look as if they shared it. */
+/* The same pairs in the same memory: a cache of 32 page colours, some of which get more pages than
+ * it has ways, must not make pairs look as if they shared it. */
 START_TEST(no_pair_of_private_caches_looks_shared)
 {
     open_fixture("finis-terrae");
@@ -145,7 +149,8 @@ START_TEST(no_pair_of_private_caches_looks_shared)
 }
 END_TEST
 
-/* 2012 paper, Section 4.4: the same memory access overheads as in the nodes of Finis Terrae, one latency. */
+/* 2012 paper, Section 4.4: the same memory access overheads as in the nodes of Finis Terrae, one
+ * latency. */
 START_TEST(the_superdome)
 {
     char buses[1024], cells[1024];
@@ -165,7 +170,8 @@ START_TEST(dunnington)
 {
     static const char l2[] = "0,12 1,13 2,14 3,15 4,16 5,17 6,18 7,19 8,20 9,21 10,22 11,23",
                       l3[] = "0-2,12-14 3-5,15-17 6-8,18-20 9-11,21-23";
-    static const char *const caches[] = {"", l2, l3}, *const memory[] = {"0-23"}, *const layers[] = {l2, l3, "0-23"};
+    static const char *const caches[] = {"", l2, l3}, *const memory[] = {"0-23"},
+                             *const layers[] = {l2, l3, "0-23"};
     open_fixture("dunnington");
     expect_sharing(caches);
     expect_memory(12 << 20, 1, memory);

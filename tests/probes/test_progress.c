@@ -1,4 +1,5 @@
-/* Are events whole lines that say how far the run is, in order, and does a reader that went away stop nothing? */
+/* Are events whole lines that say how far the run is, in order, and does a reader that went away
+ * stop nothing? */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -76,7 +77,8 @@ START_TEST(pairs_are_named_while_pairs_are_measured)
     const struct probe_pairs pairs = {.pair = {3, 5}, .done = 2, .planned = 9};
     progress_next(&progress, "message", 1);
     progress_step(&progress, "messages", 0.1, &pairs);
-    ck_assert_ptr_nonnull(strstr(text(), "\"pair\": [3, 5], \"pairs_done\": 2, \"pairs_total\": 9}"));
+    ck_assert_ptr_nonnull(
+        strstr(text(), "\"pair\": [3, 5], \"pairs_done\": 2, \"pairs_total\": 9}"));
     progress_next(&progress, "memory", 1);
     progress_step(&progress, "copies", 0.1, &none);
     ck_assert_ptr_null(strstr(text(), "pair\""));

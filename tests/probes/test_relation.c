@@ -11,7 +11,8 @@ static struct profile_set pus(const char *text)
     return set;
 }
 
-static void assert_group(const struct profile_relation *relation, size_t index, const char *expected)
+static void assert_group(const struct profile_relation *relation, size_t index,
+                         const char *expected)
 {
     char *text = profile_set_text(&relation->groups[index]);
     ck_assert_str_eq(text, expected);

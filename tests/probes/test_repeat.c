@@ -1,4 +1,5 @@
-/* Does measuring stop early where the figures agree, go on where they do not, and end in any case? */
+/* Does measuring stop early where the figures agree, go on where they do not, and end in any
+ * case? */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -69,7 +70,8 @@ START_TEST(the_interval_holds_the_median_as_often_as_it_says)
                 values[k] = 1 + 0.01 * random_normal(&random);
             }
             double half = repeat_half_width(values, count), middle = median(values, count);
-            inside += fabs(middle - 1) <= 2 * half * middle; /* the interval need not be symmetric */
+            inside +=
+                fabs(middle - 1) <= 2 * half * middle; /* the interval need not be symmetric */
         }
         ck_assert_uint_ge(inside, TRIALS * 94 / 100);
     }

@@ -1,4 +1,5 @@
-/* Are few pairs measured where the machine is as regular as its topology says, and all where it is not? */
+/* Are few pairs measured where the machine is as regular as its topology says, and all where it is
+ * not? */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ static double latency(const struct world *world, size_t i, size_t j)
     return world->odd && (i % 4 == 1 || j % 4 == 1) ? 3 * seconds : seconds;
 }
 
-static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds, double *figures)
+static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds,
+               double *figures)
 {
     struct world *world = argument;
     for (size_t k = 0; k < count; k++) {
@@ -55,7 +57,8 @@ static bool run(struct world *world, bool exhaustive, struct schedule_outcome *o
     ck_assert_uint_eq(schedule.class_count, 2);
     schedule.exhaustive = exhaustive;
     *outcome = (struct schedule_outcome){.values = values, .measured = measured};
-    ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, world, outcome), 0);
+    ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, world, outcome),
+                     0);
     for (size_t i = 0; i < PUS; i++) {
         for (size_t j = i + 1; j < PUS; j++) {
             double ratio = values[pair_index(PUS, i, j)] / latency(world, i, j);
@@ -109,7 +112,8 @@ START_TEST(a_pair_is_of_its_closest_class)
     struct profile_set pus, group;
     struct schedule schedule;
     ck_assert_int_eq(profile_set_parse("0-7", &pus), 0);
-    static const char *const cores[] = {"0,1", "2,3", "4,5", "6,7"}, *const packages[] = {"0-3", "4-7"};
+    static const char *const cores[] = {"0,1", "2,3", "4,5", "6,7"}, *const packages[] = {"0-3",
+                                                                                          "4-7"};
     for (size_t i = 0; i < 4; i++) {
         ck_assert_int_eq(profile_set_parse(cores[i], &group), 0);
         ck_assert_int_eq(topology_add_group(&class->cores, group), 0);
@@ -140,8 +144,8 @@ START_TEST(exhaustive_measures_every_pair)
 END_TEST
 
 /* Asks nothing of the world but counts: all pairs of a class are alike. */
-static int ask_regular(void *argument, const struct pair_position *pairs, size_t count, double *seconds,
-                       double *figures)
+static int ask_regular(void *argument, const struct pair_position *pairs, size_t count,
+                       double *seconds, double *figures)
 {
     for (size_t k = 0; k < count; k++) {
         ++*(size_t *)argument;
@@ -161,14 +165,17 @@ static size_t asked_of(size_t count)
     snprintf(list, sizeof list, "0-%zu", count - 1);
     ck_assert_int_eq(profile_set_parse(list, &pus), 0);
     for (size_t first = 0; first < count; first += PACKAGE) {
-        snprintf(list, sizeof list, "%zu-%zu", first, first + (count < PACKAGE ? count : PACKAGE) - 1);
+        snprintf(list, sizeof list, "%zu-%zu", first,
+                 first + (count < PACKAGE ? count : PACKAGE) - 1);
         ck_assert_int_eq(profile_set_parse(list, &package), 0);
         ck_assert_int_eq(topology_add_group(&profile->classes[0].packages, package), 0);
     }
     struct schedule_outcome outcome = {.values = calloc(pair_count(count), sizeof *outcome.values),
-                                       .measured = calloc(pair_count(count), sizeof *outcome.measured)};
+                                       .measured =
+                                           calloc(pair_count(count), sizeof *outcome.measured)};
     ck_assert_int_eq(schedule_init(&schedule, &pus, &profile->classes[0]), 0);
-    ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask_regular, schedule_agree_cluster, &asked, &outcome), 0);
+    ck_assert_int_eq(
+        schedule_run(&schedule, NULL, 3, ask_regular, schedule_agree_cluster, &asked, &outcome), 0);
     ck_assert_uint_eq(outcome.fallbacks, 0);
     schedule_free(&schedule);
     free(outcome.values);
@@ -183,13 +190,15 @@ START_TEST(measurements_of_regular_machines_grow_no_faster_than_n_log_n)
     for (size_t count = 8; count <= 1024; count *= 2) {
         size_t asked = asked_of(count);
         double bound = (double)count * log2((double)count);
-        printf("%4zu PUs, %6zu pairs: %3zu measured, n log2 n is %.0f\n", count, pair_count(count), asked, bound);
+        printf("%4zu PUs, %6zu pairs: %3zu measured, n log2 n is %.0f\n", count, pair_count(count),
+               asked, bound);
         ck_assert_msg((double)asked <= bound, "%zu PUs: %zu measurements", count, asked);
     }
 }
 END_TEST
 
-/* All have only the last cache in common, yet two fast cores are no pair of a fast and a slow one. */
+/* All have only the last cache in common, yet two fast cores are no pair of a fast and a slow
+ * one. */
 START_TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 {
     struct servet_profile *profile = topology_new();
@@ -205,7 +214,8 @@ START_TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
     ck_assert_int_eq(topology_add_kind(node_class, 1, fast), 0);
     ck_assert_int_eq(schedule_init(&schedule, &pus, node_class), 0);
     ck_assert_uint_eq(schedule.class_count, 3);
-    uint8_t both_slow = schedule.class_of[pair_index(8, 0, 3)], mixed = schedule.class_of[pair_index(8, 0, 4)],
+    uint8_t both_slow = schedule.class_of[pair_index(8, 0, 3)],
+            mixed = schedule.class_of[pair_index(8, 0, 4)],
             both_fast = schedule.class_of[pair_index(8, 5, 7)];
     ck_assert(both_slow != mixed && mixed != both_fast && both_slow != both_fast);
     ck_assert_uint_eq(schedule.class_of[pair_index(8, 3, 7)], mixed);
@@ -221,7 +231,8 @@ static double ticking(struct machine *machine)
     return (double)(*(size_t *)machine->state)++;
 }
 
-/* All 64 PUs by a clock that begins at `ticks`; it is late from 10 on. `values` and `measured` hold what came of it. */
+/* All 64 PUs by a clock that begins at `ticks`; it is late from 10 on. `values` and `measured` hold
+ * what came of it. */
 static struct schedule_outcome run_until_late(size_t ticks, bool exhaustive, struct probe *probe)
 {
     static const struct machine_ops ops = {.elapsed = ticking};
@@ -235,7 +246,8 @@ static struct schedule_outcome run_until_late(size_t ticks, bool exhaustive, str
     ck_assert_int_eq(schedule_init(&schedule, &pus, NULL), 0);
     schedule.exhaustive = exhaustive;
     schedule.probe = probe;
-    ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, &world, &outcome), 0);
+    ck_assert_int_eq(
+        schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, &world, &outcome), 0);
     schedule_free(&schedule);
     profile_set_free(&pus);
     probe->machine = NULL; /* it was this call's */

@@ -1,4 +1,5 @@
-/* Does a cache that others keep full come out as what it is, or as not known, but never as measured and wrong? */
+/* Does a cache that others keep full come out as what it is, or as not known, but never as measured
+ * and wrong? */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,12 +12,14 @@
 
 /* A hog on another PU fills the third level anew while they work, always or in part of the runs. */
 static const char with_hog[] =
-    "{\"servet_machine\": 1, \"name\": \"hog\", \"pus\": \"0-3\", \"huge_page_bytes\": 2097152, \"caches\": ["
+    "{\"servet_machine\": 1, \"name\": \"hog\", \"pus\": \"0-3\", \"huge_page_bytes\": 2097152, "
+    "\"caches\": ["
     "{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1.6e-9%s},"
     "{\"level\": 2, \"size_bytes\": 131072, \"ways\": 8, \"seconds\": 5e-9%s},"
     "{\"level\": 3, \"size_bytes\": 2097152, \"ways\": 16, \"seconds\": 2e-8, \"groups\": [%s]%s}],"
     "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10},"
-    "\"layers\": [{\"name\": \"pair\", \"groups\": [\"0-1\", \"2-3\"], \"seconds\": 3e-8, \"bytes_per_s\": 1e10},"
+    "\"layers\": [{\"name\": \"pair\", \"groups\": [\"0-1\", \"2-3\"], \"seconds\": 3e-8, "
+    "\"bytes_per_s\": 1e10},"
     " {\"name\": \"node\", \"groups\": [\"0-3\"], \"seconds\": 9e-8, \"bytes_per_s\": 1e10}],"
     "\"noise\": {\"relative\": 0.02, \"neighbour_probability\": %g, \"neighbour_lines\": 10}}";
 static const char one_cache[] = "\"0-3\"", two_caches[] = "\"0-1\", \"2-3\"";
@@ -55,7 +58,8 @@ static void open_hog(const char *groups, bool declared, double share, uint64_t s
 
 static bool is_one_group(const struct profile_relation *sharing, size_t members)
 {
-    return sharing->group_count == 1 && sharing->pair_count == 0 && sharing->groups[0].count == members;
+    return sharing->group_count == 1 && sharing->pair_count == 0 &&
+           sharing->groups[0].count == members;
 }
 
 /* The last level as the profile has it. */
@@ -77,8 +81,9 @@ START_TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
     const struct profile_cache *cache = put_into_profile(&found);
     ck_assert(is_one_group(&cache->sharing, PUS));
     ck_assert_int_eq(cache->sharing_quality.origin, PROFILE_DECLARED);
-    ck_assert_msg(strstr(cache->quality.note, "as declared (6 of 6 pairs): the cache was not left alone"), "%s",
-                  cache->quality.note);
+    ck_assert_msg(
+        strstr(cache->quality.note, "as declared (6 of 6 pairs): the cache was not left alone"),
+        "%s", cache->quality.note);
     probe_sharing_free(&found);
     machine_close(&machine);
 }
@@ -93,7 +98,8 @@ START_TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
     ck_assert_uint_eq(found.levels[LAST].unknown, PUS * (PUS - 1) / 2);
     const struct profile_cache *cache = put_into_profile(&found);
     ck_assert_int_eq(cache->sharing_quality.origin, PROFILE_INFERRED);
-    ck_assert_msg(strstr(cache->quality.note, "whether 6 of 6 pairs share it is not known"), "%s", cache->quality.note);
+    ck_assert_msg(strstr(cache->quality.note, "whether 6 of 6 pairs share it is not known"), "%s",
+                  cache->quality.note);
     probe_sharing_free(&found);
     machine_close(&machine);
 }
@@ -119,8 +125,8 @@ END_TEST
 
 static const struct machine_ops *honest;
 
-static int disturbed_first(struct machine *subject, const struct machine_traversal *what, const uint32_t *pus,
-                           size_t count, double *seconds)
+static int disturbed_first(struct machine *subject, const struct machine_traversal *what,
+                           const uint32_t *pus, size_t count, double *seconds)
 {
     int rc = honest->traverse(subject, what, pus, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {

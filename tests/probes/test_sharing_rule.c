@@ -5,7 +5,8 @@
 #include "probes/pairs/sharing.h"
 #include "profile/base/random.h"
 
-/* Ratios of ten trials each, measured on two virtual cores (private L1 and L2, shared L3; the slower of both threads).
+/* Ratios of ten trials each, measured on two virtual cores (private L1 and L2, shared L3; the
+ * slower of both threads).
  */
 static const double measured_l1[] = {.99, 1.0, 1.0, 1.01, 1.05, 1.12, 1.2, 1.6, 1.84, 2.52};
 static const double measured_l2[] = {1.0, 1.02, 1.02, 1.06, 1.14, 1.19, 1.2, 1.21, 2.33, 2.46};
@@ -47,7 +48,8 @@ START_TEST(between_the_papers_two_ratios_it_is_uncertain)
 }
 END_TEST
 
-/* An L2 of four efficiency cores whose L3 takes 2.3 times as long: ratios of pairs in it and of pairs that are not. */
+/* An L2 of four efficiency cores whose L3 takes 2.3 times as long: ratios of pairs in it and of
+ * pairs that are not. */
 START_TEST(where_the_next_level_is_near_the_threshold_is_lower)
 {
     double together[] = {1.95, 1.9, 2.05, 1.85, 2.1}, apart[] = {1.02, 1.1, 1.0, 1.05, 1.3};

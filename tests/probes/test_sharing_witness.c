@@ -1,4 +1,5 @@
-/* Are fewer pairs put down wrongly when the latency of a line is heard where the ratio of a shared cache leaves doubt?
+/* Are fewer pairs put down wrongly when the latency of a line is heard where the ratio of a shared
+ * cache leaves doubt?
  */
 #include <check.h>
 #include <stdio.h>
@@ -9,17 +10,20 @@
 #include "probes/pairs/sharing.h"
 #include "probes/pairs/sharing_trials.h"
 
-/* Pairs of PUs share a second level whose replacement is random, with a third level not far behind it: together the
- * pair's loads are about twice as slow, which is just the threshold. */
+/* Pairs of PUs share a second level whose replacement is random, with a third level not far behind
+ * it: together the pair's loads are about twice as slow, which is just the threshold. */
 static const char close_call[] =
     "{\"servet_machine\": 1, \"name\": \"close call\", \"pus\": \"0-7\", \"caches\": ["
     "{\"level\": 1, \"size_bytes\": 8192, \"ways\": 8, \"seconds\": 1e-9},"
     "{\"level\": 2, \"size_bytes\": 131072, \"ways\": 8, \"seconds\": 4e-9, \"policy\": \"random\","
     " \"groups\": [\"0-1\", \"2-3\", \"4-5\", \"6-7\"]},"
-    "{\"level\": 3, \"size_bytes\": 4194304, \"ways\": 16, \"seconds\": 1.35e-8, \"groups\": [\"0-7\"]}],"
+    "{\"level\": 3, \"size_bytes\": 4194304, \"ways\": 16, \"seconds\": 1.35e-8, \"groups\": "
+    "[\"0-7\"]}],"
     "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10},"
-    "\"layers\": [{\"name\": \"pair\", \"groups\": [\"0-1\", \"2-3\", \"4-5\", \"6-7\"], \"seconds\": 3e-8,"
-    " \"bytes_per_s\": 1e10}, {\"name\": \"node\", \"groups\": [\"0-7\"], \"seconds\": 6e-8, \"bytes_per_s\": 1e10}],"
+    "\"layers\": [{\"name\": \"pair\", \"groups\": [\"0-1\", \"2-3\", \"4-5\", \"6-7\"], "
+    "\"seconds\": 3e-8,"
+    " \"bytes_per_s\": 1e10}, {\"name\": \"node\", \"groups\": [\"0-7\"], \"seconds\": 6e-8, "
+    "\"bytes_per_s\": 1e10}],"
     "\"noise\": {\"relative\": 0.05, \"outlier_probability\": 0.15, \"outlier_factor\": 4,"
     " \"neighbour_probability\": 0.1, \"neighbour_lines\": 1}}";
 
@@ -95,7 +99,8 @@ static struct tally count_wrong(bool witness)
 START_TEST(fewer_pairs_are_wrong_with_the_witness)
 {
     struct tally alone = count_wrong(false), heard = count_wrong(true);
-    printf("wrong pairs of %d: %zu by the ratio alone, %zu with the witness (heard %u times, %u against the ratio)\n",
+    printf("wrong pairs of %d: %zu by the ratio alone, %zu with the witness (heard %u times, %u "
+           "against the ratio)\n",
            MACHINES * PAIRS, alone.wrong, heard.wrong, heard.witnessed, heard.tipped);
     ck_assert_uint_eq(alone.witnessed, 0);
     ck_assert_uint_ge(alone.wrong, MACHINES / 3); /* the machine does leave doubt */
@@ -108,9 +113,10 @@ END_TEST
 
 static const struct machine_ops *honest;
 
-/* PUs 0 and 2 always seem to fight for one cache: something else that they share is worn out by both. */
-static int fighting(struct machine *machine, const struct machine_traversal *what, const uint32_t *pus, size_t count,
-                    double *seconds)
+/* PUs 0 and 2 always seem to fight for one cache: something else that they share is worn out by
+ * both. */
+static int fighting(struct machine *machine, const struct machine_traversal *what,
+                    const uint32_t *pus, size_t count, double *seconds)
 {
     int rc = honest->traverse(machine, what, pus, count, seconds);
     if (count == 2 && pus[0] == 0 && pus[1] == 2) {
@@ -135,7 +141,8 @@ START_TEST(a_contradiction_is_ended_by_the_witness)
         ops.traverse = fighting;
         ops.exchange = witness ? ops.exchange : NULL;
         machine.ops = &ops;
-        struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = true, .one_by_one = true};
+        struct probe probe = {
+            .machine = &machine, .seed = 1, .exhaustive = true, .one_by_one = true};
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
         ck_assert_uint_eq(found.levels[0].contradictions, witness ? 0 : 3);
         ck_assert_uint_eq(found.levels[0].tipped, witness ? 1 : 0);
@@ -148,10 +155,12 @@ END_TEST
 
 START_TEST(the_rule_has_no_opinion_where_latencies_do_not_tell)
 {
-    struct sharing_witness both = {.near = {30, 31, 32, 15}, .near_count = 4, .far = {60, 61, 90}, .far_count = 3};
+    struct sharing_witness both = {
+        .near = {30, 31, 32, 15}, .near_count = 4, .far = {60, 61, 90}, .far_count = 3};
     ck_assert_int_eq(sharing_witness_rule(&both, 33), OPINION_SHARED);
     ck_assert_int_eq(sharing_witness_rule(&both, 55), OPINION_PRIVATE);
-    struct sharing_witness mixed = {.near = {60, 61}, .near_count = 2, .far = {60, 61, 63}, .far_count = 3};
+    struct sharing_witness mixed = {
+        .near = {60, 61}, .near_count = 2, .far = {60, 61, 63}, .far_count = 3};
     ck_assert_int_eq(sharing_witness_rule(&mixed, 60), OPINION_NONE);
     struct sharing_witness far = {.far = {60, 61, 90}, .far_count = 3};
     ck_assert_int_eq(sharing_witness_rule(&far, 61), OPINION_NONE);

@@ -1,5 +1,5 @@
-/* Does each model that a machine description may ask for (tests/fixtures/machines/README.md) change what is measured,
- * the way that the real thing does? */
+/* Does each model that a machine description may ask for (tests/fixtures/machines/README.md) change
+ * what is measured, the way that the real thing does? */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +15,15 @@ static const double l1_s = 1e-9, l2_s = 1e-8, memory_s = 1e-7;
 
 static struct machine machine;
 
-#define MACHINE(fields, caches, more)                                                                                  \
-    "{\"servet_machine\": 1, \"pus\": \"0-1\", " fields "\"caches\": [" caches                                         \
+#define MACHINE(fields, caches, more)                                                              \
+    "{\"servet_machine\": 1, \"pus\": \"0-1\", " fields "\"caches\": [" caches                     \
     "], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}" more "}"
 #define CONTIGUOUS "\"page_mapping\": \"contiguous\", "
-#define L1(fields)                                                                                                     \
-    "{\"level\": 1, \"size_bytes\": 16384, \"ways\": 4, \"seconds\": 1e-9, \"policy\": \"lru\"" fields "}"
-#define L2(fields) ", {\"level\": 2, \"size_bytes\": 65536, \"ways\": 8, \"seconds\": 1e-8" fields "}"
+#define L1(fields)                                                                                 \
+    "{\"level\": 1, \"size_bytes\": 16384, \"ways\": 4, \"seconds\": 1e-9, \"policy\": "           \
+    "\"lru\"" fields "}"
+#define L2(fields)                                                                                 \
+    ", {\"level\": 2, \"size_bytes\": 65536, \"ways\": 8, \"seconds\": 1e-8" fields "}"
 #define POLICY(name) L2(", \"policy\": \"" name "\"")
 #define SHARED ", \"groups\": [\"0-1\"]"
 
@@ -87,12 +89,17 @@ START_TEST(policies_keep_more_or_less_of_a_cycle_that_does_not_fit)
 }
 END_TEST
 
-/* The line that the second of two misses evicts from a full set of eight: the next oldest, or what the tree points at,
- * which is in the other half than the line that came last. */
+/* The line that the second of two misses evicts from a full set of eight: the next oldest, or what
+ * the tree points at, which is in the other half than the line that came last. */
 static uint64_t second_victim(enum sim_policy policy)
 {
-    const struct sim_cache kind = {
-        .level = 1, .ways = 8, .line_bytes = 64, .slices = 1, .size_bytes = 512, .sets = 1, .policy = policy};
+    const struct sim_cache kind = {.level = 1,
+                                   .ways = 8,
+                                   .line_bytes = 64,
+                                   .slices = 1,
+                                   .size_bytes = 512,
+                                   .sets = 1,
+                                   .policy = policy};
     struct sim_ways ways = {0};
     ck_assert_int_eq(sim_ways_clear(&ways, &kind, 1), 0);
     uint32_t slot = sim_ways_reserve(&ways, 1);
@@ -116,8 +123,13 @@ END_TEST
 /* Lines that come in before the first of a full set, hit just now, is evicted. */
 static size_t outlasts(enum sim_policy policy, uint32_t seed)
 {
-    const struct sim_cache kind = {
-        .level = 1, .ways = 8, .line_bytes = 64, .slices = 1, .size_bytes = 512, .sets = 1, .policy = policy};
+    const struct sim_cache kind = {.level = 1,
+                                   .ways = 8,
+                                   .line_bytes = 64,
+                                   .slices = 1,
+                                   .size_bytes = 512,
+                                   .sets = 1,
+                                   .policy = policy};
     struct sim_ways ways = {0};
     ck_assert_int_eq(sim_ways_clear(&ways, &kind, seed), 0);
     uint32_t slot = sim_ways_reserve(&ways, 1);
@@ -155,21 +167,25 @@ START_TEST(a_cache_of_victims_adds_to_the_level_before_it)
 {
     const size_t bytes = 72 * KIB; /* 64 KiB do not hold it, 16 and 64 do */
     double filled = load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), bytes);
-    double victim = load(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\", \"inclusion\": \"victim\""), ""), bytes);
+    double victim =
+        load(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\", \"inclusion\": \"victim\""), ""),
+             bytes);
     ck_assert_double_gt(filled, 0.5 * memory_s);
     ck_assert_double_lt(victim, 0.3 * memory_s);
 }
 END_TEST
 
-/* 72 KiB in an LRU cache of 64: it evicts every line before it is asked for again, also from the level before it, which
- * would keep a part on its own. */
+/* 72 KiB in an LRU cache of 64: it evicts every line before it is asked for again, also from the
+ * level before it, which would keep a part on its own. */
 START_TEST(an_inclusive_cache_takes_lines_from_the_level_before)
 {
-#define L3(fields)                                                                                                     \
-    ", {\"level\": 3, \"size_bytes\": 65536, \"ways\": 8, \"seconds\": 2e-8, \"policy\": \"lru\"" fields "}"
+#define L3(fields)                                                                                 \
+    ", {\"level\": 3, \"size_bytes\": 65536, \"ways\": 8, \"seconds\": 2e-8, \"policy\": "         \
+    "\"lru\"" fields "}"
     double filled = load(MACHINE(CONTIGUOUS, L1("") POLICY("adaptive") L3(""), ""), 72 * KIB);
-    double inclusive =
-        load(MACHINE(CONTIGUOUS, L1("") POLICY("adaptive") L3(", \"inclusion\": \"inclusive\""), ""), 72 * KIB);
+    double inclusive = load(
+        MACHINE(CONTIGUOUS, L1("") POLICY("adaptive") L3(", \"inclusion\": \"inclusive\""), ""),
+        72 * KIB);
     ck_assert_double_gt(inclusive, 1.2 * filled);
 }
 END_TEST
@@ -189,8 +205,10 @@ static double together(const char *text)
 
 START_TEST(those_who_share_a_cache_disturb_one_another)
 {
-    assert_near(together(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\"" SHARED), "")), memory_s);
-    ck_assert_double_lt(together(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\""), "")), 1.1 * l2_s);
+    assert_near(together(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\"" SHARED), "")),
+                memory_s);
+    ck_assert_double_lt(together(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\""), "")),
+                        1.1 * l2_s);
 }
 END_TEST
 
@@ -200,10 +218,12 @@ START_TEST(pages_fall_where_the_mapping_says)
     const size_t bytes = 64 * KIB;
 #define BIG(fields) L1("") L2(", \"policy\": \"lru\"" fields)
     double random = load(MACHINE("\"page_mapping\": \"random\", ", BIG(""), ""), bytes);
-    double large = load(MACHINE("\"page_mapping\": \"random\", \"page_bytes\": 65536, ", BIG(""), ""), bytes);
+    double large =
+        load(MACHINE("\"page_mapping\": \"random\", \"page_bytes\": 65536, ", BIG(""), ""), bytes);
     double coloured = load(MACHINE("\"page_mapping\": \"coloured\", ", BIG(""), ""), bytes);
     double contiguous = load(MACHINE(CONTIGUOUS, BIG(""), ""), bytes);
-    double virtual = load(MACHINE("\"page_mapping\": \"random\", ", BIG(", \"indexing\": \"virtual\""), ""), bytes);
+    double virtual = load(
+        MACHINE("\"page_mapping\": \"random\", ", BIG(", \"indexing\": \"virtual\""), ""), bytes);
     double sliced = load(MACHINE(CONTIGUOUS, BIG(", \"slices\": 4"), ""), bytes);
     ck_assert_double_gt(random, 1.5 * l2_s);
     ck_assert_double_lt(large, 1.1 * l2_s);
@@ -217,19 +237,21 @@ END_TEST
 
 START_TEST(huge_pages_spare_the_cache_and_the_tlb)
 {
-    open_text(MACHINE("\"page_mapping\": \"random\", \"huge_page_bytes\": 2097152, ", L1("") POLICY("lru"),
-                      ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, \"seconds\": 5e-8}]"));
+    open_text(MACHINE(
+        "\"page_mapping\": \"random\", \"huge_page_bytes\": 2097152, ", L1("") POLICY("lru"),
+        ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, \"seconds\": 5e-8}]"));
     struct machine_traversal what = {.bytes = 64 * KIB};
     double ordinary = chase(what);
     what.pages = MACHINE_PAGES_HUGE;
     assert_near(chase(what), l2_s);
     ck_assert_double_gt(ordinary, l2_s + 5e-8 * 0.5);
     machine_close(&machine);
-    const char *tlb =
-        MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
-                ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, \"seconds\": 5e-8}]");
+    const char *tlb = MACHINE(
+        CONTIGUOUS, L1("") POLICY("lru"),
+        ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, \"seconds\": 5e-8}]");
     assert_near(load(tlb, 16 * KIB), l1_s);
-    ck_assert_double_gt(load(tlb, 40 * KIB), load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), 40 * KIB) + 1e-10);
+    ck_assert_double_gt(load(tlb, 40 * KIB),
+                        load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), 40 * KIB) + 1e-10);
     ck_assert_double_lt(load(tlb, 40 * KIB), load(tlb, 64 * KIB) - 1e-8);
 }
 END_TEST
@@ -237,15 +259,18 @@ END_TEST
 /* Four lines of four pages that an L1 of four ways and a TLB of eight entries both hold. */
 START_TEST(a_tlb_counts_the_pages_that_are_visited)
 {
-    open_text(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", \"tlbs\": [{\"entries\": 8, \"seconds\": 5e-8}]"));
-    assert_near(chase((struct machine_traversal){.bytes = 64 * KIB, .stride_bytes = 16 * KIB}), l1_s);
+    open_text(MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
+                      ", \"tlbs\": [{\"entries\": 8, \"seconds\": 5e-8}]"));
+    assert_near(chase((struct machine_traversal){.bytes = 64 * KIB, .stride_bytes = 16 * KIB}),
+                l1_s);
     machine_close(&machine);
 }
 END_TEST
 
 START_TEST(a_prefetcher_follows_strides_but_no_chase)
 {
-    struct machine_traversal what = {.bytes = 1 * MIB, .stride_bytes = 1024, .order = MACHINE_STRIDE};
+    struct machine_traversal what = {
+        .bytes = 1 * MIB, .stride_bytes = 1024, .order = MACHINE_STRIDE};
     open_text(MACHINE(CONTIGUOUS "\"prefetched_stride_bytes\": 1024, ", L1("") POLICY("lru"), ""));
     ck_assert_double_lt(chase(what), 0.5 * memory_s);
     what.stride_bytes = 2048;
@@ -260,9 +285,13 @@ END_TEST
 START_TEST(noise_is_what_is_described)
 {
 #define NOISY(noise) MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", \"noise\": {" noise "}")
-    ck_assert_double_gt(load(NOISY("\"neighbour_probability\": 1, \"neighbour_lines\": 0.3"), 60 * KIB), 1.2 * l2_s);
-    assert_near(load(NOISY("\"neighbour_probability\": 1, \"neighbour_lines\": 0.3"), 12 * KIB), l1_s);
-    ck_assert_double_gt(load(NOISY("\"sibling_probability\": 1, \"sibling_lines\": 0.3"), 15 * KIB), 1.2 * l1_s);
+    ck_assert_double_gt(
+        load(NOISY("\"neighbour_probability\": 1, \"neighbour_lines\": 0.3"), 60 * KIB),
+        1.2 * l2_s);
+    assert_near(load(NOISY("\"neighbour_probability\": 1, \"neighbour_lines\": 0.3"), 12 * KIB),
+                l1_s);
+    ck_assert_double_gt(load(NOISY("\"sibling_probability\": 1, \"sibling_lines\": 0.3"), 15 * KIB),
+                        1.2 * l1_s);
     open_text(NOISY("\"outlier_probability\": 0.2, \"outlier_factor\": 4"));
     size_t outliers = 0, trials = 200;
     for (size_t i = 0; i < trials; i++) {
@@ -270,17 +299,18 @@ START_TEST(noise_is_what_is_described)
         ck_assert(seconds > 0.99 * l1_s && seconds < 4.01 * l1_s);
         outliers += seconds > 1.01 * l1_s;
     }
-    ck_assert_msg(outliers > trials / 10 && outliers < trials * 3 / 10, "%zu outliers of %zu", outliers, trials);
+    ck_assert_msg(outliers > trials / 10 && outliers < trials * 3 / 10, "%zu outliers of %zu",
+                  outliers, trials);
     machine_close(&machine);
 }
 END_TEST
 
 START_TEST(a_network_switches_protocol_at_the_eager_size)
 {
-    open_text(
-        MACHINE(CONTIGUOUS, L1(""),
-                ", \"layers\": [{\"name\": \"node\", \"groups\": [\"0-1\"], \"seconds\": 1e-6, \"bytes_per_s\": 1e10, "
-                "\"eager_bytes\": 8192, \"rendezvous_seconds\": 5e-6}]"));
+    open_text(MACHINE(CONTIGUOUS, L1(""),
+                      ", \"layers\": [{\"name\": \"node\", \"groups\": [\"0-1\"], \"seconds\": "
+                      "1e-6, \"bytes_per_s\": 1e10, "
+                      "\"eager_bytes\": 8192, \"rendezvous_seconds\": 5e-6}]"));
     const struct profile_pair pair = {0, 1};
     struct machine_exchange what = {.bytes = 8191, .round_trips = 10, .batches = 1};
     double eager, rendezvous;

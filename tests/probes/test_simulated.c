@@ -73,8 +73,8 @@ END_TEST
 static const struct machine_ops *honest;
 static size_t pairs_copied, disturbed_pairs;
 
-static int disturbed_copy(struct machine *subject, const struct machine_copy *what, const uint32_t *pus, size_t count,
-                          double *rates)
+static int disturbed_copy(struct machine *subject, const struct machine_copy *what,
+                          const uint32_t *pus, size_t count, double *rates)
 {
     int rc = honest->copy(subject, what, pus, count, rates);
     for (size_t i = 0; i < count && count == 2 && pairs_copied < disturbed_pairs; i++) {
@@ -109,8 +109,8 @@ END_TEST
 static const struct machine_ops *honest;
 static size_t exchanges[8][8]; /* messages of 32 KiB, by pair */
 
-static int counted(struct machine *subject, const struct machine_exchange *what, const struct profile_pair *pairs,
-                   size_t count, double *seconds)
+static int counted(struct machine *subject, const struct machine_exchange *what,
+                   const struct profile_pair *pairs, size_t count, double *seconds)
 {
     for (size_t k = 0; k < count && what->bytes == 32 << 10; k++) {
         exchanges[pairs[k].a][pairs[k].b]++;
@@ -168,20 +168,22 @@ START_TEST(layers_curves_and_concurrency_are_found)
     }
     /* the link between the packages carries one message at a time */
     const struct profile_layer *node = &found.layers[1];
-    ck_assert_double_gt(node->concurrency[node->concurrency_count - 1].seconds, 3 * node->concurrency[0].seconds);
+    ck_assert_double_gt(node->concurrency[node->concurrency_count - 1].seconds,
+                        3 * node->concurrency[0].seconds);
     probe_message_free(&found);
     machine_close(&machine);
 }
 END_TEST
 
-static void assert_row(const struct profile_numa_access *row, const char *pus, uint32_t node, double seconds,
-                       double bytes_per_s)
+static void assert_row(const struct profile_numa_access *row, const char *pus, uint32_t node,
+                       double seconds, double bytes_per_s)
 {
     assert_text(&row->pus, pus);
     ck_assert_uint_eq(row->node, node);
     /* the caches hold a part of the cycle: 8 MiB of 32 */
-    ck_assert_msg(row->seconds_per_access > 0.75 * seconds && row->seconds_per_access < 1.15 * seconds, "%g",
-                  row->seconds_per_access);
+    ck_assert_msg(row->seconds_per_access > 0.75 * seconds &&
+                      row->seconds_per_access < 1.15 * seconds,
+                  "%g", row->seconds_per_access);
     ck_assert_double_eq_tol(row->bytes_per_s, bytes_per_s, 0.1 * bytes_per_s);
     ck_assert_int_eq(row->quality.origin, PROFILE_MEASURED);
     ck_assert_uint_ge(row->quality.repetitions, 3);
@@ -247,7 +249,8 @@ static size_t pages_of_caches(size_t huge_bytes)
     ck_assert_int_eq(probe_cache(&probe, 0, &found, NULL), 0);
     size_t page = found.page_bytes;
     bool ordinary = page == machine.page_bytes;
-    ck_assert_msg(!ordinary || found.ordinary_tlb.repetitions == 0, "the TLB is measured on ordinary pages twice");
+    ck_assert_msg(!ordinary || found.ordinary_tlb.repetitions == 0,
+                  "the TLB is measured on ordinary pages twice");
     probe_cache_free(&found);
     machine_close(&machine);
     return page;
@@ -297,21 +300,27 @@ START_TEST(wrong_descriptions_are_refused_with_their_place)
     assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"colour\": 3}", "machine.colour");
     assert_refused("{\"servet_machine\": 1, \"pus\": \"x\"}", "pus");
     assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": []}", "caches");
-    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": 32768, "
-                   "\"ways\": 7, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}}",
+    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, "
+                   "\"size_bytes\": 32768, "
+                   "\"ways\": 7, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, "
+                   "\"pu_bytes_per_s\": 1e10}}",
                    "caches[0].size_bytes");
-    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": 32768, "
-                   "\"ways\": 8, \"seconds\": 1e-9, \"groups\": [\"0-1\", \"1\"]}], \"memory\": {\"seconds\": 1e-7, "
+    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, "
+                   "\"size_bytes\": 32768, "
+                   "\"ways\": 8, \"seconds\": 1e-9, \"groups\": [\"0-1\", \"1\"]}], \"memory\": "
+                   "{\"seconds\": 1e-7, "
                    "\"pu_bytes_per_s\": 1e10}}",
                    "caches[0].groups");
-#define KINDS_OF(caches, kinds)                                                                                        \
-    "{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, "       \
-    "\"seconds\": 1e-9" caches "}], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}, \"kinds\": [" kinds     \
-    "]}"
+#define KINDS_OF(caches, kinds)                                                                    \
+    "{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": "       \
+    "32768, \"ways\": 8, "                                                                         \
+    "\"seconds\": 1e-9" caches                                                                     \
+    "}], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}, \"kinds\": [" kinds "]}"
     assert_refused(KINDS_OF(", \"pus\": \"0\"", ""), "PU 1");
     assert_refused(KINDS_OF(", \"pus\": \"0-2\"", ""), "caches[0]");
-    assert_refused(KINDS_OF("", "{\"pus\": \"0-1\", \"efficiency\": 0}, {\"pus\": \"1\", \"efficiency\": 1}"),
-                   "kinds[1].pus");
+    assert_refused(
+        KINDS_OF("", "{\"pus\": \"0-1\", \"efficiency\": 0}, {\"pus\": \"1\", \"efficiency\": 1}"),
+        "kinds[1].pus");
     assert_refused(KINDS_OF("", "{\"pus\": \"0\"}"), "kinds[0].efficiency");
 }
 END_TEST
@@ -320,7 +329,8 @@ START_TEST(a_missing_description_is_not_found)
 {
     struct machine none;
     struct servet_error error;
-    ck_assert_int_eq(machine_open_simulated("/nonexistent/machine.json", 1, &none, &error), -ENOENT);
+    ck_assert_int_eq(machine_open_simulated("/nonexistent/machine.json", 1, &none, &error),
+                     -ENOENT);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
-/* Is the reach of one and of two TLB levels read off the extra time by pages, and none where there is none? Do the
- * lines that ask for it leave the caches alone? Does the spread say how far the passes lie apart? */
+/* Is the reach of one and of two TLB levels read off the extra time by pages, and none where there
+ * is none? Do the lines that ask for it leave the caches alone? Does the spread say how far the
+ * passes lie apart? */
 #include <check.h>
 #include <math.h>
 
@@ -49,8 +50,8 @@ START_TEST(no_level_is_made_up)
 }
 END_TEST
 
-/* A cache of 64-byte lines whose ways are `pages` pages large: on pages side by side no set may be visited twice before
- * all were visited once. */
+/* A cache of 64-byte lines whose ways are `pages` pages large: on pages side by side no set may be
+ * visited twice before all were visited once. */
 START_TEST(spread_lines_fill_caches_evenly)
 {
     enum { PAGE = 4096, LINE = 64, PAGES_MAX = 16, SETS_MAX = PAGES_MAX * PAGE / LINE };
@@ -59,14 +60,16 @@ START_TEST(spread_lines_fill_caches_evenly)
         const size_t sets = pages_of_way * PAGE / LINE;
         for (size_t i = 0; i < sets; i++) {
             size_t at = i * PAGE + machine_spread_offset(i, PAGE), set = at / LINE % sets;
-            ck_assert_msg(!visited[set], "%zu pages: set %zu again at page %zu", pages_of_way, set, i);
+            ck_assert_msg(!visited[set], "%zu pages: set %zu again at page %zu", pages_of_way, set,
+                          i);
             visited[set] = true;
         }
     }
 }
 END_TEST
 
-/* Passes that see the first level at 64 pages, or where `first` says so; the second one is of one pass only. */
+/* Passes that see the first level at 64 pages, or where `first` says so; the second one is of one
+ * pass only. */
 static struct probe_tlb conclude(const double *first, uint32_t passes)
 {
     struct machine machine = {.page_bytes = 4096};
@@ -95,7 +98,8 @@ START_TEST(spread_is_that_of_the_passes)
     ck_assert_double_eq_tol(found.levels[0].spread, 0, 1e-9);
     found = conclude(apart, 4);
     ck_assert_uint_eq(found.count, 1);
-    ck_assert_double_eq_tol(log2((double)found.levels[0].reach_bytes / (64 * 4096)), 0, 0.3); /* the least times */
+    ck_assert_double_eq_tol(log2((double)found.levels[0].reach_bytes / (64 * 4096)), 0,
+                            0.3); /* the least times */
     ck_assert_double_ge(found.levels[0].spread, 0.15);
     ck_assert_double_le(found.levels[0].spread, 0.6);
     ck_assert_double_lt(conclude(once, 1).levels[0].spread, 0);

@@ -1,5 +1,5 @@
-/* Are disjoint pairs measured at the same time where they do not disturb one another, one by one where they do, and are
- * the figures those of pairs alone in both cases? */
+/* Are disjoint pairs measured at the same time where they do not disturb one another, one by one
+ * where they do, and are the figures those of pairs alone in both cases? */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@ enum { PUS = 32, PACKAGE = 8 };
 
 static struct machine machine;
 
-/* Four packages of eight PUs. `parallel`: messages that a package, and the node, carry at once without slowing down;
- * `domain`: what the PUs of a package may copy together. */
+/* Four packages of eight PUs. `parallel`: messages that a package, and the node, carry at once
+ * without slowing down; `domain`: what the PUs of a package may copy together. */
 static void open_machine(double parallel, double domain)
 {
     struct servet_error error;
@@ -26,17 +26,19 @@ static void open_machine(double parallel, double domain)
     int descriptor = mkstemp(path);
     ck_assert_int_ge(descriptor, 0);
     FILE *file = fdopen(descriptor, "w");
-    fprintf(file,
-            "{\"servet_machine\": 1, \"pus\": \"0-31\", \"packages\": [\"0-7\", \"8-15\", \"16-23\", \"24-31\"],"
-            "\"caches\": [{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}],"
-            "\"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10, \"domains\": ["
-            "{\"pus\": \"0-7\", \"bytes_per_s\": %g}, {\"pus\": \"8-15\", \"bytes_per_s\": %g},"
-            "{\"pus\": \"16-23\", \"bytes_per_s\": %g}, {\"pus\": \"24-31\", \"bytes_per_s\": %g}]},"
-            "\"layers\": [{\"groups\": [\"0-7\", \"8-15\", \"16-23\", \"24-31\"], \"seconds\": 4e-7,"
-            "\"bytes_per_s\": 9e9, \"parallel\": %g},"
-            "{\"groups\": [\"0-31\"], \"seconds\": 9e-7, \"bytes_per_s\": 4e9, \"parallel\": %g}],"
-            "\"noise\": {\"relative\": 0.02, \"outlier_probability\": 0.02, \"outlier_factor\": 3}}\n",
-            domain, domain, domain, domain, parallel, parallel);
+    fprintf(
+        file,
+        "{\"servet_machine\": 1, \"pus\": \"0-31\", \"packages\": [\"0-7\", \"8-15\", \"16-23\", "
+        "\"24-31\"],"
+        "\"caches\": [{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}],"
+        "\"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10, \"domains\": ["
+        "{\"pus\": \"0-7\", \"bytes_per_s\": %g}, {\"pus\": \"8-15\", \"bytes_per_s\": %g},"
+        "{\"pus\": \"16-23\", \"bytes_per_s\": %g}, {\"pus\": \"24-31\", \"bytes_per_s\": %g}]},"
+        "\"layers\": [{\"groups\": [\"0-7\", \"8-15\", \"16-23\", \"24-31\"], \"seconds\": 4e-7,"
+        "\"bytes_per_s\": 9e9, \"parallel\": %g},"
+        "{\"groups\": [\"0-31\"], \"seconds\": 9e-7, \"bytes_per_s\": 4e9, \"parallel\": %g}],"
+        "\"noise\": {\"relative\": 0.02, \"outlier_probability\": 0.02, \"outlier_factor\": 3}}\n",
+        domain, domain, domain, domain, parallel, parallel);
     fclose(file);
     int rc = machine_open_simulated(path, 3, &machine, &error);
     remove(path);
@@ -89,7 +91,8 @@ START_TEST(pairs_that_disturb_are_measured_one_by_one)
     double together_s, alone_s;
     open_machine(1, 1e12); /* every message beside another one of its package slows both down */
     struct profile_communication found = messages(false, &together_s);
-    /* Packages have links of their own: one pair in each is the most; between packages there is one link. */
+    /* Packages have links of their own: one pair in each is the most; between packages there is one
+     * link. */
     ck_assert(says_together(&found.layers[0].quality));
     ck_assert_ptr_nonnull(strstr(found.layers[0].quality.note, "up to 4 disjoint pairs"));
     probe_message_free(&found);
@@ -192,7 +195,8 @@ END_TEST
 START_TEST(ratios_are_judged_by_the_measured_spread)
 {
     double calm[] = {0.004, -0.003, 0.002, -0.001}, rough[] = {0.06, -0.08, 0.05, -0.07};
-    double slower[] = {0.05, 0.06, 0.04}, doubled[] = {0.69, 0.7, 0.68}, one_outlier[] = {0.001, 1.1, -0.002};
+    double slower[] = {0.05, 0.06, 0.04}, doubled[] = {0.69, 0.7, 0.68},
+           one_outlier[] = {0.001, 1.1, -0.002};
     ck_assert(!together_undisturbed(slower, 3, calm, 4));
     ck_assert(together_undisturbed(slower, 3, rough, 4));
     ck_assert(!together_undisturbed(doubled, 3, rough, 4));
@@ -205,7 +209,8 @@ END_TEST
 /* A class of two kinds: pairs of the lower half of the PUs are slow, and disturb one another. */
 static size_t asked;
 
-static int two_kinds(void *argument, const struct pair_position *pairs, size_t count, double *values, double *figures)
+static int two_kinds(void *argument, const struct pair_position *pairs, size_t count,
+                     double *values, double *figures)
 {
     size_t slow = 0;
     (void)argument;
@@ -232,7 +237,9 @@ START_TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
         ck_assert_int_eq(schedule_init(&schedule, &pus, NULL), 0);
         schedule.exhaustive = true;
         schedule.at_once = TOGETHER_MOST;
-        ck_assert_int_eq(schedule_run(&schedule, NULL, seed, two_kinds, schedule_agree_cluster, NULL, &outcome), 0);
+        ck_assert_int_eq(
+            schedule_run(&schedule, NULL, seed, two_kinds, schedule_agree_cluster, NULL, &outcome),
+            0);
         for (size_t i = 0; i < PUS; i++) {
             for (size_t j = i + 1; j < PUS; j++) {
                 double truth = j < PUS / 2 ? 5e-6 : 1e-6;

@@ -1,4 +1,5 @@
-/* Are the ways of the second cache measured, wherever its pages lie, and not told where they cannot be? */
+/* Are the ways of the second cache measured, wherever its pages lie, and not told where they cannot
+ * be? */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,30 +21,33 @@ static void open_machine(const struct geometry *of, const char *noise, struct ma
     struct servet_error error;
     int descriptor = mkstemp(path);
     ck_assert_int_ge(descriptor, 0);
-    dprintf(
-        descriptor,
-        "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": \"%s\", %s \"caches\": ["
-        "{\"level\": 1, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": 64, \"seconds\": %g},"
-        "{\"level\": 2, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": 64, \"policy\": \"%s\", \"seconds\": %g}],"
-        "\"tlbs\": [{\"entries\": 64, \"seconds\": 2.5e-9}],"
-        "\"memory\": {\"seconds\": %g, \"pu_bytes_per_s\": 1e10}}",
-        of->page, of->mapping, noise, of->first_kib << 10, of->first_ways, first_s, of->kib << 10, of->ways, of->policy,
-        second_s, memory_s);
+    dprintf(descriptor,
+            "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": "
+            "\"%s\", %s \"caches\": ["
+            "{\"level\": 1, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": 64, \"seconds\": %g},"
+            "{\"level\": 2, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": 64, \"policy\": "
+            "\"%s\", \"seconds\": %g}],"
+            "\"tlbs\": [{\"entries\": 64, \"seconds\": 2.5e-9}],"
+            "\"memory\": {\"seconds\": %g, \"pu_bytes_per_s\": 1e10}}",
+            of->page, of->mapping, noise, of->first_kib << 10, of->first_ways, first_s,
+            of->kib << 10, of->ways, of->policy, second_s, memory_s);
     close(descriptor);
     ck_assert_msg(machine_open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
     unlink(path);
 }
 
 /* `believed_kib`: what the latency curve is said to have given. */
-static struct probe_ways measure(const struct geometry *of, uint32_t believed_kib, const char *noise)
+static struct probe_ways measure(const struct geometry *of, uint32_t believed_kib,
+                                 const char *noise)
 {
     struct machine machine;
     struct servet_error error;
     struct probe_ways found;
     open_machine(of, noise, &machine);
     struct probe probe = {.machine = &machine, .seed = 1};
-    const struct probe_ways_level level = {believed_kib << 10, first_s,        second_s,
-                                           memory_s,           of->first_ways, (of->first_kib << 10) / of->first_ways};
+    const struct probe_ways_level level = {
+        believed_kib << 10, first_s,        second_s,
+        memory_s,           of->first_ways, (of->first_kib << 10) / of->first_ways};
     ck_assert_int_eq(probe_ways(&probe, 0, &level, &found, &error), 0);
     machine_close(&machine);
     return found;
@@ -52,9 +56,10 @@ static struct probe_ways measure(const struct geometry *of, uint32_t believed_ki
 static void assert_told(const struct geometry *of, const char *noise)
 {
     struct probe_ways found = measure(of, of->kib, noise);
-    ck_assert_msg(found.ways == of->ways && found.way_bytes == (of->kib << 10) / of->ways && !found.reason,
-                  "%u KiB, %u ways, %s, %s pages of %zu: found %u ways of %llu", of->kib, of->ways, of->policy,
-                  of->mapping, of->page, found.ways, (unsigned long long)found.way_bytes);
+    ck_assert_msg(
+        found.ways == of->ways && found.way_bytes == (of->kib << 10) / of->ways && !found.reason,
+        "%u KiB, %u ways, %s, %s pages of %zu: found %u ways of %llu", of->kib, of->ways,
+        of->policy, of->mapping, of->page, found.ways, (unsigned long long)found.way_bytes);
 }
 
 static const struct geometry built[] = {
@@ -72,8 +77,10 @@ END_TEST
 
 START_TEST(noise_does_not_change_them)
 {
-    assert_told(&built[0], "\"noise\": {\"relative\": 0.01, \"outlier_probability\": 0.03, \"outlier_factor\": 3, "
-                           "\"sibling_probability\": 0.05, \"sibling_lines\": 0.3},");
+    assert_told(
+        &built[0],
+        "\"noise\": {\"relative\": 0.01, \"outlier_probability\": 0.03, \"outlier_factor\": 3, "
+        "\"sibling_probability\": 0.05, \"sibling_lines\": 0.3},");
 }
 END_TEST
 

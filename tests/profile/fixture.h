@@ -9,7 +9,8 @@
 
 #include "profile/model.h"
 
-#define EVERY_FIELD FIXTURES "/every-field.json" /* a value of its own for every field of the model */
+#define EVERY_FIELD                                                                                \
+    FIXTURES "/every-field.json" /* a value of its own for every field of the model */
 #define NEHALEM FIXTURES "/nehalem-2-nodes.json"
 
 /* The whole file as a new string. */

@@ -176,7 +176,8 @@ START_TEST(a_wrong_profile_is_not_written)
     snprintf(path, sizeof path, "%s/p.json", root);
     p->classes[0].caches[1].size_bytes = 0;
     ck_assert_int_eq(profile_save(p, path, &error), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "not written: $.node_classes[0].caches[1].size_bytes"));
+    ck_assert_ptr_nonnull(
+        strstr(error.text, "not written: $.node_classes[0].caches[1].size_bytes"));
     ck_assert_uint_eq(entries(root), 0);
     profile_free(p);
 }

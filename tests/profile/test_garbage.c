@@ -1,5 +1,5 @@
-/* Does any garbage at all crash the reader, or get past it as something that is no profile? Best asked with the
- * sanitizers on. */
+/* Does any garbage at all crash the reader, or get past it as something that is no profile? Best
+ * asked with the sanitizers on. */
 #include "tests/profile/fixture.h"
 
 #include <errno.h>
@@ -19,19 +19,22 @@ static uint64_t random_number(uint64_t below)
     return (state * UINT64_C(2685821657736338717) >> 11) % below;
 }
 
-/* 0 or -EINVAL with a line that names the file; what is taken must pass the check and be writable. */
+/* 0 or -EINVAL with a line that names the file; what is taken must pass the check and be
+ * writable. */
 static bool taken(const char *text, size_t length)
 {
     struct servet_profile *profile = NULL;
     struct servet_error error = {""};
-    char *copy = malloc(length ? length : 1); /* no terminator behind it: ASan sees a byte read too many */
+    char *copy =
+        malloc(length ? length : 1); /* no terminator behind it: ASan sees a byte read too many */
     memcpy(copy, text, length);
     int rc = profile_parse(copy, length, "garbage", &profile, &error);
     free(copy);
     if (rc < 0) {
         ck_assert_int_eq(rc, -EINVAL);
         ck_assert_ptr_null(profile);
-        ck_assert_msg(strncmp(error.text, "garbage:", 8) == 0 && strlen(error.text) > 10, "'%s'", error.text);
+        ck_assert_msg(strncmp(error.text, "garbage:", 8) == 0 && strlen(error.text) > 10, "'%s'",
+                      error.text);
         return false;
     }
     ck_assert_int_eq(profile_check(profile, &error), 0);
@@ -76,10 +79,24 @@ END_TEST
 /* Values where they do not belong get deeper than wrong bytes do. */
 START_TEST(misplaced_values_are_refused_or_harmless)
 {
-    static const char *const values[] = {
-        "0",     "-1",      "1e308",          "4294967296", "9223372036854775807", "null",       "true",          "[]",
-        "{}",    "\"\"",    "\"0-16777215\"", "[[0,1]]",    "[\"0-7\"]",           "[[[[[]]]]]", "\"n[1-9999]\"", "0.5",
-        "\"0\"", "16777216"};
+    static const char *const values[] = {"0",
+                                         "-1",
+                                         "1e308",
+                                         "4294967296",
+                                         "9223372036854775807",
+                                         "null",
+                                         "true",
+                                         "[]",
+                                         "{}",
+                                         "\"\"",
+                                         "\"0-16777215\"",
+                                         "[[0,1]]",
+                                         "[\"0-7\"]",
+                                         "[[[[[]]]]]",
+                                         "\"n[1-9999]\"",
+                                         "0.5",
+                                         "\"0\"",
+                                         "16777216"};
     char *text = read_text(NEHALEM);
     state = 7;
     for (int i = 0; i < SWAPPED_FILES; i++) {
@@ -113,11 +130,13 @@ START_TEST(short_texts_cannot_make_huge_sets)
 {
     char *text = read_text(NEHALEM);
     char *wide = replaced(text, "\"pus\": \"0-7\"", "\"pus\": \"0-16777215\"");
-    char *wider = replaced(wide, "\"groups\": [\"0,2,4,6\", \"1,3,5,7\"]", "\"groups\": [\"0-16777215\"]");
+    char *wider =
+        replaced(wide, "\"groups\": [\"0,2,4,6\", \"1,3,5,7\"]", "\"groups\": [\"0-16777215\"]");
     struct servet_profile *profile;
     struct servet_error error = {""};
     ck_assert_int_eq(profile_parse(wider, strlen(wider), "f", &profile, &error), -EINVAL);
-    ck_assert_msg(strstr(error.text, "expected no more than 16777216 members") != NULL, "%s", error.text);
+    ck_assert_msg(strstr(error.text, "expected no more than 16777216 members") != NULL, "%s",
+                  error.text);
     free(wide);
     free(wider);
     free(text);

@@ -1,4 +1,5 @@
-/* Does a profile come back from its file as it went in, and is everything that is not one refused with its place? */
+/* Does a profile come back from its file as it went in, and is everything that is not one refused
+ * with its place? */
 #include "tests/profile/fixture.h"
 
 #include <errno.h>
@@ -28,7 +29,8 @@ START_TEST(the_nehalem_fixture_is_the_machine_of_the_paper)
 }
 END_TEST
 
-/* Every field of the model with a value of its own: what the saver or the loader forgets is seen. */
+/* Every field of the model with a value of its own: what the saver or the loader forgets is
+ * seen. */
 static struct servet_profile *full_profile(void)
 {
     return loaded(EVERY_FIELD);
@@ -51,7 +53,8 @@ START_TEST(every_field_survives_the_way_through_a_file)
     char *first = profile_to_json(p), *second;
     struct servet_profile *again;
     struct servet_error error = {""};
-    ck_assert_msg(profile_parse(first, strlen(first), "again", &again, &error) == 0, "%s", error.text);
+    ck_assert_msg(profile_parse(first, strlen(first), "again", &again, &error) == 0, "%s",
+                  error.text);
     second = profile_to_json(again);
     ck_assert_str_eq(first, second);
     const char *kept[] = {
@@ -66,14 +69,17 @@ START_TEST(every_field_survives_the_way_through_a_file)
         "\"topology_signature\":\"0123456789abcdef\"",
         "\"declared_size_bytes\":2,\"line_bytes\":3,\"associativity\":4",
         "\"scaling\":[{\"workers\":1,\"bytes_per_s\":7.0,\"repetitions\":8,\"spread\":0.0625}",
-        "\"cache_curve\":[{\"bytes\":12,\"seconds_per_access\":4e-9,\"repetitions\":7,\"spread\":0.125},{\"bytes\":13,",
+        "\"cache_curve\":[{\"bytes\":12,\"seconds_per_access\":4e-9,\"repetitions\":7,\"spread\":0."
+        "125},{\"bytes\":13,",
         "\"seconds_per_access\":5e-9}]",
         "\"sharing_quality\":{\"origin\":\"measured\",\"repetitions\":6,\"spread\":0.5}",
-        "\"curve\":[{\"bytes\":0,\"seconds\":1e-9,\"repetitions\":9,\"spread\":0.03125},{\"bytes\":8,\"seconds\":2.0}]",
+        "\"curve\":[{\"bytes\":0,\"seconds\":1e-9,\"repetitions\":9,\"spread\":0.03125},{\"bytes\":"
+        "8,\"seconds\":2.0}]",
         "\"concurrency\":[{\"messages\":1,\"seconds\":3.0,\"repetitions\":10,\"spread\":0.0}]",
         "\"names\":\"n[08-10]\",\"count\":3",
         "\"kinds\":[{\"efficiency\":1,\"pus\":\"0-3\"}]",
-        "\"g_flops\":0.0,\"g_packets_flops\":4.0,\"l_flops\":5.0,\"t0_flops\":6.0,\"h_low\":8,\"h_high\":9",
+        "\"g_flops\":0.0,\"g_packets_flops\":4.0,\"l_flops\":5.0,\"t0_flops\":6.0,\"h_low\":8,\"h_"
+        "high\":9",
         "\"name\":\"h\u00e9\""};
     remove_spaces(second);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
@@ -101,42 +107,63 @@ END_TEST
 static const struct refusal {
     const char *from, *to, *says;
 } refusals[] = {
-    {"\"servet_profile\": 1", "\"servet_profile\": 2", "$.servet_profile: found 2, expected version 1"},
+    {"\"servet_profile\": 1", "\"servet_profile\": 2",
+     "$.servet_profile: found 2, expected version 1"},
     {"\"servet_profile\": 1,", "", "$.servet_profile: missing, expected the version"},
     {"\"size_bytes\": 32768", "\"size_bytes\": \"32K\"",
      "$.node_classes[0].caches[0].size_bytes: found \"32K\", expected an integer"},
-    {"\"size_bytes\": 262144", "\"size_bytes\": 0", "$.node_classes[0].caches[1].size_bytes: found 0, expected"},
-    {"\"size_bytes\": 262144", "\"size_bytes\": -5", "caches[1].size_bytes: found -5, expected an integer from 0"},
-    {"\"size_bytes\": 262144,", "", "$.node_classes[0].caches[1].size_bytes: missing, expected an integer"},
+    {"\"size_bytes\": 262144", "\"size_bytes\": 0",
+     "$.node_classes[0].caches[1].size_bytes: found 0, expected"},
+    {"\"size_bytes\": 262144", "\"size_bytes\": -5",
+     "caches[1].size_bytes: found -5, expected an integer from 0"},
+    {"\"size_bytes\": 262144,", "",
+     "$.node_classes[0].caches[1].size_bytes: missing, expected an integer"},
     {"\"size_bytes\": 262144,", "\"sizebytes\": 262144, \"size_bytes\": 262144,",
      "$.node_classes[0].caches[1].sizebytes: unknown key, expected one of level, size_bytes,"},
     {"\"level\": 2", "\"level\": 0", "$.node_classes[0].caches[1].level: found 0"},
-    {"\"level\": 3", "\"level\": 1", "$.node_classes[0].caches[2].level: expected caches in ascending order"},
-    {"\"pus\": \"0-7\"", "\"pus\": \"7-0\"", "$.node_classes[0].pus: found \"7-0\", expected a list such as"},
-    {"\"pus\": \"0-7\"", "\"pus\": \"0-99999999\"", "$.node_classes[0].pus: found \"0-99999999\", expected a list"},
+    {"\"level\": 3", "\"level\": 1",
+     "$.node_classes[0].caches[2].level: expected caches in ascending order"},
+    {"\"pus\": \"0-7\"", "\"pus\": \"7-0\"",
+     "$.node_classes[0].pus: found \"7-0\", expected a list such as"},
+    {"\"pus\": \"0-7\"", "\"pus\": \"0-99999999\"",
+     "$.node_classes[0].pus: found \"0-99999999\", expected a list"},
     {"\"pus\": \"0-7\"", "\"pus\": \"\"", "$.node_classes[0].pus: found no PU"},
-    {"\"pus\": \"0-7\"", "\"pus\": \"0-6\"", "packages.groups[1]: found 7, expected only numbers that"},
-    {"\"0,2\", \"1,3\"", "\"0,2\", \"2,3\"", "caches[2].sharing.groups[1]: found 2, which is in group 0 too"},
-    {"\"0,2\", \"1,3\"", "\"1,3\", \"0,2\"", "caches[2].sharing.groups[1]: expected groups in the order"},
-    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 3]]", "caches[2].sharing.pairs[0]: found [3, 3], expected the lower"},
-    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 8]]", "caches[2].sharing.pairs[0]: found [3, 8], expected only"},
-    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 4], [0, 1]]", "sharing.pairs[1]: expected pairs in ascending order"},
-    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3]]", "sharing.pairs[0]: found an array, expected a pair such as [0, 5]"},
-    {"\"origin\": \"measured\"", "\"origin\": \"guessed\"", "quality.origin: found \"guessed\", expected \"declared\""},
-    {"\"measured\": true", "\"measured\": 1", "$.measurement.measured: found 1, expected true or false"},
+    {"\"pus\": \"0-7\"", "\"pus\": \"0-6\"",
+     "packages.groups[1]: found 7, expected only numbers that"},
+    {"\"0,2\", \"1,3\"", "\"0,2\", \"2,3\"",
+     "caches[2].sharing.groups[1]: found 2, which is in group 0 too"},
+    {"\"0,2\", \"1,3\"", "\"1,3\", \"0,2\"",
+     "caches[2].sharing.groups[1]: expected groups in the order"},
+    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 3]]",
+     "caches[2].sharing.pairs[0]: found [3, 3], expected the lower"},
+    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 8]]",
+     "caches[2].sharing.pairs[0]: found [3, 8], expected only"},
+    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3, 4], [0, 1]]",
+     "sharing.pairs[1]: expected pairs in ascending order"},
+    {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3]]",
+     "sharing.pairs[0]: found an array, expected a pair such as [0, 5]"},
+    {"\"origin\": \"measured\"", "\"origin\": \"guessed\"",
+     "quality.origin: found \"guessed\", expected \"declared\""},
+    {"\"measured\": true", "\"measured\": 1",
+     "$.measurement.measured: found 1, expected true or false"},
     {"1.2e-05", "-1.2e-05", "communication.layers[0].seconds: found -1.2e-5, expected a number"},
     {"1.2e-05", "0", "layers[0].seconds: found 0, expected a finite, positive number"},
-    {"\"bytes_per_s\": 6000000000", "\"bytes_per_s\": null", "memory.levels[0].bytes_per_s: found null, expected a"},
+    {"\"bytes_per_s\": 6000000000", "\"bytes_per_s\": null",
+     "memory.levels[0].bytes_per_s: found null, expected a"},
     {"\"count\": 2", "\"count\": 3", "$.nodes[0].count: found 3, expected an integer from 2 to 2"},
     {"node[1-2]", "node[2-1]", "$.nodes[0].names: expected host names such as"},
-    {"\"class_index\": 0", "\"class_index\": 1", "$.nodes[0].class_index: found 1, expected an integer from 0 to 0"},
+    {"\"class_index\": 0", "\"class_index\": 1",
+     "$.nodes[0].class_index: found 1, expected an integer from 0 to 0"},
     {"[\"0-1\"]", "[\"0-2\"]", "$.network.layers[0].members.groups[0]: found 2, expected only"},
-    {"\"message_bytes\": 32768", "\"message_bytes\": 1.5", "message_bytes: found 1.5, expected an integer"},
+    {"\"message_bytes\": 32768", "\"message_bytes\": 1.5",
+     "message_bytes: found 1.5, expected an integer"},
     {"\"host\": {", "\"host\": [{", ":5:"},
     {"\"host\": {\"name\": \"node1\",", "\"host\": {", "$.host.name: missing, expected a string"},
     {"\"level\": 2", "\"level\": 1, \"level\": 2", "duplicate object key"},
-    {"\"collisions\"", "\"col\\nlisions\"", "memory.levels[0].collisions: missing, expected an object"},
-    {"\"collisions\"", "\"col\\nlisions\": 1, \"collisions\"", "memory.levels[0].col?lisions: unknown key"},
+    {"\"collisions\"", "\"col\\nlisions\"",
+     "memory.levels[0].collisions: missing, expected an object"},
+    {"\"collisions\"", "\"col\\nlisions\": 1, \"collisions\"",
+     "memory.levels[0].col?lisions: unknown key"},
 };
 
 START_TEST(bad_input_is_refused_with_place_finding_and_expectation)
@@ -148,8 +175,10 @@ START_TEST(bad_input_is_refused_with_place_finding_and_expectation)
     int rc = profile_parse(bad, strlen(bad), "some/file.json", &profile, &error);
     ck_assert_msg(rc == -EINVAL, "'%s' was taken", r->to);
     ck_assert_ptr_null(profile);
-    ck_assert_msg(strstr(error.text, r->says) != NULL, "'%s' does not say '%s'", error.text, r->says);
-    ck_assert_msg(strncmp(error.text, "some/file.json:", 15) == 0, "'%s' does not name the file", error.text);
+    ck_assert_msg(strstr(error.text, r->says) != NULL, "'%s' does not say '%s'", error.text,
+                  r->says);
+    ck_assert_msg(strncmp(error.text, "some/file.json:", 15) == 0, "'%s' does not name the file",
+                  error.text);
     ck_assert_ptr_null(strpbrk(error.text, "\n\r\t"));
     ck_assert_int_eq(profile_parse(bad, strlen(bad), "some/file.json", &profile, NULL), -EINVAL);
     free(good);
@@ -169,7 +198,8 @@ END_TEST
 
 START_TEST(keys_beginning_with_x_are_left_alone)
 {
-    char *good = read_text(NEHALEM), *more = replaced(good, "\"level\": 2", "\"x-site\": {\"a\": []}, \"level\": 2");
+    char *good = read_text(NEHALEM),
+         *more = replaced(good, "\"level\": 2", "\"x-site\": {\"a\": []}, \"level\": 2");
     struct servet_profile *profile;
     ck_assert_int_eq(profile_parse(more, strlen(more), "f", &profile, NULL), 0);
     profile_free(profile);
@@ -184,12 +214,15 @@ START_TEST(worse_memory_levels_must_collide_in_the_milder_ones)
         "\"quality\": {\"origin\": \"measured\"}}, {\"bytes_per_s\": 7e9, \"collisions\": "
         "{\"groups\": [\"0-3\"]}, \"quality\": {\"origin\": \"measured\"}}\n        ]\n      },";
     char *good = read_text(NEHALEM);
-    char *bad = replaced(good, "\"quality\": {\"origin\": \"measured\"}}\n        ]\n      },", milder);
+    char *bad =
+        replaced(good, "\"quality\": {\"origin\": \"measured\"}}\n        ]\n      },", milder);
     struct servet_profile *profile;
     struct servet_error error = {""};
     ck_assert_int_eq(profile_parse(bad, strlen(bad), "f", &profile, &error), -EINVAL);
-    ck_assert_msg(strstr(error.text, "$.node_classes[0].memory.levels[0].collisions.groups[0]: expected members that"),
-                  "%s", error.text);
+    ck_assert_msg(
+        strstr(error.text,
+               "$.node_classes[0].memory.levels[0].collisions.groups[0]: expected members that"),
+        "%s", error.text);
     free(bad);
     bad = replaced(good, "\"quality\": {\"origin\": \"measured\"}}\n        ]\n      },", milder);
     char *nested = replaced(bad, "[\"0-3\"]", "[\"0-7\"]");
@@ -209,17 +242,20 @@ static const struct refusal doubles[] = {
      "$.node_classes[0].caches[1]: found a PU that another cache of this level holds"},
     {"\"cache_curve\": [", "\"cache_curve\": [{\"bytes\": 12, \"seconds_per_access\": 1}, ",
      "$.node_classes[0].cache_curve[1].bytes: found 12, expected an integer from 13"},
-    {"\"layers\": [", "\"layers\": [{\"seconds\": 1, \"members\": {}, \"quality\": {\"origin\": \"measured\"}}, ",
+    {"\"layers\": [",
+     "\"layers\": [{\"seconds\": 1, \"members\": {}, \"quality\": {\"origin\": \"measured\"}}, ",
      "communication.layers[1].seconds: expected layers from the lowest latency to the highest"},
     {"\"levels\": [",
-     "\"levels\": [{\"bytes_per_s\": 7, \"collisions\": {}, \"quality\": {\"origin\": \"measured\"}}, ",
+     "\"levels\": [{\"bytes_per_s\": 7, \"collisions\": {}, \"quality\": {\"origin\": "
+     "\"measured\"}}, ",
      "memory.levels[1].bytes_per_s: expected levels from the lowest bandwidth to the highest"},
     {"\"curve\": [", "\"curve\": [{\"bytes\": 1, \"seconds\": 1}, ",
      "curve[1].bytes: found 0, expected an integer from 2"},
     {"\"numa_access\": [",
      "\"numa_access\": [{\"pus\": \"0-3\", \"node\": 0, \"quality\": {\"origin\": \"measured\"}}, ",
      "numa_access[1]: expected an order by lowest PU"},
-    {"\"node\": 2", "\"node\": 1", "numa_access[1].node: expected the number of one of the class's NUMA nodes"},
+    {"\"node\": 2", "\"node\": 1",
+     "numa_access[1].node: expected the number of one of the class's NUMA nodes"},
     {"\"numa\": [", "\"numa\": [{\"os_index\": 1, \"pus\": \"\"}, ",
      "numa[1].os_index: expected NUMA nodes in ascending"},
 };
@@ -230,8 +266,10 @@ START_TEST(order_and_overlap_are_checked)
     char *good = read_text(EVERY_FIELD), *bad = replaced(good, r->from, r->to);
     struct servet_profile *profile;
     struct servet_error error = {""};
-    ck_assert_msg(profile_parse(bad, strlen(bad), "f", &profile, &error) == -EINVAL, "'%s' was taken", r->to);
-    ck_assert_msg(strstr(error.text, r->says) != NULL, "'%s' does not say '%s'", error.text, r->says);
+    ck_assert_msg(profile_parse(bad, strlen(bad), "f", &profile, &error) == -EINVAL,
+                  "'%s' was taken", r->to);
+    ck_assert_msg(strstr(error.text, r->says) != NULL, "'%s' does not say '%s'", error.text,
+                  r->says);
     free(good);
     free(bad);
 }
@@ -256,7 +294,8 @@ START_TEST(a_decimal_comma_in_the_locale_changes_nothing)
     struct servet_profile *p = full_profile();
     char *before = profile_to_json(p);
     if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "fr_FR.UTF-8")) {
-        fprintf(stderr, "no locale with a decimal comma is installed: only the C locale was tried\n");
+        fprintf(stderr,
+                "no locale with a decimal comma is installed: only the C locale was tried\n");
     }
     struct servet_profile *again;
     ck_assert_int_eq(profile_parse(before, strlen(before), "f", &again, NULL), 0);

@@ -97,8 +97,10 @@ START_TEST(what_is_not_known_is_zero)
 }
 END_TEST
 
-/* Whatever figures a profile has: one that says it was not measured has no bandwidths and latencies. */
-/* Can a program tell what was measured from what was taken over or only declared, and how sure it is? */
+/* Whatever figures a profile has: one that says it was not measured has no bandwidths and
+ * latencies. */
+/* Can a program tell what was measured from what was taken over or only declared, and how sure it
+ * is? */
 START_TEST(figures_say_how_sure_they_are)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");
@@ -119,7 +121,8 @@ START_TEST(figures_say_how_sure_they_are)
     ck_assert(q.spread < 0);
     ck_assert_int_eq(servet_numa_quality(p, 3, 2, &q), 0); /* PU 0 stands for it */
     ck_assert_int_eq(q.origin, SERVET_INFERRED);
-    ck_assert_int_eq(servet_message_quality(p, 0, 9, &q), 0); /* of the layer, but not of the measured pairs */
+    ck_assert_int_eq(servet_message_quality(p, 0, 9, &q),
+                     0); /* of the layer, but not of the measured pairs */
     ck_assert_int_eq(q.origin, SERVET_INFERRED);
     ck_assert_int_eq(servet_message_quality(p, 0, 3, &q), -ENOENT); /* no layer has them */
     ck_assert_int_eq(servet_cache_quality(p, 7, 0, &q), -ENOENT);
@@ -129,7 +132,8 @@ START_TEST(figures_say_how_sure_they_are)
 }
 END_TEST
 
-/* A profile in which some probes did not run: a declared order of layers must not pass for seconds. */
+/* A profile in which some probes did not run: a declared order of layers must not pass for
+ * seconds. */
 START_TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
 {
     char path[] = "/tmp/servet-test-XXXXXX";
@@ -138,11 +142,15 @@ START_TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
     FILE *file = fdopen(fd, "w");
     fputs(
         "{\"servet_profile\": 1, \"host\": {\"name\": \"h\"}, \"measurement\": {\"measured\": true,"
-        " \"conditions\": {\"budget\": \"used up\"}}, \"node_classes\": [{\"pus\": \"0-1\", \"caches\": [{\"level\": 1,"
-        " \"size_bytes\": 32768, \"sharing\": {\"groups\": [\"0-1\"]}, \"quality\": {\"origin\": \"measured\","
-        " \"repetitions\": 3}}], \"memory\": {\"quality\": {\"origin\": \"declared\"}, \"levels\": []},"
+        " \"conditions\": {\"budget\": \"used up\"}}, \"node_classes\": [{\"pus\": \"0-1\", "
+        "\"caches\": [{\"level\": 1,"
+        " \"size_bytes\": 32768, \"sharing\": {\"groups\": [\"0-1\"]}, \"quality\": {\"origin\": "
+        "\"measured\","
+        " \"repetitions\": 3}}], \"memory\": {\"quality\": {\"origin\": \"declared\"}, \"levels\": "
+        "[]},"
         " \"communication\": {\"layers\": [{\"seconds\": 1, \"members\": {\"groups\": [\"0-1\"]},"
-        " \"quality\": {\"origin\": \"declared\"}}]}}], \"nodes\": [{\"names\": \"h\", \"count\": 1,"
+        " \"quality\": {\"origin\": \"declared\"}}]}}], \"nodes\": [{\"names\": \"h\", \"count\": "
+        "1,"
         " \"class_index\": 0}]}",
         file);
     fclose(file);
@@ -189,13 +197,15 @@ START_TEST(a_superstep_costs_work_words_and_a_synchronisation)
     struct servet_bsp bsp;
     ck_assert(about(servet_bsp_cost(p, 32, 1e6, 2048), 1e6 + 2048 * 455.0 + 132618));
     ck_assert(about(servet_bsp_cost(p, 8, 0, 1), 274 + 49655));
-    ck_assert(about(servet_bsp_cost(p, 1, 10, 100), 10 + 100 * 197.0 + 294)); /* no l: T(0) stands for it */
+    ck_assert(about(servet_bsp_cost(p, 1, 10, 100),
+                    10 + 100 * 197.0 + 294)); /* no l: T(0) stands for it */
     ck_assert(about(servet_bsp_cost(p, 10, 0, 10), 10 * (274 + 300) / 2.0 + (49655 + 82374) / 2.0));
     ck_assert(servet_bsp_cost(p, 33, 1, 1) == 0);
     ck_assert(servet_bsp_cost(p, 0, 1, 1) == 0);
     ck_assert(servet_bsp_cost(p, 32, -1, 1) == 0);
     ck_assert_int_eq(servet_bsp_parameters(p, NULL, 16, &bsp), 0);
-    ck_assert(about(bsp.r_flop_per_s, 5.711e9) && about(bsp.g_flops, 330) && about(bsp.t0_flops, 52653));
+    ck_assert(about(bsp.r_flop_per_s, 5.711e9) && about(bsp.g_flops, 330) &&
+              about(bsp.t0_flops, 52653));
     ck_assert_int_eq(servet_bsp_parameters(p, "mpi", 16, &bsp), -ENOENT);
     ck_assert_int_eq(servet_bsp_parameters(p, NULL, 64, &bsp), -ENOENT);
     servet_profile_close(p);
@@ -238,7 +248,8 @@ START_TEST(bad_profiles_are_refused_with_their_reason)
     ck_assert_msg(strncmp(error.text, "/dev/null:", 10) == 0, "%s", error.text);
     setenv("SERVET_PROFILE", FIXTURES "/nehalem-2-nodes.json", 1);
     ck_assert_int_eq(servet_profile_open(NULL, &profile, &error), -ESTALE);
-    ck_assert_msg(strstr(error.text, "the profile is of node[1-2], not of this host") != NULL, "%s", error.text);
+    ck_assert_msg(strstr(error.text, "the profile is of node[1-2], not of this host") != NULL, "%s",
+                  error.text);
     setenv("SERVET_PROFILE", "/nonexistent.json", 1); /* the user meant it: no falling back */
     ck_assert_int_eq(servet_profile_open(NULL, &profile, &error), -ENOENT);
     ck_assert_ptr_null(profile);

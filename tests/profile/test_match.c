@@ -57,7 +57,8 @@ START_TEST(this_machine_is_known_again)
     struct servet_profile *profile;
     struct servet_error error = {""};
     ck_assert_int_eq(profile_from_sysfs("", &profile, NULL), 0);
-    ck_assert_msg(profile_matches(profile, "", &profile->classes[0].pus, &error) == 0, "%s", error.text);
+    ck_assert_msg(profile_matches(profile, "", &profile->classes[0].pus, &error) == 0, "%s",
+                  error.text);
     profile_free(profile);
 }
 END_TEST
@@ -83,7 +84,8 @@ START_TEST(a_cluster_profile_is_matched_by_host_name)
     struct servet_error error = {""};
     put_smt_machine(root);
     ck_assert_int_eq(profile_matches(p, root, NULL, &error), -ESTALE);
-    ck_assert_msg(strstr(error.text, "of node[1-2], not of this host, smt.example") != NULL, "%s", error.text);
+    ck_assert_msg(strstr(error.text, "of node[1-2], not of this host, smt.example") != NULL, "%s",
+                  error.text);
     put_file(root, "/proc/sys/kernel/hostname", "node2.cluster.example\n");
     ck_assert_msg(profile_matches(p, root, NULL, &error) == 0, "%s", error.text);
     ck_assert_ptr_eq(profile_class_of_host(p, "node1"), &p->classes[0]);
@@ -130,7 +132,8 @@ int main(void)
 {
     TCase *tcase = tcase_create("match");
     tcase_add_test(tcase, the_signature_stays_when_a_pu_goes_offline);
-    tcase_add_loop_test(tcase, another_machine_has_another_signature, 0, sizeof changes / sizeof *changes);
+    tcase_add_loop_test(tcase, another_machine_has_another_signature, 0,
+                        sizeof changes / sizeof *changes);
     tcase_add_test(tcase, this_machine_is_known_again);
     tcase_add_test(tcase, a_pu_that_the_profile_does_not_know_is_noticed);
     tcase_add_test(tcase, a_cluster_profile_is_matched_by_host_name);

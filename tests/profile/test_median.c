@@ -6,12 +6,14 @@
 START_TEST(a_median_comes_with_the_values_that_hold_it)
 {
     /* Binomial(n, 1/2): how many of the smallest may be left out for 95 %. */
-    static const size_t left_out[][2] = {{1, 0}, {5, 0}, {6, 0}, {8, 0}, {9, 1}, {11, 1}, {12, 2}, {20, 5}, {41, 13}};
+    static const size_t left_out[][2] = {{1, 0},  {5, 0},  {6, 0},  {8, 0},  {9, 1},
+                                         {11, 1}, {12, 2}, {20, 5}, {41, 13}};
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
         double values[41];
         size_t count = left_out[i][0], skip = left_out[i][1];
         for (size_t k = 0; k < count; k++) {
-            values[k] = (double)((k * 7 + 3) % count); /* 0 … count - 1 where 7 does not divide it */
+            values[k] =
+                (double)((k * 7 + 3) % count); /* 0 … count - 1 where 7 does not divide it */
         }
         struct profile_median found = profile_median(values, count);
         ck_assert_double_eq_tol(found.median, (double)(count - 1) / 2, 1e-12);

@@ -1,4 +1,5 @@
-/* Do ranks that talk to each other get neighbouring numbers (or places), and is a good order left as it is? */
+/* Do ranks that talk to each other get neighbouring numbers (or places), and is a good order left
+ * as it is? */
 #include <check.h>
 #include <stdlib.h>
 
@@ -11,14 +12,17 @@ static servet_profile *nehalem(void)
     return profile;
 }
 
-static void assert_order(const uint32_t *pus, uint32_t ranks, const double *traffic, const uint32_t *expected)
+static void assert_order(const uint32_t *pus, uint32_t ranks, const double *traffic,
+                         const uint32_t *expected)
 {
     servet_profile *profile = nehalem();
     struct servet_error error = {""};
     uint32_t order[16];
-    ck_assert_msg(servet_rank_order(profile, pus, ranks, traffic, order, &error) == 0, "%s", error.text);
+    ck_assert_msg(servet_rank_order(profile, pus, ranks, traffic, order, &error) == 0, "%s",
+                  error.text);
     for (uint32_t i = 0; i < ranks; i++) {
-        ck_assert_msg(order[i] == expected[i], "rank %u: expected %u, got %u", i, expected[i], order[i]);
+        ck_assert_msg(order[i] == expected[i], "rank %u: expected %u, got %u", i, expected[i],
+                      order[i]);
     }
     servet_profile_close(profile);
 }

@@ -1,4 +1,5 @@
-/* Does the published schema know exactly the keys that profiles are read and written with, and no others? */
+/* Does the published schema know exactly the keys that profiles are read and written with, and no
+ * others? */
 #include "tests/profile/fixture.h"
 
 #include <jansson.h>
@@ -7,7 +8,9 @@
 
 static json_t *definition(json_t *schema, const struct profile_object *type)
 {
-    json_t *found = type == &profile_document ? schema : json_object_get(json_object_get(schema, "$defs"), type->name);
+    json_t *found = type == &profile_document
+                        ? schema
+                        : json_object_get(json_object_get(schema, "$defs"), type->name);
     ck_assert_msg(found != NULL, "the schema has no definition '%s'", type->name);
     return found;
 }
@@ -59,15 +62,19 @@ static const char *schema_type(enum profile_field_type type)
 static void assert_object(json_t *schema, const struct profile_object *type)
 {
     json_t *object = definition(schema, type), *properties = json_object_get(object, "properties");
-    ck_assert_msg(json_is_false(json_object_get(object, "additionalProperties")), "%s is open", type->name);
+    ck_assert_msg(json_is_false(json_object_get(object, "additionalProperties")), "%s is open",
+                  type->name);
     ck_assert_uint_eq(json_object_size(properties), type->field_count);
     for (size_t i = 0; i < type->field_count; i++) {
         const struct profile_field *field = &type->fields[i];
         json_t *property = json_object_get(properties, field->key);
         ck_assert_msg(property != NULL, "%s.%s is not in the schema", type->name, field->key);
-        ck_assert_msg(required(object, field->key) == field->required, "%s.%s: required?", type->name, field->key);
-        const char *expected = schema_type(field->type), *found = json_string_value(json_object_get(property, "type"));
-        ck_assert_msg(!expected || (found && strcmp(found, expected) == 0), "%s.%s: type", type->name, field->key);
+        ck_assert_msg(required(object, field->key) == field->required, "%s.%s: required?",
+                      type->name, field->key);
+        const char *expected = schema_type(field->type),
+                   *found = json_string_value(json_object_get(property, "type"));
+        ck_assert_msg(!expected || (found && strcmp(found, expected) == 0), "%s.%s: type",
+                      type->name, field->key);
         if (field->element) {
             ck_assert_str_eq(target(property), field->element->name);
             assert_object(schema, field->element);
@@ -103,11 +110,12 @@ static void assert_all_present(json_t *json, const struct profile_object *type)
         if (field->type == FIELD_OBJECT && value) {
             assert_all_present(value, field->element);
         }
-        if (field->type == FIELD_ARRAY && json_array_size(value) && field->element->field_count > 4) {
+        if (field->type == FIELD_ARRAY && json_array_size(value) &&
+            field->element->field_count > 4) {
             assert_all_present(json_array_get(value, 0), field->element);
         }
-        ck_assert_msg(value || !strcmp(type->name, "quality") || !strcmp(type->name, "relation"), "%s.%s is missing",
-                      type->name, field->key);
+        ck_assert_msg(value || !strcmp(type->name, "quality") || !strcmp(type->name, "relation"),
+                      "%s.%s is missing", type->name, field->key);
     }
 }
 

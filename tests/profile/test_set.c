@@ -33,7 +33,8 @@ END_TEST
 
 START_TEST(malformed_lists_are_refused)
 {
-    const char *cases[] = {"", "a", "1-", "-1", "3-1", "1,,2", "1,", " 1", "1 ", "0x1", "+1", "1-2-3"};
+    const char *cases[] = {"",   "a",  "1-", "-1",  "3-1", "1,,2",
+                           "1,", " 1", "1 ", "0x1", "+1",  "1-2-3"};
     struct profile_set set;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ck_assert_msg(profile_set_parse(cases[i], &set) == -EINVAL, "'%s' was taken", cases[i]);
@@ -47,7 +48,8 @@ START_TEST(sets_combine)
     struct profile_set a = parsed("0-3,8"), b = parsed("2-9"), out;
     ck_assert(profile_set_has(&a, 8) && !profile_set_has(&a, 4));
     ck_assert_int_eq(profile_set_intersect(&a, &b, &out), 0);
-    ck_assert(profile_set_subset(&out, &a) && profile_set_subset(&out, &b) && !profile_set_subset(&a, &b));
+    ck_assert(profile_set_subset(&out, &a) && profile_set_subset(&out, &b) &&
+              !profile_set_subset(&a, &b));
     assert_text(&out, "2-3,8");
     ck_assert_int_eq(profile_set_union(&a, &b, &out), 0);
     assert_text(&out, "0-9");

@@ -19,8 +19,9 @@ static struct output run(const char *arguments)
         root = make_folder();
         put_file(root, "/out", "");
     }
-    ck_assert(asprintf(&command, "cd %s && env -u SERVET_PROFILE XDG_CONFIG_HOME=/nonexistent %s >out 2>err", root,
-                       arguments) > 0);
+    ck_assert(asprintf(&command,
+                       "cd %s && env -u SERVET_PROFILE XDG_CONFIG_HOME=/nonexistent %s >out 2>err",
+                       root, arguments) > 0);
     int status = system(command);
     struct output output = {.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1};
     ck_assert(asprintf(&path, "%s/out", root) > 0);
@@ -40,7 +41,8 @@ static void assert_says(const char *text, const char *expected)
 
 static void assert_one_line(const struct output *output, int status, const char *says)
 {
-    ck_assert_msg(output->status == status, "status %d, expected %d: %s", output->status, status, output->err);
+    ck_assert_msg(output->status == status, "status %d, expected %d: %s", output->status, status,
+                  output->err);
     ck_assert_str_eq(output->out, "");
     assert_says(output->err, says);
     ck_assert_ptr_eq(strchr(output->err, '\n'), output->err + strlen(output->err) - 1);
@@ -127,7 +129,8 @@ START_TEST(json_output_is_a_profile)
     struct output output = run(SHOW " --json " NEHALEM);
     struct servet_profile *profile, *fixture = loaded(NEHALEM);
     struct servet_error error = {""};
-    ck_assert_msg(profile_parse(output.out, strlen(output.out), "output", &profile, &error) == 0, "%s", error.text);
+    ck_assert_msg(profile_parse(output.out, strlen(output.out), "output", &profile, &error) == 0,
+                  "%s", error.text);
     char *a = profile_to_json(profile), *b = profile_to_json(fixture);
     ck_assert_str_eq(a, b);
     free(a);
@@ -159,7 +162,8 @@ static const struct {
     {"SERVET_PROFILE=/nonexistent.json " SHOW, 2, "/nonexistent.json: No such file"},
     {"head -c 900 " NEHALEM " >cut; " SHOW " cut", 2, "cut:"},
     {"sed 's/\"size_bytes\": 262144/\"size_bytes\": 0/' " NEHALEM " >bad; " SHOW " --json bad", 2,
-     "servet-show: bad: $.node_classes[0].caches[1].size_bytes: found 0, expected an integer from 1"},
+     "servet-show: bad: $.node_classes[0].caches[1].size_bytes: found 0, expected an integer from "
+     "1"},
     {"sed 's/\"servet_profile\": 1/\"servet_profile\": 7/' " NEHALEM " >new; " SHOW " new", 2,
      "new: $.servet_profile: found 7, expected version 1"},
     {SHOW " --bsp --json " NEHALEM, 2, "expected one of them"},
@@ -208,7 +212,8 @@ int main(void)
     tcase_add_test(tcase, without_a_profile_it_says_not_measured);
     tcase_add_test(tcase, json_output_is_a_profile);
     tcase_add_test(tcase, a_profile_of_another_machine_is_shown_with_a_warning);
-    tcase_add_loop_test(tcase, wrong_input_is_one_line_and_status_2, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_loop_test(tcase, wrong_input_is_one_line_and_status_2, 0,
+                        sizeof wrong / sizeof *wrong);
     tcase_add_test(tcase, help_and_version_are_there);
     return run_tests(tcase);
 }

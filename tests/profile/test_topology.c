@@ -1,4 +1,5 @@
-/* Does a machine that was never measured get the profile that its operating system's description means? */
+/* Does a machine that was never measured get the profile that its operating system's description
+ * means? */
 #include "tests/profile/fixture.h"
 #include "tests/profile/tree.h"
 
@@ -9,7 +10,8 @@ static struct servet_profile *from_hwloc(const char *source)
 {
     struct servet_profile *profile;
     struct servet_error error = {""};
-    ck_assert_msg(profile_from_hwloc(source, &profile, &error) == 0, "%s: %s", source ? source : "here", error.text);
+    ck_assert_msg(profile_from_hwloc(source, &profile, &error) == 0, "%s: %s",
+                  source ? source : "here", error.text);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
     ck_assert(!profile->measured);
     return profile;
@@ -42,7 +44,8 @@ static const struct profile_class *only_class(const struct servet_profile *profi
     return &profile->classes[0];
 }
 
-static void assert_layers(const struct profile_class *node, const char *const (*expected)[2], size_t count)
+static void assert_layers(const struct profile_class *node, const char *const (*expected)[2],
+                          size_t count)
 {
     ck_assert_uint_eq(node->communication.layer_count, count);
     for (size_t i = 0; i < count; i++) {
@@ -78,7 +81,8 @@ START_TEST(sysfs_describes_a_captured_smt_machine)
     ck_assert_uint_eq(node->numa[2].pus.count, 0);
     ck_assert_uint_eq(node->memory.level_count, 1); /* package and NUMA node are the same PUs */
     assert_groups(&node->memory.levels[0].collisions, "0-1,4-5 2-3,6-7");
-    const char *layers[][2] = {{"core", "0,4 1,5 2,6 3,7"}, {"L3", "0-1,4-5 2-3,6-7"}, {"node", "0-7"}};
+    const char *layers[][2] = {
+        {"core", "0,4 1,5 2,6 3,7"}, {"L3", "0-1,4-5 2-3,6-7"}, {"node", "0-7"}};
     assert_layers(node, layers, 3);
     profile_free(p);
 }
@@ -105,7 +109,8 @@ START_TEST(cores_of_different_caches_are_told_apart_by_sysfs)
         char path[128];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%s/cache/index0/size", small[i]);
         put_file(root, path, "48K\n");
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%s/cache/index0/ways_of_associativity", small[i]);
+        snprintf(path, sizeof path,
+                 "/sys/devices/system/cpu/cpu%s/cache/index0/ways_of_associativity", small[i]);
         put_file(root, path, "12\n");
     }
     put_file(root, "/sys/devices/cpu_atom/cpus", "0-1,4-5\n");
@@ -190,7 +195,8 @@ END_TEST
 
 START_TEST(hybrid_cores_keep_their_kinds_and_caches)
 {
-    struct servet_profile *p = from_hwloc(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
+    struct servet_profile *p =
+        from_hwloc(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
     const struct profile_class *node = only_class(p);
     ck_assert_uint_eq(node->kind_count, 2);
     ck_assert_uint_eq(node->kinds[0].pus.count, 10);
@@ -209,12 +215,13 @@ static const struct odd {
     const char *name;
     size_t pus, caches, numa;
 } odd_machines[] = {
-    {"fakeheteromemtiers", 6, 3, 7},                 /* several NUMA nodes with the same PUs */
-    {"nvidiagpunumanodes", 32, 3, 2},                /* four threads a core, cgroup */
-    {"4fake-4gr1nu1pu", 2, 0, 2},                    /* no caches; a node whose PUs are not allowed */
-    {"2ps3-2t", 2, 0, 1},                            /* no package, no caches */
-    {"fakeheterocpunuma", 24, 0, 4},                 /* NUMA nodes of different size that overlap */
-    {"16amd64-4n4c-cgroup-distance-merge", 4, 3, 2}, /* memory allowed on other nodes than the PUs */
+    {"fakeheteromemtiers", 6, 3, 7},  /* several NUMA nodes with the same PUs */
+    {"nvidiagpunumanodes", 32, 3, 2}, /* four threads a core, cgroup */
+    {"4fake-4gr1nu1pu", 2, 0, 2},     /* no caches; a node whose PUs are not allowed */
+    {"2ps3-2t", 2, 0, 1},             /* no package, no caches */
+    {"fakeheterocpunuma", 24, 0, 4},  /* NUMA nodes of different size that overlap */
+    {"16amd64-4n4c-cgroup-distance-merge", 4, 3,
+     2}, /* memory allowed on other nodes than the PUs */
 };
 
 START_TEST(odd_machines_give_valid_profiles)
@@ -229,7 +236,8 @@ START_TEST(odd_machines_give_valid_profiles)
     char *text = profile_to_json(p);
     struct servet_profile *again;
     struct servet_error error = {""};
-    ck_assert_msg(profile_parse(text, strlen(text), odd->name, &again, &error) == 0, "%s", error.text);
+    ck_assert_msg(profile_parse(text, strlen(text), odd->name, &again, &error) == 0, "%s",
+                  error.text);
     free(text);
     profile_free(again);
     profile_free(p);
@@ -241,7 +249,8 @@ START_TEST(what_is_no_topology_is_refused_by_name)
     struct servet_profile *profile;
     struct servet_error error = {""};
     ck_assert_int_eq(profile_from_hwloc(NEHALEM, &profile, &error), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "nehalem-2-nodes.json: expected a topology in hwloc's XML"));
+    ck_assert_ptr_nonnull(
+        strstr(error.text, "nehalem-2-nodes.json: expected a topology in hwloc's XML"));
     ck_assert_int_eq(profile_from_hwloc("pakage:2", &profile, &error), -EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "'pakage:2': expected a file"));
 }
@@ -259,7 +268,8 @@ int main(void)
     tcase_add_test(tcase, a_described_machine_gets_its_layers);
     tcase_add_test(tcase, packages_inside_a_numa_node_are_the_worse_level);
     tcase_add_test(tcase, hybrid_cores_keep_their_kinds_and_caches);
-    tcase_add_loop_test(tcase, odd_machines_give_valid_profiles, 0, sizeof odd_machines / sizeof *odd_machines);
+    tcase_add_loop_test(tcase, odd_machines_give_valid_profiles, 0,
+                        sizeof odd_machines / sizeof *odd_machines);
     tcase_add_test(tcase, what_is_no_topology_is_refused_by_name);
     return run_tests(tcase);
 }

@@ -58,7 +58,8 @@ static void put_cache(const char *root, int pu, int index, const char *const val
         "level", "type", "size", "shared_cpu_list", "coherency_line_size", "ways_of_associativity"};
     for (int i = 0; i < 6; i++) {
         char path[128];
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", pu, index, names[i]);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", pu, index,
+                 names[i]);
         put_file(root, path, values[i]);
     }
 }
@@ -69,7 +70,8 @@ void put_smt_machine(const char *root)
     put_file(root, "/sys/devices/system/cpu/present", "0-7\n");
     put_file(root, "/sys/devices/system/node/online", "0-2\n");
     put_file(root, "/sys/devices/system/node/node0/cpulist", "0-1,4-5\n");
-    put_file(root, "/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:    2048 kB\nNode 0 MemFree: 1 kB\n");
+    put_file(root, "/sys/devices/system/node/node0/meminfo",
+             "Node 0 MemTotal:    2048 kB\nNode 0 MemFree: 1 kB\n");
     put_file(root, "/sys/devices/system/node/node1/cpulist", "2-3,6-7\n");
     put_file(root, "/sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:    1024 kB\n");
     put_file(root, "/sys/devices/system/node/node2/cpulist", "\n");
@@ -82,13 +84,19 @@ void put_smt_machine(const char *root)
         char siblings[16], path[128];
         const char *neighbours = package ? "2-3,6-7\n" : "0-1,4-5\n";
         snprintf(siblings, sizeof siblings, "%d,%d\n", core, core + 4);
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", pu);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+                 pu);
         put_file(root, path, siblings);
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/core_siblings_list", pu);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/core_siblings_list",
+                 pu);
         put_file(root, path, neighbours);
-        put_cache(root, pu, 0, (const char *const[]){"1\n", "Data\n", "32K\n", siblings, "64\n", "8\n"});
-        put_cache(root, pu, 1, (const char *const[]){"1\n", "Instruction\n", "32K\n", siblings, "64\n", "4\n"});
-        put_cache(root, pu, 2, (const char *const[]){"2\n", "Unified\n", "256K\n", siblings, "64\n", "8\n"});
-        put_cache(root, pu, 3, (const char *const[]){"3\n", "Unified\n", "8192K\n", neighbours, "64\n", "16\n"});
+        put_cache(root, pu, 0,
+                  (const char *const[]){"1\n", "Data\n", "32K\n", siblings, "64\n", "8\n"});
+        put_cache(root, pu, 1,
+                  (const char *const[]){"1\n", "Instruction\n", "32K\n", siblings, "64\n", "4\n"});
+        put_cache(root, pu, 2,
+                  (const char *const[]){"2\n", "Unified\n", "256K\n", siblings, "64\n", "8\n"});
+        put_cache(root, pu, 3,
+                  (const char *const[]){"3\n", "Unified\n", "8192K\n", neighbours, "64\n", "16\n"});
     }
 }

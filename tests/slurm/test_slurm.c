@@ -1,7 +1,8 @@
-/* Does `srun --servet=mem|comm|off` put the threads and tasks of a step where the mapper says, inside the step's PUs,
- * without losing what the user has asked for himself?
+/* Does `srun --servet=mem|comm|off` put the threads and tasks of a step where the mapper says,
+ * inside the step's PUs, without losing what the user has asked for himself?
  *
- * Runs below `bed`, which gives it a Slurm of one node, with the plugin in the file that $BED_PLUGSTACK names.
+ * Runs below `bed`, which gives it a Slurm of one node, with the plugin in the file that
+ * $BED_PLUGSTACK names.
  */
 #include <check.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* A step starts within a second or two, later when the one before it has not been cleared away yet. */
+/* A step starts within a second or two, later when the one before it has not been cleared away
+ * yet. */
 #define TEST_LIMIT_SECONDS 120
 
 static struct child child;
@@ -61,7 +63,8 @@ START_TEST(threads_of_one_task_follow_the_mapper)
     if (!is_there(PROGRAMS "/openmp_gcc")) {
         return;
     }
-    run(LIST("OMP_NUM_THREADS=2"), LIST("srun", "-n", "1", "-c", "2", "--servet=mem", PROGRAMS "/openmp_gcc"));
+    run(LIST("OMP_NUM_THREADS=2"),
+        LIST("srun", "-n", "1", "-c", "2", "--servet=mem", PROGRAMS "/openmp_gcc"));
     here_order(MAP_MEMORY, 2, order);
     child_expect(&child, 0, 0, order[0]);
     child_expect(&child, 0, 1, order[1]);
@@ -115,7 +118,8 @@ END_TEST
 
 START_TEST(a_binding_that_the_user_asked_for_stays)
 {
-    run(NULL, LIST("srun", "-l", "-n", "2", "--cpu-bind=map_cpu:1,0", "--servet=mem", PROGRAMS "/pthreads", "1"));
+    run(NULL, LIST("srun", "-l", "-n", "2", "--cpu-bind=map_cpu:1,0", "--servet=mem",
+                   PROGRAMS "/pthreads", "1"));
     for (unsigned task = 0; task < 2; task++) {
         for (unsigned thread = 0; thread < 2; thread++) {
             expect_of_task(task, thread, 1 - task);
@@ -153,11 +157,13 @@ END_TEST
 
 START_TEST(a_wrong_value_is_refused_at_submission)
 {
-    static const char *const commands[][2] = {{"srun", "/bin/true"}, {"sbatch", "--wrap=true"}, {"salloc", "true"}};
+    static const char *const commands[][2] = {
+        {"srun", "/bin/true"}, {"sbatch", "--wrap=true"}, {"salloc", "true"}};
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         child_run(&child, NULL, LIST(commands[i][0], "--servet=fast", commands[i][1]));
         ck_assert_int_ne(child.status, 0);
-        ck_assert_msg(strstr(child.err, "--servet=fast: expected mem, comm or off"), "%s", child.err);
+        ck_assert_msg(strstr(child.err, "--servet=fast: expected mem, comm or off"), "%s",
+                      child.err);
         ck_assert_msg(child_lines(child.err, "") == 1, "more than one line:\n%s", child.err);
     }
 }
@@ -166,8 +172,8 @@ END_TEST
 /* The steps of a batch script inherit its option and its LD_PRELOAD. */
 START_TEST(a_batch_script_hands_the_option_to_its_steps)
 {
-    run(NULL,
-        LIST("sbatch", "--quiet", "--wait", "-n", "2", "--servet=comm", "-o", "/mnt/batch", "--wrap", "srun -n 1 env"));
+    run(NULL, LIST("sbatch", "--quiet", "--wait", "-n", "2", "--servet=comm", "-o", "/mnt/batch",
+                   "--wrap", "srun -n 1 env"));
     run(NULL, LIST("cat", "/mnt/batch"));
     expect_line("LD_PRELOAD=" CHILD_PRELOAD);
     expect_line("SERVET_COMM_PRIOR=1");

@@ -1,8 +1,10 @@
-/* On a machine with 2 packages x 4 cores x 2 threads and 4 NUMA nodes, does every thread of OpenMP, MPI and hybrid
- * programs get the PU that servet-map names, with no two workers on one core while cores are free, ranks inside NUMA
- * nodes, and nothing on an offline CPU or outside the process's cpuset?
+/* On a machine with 2 packages x 4 cores x 2 threads and 4 NUMA nodes, does every thread of OpenMP,
+ * MPI and hybrid programs get the PU that servet-map names, with no two workers on one core while
+ * cores are free, ranks inside NUMA nodes, and nothing on an offline CPU or outside the process's
+ * cpuset?
  *
- *     test_guest openmpi|mpich      whose ranks, those of Open MPI in memory priority, of MPICH in communication
+ *     test_guest openmpi|mpich      whose ranks, those of Open MPI in memory priority, of MPICH in
+ *                                   communication
  * priority
  *
  * Runs inside the guest (see `guest`), as root.
@@ -21,7 +23,8 @@
 
 enum { CORES = 8, PUS = 16, NODES = 4, PUS_OF_NODE = 4 };
 
-/* Spawning takes 0.1 s and a launcher of 8 ranks 6 s in an emulated machine; this many times more. */
+/* Spawning takes 0.1 s and a launcher of 8 ranks 6 s in an emulated machine; this many times
+ * more. */
 #define TEST_LIMIT_SECONDS 120
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -55,8 +58,10 @@ static bool is_there(const char *path)
     return false;
 }
 
-/* Runs an OpenMP program of `threads` threads; `prefix`, if not NULL, is a command that goes before it. */
-static void run_openmp(const char *program, size_t threads, const char *priority, const char *const *prefix)
+/* Runs an OpenMP program of `threads` threads; `prefix`, if not NULL, is a command that goes before
+ * it. */
+static void run_openmp(const char *program, size_t threads, const char *priority,
+                       const char *const *prefix)
 {
     char count[64];
     const char *argv[8];
@@ -80,14 +85,15 @@ static void expect_openmp(size_t runtime, size_t threads, size_t priority, const
     }
     run_openmp(openmp_programs[runtime], threads, priorities[priority].variable, prefix);
     if (cpuset) {
-        truth_ask_map(&map, LIST("-n", number(threads), priorities[priority].option, "--cpuset", cpuset));
+        truth_ask_map(&map,
+                      LIST("-n", number(threads), priorities[priority].option, "--cpuset", cpuset));
     } else {
         truth_ask_map(&map, LIST("-n", number(threads), priorities[priority].option));
     }
     truth_expect(&child, &map, 1, threads);
 }
 
-/* -- the machine ---------------------------------------------------------------------------------------------- */
+/* -- the machine -- */
 
 START_TEST(the_guest_is_the_machine_that_the_tests_need)
 {
@@ -101,7 +107,8 @@ START_TEST(the_guest_is_the_machine_that_the_tests_need)
 }
 END_TEST
 
-/* The shim reads /sys itself, the commands ask hwloc: without a profile both must see the same machine. */
+/* The shim reads /sys itself, the commands ask hwloc: without a profile both must see the same
+ * machine. */
 static void expect_one_topology(size_t pus)
 {
     struct servet_profile *sysfs, *hwloc;
@@ -157,21 +164,26 @@ START_TEST(what_the_probes_measure_on_a_node_is_on_that_node)
     ck_assert_msg(machine_open_native(&pus, NULL, &machine, &error) == 0, "%s", error.text);
     for (int32_t node = 0; node < NODES; node++) {
         const struct machine_copy copy = {.bytes = MIB << 20, .passes = 1, .numa = node};
-        const struct machine_traversal chase = {
-            .bytes = MIB << 20, .stride_bytes = 256, .order = MACHINE_CHASE, .on_node = true, .numa = node, .seed = 1};
+        const struct machine_traversal chase = {.bytes = MIB << 20,
+                                                .stride_bytes = 256,
+                                                .order = MACHINE_CHASE,
+                                                .on_node = true,
+                                                .numa = node,
+                                                .seed = 1};
         double value, before[NODES], after[NODES];
         count_memory(before);
         ck_assert_int_eq(machine_copy(&machine, &copy, pus.ids, 1, &value), 0);
         ck_assert_int_eq(machine_traverse(&machine, &chase, pus.ids, 1, &value), 0);
         count_memory(after);
-        ck_assert_msg(after[node] - before[node] > MIB, "node %d: %g MiB, then %g", node, before[node], after[node]);
+        ck_assert_msg(after[node] - before[node] > MIB, "node %d: %g MiB, then %g", node,
+                      before[node], after[node]);
     }
     machine_close(&machine);
     profile_set_free(&pus);
 }
 END_TEST
 
-/* -- threads -------------------------------------------------------------------------------------------------- */
+/* -- threads -- */
 
 START_TEST(openmp_threads_are_where_servet_map_says)
 {
@@ -187,7 +199,8 @@ START_TEST(posix_threads_are_where_servet_map_says)
 {
     struct truth_map map;
     for (size_t priority = 0; priority < PRIORITIES; priority++) {
-        child_run_preloaded(&child, LIST(priorities[priority].variable), LIST(PROGRAMS "/pthreads", "11"));
+        child_run_preloaded(&child, LIST(priorities[priority].variable),
+                            LIST(PROGRAMS "/pthreads", "11"));
         truth_ask_map(&map, LIST("-n", "12", priorities[priority].option));
         truth_expect(&child, &map, 1, 12);
     }
@@ -217,7 +230,8 @@ START_TEST(no_two_workers_share_a_core_while_cores_are_free)
 }
 END_TEST
 
-/* Two workers: in memory priority on different packages, in communication priority in one NUMA node. */
+/* Two workers: in memory priority on different packages, in communication priority in one NUMA
+ * node. */
 START_TEST(priorities_spread_and_pack)
 {
     static const char *const what[] = {"spread", "pack"};
@@ -239,7 +253,7 @@ START_TEST(priorities_spread_and_pack)
 }
 END_TEST
 
-/* -- what may be used ----------------------------------------------------------------------------------------- */
+/* -- what may be used -- */
 
 static void switch_all_cpus_on(void)
 {
@@ -260,7 +274,8 @@ static void switch_one_cpu_off(void)
     truth_write(path, "0");
 }
 
-/* Not in one test with the others: hwloc leaves the process with a mask without that CPU, for when it is back too. */
+/* Not in one test with the others: hwloc leaves the process with a mask without that CPU, for when
+ * it is back too. */
 START_TEST(an_offline_cpu_is_in_no_topology)
 {
     switch_one_cpu_off();
@@ -305,7 +320,7 @@ START_TEST(a_cpuset_is_respected)
 }
 END_TEST
 
-/* -- ranks ---------------------------------------------------------------------------------------------------- */
+/* -- ranks -- */
 
 static bool is_open_mpi(void)
 {
@@ -317,7 +332,8 @@ static const char *priority_of_ranks(void)
     return priorities[is_open_mpi() ? 0 : 1].option;
 }
 
-/* Runs `ranks` ranks of one of the library's programs, each below servet-pin; false where that was not built. */
+/* Runs `ranks` ranks of one of the library's programs, each below servet-pin; false where that was
+ * not built. */
 static bool run_ranks(const char *name, size_t ranks, size_t threads)
 {
     char program[4096], launcher[64], count[64];
@@ -331,11 +347,13 @@ static bool run_ranks(const char *name, size_t ranks, size_t threads)
     }
     argv[words++] = launcher;
     if (is_open_mpi()) { /* what an emulated machine starts fastest with */
-        const char *const faster[] = {"--mca", "pml", "ob1", "--mca", "btl", "vader,self", "--oversubscribe"};
+        const char *const faster[] = {"--mca",          "pml", "ob1", "--mca", "btl", "vader,self",
+                                      "--oversubscribe"};
         memcpy(argv + words, faster, sizeof faster);
         words += sizeof faster / sizeof faster[0];
     }
-    const char *const rest[] = {"-n", number(ranks), SERVET_PIN, priority_of_ranks(), "--", program, NULL};
+    const char *const rest[] = {"-n", number(ranks), SERVET_PIN, priority_of_ranks(),
+                                "--", program,       NULL};
     memcpy(argv + words, rest, sizeof rest);
     if (threads > 1) {
         child_run(&child, LIST(count, "OMP_WAIT_POLICY=passive"), argv);
@@ -358,7 +376,8 @@ static size_t wide_masks(void)
     return wide;
 }
 
-/* Half as many ranks as cores, so that each has several PUs: its worker gets one, the helpers keep all. */
+/* Half as many ranks as cores, so that each has several PUs: its worker gets one, the helpers keep
+ * all. */
 START_TEST(ranks_are_where_servet_map_says)
 {
     struct truth_map map;
@@ -389,18 +408,19 @@ START_TEST(domains_of_hybrid_ranks_are_inside_numa_nodes)
 }
 END_TEST
 
-/* -- memory --------------------------------------------------------------------------------------------------- */
+/* -- memory -- */
 
 enum { PAGES = 256 }; /* as `pages` touches */
 
-/* The kernel's own balancing takes pages away for a moment to see who wants them, and would move them. */
+/* The kernel's own balancing takes pages away for a moment to see who wants them, and would move
+ * them. */
 static void switch_balancing_off(void)
 {
     truth_write("/proc/sys/kernel/numa_balancing", "0");
 }
 
-/* Rank 1 of `ranks`, each with all PUs of a part of the machine, has touched memory on a node that is none of its own;
- * nodes[] gets those of its domain. */
+/* Rank 1 of `ranks`, each with all PUs of a part of the machine, has touched memory on a node that
+ * is none of its own; nodes[] gets those of its domain. */
 static void run_pages(size_t ranks, const char *membind, uint32_t *nodes, uint32_t *foreign)
 {
     struct truth_map map;
@@ -449,22 +469,24 @@ START_TEST(interleaved_memory_is_spread_over_the_domain)
     char line[64];
     run_pages(NODES / 2, "SERVET_MEMBIND=interleave", node, &foreign);
     expect_pages("early", foreign, PAGES);
-    uint32_t low = node[0] < node[1] ? node[0] : node[1], high = node[0] < node[1] ? node[1] : node[0];
+    uint32_t low = node[0] < node[1] ? node[0] : node[1],
+             high = node[0] < node[1] ? node[1] : node[0];
     snprintf(line, sizeof line, "fresh %u:%d %u:%d\n", low, PAGES / 2, high, PAGES / 2);
     ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
 }
 END_TEST
 
-/* -- launchers that read what servet-map prints -------------------------------------------------------------- */
+/* -- launchers that read what servet-map prints -- */
 
-/* Neighbouring OS indices are far apart in the scattered machine: a launcher that reads them as positions in the
- * topology puts the ranks elsewhere. Each prints "NUMBER: … PU". */
+/* Neighbouring OS indices are far apart in the scattered machine: a launcher that reads them as
+ * positions in the topology puts the ranks elsewhere. Each prints "NUMBER: … PU". */
 static void expect_ranks(const char *separator, const struct truth_map *map)
 {
     ck_assert_msg(child.status == 0, "exit status %d: %s%s", child.status, child.out, child.err);
     for (size_t rank = 0; rank < map->count; rank++) {
         char line[64];
-        snprintf(line, sizeof line, "%zu: Cpus_allowed_list:%s%u\n", rank, separator, map->pus[rank]);
+        snprintf(line, sizeof line, "%zu: Cpus_allowed_list:%s%u\n", rank, separator,
+                 map->pus[rank]);
         ck_assert_msg(strstr(child.out, line), "no \"%s\" in:\n%s", line, child.out);
     }
 }
@@ -475,7 +497,8 @@ START_TEST(open_mpi_reads_a_rankfile_by_os_index)
     static const char script[] =
         "file=$(mktemp) && " SERVET_MAP " -n 4 --format rankfile >$file && "
         "mpirun.openmpi --mca rmaps_rank_file_physical 1 --rankfile $file -np 4 /bin/sh -c "
-        "'echo \"$OMPI_COMM_WORLD_RANK: $(grep -w Cpus_allowed_list /proc/self/status | tr \"\\t\" \" \")\"'";
+        "'echo \"$OMPI_COMM_WORLD_RANK: $(grep -w Cpus_allowed_list /proc/self/status | tr \"\\t\" "
+        "\" \")\"'";
     if (is_open_mpi() || !is_there("/usr/bin/mpirun.openmpi")) {
         return; /* one boot is enough: that of the scattered machine */
     }
@@ -490,7 +513,8 @@ START_TEST(slurm_reads_map_cpu_by_os_index)
 {
     struct truth_map map;
     static const char script[] =
-        "srun --label -n 4 -c 4 $(" SERVET_MAP " -n 4 --format slurm-map) grep -w Cpus_allowed_list /proc/self/status";
+        "srun --label -n 4 -c 4 $(" SERVET_MAP
+        " -n 4 --format slurm-map) grep -w Cpus_allowed_list /proc/self/status";
     if (is_open_mpi()) {
         return;
     }
@@ -504,12 +528,14 @@ START_TEST(slurm_reads_map_cpu_by_os_index)
 }
 END_TEST
 
-/* Four tasks with four threads each on 16 PUs: domains inside the step, each in a NUMA node, threads in order. */
+/* Four tasks with four threads each on 16 PUs: domains inside the step, each in a NUMA node,
+ * threads in order. */
 START_TEST(tasks_of_a_slurm_step_are_where_servet_map_says)
 {
     struct truth_map map;
-    static const char script[] = "echo required " SPANK_SERVET " shim=" SERVET_SHIM " >$BED_PLUGSTACK && "
-                                 "OMP_NUM_THREADS=4 srun --label -n 4 -c 4 --servet=mem " PROGRAMS "/openmp_gcc";
+    static const char script[] =
+        "echo required " SPANK_SERVET " shim=" SERVET_SHIM " >$BED_PLUGSTACK && "
+        "OMP_NUM_THREADS=4 srun --label -n 4 -c 4 --servet=mem " PROGRAMS "/openmp_gcc";
     if (strcmp(library, "openmpi") != 0 || !is_there(PROGRAMS "/openmp_gcc")) {
         return; /* one boot is enough */
     }
@@ -522,7 +548,8 @@ START_TEST(tasks_of_a_slurm_step_are_where_servet_map_says)
     truth_ask_map(&map, LIST("-r", number(NODES), "-t", number(PUS_OF_NODE)));
     for (size_t i = 0; i < map.count; i++) {
         char line[64];
-        snprintf(line, sizeof line, "%zu: worker 0 %zu %u ", i / PUS_OF_NODE, i % PUS_OF_NODE, map.pus[i]);
+        snprintf(line, sizeof line, "%zu: worker 0 %zu %u ", i / PUS_OF_NODE, i % PUS_OF_NODE,
+                 map.pus[i]);
         ck_assert_msg(strstr(child.out, line), "no \"%s\" in:\n%s", line, child.out);
     }
 }
@@ -532,8 +559,9 @@ END_TEST
 static Suite *suite(void)
 {
     Suite *all = suite_create("guest");
-    TCase *machine = tcase_create("machine"), *threads = tcase_create("threads"), *allowed = tcase_create("allowed"),
-          *offline = tcase_create("offline"), *ranks = tcase_create("ranks"), *launchers = tcase_create("launchers"),
+    TCase *machine = tcase_create("machine"), *threads = tcase_create("threads"),
+          *allowed = tcase_create("allowed"), *offline = tcase_create("offline"),
+          *ranks = tcase_create("ranks"), *launchers = tcase_create("launchers"),
           *memory = tcase_create("memory");
     tcase_add_test(machine, the_guest_is_the_machine_that_the_tests_need);
     tcase_add_test(machine, without_a_profile_sysfs_and_hwloc_tell_the_same);

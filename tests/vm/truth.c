@@ -59,13 +59,16 @@ void truth_ask_map(struct truth_map *out, const char *const *arguments)
     for (char *text = child.out, *end; *text; text = *end ? end + 1 : end) {
         ck_assert_uint_lt(out->count, TRUTH_WORKERS);
         out->pus[out->count++] = (uint32_t)strtoul(text, &end, 10);
-        ck_assert_msg(end > text && (*end == ',' || *end == '\n' || !*end), "servet-map says %s", child.out);
+        ck_assert_msg(end > text && (*end == ',' || *end == '\n' || !*end), "servet-map says %s",
+                      child.out);
     }
 }
 
-void truth_expect(const struct child *child, const struct truth_map *map, size_t ranks, size_t threads)
+void truth_expect(const struct child *child, const struct truth_map *map, size_t ranks,
+                  size_t threads)
 {
-    ck_assert_msg(child->status == 0, "exit status %d: %s%s", child->status, child->out, child->err);
+    ck_assert_msg(child->status == 0, "exit status %d: %s%s", child->status, child->out,
+                  child->err);
     ck_assert_uint_eq(map->count, ranks * threads);
     ck_assert_uint_eq(child_lines(child->out, "worker "), map->count);
     for (size_t i = 0; i < map->count; i++) {
@@ -104,5 +107,6 @@ size_t truth_nodes(const uint32_t *pus, size_t count)
 void truth_write(const char *path, const char *word)
 {
     FILE *file = fopen(path, "w");
-    ck_assert_msg(file && fputs(word, file) >= 0 && fclose(file) == 0, "cannot write %s to %s", word, path);
+    ck_assert_msg(file && fputs(word, file) >= 0 && fclose(file) == 0, "cannot write %s to %s",
+                  word, path);
 }

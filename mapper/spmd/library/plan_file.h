@@ -19,6 +19,7 @@ struct spmd_plan_file {
 };
 
 /* 0, or -1 with one line in `error` naming the file. */
-int spmd_plan_read(const char *path, int rank, int ranks, struct spmd_plan_file *out, char *error, size_t size);
+int spmd_plan_read(const char *path, int rank, int ranks, struct spmd_plan_file *out, char *error,
+                   size_t size);
 
 #endif

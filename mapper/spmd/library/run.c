@@ -6,8 +6,8 @@
 
 enum { TAG = 7305 };
 
-/* Between this many slices of the internal tasks MPI is called: often enough for a message of several fragments, at
- * some 0.3 us a call not to be noticed in an iteration of 0.1 ms. */
+/* Between this many slices of the internal tasks MPI is called: often enough for a message of
+ * several fragments, at some 0.3 us a call not to be noticed in an iteration of 0.1 ms. */
 enum { SLICES = 12 };
 
 /* The first steps are done by turns in both orders, so many each. */
@@ -30,8 +30,10 @@ struct servet_spmd {
     char *sent[SPMD_FILE_MESSAGES], *received[SPMD_FILE_MESSAGES]; /* packed */
     MPI_Request requests[2 * SPMD_FILE_MESSAGES];
     struct trial trial;
-    struct servet_spmd_box inner[SPMD_FILE_MESSAGES]; /* tasks that message k carries, in the tile */
-    struct servet_spmd_box outer[SPMD_FILE_MESSAGES]; /* halo that its answer fills, in array coordinates */
+    struct servet_spmd_box
+        inner[SPMD_FILE_MESSAGES]; /* tasks that message k carries, in the tile */
+    struct servet_spmd_box
+        outer[SPMD_FILE_MESSAGES]; /* halo that its answer fills, in array coordinates */
 };
 
 const struct servet_spmd_layout *servet_spmd_layout(const servet_spmd *plan)
@@ -47,9 +49,11 @@ static size_t box_tasks(const struct servet_spmd_box *box)
 }
 
 /* Boxes in array coordinates: halo included. */
-static void copy_box(const servet_spmd *plan, char *array, const struct servet_spmd_box *box, char *packed, int out)
+static void copy_box(const servet_spmd *plan, char *array, const struct servet_spmd_box *box,
+                     char *packed, int out)
 {
-    size_t bytes = plan->bytes, stride = plan->file.layout.stride * bytes, row = (box->x1 - box->x0) * bytes;
+    size_t bytes = plan->bytes, stride = plan->file.layout.stride * bytes,
+           row = (box->x1 - box->x0) * bytes;
     for (size_t y = box->y0; y < box->y1; y++) {
         char *at = array + y * stride + box->x0 * bytes;
         if (out) {
@@ -61,9 +65,11 @@ static void copy_box(const servet_spmd *plan, char *array, const struct servet_s
     }
 }
 
-/* Along one axis: what goes to a neighbour (`inner`) and what comes from it (`outer`), with halos `before` and `after`
- * of a tile of `size`. The neighbour's halo that we fill lies on its other side. */
-static void along(int direction, size_t size, size_t before, size_t after, size_t inner[2], size_t outer[2])
+/* Along one axis: what goes to a neighbour (`inner`) and what comes from it (`outer`), with halos
+ * `before` and `after` of a tile of `size`. The neighbour's halo that we fill lies on its other
+ * side. */
+static void along(int direction, size_t size, size_t before, size_t after, size_t inner[2],
+                  size_t outer[2])
 {
     if (direction == 0) {
         inner[0] = outer[0] = before;
@@ -113,8 +119,8 @@ static int post_receives(servet_spmd *plan)
     int rc = MPI_SUCCESS;
     for (size_t k = 0; rc == MPI_SUCCESS && k < plan->file.message_count; k++) {
         const struct spmd_file_message *m = &plan->file.messages[k];
-        rc = MPI_Irecv(plan->received[k], (int)(box_tasks(&plan->outer[k]) * plan->bytes), MPI_BYTE, m->to,
-                       tag_of(-m->dx, -m->dy), plan->comm, &plan->requests[k]);
+        rc = MPI_Irecv(plan->received[k], (int)(box_tasks(&plan->outer[k]) * plan->bytes), MPI_BYTE,
+                       m->to, tag_of(-m->dx, -m->dy), plan->comm, &plan->requests[k]);
     }
     return rc;
 }
@@ -126,8 +132,8 @@ static int post_sends(servet_spmd *plan, char *array)
     for (size_t k = 0; rc == MPI_SUCCESS && k < count; k++) {
         const struct spmd_file_message *m = &plan->file.messages[k];
         copy_box(plan, array, &plan->inner[k], plan->sent[k], 1);
-        rc = MPI_Isend(plan->sent[k], (int)(box_tasks(&plan->inner[k]) * plan->bytes), MPI_BYTE, m->to,
-                       tag_of(m->dx, m->dy), plan->comm, &plan->requests[count + k]);
+        rc = MPI_Isend(plan->sent[k], (int)(box_tasks(&plan->inner[k]) * plan->bytes), MPI_BYTE,
+                       m->to, tag_of(m->dx, m->dy), plan->comm, &plan->requests[count + k]);
     }
     return rc;
 }
@@ -163,8 +169,8 @@ static struct servet_spmd_box slice(const struct servet_spmd_box *box, size_t k)
     return part;
 }
 
-static int compute_internal(servet_spmd *plan, const struct servet_spmd_box *box, servet_spmd_compute *compute,
-                            void *context)
+static int compute_internal(servet_spmd *plan, const struct servet_spmd_box *box,
+                            servet_spmd_compute *compute, void *context)
 {
     int done = plan->file.message_count == 0, rc = MPI_SUCCESS;
     for (size_t k = 0; rc == MPI_SUCCESS && k < SLICES; k++) {
@@ -173,7 +179,8 @@ static int compute_internal(servet_spmd *plan, const struct servet_spmd_box *box
             compute(context, &part);
         }
         if (!done) {
-            rc = MPI_Testall((int)(2 * plan->file.message_count), plan->requests, &done, MPI_STATUSES_IGNORE);
+            rc = MPI_Testall((int)(2 * plan->file.message_count), plan->requests, &done,
+                             MPI_STATUSES_IGNORE);
         }
     }
     return rc;
@@ -265,13 +272,15 @@ void servet_spmd_close(servet_spmd *plan)
     }
 }
 
-int servet_spmd_open(const char *path, MPI_Comm comm, size_t bytes, servet_spmd **out, char *error, size_t size)
+int servet_spmd_open(const char *path, MPI_Comm comm, size_t bytes, servet_spmd **out, char *error,
+                     size_t size)
 {
     int rank, ranks, failed, any;
     servet_spmd *plan = calloc(1, sizeof *plan);
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
-    failed = !plan || spmd_plan_read(path ? path : getenv("SERVET_SPMD_PLAN"), rank, ranks, &plan->file, error, size);
+    failed = !plan || spmd_plan_read(path ? path : getenv("SERVET_SPMD_PLAN"), rank, ranks,
+                                     &plan->file, error, size);
     if (!failed) {
         plan->bytes = bytes;
         failed = prepare(plan) < 0;

@@ -1,4 +1,5 @@
-/* Does servet-spmd print Table 1, write plans and mappings, and refuse what makes no sense in one line? */
+/* Does servet-spmd print Table 1, write plans and mappings, and refuse what makes no sense in one
+ * line? */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -22,17 +23,21 @@ static void assert_says(const char *options, const char *expected)
 {
     struct run run = spmd(options);
     ck_assert_msg(run.status == 0, "servet-spmd %s: status %d, %s", options, run.status, run.err);
-    ck_assert_msg(strstr(run.out, expected), "servet-spmd %s: no '%s' in\n%s", options, expected, run.out);
+    ck_assert_msg(strstr(run.out, expected), "servet-spmd %s: no '%s' in\n%s", options, expected,
+                  run.out);
     run_free(&run);
 }
 
 START_TEST(table_1_is_printed)
 {
-    assert_says(HEAT "--cores 16" DELL, "tile           2125 x 1000 tasks\ncores          16 (4 x 4)");
+    assert_says(HEAT "--cores 16" DELL,
+                "tile           2125 x 1000 tasks\ncores          16 (4 x 4)");
     assert_says(HEAT "--cores 16" DELL, "iteration      0.27625 s");
-    assert_says("--problem 10000x6000 --comp 0.54e-6 --comm 40.6e-6 --cores 32 --profile " FIXTURES "/spmd-ibm.json",
+    assert_says("--problem 10000x6000 --comp 0.54e-6 --comm 40.6e-6 --cores 32 --profile " FIXTURES
+                "/spmd-ibm.json",
                 "tile           1250 x 1500 tasks\ncores          32 (8 x 4)");
-    assert_says("--problem 10800 --comp 0.08e-6 --comm 131.3e-6 --cores 8 --profile " FIXTURES "/spmd-amd.json",
+    assert_says("--problem 10800 --comp 0.08e-6 --comm 131.3e-6 --cores 8 --profile " FIXTURES
+                "/spmd-amd.json",
                 "tile           1350 x 1 tasks\ncores          8 (8 x 1)");
 }
 END_TEST
@@ -40,7 +45,8 @@ END_TEST
 START_TEST(curves_say_where_efficiency_falls)
 {
     const char *wave =
-        "--problem 10800 --comp 0.08e-6 --comm 131.3e-6 --curve --simulate --profile " FIXTURES "/spmd-amd.json";
+        "--problem 10800 --comp 0.08e-6 --comm 131.3e-6 --curve --simulate --profile " FIXTURES
+        "/spmd-amd.json";
     assert_says(wave, "# efficiency falls below 0.85 from 8 cores on");
     assert_says(wave, "0.000144         6           1  *");
     assert_says(wave, "with the plan");
@@ -87,13 +93,17 @@ START_TEST(bad_input_is_one_line_and_status_2)
         {"--problem 80x60 --comp nan" DELL, "--comp"},
         {"--problem 80x60 --comp 1 --comm 0" DELL, "--comm: expected a time above 0"},
         {"--problem 80x60 --comp 1 --bytes 0" DELL, "--bytes: expected"},
-        {"--problem 80x60 --comp 1 --efficiency 0" DELL, "--efficiency: expected a number above 0 and below 1"},
-        {"--problem 80x60 --comp 1 --efficiency 1" DELL, "--efficiency: expected a number above 0 and below 1"},
+        {"--problem 80x60 --comp 1 --efficiency 0" DELL,
+         "--efficiency: expected a number above 0 and below 1"},
+        {"--problem 80x60 --comp 1 --efficiency 1" DELL,
+         "--efficiency: expected a number above 0 and below 1"},
         {"--problem 80x60 --comp 1 --efficiency 85" DELL, "--efficiency: expected"},
         {"--problem 80x60 --comp 1 --tile 7x60" DELL, "--tile: expected a tile that divides"},
         {"--problem 80x60 --comp 1 --tile 1x1" DELL, "--tile: expected one for at most 40 cores"},
-        {"--problem 80x60 --comp 1 --cores 41" DELL, "--cores: expected at most 40 (the PUs of the profile), got 41"},
-        {"--problem 80x60 --comp 1 --cores 7" DELL, "--cores: expected a number of processes whose grid divides"},
+        {"--problem 80x60 --comp 1 --cores 41" DELL,
+         "--cores: expected at most 40 (the PUs of the profile), got 41"},
+        {"--problem 80x60 --comp 1 --cores 7" DELL,
+         "--cores: expected a number of processes whose grid divides"},
         {"--problem 80x60 --comp 1 --cores 4 --tile 40x30" DELL, "--cores, --tile"},
         {"--problem 80x60 --comp 1 --stencil 5d" DELL, "--stencil: expected 1d3"},
         {"--problem 80x60 --comp 1 --stencil 1d3" DELL, "--problem: expected one number"},
@@ -102,9 +112,12 @@ START_TEST(bad_input_is_one_line_and_status_2)
         {"--problem 80x60 --comp 1 --profile /nonexistent.json", "/nonexistent.json"},
         {"--problem 80x60 --comp 1 --topology 'package:2 pu:2'", "--comm: missing"},
         {"--problem 80x60 --comp 1 --plan /nonexistent/plan" DELL, "--plan: /nonexistent/plan"},
-        {"--problem 80x60 --comp 1 --instance 8x6" DELL, "--instance, --instance-grid: expected --characterise"},
-        {"--problem 80x60 --instance-grid 2x2 --characterise /bin/true" DELL, "--instance-grid: expected --instance"},
-        {"--problem 80x60 --characterise /nonexistent/app --cpuset 0-1" DELL, "'/nonexistent/app' does not run"},
+        {"--problem 80x60 --comp 1 --instance 8x6" DELL,
+         "--instance, --instance-grid: expected --characterise"},
+        {"--problem 80x60 --instance-grid 2x2 --characterise /bin/true" DELL,
+         "--instance-grid: expected --instance"},
+        {"--problem 80x60 --characterise /nonexistent/app --cpuset 0-1" DELL,
+         "'/nonexistent/app' does not run"},
         {"--problem 80x60 --characterise /bin/true --cpuset 0" DELL,
          "--characterise: expected a problem for at least 2"},
         {"--problem 79x59 --characterise /bin/true --cpuset 0-1" DELL,
@@ -112,7 +125,8 @@ START_TEST(bad_input_is_one_line_and_status_2)
         {"--problem 80x60 --comp 1 --rounds 0" DELL, "--rounds: expected"},
         {"--problem 80x60 --comp 1 --evaluate /bin/true --against /bin/true" DELL,
          "--against: '/bin/true': expected {iterations}"},
-        {"--problem 80x60 --instance 80x60 --characterise /nonexistent/app" DELL, "'/nonexistent/app' does not run"},
+        {"--problem 80x60 --instance 80x60 --characterise /nonexistent/app" DELL,
+         "'/nonexistent/app' does not run"},
         {"--problem 80x60 --instance 81x61 --characterise /bin/true" DELL, "--instance: expected"},
         {"--problem 80x60 --instance 80x60 --characterise /bin/true" DELL, "left no trace"},
         {"--problem 80x60 --comp 1 --against /bin/true" DELL, "--against: expected --evaluate"},
@@ -121,20 +135,24 @@ START_TEST(bad_input_is_one_line_and_status_2)
         {"--problem 80x60 --comp 1 nonsense" DELL, "nonsense"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (!HAVE_MPI && (strstr(cases[i][0], "--characterise") || strstr(cases[i][0], "--evaluate"))) {
+        if (!HAVE_MPI &&
+            (strstr(cases[i][0], "--characterise") || strstr(cases[i][0], "--evaluate"))) {
             continue;
         }
         struct run run = spmd(cases[i][0]);
-        ck_assert_msg(run.status == 2, "servet-spmd %s: status %d %s", cases[i][0], run.status, run.err);
-        ck_assert_msg(count_lines(run.err) == 1, "servet-spmd %s: not one line:\n%s", cases[i][0], run.err);
-        ck_assert_msg(strstr(run.err, cases[i][1]), "servet-spmd %s: '%s' is not in: %s", cases[i][0], cases[i][1],
+        ck_assert_msg(run.status == 2, "servet-spmd %s: status %d %s", cases[i][0], run.status,
                       run.err);
+        ck_assert_msg(count_lines(run.err) == 1, "servet-spmd %s: not one line:\n%s", cases[i][0],
+                      run.err);
+        ck_assert_msg(strstr(run.err, cases[i][1]), "servet-spmd %s: '%s' is not in: %s",
+                      cases[i][0], cases[i][1], run.err);
         run_free(&run);
     }
 }
 END_TEST
 
-/* By its name: a plan is put into place by renaming, and an open file would still be the old one. */
+/* By its name: a plan is put into place by renaming, and an open file would still be the old
+ * one. */
 static void assert_leaves_the_old_plan(const char *options)
 {
     char path[] = "/tmp/servet-test-XXXXXX", *line, text[16] = "";
@@ -156,7 +174,8 @@ START_TEST(a_program_that_does_not_run_leaves_the_old_plan)
 {
     if (HAVE_MPI) {
         assert_leaves_the_old_plan(HEAT "--cores 2 --cpuset 0-1 --evaluate /bin/false");
-        assert_leaves_the_old_plan("--problem 80x60 --cores 2 --cpuset 0-1 --characterise /bin/false");
+        assert_leaves_the_old_plan(
+            "--problem 80x60 --cores 2 --cpuset 0-1 --characterise /bin/false");
     }
 }
 END_TEST

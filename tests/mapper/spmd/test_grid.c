@@ -1,5 +1,5 @@
-/* Do grids keep their messages off slow links, does a plan cut every tile into edges and inside, and does it pay on the
- * paper's three clusters, simulated? */
+/* Do grids keep their messages off slow links, does a plan cut every tile into edges and inside,
+ * and does it pay on the paper's three clusters, simulated? */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,16 +24,18 @@ static struct spmd_problem problem(const char *text, uint64_t x, uint64_t y, dou
     return out;
 }
 
-static struct spmd_grid mapped(const struct servet_profile *profile, const struct spmd_problem *p, uint64_t n,
-                               uint64_t m)
+static struct spmd_grid mapped(const struct servet_profile *profile, const struct spmd_problem *p,
+                               uint64_t n, uint64_t m)
 {
     struct spmd_grid grid;
     struct servet_error error;
-    ck_assert_msg(spmd_grid_map(profile, NULL, &p->stencil, n, m, &grid, &error) == 0, "%s", error.text);
+    ck_assert_msg(spmd_grid_map(profile, NULL, &p->stencil, n, m, &grid, &error) == 0, "%s",
+                  error.text);
     return grid;
 }
 
-/* Fewest messages across `nodes` that any cut of a grid into equal rectangles can do, both ways counted. */
+/* Fewest messages across `nodes` that any cut of a grid into equal rectangles can do, both ways
+ * counted. */
 static const struct {
     const char *profile;
     uint64_t n, m;
@@ -41,24 +43,28 @@ static const struct {
     uint64_t messages; /* over it */
 } clusters[] = {
     {FIXTURES "/nehalem-2-nodes.json", 4, 4, 1, 2 * 4}, /* two halves of 4 x 2 */
-    {FIXTURES "/spmd-dell.json", 4, 4, 3, 2 * 4},       {FIXTURES "/spmd-dell.json", 8, 5, 3, 2 * 26},
+    {FIXTURES "/spmd-dell.json", 4, 4, 3, 2 * 4},
+    {FIXTURES "/spmd-dell.json", 8, 5, 3, 2 * 26},
     {FIXTURES "/spmd-ibm.json", 8, 4, 2, 2 * 20},   /* 8 blocks of 2 x 2: 3 * 4 + 8 */
     {FIXTURES "/spmd-ibm.json", 16, 8, 2, 2 * 104}, /* 32 blocks of 2 x 2: 7 * 8 + 3 * 16 */
-    {FIXTURES "/spmd-amd.json", 8, 1, 1, 2 * 3},        {FIXTURES "/spmd-amd.json", 16, 1, 1, 2 * 7},
+    {FIXTURES "/spmd-amd.json", 8, 1, 1, 2 * 3},
+    {FIXTURES "/spmd-amd.json", 16, 1, 1, 2 * 7},
 };
 
 START_TEST(few_messages_go_over_the_slowest_links)
 {
     struct servet_profile *profile = loaded(clusters[_i].profile);
-    struct spmd_problem p = problem(clusters[_i].m == 1 ? "1d3" : "2d5", 1 << 20, clusters[_i].m == 1 ? 1 : 5 << 10, 1);
+    struct spmd_problem p =
+        problem(clusters[_i].m == 1 ? "1d3" : "2d5", 1 << 20, clusters[_i].m == 1 ? 1 : 5 << 10, 1);
     struct spmd_grid grid = mapped(profile, &p, clusters[_i].n, clusters[_i].m);
     uint64_t n = clusters[_i].n, m = clusters[_i].m, all = 2 * (n * (m - 1) + m * (n - 1)), sum = 0;
     for (size_t i = 0; i < SPMD_LAYERS; i++) {
         sum += grid.messages[i];
     }
     ck_assert_uint_eq(sum, all);
-    ck_assert_msg(grid.messages[clusters[_i].slowest] <= clusters[_i].messages, "%d messages, expected at most %d",
-                  (int)grid.messages[clusters[_i].slowest], (int)clusters[_i].messages);
+    ck_assert_msg(grid.messages[clusters[_i].slowest] <= clusters[_i].messages,
+                  "%d messages, expected at most %d", (int)grid.messages[clusters[_i].slowest],
+                  (int)clusters[_i].messages);
     spmd_grid_free(&grid);
     profile_free(profile);
 }
@@ -130,7 +136,8 @@ static const struct {
     {FIXTURES "/nehalem-2-nodes.json", "0-1,8-13", "1:0,-1:0", 8, 1},
     {FIXTURES "/nehalem-2-nodes.json", "0-4,8-10", "1:0,2:0,0:-1", 2, 4},
     {FIXTURES "/nehalem-2-nodes.json", "1-2,9-12", "1:1,-1:-1", 3, 2},
-    {FIXTURES "/spmd-dell.json", "0-1,8-9,16-17,24-25", "2d5", 4, 2}, /* two on each of four nodes */
+    {FIXTURES "/spmd-dell.json", "0-1,8-9,16-17,24-25", "2d5", 4,
+     2}, /* two on each of four nodes */
     {FIXTURES "/spmd-dell.json", "0,8-9,16-18,24-26", "2d5", 3, 3},
     {FIXTURES "/spmd-ibm.json", "0-2,4-6,8-9", "2d5", 2, 4},
     {FIXTURES "/spmd-amd.json", "0-1,3-6", "1d3", 6, 1},
@@ -145,8 +152,8 @@ START_TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links)
     struct search s = {.best = {[SPMD_LAYERS - 1] = INT64_MAX}};
     struct spmd_grid grid;
     ck_assert_int_eq(small[_i].allowed ? profile_set_parse(small[_i].allowed, &allowed) : 0, 0);
-    ck_assert_int_eq(spmd_grid_map(profile, small[_i].allowed ? &allowed : NULL, &p.stencil, small[_i].n, small[_i].m,
-                                   &grid, &error),
+    ck_assert_int_eq(spmd_grid_map(profile, small[_i].allowed ? &allowed : NULL, &p.stencil,
+                                   small[_i].n, small[_i].m, &grid, &error),
                      0);
     s.grid = &grid;
     s.direction_count = spmd_directions(&p.stencil, s.directions);
@@ -158,8 +165,9 @@ START_TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links)
     }
     try_orders(&s, 0);
     for (size_t i = 0; i < SPMD_LAYERS; i++) {
-        ck_assert_msg((int64_t)grid.messages[i] == s.best[i], "layer %d: %d messages, the best order has %d", (int)i,
-                      (int)grid.messages[i], (int)s.best[i]);
+        ck_assert_msg((int64_t)grid.messages[i] == s.best[i],
+                      "layer %d: %d messages, the best order has %d", (int)i, (int)grid.messages[i],
+                      (int)s.best[i]);
     }
     spmd_grid_free(&grid);
     profile_set_free(&allowed);
@@ -201,8 +209,10 @@ START_TEST(the_boxes_of_a_plan_are_the_tile_by_priority)
                     for (uint64_t x = boxes[b].x0; x < boxes[b].x1; x++) {
                         seen[y][x]++;
                         /* who waits for this task? */
-                        bool i0 = rank % 3 > 0 && x < p.stencil.right, i1 = rank % 3 < 2 && x + p.stencil.left >= 20;
-                        bool j0 = rank / 3 > 0 && y < p.stencil.up, j1 = rank / 3 < 4 && y + p.stencil.down >= 10;
+                        bool i0 = rank % 3 > 0 && x < p.stencil.right,
+                             i1 = rank % 3 < 2 && x + p.stencil.left >= 20;
+                        bool j0 = rank / 3 > 0 && y < p.stencil.up,
+                             j1 = rank / 3 < 4 && y + p.stencil.down >= 10;
                         ck_assert_int_eq(boxes[b].priority, 3 - (i0 || i1) - (j0 || j1));
                     }
                 }
@@ -234,7 +244,8 @@ START_TEST(messages_over_slow_links_are_posted_first)
             mixed += messages[i].layer < messages[i - 1].layer;
         }
         for (size_t i = 0; i < count; i++) {
-            ck_assert_int_eq((int64_t)messages[i].to, spmd_neighbour(&grid, rank, messages[i].direction));
+            ck_assert_int_eq((int64_t)messages[i].to,
+                             spmd_neighbour(&grid, rank, messages[i].direction));
         }
     }
     ck_assert_uint_gt(mixed, 0);
@@ -268,7 +279,8 @@ START_TEST(messages_at_once_take_as_long_as_was_measured)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         layer->concurrency = cases[i].points;
         layer->concurrency_count = cases[i].count;
-        ck_assert_double_eq_tol(spmd_grid_comm(profile, &p, &tile, &grid) / alone, cases[i].slower, 1e-9);
+        ck_assert_double_eq_tol(spmd_grid_comm(profile, &p, &tile, &grid) / alone, cases[i].slower,
+                                1e-9);
     }
     *layer = as_loaded;
     spmd_grid_free(&grid);
@@ -305,17 +317,19 @@ START_TEST(on_the_papers_clusters_the_plan_pays_and_the_model_holds)
     double comm_s = scale[_i].comm_s, before = 1;
     struct spmd_choice *curve;
     size_t count, better = 0;
-    ck_assert_int_eq(spmd_curve(&p, scale[_i].cores, spmd_comm_per_task, &comm_s, &curve, &count), 0);
+    ck_assert_int_eq(spmd_curve(&p, scale[_i].cores, spmd_comm_per_task, &comm_s, &curve, &count),
+                     0);
     for (size_t i = 0; i < count; i++) {
         double with = simulated(profile, &p, &curve[i], comm_s, true);
         double without = simulated(profile, &p, &curve[i], comm_s, false);
-        ck_assert_msg(with <= without * 1.01, "%d cores: %g with the plan, %g without", (int)curve[i].times.cores, with,
-                      without);
+        ck_assert_msg(with <= without * 1.01, "%d cores: %g with the plan, %g without",
+                      (int)curve[i].times.cores, with, without);
         better += with < without * 0.99;
-        if (curve[i].times.kept) { /* the model leaves out that messages wait for a network interface: 12 % at worst, in
-                                      75 long strips */
+        if (curve[i].times.kept) { /* the model leaves out that messages wait for a network
+                                      interface: 12 % at worst, in 75 long strips */
             ck_assert_double_lt(fabs(with / curve[i].times.iteration_s - 1), 0.15);
-            ck_assert_double_ge(curve[i].times.serial_s / with / (double)curve[i].times.cores, 0.85);
+            ck_assert_double_ge(curve[i].times.serial_s / with / (double)curve[i].times.cores,
+                                0.85);
         }
         ck_assert(curve[i].times.efficiency <= before * 1.000001 || curve[i].times.kept);
         before = curve[i].times.efficiency;
@@ -331,9 +345,10 @@ int main(void)
     Suite *suite = suite_create("spmd grid");
     TCase *tcase = tcase_create("spmd grid");
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, few_messages_go_over_the_slowest_links, 0, sizeof clusters / sizeof *clusters);
-    tcase_add_loop_test(tcase, no_other_order_of_the_processes_sends_fewer_over_the_slowest_links, 0,
-                        sizeof small / sizeof *small);
+    tcase_add_loop_test(tcase, few_messages_go_over_the_slowest_links, 0,
+                        sizeof clusters / sizeof *clusters);
+    tcase_add_loop_test(tcase, no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
+                        0, sizeof small / sizeof *small);
     tcase_add_test(tcase, every_process_has_a_pu_of_its_own);
     tcase_add_test(tcase, the_boxes_of_a_plan_are_the_tile_by_priority);
     tcase_add_test(tcase, messages_over_slow_links_are_posted_first);

@@ -1,5 +1,5 @@
-/* Do the equations of the SPMD execution tool give its Table 1, and is the tile that is chosen the best that keeps the
- * wanted efficiency? */
+/* Do the equations of the SPMD execution tool give its Table 1, and is the tile that is chosen the
+ * best that keeps the wanted efficiency? */
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -17,13 +17,14 @@ static struct spmd_stencil stencil(const char *text)
 
 static void assert_within(double found, double expected, double part)
 {
-    ck_assert_msg(fabs(found - expected) <= part * fabs(expected), "%.9g, expected %.9g within %g", found, expected,
-                  part);
+    ck_assert_msg(fabs(found - expected) <= part * fabs(expected), "%.9g, expected %.9g within %g",
+                  found, expected, part);
 }
 
-/* Table 1. The tiles do not follow from equations (1) to (5) and the efficiency of 85 % alone: heat transfer and
- * Laplace would keep it with far smaller tiles on more cores (see the next test), and the wave equation does not keep
- * it on 8. What makes the printed numbers is one more input: the number of cores. */
+/* Table 1. The tiles do not follow from equations (1) to (5) and the efficiency of 85 % alone: heat
+ * transfer and Laplace would keep it with far smaller tiles on more cores (see the next test), and
+ * the wave equation does not keep it on 8. What makes the printed numbers is one more input: the
+ * number of cores. */
 static const struct {
     const char *name, *stencil;
     uint64_t x, y, cores;
@@ -53,7 +54,8 @@ START_TEST(table_1_follows_from_the_number_of_cores)
     struct spmd_problem problem = problem_of((size_t)_i);
     struct spmd_choice choice;
     double comm_s = table_1[_i].comm_s;
-    ck_assert_int_eq(spmd_choose(&problem, table_1[_i].cores, true, spmd_comm_per_task, &comm_s, &choice), 0);
+    ck_assert_int_eq(
+        spmd_choose(&problem, table_1[_i].cores, true, spmd_comm_per_task, &comm_s, &choice), 0);
     ck_assert_uint_eq(choice.tile.x, table_1[_i].tile_x);
     ck_assert_uint_eq(choice.tile.y, table_1[_i].tile_y);
     ck_assert_uint_eq(choice.times.cores, table_1[_i].cores);
@@ -68,7 +70,8 @@ START_TEST(the_wave_equation_does_not_keep_85_percent_on_8_cores)
     struct spmd_problem problem = problem_of(2);
     struct spmd_choice choice;
     double comm_s = table_1[2].comm_s;
-    /* TcpInt = 1348 * 0.08 us = 107.84 us; Tcomm - TcpInt = 23.46 us > 107.84 us * 0.15 = 16.18 us */
+    /* TcpInt = 1348 * 0.08 us = 107.84 us; Tcomm - TcpInt = 23.46 us > 107.84 us * 0.15 = 16.18
+     * us */
     ck_assert_int_eq(spmd_choose(&problem, 16, false, spmd_comm_per_task, &comm_s, &choice), 0);
     ck_assert_uint_eq(choice.times.cores, 6); /* 7 does not divide */
     problem.efficiency = 0.78;
@@ -83,7 +86,8 @@ START_TEST(heat_and_laplace_keep_85_percent_on_more_cores_than_printed)
         struct spmd_problem problem = problem_of(i);
         struct spmd_choice choice;
         double comm_s = table_1[i].comm_s;
-        ck_assert_int_eq(spmd_choose(&problem, 1000, false, spmd_comm_per_task, &comm_s, &choice), 0);
+        ck_assert_int_eq(spmd_choose(&problem, 1000, false, spmd_comm_per_task, &comm_s, &choice),
+                         0);
         ck_assert_uint_gt(choice.times.cores, 10 * table_1[i].cores);
         ck_assert(choice.times.kept && choice.times.efficiency >= 0.85);
     }
@@ -92,7 +96,8 @@ END_TEST
 
 START_TEST(equations_1_to_3_by_hand)
 {
-    struct spmd_problem problem = {.x = 60, .y = 40, .stencil = stencil("2d5"), .comp_s = 2, .efficiency = 0.9};
+    struct spmd_problem problem = {
+        .x = 60, .y = 40, .stencil = stencil("2d5"), .comp_s = 2, .efficiency = 0.9};
     struct spmd_tile tile;
     ck_assert_int_eq(spmd_tile_of_grid(&problem, 3, 4, &tile), 0);
     struct spmd_times times = spmd_predict(&problem, &tile, 1000);
@@ -116,7 +121,8 @@ START_TEST(what_keeps_the_constraint_keeps_the_efficiency)
     for (problem.efficiency = 0.05; problem.efficiency < 1; problem.efficiency += 0.05) {
         for (double comm_s = 1e-7; comm_s < 1e-3; comm_s *= 3) {
             double context = comm_s;
-            ck_assert_int_eq(spmd_curve(&problem, 48, spmd_comm_per_task, &context, &curve, &count), 0);
+            ck_assert_int_eq(spmd_curve(&problem, 48, spmd_comm_per_task, &context, &curve, &count),
+                             0);
             for (size_t i = 0; i < count; i++) {
                 kept += curve[i].times.kept;
                 ck_assert(!curve[i].times.kept || curve[i].times.efficiency >= problem.efficiency);
@@ -128,11 +134,16 @@ START_TEST(what_keeps_the_constraint_keeps_the_efficiency)
 }
 END_TEST
 
-/* Every grid tried by hand: nobody keeps the constraint with more cores, or is faster with as many. */
+/* Every grid tried by hand: nobody keeps the constraint with more cores, or is faster with as
+ * many. */
 START_TEST(the_choice_is_the_best_of_all_grids)
 {
-    struct spmd_problem problem = {
-        .x = 360, .y = 200, .stencil = stencil("2d5"), .comp_s = 1e-7, .bytes = 8, .efficiency = 0.85};
+    struct spmd_problem problem = {.x = 360,
+                                   .y = 200,
+                                   .stencil = stencil("2d5"),
+                                   .comp_s = 1e-7,
+                                   .bytes = 8,
+                                   .efficiency = 0.85};
     double comm_s = 4e-6;
     struct spmd_choice choice;
     ck_assert_int_eq(spmd_choose(&problem, 100, false, spmd_comm_per_task, &comm_s, &choice), 0);
@@ -143,8 +154,8 @@ START_TEST(the_choice_is_the_best_of_all_grids)
             if (spmd_tile_of_grid(&problem, n, m, &tile) < 0) {
                 continue;
             }
-            struct spmd_times t =
-                spmd_predict(&problem, &tile, n * m > 1 ? spmd_comm_per_task(&comm_s, &problem, &tile) : 0);
+            struct spmd_times t = spmd_predict(
+                &problem, &tile, n * m > 1 ? spmd_comm_per_task(&comm_s, &problem, &tile) : 0);
             ck_assert(!t.kept || n * m < choice.times.cores ||
                       (n * m == choice.times.cores && t.iteration_s >= choice.times.iteration_s));
         }
@@ -152,17 +163,20 @@ START_TEST(the_choice_is_the_best_of_all_grids)
 }
 END_TEST
 
-/* Where all tiles hide their communication only rounding told their times apart, and a plan went to and fro. */
+/* Where all tiles hide their communication only rounding told their times apart, and a plan went to
+ * and fro. */
 START_TEST(of_tiles_that_take_as_long_the_squarer_is_chosen)
 {
-    struct spmd_problem problem = {.x = 2000, .y = 1000, .stencil = stencil("2d5"), .bytes = 8, .efficiency = 0.85};
+    struct spmd_problem problem = {
+        .x = 2000, .y = 1000, .stencil = stencil("2d5"), .bytes = 8, .efficiency = 0.85};
     double comm_s = 1e-9;
     for (int i = 0; i < 1000; i++) {
         struct spmd_choice choice;
         problem.comp_s = 1e-9 * (1 + i * 1.234e-3);
         ck_assert_int_eq(spmd_choose(&problem, 2, true, spmd_comm_per_task, &comm_s, &choice), 0);
-        ck_assert_msg(choice.tile.x == 1000 && choice.tile.y == 1000, "comp %.17g: %llu x %llu", problem.comp_s,
-                      (unsigned long long)choice.tile.x, (unsigned long long)choice.tile.y);
+        ck_assert_msg(choice.tile.x == 1000 && choice.tile.y == 1000, "comp %.17g: %llu x %llu",
+                      problem.comp_s, (unsigned long long)choice.tile.x,
+                      (unsigned long long)choice.tile.y);
     }
 }
 END_TEST
@@ -204,11 +218,13 @@ END_TEST
 
 START_TEST(grids_that_do_not_divide_or_are_too_thin_are_refused)
 {
-    struct spmd_problem problem = {.x = 12, .y = 4, .stencil = stencil("2d5"), .comp_s = 1, .efficiency = 0.5};
+    struct spmd_problem problem = {
+        .x = 12, .y = 4, .stencil = stencil("2d5"), .comp_s = 1, .efficiency = 0.5};
     struct spmd_tile tile;
     ck_assert_int_eq(spmd_tile_of_grid(&problem, 5, 1, &tile), -EINVAL);
     ck_assert_int_eq(spmd_tile_of_grid(&problem, 0, 1, &tile), -EINVAL);
-    ck_assert_int_eq(spmd_tile_of_grid(&problem, 12, 1, &tile), -EINVAL); /* left edge and right edge are one */
+    ck_assert_int_eq(spmd_tile_of_grid(&problem, 12, 1, &tile),
+                     -EINVAL); /* left edge and right edge are one */
     ck_assert_int_eq(spmd_tile_of_grid(&problem, 6, 2, &tile), 0);
 }
 END_TEST

@@ -1,5 +1,7 @@
-/* A threads program that makes children in every way from its main thread and from a worker, each of which prints the
- * mask it has:   child WHO HOW PUS   (the child is `sh`, which reads /proc by itself). Then "self WHO PUS". */
+/* A threads program that makes children in every way from its main thread and from a worker, each
+ * of which prints the
+ * mask it has:   child WHO HOW PUS   (the child is `sh`, which reads /proc by itself). Then "self
+ * WHO PUS". */
 #include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -10,8 +12,9 @@
 
 extern char **environ;
 
-#define SCRIPT                                                                                                         \
-    "while read -r name list; do [ $name = Cpus_allowed_list: ] && echo child %s %s $list; done < /proc/self/status"
+#define SCRIPT                                                                                     \
+    "while read -r name list; do [ $name = Cpus_allowed_list: ] && echo child %s %s $list; done "  \
+    "< /proc/self/status"
 
 static char *script_of(const char *who, const char *how)
 {

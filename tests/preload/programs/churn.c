@@ -1,5 +1,6 @@
-/* Threads that come and go:  churn end|exit|cancel|detach N   makes N threads one after the other that end in that way,
- * then two that stay and report as threads 1 and 2 while main reports as 0. */
+/* Threads that come and go:  churn end|exit|cancel|detach N   makes N threads one after the other
+ * that end in that way, then two that stay and report as threads 1 and 2 while main reports as 0.
+ */
 #include <errno.h>
 #include <pthread.h>
 

@@ -1,4 +1,5 @@
-/* An object whose constructor makes a thread: it runs before the constructor of anything that was preloaded. */
+/* An object whose constructor makes a thread: it runs before the constructor of anything that was
+ * preloaded. */
 #include <pthread.h>
 
 #include "report.h"

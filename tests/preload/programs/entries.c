@@ -12,7 +12,8 @@ int main(int argc, char **argv)
 {
     int first = 0, second = 0, third = 0, fourth = 0;
     int (*entry)(void *, void *, void *, void *);
-    if (argc < 2 || !(entry = (int (*)(void *, void *, void *, void *))dlsym(RTLD_DEFAULT, argv[1]))) {
+    if (argc < 2 ||
+        !(entry = (int (*)(void *, void *, void *, void *))dlsym(RTLD_DEFAULT, argv[1]))) {
         return 3;
     }
     int code = entry(&first, &second, &third, &fourth);

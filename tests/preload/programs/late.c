@@ -1,4 +1,5 @@
-/* Makes a thread, and only then loads the OpenMP objects it is given, one runtime after the other:  late OBJECT… */
+/* Makes a thread, and only then loads the OpenMP objects it is given, one runtime after the other:
+ * late OBJECT… */
 #include <dlfcn.h>
 #include <pthread.h>
 

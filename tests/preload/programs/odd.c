@@ -1,13 +1,17 @@
 /* Programs of the kind that trips over a preloaded library:
  *
- *   odd small             a thread with the smallest stack forks and makes threads, here and in the child
+ *   odd small             a thread with the smallest stack forks and makes threads, here and in the
+ *                         child
  *   odd many N            N threads at once
- *   odd refused           101 threads with a stack that does not exist, then one that reports as thread 1
- *   odd sandbox HOW       after a thread, shuts itself in by HOW (prctl or syscall), where what a placing library calls
- *                         kills; "count 0 N": what it may run on then; makes a thread, forks, ends
+ *   odd refused           101 threads with a stack that does not exist, then one that reports as
+ *                         thread 1
+ *   odd sandbox HOW       after a thread, shuts itself in by HOW (prctl or syscall), where what a
+ *                         placing library calls kills; "count 0 N": what it may run on then; makes
+ *                         a thread, forks, ends
  *   odd vfork             the same by a child of vfork(); then a thread that reports as thread 1
  *   odd file PATH         closes stderr and opens a file instead, then makes a thread
- *   odd bound PU          binds its main thread, then makes a thread; they report as threads 0 and 1
+ *   odd bound PU          binds its main thread, then makes a thread; they report as threads 0 and
+ *                         1
  *   odd refusing COMMAND… COMMAND in a container that refuses to change masks
  *   odd broken COMMAND…   COMMAND with a stderr that nobody reads any more
  *   odd full COMMAND…     COMMAND with a stderr that takes nothing any more
@@ -125,14 +129,16 @@ static int refused(void)
 /* Kills for the calls that place threads and read profiles; the rest is free. */
 static int shut_in(int by_prctl)
 {
-    static const unsigned forbidden[] = {SYS_sched_setaffinity, SYS_openat, SYS_open, SYS_flock, SYS_getcpu, SYS_prctl,
-                                         SYS_set_mempolicy};
+    static const unsigned forbidden[] = {
+        SYS_sched_setaffinity, SYS_openat, SYS_open, SYS_flock, SYS_getcpu, SYS_prctl,
+        SYS_set_mempolicy};
     enum { COUNT = sizeof forbidden / sizeof forbidden[0] };
     struct sock_filter code[COUNT + 3];
-    code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    code[0] =
+        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (unsigned i = 0; i < COUNT; i++) {
-        code[1 + i] =
-            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, forbidden[i], (unsigned char)(COUNT - i), 0);
+        code[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, forbidden[i],
+                                                   (unsigned char)(COUNT - i), 0);
     }
     code[COUNT + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     code[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
@@ -193,7 +199,8 @@ static int refusing(char **command)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
         return 77;
     }
     execv(command[0], command);

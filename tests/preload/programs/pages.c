@@ -16,7 +16,8 @@ static long page_size;
 
 static char *touch(void)
 {
-    char *memory = mmap(NULL, (size_t)(PAGES * page_size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory = mmap(NULL, (size_t)(PAGES * page_size), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         exit(4);
     }
@@ -52,7 +53,8 @@ static void show(const char *what, char *memory)
         }
     }
     if (nowhere != 0) {
-        used += (size_t)snprintf(line + used, sizeof line - used, " nowhere: %s", strerror(-nowhere));
+        used +=
+            (size_t)snprintf(line + used, sizeof line - used, " nowhere: %s", strerror(-nowhere));
     }
     snprintf(line + used, sizeof line - used, "\n");
     report_line(line);

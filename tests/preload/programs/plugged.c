@@ -1,4 +1,5 @@
-/* Opens a plugin as interpreters do (its MPI library is in no scope but the plugin's) and calls its run(). */
+/* Opens a plugin as interpreters do (its MPI library is in no scope but the plugin's) and calls its
+ * run(). */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Says what memory policy the main thread has after the first thread:  policy [refuse]   with "refuse", the kernel is
- * told to refuse set_mempolicy, as containers do. */
+/* Says what memory policy the main thread has after the first thread:  policy [refuse]   with
+ * "refuse", the kernel is told to refuse set_mempolicy, as containers do. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -21,7 +21,8 @@ static void refuse_policies(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
         exit(77);
     }
 }

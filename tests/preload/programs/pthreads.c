@@ -1,5 +1,5 @@
-/* A threads program: pthreads N [attribute PU]. Main and N threads that are alive at the same time; with "attribute",
- * the threads are created with that PU in their attribute. */
+/* A threads program: pthreads N [attribute PU]. Main and N threads that are alive at the same time;
+ * with "attribute", the threads are created with that PU in their attribute. */
 #include <pthread.h>
 #include <sched.h>
 

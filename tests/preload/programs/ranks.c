@@ -12,9 +12,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "plain") == 0) {
         MPI_Init(&argc, &argv);
     } else {
-        M
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     }
-    PI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 #ifdef _OPENMP
 #pragma omp parallel

@@ -1,6 +1,8 @@
-/* What every test program prints: one line for each thread, in one write, so that lines of several ranks do not mix.
+/* What every test program prints: one line for each thread, in one write, so that lines of several
+ * ranks do not mix.
  *
- *     worker RANK THREAD PUS SUM     PUS: Cpus_allowed_list of the thread, SUM: of something it computed
+ *     worker RANK THREAD PUS SUM     PUS: Cpus_allowed_list of the thread, SUM: of something it
+ *                                    computed
  *     count RANK N                   what the program counts as its processors
  *     place RANK THREAD PLACE        what OpenMP calls the place of the thread, -1: none
  *     mask RANK TID PUS              of every thread of the process, helpers too

@@ -1,4 +1,5 @@
-/* What an OpenMP runtime does with masks, in an object with the name of one. `all` is what it thinks that it may use.
+/* What an OpenMP runtime does with masks, in an object with the name of one. `all` is what it
+ * thinks that it may use.
  */
 #include <pthread.h>
 #include <sched.h>

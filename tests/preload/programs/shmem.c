@@ -1,5 +1,5 @@
-/* An OpenSHMEM program: processing elements report as ranks. It leaves without shmem_finalize(), which crashes in
- * Debian 12's Open MPI with or without the shim. */
+/* An OpenSHMEM program: processing elements report as ranks. It leaves without shmem_finalize(),
+ * which crashes in Debian 12's Open MPI with or without the shim. */
 #include <shmem.h>
 
 #include "report.h"

@@ -36,8 +36,8 @@ static void send_all_ways(void)
         MPI_Irecv(in, LONGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request[0]);
         request[1] = MPI_REQUEST_NULL;
         MPI_Barrier(MPI_COMM_WORLD); /* a ready send needs the receive */
-        int (*const blocking[])(const void *, int, MPI_Datatype, int, int, MPI_Comm) = {MPI_Send, MPI_Bsend, MPI_Ssend,
-                                                                                        MPI_Rsend};
+        int (*const blocking[])(const void *, int, MPI_Datatype, int, int,
+                                MPI_Comm) = {MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend};
         int (*const nonblocking[])(const void *, int, MPI_Datatype, int, int, MPI_Comm,
                                    MPI_Request *) = {MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend};
         if (kind == 2) /* synchronous: one after the other would wait in a ring */
@@ -49,8 +49,10 @@ static void send_all_ways(void)
         MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
     }
     MPI_Buffer_detach(&detached, &size);
-    MPI_Sendrecv(out, 3, MPI_DOUBLE, next(), 0, in, 3, MPI_DOUBLE, before(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Sendrecv_replace(in, 1, MPI_DOUBLE, before(), 0, next(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out, 3, MPI_DOUBLE, next(), 0, in, 3, MPI_DOUBLE, before(), 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv_replace(in, 1, MPI_DOUBLE, before(), 0, next(), 0, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
     MPI_Send(out, 10, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
     if (rank == 0)
         MPI_Ssend(out, 7, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
@@ -58,7 +60,8 @@ static void send_all_ways(void)
         MPI_Recv(in, 7, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Each rank sends three times to the next: one request, started, started with the receive, started. */
+/* Each rank sends three times to the next: one request, started, started with the receive,
+ * started. */
 static void persistent(void)
 {
     MPI_Request request[2], of_nobody;
@@ -90,7 +93,8 @@ static void persistent(void)
     MPI_Request_free(&request[1]);
 }
 
-/* A column of doubles, a structure: what counts is what is sent, not what it spans. Freed types make room for others.
+/* A column of doubles, a structure: what counts is what is sent, not what it spans. Freed types
+ * make room for others.
  */
 static void types(void)
 {
@@ -106,7 +110,8 @@ static void types(void)
     }
 }
 
-/* Ranks 2 and 0, in this order, are 0 and 1 of the halves; then new ones again and again, so that handles return. */
+/* Ranks 2 and 0, in this order, are 0 and 1 of the halves; then new ones again and again, so that
+ * handles return. */
 static void communicators(void)
 {
     MPI_Comm copy, half;
@@ -139,8 +144,8 @@ static void around(int times, int count, MPI_Datatype type, MPI_Comm comm)
     }
 }
 
-/* The same again and again, on communicators of another order and with types of another size that may have the handle
- * of the one before. */
+/* The same again and again, on communicators of another order and with types of another size that
+ * may have the handle of the one before. */
 static void repeated(void)
 {
     for (int i = 0; i < 4; i++) {
@@ -215,7 +220,8 @@ static void gather_all(void)
     MPI_Allgather(out, 50, MPI_BYTE, in, 50, MPI_BYTE, MPI_COMM_WORLD);
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, in, 1, MPI_BYTE, MPI_COMM_WORLD);
     MPI_Allgatherv(out, counts[rank], MPI_BYTE, in, counts, places, MPI_BYTE, MPI_COMM_WORLD);
-    MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, in, counts, places, MPI_BYTE, MPI_COMM_WORLD, &request);
+    MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, in, counts, places, MPI_BYTE, MPI_COMM_WORLD,
+                    &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
@@ -236,13 +242,14 @@ static void reduce(void)
 static void neighbours(void)
 {
     MPI_Comm line, ring;
-    int size = RANKS, open = 0, from = before(), to = next(), count = 20 + rank, in_count = 20 + before(), place = 0;
+    int size = RANKS, open = 0, from = before(), to = next(), count = 20 + rank,
+        in_count = 20 + before(), place = 0;
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &open, 0, &line);
     MPI_Neighbor_alltoall(out, 10, MPI_BYTE, in, 10, MPI_BYTE, line);
     MPI_Neighbor_allgather(out, 1, MPI_BYTE, in, 1, MPI_BYTE, line);
     MPI_Comm_free(&line);
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &from, MPI_UNWEIGHTED, 1, &to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                   &ring);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &from, MPI_UNWEIGHTED, 1, &to, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &ring);
     MPI_Neighbor_alltoallv(out, &count, &place, MPI_BYTE, in, &in_count, &place, MPI_BYTE, ring);
     MPI_Comm_free(&ring);
 }
@@ -273,7 +280,8 @@ static void *send_some(void *communicator)
 {
     MPI_Comm comm = *(MPI_Comm *)communicator;
     for (int i = 0; i < 200; i++)
-        MPI_Sendrecv(out, 1, MPI_BYTE, next(), 0, in, 1, MPI_BYTE, before(), 0, comm, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, 1, MPI_BYTE, next(), 0, in, 1, MPI_BYTE, before(), 0, comm,
+                     MPI_STATUS_IGNORE);
     return NULL;
 }
 
@@ -296,7 +304,8 @@ static void talk(void)
 {
     double end = MPI_Wtime() + 0.4;
     for (int on = 1; on;) {
-        MPI_Sendrecv(out, 8, MPI_BYTE, next(), 0, in, 8, MPI_BYTE, before(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, 8, MPI_BYTE, next(), 0, in, 8, MPI_BYTE, before(), 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
         on = MPI_Wtime() < end;
         MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }

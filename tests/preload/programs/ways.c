@@ -1,7 +1,8 @@
 /* Other ways to make a thread, and what the program itself sees:
  *   worker 0 1    thrd_create
  *   worker 0 2    a SIGEV_THREAD timer's notification
- *   asked THREAD HOW PUS    the answers of sched_getaffinity and pthread_getaffinity_np to the program, thread 0 is
+ *   asked THREAD HOW PUS    the answers of sched_getaffinity and pthread_getaffinity_np to the
+ *                           program, thread 0 is
  * main */
 #include <pthread.h>
 #include <sched.h>
@@ -58,12 +59,15 @@ int main(void)
     timer_t timer;
     int result;
     sem_init(&fired, 0, 0);
-    if (thrd_create(&thread, work, NULL) != thrd_success || thrd_join(thread, &result) != thrd_success || result != 5) {
+    if (thrd_create(&thread, work, NULL) != thrd_success ||
+        thrd_join(thread, &result) != thrd_success || result != 5) {
         return 4;
     }
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = notify, .sigev_value.sival_int = 2};
+    struct sigevent event = {
+        .sigev_notify = SIGEV_THREAD, .sigev_notify_function = notify, .sigev_value.sival_int = 2};
     struct itimerspec soon = {.it_value.tv_nsec = 1000000};
-    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &soon, NULL) != 0) {
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+        timer_settime(timer, 0, &soon, NULL) != 0) {
         return 5;
     }
     sem_wait(&fired);

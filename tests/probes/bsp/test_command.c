@@ -1,5 +1,5 @@
-/* Does servet-probe --bsp measure real supersteps, add them to the profile that is there, and refuse what makes no
- * sense in one line without touching it? */
+/* Does servet-probe --bsp measure real supersteps, add them to the profile that is there, and
+ * refuse what makes no sense in one line without touching it? */
 #include <check.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,7 +17,8 @@ static char profile_path[PATH_MAX], error_path[PATH_MAX];
 static int run(const char *options)
 {
     char *command;
-    ck_assert(asprintf(&command, "%s -q -o %s %s 2>%s", SERVET_PROBE, profile_path, options, error_path) > 0);
+    ck_assert(asprintf(&command, "%s -q -o %s %s 2>%s", SERVET_PROBE, profile_path, options,
+                       error_path) > 0);
     int status = system(command);
     free(command);
     ck_assert(WIFEXITED(status));
@@ -47,8 +48,8 @@ static struct servet_profile *load(void)
 
 static void assert_within(const char *what, uint32_t p, double found, double expected)
 {
-    ck_assert_msg(found > 0.95 * expected && found < 1.05 * expected, "%s of %u: %g, expected %g", what, p, found,
-                  expected);
+    ck_assert_msg(found > 0.95 * expected && found < 1.05 * expected, "%s of %u: %g, expected %g",
+                  what, p, found, expected);
 }
 
 #define QUICK "--bsp --h 0-96 --backend threads "
@@ -59,7 +60,8 @@ START_TEST(threads_are_measured_and_stored_beside_what_is_there)
     ck_assert_int_eq(run(QUICK "--p 1"), 0);
     struct servet_profile *first = load();
     ck_assert_uint_eq(first->bsp_count, 1);
-    ck_assert(first->bsp[0].r_flop_per_s > 1e6 && first->bsp[0].g_flops > 0 && first->bsp[0].t0_flops > 0);
+    ck_assert(first->bsp[0].r_flop_per_s > 1e6 && first->bsp[0].g_flops > 0 &&
+              first->bsp[0].t0_flops > 0);
     ck_assert(!first->measured); /* nothing else was */
     profile_free(first);
     if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
@@ -118,7 +120,8 @@ START_TEST(a_described_machine_is_found_within_five_percent_under_noise)
     struct servet_error error;
     size_t compared = 0;
     unlink(profile_path);
-    ck_assert_int_eq(run("--bsp --machine simulated:" MACHINES "/cartesius.json --p 1-8,12,16,20,24,28,32"), 0);
+    ck_assert_int_eq(
+        run("--bsp --machine simulated:" MACHINES "/cartesius.json --p 1-8,12,16,20,24,28,32"), 0);
     struct servet_profile *found = load();
     ck_assert_int_eq(profile_load(MACHINES "/../cartesius-bsp.json", &truth, &error), 0);
     ck_assert_uint_eq(found->bsp_count, truth->bsp_count);
@@ -150,8 +153,9 @@ START_TEST(a_step_of_one_measures_every_h)
 {
     char *command, *path, *line = NULL;
     size_t size = 0, lines = 0;
-    ck_assert(asprintf(&command, "--bsp --machine simulated:%s/cartesius.json --p 2 --h 0-2048:1 --plot %s", MACHINES,
-                       folder) > 0);
+    ck_assert(asprintf(&command,
+                       "--bsp --machine simulated:%s/cartesius.json --p 2 --h 0-2048:1 --plot %s",
+                       MACHINES, folder) > 0);
     unlink(profile_path);
     ck_assert_int_eq(run(command), 0);
     ck_assert(asprintf(&path, "%s/bsp-simulated-p2.dat", folder) > 0);
@@ -188,7 +192,8 @@ START_TEST(bad_input_is_one_line_and_touches_nothing)
         {"--bsp --h 0-4194304:1", "--h: expected a step from 64 to"},
         {"--bsp --machine simulated:/nonexistent", "/nonexistent: No such file"},
         {"--bsp --machine simulated:" MACHINES "/dempsey.json -o none.json",
-         "--bsp: expected a machine whose description has bsp parameters from 1 to 2 processors, the one of dempsey "
+         "--bsp: expected a machine whose description has bsp parameters from 1 to 2 processors, "
+         "the one of dempsey "
          "has "
          "none"},
         {"--bsp --machine simulated:" MACHINES "/cartesius.json --backend threads -o none.json",
@@ -204,8 +209,10 @@ START_TEST(bad_input_is_one_line_and_touches_nothing)
         ck_assert_msg(run(cases[i][0]) == 2, "%s: accepted", cases[i][0]);
         char *text = slurp(error_path), *kept = slurp(profile_path);
         bool json = strstr(cases[i][1], "not a profile") != NULL;
-        ck_assert_msg(strstr(text, json ? "profile.json:" : cases[i][1]), "%s: %s", cases[i][0], text);
-        ck_assert_msg(strchr(text, '\n') == text + strlen(text) - 1, "%s: not one line: %s", cases[i][0], text);
+        ck_assert_msg(strstr(text, json ? "profile.json:" : cases[i][1]), "%s: %s", cases[i][0],
+                      text);
+        ck_assert_msg(strchr(text, '\n') == text + strlen(text) - 1, "%s: not one line: %s",
+                      cases[i][0], text);
         ck_assert_str_eq(kept, "precious");
         free(text);
         free(kept);

@@ -1,4 +1,5 @@
-/* Do exact and noisy h-relations give back the g and l that they were made of, and are bends and doubtful fits told? */
+/* Do exact and noisy h-relations give back the g and l that they were made of, and are bends and
+ * doubtful fits told? */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -34,12 +35,13 @@ static void make(struct sample *sample, double g, double l, double noise, uint64
 
 static void assert_within(double found, double expected, double part)
 {
-    ck_assert_msg(fabs(found - expected) <= part * fabs(expected), "%.17g, expected %.17g within %g", found, expected,
-                  part);
+    ck_assert_msg(fabs(found - expected) <= part * fabs(expected),
+                  "%.17g, expected %.17g within %g", found, expected, part);
 }
 
 /* g and l of the slides' machines, and in seconds */
-static const struct bsp_line truths[] = {{455, 132618}, {199, 18408}, {309, 46224}, {2.5, 800}, {3.1e-9, 4.7e-6}};
+static const struct bsp_line truths[] = {
+    {455, 132618}, {199, 18408}, {309, 46224}, {2.5, 800}, {3.1e-9, 4.7e-6}};
 
 START_TEST(exact_times_give_g_and_l_to_twelve_digits)
 {
@@ -52,7 +54,8 @@ START_TEST(exact_times_give_g_and_l_to_twelve_digits)
     assert_within(line.l, truth->l, 1e-12);
     ck_assert_int_eq(bsp_theil_sen(&sample.curve, &robust), 0);
     assert_within(robust.g, truth->g, 1e-12);
-    assert_within(robust.l, truth->l, 1e-10); /* the difference of large numbers, without longer sums */
+    assert_within(robust.l, truth->l,
+                  1e-10); /* the difference of large numbers, without longer sums */
 }
 END_TEST
 
@@ -156,7 +159,8 @@ START_TEST(a_straight_line_has_no_bend)
         struct bsp_bend found;
         make(&sample, 199, 18408, seed % 2 ? 0.05 : 0, seed);
         sample.time[640 / step] *= seed % 5 ? 1 : 20; /* one stall */
-        for (size_t i = sample.curve.count - 3; i < sample.curve.count && step == 1 && seed % 7 == 0; i++) {
+        for (size_t i = sample.curve.count - 3;
+             i < sample.curve.count && step == 1 && seed % 7 == 0; i++) {
             sample.time[i] *= 20; /* some at the end */
         }
         ck_assert_int_eq(bsp_find_bend(&sample.curve, &found), 0);
@@ -189,7 +193,8 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, exact_times_give_g_and_l_to_twelve_digits, 0, sizeof truths / sizeof *truths);
+    tcase_add_loop_test(tcase, exact_times_give_g_and_l_to_twelve_digits, 0,
+                        sizeof truths / sizeof *truths);
     tcase_add_test(tcase, least_squares_is_where_both_derivatives_vanish);
     tcase_add_test(tcase, noise_of_some_percent_leaves_g_and_l_within_five);
     tcase_add_test(tcase, stalls_do_not_reach_the_robust_fit);

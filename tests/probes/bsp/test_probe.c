@@ -1,4 +1,5 @@
-/* Does the BSP probe find the r, g and l of machines whose truth is known, and tell what the advice tells to look at?
+/* Does the BSP probe find the r, g and l of machines whose truth is known, and tell what the advice
+ * tells to look at?
  */
 #include <check.h>
 #include <errno.h>
@@ -15,11 +16,16 @@ static const struct probe_bsp_request usual = {0, BSP_H_HIGH, 0, BSP_RUNS, 1};
 static struct bsp_simulation cartesius(uint64_t seed)
 {
     double r = 5.711e9;
-    return (struct bsp_simulation){
-        .flop_per_s = r, .g_s = 455 / r, .l_s = 132618 / r, .t0_s = 111267 / r, .g_packets_s = 20 / r, .seed = seed};
+    return (struct bsp_simulation){.flop_per_s = r,
+                                   .g_s = 455 / r,
+                                   .l_s = 132618 / r,
+                                   .t0_s = 111267 / r,
+                                   .g_packets_s = 20 / r,
+                                   .seed = seed};
 }
 
-static void find(struct bsp_simulation *simulation, const struct probe_bsp_request *request, struct probe_bsp *found)
+static void find(struct bsp_simulation *simulation, const struct probe_bsp_request *request,
+                 struct probe_bsp *found)
 {
     struct bsp_machine machine;
     struct servet_error error = {""};
@@ -31,14 +37,15 @@ static void find(struct bsp_simulation *simulation, const struct probe_bsp_reque
 
 static void assert_within(double found, double expected, double part)
 {
-    ck_assert_msg(fabs(found - expected) <= part * fabs(expected), "%.17g, expected %.17g within %g", found, expected,
-                  part);
+    ck_assert_msg(fabs(found - expected) <= part * fabs(expected),
+                  "%.17g, expected %.17g within %g", found, expected, part);
 }
 
 START_TEST(a_silent_machine_gives_its_parameters_exactly)
 {
     struct bsp_simulation simulation = cartesius(1);
-    struct probe_bsp_request request = {1, BSP_H_HIGH, 0, BSP_RUNS, 1}; /* T(0) is not on the line */
+    struct probe_bsp_request request = {1, BSP_H_HIGH, 0, BSP_RUNS,
+                                        1}; /* T(0) is not on the line */
     struct probe_bsp found;
     char note[512];
     find(&simulation, &request, &found);
@@ -47,7 +54,8 @@ START_TEST(a_silent_machine_gives_its_parameters_exactly)
     assert_within(found.packets.choice.line.g, simulation.g_packets_s, 1e-10);
     assert_within(found.t0_s, simulation.t0_s, 1e-15);
     ck_assert_uint_eq(found.length, 1024);
-    assert_within(found.flop_per_s, simulation.flop_per_s, 0.02); /* long vectors only come near to it */
+    assert_within(found.flop_per_s, simulation.flop_per_s,
+                  0.02); /* long vectors only come near to it */
     ck_assert_uint_eq(found.words.runs, BSP_RUNS);
     probe_bsp_note(&found, note, sizeof note);
     ck_assert_str_eq(note, "");
@@ -78,7 +86,8 @@ START_TEST(runs_that_disagree_are_repeated_and_told)
     struct bsp_simulation simulation = cartesius(4);
     struct probe_bsp found;
     char note[1024];
-    simulation.drift = 1e-3; /* the weather gets worse all the time: a quarter from one run to the next */
+    simulation.drift =
+        1e-3; /* the weather gets worse all the time: a quarter from one run to the next */
     find(&simulation, &usual, &found);
     probe_bsp_note(&found, note, sizeof note);
     ck_assert(!found.words.agree);
@@ -129,7 +138,8 @@ START_TEST(a_negative_l_enlarges_the_interval)
     find(&simulation, &request, &found);
     ck_assert_uint_ge(found.words.enlargements, 1);
     ck_assert(!found.words.choice.negative);
-    ck_assert_uint_eq(found.words.curve.h[found.words.curve.count - 1], 1200u << found.words.enlargements);
+    ck_assert_uint_eq(found.words.curve.h[found.words.curve.count - 1],
+                      1200u << found.words.enlargements);
     probe_bsp_note(&found, note, sizeof note);
     ck_assert_msg(strstr(note, "interval enlarged to h = "), "%s", note);
     probe_bsp_free(&found);
@@ -148,7 +158,8 @@ START_TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
     ck_assert_uint_eq(found.words.enlargements, 3);
     ck_assert_int_eq(probe_bsp_store(&found, "threads", &profile), 0);
     ck_assert(profile.bsp[0].l_flops < 0 && profile.bsp[0].t0_flops > 0);
-    ck_assert_msg(strstr(profile.bsp[0].quality.note, "negative l"), "%s", profile.bsp[0].quality.note);
+    ck_assert_msg(strstr(profile.bsp[0].quality.note, "negative l"), "%s",
+                  profile.bsp[0].quality.note);
     found.words.choice.line.g = -1e-9;
     ck_assert_int_eq(probe_bsp_store(&found, "mpi", &profile), -ERANGE);
     ck_assert_uint_eq(profile.bsp_count, 1);
@@ -164,7 +175,8 @@ START_TEST(entries_are_kept_in_order_and_replaced)
     static const struct {
         const char *backend;
         uint32_t processors;
-    } order[] = {{"threads", 4}, {"mpi", 2}, {"threads", 1}, {"mpi", 4}, {"threads", 2}, {"threads", 2}, {"mpi", 1}};
+    } order[] = {{"threads", 4}, {"mpi", 2},     {"threads", 1}, {"mpi", 4},
+                 {"threads", 2}, {"threads", 2}, {"mpi", 1}};
     struct bsp_simulation simulation = cartesius(1);
     struct probe_bsp found;
     struct servet_profile *profile = calloc(1, sizeof *profile);
@@ -176,7 +188,8 @@ START_TEST(entries_are_kept_in_order_and_replaced)
     }
     for (size_t i = 0; i < profile->bsp_count; i++) {
         size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%c%u ", *profile->bsp[i].backend, profile->bsp[i].processors);
+        snprintf(text + used, sizeof text - used, "%c%u ", *profile->bsp[i].backend,
+                 profile->bsp[i].processors);
     }
     ck_assert_str_eq(text, "t1 t2 t4 m1 m2 m4 ");
     profile_free(profile);
@@ -202,7 +215,8 @@ START_TEST(every_processor_sends_and_receives_exactly_h_words)
                     received[to]++;
                 }
             }
-            /* Full relations are those of multiples of p - 1; in the others the last words come as they come. */
+            /* Full relations are those of multiples of p - 1; in the others the last words come as
+             * they come. */
             for (uint32_t s = 0; s < p; s++) {
                 ck_assert_uint_eq(received[s], h);
             }

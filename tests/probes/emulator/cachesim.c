@@ -1,12 +1,14 @@
-/* A plugin of QEMU's user mode emulation: every memory access of the program goes through a cache hierarchy that is
- * configured, and moves a virtual clock on by the latency of the level that hits.
+/* A plugin of QEMU's user mode emulation: every memory access of the program goes through a cache
+ * hierarchy that is configured, and moves a virtual clock on by the latency of the level that hits.
  *
- *   qemu-x86_64 -plugin ./libcachesim.so,clock=FILE,level=32K:8:1.2,level=256K:8:4,memory=90,line=64 \
+ *   qemu-x86_64 -plugin
+ *   ./libcachesim.so,clock=FILE,level=32K:8:1.2,level=256K:8:4,memory=90,line=64 \
  *               -E LD_PRELOAD=./libvirtual_clock.so -E VIRTUAL_CLOCK=FILE PROGRAM …
  *
- * Levels: size, ways, ns of a hit; least recently used, filled on every miss, indexed by virtual address, one set of
- * caches for each thread. FILE is shared memory: picoseconds since the start. The functions of the plugin interface are
- * declared here (qemu-plugin.h, version 1), for not every distribution installs that header. */
+ * Levels: size, ways, ns of a hit; least recently used, filled on every miss, indexed by virtual
+ * address, one set of caches for each thread. FILE is shared memory: picoseconds since the start.
+ * The functions of the plugin interface are declared here (qemu-plugin.h, version 1), for not every
+ * distribution installs that header. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,11 +23,14 @@ struct qemu_plugin_insn;
 typedef uint64_t plugin_id;
 typedef void access_function(unsigned cpu, uint32_t info, uint64_t address, void *argument);
 enum { NO_REGISTERS = 0, READ_AND_WRITE = 3 };
-extern void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id, void (*call)(plugin_id, struct qemu_plugin_tb *));
+extern void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id,
+                                                  void (*call)(plugin_id, struct qemu_plugin_tb *));
 extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
-extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
-extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction, access_function *call, int flags,
-                                             int kinds, void *argument);
+extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block,
+                                                        size_t index);
+extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction,
+                                             access_function *call, int flags, int kinds,
+                                             void *argument);
 EXPORT extern int qemu_plugin_version;
 int qemu_plugin_version = 1;
 EXPORT int qemu_plugin_install(plugin_id id, const void *info, int count, char **arguments);
@@ -64,10 +69,12 @@ static void access_memory(unsigned cpu, uint32_t info, uint64_t address, void *a
     uint64_t line = address / line_bytes, cost = memory_ps;
     cpu %= CPUS;
     for (size_t i = 0; i < level_count; i++) {
-        if (!rows[cpu][i] && !(rows[cpu][i] = calloc(levels[i].sets * levels[i].ways, sizeof(uint64_t)))) {
+        if (!rows[cpu][i] &&
+            !(rows[cpu][i] = calloc(levels[i].sets * levels[i].ways, sizeof(uint64_t)))) {
             abort();
         }
-        if (visit(rows[cpu][i] + line % levels[i].sets * levels[i].ways, levels[i].ways, line + 1)) {
+        if (visit(rows[cpu][i] + line % levels[i].sets * levels[i].ways, levels[i].ways,
+                  line + 1)) {
             cost = levels[i].ps;
             break;
         }
@@ -79,8 +86,8 @@ static void translated(plugin_id id, struct qemu_plugin_tb *block)
 {
     (void)id;
     for (size_t i = 0; i < qemu_plugin_tb_n_insns(block); i++) {
-        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i), access_memory, NO_REGISTERS, READ_AND_WRITE,
-                                         NULL);
+        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i), access_memory,
+                                         NO_REGISTERS, READ_AND_WRITE, NULL);
     }
 }
 

@@ -1,4 +1,5 @@
-/* Preloaded into a program under cachesim.c: clock_gettime() gives the virtual time in the file VIRTUAL_CLOCK. */
+/* Preloaded into a program under cachesim.c: clock_gettime() gives the virtual time in the file
+ * VIRTUAL_CLOCK. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>

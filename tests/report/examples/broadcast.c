@@ -1,9 +1,10 @@
-/* A program that asks what messages cost before it chooses an algorithm: how to broadcast from the first PU to all.
+/* A program that asks what messages cost before it chooses an algorithm: how to broadcast from the
+ * first PU to all.
  *
  *   broadcast [PROFILE]     without a profile this machine's
  *
- * One after the other costs the sum of the messages, a binomial tree the slowest of each round; to deal out parts and
- * pass them round a ring sends more messages, but small ones. Build it with
+ * One after the other costs the sum of the messages, a binomial tree the slowest of each round; to
+ * deal out parts and pass them round a ring sends more messages, but small ones. Build it with
  *   cc broadcast.c $(pkg-config --cflags --libs servet)
  */
 #include <servet.h>
@@ -22,7 +23,8 @@ static double flat(const servet_profile *p, const uint32_t *pus, size_t count, u
     return seconds;
 }
 
-/* Binomial tree: everybody who has it sends it on, 1, 2, 4 … places further; a round takes as long as its slowest. */
+/* Binomial tree: everybody who has it sends it on, 1, 2, 4 … places further; a round takes as long
+ * as its slowest. */
 static double tree(const servet_profile *p, const uint32_t *pus, size_t count, uint64_t bytes)
 {
     double seconds = 0;
@@ -52,13 +54,14 @@ static double ring(const servet_profile *p, const uint32_t *pus, size_t count, u
 static void choose(const servet_profile *p, const uint32_t *pus, size_t count, uint64_t bytes)
 {
     const char *const names[] = {"one after the other", "tree", "scatter and ring"};
-    const double costs[] = {flat(p, pus, count, bytes), tree(p, pus, count, bytes), ring(p, pus, count, bytes)};
+    const double costs[] = {flat(p, pus, count, bytes), tree(p, pus, count, bytes),
+                            ring(p, pus, count, bytes)};
     size_t best = 0;
     for (size_t i = 1; i < 3; i++) {
         best = costs[i] < costs[best] ? i : best;
     }
-    printf("%10llu bytes: %9.3g s, %9.3g s, %9.3g s: %s\n", (unsigned long long)bytes, costs[0], costs[1], costs[2],
-           names[best]);
+    printf("%10llu bytes: %9.3g s, %9.3g s, %9.3g s: %s\n", (unsigned long long)bytes, costs[0],
+           costs[1], costs[2], names[best]);
 }
 
 int main(int argc, char **argv)
@@ -77,7 +80,8 @@ int main(int argc, char **argv)
     } else if (count < 2) {
         puts("one PU: nobody to send to");
     } else {
-        printf("from PU %u to %zu others: one after the other, tree, scatter and ring\n", pus[0], count - 1);
+        printf("from PU %u to %zu others: one after the other, tree, scatter and ring\n", pus[0],
+               count - 1);
         for (uint64_t bytes = 8; bytes <= 1 << 27; bytes *= 64) {
             choose(profile, pus, count, bytes);
         }

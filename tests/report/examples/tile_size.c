@@ -1,9 +1,12 @@
-/* A program that tunes itself: a matrix product whose tile is chosen from the effective cache sizes.
+/* A program that tunes itself: a matrix product whose tile is chosen from the effective cache
+ * sizes.
  *
- *   tile_size [PROFILE [N]]     without a profile this machine's, or what the operating system declares; N x N matrices
+ *   tile_size [PROFILE [N]]     without a profile this machine's, or what the operating system
+ *                               declares; N x N matrices
  *
- * Three tiles (of A, B and C) fit into what one PU may count on of its L2 cache: the effective size divided by the PUs
- * that share it. The result is compared with that of the plain product. Build it with
+ * Three tiles (of A, B and C) fit into what one PU may count on of its L2 cache: the effective size
+ * divided by the PUs that share it. The result is compared with that of the plain product. Build it
+ * with
  *   cc tile_size.c $(pkg-config --cflags --libs servet) -lm
  */
 #include <math.h>
@@ -97,7 +100,8 @@ int main(int argc, char **argv)
     size_t tile = choose_tile(profile, pu);
     printf("L%d of PU %u: %s %llu bytes, shared by %u: tile %zu\n", LEVEL, pu,
            servet_measured(profile) ? "effective" : "declared",
-           (unsigned long long)servet_cache_bytes(profile, LEVEL, pu), servet_cache_sharers(profile, LEVEL, pu), tile);
+           (unsigned long long)servet_cache_bytes(profile, LEVEL, pu),
+           servet_cache_sharers(profile, LEVEL, pu), tile);
     servet_profile_close(profile);
     return compute(n, tile);
 }
