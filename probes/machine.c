@@ -14,15 +14,15 @@ static int journaled(struct machine *machine, const char *kind, machine_guard_ru
                      const uint64_t *words, size_t word_count, double *values)
 {
     if (!machine->journal) {
-        return machine_guarded(machine, run, what, places, count, workers, values);
+        return probe_sentinel_open(machine, run, what, places, count, workers, values);
     }
-    uint64_t key = machine_journal_key(machine->name, kind, words, word_count);
-    if (machine_journal_take(machine->journal, key, values, count)) {
+    uint64_t key = probe_checkpoint_key(machine->name, kind, words, word_count);
+    if (probe_checkpoint_take(machine->journal, key, values, count)) {
         return 0;
     }
-    int rc = machine_guarded(machine, run, what, places, count, workers, values);
+    int rc = probe_sentinel_open(machine, run, what, places, count, workers, values);
     if (rc == 0) {
-        machine_journal_put(machine->journal, key, values, count);
+        probe_checkpoint_put(machine->journal, key, values, count);
     }
     return rc;
 }
@@ -33,7 +33,7 @@ static uint64_t digest(const uint32_t *ids, size_t count)
     uint64_t hash = count;
     for (size_t i = 0; i < count; i++) {
         const uint64_t words[] = {hash, ids[i]};
-        hash = machine_journal_key("", "", words, 2);
+        hash = probe_checkpoint_key("", "", words, 2);
     }
     return hash;
 }
@@ -87,8 +87,8 @@ static bool nodes_fit(const struct machine_traversal *what)
     return !what->nodes || (what->node_count > 0 && what->order != MACHINE_STRIDE);
 }
 
-int machine_traverse(struct machine *machine, const struct machine_traversal *what,
-                     const uint32_t *pus, size_t count, double *seconds_per_access)
+int probe_machine_traverse(struct machine *machine, const struct machine_traversal *what,
+                           const uint32_t *pus, size_t count, double *seconds_per_access)
 {
     if (!machine->ops->traverse) {
         return -ENOTSUP;
@@ -115,8 +115,8 @@ int machine_traverse(struct machine *machine, const struct machine_traversal *wh
                      sizeof words / sizeof *words, seconds_per_access);
 }
 
-int machine_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
-                 size_t count, double *bytes_per_s)
+int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
+                       const uint32_t *pus, size_t count, double *bytes_per_s)
 {
     if (!machine->ops->copy) {
         return -ENOTSUP;
@@ -133,8 +133,8 @@ int machine_copy(struct machine *machine, const struct machine_copy *what, const
                      sizeof words / sizeof *words, bytes_per_s);
 }
 
-int machine_exchange(struct machine *machine, const struct machine_exchange *what,
-                     const struct profile_pair *pairs, size_t count, double *seconds)
+int probe_machine_exchange(struct machine *machine, const struct machine_exchange *what,
+                           const struct profile_pair *pairs, size_t count, double *seconds)
 {
     if (!machine->ops->exchange) {
         return -ENOTSUP;
@@ -165,12 +165,12 @@ int machine_exchange(struct machine *machine, const struct machine_exchange *wha
                      sizeof words / sizeof *words, seconds);
 }
 
-double machine_elapsed(struct machine *machine)
+double probe_machine_elapsed(struct machine *machine)
 {
     return machine->ops->elapsed ? machine->ops->elapsed(machine) : 0;
 }
 
-void machine_close(struct machine *machine)
+void probe_machine_close(struct machine *machine)
 {
     if (machine->ops && machine->ops->close) {
         machine->ops->close(machine);
@@ -180,7 +180,7 @@ void machine_close(struct machine *machine)
     memset(machine, 0, sizeof *machine);
 }
 
-const char *machine_strerror(int error)
+const char *probe_machine_strerror(int error)
 {
     switch (-error) {
     case ENOTSUP:

@@ -154,28 +154,28 @@ struct machine {
 
 /* This machine. `pus` must be allowed to this process; empty: all that are. -EPERM or -EINVAL with
  * the reason when a PU of them cannot be pinned to. */
-int machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
-                        struct machine *out, struct servet_error *error);
+int probe_machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
+                              struct machine *out, struct servet_error *error);
 
 /* Ranks of servet-probe-mpi, one per PU, through `mpirun`. -ENOENT when mpirun or the program is
  * not installed. */
-int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
-                     struct machine *out, struct servet_error *error);
+int probe_machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
+                           struct machine *out, struct servet_error *error);
 
 /* A machine out of a JSON description (tests/fixtures/machines). `seed` drives its noise and page
  * placement. -ENOENT …, -EINVAL with file and place. */
-int machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
-                           struct servet_error *error);
+int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
+                                 struct servet_error *error);
 
 /* The operations, with the checks that hold for every backend. */
-int machine_traverse(struct machine *machine, const struct machine_traversal *what,
-                     const uint32_t *pus, size_t count, double *seconds_per_access);
-int machine_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
-                 size_t count, double *bytes_per_s);
-int machine_exchange(struct machine *machine, const struct machine_exchange *what,
-                     const struct profile_pair *pairs, size_t count, double *seconds);
-double machine_elapsed(struct machine *machine);
-void machine_close(struct machine *machine);
+int probe_machine_traverse(struct machine *machine, const struct machine_traversal *what,
+                           const uint32_t *pus, size_t count, double *seconds_per_access);
+int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
+                       const uint32_t *pus, size_t count, double *bytes_per_s);
+int probe_machine_exchange(struct machine *machine, const struct machine_exchange *what,
+                           const struct profile_pair *pairs, size_t count, double *seconds);
+double probe_machine_elapsed(struct machine *machine);
+void probe_machine_close(struct machine *machine);
 
 /* Huge pages were asked for, and less than half of the memory came in them. */
 static inline bool machine_denies_huge_pages(const struct machine *machine)
@@ -184,6 +184,6 @@ static inline bool machine_denies_huge_pages(const struct machine *machine)
 }
 
 /* One sentence for the errors above. */
-const char *machine_strerror(int error);
+const char *probe_machine_strerror(int error);
 
 #endif

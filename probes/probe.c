@@ -21,7 +21,7 @@ void probe_tell(const struct probe *probe, double done, const char *format, ...)
 
 int probe_error(struct servet_error *error, int code, const char *what)
 {
-    return profile_error(error, code, "%s: %s", what, machine_strerror(code));
+    return profile_error(error, code, "%s: %s", what, probe_machine_strerror(code));
 }
 
 static int compare(const void *a, const void *b)
@@ -54,7 +54,7 @@ double probe_spread(double *values, size_t count)
 
 double probe_elapsed(const struct probe *probe)
 {
-    return machine_elapsed(probe->clock ? probe->clock : probe->machine);
+    return probe_machine_elapsed(probe->clock ? probe->clock : probe->machine);
 }
 
 bool probe_late(const struct probe *probe)

@@ -78,7 +78,7 @@ static void say_relation(struct item_list *list, struct item *item,
         list->rc = -ENOMEM;
     }
     bool none = !relation->group_count && !relation->pair_count;
-    say(list, item, none ? "nobody" : figure_relation(relation).text, exact);
+    say(list, item, none ? "nobody" : profile_figure_relation(relation).text, exact);
     free(exact);
 }
 
@@ -86,7 +86,7 @@ static void say_set(struct item_list *list, struct item *item, const struct prof
 {
     char *text = profile_set_text(set);
     const struct profile_relation one = {.groups = (struct profile_set *)set, .group_count = 1};
-    say(list, item, figure_relation(&one).text, text ? text : "");
+    say(list, item, profile_figure_relation(&one).text, text ? text : "");
     free(text);
 }
 
@@ -97,16 +97,18 @@ static void add_caches(struct item_list *list, const char *where,
         const struct profile_cache *c = &node_class->caches[i];
         char level[64];
         snprintf(level, sizeof level, "L%u%s%.40s", c->level, c->pus.count ? " of PUs " : "",
-                 c->pus.count ? figure_relation(&(struct profile_relation){
-                                                    (struct profile_set *)&c->pus, 1, NULL, 0})
-                                    .text
-                              : "");
+                 c->pus.count
+                     ? profile_figure_relation(
+                           &(struct profile_relation){(struct profile_set *)&c->pus, 1, NULL, 0})
+                           .text
+                     : "");
         say_number(list, add(list, where, "%s effective size", level), (double)c->size_bytes,
                    c->quality.origin == PROFILE_DECLARED ? "not measured"
-                                                         : figure_bytes(c->size_bytes).text,
+                                                         : profile_figure_bytes(c->size_bytes).text,
                    &c->quality);
         say_number(list, add(list, where, "%s declared size", level),
-                   (double)c->declared_size_bytes, figure_bytes(c->declared_size_bytes).text, NULL);
+                   (double)c->declared_size_bytes,
+                   profile_figure_bytes(c->declared_size_bytes).text, NULL);
         say_relation(list, add(list, where, "%s shared by", level), &c->sharing);
     }
 }
@@ -115,11 +117,12 @@ static void add_memory(struct item_list *list, const char *where,
                        const struct profile_memory *memory)
 {
     say_number(list, add(list, where, "memory, one worker alone"), memory->reference_bytes_per_s,
-               figure_bandwidth(memory->reference_bytes_per_s).text, &memory->quality);
+               profile_figure_bandwidth(memory->reference_bytes_per_s).text, &memory->quality);
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
         say_number(list, add(list, where, "memory overhead level %zu, each of two", i),
-                   level->bytes_per_s, figure_bandwidth(level->bytes_per_s).text, &level->quality);
+                   level->bytes_per_s, profile_figure_bandwidth(level->bytes_per_s).text,
+                   &level->quality);
         say_relation(list, add(list, where, "memory overhead level %zu, between", i),
                      &level->collisions);
         if (level->scaling_count) {
@@ -127,7 +130,7 @@ static void add_memory(struct item_list *list, const char *where,
             say_number(list,
                        add(list, where, "memory overhead level %zu, %u workers together", i,
                            last->workers),
-                       last->bytes_per_s, figure_bandwidth(last->bytes_per_s).text, NULL);
+                       last->bytes_per_s, profile_figure_bandwidth(last->bytes_per_s).text, NULL);
         }
     }
 }
@@ -141,11 +144,12 @@ static void add_numa_access(struct item_list *list, const char *where,
         say_number(
             list,
             add(list, where, "latency of NUMA node %u from PUs %.80s", row->node, pus ? pus : ""),
-            row->seconds_per_access, figure_seconds(row->seconds_per_access).text, &row->quality);
+            row->seconds_per_access, profile_figure_seconds(row->seconds_per_access).text,
+            &row->quality);
         say_number(
             list,
             add(list, where, "bandwidth of NUMA node %u from PUs %.80s", row->node, pus ? pus : ""),
-            row->bytes_per_s, figure_bandwidth(row->bytes_per_s).text, &row->quality);
+            row->bytes_per_s, profile_figure_bandwidth(row->bytes_per_s).text, &row->quality);
         free(pus);
     }
 }
@@ -156,7 +160,7 @@ static void add_layers(struct item_list *list, const char *where,
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
         say_number(list, add(list, where, "message layer %zu, latency", i), layer->seconds,
-                   measured ? figure_seconds(layer->seconds).text : "not measured",
+                   measured ? profile_figure_seconds(layer->seconds).text : "not measured",
                    &layer->quality);
         say_relation(list, add(list, where, "message layer %zu, between", i), &layer->members);
     }
@@ -193,7 +197,7 @@ static void add_bsp(struct item_list *list, const struct servet_profile *profile
     }
 }
 
-int items_collect(const struct servet_profile *profile, struct item_list *out)
+int report_items_collect(const struct servet_profile *profile, struct item_list *out)
 {
     struct item_list list = {0};
     const char *const heads[][2] = {{"host", profile->host_name},
@@ -217,14 +221,14 @@ int items_collect(const struct servet_profile *profile, struct item_list *out)
     add_layers(&list, "network", &profile->network, profile->measured);
     add_bsp(&list, profile);
     if (list.rc < 0) {
-        items_free(&list);
+        report_items_free(&list);
         return -ENOMEM;
     }
     *out = list;
     return 0;
 }
 
-void items_free(struct item_list *list)
+void report_items_free(struct item_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].where);
@@ -236,7 +240,7 @@ void items_free(struct item_list *list)
     *list = (struct item_list){0};
 }
 
-char *item_doubt(const struct item *item)
+char *report_item_doubt(const struct item *item)
 {
     char *text = NULL;
     const struct profile_quality *q = item->quality;
@@ -383,22 +387,22 @@ static int compare_mappings(const struct servet_profile *old, const struct serve
     return rc < 0 ? rc : 0;
 }
 
-int diff_profiles(const struct servet_profile *old, const struct servet_profile *new, json_t **out,
-                  struct servet_error *error)
+int report_diff_profiles(const struct servet_profile *old, const struct servet_profile *new,
+                         json_t **out, struct servet_error *error)
 {
     struct item_list before = {0}, after = {0};
     json_t *diff = json_pack("{s:i,s:[],s:[],s:[],s:f,s:i,s:[]}", "same", 0, "changed", "gone",
                              "new", "tolerance", DIFF_TOLERANCE, "most_workers", 0, "mappings");
-    int rc = diff ? items_collect(old, &before) : -ENOMEM;
-    rc = rc < 0 ? rc : items_collect(new, &after);
+    int rc = diff ? report_items_collect(old, &before) : -ENOMEM;
+    rc = rc < 0 ? rc : report_items_collect(new, &after);
     rc = rc < 0 ? rc : compare(&before, &after, diff);
     if (rc < 0) {
         profile_error(error, rc, "comparing profiles: %s", strerrordesc_np(-rc));
     } else {
         rc = compare_mappings(old, new, diff, error);
     }
-    items_free(&before);
-    items_free(&after);
+    report_items_free(&before);
+    report_items_free(&after);
     if (rc < 0) {
         json_decref(diff);
         return rc;
@@ -453,7 +457,7 @@ static void print_figures(const json_t *diff, FILE *stream)
             json_array_size(json_object_get(diff, "new")));
 }
 
-void diff_print(const json_t *diff, FILE *stream)
+void report_diff_print(const json_t *diff, FILE *stream)
 {
     const json_t *mappings = json_object_get(diff, "mappings"), *item;
     size_t i;

@@ -24,12 +24,12 @@ struct item_list {
 };
 
 /* 0 or -ENOMEM. Borrows from the profile. */
-int items_collect(const struct servet_profile *profile, struct item_list *out);
-void items_free(struct item_list *list);
+int report_items_collect(const struct servet_profile *profile, struct item_list *out);
+void report_items_free(struct item_list *list);
 
 /* What a reader should doubt, in one sentence, or NULL: a spread above SUSPICIOUS_SPREAD, a note.
  * free() it. */
-char *item_doubt(const struct item *item);
+char *report_item_doubt(const struct item *item);
 /* Quartiles a quarter of the median apart: two neighbouring layers or levels differ by less than
  * that on some machines.
  */
@@ -46,11 +46,11 @@ char *item_doubt(const struct item *item);
  * figures), "changed" (list of where, figure, old, new, and for numbers ratio = new / old), "gone"
  * and "new" (where, figure, value), "tolerance", "most_workers", "mappings" (those that differ:
  * workers, priority, old and new PUs). 0 or -ENOMEM. */
-int diff_profiles(const struct servet_profile *old, const struct servet_profile *new, json_t **out,
-                  struct servet_error *error);
+int report_diff_profiles(const struct servet_profile *old, const struct servet_profile *new,
+                         json_t **out, struct servet_error *error);
 #define DIFF_WORKERS_ALL 16
 
 /* The same in words, one line each. */
-void diff_print(const json_t *diff, FILE *stream);
+void report_diff_print(const json_t *diff, FILE *stream);
 
 #endif

@@ -27,10 +27,10 @@ static void put_picture(FILE *out, const struct pictures_item *item)
                 pus, PICTURE_PUS);
         return;
     }
-    int rc = picture_svg(&item->picture, item->id, &svg, &left_out, &error);
+    int rc = report_picture_svg(&item->picture, item->id, &svg, &left_out, &error);
     if (rc < 0) {
         fputs("<p class=\"note\">No picture of the topology: ", out);
-        html_text(out, error.text);
+        report_html_text(out, error.text);
         fputs(rc == -ENOENT ? " (Debian: hwloc-nox or hwloc).</p>\n</figure>\n"
                             : ".</p>\n</figure>\n",
               out);
@@ -76,10 +76,10 @@ static void put_mapping(FILE *out, const struct report *report, const struct pic
     }
 }
 
-int html_topology(const struct report *report, FILE *out, struct servet_error *error)
+int report_html_topology(const struct report *report, FILE *out, struct servet_error *error)
 {
     struct pictures pictures;
-    int rc = pictures_of(report, &pictures, error);
+    int rc = report_pictures_of(report, &pictures, error);
     if (rc < 0) {
         return rc;
     }
@@ -101,7 +101,7 @@ int html_topology(const struct report *report, FILE *out, struct servet_error *e
         put_mapping(out, report, &pictures, MAP_COMMUNICATION);
     }
     fputs("</section>\n", out);
-    pictures_free(&pictures);
+    report_pictures_free(&pictures);
     return 0;
 }
 
@@ -127,7 +127,7 @@ static const struct {
     [PLOT_BSP] = {"bsp", "BSP parameters", "No BSP parameters were measured (servet-probe --bsp)."},
 };
 
-void html_text(FILE *out, const char *text)
+void report_html_text(FILE *out, const char *text)
 {
     for (; *text; text++) {
         switch (*text) {
@@ -153,14 +153,14 @@ static void cell(FILE *out, const char *class_name, const char *text)
 {
     fprintf(out, "<td%s%s%s>", class_name ? " class=\"" : "", class_name ? class_name : "",
             class_name ? "\"" : "");
-    html_text(out, text ? text : "");
+    report_html_text(out, text ? text : "");
     fputs("</td>", out);
 }
 
 static void term(FILE *out, const char *name, const char *text)
 {
     fprintf(out, "<dt>%s</dt><dd>", name);
-    html_text(out, text && *text ? text : "not known");
+    report_html_text(out, text && *text ? text : "not known");
     fputs("</dd>\n", out);
 }
 
@@ -173,12 +173,13 @@ static void put_head(struct page *page)
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\n<title>Servet: ",
         page->out);
-    html_text(page->out, p->host_name);
+    report_html_text(page->out, p->host_name);
     fprintf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<h1>",
             report_style);
-    html_text(page->out, p->host_name);
+    report_html_text(page->out, p->host_name);
     fputs("</h1>\n<p class=\"lead\">", page->out);
-    html_text(page->out, p->cpu_model && *p->cpu_model ? p->cpu_model : "processor not known");
+    report_html_text(page->out,
+                     p->cpu_model && *p->cpu_model ? p->cpu_model : "processor not known");
     fputs("</p>\n<nav>\n<a href=\"#summary\">Summary</a>\n", page->out);
     for (size_t i = 0; i < PLOT_SECTIONS; i++) {
         fprintf(page->out, "<a href=\"#%s\">%s</a>\n", sections[i].id, sections[i].heading);
@@ -197,7 +198,7 @@ static void put_kinds(FILE *out, const struct servet_profile *p)
                                                  .group_count = 1};
             char text[FIGURE_SIZE + 64];
             snprintf(text, sizeof text, "PUs %.*s, efficiency %u", FIGURE_SIZE,
-                     figure_relation(&pus).text, kind->efficiency);
+                     profile_figure_relation(&pus).text, kind->efficiency);
             term(out, "Kind of cores", text);
         }
     }
@@ -242,9 +243,9 @@ static void put_summary(struct page *page)
     }
     for (size_t i = 0; i < p->condition_count; i++) {
         fputs("<dt>", out);
-        html_text(out, p->conditions[i].key);
+        report_html_text(out, p->conditions[i].key);
         fputs("</dt><dd>", out);
-        html_text(out, p->conditions[i].value);
+        report_html_text(out, p->conditions[i].value);
         fputs("</dd>\n", out);
     }
     fputs("</dl></div>\n</div>\n", out);
@@ -257,11 +258,11 @@ static void doubt(struct page *page, size_t *found, const char *name, const char
                      : "<div class=\"warn\" id=\"suspicious\"><strong>What looked "
                        "suspicious</strong><ul>\n<li>",
           page->out);
-    html_text(page->out, name);
+    report_html_text(page->out, name);
     fputs(" (", page->out);
-    html_text(page->out, where);
+    report_html_text(page->out, where);
     fputs("): ", page->out);
-    html_text(page->out, why);
+    report_html_text(page->out, why);
     fputs("</li>\n", page->out);
 }
 
@@ -292,7 +293,7 @@ static void put_doubts(struct page *page)
 {
     size_t found = put_conditions(page);
     for (size_t i = 0; i < page->items.count; i++) {
-        char *why = item_doubt(&page->items.items[i]);
+        char *why = report_item_doubt(&page->items.items[i]);
         if (why) {
             doubt(page, &found, page->items.items[i].name, page->items.items[i].where, why);
         }
@@ -310,14 +311,14 @@ static int put_plot(struct page *page, const struct plot *plot, struct servet_er
 {
     char *svg;
     size_t length;
-    int rc = plot_svg(plot, &svg, &length, error);
+    int rc = report_plot_svg(plot, &svg, &length, error);
     if (rc < 0) {
         return rc;
     }
     fprintf(page->out, "<figure class=\"plot\" id=\"%s\">\n<h3>", plot->name);
-    html_text(page->out, plot->title);
+    report_html_text(page->out, plot->title);
     fprintf(page->out, "</h3>\n%s\n<figcaption>", svg);
-    html_text(page->out, plot->caption);
+    report_html_text(page->out, plot->caption);
     fputs("</figcaption>\n</figure>\n", page->out);
     free(svg);
     return 0;
@@ -347,7 +348,7 @@ static void put_class_name(struct page *page, size_t index)
         return;
     }
     fprintf(page->out, "<p><strong>Node class %zu%s", index, node_class->name ? ": " : "");
-    html_text(page->out, node_class->name ? node_class->name : "");
+    report_html_text(page->out, node_class->name ? node_class->name : "");
     fputs("</strong></p>\n", page->out);
 }
 
@@ -365,13 +366,14 @@ static void put_cache_table(struct page *page, const struct profile_class *node_
                                                  .group_count = 1};
         fprintf(out, "<tr><td>L%u</td>", cache->level);
         cell(out, "n",
-             cache->quality.origin == PROFILE_DECLARED ? "not measured"
-                                                       : figure_bytes(cache->size_bytes).text);
-        cell(out, "n", figure_bytes(cache->declared_size_bytes).text);
-        cell(out, "n", figure_bytes(cache->line_bytes).text);
-        cell(out, NULL, alone ? "nobody" : figure_relation(&cache->sharing).text);
-        cell(out, NULL, cache->pus.count ? figure_relation(&holders).text : "all");
-        cell(out, NULL, figure_quality(&cache->quality).text);
+             cache->quality.origin == PROFILE_DECLARED
+                 ? "not measured"
+                 : profile_figure_bytes(cache->size_bytes).text);
+        cell(out, "n", profile_figure_bytes(cache->declared_size_bytes).text);
+        cell(out, "n", profile_figure_bytes(cache->line_bytes).text);
+        cell(out, NULL, alone ? "nobody" : profile_figure_relation(&cache->sharing).text);
+        cell(out, NULL, cache->pus.count ? profile_figure_relation(&holders).text : "all");
+        cell(out, NULL, profile_figure_quality(&cache->quality).text);
         fputs("</tr>\n", out);
     }
     fputs("</table>\n</div>\n", out);
@@ -382,7 +384,7 @@ static void put_access_table(struct page *page, const struct profile_class *node
     FILE *out = page->out;
     if (node_class->memory.method) {
         fputs("<p class=\"note\">Measured with ", out);
-        html_text(out, node_class->memory.method);
+        report_html_text(out, node_class->memory.method);
         fputs(".</p>\n", out);
     }
     if (!node_class->numa_access_count) {
@@ -397,11 +399,11 @@ static void put_access_table(struct page *page, const struct profile_class *node
         const struct profile_relation pus = {.groups = (struct profile_set *)&row->pus,
                                              .group_count = 1};
         fputs("<tr>", out);
-        cell(out, NULL, figure_relation(&pus).text);
+        cell(out, NULL, profile_figure_relation(&pus).text);
         fprintf(out, "<td class=\"n\">%u</td>", row->node);
-        cell(out, "n", figure_seconds(row->seconds_per_access).text);
-        cell(out, "n", figure_bandwidth(row->bytes_per_s).text);
-        cell(out, NULL, figure_quality(&row->quality).text);
+        cell(out, "n", profile_figure_seconds(row->seconds_per_access).text);
+        cell(out, "n", profile_figure_bandwidth(row->bytes_per_s).text);
+        cell(out, NULL, profile_figure_quality(&row->quality).text);
         fputs("</tr>\n", out);
     }
     fputs("</table>\n</div>\n", out);
@@ -472,7 +474,7 @@ static int put_page(struct page *page, struct servet_error *error)
     put_summary(page);
     put_doubts(page);
     int rc = put_sections(page, error);
-    rc = rc < 0 ? rc : html_topology(page->report, page->out, error);
+    rc = rc < 0 ? rc : report_html_topology(page->report, page->out, error);
     if (rc == 0) {
         put_figures(page);
         fputs("<footer><p class=\"note\">servet " SERVET_VERSION
@@ -487,11 +489,11 @@ int report_html(const struct report *report, char **out, size_t *length, struct 
     struct page page = {.report = report};
     char *text = NULL;
     size_t size = 0;
-    int rc = plots_of(report->profile, &page.plots, error);
+    int rc = report_plots_of(report->profile, &page.plots, error);
     if (rc < 0) {
         return rc;
     }
-    rc = items_collect(report->profile, &page.items);
+    rc = report_items_collect(report->profile, &page.items);
     page.out = rc == 0 ? open_memstream(&text, &size) : NULL;
     if (page.out) {
         rc = put_page(&page, error);
@@ -501,8 +503,8 @@ int report_html(const struct report *report, char **out, size_t *length, struct 
     } else {
         rc = profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
     }
-    items_free(&page.items);
-    plot_free(&page.plots);
+    report_items_free(&page.items);
+    report_plot_free(&page.plots);
     if (rc < 0) {
         free(text);
         return rc;

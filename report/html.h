@@ -27,9 +27,9 @@ int report_png(const struct report *report, const char *folder, size_t *count,
 /* The part of the page that shows the machine as boxes, and where workers would go. */
 
 /* Text between tags or in an attribute. */
-void html_text(FILE *out, const char *text);
+void report_html_text(FILE *out, const char *text);
 
 /* 0; -EINVAL (more workers than can be mapped); -ENOMEM. */
-int html_topology(const struct report *report, FILE *out, struct servet_error *error);
+int report_html_topology(const struct report *report, FILE *out, struct servet_error *error);
 
 #endif

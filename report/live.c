@@ -57,7 +57,7 @@ static void read_rank(pid_t pid, char *out, size_t size)
     }
 }
 
-int pin_live_print(FILE *out, bool json, pid_t pid)
+int report_live_print(FILE *out, bool json, pid_t pid)
 {
     char path[64], host[256] = "?", rank[16];
     struct dirent *entry;

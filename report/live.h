@@ -10,6 +10,6 @@
  * PU is a worker and any other one is not; whether the shim decided is known only as far as that it
  * is loaded. Ends with the check that no two threads that have one PU have the same. 0; -ESRCH when
  * there is no such process; -EACCES when it is another user's. */
-int pin_live_print(FILE *out, bool json, pid_t pid);
+int report_live_print(FILE *out, bool json, pid_t pid);
 
 #endif

@@ -66,8 +66,9 @@ static void fill_keys(const struct profile_set *members, const struct profile_re
     }
 }
 
-int order_by_groups(const struct profile_set *members,
-                    const struct profile_relation *const *relations, size_t count, uint32_t *out)
+int report_order_by_groups(const struct profile_set *members,
+                           const struct profile_relation *const *relations, size_t count,
+                           uint32_t *out)
 {
     const struct profile_relation **sorted = calloc(count + 1, sizeof(struct profile_relation *));
     struct row *rows = calloc(members->count + 1, sizeof *rows);
@@ -99,7 +100,7 @@ int order_by_groups(const struct profile_set *members,
     return 0;
 }
 
-int order_class(const struct profile_class *node_class, uint32_t *out)
+int report_order_class(const struct profile_class *node_class, uint32_t *out)
 {
     size_t most = 2 + node_class->cache_count + node_class->memory.level_count +
                   node_class->communication.layer_count;
@@ -119,7 +120,7 @@ int order_class(const struct profile_class *node_class, uint32_t *out)
     for (size_t i = 0; i < node_class->communication.layer_count; i++) {
         relations[count++] = &node_class->communication.layers[i].members;
     }
-    int rc = order_by_groups(&node_class->pus, relations, count, out);
+    int rc = report_order_by_groups(&node_class->pus, relations, count, out);
     free(relations);
     return rc;
 }

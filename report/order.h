@@ -6,10 +6,11 @@
 
 /* Orders `members` by their groups, the largest groups first: what shares more stands closer. `out`
  * has room for members->count. 0 or -ENOMEM. */
-int order_by_groups(const struct profile_set *members,
-                    const struct profile_relation *const *relations, size_t count, uint32_t *out);
+int report_order_by_groups(const struct profile_set *members,
+                           const struct profile_relation *const *relations, size_t count,
+                           uint32_t *out);
 
 /* The same for the PUs of a class, by everything that the profile groups them by. */
-int order_class(const struct profile_class *node_class, uint32_t *out);
+int report_order_class(const struct profile_class *node_class, uint32_t *out);
 
 #endif

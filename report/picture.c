@@ -48,12 +48,12 @@ static char *tidy(const char *raw, const char *name)
     return out;
 }
 
-int picture_raw(const struct picture *picture, char **out, size_t *left_out,
-                struct servet_error *error)
+int report_picture_raw(const struct picture *picture, char **out, size_t *left_out,
+                       struct servet_error *error)
 {
     char *xml;
     size_t length;
-    int rc = picture_xml(picture, &xml, left_out);
+    int rc = report_picture_xml(picture, &xml, left_out);
     if (rc < 0) {
         return profile_error(error, rc, "lstopo: %s", strerrordesc_np(-rc));
     }
@@ -73,20 +73,20 @@ int picture_raw(const struct picture *picture, char **out, size_t *left_out,
                     "--gridsize",
                     "4",
                     NULL};
-    rc = run_filter(argv, xml, strlen(xml), out, &length, error);
+    rc = report_run_filter(argv, xml, strlen(xml), out, &length, error);
     if (rc == -ENOENT) {
         argv[0] = "lstopo";
-        rc = run_filter(argv, xml, strlen(xml), out, &length, error);
+        rc = report_run_filter(argv, xml, strlen(xml), out, &length, error);
     }
     free(xml);
     return rc;
 }
 
-int picture_svg(const struct picture *picture, const char *name, char **out, size_t *left_out,
-                struct servet_error *error)
+int report_picture_svg(const struct picture *picture, const char *name, char **out,
+                       size_t *left_out, struct servet_error *error)
 {
     char *raw;
-    int rc = picture_raw(picture, &raw, left_out, error);
+    int rc = report_picture_raw(picture, &raw, left_out, error);
     if (rc < 0) {
         return rc;
     }
@@ -173,7 +173,7 @@ static void put_text(FILE *script, const char *tag, const char *end)
     }
     text[length] = '\0';
     fputs("set label ", script);
-    plot_quote(script, text);
+    report_plot_quote(script, text);
     /* lstopo gives the base line, gnuplot the middle of the line */
     fprintf(script, " at %g,%g left front textcolor rgb '#%02x%02x%02x'\n", place.x,
             place.y - number(tag, end, " font-size='") / 3, place.red, place.green, place.blue);
@@ -196,7 +196,7 @@ static int draw(const char *svg, const char *title, struct drawing *drawing)
             "yrange [%g:%d]\n",
             -side, drawing->width + side, drawing->height, -TITLE_HEIGHT);
     fputs("set label ", script);
-    plot_quote(script, title);
+    report_plot_quote(script, title);
     fprintf(script, " at %g,%d center\n", drawing->width / 2, -TITLE_HEIGHT / 2);
     drawing->width += 2 * side;
     for (p = end; (p = strchr(p, '<')) && (end = strchr(p, '>')); p = end) {
@@ -210,12 +210,12 @@ static int draw(const char *svg, const char *title, struct drawing *drawing)
     return drawing->width > 0 && drawing->height > 0 ? 0 : -EIO;
 }
 
-int picture_png(const struct pictures_item *item, char **out, size_t *length,
-                struct servet_error *error)
+int report_picture_png(const struct pictures_item *item, char **out, size_t *length,
+                       struct servet_error *error)
 {
     char *svg, *script = NULL;
     size_t left_out, script_length;
-    int rc = picture_raw(&item->picture, &svg, &left_out, error);
+    int rc = report_picture_raw(&item->picture, &svg, &left_out, error);
     if (rc < 0) {
         return rc;
     }
@@ -237,7 +237,7 @@ int picture_png(const struct pictures_item *item, char **out, size_t *length,
                                   .script = script,
                                   .width = drawing.width,
                                   .height = drawing.height + TITLE_HEIGHT};
-        rc = plot_png(&plot, out, length, error);
+        rc = report_plot_png(&plot, out, length, error);
     }
     free(script);
     return rc;
@@ -336,7 +336,8 @@ static int add_mappings(const struct report *report, struct pictures *list,
                   : 0;
 }
 
-int pictures_of(const struct report *report, struct pictures *out, struct servet_error *error)
+int report_pictures_of(const struct report *report, struct pictures *out,
+                       struct servet_error *error)
 {
     struct pictures list = {.items =
                                 calloc(3 * report->profile->class_count + 1, sizeof *list.items)};
@@ -346,14 +347,14 @@ int pictures_of(const struct report *report, struct pictures *out, struct servet
     add_topologies(report->profile, &list);
     int rc = report->workers ? add_mappings(report, &list, error) : 0;
     if (rc < 0) {
-        pictures_free(&list);
+        report_pictures_free(&list);
         return rc;
     }
     *out = list;
     return 0;
 }
 
-void pictures_free(struct pictures *pictures)
+void report_pictures_free(struct pictures *pictures)
 {
     free(pictures->items);
     free(pictures->chosen[0]);

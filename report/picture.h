@@ -27,15 +27,15 @@ struct picture {
 
 /* hwloc XML (version 2.0) of the picture. Groups that cross others cannot be drawn as boxes:
  * *left_out counts them. 0 and a new string, or -ENOMEM. */
-int picture_xml(const struct picture *picture, char **out, size_t *left_out);
+int report_picture_xml(const struct picture *picture, char **out, size_t *left_out);
 
 /* What lstopo makes of it, its own SVG as a new string. 0; -ENOENT: no lstopo; -EIO; -ENOMEM. */
-int picture_raw(const struct picture *picture, char **out, size_t *left_out,
-                struct servet_error *error);
+int report_picture_raw(const struct picture *picture, char **out, size_t *left_out,
+                       struct servet_error *error);
 
 /* The same, to be put into a page; ids begin with `name`. */
-int picture_svg(const struct picture *picture, const char *name, char **out, size_t *left_out,
-                struct servet_error *error);
+int report_picture_svg(const struct picture *picture, const char *name, char **out,
+                       size_t *left_out, struct servet_error *error);
 
 /* The topology pictures of a report: one of each node class, and one for each priority with the
  * workers that are asked for. */
@@ -58,14 +58,15 @@ struct pictures {
     uint32_t *room;      /* what the items' workers point into */
 };
 
-/* 0; what map_workers() returns; -ENOMEM. pictures_free() it. */
-int pictures_of(const struct report *report, struct pictures *out, struct servet_error *error);
-void pictures_free(struct pictures *pictures);
+/* 0; what map_workers() returns; -ENOMEM. report_pictures_free() it. */
+int report_pictures_of(const struct report *report, struct pictures *out,
+                       struct servet_error *error);
+void report_pictures_free(struct pictures *pictures);
 
 /* A topology picture as PNG. */
 
 /* 0 and the bytes, free() them; -ENOENT: no lstopo, or no gnuplot; -EIO; -ENOMEM. */
-int picture_png(const struct pictures_item *item, char **out, size_t *length,
-                struct servet_error *error);
+int report_picture_png(const struct pictures_item *item, char **out, size_t *length,
+                       struct servet_error *error);
 
 #endif

@@ -311,7 +311,7 @@ static void put_box(struct writer *writer, const struct box *box)
     fputs("</object>\n", writer->out);
 }
 
-int picture_xml(const struct picture *picture, char **out, size_t *left_out)
+int report_picture_xml(const struct picture *picture, char **out, size_t *left_out)
 {
     const struct profile_class *node_class = picture->node_class;
     struct boxes boxes = {0};

@@ -100,8 +100,8 @@ static int failed(const char *program, int fd, struct servet_error *error)
     return rc;
 }
 
-int run_filter(char *const argv[], const char *input, size_t length, char **out, size_t *out_length,
-               struct servet_error *error)
+int report_run_filter(char *const argv[], const char *input, size_t length, char **out,
+                      size_t *out_length, struct servet_error *error)
 {
     int fds[FILES], status = 0;
     int rc = open_files(fds);
@@ -177,7 +177,7 @@ static void png_terminal(FILE *stream, const struct plot *plot)
             "set terminal pngcairo size %s noenhanced font '" PNG_FONT "' fontscale " PNG_FONT_SCALE
             " linewidth 2 background rgb 'white'\nset title ",
             plot->shape == PLOT_CURVE ? PNG_CURVE_SIZE : PNG_MAP_SIZE);
-    plot_quote(stream, plot->title);
+    report_plot_quote(stream, plot->title);
     fputs(" textcolor rgb ink\n", stream);
 }
 
@@ -197,7 +197,7 @@ static int run_gnuplot(const char *script, size_t length, char **out, size_t *ou
 {
     /* -d: without the user's own settings */
     char *argv[] = {"gnuplot", "-d", NULL};
-    int rc = run_filter(argv, script, length, out, out_length, error);
+    int rc = report_run_filter(argv, script, length, out, out_length, error);
     if (rc == -ENOENT) {
         return profile_error(
             error, rc,
@@ -242,7 +242,7 @@ static int render(const struct plot *plot, bool png, char **out, size_t *out_len
     return rc;
 }
 
-int plot_png(const struct plot *plot, char **out, size_t *length, struct servet_error *error)
+int report_plot_png(const struct plot *plot, char **out, size_t *length, struct servet_error *error)
 {
     return render(plot, true, out, length, error);
 }
@@ -305,7 +305,7 @@ static size_t put_piece(FILE *stream, const char *text, const char *name)
     return 1;
 }
 
-int plot_svg(const struct plot *plot, char **out, size_t *length, struct servet_error *error)
+int report_plot_svg(const struct plot *plot, char **out, size_t *length, struct servet_error *error)
 {
     char *raw, *tidy = NULL;
     size_t raw_length, tidy_length = 0;
@@ -338,8 +338,8 @@ int plot_svg(const struct plot *plot, char **out, size_t *length, struct servet_
     return 0;
 }
 
-FILE *plot_open(struct plot_list *list, enum plot_section section, enum plot_shape shape,
-                size_t node_class, size_t classes, const char *name, const char *title)
+FILE *report_plot_open(struct plot_list *list, enum plot_section section, enum plot_shape shape,
+                       size_t node_class, size_t classes, const char *name, const char *title)
 {
     struct plot *items =
         list->rc < 0 ? NULL : realloc(list->items, (list->count + 1) * sizeof *items);
@@ -363,7 +363,7 @@ FILE *plot_open(struct plot_list *list, enum plot_section section, enum plot_sha
     return list->stream;
 }
 
-void plot_close(struct plot_list *list, const char *caption, ...)
+void report_plot_close(struct plot_list *list, const char *caption, ...)
 {
     if (!list->stream || !list->count) {
         return;
@@ -384,7 +384,7 @@ void plot_close(struct plot_list *list, const char *caption, ...)
     list->script = NULL;
 }
 
-void plot_free(struct plot_list *list)
+void report_plot_free(struct plot_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].name);
@@ -396,7 +396,7 @@ void plot_free(struct plot_list *list)
     *list = (struct plot_list){0};
 }
 
-void plot_quote(FILE *stream, const char *text)
+void report_plot_quote(FILE *stream, const char *text)
 {
     fputc('\'', stream);
     for (; *text; text++) {
@@ -408,7 +408,7 @@ void plot_quote(FILE *stream, const char *text)
     fputc('\'', stream);
 }
 
-void plot_byte_ticks(FILE *stream, const char *axis, double low, double high)
+void report_plot_byte_ticks(FILE *stream, const char *axis, double low, double high)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     int first = (int)floor(log2(fmax(low, 1))), last = (int)ceil(log2(fmax(high, 2)));

@@ -12,8 +12,8 @@
  * returns what it wrote on its standard output, terminated by a zero that *out_length does not
  * count; free() it. Nothing touches the disk. 0; -ENOENT (not installed); -EIO with the program's
  * first line on stderr (it failed, or wrote nothing); -ENOMEM. */
-int run_filter(char *const argv[], const char *input, size_t length, char **out, size_t *out_length,
-               struct servet_error *error);
+int report_run_filter(char *const argv[], const char *input, size_t length, char **out,
+                      size_t *out_length, struct servet_error *error);
 
 /* The plots of a report: what is drawn, in gnuplot's language, with words beside it. Colours are
  * named (ink, muted, c1 … c6); what they stand for is decided when the plot is rendered: variables
@@ -56,32 +56,34 @@ struct plot_list {
 
 /* Opens a plot and returns the stream for its script, or NULL. Everything that is said about the
  * previous one comes before. The name gets "classI-" in front of it when `classes` > 1. */
-FILE *plot_open(struct plot_list *list, enum plot_section section, enum plot_shape shape,
-                size_t node_class, size_t classes, const char *name, const char *title);
+FILE *report_plot_open(struct plot_list *list, enum plot_section section, enum plot_shape shape,
+                       size_t node_class, size_t classes, const char *name, const char *title);
 /* Ends its script, with what is to be said below it. */
-void plot_close(struct plot_list *list, const char *caption, ...)
+void report_plot_close(struct plot_list *list, const char *caption, ...)
     __attribute__((format(printf, 2, 3)));
-void plot_free(struct plot_list *list);
+void report_plot_free(struct plot_list *list);
 
 /* `text` between single quotes, as gnuplot reads it literally (it runs `commands` found between
  * double ones). */
-void plot_quote(FILE *stream, const char *text);
+void report_plot_quote(FILE *stream, const char *text);
 /* "set xtics (…)" (axis "x") with sizes at powers of two, for a logarithmic axis from `low` to
  * `high`. */
-void plot_byte_ticks(FILE *stream, const char *axis, double low, double high);
+void report_plot_byte_ticks(FILE *stream, const char *axis, double low, double high);
 
 /* Plots of a profile, one file each. */
-void plot_caches(struct plot_list *list, const struct servet_profile *profile);
-void plot_memory(struct plot_list *list, const struct servet_profile *profile);
-void plot_messages(struct plot_list *list, const struct servet_profile *profile);
-void plot_bsp(struct plot_list *list, const struct servet_profile *profile);
-void plot_maps(struct plot_list *list, const struct servet_profile *profile);
+void report_plot_caches(struct plot_list *list, const struct servet_profile *profile);
+void report_plot_memory(struct plot_list *list, const struct servet_profile *profile);
+void report_plot_messages(struct plot_list *list, const struct servet_profile *profile);
+void report_plot_bsp(struct plot_list *list, const struct servet_profile *profile);
+void report_plot_maps(struct plot_list *list, const struct servet_profile *profile);
 
 /* As SVG to be put into a page (no prolog, no name space, ids of its own, colours as var(--…)), or
  * as PNG.
  * 0; -ENOENT: no gnuplot; -EIO; -ENOMEM. free() the result. */
-int plot_svg(const struct plot *plot, char **out, size_t *length, struct servet_error *error);
-int plot_png(const struct plot *plot, char **out, size_t *length, struct servet_error *error);
+int report_plot_svg(const struct plot *plot, char **out, size_t *length,
+                    struct servet_error *error);
+int report_plot_png(const struct plot *plot, char **out, size_t *length,
+                    struct servet_error *error);
 
 /* The page's style sheet: light and dark, from a phone to a wide screen. Names --ink … --c6 are
  * what plots refer to. */

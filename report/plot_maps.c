@@ -126,7 +126,8 @@ static void sharing_map(struct plot_list *list, const struct servet_profile *pro
                         const uint32_t *order, const char *name, const char *title,
                         const char *caption)
 {
-    FILE *out = plot_open(list, PLOT_SHARING, PLOT_MAP, index, profile->class_count, name, title);
+    FILE *out =
+        report_plot_open(list, PLOT_SHARING, PLOT_MAP, index, profile->class_count, name, title);
     if (!out) {
         return;
     }
@@ -140,14 +141,14 @@ static void sharing_map(struct plot_list *list, const struct servet_profile *pro
     sharing_legend(out, node_class);
     fprintf(out, "set palette maxcolors %zu\n", last + 1);
     draw(out, &map);
-    plot_close(list, "%s%s", caption, thinned(&map, said, sizeof said));
+    report_plot_close(list, "%s%s", caption, thinned(&map, said, sizeof said));
 }
 
 static void latency_map(struct plot_list *list, const struct profile_communication *communication,
                         bool measured, const struct map *where, size_t index, size_t classes,
                         const char *name, const char *title, const char *caption)
 {
-    FILE *out = plot_open(list, PLOT_MESSAGES, PLOT_MAP, index, classes, name, title);
+    FILE *out = report_plot_open(list, PLOT_MESSAGES, PLOT_MAP, index, classes, name, title);
     if (!out) {
         return;
     }
@@ -167,8 +168,8 @@ static void latency_map(struct plot_list *list, const struct profile_communicati
     fprintf(out, "set format cb '%s'\nset cbtics %sscale 0.3\n", measured ? "%.1s %cs" : "%.0f",
             measured ? "" : "1 ");
     draw(out, &map);
-    plot_close(list, "%s%s%s", caption, thinned(&map, said, sizeof said),
-               measured ? "" : " Not measured: only the order means something.");
+    report_plot_close(list, "%s%s%s", caption, thinned(&map, said, sizeof said),
+                      measured ? "" : " Not measured: only the order means something.");
 }
 
 static int number_order(const struct profile_set *members, uint32_t *out)
@@ -187,7 +188,7 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
         return;
     }
     uint32_t *order = calloc(2 * count, sizeof *order);
-    if (!order || order_class(node_class, order + count) < 0) {
+    if (!order || report_order_class(node_class, order + count) < 0) {
         free(order);
         list->rc = -ENOMEM;
         return;
@@ -231,7 +232,7 @@ static void network_maps(struct plot_list *list, const struct servet_profile *pr
     }
     if (rc == 0) {
         struct profile_set nodes = {order, count};
-        rc = order_by_groups(&nodes, relations, network->layer_count, order + count);
+        rc = report_order_by_groups(&nodes, relations, network->layer_count, order + count);
     }
     if (rc < 0) {
         list->rc = rc;
@@ -248,7 +249,7 @@ static void network_maps(struct plot_list *list, const struct servet_profile *pr
     free(order);
 }
 
-void plot_maps(struct plot_list *list, const struct servet_profile *profile)
+void report_plot_maps(struct plot_list *list, const struct servet_profile *profile)
 {
     for (size_t i = 0; i < profile->class_count; i++) {
         class_maps(list, profile, i);

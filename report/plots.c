@@ -83,14 +83,14 @@ static size_t draw(FILE *out, const struct servet_profile *profile, enum quantit
         }
         fprintf(out, "%s$b%zu using 1:2 with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.7 title ",
                 block ? ", " : "plot ", block, block % PLOT_COLOURS + 1);
-        plot_quote(out, backend(bsp));
+        report_plot_quote(out, backend(bsp));
         if (quantity == BSP_G && any_packets(profile, backend(bsp))) {
             char name[64];
             snprintf(name, sizeof name, "%s, in packets", backend(bsp));
             fprintf(out,
                     ", $b%zu using 1:3 with linespoints lc rgb c%zu lw 1.5 dt 2 pt 6 ps 0.7 title ",
                     block, block % PLOT_COLOURS + 1);
-            plot_quote(out, name);
+            report_plot_quote(out, name);
         }
         block++;
     }
@@ -108,7 +108,8 @@ static void plot_one(struct plot_list *list, const struct servet_profile *profil
         any = any || value(&profile->bsp[i], quantity) > 0;
         most = profile->bsp[i].processors > most ? profile->bsp[i].processors : most;
     }
-    FILE *out = any ? plot_open(list, PLOT_BSP, PLOT_CURVE, PLOT_NETWORK, 0, name, title) : NULL;
+    FILE *out =
+        any ? report_plot_open(list, PLOT_BSP, PLOT_CURVE, PLOT_NETWORK, 0, name, title) : NULL;
     if (!out) {
         return;
     }
@@ -118,10 +119,10 @@ static void plot_one(struct plot_list *list, const struct servet_profile *profil
             most + 0.3, quantity == BSP_R ? "flop/s" : "s", most <= 16 ? 1 : most / 8);
     fprintf(out, "set key %s left Left reverse\n", quantity == BSP_R ? "bottom" : "top");
     draw(out, profile, quantity);
-    plot_close(list, "%s", caption);
+    report_plot_close(list, "%s", caption);
 }
 
-void plot_bsp(struct plot_list *list, const struct servet_profile *profile)
+void report_plot_bsp(struct plot_list *list, const struct servet_profile *profile)
 {
     plot_one(list, profile, BSP_R, "bsp-r", "BSP: r, rate of each processor",
              "Of DAXPY on vectors in the first cache, all processors at once.");
@@ -188,7 +189,7 @@ static void mark(FILE *out, const struct profile_cache *cache, struct labels *la
         return;
     }
     snprintf(first, sizeof first, "L%u%s%s", cache->level, measured ? " " : "",
-             measured ? figure_bytes(cache->size_bytes).text : "");
+             measured ? profile_figure_bytes(cache->size_bytes).text : "");
     if (measured) {
         line(out, effective, "lc rgb c2 lw 1.2");
     }
@@ -196,7 +197,7 @@ static void mark(FILE *out, const struct profile_cache *cache, struct labels *la
         snprintf(second, sizeof second, "as declared");
     } else if (declared > 0) {
         snprintf(second, sizeof second, "declared %s",
-                 figure_bytes(cache->declared_size_bytes).text);
+                 profile_figure_bytes(cache->declared_size_bytes).text);
         line(out, declared, "lc rgb muted lw 1.2 dt 2");
     }
     label(out, labels, at, first, second);
@@ -210,14 +211,14 @@ static void plot_class(struct plot_list *list, const struct servet_profile *prof
     if (count < 2) {
         return;
     }
-    FILE *out = plot_open(list, PLOT_CACHES, PLOT_CURVE, index, profile->class_count, "cache-curve",
-                          "Latency by working set");
+    FILE *out = report_plot_open(list, PLOT_CACHES, PLOT_CURVE, index, profile->class_count,
+                                 "cache-curve", "Latency by working set");
     if (!out) {
         return;
     }
     double low = (double)curve[0].bytes, high = (double)curve[count - 1].bytes;
     fprintf(out, "set logscale x 2\nset logscale y 10\nset xrange [%.0f:%.0f]\n", low, high);
-    plot_byte_ticks(out, "x", low, high);
+    report_plot_byte_ticks(out, "x", low, high);
     fputs("set format y '%.0s %cs'\nset xlabel 'working set of one PU'\nset ylabel 'time of one "
           "access' offset 1\n"
           "set ytics (1e-9, 2e-9, 5e-9, 1e-8, 2e-8, 5e-8, 1e-7, 2e-7, 5e-7, 1e-6)\n",
@@ -239,12 +240,13 @@ static void plot_class(struct plot_list *list, const struct servet_profile *prof
     }
     fputs("EOD\nplot $curve using 1:2 with linespoints lc rgb c1 lw 1.5 pt 7 ps 0.45 notitle\n",
           out);
-    plot_close(list, "Dependent loads in random order on one PU. Solid lines: effective sizes, "
-                     "inferred from this curve; dashed "
-                     "lines: what the operating system declares.");
+    report_plot_close(list,
+                      "Dependent loads in random order on one PU. Solid lines: effective sizes, "
+                      "inferred from this curve; dashed "
+                      "lines: what the operating system declares.");
 }
 
-void plot_caches(struct plot_list *list, const struct servet_profile *profile)
+void report_plot_caches(struct plot_list *list, const struct servet_profile *profile)
 {
     for (size_t i = 0; i < profile->class_count; i++) {
         plot_class(list, profile, i);
@@ -274,8 +276,8 @@ static void plot_class_memory(struct plot_list *list, const struct servet_profil
     if (!most) {
         return;
     }
-    FILE *out = plot_open(list, PLOT_MEMORY, PLOT_CURVE, index, profile->class_count,
-                          "memory-scaling", "Memory bandwidth by workers");
+    FILE *out = report_plot_open(list, PLOT_MEMORY, PLOT_CURVE, index, profile->class_count,
+                                 "memory-scaling", "Memory bandwidth by workers");
     if (!out) {
         return;
     }
@@ -308,13 +310,14 @@ static void plot_class_memory(struct plot_list *list, const struct servet_profil
         }
     }
     fputc('\n', out);
-    plot_close(list,
-               "Workers of one group of an overhead level copy memory at once. One worker alone "
-               "reaches %s.",
-               figure_bandwidth(memory->reference_bytes_per_s).text);
+    report_plot_close(
+        list,
+        "Workers of one group of an overhead level copy memory at once. One worker alone "
+        "reaches %s.",
+        profile_figure_bandwidth(memory->reference_bytes_per_s).text);
 }
 
-void plot_memory(struct plot_list *list, const struct servet_profile *profile)
+void report_plot_memory(struct plot_list *list, const struct servet_profile *profile)
 {
     for (size_t i = 0; i < profile->class_count; i++) {
         plot_class_memory(list, profile, i);
@@ -333,7 +336,7 @@ static void layer_title(FILE *out, const struct profile_layer *layer, size_t ind
     char title[96];
     snprintf(title, sizeof title, "layer %zu%s%.60s", index, layer->name ? ": " : "",
              layer->name ? layer->name : "");
-    plot_quote(out, title);
+    report_plot_quote(out, title);
 }
 
 static struct range sizes(const struct profile_communication *communication)
@@ -382,7 +385,7 @@ static void size_axis(FILE *out, struct range range)
             "set logscale x 2\nset xrange [%.0f:%.0f]\nset logscale y 10\nset xlabel 'size of the "
             "message'\n",
             range.low, range.high);
-    plot_byte_ticks(out, "x", range.low, range.high);
+    report_plot_byte_ticks(out, "x", range.low, range.high);
 }
 
 static void plot_sizes(struct plot_list *list, const struct profile_communication *communication,
@@ -394,23 +397,24 @@ static void plot_sizes(struct plot_list *list, const struct profile_communicatio
     }
     char name[64];
     snprintf(name, sizeof name, "%smessage-time", prefix);
-    FILE *out = plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name,
-                          "Time of a message by size");
+    FILE *out = report_plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name,
+                                 "Time of a message by size");
     if (out) {
         size_axis(out, range);
         fputs("set format y '%.0s %cs'\nset ylabel 'one way'\nset key top left Left reverse\n",
               out);
         curves(out, communication, "1:2");
-        plot_close(list, "One message at a time between two members of each layer, one way.");
+        report_plot_close(list,
+                          "One message at a time between two members of each layer, one way.");
     }
     snprintf(name, sizeof name, "%smessage-bandwidth", prefix);
-    out = plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name,
-                    "Bandwidth of a message by size");
+    out = report_plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name,
+                           "Bandwidth of a message by size");
     if (out) {
         size_axis(out, range);
         fputs("set format y '%.0s %cB/s'\nset ylabel 'one way'\nset key bottom right\n", out);
         curves(out, communication, "1:($1/$2)");
-        plot_close(list, "The same figures as size divided by time.");
+        report_plot_close(list, "The same figures as size divided by time.");
     }
 }
 
@@ -430,8 +434,8 @@ static void plot_concurrency(struct plot_list *list,
     char name[64];
     snprintf(name, sizeof name, "%smessage-concurrency", prefix);
     FILE *out = !curves_found ? NULL
-                              : plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name,
-                                          "Many messages at once");
+                              : report_plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes,
+                                                 name, "Many messages at once");
     if (!out) {
         return;
     }
@@ -462,8 +466,9 @@ static void plot_concurrency(struct plot_list *list,
         }
     }
     fputc('\n', out);
-    plot_close(list, "Messages sent at the same time inside one layer; a flat line is a network "
-                     "that carries them all.");
+    report_plot_close(list,
+                      "Messages sent at the same time inside one layer; a flat line is a network "
+                      "that carries them all.");
 }
 
 static void plot_one_messages(struct plot_list *list,
@@ -474,7 +479,7 @@ static void plot_one_messages(struct plot_list *list,
     plot_concurrency(list, communication, index, classes, prefix);
 }
 
-void plot_messages(struct plot_list *list, const struct servet_profile *profile)
+void report_plot_messages(struct plot_list *list, const struct servet_profile *profile)
 {
     for (size_t i = 0; i < profile->class_count; i++) {
         plot_one_messages(list, &profile->classes[i].communication, i, profile->class_count, "");
@@ -484,18 +489,18 @@ void plot_messages(struct plot_list *list, const struct servet_profile *profile)
 
 /* All plots of a profile; report_png(). */
 
-int plots_of(const struct servet_profile *profile, struct plot_list *out,
-             struct servet_error *error)
+int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
+                    struct servet_error *error)
 {
     struct plot_list list = {0};
-    plot_caches(&list, profile);
-    plot_maps(&list, profile);
-    plot_memory(&list, profile);
-    plot_messages(&list, profile);
-    plot_bsp(&list, profile);
+    report_plot_caches(&list, profile);
+    report_plot_maps(&list, profile);
+    report_plot_memory(&list, profile);
+    report_plot_messages(&list, profile);
+    report_plot_bsp(&list, profile);
     if (list.rc < 0) {
         int rc = profile_error(error, list.rc, "report: %s", strerrordesc_np(-list.rc));
-        plot_free(&list);
+        report_plot_free(&list);
         return rc;
     }
     *out = list;
@@ -533,7 +538,7 @@ static int write_images(const struct image *images, size_t count, const char *fo
             return profile_error(error, -ENAMETOOLONG, "%s: %s", folder,
                                  strerrordesc_np(ENAMETOOLONG));
         }
-        rc = save_file(path, images[i].bytes, images[i].length, error);
+        rc = profile_save_file(path, images[i].bytes, images[i].length, error);
     }
     return rc;
 }
@@ -549,7 +554,7 @@ static int draw_pictures(const struct pictures *pictures, struct image *images, 
             profile_error(left_out, 0, "%s: more than %d PUs are not drawn", item->id, PICTURE_PUS);
             continue;
         }
-        int rc = picture_png(item, &image->bytes, &image->length, error);
+        int rc = report_picture_png(item, &image->bytes, &image->length, error);
         if (rc == -ENOENT) {
             *left_out = *error;
             return 0;
@@ -569,7 +574,7 @@ static int draw_plots(const struct plot_list *plots, struct image *images, size_
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < plots->count; i++) {
         struct image *image = &images[i];
-        rc = plot_png(&plots->items[i], &image->bytes, &image->length, error);
+        rc = report_plot_png(&plots->items[i], &image->bytes, &image->length, error);
         image->name = plots->items[i].name;
         *count += rc == 0;
     }
@@ -582,12 +587,12 @@ int report_png(const struct report *report, const char *folder, size_t *count,
     struct plot_list plots;
     struct pictures pictures = {0};
     size_t drawn = 0;
-    int rc = plots_of(report->profile, &plots, error);
+    int rc = report_plots_of(report->profile, &plots, error);
     if (rc < 0) {
         return rc;
     }
     left_out->text[0] = '\0';
-    rc = pictures_of(report, &pictures, error);
+    rc = report_pictures_of(report, &pictures, error);
     struct image *images = calloc(plots.count + pictures.count + 1, sizeof *images);
     if (rc == 0 && !images) {
         rc = profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
@@ -602,7 +607,7 @@ int report_png(const struct report *report, const char *folder, size_t *count,
         free(images[i].bytes);
     }
     free(images);
-    pictures_free(&pictures);
-    plot_free(&plots);
+    report_pictures_free(&pictures);
+    report_plot_free(&plots);
     return rc;
 }

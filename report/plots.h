@@ -5,7 +5,7 @@
 #include "report/html.h"
 #include "report/plot.h"
 
-int plots_of(const struct servet_profile *profile, struct plot_list *out,
-             struct servet_error *error);
+int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
+                    struct servet_error *error);
 
 #endif

@@ -141,7 +141,7 @@ static struct servet_profile *find(char *path, size_t size)
     return profile;
 }
 
-static int print_json(const struct servet_profile *profile)
+static int map_print_json(const struct servet_profile *profile)
 {
     char *text = profile_to_json(profile);
     if (!text) {
@@ -158,13 +158,13 @@ static int print_bsp(const struct servet_profile *profile, const char *source)
         cli_fail("%s: no BSP parameters in it (servet-probe --bsp measures them)",
                  source ? source : "this machine");
     }
-    show_bsp(profile, stdout);
+    profile_show_bsp(profile, stdout);
     return 0;
 }
 
 static int show_live(const struct options *options)
 {
-    int rc = pin_live_print(stdout, options->json, options->live);
+    int rc = report_live_print(stdout, options->json, options->live);
     if (rc == -ESRCH) {
         cli_usage("--live: expected a running process, %d is none", (int)options->live);
     }
@@ -186,7 +186,7 @@ static void write_html(const struct report *report, const char *path)
     }
     if (strcmp(path, "-") == 0) {
         fwrite(text, 1, length, stdout);
-    } else if (save_file(path, text, length, &error) < 0) {
+    } else if (profile_save_file(path, text, length, &error) < 0) {
         cli_fail("%s", error.text);
     }
     free(text);
@@ -212,7 +212,7 @@ static void show_diff(const struct options *options)
     struct servet_error error;
     struct servet_profile *old = load(options->file), *new = load(options->second);
     json_t *diff;
-    int rc = diff_profiles(old, new, &diff, &error);
+    int rc = report_diff_profiles(old, new, &diff, &error);
     profile_free(old);
     profile_free(new);
     if (rc < 0) {
@@ -222,7 +222,7 @@ static void show_diff(const struct options *options)
         json_dumpf(diff, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
         putchar('\n');
     } else {
-        diff_print(diff, stdout);
+        report_diff_print(diff, stdout);
     }
     json_decref(diff);
 }
@@ -262,9 +262,9 @@ static int show_profile(const struct options *options, const struct servet_profi
     if (options->html || options->png) {
         return 0;
     }
-    return options->json  ? print_json(profile)
+    return options->json  ? map_print_json(profile)
            : options->bsp ? print_bsp(profile, source)
-                          : show_text(profile, source, stdout);
+                          : profile_show_text(profile, source, stdout);
 }
 
 int main(int argc, char **argv)

@@ -122,15 +122,15 @@ static void survey_nodes(uint32_t nodes, const char *path)
         }
         struct probe probe = {.machine = &machine, .seed = 1};
         const struct survey_layout layout = fat_tree_layout(&tree);
-        survey_open(&survey, &probe, &layout, &options);
-        if (survey_run(&survey, &result) < 0) {
+        probe_survey_open(&survey, &probe, &layout, &options);
+        if (probe_survey_run(&survey, &result) < 0) {
             give_up("the survey failed");
         }
         seconds[alone] = tree.elapsed_s;
         measurements = alone ? measurements : survey.measurements;
         rounds = alone ? rounds : survey.rounds;
         wrong = fmax(wrong, share_wrong(&tree, &result.network));
-        survey_close(&survey);
+        probe_survey_close(&survey);
         fat_tree_close(&tree, &machine);
         if (!alone) {
             probe_message_free(&result.network);

@@ -162,7 +162,7 @@ static void run(const struct arguments *arguments, const char *path, bool paper,
 {
     struct machine machine;
     struct servet_error error;
-    if (machine_open_simulated(path, arguments->seed, &machine, &error) < 0) {
+    if (probe_machine_open_simulated(path, arguments->seed, &machine, &error) < 0) {
         cli_fail("%s", error.text);
     }
     const struct profile_class *node_class = &machine.declared->classes[0];
@@ -173,7 +173,7 @@ static void run(const struct arguments *arguments, const char *path, bool paper,
             run_pu(arguments, path, &machine, first, paper, table);
         }
     }
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 
 static void add(struct table *sum, const struct table *part)

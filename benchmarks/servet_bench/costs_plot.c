@@ -86,7 +86,7 @@ void costs_plot(const char *path, const json_t *costs)
     if (pixels <= 0) {
         return;
     }
-    FILE *gnuplot = plot_open(path, WIDTH, (unsigned)pixels);
+    FILE *gnuplot = report_plot_open(path, WIDTH, (unsigned)pixels);
     json_array_foreach(costs, i, cost)
     {
         write_bars(gnuplot, cost, i, ways_measured(cost));
@@ -106,5 +106,5 @@ void costs_plot(const char *path, const json_t *costs)
         }
     }
     fprintf(gnuplot, "unset multiplot\n");
-    plot_close(gnuplot, path);
+    report_plot_close(gnuplot, path);
 }

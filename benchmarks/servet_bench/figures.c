@@ -186,14 +186,14 @@ static void plot_machine(const char *folder, const struct machine_figure *figure
 {
     char path[PATH_MAX];
     path_of(folder, figure->number, path, sizeof path);
-    FILE *gnuplot = plot_open(path, 1200, 400);
+    FILE *gnuplot = report_plot_open(path, 1200, 400);
     write_points(gnuplot, "points", points, count);
     begin_plot(gnuplot, figure->title, 3);
     panel(gnuplot, "points", "memory bandwidth, GB/s", 0, 0);
     panel(gnuplot, "points", "increase over the default, %", 1, 1);
     panel(gnuplot, "points", "message to the next worker, us", 2, 0);
     fprintf(gnuplot, "unset multiplot\n");
-    plot_close(gnuplot, path);
+    report_plot_close(gnuplot, path);
 }
 
 /* Figure 5 (NPB-MZ): one process a node and a thread on each core that was chosen there, so its
@@ -203,7 +203,7 @@ static void plot_hybrid(const char *folder, struct point points[][CORES_LIMIT],
 {
     char path[PATH_MAX];
     path_of(folder, "5", path, sizeof path);
-    FILE *gnuplot = plot_open(path, 900, 400);
+    FILE *gnuplot = report_plot_open(path, 900, 400);
     write_points(gnuplot, "a", points[0], counts[0]);
     write_points(gnuplot, "b", points[1], counts[1]);
     begin_plot(gnuplot,
@@ -212,7 +212,7 @@ static void plot_hybrid(const char *folder, struct point points[][CORES_LIMIT],
     panel(gnuplot, "a", "increase of memory bandwidth, %", 1, 1);
     panel(gnuplot, "b", "increase of memory bandwidth, %", 1, 1);
     fprintf(gnuplot, "unset multiplot\n");
-    plot_close(gnuplot, path);
+    report_plot_close(gnuplot, path);
 }
 
 void predict_figures(FILE *out, const char *folder, json_t **json)

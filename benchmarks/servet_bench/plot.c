@@ -20,7 +20,7 @@ static const char *terminal(const char *path)
     return NULL;
 }
 
-FILE *plot_open(const char *path, unsigned width, unsigned height)
+FILE *report_plot_open(const char *path, unsigned width, unsigned height)
 {
     const char *format = terminal(path);
     if (!format) {
@@ -47,7 +47,7 @@ FILE *plot_open(const char *path, unsigned width, unsigned height)
     return gnuplot;
 }
 
-void plot_close(FILE *gnuplot, const char *path)
+void report_plot_close(FILE *gnuplot, const char *path)
 {
     int status = pclose(gnuplot);
     if (status != 0) {
@@ -114,7 +114,7 @@ void report_plot(const char *path, const struct comparison *comparisons, size_t 
 {
     enum { WIDTH_EACH = 130, LEAST_WIDTH = 700, HEIGHT = 480 };
     unsigned width = (unsigned)count * WIDTH_EACH;
-    FILE *gnuplot = plot_open(path, width > LEAST_WIDTH ? width : LEAST_WIDTH, HEIGHT);
+    FILE *gnuplot = report_plot_open(path, width > LEAST_WIDTH ? width : LEAST_WIDTH, HEIGHT);
     const struct comparison *first = &comparisons[0];
     double highest = 0.0;
     for (size_t s = 0; s < first->count; s++) {
@@ -135,5 +135,5 @@ void report_plot(const char *path, const struct comparison *comparisons, size_t 
         fprintf(gnuplot, ", $%s using 2:3:4:xtic(1) title '%s'", block, name);
     }
     fprintf(gnuplot, "\n");
-    plot_close(gnuplot, path);
+    report_plot_close(gnuplot, path);
 }

@@ -6,9 +6,9 @@
 
 /* Starts gnuplot with a terminal that follows the name of `path` (.svg, .png, .pdf). cli_fail()
  * when it cannot, or the name says none of these. */
-FILE *plot_open(const char *path, unsigned width, unsigned height);
+FILE *report_plot_open(const char *path, unsigned width, unsigned height);
 /* Ends it; cli_fail() when gnuplot was not content. */
-void plot_close(FILE *gnuplot, const char *path);
+void report_plot_close(FILE *gnuplot, const char *path);
 /* Writes `text` with what gnuplot would take for markup or quotes made harmless. */
 void plot_text(FILE *gnuplot, const char *text);
 

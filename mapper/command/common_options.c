@@ -180,9 +180,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-const struct argp common_machine_argp = {.options = table, .parser = parse_option};
+const struct argp map_common_machine_argp = {.options = table, .parser = parse_option};
 
-void common_machine_check(const struct common_machine *machine)
+void map_common_machine_check(const struct common_machine *machine)
 {
     if (machine->profile && machine->topology) {
         cli_usage("--profile, --topology: expected one of them, not both");
@@ -238,7 +238,7 @@ static struct servet_profile *of_this_machine(void)
     return profile;
 }
 
-struct servet_profile *common_machine_open(const struct common_machine *machine)
+struct servet_profile *map_common_machine_open(const struct common_machine *machine)
 {
     if (machine->profile) {
         return from_file(machine->profile);
@@ -248,7 +248,7 @@ struct servet_profile *common_machine_open(const struct common_machine *machine)
 
 /* -- formats -- */
 
-const struct map_format *common_format(const char *name)
+const struct map_format *map_common_format(const char *name)
 {
     const struct map_format *format = map_format_find(name);
     if (strcmp(name, "help") == 0) {

@@ -41,18 +41,18 @@ struct common_machine {
 
 /* --profile, --topology and --cpuset: an argp child whose input is a struct common_machine, zero at
  * first. */
-extern const struct argp common_machine_argp;
+extern const struct argp map_common_machine_argp;
 
 /* After parsing: both --profile and --topology end the program as bad usage. */
-void common_machine_check(const struct common_machine *machine);
+void map_common_machine_check(const struct common_machine *machine);
 
 /* The profile that was asked for. Without one that of this machine; where there is none, or it is
  * of another machine, one line says so and the topology is used. Ends the program when there is
  * nothing to be had (cli.h). */
-struct servet_profile *common_machine_open(const struct common_machine *machine);
+struct servet_profile *map_common_machine_open(const struct common_machine *machine);
 
 /* The format of that name; "help" prints all of them and ends the program, another name is bad
  * usage. */
-const struct map_format *common_format(const char *name);
+const struct map_format *map_common_format(const char *name);
 
 #endif

@@ -112,7 +112,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->compare = true;
         return 0;
     case FORMAT:
-        options->format = common_format(argument);
+        options->format = map_common_format(argument);
         return 0;
     case EXPLAIN:
         options->explain = true;
@@ -172,7 +172,7 @@ static void check_options(struct map_options *options)
     if (options->nodes && options->slurm) {
         cli_usage("--nodes, --slurm: expected one of them, not both");
     }
-    common_machine_check(&options->machine);
+    map_common_machine_check(&options->machine);
     if (options->workers && (options->ranks || options->thread_list)) {
         cli_usage("-n: expected either -n, or -r and -t, not both");
     }
@@ -195,7 +195,7 @@ static void check_options(struct map_options *options)
 void map_options_read(int argc, char **argv, struct map_options *options)
 {
     *options = (struct map_options){.format = &map_formats[0], .kind = MAP_KIND_ANY};
-    static const struct argp_child children[] = {{&common_machine_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&map_common_machine_argp, 0, NULL, 0}, {0}};
     const struct argp argp = {.options = option_table,
                               .parser = parse_option,
                               .doc = "Chooses PUs for the workers of a parallel program from what "

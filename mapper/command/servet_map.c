@@ -235,7 +235,7 @@ int main(int argc, char **argv)
     if (options.matrix) {
         read_matrix(&options, &matrix);
     }
-    struct servet_profile *profile = common_machine_open(&options.machine);
+    struct servet_profile *profile = map_common_machine_open(&options.machine);
     choose_nodes(&options, profile);
     struct map_limits limits = {options.machine.cpuset.count ? &options.machine.cpuset : NULL,
                                 options.smt, options.kind};

@@ -29,7 +29,7 @@ static bool even(const struct map_plan *plan)
     return true;
 }
 
-int print_hydra_hosts(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_hydra_hosts(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     bool same = even(plan);
     (void)begin;
@@ -51,7 +51,7 @@ int print_hydra_hosts(FILE *out, const struct map_plan *plan, size_t begin, size
     return 0;
 }
 
-int print_slurm_hosts(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_slurm_hosts(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
@@ -75,7 +75,7 @@ static void print_numbers(FILE *out, const struct map_plan *plan, size_t begin, 
     fputc('\n', out);
 }
 
-int print_list(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_list(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     if (!plan->hybrid) {
         print_numbers(out, plan, begin, end);
@@ -111,7 +111,7 @@ static json_t *rank_json(const struct map_plan *plan, size_t rank)
                      (json_int_t)place->pu, "os_index", (json_int_t)place->os_index);
 }
 
-int print_json(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_json(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
@@ -144,7 +144,7 @@ static void print_indices(FILE *out, const struct map_plan *plan, size_t begin, 
 }
 
 /* One place per thread, in thread order (OpenMP 5.2, sections 21.1.6 and 21.1.7). */
-int print_omp_places(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_omp_places(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "OMP_PLACES=");
     for (size_t i = begin; i < end; i++) {
@@ -154,7 +154,7 @@ int print_omp_places(FILE *out, const struct map_plan *plan, size_t begin, size_
     return 0;
 }
 
-int print_gomp(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_gomp(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "GOMP_CPU_AFFINITY=");
     print_indices(out, plan, begin, end);
@@ -162,7 +162,7 @@ int print_gomp(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
     return 0;
 }
 
-int print_kmp(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_kmp(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "KMP_AFFINITY=granularity=fine,explicit,proclist=[");
     print_indices(out, plan, begin, end);
@@ -170,21 +170,21 @@ int print_kmp(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
     return 0;
 }
 
-int print_taskset(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_taskset(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "taskset -c ");
     print_indices(out, plan, begin, end);
     return 0;
 }
 
-int print_numactl(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_numactl(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "numactl -C ");
     print_indices(out, plan, begin, end);
     return 0;
 }
 
-int print_hwloc_bind(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_hwloc_bind(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "hwloc-bind --physical");
     for (size_t i = begin; i < end; i++) {
@@ -194,7 +194,7 @@ int print_hwloc_bind(FILE *out, const struct map_plan *plan, size_t begin, size_
     return 0;
 }
 
-int print_likwid(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_likwid(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "likwid-pin -c ");
     print_indices(out, plan, begin, end);
@@ -235,7 +235,7 @@ static int print_mask(FILE *out, const struct map_plan *plan, size_t rank)
 
 /* Slots are OS indices: with Open MPI 4 rmaps_rank_file_physical must be set, or they are read as
  * logical. */
-int print_rankfile(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_rankfile(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
@@ -251,7 +251,7 @@ int print_rankfile(FILE *out, const struct map_plan *plan, size_t begin, size_t 
 
 /* Without `seq`, Open MPI takes the node of mpirun first, whatever the order, and all ranks of a
  * node together. */
-int print_host(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_host(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
@@ -265,7 +265,7 @@ int print_host(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
     return 0;
 }
 
-int print_hostfile(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_hostfile(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
@@ -286,21 +286,21 @@ static void print_ranks(FILE *out, const struct map_plan *plan, size_t begin, si
     }
 }
 
-int print_cpu_list(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_cpu_list(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "--bind-to cpu-list:ordered --cpu-list ");
     print_ranks(out, plan, begin, end, ",");
     return 0;
 }
 
-int print_hydra(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_hydra(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "-bind-to user:");
     print_ranks(out, plan, begin, end, "+");
     return 0;
 }
 
-int print_impi_list(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_impi_list(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "I_MPI_PIN=1 I_MPI_PIN_PROCESSOR_LIST=");
     print_ranks(out, plan, begin, end, ",");
@@ -318,7 +318,7 @@ static int print_masks(FILE *out, const struct map_plan *plan, size_t begin, siz
     return rc;
 }
 
-int print_impi_domain(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_impi_domain(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "I_MPI_PIN=1 I_MPI_PIN_DOMAIN=[");
     int rc = print_masks(out, plan, begin, end, "");
@@ -326,14 +326,14 @@ int print_impi_domain(FILE *out, const struct map_plan *plan, size_t begin, size
     return rc;
 }
 
-int print_slurm_map(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_slurm_map(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "--cpu-bind=map_cpu:");
     print_ranks(out, plan, begin, end, ",");
     return 0;
 }
 
-int print_slurm_mask(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_slurm_mask(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
 {
     fprintf(out, "--cpu-bind=mask_cpu:");
     return print_masks(out, plan, begin, end, "0x");

@@ -148,7 +148,7 @@ static _Noreturn void become(const struct spmd_run *run, struct words *words, co
     _exit(127);
 }
 
-static void first_line(int fd, char *line, size_t size)
+static void profile_first_line(int fd, char *line, size_t size)
 {
     char all[4096];
     ssize_t length = pread(fd, all, sizeof all - 1, 0);
@@ -215,7 +215,7 @@ static int run_words(const struct spmd_run *run, struct words *words, const char
     }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    first_line(errors, line, sizeof line);
+    profile_first_line(errors, line, sizeof line);
     close(errors);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         return 0;

@@ -175,7 +175,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[0] = &options->machine;
         return 0;
     case FORMAT:
-        options->format = common_format(argument);
+        options->format = map_common_format(argument);
         return 0;
     case PLAN:
         options->plan = argument;
@@ -235,7 +235,7 @@ static void check(struct spmd_options *o)
 {
     const struct spmd_problem *problem = &o->problem;
     check_application(o);
-    common_machine_check(&o->machine);
+    map_common_machine_check(&o->machine);
     if (o->cores && o->tile_x) {
         cli_usage("--cores, --tile: expected one of them, not both");
     }
@@ -252,7 +252,8 @@ static void check(struct spmd_options *o)
 
 void spmd_options_parse(int argc, char **argv, struct spmd_options *out)
 {
-    static const struct argp_child children[] = {{&common_machine_argp, 0, "The machine:", 2}, {0}};
+    static const struct argp_child children[] = {{&map_common_machine_argp, 0, "The machine:", 2},
+                                                 {0}};
     const struct argp argp = {
         .options = table,
         .parser = parse_option,

@@ -21,8 +21,8 @@ void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *gri
     }
     bool one_node = map_plan_one_node(&plan, 0, plan.place_count);
     FILE *text = open_memstream(&out->list, &size);
-    if (!text || (one_node ? print_list(text, &plan, 0, plan.place_count)
-                           : print_rankfile(text, &plan, 0, plan.place_count)) < 0) {
+    if (!text || (one_node ? map_print_list(text, &plan, 0, plan.place_count)
+                           : map_print_rankfile(text, &plan, 0, plan.place_count)) < 0) {
         cli_fail("out of memory");
     }
     fclose(text);
@@ -249,7 +249,7 @@ static double comm_from_profile(void *context, const struct spmd_problem *proble
 void spmd_planner_open(struct spmd_planner *p)
 {
     struct spmd_options *o = &p->options;
-    p->profile = common_machine_open(&o->machine);
+    p->profile = map_common_machine_open(&o->machine);
     p->allowed = o->machine.cpuset.count ? &o->machine.cpuset : NULL;
     p->pus = count_pus(p->profile, p->allowed);
     p->comm = o->comm_s > 0 ? spmd_comm_per_task : comm_from_profile;

@@ -26,7 +26,7 @@ static struct entry **find(trace_word request)
     return at;
 }
 
-void trace_request_keep(trace_word request, int32_t peer, uint64_t bytes)
+void pin_trace_request_keep(trace_word request, int32_t peer, uint64_t bytes)
 {
     pthread_mutex_lock(&lock);
     struct entry **at = find(request), *entry = *at;
@@ -41,7 +41,7 @@ void trace_request_keep(trace_word request, int32_t peer, uint64_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-bool trace_request_find(trace_word request, int32_t *peer, uint64_t *bytes)
+bool pin_trace_request_find(trace_word request, int32_t *peer, uint64_t *bytes)
 {
     pthread_mutex_lock(&lock);
     struct entry *entry = *find(request);
@@ -53,7 +53,7 @@ bool trace_request_find(trace_word request, int32_t *peer, uint64_t *bytes)
     return entry;
 }
 
-void trace_request_forget(trace_word request)
+void pin_trace_request_forget(trace_word request)
 {
     pthread_mutex_lock(&lock);
     struct entry **at = find(request), *entry = *at;
@@ -69,17 +69,17 @@ void trace_request_forget(trace_word request)
 
 static void put(trace_word window, int peer, int64_t count, trace_word type)
 {
-    struct trace_group *group = peer < 0 ? NULL : trace_group_of_window(window);
+    struct trace_group *group = peer < 0 ? NULL : pin_trace_group_of_window(window);
     if (group) {
-        trace_count_to(group, peer, trace_bytes(count, type));
+        pin_trace_count_to(group, peer, pin_trace_bytes(count, type));
     }
 }
 
 static void get(trace_word window, int peer, int64_t count, trace_word type)
 {
-    struct trace_group *group = peer < 0 ? NULL : trace_group_of_window(window);
+    struct trace_group *group = peer < 0 ? NULL : pin_trace_group_of_window(window);
     if (group) {
-        trace_count_from(group, peer, trace_bytes(count, type));
+        pin_trace_count_from(group, peer, pin_trace_bytes(count, type));
     }
 }
 
@@ -153,7 +153,7 @@ TRACE_CALL(Compare_and_swap,
             intptr_t at, trace_word window),
            (data, compared, result, type, peer, at, window), swap(window, peer, type))
 
-TRACE_CALL(Win_free, (void *window), (window), trace_group_forget(trace_handle_at(window, 0)))
+TRACE_CALL(Win_free, (void *window), (window), pin_trace_group_forget(trace_handle_at(window, 0)))
 
 TRACE_TIMED(Win_fence, (int assertion, trace_word window), (assertion, window))
 TRACE_TIMED(Win_start, (trace_word group, int assertion, trace_word window),
@@ -181,15 +181,15 @@ TRACE_TIMED(Win_flush_local_all, (trace_word window), (window))
 
 static inline void count_message(trace_word comm, int to, int64_t count, trace_word type)
 {
-    struct trace_group *group = to < 0 ? NULL : trace_group_of_comm(comm);
+    struct trace_group *group = to < 0 ? NULL : pin_trace_group_of_comm(comm);
     if (!group) {
         return;
     }
-    trace_count_to(group, to, trace_bytes(count, type));
-    if (!trace_timing) {
-        trace_recent_set(group, type);
+    pin_trace_count_to(group, to, pin_trace_bytes(count, type));
+    if (!pin_trace_timing) {
+        pin_trace_recent_set(group, type);
     } else if (to < group->size) {
-        trace_time_message(group->world ? group->world[to] : to);
+        pin_trace_time_message(group->world ? group->world[to] : to);
     }
 }
 
@@ -208,7 +208,7 @@ static inline void count_message(trace_word comm, int to, int64_t count, trace_w
         if (!trace_enter())                                                                        \
             return real arguments;                                                                 \
         count_message(comm, to, count, type);                                                      \
-        if (!short_##name && !trace_timing && real == (__typeof__(real))pin_next(#twin))           \
+        if (!short_##name && !pin_trace_timing && real == (__typeof__(real))pin_next(#twin))       \
             __atomic_store_n(&short_##name, real, __ATOMIC_RELAXED);                               \
         int trace_code_ = real arguments;                                                          \
         trace_leave();                                                                             \
@@ -217,8 +217,8 @@ static inline void count_message(trace_word comm, int to, int64_t count, trace_w
     PIN_EXPORT int name parameters                                                                 \
     {                                                                                              \
         __typeof__(short_##name) real = __atomic_load_n(&short_##name, __ATOMIC_RELAXED);          \
-        if (__builtin_expect(real && !trace_inside && trace_recent_count(comm, to, count, type),   \
-                             1))                                                                   \
+        if (__builtin_expect(                                                                      \
+                real && !pin_trace_inside && trace_recent_count(comm, to, count, type), 1))        \
             return real arguments;                                                                 \
         return long_##name arguments;                                                              \
     }
@@ -257,10 +257,10 @@ static inline void count_message(trace_word comm, int to, int64_t count, trace_w
 static void keep(int code, trace_word comm, int to, int64_t count, trace_word type,
                  const void *request)
 {
-    struct trace_group *group = code != 0 || to < 0 ? NULL : trace_group_of_comm(comm);
+    struct trace_group *group = code != 0 || to < 0 ? NULL : pin_trace_group_of_comm(comm);
     if (group && to < group->size) {
-        trace_request_keep(trace_handle_at(request, 0), group->world ? group->world[to] : to,
-                           trace_bytes(count, type));
+        pin_trace_request_keep(trace_handle_at(request, 0), group->world ? group->world[to] : to,
+                               pin_trace_bytes(count, type));
     }
 }
 
@@ -298,12 +298,12 @@ static void start(const void *requests, int count)
         int32_t peer;
         uint64_t bytes;
         static const struct trace_group world = {.size = INT32_MAX, .me = -1};
-        if (!trace_request_find(trace_handle_at(requests, (size_t)i), &peer, &bytes)) {
+        if (!pin_trace_request_find(trace_handle_at(requests, (size_t)i), &peer, &bytes)) {
             continue;
         }
-        trace_count_to(&world, peer < 0 ? trace_counts.ranks : peer, bytes);
-        if (trace_timing) {
-            trace_time_message(peer);
+        pin_trace_count_to(&world, peer < 0 ? pin_trace_counts.ranks : peer, bytes);
+        if (pin_trace_timing) {
+            pin_trace_time_message(peer);
         }
     }
 }
@@ -311,7 +311,7 @@ static void start(const void *requests, int count)
 TRACE_CALL(Start, (void *request), (request), start(request, 1))
 TRACE_CALL(Startall, (int count, void *requests), (count, requests), start(requests, count))
 TRACE_CALL(Request_free, (void *request), (request),
-           trace_request_forget(trace_handle_at(request, 0)))
+           pin_trace_request_forget(trace_handle_at(request, 0)))
 
 /* Interposed: receiving and waiting. They send nothing; only their time counts. */
 

@@ -18,48 +18,48 @@ static int64_t number(struct numbers all, size_t i)
 /* Is the calling rank the one that gives to all? */
 static bool is_giver(const struct trace_group *group, int root)
 {
-    return group->inter ? root == trace_mpi.root : root == group->me;
+    return group->inter ? root == pin_trace_mpi.root : root == group->me;
 }
 
 /* From the root. */
 static void give(trace_word comm, int root, int64_t count, trace_word type)
 {
-    struct trace_group *group = trace_group_of_comm(comm);
+    struct trace_group *group = pin_trace_group_of_comm(comm);
     if (group && is_giver(group, root)) {
-        trace_count_each(group, trace_bytes(count, type));
+        pin_trace_count_each(group, pin_trace_bytes(count, type));
     }
 }
 
 /* To the root, which is below 0 on the root's side of an intercommunicator. */
 static void take(trace_word comm, int root, int64_t count, trace_word type)
 {
-    struct trace_group *group = trace_group_of_comm(comm);
+    struct trace_group *group = pin_trace_group_of_comm(comm);
     if (group && root != group->me) {
-        trace_count_to(group, root, trace_bytes(count, type));
+        pin_trace_count_to(group, root, pin_trace_bytes(count, type));
     }
 }
 
 static void share(trace_word comm, int64_t count, trace_word type)
 {
-    struct trace_group *group = trace_group_of_comm(comm);
+    struct trace_group *group = pin_trace_group_of_comm(comm);
     if (group) {
-        trace_count_each(group, trace_bytes(count, type));
+        pin_trace_count_each(group, pin_trace_bytes(count, type));
     }
 }
 
 static void reduce_all(trace_word comm, int64_t count, trace_word type)
 {
-    struct trace_group *group = trace_group_of_comm(comm);
+    struct trace_group *group = pin_trace_group_of_comm(comm);
     if (group) {
-        trace_count_reduced(group, trace_bytes(count, type));
+        pin_trace_count_reduced(group, pin_trace_bytes(count, type));
     }
 }
 
 static void pass_on(trace_word comm, int64_t count, trace_word type)
 {
-    struct trace_group *group = trace_group_of_comm(comm);
+    struct trace_group *group = pin_trace_group_of_comm(comm);
     if (group) {
-        trace_count_to(group, group->me + 1, trace_bytes(count, type));
+        pin_trace_count_to(group, group->me + 1, pin_trace_bytes(count, type));
     }
 }
 
@@ -68,14 +68,14 @@ static void deal(struct trace_group *group, struct numbers counts, trace_word ty
 {
     for (int32_t peer = 0; peer < group->size; peer++) {
         if (peer != group->me) {
-            trace_count_to(group, peer, trace_bytes(number(counts, (size_t)peer), type));
+            pin_trace_count_to(group, peer, pin_trace_bytes(number(counts, (size_t)peer), type));
         }
     }
 }
 
 static void deal_out(trace_word comm, struct numbers counts, trace_word type)
 {
-    struct trace_group *group = trace_group_of_comm(comm);
+    struct trace_group *group = pin_trace_group_of_comm(comm);
     if (group) {
         deal(group, counts, type);
     }
@@ -83,19 +83,19 @@ static void deal_out(trace_word comm, struct numbers counts, trace_word type)
 
 static void deal_types(trace_word comm, struct numbers counts, const void *types)
 {
-    struct trace_group *group = trace_group_of_comm(comm);
+    struct trace_group *group = pin_trace_group_of_comm(comm);
     for (int32_t peer = 0; group && peer < group->size; peer++) {
         if (peer != group->me) {
-            trace_count_to(
-                group, peer,
-                trace_bytes(number(counts, (size_t)peer), trace_handle_at(types, (size_t)peer)));
+            pin_trace_count_to(group, peer,
+                               pin_trace_bytes(number(counts, (size_t)peer),
+                                               trace_handle_at(types, (size_t)peer)));
         }
     }
 }
 
 static void scatter(trace_word comm, int root, struct numbers counts, trace_word type)
 {
-    struct trace_group *group = trace_group_of_comm(comm);
+    struct trace_group *group = pin_trace_group_of_comm(comm);
     if (group && is_giver(group, root)) {
         deal(group, counts, type);
     }
@@ -105,22 +105,23 @@ static void scatter(trace_word comm, int root, struct numbers counts, trace_word
 static void share_own(trace_word comm, const void *out, int64_t count, trace_word type,
                       struct numbers counts, trace_word in_type)
 {
-    struct trace_group *group = trace_group_of_comm(comm);
+    struct trace_group *group = pin_trace_group_of_comm(comm);
     if (!group) {
         return;
     }
-    bool in_place = out == trace_mpi.in_place && group->me >= 0;
-    trace_count_each(group, in_place ? trace_bytes(number(counts, (size_t)group->me), in_type)
-                                     : trace_bytes(count, type));
+    bool in_place = out == pin_trace_mpi.in_place && group->me >= 0;
+    pin_trace_count_each(group, in_place
+                                    ? pin_trace_bytes(number(counts, (size_t)group->me), in_type)
+                                    : pin_trace_bytes(count, type));
 }
 
 /* -- neighbours -- */
 
 static struct trace_group *with_neighbours(trace_word comm)
 {
-    struct trace_group *group = trace_group_of_comm(comm);
+    struct trace_group *group = pin_trace_group_of_comm(comm);
     if (group && __atomic_load_n(&group->neighbour_count, __ATOMIC_ACQUIRE) < 0) {
-        trace_group_find_neighbours(group);
+        pin_trace_group_find_neighbours(group);
     }
     return group;
 }
@@ -129,7 +130,7 @@ static void to_neighbours(trace_word comm, int64_t count, trace_word type)
 {
     struct trace_group *group = with_neighbours(comm);
     for (int32_t i = 0; group && i < group->neighbour_count; i++) {
-        trace_count_to(group, group->neighbours[i], trace_bytes(count, type));
+        pin_trace_count_to(group, group->neighbours[i], pin_trace_bytes(count, type));
     }
 }
 
@@ -137,7 +138,8 @@ static void deal_to_neighbours(trace_word comm, struct numbers counts, trace_wor
 {
     struct trace_group *group = with_neighbours(comm);
     for (int32_t i = 0; group && i < group->neighbour_count; i++) {
-        trace_count_to(group, group->neighbours[i], trace_bytes(number(counts, (size_t)i), type));
+        pin_trace_count_to(group, group->neighbours[i],
+                           pin_trace_bytes(number(counts, (size_t)i), type));
     }
 }
 
@@ -145,8 +147,9 @@ static void deal_types_to_neighbours(trace_word comm, struct numbers counts, con
 {
     struct trace_group *group = with_neighbours(comm);
     for (int32_t i = 0; group && i < group->neighbour_count; i++) {
-        trace_count_to(group, group->neighbours[i],
-                       trace_bytes(number(counts, (size_t)i), trace_handle_at(types, (size_t)i)));
+        pin_trace_count_to(
+            group, group->neighbours[i],
+            pin_trace_bytes(number(counts, (size_t)i), trace_handle_at(types, (size_t)i)));
     }
 }
 
@@ -196,8 +199,8 @@ static void deal_types_to_neighbours(trace_word comm, struct numbers counts, con
                     (const void *out, n count, trace_word type, void *in, n in_count,              \
                      trace_word in_type, trace_word comm),                                         \
                     (out, count, type, in, in_count, in_type, comm),                               \
-                    share(comm, out == trace_mpi.in_place ? in_count : count,                      \
-                          out == trace_mpi.in_place ? in_type : type))                             \
+                    share(comm, out == pin_trace_mpi.in_place ? in_count : count,                  \
+                          out == pin_trace_mpi.in_place ? in_type : type))                         \
     BLOCKING_OR_NOT(Allgatherv, Iallgatherv, suffix,                                               \
                     (const void *out, n count, trace_word type, void *in, const n *in_counts,      \
                      const void *places, trace_word in_type, trace_word comm),                     \
@@ -207,22 +210,22 @@ static void deal_types_to_neighbours(trace_word comm, struct numbers counts, con
                     (const void *out, n count, trace_word type, void *in, n in_count,              \
                      trace_word in_type, trace_word comm),                                         \
                     (out, count, type, in, in_count, in_type, comm),                               \
-                    share(comm, out == trace_mpi.in_place ? in_count : count,                      \
-                          out == trace_mpi.in_place ? in_type : type))                             \
+                    share(comm, out == pin_trace_mpi.in_place ? in_count : count,                  \
+                          out == pin_trace_mpi.in_place ? in_type : type))                         \
     BLOCKING_OR_NOT(Alltoallv, Ialltoallv, suffix,                                                 \
                     (const void *out, const n *counts, const void *places, trace_word type,        \
                      void *in, const n *in_counts, const void *in_places, trace_word in_type,      \
                      trace_word comm),                                                             \
                     (out, counts, places, type, in, in_counts, in_places, in_type, comm),          \
-                    out == trace_mpi.in_place ? deal_out(comm, NUMBERS(in_counts), in_type)        \
-                                              : deal_out(comm, NUMBERS(counts), type))             \
+                    out == pin_trace_mpi.in_place ? deal_out(comm, NUMBERS(in_counts), in_type)    \
+                                                  : deal_out(comm, NUMBERS(counts), type))         \
     BLOCKING_OR_NOT(Alltoallw, Ialltoallw, suffix,                                                 \
                     (const void *out, const n *counts, const void *places, const void *types,      \
                      void *in, const n *in_counts, const void *in_places, const void *in_types,    \
                      trace_word comm),                                                             \
                     (out, counts, places, types, in, in_counts, in_places, in_types, comm),        \
-                    out == trace_mpi.in_place ? deal_types(comm, NUMBERS(in_counts), in_types)     \
-                                              : deal_types(comm, NUMBERS(counts), types))          \
+                    out == pin_trace_mpi.in_place ? deal_types(comm, NUMBERS(in_counts), in_types) \
+                                                  : deal_types(comm, NUMBERS(counts), types))      \
     BLOCKING_OR_NOT(Reduce_scatter, Ireduce_scatter, suffix,                                       \
                     (const void *out, void *in, const n *counts, trace_word type,                  \
                      trace_word operation, trace_word comm),                                       \

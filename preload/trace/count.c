@@ -4,19 +4,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct trace_counts trace_counts;
-struct trace_recent trace_recent;
+struct trace_counts pin_trace_counts;
+struct trace_recent pin_trace_recent;
 
-int trace_count_begin(int32_t rank, int32_t ranks, bool multiple)
+int pin_trace_count_begin(int32_t rank, int32_t ranks, bool multiple)
 {
-    trace_counts.sent = calloc((size_t)ranks + 1, sizeof *trace_counts.sent);
-    trace_counts.got = calloc((size_t)ranks + 1, sizeof *trace_counts.got);
-    if (!trace_counts.sent || !trace_counts.got) {
+    pin_trace_counts.sent = calloc((size_t)ranks + 1, sizeof *pin_trace_counts.sent);
+    pin_trace_counts.got = calloc((size_t)ranks + 1, sizeof *pin_trace_counts.got);
+    if (!pin_trace_counts.sent || !pin_trace_counts.got) {
         return -ENOMEM;
     }
-    trace_counts.rank = rank;
-    trace_counts.ranks = ranks;
-    trace_counts.multiple = multiple;
+    pin_trace_counts.rank = rank;
+    pin_trace_counts.ranks = ranks;
+    pin_trace_counts.multiple = multiple;
     return 0;
 }
 
@@ -24,7 +24,7 @@ int trace_count_begin(int32_t rank, int32_t ranks, bool multiple)
  * to lock. */
 static inline void add(uint64_t *counter, uint64_t more)
 {
-    if (trace_counts.multiple) {
+    if (pin_trace_counts.multiple) {
         __atomic_fetch_add(counter, more, __ATOMIC_RELAXED);
     } else {
         __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + more,
@@ -55,7 +55,7 @@ static uint32_t slot_of_type(trace_word type)
 static bool is_predefined(trace_word type)
 {
     int integers, addresses, inner, combiner;
-    return trace_mpi.type_get_envelope(type, &integers, &addresses, &inner, &combiner) == 0 &&
+    return pin_trace_mpi.type_get_envelope(type, &integers, &addresses, &inner, &combiner) == 0 &&
            integers == 0 && addresses == 0 && inner == 0;
 }
 
@@ -79,9 +79,9 @@ __attribute__((noinline, cold)) static uint64_t ask_size(trace_word type)
 {
     int64_t large = 0;
     int size = 0;
-    int code = trace_mpi.type_size_x ? trace_mpi.type_size_x(type, &large)
-                                     : trace_mpi.type_size(type, &size);
-    large = trace_mpi.type_size_x ? large : size;
+    int code = pin_trace_mpi.type_size_x ? pin_trace_mpi.type_size_x(type, &large)
+                                         : pin_trace_mpi.type_size(type, &size);
+    large = pin_trace_mpi.type_size_x ? large : size;
     if (code != 0 || large < 0) {
         return 0;
     }
@@ -89,7 +89,7 @@ __attribute__((noinline, cold)) static uint64_t ask_size(trace_word type)
     return (uint64_t)large;
 }
 
-uint64_t trace_bytes(int64_t count, trace_word passed)
+uint64_t pin_trace_bytes(int64_t count, trace_word passed)
 {
     trace_word type = trace_handle(passed);
     uint32_t slot = slot_of_type(type);
@@ -102,19 +102,19 @@ uint64_t trace_bytes(int64_t count, trace_word passed)
     return (uint64_t)count * ask_size(type);
 }
 
-void trace_recent_set(const struct trace_group *group, trace_word passed)
+void pin_trace_recent_set(const struct trace_group *group, trace_word passed)
 {
     trace_word type = trace_handle(passed);
     uint32_t slot = slot_of_type(type);
-    if (trace_counts.multiple || !group->world || types[slot].type != type) {
+    if (pin_trace_counts.multiple || !group->world || types[slot].type != type) {
         return;
     }
-    trace_recent = (struct trace_recent){.comm = group->handle,
-                                         .type = type,
-                                         .mask = trace_mpi.wide ? UINTPTR_MAX : UINT32_MAX,
-                                         .size = (uint32_t)group->size,
-                                         .type_size = types[slot].size,
-                                         .world = group->world};
+    pin_trace_recent = (struct trace_recent){.comm = group->handle,
+                                             .type = type,
+                                             .mask = pin_trace_mpi.wide ? UINTPTR_MAX : UINT32_MAX,
+                                             .size = (uint32_t)group->size,
+                                             .type_size = types[slot].size,
+                                             .world = group->world};
 }
 
 /* -- counting -- */
@@ -122,44 +122,44 @@ void trace_recent_set(const struct trace_group *group, trace_word passed)
 static inline int32_t world_rank(const struct trace_group *group, int32_t peer)
 {
     int32_t rank = group->world ? group->world[peer] : peer;
-    return rank < 0 ? trace_counts.ranks : rank;
+    return rank < 0 ? pin_trace_counts.ranks : rank;
 }
 
 static inline void note_largest(uint64_t bytes)
 {
-    if (bytes > __atomic_load_n(&trace_counts.largest, __ATOMIC_RELAXED)) {
-        __atomic_store_n(&trace_counts.largest, bytes, __ATOMIC_RELAXED);
+    if (bytes > __atomic_load_n(&pin_trace_counts.largest, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&pin_trace_counts.largest, bytes, __ATOMIC_RELAXED);
     }
 }
 
 /* A peer below 0 is MPI_PROC_NULL; one above the size is an error that the library will report. */
-void trace_count_to(const struct trace_group *group, int32_t peer, uint64_t bytes)
+void pin_trace_count_to(const struct trace_group *group, int32_t peer, uint64_t bytes)
 {
     if (peer < 0 || peer >= group->size) {
         return;
     }
-    add_message(&trace_counts.sent[world_rank(group, peer)], bytes);
+    add_message(&pin_trace_counts.sent[world_rank(group, peer)], bytes);
     note_largest(bytes);
 }
 
-void trace_count_from(const struct trace_group *group, int32_t peer, uint64_t bytes)
+void pin_trace_count_from(const struct trace_group *group, int32_t peer, uint64_t bytes)
 {
     if (peer >= 0 && peer < group->size) {
-        add_message(&trace_counts.got[world_rank(group, peer)], bytes);
+        add_message(&pin_trace_counts.got[world_rank(group, peer)], bytes);
     }
 }
 
-void trace_count_each(struct trace_group *group, uint64_t bytes)
+void pin_trace_count_each(struct trace_group *group, uint64_t bytes)
 {
     add_message(&group->each, bytes);
 }
 
-void trace_count_reduced(struct trace_group *group, uint64_t bytes)
+void pin_trace_count_reduced(struct trace_group *group, uint64_t bytes)
 {
     add_message(&group->reduced, bytes);
 }
 
-void trace_count_spread(struct trace_group *group)
+void pin_trace_count_spread(struct trace_group *group)
 {
     uint64_t size = (uint64_t)group->size;
     uint64_t bytes = group->each.bytes + (2 * group->reduced.bytes + size / 2) / size;
@@ -168,7 +168,7 @@ void trace_count_spread(struct trace_group *group)
         if (peer == group->me) {
             continue;
         }
-        struct trace_peer *to = &trace_counts.sent[world_rank(group, peer)];
+        struct trace_peer *to = &pin_trace_counts.sent[world_rank(group, peer)];
         add(&to->bytes, bytes);
         add(&to->messages, messages);
     }

@@ -56,7 +56,7 @@ struct trace_counts {
     uint64_t lost;          /* calls on communicators that could not be resolved */
 };
 
-extern struct trace_counts trace_counts;
+extern struct trace_counts pin_trace_counts;
 
 /* The communicator and type of the latest message, which most often are those of the next one: what
  * is needed to count that without a search or a call. Only for programs in which no two threads are
@@ -69,43 +69,44 @@ struct trace_recent {
     const int32_t *world; /* of the communicator's struct trace_group */
 };
 
-extern struct trace_recent trace_recent;
+extern struct trace_recent pin_trace_recent;
 
 /* Remembers them, if they may be: the type is predefined, one thread at a time is in MPI. */
-void trace_recent_set(const struct trace_group *group, trace_word type);
+void pin_trace_recent_set(const struct trace_group *group, trace_word type);
 
 /* Counts a message if its communicator and type are the recent ones. False: it did not. */
 static inline bool trace_recent_count(trace_word comm, int32_t peer, int64_t count, trace_word type)
 {
-    if ((((comm ^ trace_recent.comm) | (type ^ trace_recent.type)) & trace_recent.mask) ||
-        (uint32_t)peer >= trace_recent.size || count < 0) {
+    if ((((comm ^ pin_trace_recent.comm) | (type ^ pin_trace_recent.type)) &
+         pin_trace_recent.mask) ||
+        (uint32_t)peer >= pin_trace_recent.size || count < 0) {
         return false;
     }
-    int32_t rank = trace_recent.world[peer];
+    int32_t rank = pin_trace_recent.world[peer];
     if (__builtin_expect(rank < 0, 0)) {
         return false;
     }
-    uint64_t bytes = (uint64_t)count * trace_recent.type_size;
-    trace_counts.sent[rank].bytes += bytes;
-    trace_counts.sent[rank].messages++;
-    if (__builtin_expect(bytes > trace_counts.largest, 0)) {
-        trace_counts.largest = bytes;
+    uint64_t bytes = (uint64_t)count * pin_trace_recent.type_size;
+    pin_trace_counts.sent[rank].bytes += bytes;
+    pin_trace_counts.sent[rank].messages++;
+    if (__builtin_expect(bytes > pin_trace_counts.largest, 0)) {
+        pin_trace_counts.largest = bytes;
     }
     return true;
 }
 
 /* Room for the counts of `ranks` ranks. 0, -ENOMEM. */
-int trace_count_begin(int32_t rank, int32_t ranks, bool multiple);
+int pin_trace_count_begin(int32_t rank, int32_t ranks, bool multiple);
 
 /* Bytes of `count` elements; 0 for a type that the library refuses. */
-uint64_t trace_bytes(int64_t count, trace_word type);
+uint64_t pin_trace_bytes(int64_t count, trace_word type);
 
-void trace_count_to(const struct trace_group *group, int32_t peer, uint64_t bytes);
-void trace_count_from(const struct trace_group *group, int32_t peer, uint64_t bytes);
-void trace_count_each(struct trace_group *group, uint64_t bytes);
-void trace_count_reduced(struct trace_group *group, uint64_t bytes);
+void pin_trace_count_to(const struct trace_group *group, int32_t peer, uint64_t bytes);
+void pin_trace_count_from(const struct trace_group *group, int32_t peer, uint64_t bytes);
+void pin_trace_count_each(struct trace_group *group, uint64_t bytes);
+void pin_trace_count_reduced(struct trace_group *group, uint64_t bytes);
 
 /* Lays what went to every other one to the single ranks, once. */
-void trace_count_spread(struct trace_group *group);
+void pin_trace_count_spread(struct trace_group *group);
 
 #endif

@@ -14,7 +14,7 @@ static void print_rank(FILE *out, int32_t number, const struct trace_rank *rank)
 {
     fprintf(out, "%% rank %d messages %" PRIu64 " bytes %" PRIu64 " largest %" PRIu64, number + 1,
             rank->messages, rank->bytes, rank->largest);
-    if (trace_timing) {
+    if (pin_trace_timing) {
         fprintf(out, " seconds %.9g mpi %.9g iterations %" PRIu64 " iteration %.9g compute %.9g",
                 rank->times.seconds, rank->times.inside, rank->times.iterations,
                 rank->times.iteration, rank->times.compute);
@@ -63,7 +63,7 @@ static void print(FILE *out, const struct trace_sum *sum)
     }
 }
 
-int trace_file_write(const char *path, const struct trace_sum *sum)
+int pin_trace_file_write(const char *path, const struct trace_sum *sum)
 {
     char *text = NULL;
     size_t length;
@@ -94,7 +94,7 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void trace_gather_begin(void)
+void pin_trace_gather_begin(void)
 {
     begun_s = now_s();
 }
@@ -106,7 +106,7 @@ static int complete(trace_word request, double limit_s)
     int done = 0;
     long pause = FIRST_PAUSE_NS;
     double end = now_s() + limit_s;
-    while (trace_mpi.test(&request, &done, trace_mpi.status_ignore) == 0 && !done) {
+    while (pin_trace_mpi.test(&request, &done, pin_trace_mpi.status_ignore) == 0 && !done) {
         if (now_s() > end) {
             return -ETIMEDOUT;
         }
@@ -116,13 +116,13 @@ static int complete(trace_word request, double limit_s)
     return done ? 0 : -EIO;
 }
 
-int trace_gather_meet(trace_word *comm)
+int pin_trace_gather_meet(trace_word *comm)
 {
     static trace_word fresh; /* the library writes to it when the last rank comes, which may be
                                 later than this ends */
     trace_word request = 0;
     double limit = TRACE_MEET_LEAST_S + TRACE_MEET_PART * (now_s() - begun_s);
-    if (trace_mpi.comm_idup(trace_mpi.comm_world, &fresh, &request) != 0) {
+    if (pin_trace_mpi.comm_idup(pin_trace_mpi.comm_world, &fresh, &request) != 0) {
         return -EIO;
     }
     int code = complete(request, limit < TRACE_MEET_MOST_S ? limit : TRACE_MEET_MOST_S);
@@ -130,10 +130,10 @@ int trace_gather_meet(trace_word *comm)
     return code;
 }
 
-int trace_gather_tell(trace_word comm, void *data, size_t bytes)
+int pin_trace_gather_tell(trace_word comm, void *data, size_t bytes)
 {
     trace_word request = 0;
-    if (trace_mpi.ibcast(data, (int)bytes, trace_mpi.byte_type, 0, comm, &request) != 0) {
+    if (pin_trace_mpi.ibcast(data, (int)bytes, pin_trace_mpi.byte_type, 0, comm, &request) != 0) {
         return -EIO;
     }
     return complete(request, TRACE_MEET_MOST_S);
@@ -141,35 +141,37 @@ int trace_gather_tell(trace_word comm, void *data, size_t bytes)
 
 /* -- this rank's -- */
 
-void trace_own_totals(struct trace_rank *out)
+void pin_trace_own_totals(struct trace_rank *out)
 {
-    *out = (struct trace_rank){.largest = trace_counts.largest, .lost = trace_counts.lost};
-    for (int32_t i = 0; i <= trace_counts.ranks; i++) {
-        out->messages += trace_counts.sent[i].messages;
-        out->bytes += trace_counts.sent[i].bytes;
-        if (i == trace_counts.ranks) {
+    *out = (struct trace_rank){.largest = pin_trace_counts.largest, .lost = pin_trace_counts.lost};
+    for (int32_t i = 0; i <= pin_trace_counts.ranks; i++) {
+        out->messages += pin_trace_counts.sent[i].messages;
+        out->bytes += pin_trace_counts.sent[i].bytes;
+        if (i == pin_trace_counts.ranks) {
             break; /* not a rank */
         }
-        out->entries += trace_counts.sent[i].messages > 0;
-        out->entries += trace_counts.got[i].messages > 0;
+        out->entries += pin_trace_counts.sent[i].messages > 0;
+        out->entries += pin_trace_counts.got[i].messages > 0;
     }
-    out->outside =
-        trace_counts.sent[trace_counts.ranks].bytes + trace_counts.got[trace_counts.ranks].bytes;
-    if (trace_timing) {
-        trace_time_read(&out->times);
+    out->outside = pin_trace_counts.sent[pin_trace_counts.ranks].bytes +
+                   pin_trace_counts.got[pin_trace_counts.ranks].bytes;
+    if (pin_trace_timing) {
+        pin_trace_time_read(&out->times);
     }
 }
 
 static size_t fill(struct trace_entry *out)
 {
     size_t count = 0;
-    for (int32_t i = 0; i < trace_counts.ranks; i++) {
-        const struct trace_peer *sent = &trace_counts.sent[i], *got = &trace_counts.got[i];
+    for (int32_t i = 0; i < pin_trace_counts.ranks; i++) {
+        const struct trace_peer *sent = &pin_trace_counts.sent[i], *got = &pin_trace_counts.got[i];
         if (sent->messages > 0) {
-            out[count++] = (struct trace_entry){trace_counts.rank, i, sent->bytes, sent->messages};
+            out[count++] =
+                (struct trace_entry){pin_trace_counts.rank, i, sent->bytes, sent->messages};
         }
         if (got->messages > 0) {
-            out[count++] = (struct trace_entry){i, trace_counts.rank, got->bytes, got->messages};
+            out[count++] =
+                (struct trace_entry){i, pin_trace_counts.rank, got->bytes, got->messages};
         }
     }
     return count;
@@ -183,8 +185,8 @@ static int give(trace_word comm, const void *data, size_t bytes)
     for (size_t at = 0; code == 0 && at < bytes; at += PIECE_BYTES) {
         size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
         trace_word request = 0;
-        code = trace_mpi.isend((const char *)data + at, (int)piece, trace_mpi.byte_type, 0, 0, comm,
-                               &request) == 0
+        code = pin_trace_mpi.isend((const char *)data + at, (int)piece, pin_trace_mpi.byte_type, 0,
+                                   0, comm, &request) == 0
                    ? complete(request, TRACE_MEET_MOST_S)
                    : -EIO;
     }
@@ -197,8 +199,8 @@ static int take(trace_word comm, int from, void *data, size_t bytes)
     for (size_t at = 0; code == 0 && at < bytes; at += PIECE_BYTES) {
         size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
         trace_word request = 0;
-        code = trace_mpi.irecv((char *)data + at, (int)piece, trace_mpi.byte_type, from, 0, comm,
-                               &request) == 0
+        code = pin_trace_mpi.irecv((char *)data + at, (int)piece, pin_trace_mpi.byte_type, from, 0,
+                                   comm, &request) == 0
                    ? complete(request, TRACE_MEET_MOST_S)
                    : -EIO;
     }
@@ -209,7 +211,7 @@ static int take(trace_word comm, int from, void *data, size_t bytes)
 static int give_own(trace_word comm)
 {
     static struct trace_rank own;
-    trace_own_totals(&own);
+    pin_trace_own_totals(&own);
     struct trace_entry *entries = calloc(own.entries + 1, sizeof *entries);
     if (entries) {
         own.entries = fill(entries);
@@ -241,7 +243,7 @@ static int take_all(trace_word comm, struct trace_sum *sum)
     for (int32_t r = 0; code == 0 && r < sum->ranks; r++) {
         struct trace_rank *rank = &sum->rank[r];
         if (r == 0) {
-            trace_own_totals(rank);
+            pin_trace_own_totals(rank);
         } else {
             code = take(comm, r, rank, sizeof *rank);
         }
@@ -287,10 +289,10 @@ static void merge(struct trace_sum *sum)
     sum->count = kept;
 }
 
-int trace_gather(trace_word comm, struct trace_sum *out)
+int pin_trace_gather(trace_word comm, struct trace_sum *out)
 {
-    struct trace_sum sum = {.ranks = trace_counts.ranks};
-    if (trace_counts.rank != 0) {
+    struct trace_sum sum = {.ranks = pin_trace_counts.ranks};
+    if (pin_trace_counts.rank != 0) {
         return give_own(comm);
     }
     sum.rank = calloc((size_t)sum.ranks, sizeof *sum.rank);
@@ -299,7 +301,7 @@ int trace_gather(trace_word comm, struct trace_sum *out)
         return code; /* the library may still write to it */
     }
     if (code < 0) {
-        trace_sum_free(&sum);
+        pin_trace_sum_free(&sum);
         return code;
     }
     merge(&sum);
@@ -307,7 +309,7 @@ int trace_gather(trace_word comm, struct trace_sum *out)
     return 0;
 }
 
-void trace_sum_free(struct trace_sum *sum)
+void pin_trace_sum_free(struct trace_sum *sum)
 {
     free(sum->rank);
     free(sum->entries);

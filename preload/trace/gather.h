@@ -33,25 +33,25 @@ struct trace_sum {
  * without the tracer never comes, and cannot be told from one that still computes; so the wait
  * grows with the run: TRACE_MEET_LEAST_S and a tenth of the time since MPI_Init, at most
  * TRACE_MEET_MOST_S. 0; -ETIMEDOUT; -EIO. */
-int trace_gather_meet(trace_word *comm);
+int pin_trace_gather_meet(trace_word *comm);
 #define TRACE_MEET_LEAST_S 10.0
 #define TRACE_MEET_PART 0.1
 #define TRACE_MEET_MOST_S 60.0
 
 /* Fills in `out` on rank 0. A rank may have given up just before the last one came to
- * trace_gather_meet(); then the others wait for it for TRACE_MEET_MOST_S. 0, -ENOMEM, -EIO,
+ * pin_trace_gather_meet(); then the others wait for it for TRACE_MEET_MOST_S. 0, -ENOMEM, -EIO,
  * -ETIMEDOUT. */
-int trace_gather(trace_word comm, struct trace_sum *out);
+int pin_trace_gather(trace_word comm, struct trace_sum *out);
 
 /* Rank 0's `bytes` of `data` for all. 0, -EIO, -ETIMEDOUT: then `data` may still be written to. */
-int trace_gather_tell(trace_word comm, void *data, size_t bytes);
+int pin_trace_gather_tell(trace_word comm, void *data, size_t bytes);
 
 /* MPI is initialised: the run begins. */
-void trace_gather_begin(void);
-void trace_sum_free(struct trace_sum *sum);
+void pin_trace_gather_begin(void);
+void pin_trace_sum_free(struct trace_sum *sum);
 
-/* The calling rank's own totals, with the times that trace_time_stop() took. */
-void trace_own_totals(struct trace_rank *out);
+/* The calling rank's own totals, with the times that pin_trace_time_stop() took. */
+void pin_trace_own_totals(struct trace_rank *out);
 
 /* The file that SERVET_TRACE names: a matrix in Matrix Market's form, which servet-map --matrix
  * reads. */
@@ -60,6 +60,6 @@ void trace_own_totals(struct trace_rank *out);
  * the size line hold the rest, numbered in the same way: "% messages I J N", "% rank I …". 0,
  * -ENOMEM, -EINVAL (not a regular file), -errno.
  */
-int trace_file_write(const char *path, const struct trace_sum *sum);
+int pin_trace_file_write(const char *path, const struct trace_sum *sum);
 
 #endif

@@ -46,13 +46,14 @@ static int translate(trace_word ranks, struct trace_group *out)
     trace_word world;
     int *numbers = malloc((size_t)out->size * sizeof *numbers);
     int32_t *found = malloc((size_t)out->size * sizeof *found);
-    int code = numbers && found ? trace_mpi.comm_group(trace_mpi.comm_world, &world) : -ENOMEM;
+    int code =
+        numbers && found ? pin_trace_mpi.comm_group(pin_trace_mpi.comm_world, &world) : -ENOMEM;
     for (int i = 0; code == 0 && i < out->size; i++) {
         numbers[i] = i;
     }
     if (code == 0) {
-        code = trace_mpi.group_translate_ranks(ranks, out->size, numbers, world, found);
-        trace_mpi.group_free(&world);
+        code = pin_trace_mpi.group_translate_ranks(ranks, out->size, numbers, world, found);
+        pin_trace_mpi.group_free(&world);
     }
     free(numbers);
     if (code != 0) {
@@ -66,10 +67,10 @@ static int translate(trace_word ranks, struct trace_group *out)
 static int resolve_group(trace_word ranks, struct trace_group *out)
 {
     int size = 0, me = -1;
-    int code =
-        trace_mpi.group_size(ranks, &size) == 0 && trace_mpi.group_rank(ranks, &me) == 0 && size > 0
-            ? 0
-            : -EINVAL;
+    int code = pin_trace_mpi.group_size(ranks, &size) == 0 &&
+                       pin_trace_mpi.group_rank(ranks, &me) == 0 && size > 0
+                   ? 0
+                   : -EINVAL;
     out->size = size;
     out->me = me >= 0 ? me : -1;
     return code < 0 ? code : translate(ranks, out);
@@ -79,28 +80,28 @@ static int resolve_comm(trace_word comm, struct trace_group *out)
 {
     trace_word ranks = 0;
     int inter = 0;
-    if (trace_mpi.comm_test_inter(comm, &inter) != 0) {
+    if (pin_trace_mpi.comm_test_inter(comm, &inter) != 0) {
         return -EINVAL;
     }
-    int code =
-        inter ? trace_mpi.comm_remote_group(comm, &ranks) : trace_mpi.comm_group(comm, &ranks);
+    int code = inter ? pin_trace_mpi.comm_remote_group(comm, &ranks)
+                     : pin_trace_mpi.comm_group(comm, &ranks);
     if (code != 0) {
         return -EINVAL;
     }
     out->inter = inter;
     code = resolve_group(ranks, out);
-    trace_mpi.group_free(&ranks);
+    pin_trace_mpi.group_free(&ranks);
     return code;
 }
 
 static int resolve_window(trace_word window, struct trace_group *out)
 {
     trace_word ranks = 0;
-    if (trace_mpi.win_get_group(window, &ranks) != 0) {
+    if (pin_trace_mpi.win_get_group(window, &ranks) != 0) {
         return -EINVAL;
     }
     int code = resolve_group(ranks, out);
-    trace_mpi.group_free(&ranks);
+    pin_trace_mpi.group_free(&ranks);
     return code;
 }
 
@@ -141,7 +142,7 @@ static struct trace_group *make(trace_word handle, int (*resolve)(trace_word, st
         }
     }
     if (!group) {
-        trace_counts.lost++;
+        pin_trace_counts.lost++;
     }
     pthread_mutex_unlock(&lock);
     return group;
@@ -169,28 +170,28 @@ static inline struct trace_group *get(trace_word passed,
     return group && handle_of(group) == handle ? group : search(handle, resolve);
 }
 
-struct trace_group *trace_group_of_comm(trace_word comm)
+struct trace_group *pin_trace_group_of_comm(trace_word comm)
 {
     return get(comm, resolve_comm);
 }
 
-struct trace_group *trace_group_of_window(trace_word window)
+struct trace_group *pin_trace_group_of_window(trace_word window)
 {
     return get(window, resolve_window);
 }
 
-int trace_groups_begin(void)
+int pin_trace_groups_begin(void)
 {
-    return trace_group_of_comm(trace_mpi.comm_world) ? 0 : -ENOMEM;
+    return pin_trace_group_of_comm(pin_trace_mpi.comm_world) ? 0 : -ENOMEM;
 }
 
-void trace_group_forget(trace_word passed)
+void pin_trace_group_forget(trace_word passed)
 {
     pthread_mutex_lock(&lock);
     struct trace_group *group = find(trace_handle(passed));
     if (group) {
-        trace_count_spread(group);
-        trace_recent.size = 0;
+        pin_trace_count_spread(group);
+        pin_trace_recent.size = 0;
         __atomic_store_n(&group->handle, 0, __ATOMIC_RELEASE);
         free(group->world);
         free(group->neighbours);
@@ -199,12 +200,12 @@ void trace_group_forget(trace_word passed)
     pthread_mutex_unlock(&lock);
 }
 
-void trace_groups_spread(void)
+void pin_trace_groups_spread(void)
 {
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < SLOTS; i++) {
         if (slots[i] && slots[i]->handle) {
-            trace_count_spread(slots[i]);
+            pin_trace_count_spread(slots[i]);
         }
     }
     pthread_mutex_unlock(&lock);
@@ -216,13 +217,13 @@ void trace_groups_spread(void)
 static int cart_neighbours(struct trace_group *group)
 {
     int dimensions = 0;
-    if (trace_mpi.cartdim_get(group->handle, &dimensions) != 0) {
+    if (pin_trace_mpi.cartdim_get(group->handle, &dimensions) != 0) {
         return 0;
     }
     group->neighbours = calloc(2 * (size_t)dimensions + 1, sizeof *group->neighbours);
     for (int i = 0; group->neighbours && i < dimensions; i++) {
-        trace_mpi.cart_shift(group->handle, i, 1, &group->neighbours[2 * i],
-                             &group->neighbours[2 * i + 1]);
+        pin_trace_mpi.cart_shift(group->handle, i, 1, &group->neighbours[2 * i],
+                                 &group->neighbours[2 * i + 1]);
     }
     return group->neighbours ? 2 * dimensions : 0;
 }
@@ -230,12 +231,12 @@ static int cart_neighbours(struct trace_group *group)
 static int graph_neighbours(struct trace_group *group)
 {
     int count = 0;
-    if (trace_mpi.graph_neighbors_count(group->handle, group->me, &count) != 0) {
+    if (pin_trace_mpi.graph_neighbors_count(group->handle, group->me, &count) != 0) {
         return 0;
     }
     group->neighbours = calloc((size_t)count + 1, sizeof *group->neighbours);
     if (!group->neighbours ||
-        trace_mpi.graph_neighbors(group->handle, group->me, count, group->neighbours) != 0) {
+        pin_trace_mpi.graph_neighbors(group->handle, group->me, count, group->neighbours) != 0) {
         return 0;
     }
     return count;
@@ -244,31 +245,31 @@ static int graph_neighbours(struct trace_group *group)
 static int dist_graph_neighbours(struct trace_group *group)
 {
     int in = 0, out = 0, weighted = 0;
-    if (!trace_mpi.dist_graph_neighbors_count || !trace_mpi.dist_graph_neighbors ||
-        trace_mpi.dist_graph_neighbors_count(group->handle, &in, &out, &weighted) != 0) {
+    if (!pin_trace_mpi.dist_graph_neighbors_count || !pin_trace_mpi.dist_graph_neighbors ||
+        pin_trace_mpi.dist_graph_neighbors_count(group->handle, &in, &out, &weighted) != 0) {
         return 0;
     }
     group->neighbours = calloc((size_t)out + 1, sizeof *group->neighbours);
     int *rest = calloc(2 * (size_t)in + (size_t)out + 1, sizeof *rest);
     bool found = group->neighbours && rest &&
-                 trace_mpi.dist_graph_neighbors(group->handle, in, rest, rest + in, out,
-                                                group->neighbours, rest + 2 * in) == 0;
+                 pin_trace_mpi.dist_graph_neighbors(group->handle, in, rest, rest + in, out,
+                                                    group->neighbours, rest + 2 * in) == 0;
     free(rest);
     return found ? out : 0;
 }
 
-void trace_group_find_neighbours(struct trace_group *group)
+void pin_trace_group_find_neighbours(struct trace_group *group)
 {
     int kind = 0, count = 0;
     pthread_mutex_lock(&lock);
     if (group->neighbour_count < 0) {
-        if (trace_mpi.topo_test(group->handle, &kind) != 0 || kind <= 0) {
+        if (pin_trace_mpi.topo_test(group->handle, &kind) != 0 || kind <= 0) {
             count = 0;
-        } else if (kind == trace_mpi.cart) {
+        } else if (kind == pin_trace_mpi.cart) {
             count = cart_neighbours(group);
         } else {
-            count =
-                kind == trace_mpi.graph ? graph_neighbours(group) : dist_graph_neighbours(group);
+            count = kind == pin_trace_mpi.graph ? graph_neighbours(group)
+                                                : dist_graph_neighbours(group);
         }
         __atomic_store_n(&group->neighbour_count, count, __ATOMIC_RELEASE);
     }

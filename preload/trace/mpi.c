@@ -6,7 +6,7 @@
 
 #include "preload/interpose/next.h"
 
-struct trace_mpi trace_mpi;
+struct trace_mpi pin_trace_mpi;
 
 /* -- whose library -- */
 
@@ -19,14 +19,14 @@ static bool is_open_mpi(void)
     if (!world || !byte) {
         return false;
     }
-    trace_mpi.wide = true;
-    trace_mpi.comm_world = (trace_word)world;
-    trace_mpi.byte_type = (trace_word)byte;
-    trace_mpi.in_place = (const void *)1;
-    trace_mpi.root = -4;
-    trace_mpi.cart = 1;
-    trace_mpi.graph = 2;
-    trace_mpi.status_ignore = NULL;
+    pin_trace_mpi.wide = true;
+    pin_trace_mpi.comm_world = (trace_word)world;
+    pin_trace_mpi.byte_type = (trace_word)byte;
+    pin_trace_mpi.in_place = (const void *)1;
+    pin_trace_mpi.root = -4;
+    pin_trace_mpi.cart = 1;
+    pin_trace_mpi.graph = 2;
+    pin_trace_mpi.status_ignore = NULL;
     return true;
 }
 
@@ -41,14 +41,14 @@ static bool is_mpich(void)
     if (!get || get(version, &length) != 0) {
         return false;
     }
-    trace_mpi.wide = false;
-    trace_mpi.comm_world = 0x44000000;
-    trace_mpi.byte_type = 0x4c00010d;
-    trace_mpi.in_place = (const void *)-1;
-    trace_mpi.root = -3;
-    trace_mpi.cart = 2;
-    trace_mpi.graph = 1;
-    trace_mpi.status_ignore = (void *)1;
+    pin_trace_mpi.wide = false;
+    pin_trace_mpi.comm_world = 0x44000000;
+    pin_trace_mpi.byte_type = 0x4c00010d;
+    pin_trace_mpi.in_place = (const void *)-1;
+    pin_trace_mpi.root = -3;
+    pin_trace_mpi.cart = 2;
+    pin_trace_mpi.graph = 1;
+    pin_trace_mpi.status_ignore = (void *)1;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strncmp(version, names[i], strlen(names[i])) == 0) {
             return true;
@@ -59,41 +59,41 @@ static bool is_mpich(void)
 
 /* -- its functions -- */
 
-int trace_mpi_find(void)
+int pin_trace_mpi_find(void)
 {
     const struct {
         void *slot;
         const char *name;
         bool may_lack;
     } functions[] = {
-        {&trace_mpi.initialized, "PMPI_Initialized", false},
-        {&trace_mpi.query_thread, "PMPI_Query_thread", false},
-        {&trace_mpi.comm_rank, "PMPI_Comm_rank", false},
-        {&trace_mpi.comm_size, "PMPI_Comm_size", false},
-        {&trace_mpi.comm_test_inter, "PMPI_Comm_test_inter", false},
-        {&trace_mpi.comm_group, "PMPI_Comm_group", false},
-        {&trace_mpi.comm_remote_group, "PMPI_Comm_remote_group", false},
-        {&trace_mpi.comm_idup, "PMPI_Comm_idup", false},
-        {&trace_mpi.comm_free, "PMPI_Comm_free", false},
-        {&trace_mpi.win_get_group, "PMPI_Win_get_group", false},
-        {&trace_mpi.group_size, "PMPI_Group_size", false},
-        {&trace_mpi.group_rank, "PMPI_Group_rank", false},
-        {&trace_mpi.group_translate_ranks, "PMPI_Group_translate_ranks", false},
-        {&trace_mpi.group_free, "PMPI_Group_free", false},
-        {&trace_mpi.type_size, "PMPI_Type_size", false},
-        {&trace_mpi.type_size_x, "PMPI_Type_size_x", true},
-        {&trace_mpi.type_get_envelope, "PMPI_Type_get_envelope", false},
-        {&trace_mpi.topo_test, "PMPI_Topo_test", false},
-        {&trace_mpi.cartdim_get, "PMPI_Cartdim_get", false},
-        {&trace_mpi.cart_shift, "PMPI_Cart_shift", false},
-        {&trace_mpi.graph_neighbors_count, "PMPI_Graph_neighbors_count", false},
-        {&trace_mpi.graph_neighbors, "PMPI_Graph_neighbors", false},
-        {&trace_mpi.dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count", true},
-        {&trace_mpi.dist_graph_neighbors, "PMPI_Dist_graph_neighbors", true},
-        {&trace_mpi.test, "PMPI_Test", false},
-        {&trace_mpi.ibcast, "PMPI_Ibcast", false},
-        {&trace_mpi.isend, "PMPI_Isend", false},
-        {&trace_mpi.irecv, "PMPI_Irecv", false},
+        {&pin_trace_mpi.initialized, "PMPI_Initialized", false},
+        {&pin_trace_mpi.query_thread, "PMPI_Query_thread", false},
+        {&pin_trace_mpi.comm_rank, "PMPI_Comm_rank", false},
+        {&pin_trace_mpi.comm_size, "PMPI_Comm_size", false},
+        {&pin_trace_mpi.comm_test_inter, "PMPI_Comm_test_inter", false},
+        {&pin_trace_mpi.comm_group, "PMPI_Comm_group", false},
+        {&pin_trace_mpi.comm_remote_group, "PMPI_Comm_remote_group", false},
+        {&pin_trace_mpi.comm_idup, "PMPI_Comm_idup", false},
+        {&pin_trace_mpi.comm_free, "PMPI_Comm_free", false},
+        {&pin_trace_mpi.win_get_group, "PMPI_Win_get_group", false},
+        {&pin_trace_mpi.group_size, "PMPI_Group_size", false},
+        {&pin_trace_mpi.group_rank, "PMPI_Group_rank", false},
+        {&pin_trace_mpi.group_translate_ranks, "PMPI_Group_translate_ranks", false},
+        {&pin_trace_mpi.group_free, "PMPI_Group_free", false},
+        {&pin_trace_mpi.type_size, "PMPI_Type_size", false},
+        {&pin_trace_mpi.type_size_x, "PMPI_Type_size_x", true},
+        {&pin_trace_mpi.type_get_envelope, "PMPI_Type_get_envelope", false},
+        {&pin_trace_mpi.topo_test, "PMPI_Topo_test", false},
+        {&pin_trace_mpi.cartdim_get, "PMPI_Cartdim_get", false},
+        {&pin_trace_mpi.cart_shift, "PMPI_Cart_shift", false},
+        {&pin_trace_mpi.graph_neighbors_count, "PMPI_Graph_neighbors_count", false},
+        {&pin_trace_mpi.graph_neighbors, "PMPI_Graph_neighbors", false},
+        {&pin_trace_mpi.dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count", true},
+        {&pin_trace_mpi.dist_graph_neighbors, "PMPI_Dist_graph_neighbors", true},
+        {&pin_trace_mpi.test, "PMPI_Test", false},
+        {&pin_trace_mpi.ibcast, "PMPI_Ibcast", false},
+        {&pin_trace_mpi.isend, "PMPI_Isend", false},
+        {&pin_trace_mpi.irecv, "PMPI_Irecv", false},
     };
     if (!is_open_mpi() && !is_mpich()) {
         return -ENOTSUP;

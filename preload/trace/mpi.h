@@ -53,7 +53,7 @@ struct trace_mpi {
     int (*irecv)(void *, int, trace_word, int, int, trace_word, trace_word *);
 };
 
-extern struct trace_mpi trace_mpi;
+extern struct trace_mpi pin_trace_mpi;
 
 /* The level of thread support at which calls come from several threads at once; the same in every
  * MPI library. */
@@ -61,17 +61,17 @@ extern struct trace_mpi trace_mpi;
 
 /* Finds the functions and constants. 0; -ENOTSUP: a library that is not known, or one without these
  * functions. */
-int trace_mpi_find(void);
+int pin_trace_mpi_find(void);
 
 static inline trace_word trace_handle(trace_word passed)
 {
-    return trace_mpi.wide ? passed : (uint32_t)passed;
+    return pin_trace_mpi.wide ? passed : (uint32_t)passed;
 }
 
 /* Handle number `i` of an array of them. */
 static inline trace_word trace_handle_at(const void *handles, size_t i)
 {
-    return trace_mpi.wide ? ((const trace_word *)handles)[i] : ((const uint32_t *)handles)[i];
+    return pin_trace_mpi.wide ? ((const trace_word *)handles)[i] : ((const uint32_t *)handles)[i];
 }
 
 #endif

@@ -8,8 +8,8 @@
 #include "preload/trace/mpi.h"
 
 /* `peer`: rank in MPI_COMM_WORLD, -1: outside of it. Without memory nothing is kept. */
-void trace_request_keep(trace_word request, int32_t peer, uint64_t bytes);
-bool trace_request_find(trace_word request, int32_t *peer, uint64_t *bytes);
-void trace_request_forget(trace_word request);
+void pin_trace_request_keep(trace_word request, int32_t peer, uint64_t bytes);
+bool pin_trace_request_find(trace_word request, int32_t *peer, uint64_t *bytes);
+void pin_trace_request_forget(trace_word request);
 
 #endif

@@ -29,7 +29,7 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-int trace_time_begin(void)
+int pin_trace_time_begin(void)
 {
     size_t bytes = 2 * SAMPLES * sizeof *times.iteration;
     double *samples = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -44,21 +44,21 @@ int trace_time_begin(void)
     return 0;
 }
 
-void trace_time_enter(void)
+void pin_trace_time_enter(void)
 {
     if (timed) {
         times.entered = now_s();
     }
 }
 
-void trace_time_leave(void)
+void pin_trace_time_leave(void)
 {
     if (timed) {
         times.inside += now_s() - times.entered;
     }
 }
 
-void trace_time_message(int32_t peer)
+void pin_trace_time_message(int32_t peer)
 {
     if (!timed) {
         return;
@@ -96,7 +96,7 @@ static double median(double *values, uint64_t count)
 
 static struct trace_times final;
 
-void trace_time_stop(void)
+void pin_trace_time_stop(void)
 {
     uint64_t samples = times.marks > 0 ? times.marks - 1 : 0;
     samples = samples < SAMPLES ? samples : SAMPLES;
@@ -107,7 +107,7 @@ void trace_time_stop(void)
                                  .iterations = times.marks};
 }
 
-void trace_time_read(struct trace_times *out)
+void pin_trace_time_read(struct trace_times *out)
 {
     *out = final;
 }

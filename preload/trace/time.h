@@ -18,14 +18,14 @@ struct trace_times {
 };
 
 /* The calling thread is the one to time, from now on. 0, -ENOMEM. */
-int trace_time_begin(void);
-void trace_time_enter(void);
-void trace_time_leave(void);
+int pin_trace_time_begin(void);
+void pin_trace_time_enter(void);
+void pin_trace_time_leave(void);
 /* This rank sends a message to `peer` (rank in MPI_COMM_WORLD). */
-void trace_time_message(int32_t peer);
+void pin_trace_time_message(int32_t peer);
 /* The time ends now. */
-void trace_time_stop(void);
+void pin_trace_time_stop(void);
 /* The times until then. */
-void trace_time_read(struct trace_times *out);
+void pin_trace_time_read(struct trace_times *out);
 
 #endif

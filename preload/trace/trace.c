@@ -22,8 +22,8 @@
         if (!TRACE_REAL(real, #name))                                                              \
             return TRACE_NO_MPI;                                                                   \
         int code = real arguments;                                                                 \
-        if (code == 0 && !trace_inside && trace_state == TRACE_UNKNOWN)                            \
-            trace_begin();                                                                         \
+        if (code == 0 && !pin_trace_inside && pin_trace_state == TRACE_UNKNOWN)                    \
+            pin_trace_begin();                                                                     \
         return code;                                                                               \
     }
 
@@ -41,23 +41,23 @@ INIT(PMPI_Init_thread, (int *count, char ***values, int required, int *provided)
         static int (*real)(void);                                                                  \
         if (!TRACE_REAL(real, #name))                                                              \
             return TRACE_NO_MPI;                                                                   \
-        if (!trace_inside)                                                                         \
-            trace_end();                                                                           \
+        if (!pin_trace_inside)                                                                     \
+            pin_trace_end();                                                                       \
         return real();                                                                             \
     }
 
 FINALIZE(MPI_Finalize)
 FINALIZE(PMPI_Finalize)
 
-TRACE_CALL(Comm_free, (void *comm), (comm), trace_group_forget(trace_handle_at(comm, 0)))
-TRACE_CALL(Comm_disconnect, (void *comm), (comm), trace_group_forget(trace_handle_at(comm, 0)))
+TRACE_CALL(Comm_free, (void *comm), (comm), pin_trace_group_forget(trace_handle_at(comm, 0)))
+TRACE_CALL(Comm_disconnect, (void *comm), (comm), pin_trace_group_forget(trace_handle_at(comm, 0)))
 
 /* The tracer's beginning and end in a rank. */
 
-int trace_state = TRACE_UNKNOWN;
-bool trace_timing;
-struct pin_options trace_options;
-__thread bool trace_inside __attribute__((tls_model("initial-exec")));
+int pin_trace_state = TRACE_UNKNOWN;
+bool pin_trace_timing;
+struct pin_options pin_trace_options;
+__thread bool pin_trace_inside __attribute__((tls_model("initial-exec")));
 
 /* What the shim looks for to see that the tracer is loaded. */
 extern const int servet_trace_version;
@@ -68,7 +68,7 @@ static char file[PATH_MAX]; /* absolute: the program may change its folder; "": 
 
 static void set_state(enum trace_state state)
 {
-    __atomic_store_n(&trace_state, state, __ATOMIC_RELEASE);
+    __atomic_store_n(&pin_trace_state, state, __ATOMIC_RELEASE);
 }
 
 static void read_options(void)
@@ -78,8 +78,9 @@ static void read_options(void)
         return;
     }
     read = true;
-    pin_options_read(&trace_options);
-    if (trace_options.disable || (!trace_options.trace[0] && !trace_options.auto_priority)) {
+    pin_options_read(&pin_trace_options);
+    if (pin_trace_options.disable ||
+        (!pin_trace_options.trace[0] && !pin_trace_options.auto_priority)) {
         set_state(TRACE_OFF);
     }
 }
@@ -89,10 +90,10 @@ __attribute__((constructor)) static void constructor(void)
     read_options();
 }
 
-bool trace_times_wanted(void)
+bool pin_trace_times_wanted(void)
 {
     read_options();
-    return trace_options.trace_times || trace_options.auto_priority;
+    return pin_trace_options.trace_times || pin_trace_options.auto_priority;
 }
 
 /* -- beginning -- */
@@ -100,14 +101,14 @@ bool trace_times_wanted(void)
 static int find_file(void)
 {
     char folder[PATH_MAX];
-    if (strcmp(trace_options.trace, "-") == 0) {
+    if (strcmp(pin_trace_options.trace, "-") == 0) {
         return -EINVAL;
     }
-    if (trace_options.trace[0] == '/') {
-        strcpy(file, trace_options.trace);
+    if (pin_trace_options.trace[0] == '/') {
+        strcpy(file, pin_trace_options.trace);
     } else if (!getcwd(folder, sizeof folder)) {
         return -errno;
-    } else if (snprintf(file, sizeof file, "%s/%s", folder, trace_options.trace) >=
+    } else if (snprintf(file, sizeof file, "%s/%s", folder, pin_trace_options.trace) >=
                (int)sizeof file) {
         return -ENAMETOOLONG;
     }
@@ -116,14 +117,14 @@ static int find_file(void)
 
 static void say(int code)
 {
-    pin_failure("SERVET_TRACE: %s: %s; no trace is written", trace_options.trace,
+    pin_failure("SERVET_TRACE: %s: %s; no trace is written", pin_trace_options.trace,
                 code == -EINVAL ? "expected the name of a file" : strerrordesc_np(-code));
 }
 
 /* Told at the start, not after hours. Only rank 0 writes. */
 static void prepare_file(void)
 {
-    int code = trace_options.trace[0] && trace_counts.rank == 0 ? find_file() : 0;
+    int code = pin_trace_options.trace[0] && pin_trace_counts.rank == 0 ? find_file() : 0;
     if (code == 0) {
         return;
     }
@@ -134,16 +135,16 @@ static void prepare_file(void)
 static int begin_counting(void)
 {
     int rank, ranks, level = TRACE_THREAD_MULTIPLE;
-    if (trace_mpi.comm_rank(trace_mpi.comm_world, &rank) != 0 ||
-        trace_mpi.comm_size(trace_mpi.comm_world, &ranks) != 0) {
+    if (pin_trace_mpi.comm_rank(pin_trace_mpi.comm_world, &rank) != 0 ||
+        pin_trace_mpi.comm_size(pin_trace_mpi.comm_world, &ranks) != 0) {
         return -EIO;
     }
-    trace_mpi.query_thread(&level);
-    int code = trace_count_begin(rank, ranks, level >= TRACE_THREAD_MULTIPLE);
-    code = code < 0 ? code : trace_groups_begin();
-    trace_timing = trace_times_wanted();
-    if (code == 0 && trace_timing) {
-        code = trace_time_begin();
+    pin_trace_mpi.query_thread(&level);
+    int code = pin_trace_count_begin(rank, ranks, level >= TRACE_THREAD_MULTIPLE);
+    code = code < 0 ? code : pin_trace_groups_begin();
+    pin_trace_timing = pin_trace_times_wanted();
+    if (code == 0 && pin_trace_timing) {
+        code = pin_trace_time_begin();
     }
     return code;
 }
@@ -153,13 +154,13 @@ static void begin_locked(void)
     int initialized = 0;
     int (*ask)(int *) = (int (*)(int *))pin_next("PMPI_Initialized");
     read_options();
-    if (trace_state != TRACE_UNKNOWN || !ask || ask(&initialized) != 0 || !initialized) {
+    if (pin_trace_state != TRACE_UNKNOWN || !ask || ask(&initialized) != 0 || !initialized) {
         return;
     }
-    int code = trace_mpi_find();
+    int code = pin_trace_mpi_find();
     code = code < 0 ? code : begin_counting();
     if (code < 0) {
-        trace_timing = false;
+        pin_trace_timing = false;
         set_state(TRACE_OFF);
         pin_failure("SERVET_TRACE: %s; nothing is traced",
                     code == -ENOTSUP ? "neither Open MPI nor a relative of MPICH"
@@ -167,27 +168,27 @@ static void begin_locked(void)
         return;
     }
     prepare_file();
-    trace_gather_begin();
+    pin_trace_gather_begin();
     set_state(TRACE_ON);
 }
 
-bool trace_begin(void)
+bool pin_trace_begin(void)
 {
     int saved = errno;
-    trace_inside = true;
+    pin_trace_inside = true;
     pthread_mutex_lock(&lock);
     begin_locked();
     pthread_mutex_unlock(&lock);
-    trace_inside = false;
+    pin_trace_inside = false;
     errno = saved;
-    return __atomic_load_n(&trace_state, __ATOMIC_ACQUIRE) == TRACE_ON;
+    return __atomic_load_n(&pin_trace_state, __ATOMIC_ACQUIRE) == TRACE_ON;
 }
 
 /* -- end -- */
 
 static void write_file(const struct trace_sum *sum)
 {
-    int code = file[0] ? trace_file_write(file, sum) : 0;
+    int code = file[0] ? pin_trace_file_write(file, sum) : 0;
     if (code < 0) {
         say(code);
     }
@@ -197,16 +198,17 @@ static void conclude(trace_word comm, const struct trace_sum *sum)
 {
     static struct trace_verdict verdict;
     struct pin_auto before;
-    if (!trace_options.auto_priority) {
+    if (!pin_trace_options.auto_priority) {
         return;
     }
     verdict = (struct trace_verdict){.judged = TRACE_NOT_GATHERED};
     if (sum->rank) {
         bool known = pin_auto_recall(NULL, &before) == 0;
-        trace_auto_judge(sum, known ? &before : NULL, trace_auto_oversubscribed(), &verdict);
+        pin_trace_auto_judge(sum, known ? &before : NULL, pin_trace_auto_oversubscribed(),
+                             &verdict);
     }
-    if (trace_gather_tell(comm, &verdict, sizeof verdict) == 0) {
-        trace_auto_conclude(&verdict);
+    if (pin_trace_gather_tell(comm, &verdict, sizeof verdict) == 0) {
+        pin_trace_auto_conclude(&verdict);
     }
 }
 
@@ -214,39 +216,39 @@ static void finish(void)
 {
     struct trace_sum sum = {0};
     trace_word comm;
-    if (trace_timing) {
-        trace_time_stop();
+    if (pin_trace_timing) {
+        pin_trace_time_stop();
     }
-    trace_groups_spread();
-    int met = trace_gather_meet(&comm);
-    int code = met < 0 ? met : trace_gather(comm, &sum);
+    pin_trace_groups_spread();
+    int met = pin_trace_gather_meet(&comm);
+    int code = met < 0 ? met : pin_trace_gather(comm, &sum);
     if (met < 0 || code == -ETIMEDOUT) {
         pin_failure("SERVET_TRACE: not all ranks are traced, or some come late to MPI_Finalize; no "
                     "trace is written");
         return;
     }
-    if (code == 0 && trace_counts.rank == 0) {
+    if (code == 0 && pin_trace_counts.rank == 0) {
         write_file(&sum);
     } else if (code < 0) {
         say(code);
     }
     conclude(comm, &sum); /* all ranks, whatever rank 0 has come to */
-    trace_sum_free(&sum);
-    trace_mpi.comm_free(&comm);
-    trace_report_rank();
+    pin_trace_sum_free(&sum);
+    pin_trace_mpi.comm_free(&comm);
+    pin_trace_report_rank();
 }
 
-void trace_end(void)
+void pin_trace_end(void)
 {
     int saved = errno;
-    if (__atomic_load_n(&trace_state, __ATOMIC_ACQUIRE) != TRACE_ON) {
+    if (__atomic_load_n(&pin_trace_state, __ATOMIC_ACQUIRE) != TRACE_ON) {
         return;
     }
-    trace_inside = true;
-    trace_recent.size = 0;
+    pin_trace_inside = true;
+    pin_trace_recent.size = 0;
     finish();
-    trace_timing = false;
+    pin_trace_timing = false;
     set_state(TRACE_OFF);
-    trace_inside = false;
+    pin_trace_inside = false;
     errno = saved;
 }

@@ -24,43 +24,43 @@
 
 enum trace_state { TRACE_UNKNOWN, TRACE_ON, TRACE_OFF };
 
-extern int trace_state;
-extern bool trace_timing; /* the time of every call is taken */
-extern struct pin_options trace_options;
+extern int pin_trace_state;
+extern bool pin_trace_timing; /* the time of every call is taken */
+extern struct pin_options pin_trace_options;
 
 /* Set while this thread is inside an MPI call that is counted already. */
-extern __thread bool trace_inside __attribute__((tls_model("initial-exec")));
+extern __thread bool pin_trace_inside __attribute__((tls_model("initial-exec")));
 
 /* Begins to count if MPI is initialised. False: not (yet), or nothing to do. */
-bool trace_begin(void);
+bool pin_trace_begin(void);
 
 /* Will the time of calls be taken once MPI is initialised? The same answer at all times. */
-bool trace_times_wanted(void);
+bool pin_trace_times_wanted(void);
 
 /* Rank 0 gets the counts of all ranks and writes what was asked for. At MPI_Finalize, before the
  * library's. */
-void trace_end(void);
+void pin_trace_end(void);
 
 /* False: the call is passed on as it is, without trace_leave(). */
 static inline bool trace_enter(void)
 {
-    int state = __atomic_load_n(&trace_state, __ATOMIC_RELAXED);
-    if (trace_inside || (state != TRACE_ON && (state == TRACE_OFF || !trace_begin()))) {
+    int state = __atomic_load_n(&pin_trace_state, __ATOMIC_RELAXED);
+    if (pin_trace_inside || (state != TRACE_ON && (state == TRACE_OFF || !pin_trace_begin()))) {
         return false;
     }
-    trace_inside = true;
-    if (trace_timing) {
-        trace_time_enter();
+    pin_trace_inside = true;
+    if (pin_trace_timing) {
+        pin_trace_time_enter();
     }
     return true;
 }
 
 static inline void trace_leave(void)
 {
-    if (trace_timing) {
-        trace_time_leave();
+    if (pin_trace_timing) {
+        pin_trace_time_leave();
     }
-    trace_inside = false;
+    pin_trace_inside = false;
 }
 
 /* Not MPI_SUCCESS (0) in any library. */
@@ -110,7 +110,7 @@ static inline void trace_leave(void)
     static int(*real_##name) parameters;                                                           \
     static int timed_##name parameters                                                             \
     {                                                                                              \
-        if (!trace_timing || !trace_enter())                                                       \
+        if (!pin_trace_timing || !trace_enter())                                                   \
             return real_##name arguments;                                                          \
         int trace_code_ = real_##name arguments;                                                   \
         trace_leave();                                                                             \
@@ -120,7 +120,7 @@ static inline void trace_leave(void)
     {                                                                                              \
         if (!TRACE_REAL(real_##name, #name))                                                       \
             return TRACE_NO_MPI;                                                                   \
-        __typeof__(pass_##name) pass = trace_times_wanted() ? timed_##name : real_##name;          \
+        __typeof__(pass_##name) pass = pin_trace_times_wanted() ? timed_##name : real_##name;      \
         __atomic_store_n(&pass_##name, pass, __ATOMIC_RELEASE);                                    \
         return pass arguments;                                                                     \
     }                                                                                              \

@@ -12,8 +12,8 @@
 #include "preload/node/put_file.h"
 #include "preload/trace/trace.h"
 
-void trace_auto_judge(const struct trace_sum *sum, const struct pin_auto *before,
-                      bool oversubscribed, struct trace_verdict *out)
+void pin_trace_auto_judge(const struct trace_sum *sum, const struct pin_auto *before,
+                          bool oversubscribed, struct trace_verdict *out)
 {
     struct trace_verdict verdict = {.limit = before && before->communication ? TRACE_AUTO_GIVEN_UP
                                                                              : TRACE_AUTO_LIMIT};
@@ -48,7 +48,7 @@ static long read_first(const char *const *names, size_t count)
     return -1;
 }
 
-bool trace_auto_oversubscribed(void)
+bool pin_trace_auto_oversubscribed(void)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
                                         "MPI_LOCALNRANKS"};
@@ -62,7 +62,7 @@ static bool is_first_of_node(void)
     static const char *const ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
                                         "MPI_LOCALRANKID", "SLURM_LOCALID"};
     long local = read_first(ranks, sizeof ranks / sizeof ranks[0]);
-    return local >= 0 ? local == 0 : trace_counts.rank == 0;
+    return local >= 0 ? local == 0 : pin_trace_counts.rank == 0;
 }
 
 /* -- saying so -- */
@@ -77,7 +77,8 @@ static void host_name(char *name, size_t size)
 
 static void report(const char *text)
 {
-    pin_file_append(pin_option_table[PIN_REPORT].name, trace_options.report, text, strlen(text));
+    pin_file_append(pin_option_table[PIN_REPORT].name, pin_trace_options.report, text,
+                    strlen(text));
 }
 
 static const char *const why_not[] = {
@@ -92,7 +93,7 @@ static void report_verdict(const struct trace_verdict *verdict, const char *reme
     char text[1024], host[256];
     const char *what = verdict->what.communication ? "communication" : "memory";
     host_name(host, sizeof host);
-    if (pin_file_is_json(trace_options.report)) {
+    if (pin_file_is_json(pin_trace_options.report)) {
         snprintf(text, sizeof text,
                  "{\"host\":\"%s\",\"pid\":%d,\"auto\":{\"least_share_in_mpi\":%.4f,\"limit\":%.2f,"
                  "\"ranks\":%d,"
@@ -120,7 +121,7 @@ static void report_verdict(const struct trace_verdict *verdict, const char *reme
     report(text);
 }
 
-void trace_auto_conclude(const struct trace_verdict *verdict)
+void pin_trace_auto_conclude(const struct trace_verdict *verdict)
 {
     int code = 0;
     if (!is_first_of_node()) {
@@ -133,39 +134,39 @@ void trace_auto_conclude(const struct trace_verdict *verdict)
         pin_failure("SERVET_AUTO: what this run was like cannot be remembered: %s",
                     strerrordesc_np(-code));
     }
-    if (trace_options.report[0]) {
+    if (pin_trace_options.report[0]) {
         report_verdict(verdict, code < 0 ? strerrordesc_np(-code) : NULL);
     }
-    if (trace_options.verbose && verdict->judged == TRACE_JUDGED) {
+    if (pin_trace_options.verbose && verdict->judged == TRACE_JUDGED) {
         pin_note("process %d: in MPI for at least %.0f %% of the time: %s priority next time",
                  (int)getpid(), 100 * verdict->what.share,
                  verdict->what.communication ? "communication" : "memory");
     }
 }
 
-void trace_report_rank(void)
+void pin_trace_report_rank(void)
 {
     char text[1024], host[256];
     struct trace_rank own;
-    if (!trace_options.report[0] || !trace_timing) {
+    if (!pin_trace_options.report[0] || !pin_trace_timing) {
         return;
     }
     host_name(host, sizeof host);
-    trace_own_totals(&own);
+    pin_trace_own_totals(&own);
     double share = own.times.seconds > 0 ? own.times.inside / own.times.seconds : 0;
-    if (pin_file_is_json(trace_options.report)) {
+    if (pin_file_is_json(pin_trace_options.report)) {
         snprintf(text, sizeof text,
                  "{\"host\":\"%s\",\"pid\":%d,\"mpi\":{\"rank\":%d,\"ranks\":%d,\"seconds\":%.6g,"
                  "\"in_mpi_seconds\":%.6g,"
                  "\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 "}}\n",
-                 host, (int)getpid(), trace_counts.rank, trace_counts.ranks, own.times.seconds,
-                 own.times.inside, own.messages, own.bytes);
+                 host, (int)getpid(), pin_trace_counts.rank, pin_trace_counts.ranks,
+                 own.times.seconds, own.times.inside, own.messages, own.bytes);
     } else {
         snprintf(text, sizeof text,
                  "%s %d mpi: rank %d of %d: %.3g s after MPI_Init, %.0f %% of it in MPI, %" PRIu64
                  " messages of %" PRIu64 " bytes sent\n",
-                 host, (int)getpid(), trace_counts.rank, trace_counts.ranks, own.times.seconds,
-                 100 * share, own.messages, own.bytes);
+                 host, (int)getpid(), pin_trace_counts.rank, pin_trace_counts.ranks,
+                 own.times.seconds, 100 * share, own.messages, own.bytes);
     }
     report(text);
 }

@@ -38,17 +38,17 @@ struct trace_verdict {
 };
 
 /* `before`: what was remembered, NULL: nothing. `oversubscribed`: more ranks than PUs on a node. */
-void trace_auto_judge(const struct trace_sum *sum, const struct pin_auto *before,
-                      bool oversubscribed, struct trace_verdict *out);
+void pin_trace_auto_judge(const struct trace_sum *sum, const struct pin_auto *before,
+                          bool oversubscribed, struct trace_verdict *out);
 
 /* Remembers the verdict for this executable; says in SERVET_REPORT what it is and what it rests
  * on. */
-void trace_auto_conclude(const struct trace_verdict *verdict);
+void pin_trace_auto_conclude(const struct trace_verdict *verdict);
 
 /* The calling rank's line of SERVET_REPORT. */
-void trace_report_rank(void);
+void pin_trace_report_rank(void);
 
 /* More ranks on this node than PUs, as far as the launcher tells. */
-bool trace_auto_oversubscribed(void);
+bool pin_trace_auto_oversubscribed(void);
 
 #endif

@@ -45,7 +45,7 @@ static int line_of(const uint32_t *h, const double *time, size_t count, struct b
     return 0;
 }
 
-int bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out)
+int probe_bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out)
 {
     return line_of(curve->h, curve->time, curve->count, out);
 }
@@ -84,7 +84,7 @@ static size_t slopes(const struct bsp_curve *curve, double *out)
     return k;
 }
 
-int bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out)
+int probe_bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out)
 {
     size_t n = curve->count, room = n > PAIRS_POINTS ? n : n * (n - (n > 0)) / 2;
     if (n < 2) {
@@ -179,7 +179,7 @@ static uint32_t exact_place(const struct bsp_curve *curve, const struct bsp_bend
 static bool has_bend(const struct bsp_curve *curve, struct bsp_bend *out)
 {
     struct bsp_line whole;
-    if (curve->count < 2 * PIECE_POINTS || bsp_least_squares(curve, &whole) < 0) {
+    if (curve->count < 2 * PIECE_POINTS || probe_bsp_least_squares(curve, &whole) < 0) {
         return false;
     }
     double one = squares(curve, 0, curve->count, &whole), two = INFINITY;
@@ -202,7 +202,7 @@ static bool has_bend(const struct bsp_curve *curve, struct bsp_bend *out)
     return f > BEND_F && miss > BEND_VISIBLE * fabs(middle);
 }
 
-int bsp_find_bend(const struct bsp_curve *all, struct bsp_bend *out)
+int probe_bsp_find_bend(const struct bsp_curve *all, struct bsp_bend *out)
 {
     size_t skip = all->count &&
                   all->h[0] == 0; /* T(0) sends nothing: it lies below the line of any machine */
@@ -226,7 +226,8 @@ int bsp_find_bend(const struct bsp_curve *all, struct bsp_bend *out)
 
 /* -- judging -- */
 
-double bsp_difference(const struct bsp_line *a, const struct bsp_line *b, double low, double high)
+double probe_bsp_difference(const struct bsp_line *a, const struct bsp_line *b, double low,
+                            double high)
 {
     double slope = fmin(fabs(a->g), fabs(b->g));
     double middle = fmin(fabs(at(a, (low + high) / 2)), fabs(at(b, (low + high) / 2)));
@@ -240,11 +241,11 @@ static bool negative(const struct bsp_line *line)
     return line->g < 0 || line->l < 0;
 }
 
-int bsp_choose(const struct bsp_curve *curve, double t0, struct bsp_choice *out)
+int probe_bsp_choose(const struct bsp_curve *curve, double t0, struct bsp_choice *out)
 {
     struct bsp_choice choice = {0};
-    int rc = bsp_least_squares(curve, &choice.least_squares);
-    rc = rc < 0 ? rc : bsp_theil_sen(curve, &choice.theil_sen);
+    int rc = probe_bsp_least_squares(curve, &choice.least_squares);
+    rc = rc < 0 ? rc : probe_bsp_theil_sen(curve, &choice.theil_sen);
     if (rc < 0) {
         return rc;
     }

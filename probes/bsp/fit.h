@@ -36,21 +36,22 @@ struct bsp_bend {
 /* The line that minimises the sum over all points of (T(h) - (h g + l))^2: the 2 x 2 normal
  * equations, solved around the mean of h, where they are diagonal. 0, -EINVAL (fewer than two
  * points). */
-int bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out);
+int probe_bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out);
 
 /* The median of the slopes of all pairs of points (of more than 256 points: of the pairs half a
  * curve apart), and the median of T(h) - h g: up to 29 % of the points may be wrong. 0, -EINVAL
  * (fewer than two points), -ENOMEM. */
-int bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out);
+int probe_bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out);
 
 /* Is the curve two straight pieces rather than one? Only where two explain it much better than
  * noise would let them, and differ visibly from one; T(0) is left out. out->h is 0 where there is
  * no bend. 0, -EINVAL (fewer than two points), -ENOMEM. */
-int bsp_find_bend(const struct bsp_curve *curve, struct bsp_bend *out);
+int probe_bsp_find_bend(const struct bsp_curve *curve, struct bsp_bend *out);
 
 /* How far two fits are apart over [low, high]: the larger of the relative difference of their g,
  * and of their times at both ends over the smaller of their times in the middle. */
-double bsp_difference(const struct bsp_line *a, const struct bsp_line *b, double low, double high);
+double probe_bsp_difference(const struct bsp_line *a, const struct bsp_line *b, double low,
+                            double high);
 
 /* The fit to keep, and whether it is one to be sure of. */
 struct bsp_choice {
@@ -63,6 +64,6 @@ struct bsp_choice {
 /* Least squares where both fits agree or the other is no better; otherwise that of the two whose l
  * is not negative and nearest to the measured T(0) (T(0) <= l is expected, so a far larger l is the
  * outlier's). 0, -EINVAL, -ENOMEM. */
-int bsp_choose(const struct bsp_curve *curve, double t0, struct bsp_choice *out);
+int probe_bsp_choose(const struct bsp_curve *curve, double t0, struct bsp_choice *out);
 
 #endif

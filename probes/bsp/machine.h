@@ -50,10 +50,11 @@ struct bsp_machine {
 };
 
 /* Threads of a native machine, which stays open and must outlive it. */
-int bsp_open_threads(struct machine *native, struct bsp_machine *out, struct servet_error *error);
+int probe_bsp_open_threads(struct machine *native, struct bsp_machine *out,
+                           struct servet_error *error);
 /* Ranks, one per PU of a native machine, by which r is measured. -ENOENT when there is no
  * mpirun. */
-int bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_error *error);
+int probe_bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_error *error);
 
 /* A machine that is a formula: T(h) = h g + l for h >= 1, t0 for none. */
 struct bsp_simulation {
@@ -69,21 +70,21 @@ struct bsp_simulation {
     uint64_t seed;
 };
 /* r as measured by the threads of the native machine: the operation of two backends. */
-int native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
-                     double *flop_per_s);
+int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
+                           double *flop_per_s);
 
 /* `simulation` must outlive the machine. */
-int bsp_open_simulated(struct bsp_simulation *simulation, uint32_t processors,
-                       struct bsp_machine *out);
+int probe_bsp_open_simulated(struct bsp_simulation *simulation, uint32_t processors,
+                             struct bsp_machine *out);
 /* The parameters that the description of a simulated machine gives, on straight lines between the
  * numbers of processors that it names; the machine must outlive it. -EINVAL: it names none, or not
  * those of one and of all PUs. */
-int bsp_open_described(struct machine *simulated, struct bsp_machine *out,
-                       struct servet_error *error);
-/* Is it a machine of machine_open_simulated()? */
-bool bsp_is_described(const struct machine *machine);
+int probe_bsp_open_described(struct machine *simulated, struct bsp_machine *out,
+                             struct servet_error *error);
+/* Is it a machine of probe_machine_open_simulated()? */
+bool probe_bsp_is_described(const struct machine *machine);
 
-void bsp_machine_close(struct bsp_machine *machine);
+void probe_bsp_machine_close(struct bsp_machine *machine);
 
 /* Destination of the i-th of h words of processor s among p (bspbench: cyclic over the p - 1
  * others), and its place there. */

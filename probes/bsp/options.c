@@ -118,7 +118,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-const struct argp bsp_argp = {.options = table, .parser = parse};
+const struct argp probe_bsp_argp = {.options = table, .parser = parse};
 
 static void check_plot_folder(const char *folder)
 {
@@ -132,7 +132,7 @@ static void check_plot_folder(const char *folder)
     }
 }
 
-void bsp_options_check(const struct bsp_options *options, const struct machine *machine)
+void probe_bsp_options_check(const struct bsp_options *options, const struct machine *machine)
 {
     const struct profile_set *pus = &machine->pus;
     if (!options->wanted && options->tuned_by) {
@@ -141,7 +141,7 @@ void bsp_options_check(const struct bsp_options *options, const struct machine *
     if (!options->wanted) {
         return;
     }
-    if (options->backends && bsp_is_described(machine)) {
+    if (options->backends && probe_bsp_is_described(machine)) {
         cli_usage("--backend: expected none with a simulated machine: it has the one that its "
                   "description says");
     }
@@ -157,7 +157,8 @@ void bsp_options_check(const struct bsp_options *options, const struct machine *
     }
 }
 
-int bsp_processor_counts(const struct bsp_options *options, uint32_t pus, struct profile_set *out)
+int probe_bsp_processor_counts(const struct bsp_options *options, uint32_t pus,
+                               struct profile_set *out)
 {
     if (options->processors.count) {
         return profile_set_copy(&options->processors, out);

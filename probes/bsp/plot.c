@@ -209,8 +209,8 @@ static int plot_rates(const char *folder, const char *name, const char *backend,
     return finish(script, folder, name, error);
 }
 
-int bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found, size_t count,
-             struct servet_error *error)
+int probe_bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found,
+                   size_t count, struct servet_error *error)
 {
     char name[128];
     int drawn = 0;

@@ -10,7 +10,7 @@
  * is installed; if not, one line on stderr says so and the scripts stay. 0, -errno (a file cannot
  * be written).
  */
-int bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found, size_t count,
-             struct servet_error *error);
+int probe_bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found,
+                   size_t count, struct servet_error *error);
 
 #endif

@@ -67,7 +67,8 @@ static int measure(struct study *study, uint32_t h, uint32_t supersteps, uint32_
     int rc = study->machine->ops->superstep(study->machine, study->processors, &what, seconds);
     if (rc < 0) {
         return profile_error(study->error, rc, "a superstep of %u processors with h = %u (%s): %s",
-                             study->processors, h, study->machine->name, machine_strerror(rc));
+                             study->processors, h, study->machine->name,
+                             probe_machine_strerror(rc));
     }
     if (h == 0) {
         study->t0_s = fmin(study->t0_s, *seconds);
@@ -164,7 +165,7 @@ static int make_run(struct study *study)
         run->sum += run->time[i];
     }
     struct bsp_curve curve = {study->curve.h, run->time, count};
-    rc = bsp_choose(&curve, study->t0_s, &choice);
+    rc = probe_bsp_choose(&curve, study->t0_s, &choice);
     run->line = choice.line;
     return rc < 0 ? profile_error(study->error, rc, "BSP parameters: %s", strerror(-rc)) : 0;
 }
@@ -181,8 +182,8 @@ static double best_two_differ(struct study *study)
 {
     const struct bsp_curve *curve = &study->curve;
     qsort(study->runs, study->run_count, sizeof *study->runs, by_sum);
-    return bsp_difference(&study->runs[0].line, &study->runs[1].line, curve->h[0],
-                          curve->h[curve->count - 1]);
+    return probe_bsp_difference(&study->runs[0].line, &study->runs[1].line, curve->h[0],
+                                curve->h[curve->count - 1]);
 }
 
 static int conclude(struct study *study, struct probe_bsp_fit *out)
@@ -193,8 +194,8 @@ static int conclude(struct study *study, struct probe_bsp_fit *out)
     for (size_t i = 0; i < fit.curve.count; i++) {
         fit.curve.time[i] = fmin(study->runs[0].time[i], study->runs[1].time[i]);
     }
-    int rc = bsp_choose(&fit.curve, study->t0_s, &fit.choice);
-    rc = rc < 0 ? rc : bsp_find_bend(&fit.curve, &fit.bend);
+    int rc = probe_bsp_choose(&fit.curve, study->t0_s, &fit.choice);
+    rc = rc < 0 ? rc : probe_bsp_find_bend(&fit.curve, &fit.bend);
     if (rc < 0) {
         return profile_error(study->error, rc, "BSP parameters: %s", strerror(-rc));
     }
@@ -291,7 +292,7 @@ static int measure_rate(struct bsp_machine *machine, struct probe_bsp *found,
         int rc = machine->ops->daxpy(machine, found->processors, probe_bsp_lengths[i], &rate);
         if (rc < 0) {
             return profile_error(error, rc, "DAXPY on %u processors: %s", found->processors,
-                                 machine_strerror(rc));
+                                 probe_machine_strerror(rc));
         }
         found->rate[i] = fmax(found->rate[i], rate);
         if (rate > found->flop_per_s) {

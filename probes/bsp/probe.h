@@ -34,7 +34,7 @@ struct probe_bsp_fit {
     struct bsp_curve curve; /* per h the minimum of the best two runs */
     struct bsp_bend bend;
     uint32_t runs;         /* made; more than asked for when the best two did not agree */
-    double difference;     /* of the best two: bsp_difference() */
+    double difference;     /* of the best two: probe_bsp_difference() */
     bool agree;            /* it is at most BSP_AGREEMENT */
     uint32_t enlargements; /* how often the interval was doubled, because g or l was negative */
 };

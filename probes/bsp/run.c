@@ -176,8 +176,8 @@ static int same_machine(const struct servet_profile *a, const struct servet_prof
                                  a->host_name ? a->host_name : "another one");
 }
 
-int bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out,
-                     struct servet_error *error)
+int probe_bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out,
+                           struct servet_error *error)
 {
     struct servet_profile *profile;
     struct servet_error why;
@@ -190,8 +190,8 @@ int bsp_base_profile(struct machine *machine, const char *path, struct servet_pr
     if (rc < 0) {
         return rc;
     }
-    rc = bsp_is_described(machine) ? same_machine(profile, machine->declared, &why)
-                                   : profile_matches(profile, "", NULL, &why);
+    rc = probe_bsp_is_described(machine) ? same_machine(profile, machine->declared, &why)
+                                         : profile_matches(profile, "", NULL, &why);
     if (rc < 0) {
         profile_free(profile);
         return profile_error(error, rc, "%s: %s: not touched (-o FILE writes elsewhere)", path,
@@ -201,7 +201,7 @@ int bsp_base_profile(struct machine *machine, const char *path, struct servet_pr
     return 0;
 }
 
-void bsp_keep(const char *path, struct servet_profile *profile)
+void probe_bsp_keep(const char *path, struct servet_profile *profile)
 {
     struct servet_profile *old;
     struct servet_error ignored;
@@ -252,7 +252,7 @@ static int measure_all(const struct bsp_options *options, const struct profile_s
     for (size_t i = 0; rc == 0 && i < counts->count; i++) {
         struct probe_bsp_request request = {options->h_low, options->h_high, options->h_step,
                                             options->runs, tell->seed};
-        progress_next(tell->progress_argument, "bsp", share / (double)counts->count);
+        probe_progress_next(tell->progress_argument, "bsp", share / (double)counts->count);
         rc = probe_bsp(&series->machine, counts->ids[i], &request, tell, &series->found[i], error);
         series->count += rc == 0;
     }
@@ -270,7 +270,8 @@ static int run_backend(const struct bsp_options *options, const struct profile_s
         store(series, profile, error, &rc);
     }
     if (rc == 0 && options->plot) {
-        rc = bsp_plot(options->plot, series->machine.name, series->found, series->count, error);
+        rc = probe_bsp_plot(options->plot, series->machine.name, series->found, series->count,
+                            error);
     }
     for (size_t i = 0; i < series->count; i++) {
         probe_bsp_free(&series->found[i]);
@@ -286,12 +287,12 @@ static int run_threads(const struct bsp_options *options, struct machine *native
                        struct servet_profile *profile, struct servet_error *error)
 {
     struct series series = {0};
-    int rc = bsp_open_threads(native, &series.machine, error);
+    int rc = probe_bsp_open_threads(native, &series.machine, error);
     if (rc < 0) {
         return rc;
     }
     rc = run_backend(options, counts, &series, tell, share, profile, error);
-    bsp_machine_close(&series.machine);
+    probe_bsp_machine_close(&series.machine);
     return rc;
 }
 
@@ -300,12 +301,12 @@ static int run_described(const struct bsp_options *options, struct machine *simu
                          struct servet_profile *profile, struct servet_error *error)
 {
     struct series series = {0};
-    int rc = bsp_open_described(simulated, &series.machine, error);
+    int rc = probe_bsp_open_described(simulated, &series.machine, error);
     if (rc < 0) {
         return rc;
     }
     rc = run_backend(options, counts, &series, tell, 1, profile, error);
-    bsp_machine_close(&series.machine);
+    probe_bsp_machine_close(&series.machine);
     return rc;
 }
 
@@ -315,35 +316,38 @@ static int run_mpi(const struct bsp_options *options, struct machine *native,
 {
     struct series series = {0};
     struct servet_error reason;
-    int rc = bsp_open_mpi(native, &series.machine, &reason);
+    int rc = probe_bsp_open_mpi(native, &series.machine, &reason);
     bool asked_for = options->backends & BSP_BACKEND_MPI;
     if (rc < 0 && (asked_for || rc == -EINTR)) {
         return profile_error(error, rc, "%s", reason.text);
     }
     if (rc < 0) {
-        progress_end(tell->progress_argument);
+        probe_progress_end(tell->progress_argument);
         cli_note("BSP parameters through MPI skipped: %s", reason.text);
         return 0;
     }
     rc = run_backend(options, counts, &series, tell, share, profile, error);
-    bsp_machine_close(&series.machine);
+    probe_bsp_machine_close(&series.machine);
     return rc;
 }
 
-int bsp_run(const struct bsp_options *options, struct machine *native, bool mpi, uint64_t seed,
-            struct progress *progress, struct servet_profile *profile, struct servet_error *error)
+int probe_bsp_run(const struct bsp_options *options, struct machine *native, bool mpi,
+                  uint64_t seed, struct progress *progress, struct servet_profile *profile,
+                  struct servet_error *error)
 {
     unsigned backends =
         options->backends ? options->backends : BSP_BACKEND_THREADS | (mpi ? BSP_BACKEND_MPI : 0u);
     double share = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) ? 0.5 : 1;
-    struct probe tell = {
-        .machine = native, .progress = progress_step, .progress_argument = progress, .seed = seed};
+    struct probe tell = {.machine = native,
+                         .progress = probe_progress_step,
+                         .progress_argument = progress,
+                         .seed = seed};
     struct profile_set counts;
-    int rc = bsp_processor_counts(options, (uint32_t)native->pus.count, &counts);
+    int rc = probe_bsp_processor_counts(options, (uint32_t)native->pus.count, &counts);
     if (rc < 0) {
         return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
     }
-    if (bsp_is_described(native)) {
+    if (probe_bsp_is_described(native)) {
         rc = run_described(options, native, &counts, &tell, profile, error);
         backends = 0;
     }

@@ -20,26 +20,28 @@ struct bsp_options {
 };
 
 /* An argp child whose input is a struct bsp_options; defaults are set by it. */
-extern const struct argp bsp_argp;
+extern const struct argp probe_bsp_argp;
 
 /* After parsing: what makes no sense on that machine ends the program as bad usage. */
-void bsp_options_check(const struct bsp_options *options, const struct machine *machine);
+void probe_bsp_options_check(const struct bsp_options *options, const struct machine *machine);
 
 /* The numbers of processors that will be measured, ascending. 0 or -ENOMEM. */
-int bsp_processor_counts(const struct bsp_options *options, uint32_t pus, struct profile_set *out);
+int probe_bsp_processor_counts(const struct bsp_options *options, uint32_t pus,
+                               struct profile_set *out);
 
 /* The profile that --bsp alone adds to: the one in the file `path` if there is one and it is of
  * this machine (-ESTALE and others: it is not, and must not be overwritten), else what the machine
  * declares. */
-int bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out,
-                     struct servet_error *error);
+int probe_bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out,
+                           struct servet_error *error);
 /* The BSP entries of the profile in the file `path`, if there is one of the same machine, go over
  * to `profile`. */
-void bsp_keep(const char *path, struct servet_profile *profile);
+void probe_bsp_keep(const char *path, struct servet_profile *profile);
 
 /* Measures and stores into `profile`; plots if asked for. `mpi` false: not even where it could be
  * had. */
-int bsp_run(const struct bsp_options *options, struct machine *native, bool mpi, uint64_t seed,
-            struct progress *progress, struct servet_profile *profile, struct servet_error *error);
+int probe_bsp_run(const struct bsp_options *options, struct machine *native, bool mpi,
+                  uint64_t seed, struct progress *progress, struct servet_profile *profile,
+                  struct servet_error *error);
 
 #endif

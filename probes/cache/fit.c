@@ -8,7 +8,7 @@
 
 #include "probes/cache/last.h"
 
-double cache_dot(const double *a, const double *b, size_t count)
+double probe_cache_dot(const double *a, const double *b, size_t count)
 {
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -54,8 +54,8 @@ static void solve(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], const
 }
 
 /* The most negative coefficient is left out until none is. */
-double cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX],
-                            const double *right, double total, size_t n, double *x)
+double probe_cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX],
+                                  const double *right, double total, size_t n, double *x)
 {
     bool use[CACHE_COLUMNS_MAX];
     memset(use, 1, sizeof use);
@@ -79,7 +79,7 @@ double cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_M
     return rss > 0 ? rss : 0;
 }
 
-void cache_isotonic(double *values, size_t count)
+void probe_cache_isotonic(double *values, size_t count)
 {
     double *mean = malloc(count * sizeof *mean);
     size_t *size = malloc(count * sizeof *size), blocks = 0;
@@ -143,7 +143,7 @@ struct solution {
 static double objective_of(const struct cache_terms *fit, double rss, double price, size_t levels)
 {
     double n = (double)fit->points;
-    return n * log(rss / n + cache_relative_floor * cache_relative_floor) + price +
+    return n * log(rss / n + probe_cache_relative_floor * probe_cache_relative_floor) + price +
            level_price * (double)levels;
 }
 
@@ -162,10 +162,10 @@ static void set_column(const struct cache_terms *fit, struct trial *trial, size_
     for (size_t i = 0; i < trial->count; i++) {
         if (trial->columns[i]) {
             trial->gram[i][position] = trial->gram[position][i] =
-                cache_dot(trial->columns[i], column, fit->points);
+                probe_cache_dot(trial->columns[i], column, fit->points);
         }
     }
-    trial->right[position] = cache_dot(fit->right, column, fit->points);
+    trial->right[position] = probe_cache_dot(fit->right, column, fit->points);
 }
 
 /* Whether the candidate may stand at `position` beside the other terms. */
@@ -230,7 +230,8 @@ static bool best_at(const struct cache_terms *fit, struct solution *solution, si
             continue;
         }
         set_column(fit, &trial, 1 + position, fit->candidates[c].column);
-        double rss = cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
+        double rss =
+            probe_cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
         double objective =
             objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
         if (mistaken_for_cache(fit, &fit->candidates[c], x[1 + position])) {
@@ -264,7 +265,7 @@ static void start(const struct cache_terms *fit, struct solution *solution)
         solution->terms[i] = i;
         set_column(fit, &trial, 1 + i, fit->candidates[i].column);
     }
-    double rss = cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
+    double rss = probe_cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
     memcpy(solution->coefficients, x, sizeof x);
     solution->objective = objective_of(fit, rss, 0, trial.count - 1);
 }
@@ -417,7 +418,7 @@ static double *raw_columns(const struct cache_terms *fit, const struct cache_cur
         for (size_t j = 0; j < count; j++) {
             const struct cache_candidate *term = &fit->candidates[solution->terms[j]];
             columns[(1 + j) * curve->count + i] =
-                cache_candidate_miss_share(term, curve->bytes[i], curve->page_bytes);
+                probe_cache_candidate_miss_share(term, curve->bytes[i], curve->page_bytes);
         }
     }
     return columns;
@@ -445,7 +446,7 @@ static size_t refine_last(const struct cache_terms *fit, const struct cache_curv
         last.fixed[last.fixed_count] = columns + last.fixed_count * last.curve->count;
         last.fixed_count++;
     }
-    bool refined = cache_last_refine(&last, found);
+    bool refined = probe_cache_last_refine(&last, found);
     free(columns);
     if (!refined) {
         return SIZE_MAX;
@@ -488,19 +489,20 @@ static size_t report(const struct cache_terms *fit, const struct cache_curve *cu
     return count;
 }
 
-int cache_fit(const struct cache_curve *curve, struct cache_level_fit levels[CACHE_LEVELS_MAX],
-              size_t *count, double *beyond_s)
+int probe_cache_fit(const struct cache_curve *curve,
+                    struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
+                    double *beyond_s)
 {
     if (curve->count < POINTS_MIN) {
         return -EINVAL;
     }
     struct cache_terms fit = {.points = curve->count};
     struct solution solution;
-    int rc = cache_candidates_make(&fit, curve);
+    int rc = probe_cache_candidates_make(&fit, curve);
     if (rc == 0) {
         search(&fit, &solution);
         *count = report(&fit, curve, &solution, levels, beyond_s);
     }
-    cache_candidates_free(&fit);
+    probe_cache_candidates_free(&fit);
     return rc;
 }

@@ -10,17 +10,17 @@
 /* The constant, four levels, two TLBs that were measured and two that were not. */
 #define CACHE_COLUMNS_MAX 9
 
-double cache_dot(const double *a, const double *b, size_t count);
+double probe_cache_dot(const double *a, const double *b, size_t count);
 
 /* gram[i][j] = column i * column j, right[i] = column i * right side, total = right side squared;
  * the first n count. The coefficients go to `x`. Not always the exact optimum, but columns of
  * misses are all non-negative and rising, for which it is. Returns the residual sum of squares. */
-double cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX],
-                            const double *right, double total, size_t n, double *x);
+double probe_cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX],
+                                  const double *right, double total, size_t n, double *x);
 
 /* Makes `values` non-decreasing: the isotonic regression (pool adjacent violators) of their
  * logarithms. */
-void cache_isotonic(double *values, size_t count);
+void probe_cache_isotonic(double *values, size_t count);
 
 /* Cache levels out of a latency curve.
  *
@@ -64,7 +64,8 @@ struct cache_level_fit {
 
 /* 0 and the levels (ascending; at most CACHE_LEVELS_MAX), or -EINVAL (fewer than eight points),
  * -ENOMEM. `beyond_s` (may be NULL): the latency beyond the last level. */
-int cache_fit(const struct cache_curve *curve, struct cache_level_fit levels[CACHE_LEVELS_MAX],
-              size_t *count, double *beyond_s);
+int probe_cache_fit(const struct cache_curve *curve,
+                    struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
+                    double *beyond_s);
 
 #endif

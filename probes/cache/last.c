@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Chosen on measured and simulated curves (see PROBING in the README's sources): */
-const double cache_relative_floor = 0.02;
+const double probe_cache_relative_floor = 0.02;
 static const double disbelief_weight = 10; /* of an unusual size, against n * log(error) */
 static const double tlb_disbelief = 0.3;   /* its shape, a slow rise, is seldom mistaken */
 static const uint64_t adaptive_from =
@@ -53,9 +53,10 @@ static void add_candidates_of_size(struct cache_terms *fit, const struct cache_s
                 }
                 fit->candidates[fit->candidate_count++] = (struct cache_candidate){
                     .shape = {size->bytes, ways[w], (enum cache_policy)policy, scattered},
-                    .price = disbelief_weight *
-                             (size->disbelief + cache_policy_disbelief((enum cache_policy)policy) +
-                              ways_disbelief(size->bytes, ways[w])),
+                    .price =
+                        disbelief_weight *
+                        (size->disbelief + probe_cache_policy_prior((enum cache_policy)policy) +
+                         ways_disbelief(size->bytes, ways[w])),
                 };
             }
         }
@@ -83,7 +84,7 @@ static double tlb_miss_share(double reach_bytes, double bytes)
 static void list_candidates(struct cache_terms *fit, const struct cache_curve *curve)
 {
     size_t size_count;
-    const struct cache_size *sizes = cache_sizes(&size_count);
+    const struct cache_size *sizes = probe_cache_sizes(&size_count);
     for (fit->known = 0; fit->known < curve->tlb_count && fit->known < KNOWN_MAX; fit->known++) {
         fit->candidates[fit->candidate_count++] =
             (struct cache_candidate){.reach_bytes = curve->tlb_reach_bytes[fit->known],
@@ -98,12 +99,12 @@ static void list_candidates(struct cache_terms *fit, const struct cache_curve *c
     add_tlb_candidates(fit, curve->page_bytes);
 }
 
-double cache_candidate_miss_share(const struct cache_candidate *candidate, double bytes,
-                                  size_t page_bytes)
+double probe_cache_candidate_miss_share(const struct cache_candidate *candidate, double bytes,
+                                        size_t page_bytes)
 {
     return candidate->reach_bytes > 0
                ? tlb_miss_share(candidate->reach_bytes, bytes)
-               : cache_miss_share(&candidate->shape, (uint64_t)bytes, page_bytes);
+               : probe_cache_miss_share(&candidate->shape, (uint64_t)bytes, page_bytes);
 }
 
 /* The miss shares of all candidates but the known ones depend on the grid alone, and their
@@ -136,7 +137,7 @@ static int miss_shares(const struct cache_terms *fit, const struct cache_curve *
     for (size_t c = 0; c < count; c++) {
         for (size_t i = 0; i < points; i++) {
             shares[c * points + i] =
-                cache_candidate_miss_share(&candidates[c], grid[i], page_bytes);
+                probe_cache_candidate_miss_share(&candidates[c], grid[i], page_bytes);
         }
     }
     *out = shares;
@@ -148,18 +149,18 @@ static void weigh(struct cache_terms *fit, const struct cache_curve *curve)
     fit->base = fit->columns + fit->candidate_count * fit->points;
     fit->right = fit->base + fit->points;
     for (size_t i = 0; i < fit->points; i++) {
-        double own = curve->error_s ? curve->error_s[i] / cache_relative_floor : 0;
+        double own = curve->error_s ? curve->error_s[i] / probe_cache_relative_floor : 0;
         fit->base[i] = 1 / hypot(curve->seconds[i], own);
         fit->right[i] = curve->seconds[i] * fit->base[i];
         fit->total += fit->right[i] * fit->right[i];
     }
 }
 
-int cache_candidates_make(struct cache_terms *fit, const struct cache_curve *curve)
+int probe_cache_candidates_make(struct cache_terms *fit, const struct cache_curve *curve)
 {
     size_t size_count;
     const double *shares;
-    cache_sizes(&size_count);
+    probe_cache_sizes(&size_count);
     fit->candidates =
         malloc((size_count * WAYS * CACHE_POLICIES * 2 + 64) * sizeof *fit->candidates);
     if (!fit->candidates) {
@@ -175,17 +176,17 @@ int cache_candidates_make(struct cache_terms *fit, const struct cache_curve *cur
     for (size_t c = 0; c < fit->candidate_count; c++) {
         fit->candidates[c].column = fit->columns + c * fit->points;
         for (size_t i = 0; i < fit->points; i++) {
-            double share = c < fit->known
-                               ? cache_candidate_miss_share(&fit->candidates[c], curve->bytes[i],
-                                                            curve->page_bytes)
-                               : shares[(c - fit->known) * fit->points + i];
+            double share = c < fit->known ? probe_cache_candidate_miss_share(&fit->candidates[c],
+                                                                             curve->bytes[i],
+                                                                             curve->page_bytes)
+                                          : shares[(c - fit->known) * fit->points + i];
             fit->candidates[c].column[i] = share * fit->base[i];
         }
     }
     return 0;
 }
 
-void cache_candidates_free(struct cache_terms *fit)
+void probe_cache_candidates_free(struct cache_terms *fit)
 {
     free(fit->candidates);
     free(fit->columns);
@@ -250,7 +251,7 @@ static void fill_column(const struct search *search, const struct cache_shape *s
     for (size_t i = 0; i < curve->count; i++) {
         bool fits = curve->bytes[i] < never_misses * (double)shape->bytes;
         double share =
-            fits ? 0 : cache_miss_share(shape, (uint64_t)curve->bytes[i], curve->page_bytes);
+            fits ? 0 : probe_cache_miss_share(shape, (uint64_t)curve->bytes[i], curve->page_bytes);
         search->column[i] = share * search->weights[i];
     }
 }
@@ -264,11 +265,11 @@ static void try_shape(struct search *search, const struct cache_shape *shape, do
     fill_column(search, shape);
     for (size_t i = 0; i < n; i++) {
         search->gram[i][n] = search->gram[n][i] =
-            cache_dot(search->fixed + i * points, search->column, points);
+            probe_cache_dot(search->fixed + i * points, search->column, points);
     }
-    search->gram[n][n] = cache_dot(search->column, search->column, points);
-    search->right[n] = cache_dot(search->latencies, search->column, points);
-    double rss = cache_solve_positive(search->gram, search->right, search->total, n + 1, x);
+    search->gram[n][n] = probe_cache_dot(search->column, search->column, points);
+    search->right[n] = probe_cache_dot(search->latencies, search->column, points);
+    double rss = probe_cache_solve_positive(search->gram, search->right, search->total, n + 1, x);
     double objective =
         search->count * log(rss / search->count + relative_floor * relative_floor) + price;
     *best_of_size = fmin(*best_of_size, objective);
@@ -333,7 +334,7 @@ static void try_size(struct search *search, const struct cache_size *size, doubl
             struct cache_shape shape = {
                 .bytes = size->bytes, .ways = kinds[w].ways, .policy = (enum cache_policy)policy};
             double price = size_weight * size->disbelief +
-                           policy_weight * cache_policy_disbelief(shape.policy) +
+                           policy_weight * probe_cache_policy_prior(shape.policy) +
                            (kinds[w].unusual ? unusual_ways : 0) +
                            (policy == CACHE_LEAKY || policy == CACHE_AGED ? loose_policy : 0);
             const bool at_random = policy == CACHE_RANDOM;
@@ -372,13 +373,13 @@ static void set_fixed(struct search *search)
             search->fixed[j * points + i] = last->fixed[j][i] * search->weights[i];
         }
     }
-    search->total = cache_dot(search->latencies, search->latencies, points);
+    search->total = probe_cache_dot(search->latencies, search->latencies, points);
     for (size_t i = 0; i < last->fixed_count; i++) {
         for (size_t j = 0; j < last->fixed_count; j++) {
             search->gram[i][j] =
-                cache_dot(search->fixed + i * points, search->fixed + j * points, points);
+                probe_cache_dot(search->fixed + i * points, search->fixed + j * points, points);
         }
-        search->right[i] = cache_dot(search->fixed + i * points, search->latencies, points);
+        search->right[i] = probe_cache_dot(search->fixed + i * points, search->latencies, points);
     }
 }
 
@@ -395,10 +396,10 @@ static void set_range(struct search *search, const struct cache_size *sizes, siz
     }
 }
 
-bool cache_last_refine(const struct cache_last *last, struct cache_last_found *out)
+bool probe_cache_last_refine(const struct cache_last *last, struct cache_last_found *out)
 {
     size_t count;
-    const struct cache_size *sizes = cache_sizes(&count);
+    const struct cache_size *sizes = probe_cache_sizes(&count);
     struct search search = {.last = last, .best = INFINITY};
     if (last->found_bytes < smallest_last) {
         return false;

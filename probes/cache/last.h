@@ -5,7 +5,7 @@
 
 #include "probes/cache/fit.h"
 
-extern const double cache_relative_floor; /* errors below 2 % of a latency are no evidence */
+extern const double probe_cache_relative_floor; /* errors below 2 % of a latency are no evidence */
 
 /* What a rise of the curve may come from: a cache, or a TLB (then `reach_bytes` is not 0). */
 struct cache_candidate {
@@ -29,12 +29,12 @@ struct cache_terms {
 };
 
 /* 0 or -ENOMEM; `fit->points` is set before, all else 0. To be freed either way. */
-int cache_candidates_make(struct cache_terms *fit, const struct cache_curve *curve);
+int probe_cache_candidates_make(struct cache_terms *fit, const struct cache_curve *curve);
 /* Misses per access, in [0, 1], of a cycle through so many bytes; `page_bytes` is the contiguous
  * piece. */
-double cache_candidate_miss_share(const struct cache_candidate *candidate, double bytes,
-                                  size_t page_bytes);
-void cache_candidates_free(struct cache_terms *fit);
+double probe_cache_candidate_miss_share(const struct cache_candidate *candidate, double bytes,
+                                        size_t page_bytes);
+void probe_cache_candidates_free(struct cache_terms *fit);
 
 /* A second look at the last level: shapes that only large shared caches have.
  *
@@ -62,6 +62,6 @@ struct cache_last_found {
 };
 
 /* False: no memory, or the level is too small to be one of these; then `out` is not set. */
-bool cache_last_refine(const struct cache_last *last, struct cache_last_found *out);
+bool probe_cache_last_refine(const struct cache_last *last, struct cache_last_found *out);
 
 #endif

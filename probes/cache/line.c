@@ -33,7 +33,7 @@ static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, 
         .warm_passes = WARM_PASSES,
         .seed = ++probe->seed,
     };
-    return machine_traverse(probe->machine, &what, &pu, 1, seconds);
+    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
 }
 
 /* -- ways -- */

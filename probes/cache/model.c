@@ -42,7 +42,7 @@ static struct kept kept_samples(double bytes, size_t count)
         0, (size_t)((bytes <= first_level_up_to ? kept_first : kept_later) * (double)count)};
 }
 
-bool cache_samples_add(struct cache_samples *samples, double bytes, bool between)
+bool probe_cache_samples_add(struct cache_samples *samples, double bytes, bool between)
 {
     size_t at = samples->count;
     while (at > 0 && samples->points[at - 1].bytes > bytes) {
@@ -80,7 +80,7 @@ static double error_of(const double *values, size_t count, double kept_mean)
     return hypot(standard, mean - kept_mean);
 }
 
-int cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out)
+int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out)
 {
     struct cache_curve curve = {.bytes = malloc(samples->count * sizeof *curve.bytes),
                                 .seconds = malloc(samples->count * sizeof *curve.seconds),
@@ -88,7 +88,7 @@ int cache_samples_curve(struct cache_samples *samples, bool all, struct cache_cu
                                 .spread = malloc(samples->count * sizeof *curve.spread),
                                 .repetitions = malloc(samples->count * sizeof *curve.repetitions)};
     if (!curve.bytes || !curve.seconds || !curve.error_s || !curve.spread || !curve.repetitions) {
-        cache_curve_free(&curve);
+        probe_cache_curve_free(&curve);
         return -ENOMEM;
     }
     for (size_t i = 0; i < samples->count; i++) {
@@ -106,12 +106,12 @@ int cache_samples_curve(struct cache_samples *samples, bool all, struct cache_cu
             error_of(point->seconds, point->count, curve.seconds[curve.count]);
         curve.count++;
     }
-    cache_isotonic(curve.seconds, curve.count);
+    probe_cache_isotonic(curve.seconds, curve.count);
     *out = curve;
     return 0;
 }
 
-void cache_curve_free(struct cache_curve *curve)
+void probe_cache_curve_free(struct cache_curve *curve)
 {
     free(curve->bytes);
     free(curve->seconds);
@@ -121,7 +121,7 @@ void cache_curve_free(struct cache_curve *curve)
     memset(curve, 0, sizeof *curve);
 }
 
-double cache_samples_spread(struct cache_samples *samples, double bytes)
+double probe_cache_samples_spread(struct cache_samples *samples, double bytes)
 {
     size_t best = 0;
     for (size_t i = 1; i < samples->count; i++) {
@@ -138,8 +138,8 @@ double cache_samples_spread(struct cache_samples *samples, double bytes)
 /* The level before a cache of victims holds what was visited last: `held` of the working set. */
 static double set_miss(const struct cache_shape *shape, double lines, double held)
 {
-    return held > 0 ? cache_set_victims_miss(shape->policy, shape->ways, lines, held)
-                    : cache_set_miss(shape->policy, shape->ways, lines);
+    return held > 0 ? probe_cache_set_victims_miss(shape->policy, shape->ways, lines, held)
+                    : probe_cache_set_miss(shape->policy, shape->ways, lines);
 }
 
 static double contiguous_miss(const struct cache_shape *shape, double working_set, double held)
@@ -185,7 +185,8 @@ static double scattered_miss(const struct cache_shape *shape, double working_set
     return mass > 0 ? sum / mass : 0;
 }
 
-double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, size_t page_bytes)
+double probe_cache_miss_share(const struct cache_shape *shape, uint64_t working_set,
+                              size_t page_bytes)
 {
     if (working_set <= shape->behind_bytes) {
         return 0;
@@ -204,7 +205,8 @@ double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, s
                             : contiguous_miss(shape, bytes, held);
 }
 
-double cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes, uint64_t cache_bytes)
+double probe_cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes,
+                                 uint64_t cache_bytes)
 {
     double p = (double)ways * (double)page_bytes / (double)cache_bytes, n = (double)pages,
            below = 0;
@@ -221,7 +223,7 @@ double cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes, uin
 /* -- what is built -- */
 
 /* Most caches are pseudo-LRU or LRU; what is neither must explain more. */
-double cache_policy_disbelief(enum cache_policy policy)
+double probe_cache_policy_prior(enum cache_policy policy)
 {
     static const double disbelief[CACHE_POLICIES] = {
         [CACHE_LEAKY] = 0.3, [CACHE_RANDOM] = 0.4, [CACHE_AGED] = 0.2, [CACHE_ADAPTIVE] = 0.3};
@@ -288,7 +290,7 @@ static void fill_sizes(void)
     qsort(sizes, size_count, sizeof *sizes, by_bytes);
 }
 
-const struct cache_size *cache_sizes(size_t *count)
+const struct cache_size *probe_cache_sizes(size_t *count)
 {
     if (size_count == 0) {
         fill_sizes();

@@ -42,15 +42,17 @@ struct cache_shape {
 
 /* What it takes to believe in a policy (0: LRU and pseudo-LRU); to be weighed together with a
  * size's. */
-double cache_policy_disbelief(enum cache_policy policy);
+double probe_cache_policy_prior(enum cache_policy policy);
 
 /* Misses per access, in [0, 1], of a cycle through `working_set` bytes; `page_bytes` is the
  * contiguous piece. Of a cache of victims the level before holds the lines visited last; a set has
  * the fewer to hold. */
-double cache_miss_share(const struct cache_shape *shape, uint64_t working_set, size_t page_bytes);
+double probe_cache_miss_share(const struct cache_shape *shape, uint64_t working_set,
+                              size_t page_bytes);
 
 /* P(X > K), X ~ B(pages, K * PS / CS): the paper's expected miss rate, for --method paper. */
-double cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes, uint64_t cache_bytes);
+double probe_cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes,
+                                 uint64_t cache_bytes);
 
 /* Sizes that caches come in, with what it takes to believe in them (0: power of two). */
 struct cache_size {
@@ -58,7 +60,7 @@ struct cache_size {
     double disbelief;
 };
 /* Ascending sizes from 4 KiB to 512 MiB. The array is static; *count is set. */
-const struct cache_size *cache_sizes(size_t *count);
+const struct cache_size *probe_cache_sizes(size_t *count);
 
 /* The samples of a latency curve, and what of them counts. */
 
@@ -77,14 +79,14 @@ struct cache_samples {
 };
 
 /* Puts a point without samples in its place. False: it is there, or there is no room. */
-bool cache_samples_add(struct cache_samples *samples, double bytes, bool between);
+bool probe_cache_samples_add(struct cache_samples *samples, double bytes, bool between);
 
 /* The curve of the even grid, or of all points: for each the mean of the samples that count, made
- * non-decreasing. Its other fields are 0. Owned: cache_curve_free(). 0 or -ENOMEM. */
-int cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out);
-void cache_curve_free(struct cache_curve *curve);
+ * non-decreasing. Its other fields are 0. Owned: probe_cache_curve_free(). 0 or -ENOMEM. */
+int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out);
+void probe_cache_curve_free(struct cache_curve *curve);
 
 /* The spread of the samples at the point nearest to `bytes`. */
-double cache_samples_spread(struct cache_samples *samples, double bytes);
+double probe_cache_samples_spread(struct cache_samples *samples, double bytes);
 
 #endif

@@ -75,8 +75,8 @@ static uint64_t probabilistic(const struct cache_curve *curve, size_t first, siz
             for (size_t i = first; i <= last; i++) {
                 double miss = overhead > 0 ? (curve->seconds[i] - hit) / overhead : 0;
                 uint64_t pages = (uint64_t)curve->bytes[i] / curve->page_bytes;
-                divergence +=
-                    fabs(miss - cache_binomial_tail(pages, ways[w], curve->page_bytes, bytes));
+                divergence += fabs(
+                    miss - probe_cache_binomial_tail(pages, ways[w], curve->page_bytes, bytes));
             }
             keep(best, &count, (struct tentative){bytes, divergence});
         }
@@ -149,7 +149,8 @@ static int measure(struct probe *probe, uint32_t pu, size_t end, struct cache_cu
                                                .order = MACHINE_STRIDE,
                                                .warm_passes = 1,
                                                .seed = ++probe->seed};
-        int rc = machine_traverse(probe->machine, &what, &pu, 1, &curve->seconds[curve->count]);
+        int rc =
+            probe_machine_traverse(probe->machine, &what, &pu, 1, &curve->seconds[curve->count]);
         if (rc < 0) {
             return rc;
         }

@@ -177,7 +177,7 @@ static void make_grid(struct cache_samples *samples, size_t end, int each)
         if (bytes > (double)end) {
             break;
         }
-        cache_samples_add(samples, bytes, false);
+        probe_cache_samples_add(samples, bytes, false);
     }
 }
 
@@ -196,7 +196,7 @@ int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *se
         .warm_passes = WARM_PASSES,
         .seed = ++probe->seed,
     };
-    return machine_traverse(probe->machine, &what, &pu, 1, seconds);
+    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
 }
 
 static size_t places_of(double bytes)
@@ -314,7 +314,7 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
             .high_bytes = fits[i].high_bytes,
             .seconds = fits[i].seconds,
             .repetitions = out->sweeps + out->coarse,
-            .spread = cache_samples_spread(samples, (double)fits[i].shape.bytes),
+            .spread = probe_cache_samples_spread(samples, (double)fits[i].shape.bytes),
         };
     }
 }
@@ -348,7 +348,7 @@ static void add_points(const struct probe_cache *found, const struct cache_level
     }
     for (int step = (int)ceil(log2(low / (double)smallest_bytes) * REFINED_STEPS);
          cost < left_s && grid_bytes(step, REFINED_STEPS) < high; step++) {
-        cache_samples_add(samples, grid_bytes(step, REFINED_STEPS), true);
+        probe_cache_samples_add(samples, grid_bytes(step, REFINED_STEPS), true);
     }
 }
 
@@ -419,9 +419,9 @@ static int conclude(struct probe *probe, struct cache_samples *samples, struct p
                     struct cache_level_fit *fits, struct servet_error *error)
 {
     struct cache_curve fine;
-    cache_curve_free(&result->curve);
-    int rc = cache_samples_curve(samples, false, &result->curve);
-    rc = rc < 0 ? rc : cache_samples_curve(samples, true, &fine);
+    probe_cache_curve_free(&result->curve);
+    int rc = probe_cache_samples_curve(samples, false, &result->curve);
+    rc = rc < 0 ? rc : probe_cache_samples_curve(samples, true, &fine);
     if (rc < 0) {
         return probe_error(error, rc, "measuring cache sizes");
     }
@@ -429,10 +429,10 @@ static int conclude(struct probe *probe, struct cache_samples *samples, struct p
     set_conditions(probe, result, &fine);
     result->curve.fine = &fine;
     result->curve.quick = granted(probe) < fit_s + fine_fit_s;
-    rc = cache_fit(&result->curve, fits, &result->count, &result->memory_seconds);
+    rc = probe_cache_fit(&result->curve, fits, &result->count, &result->memory_seconds);
     result->curve.fine = NULL;
     result->shortened |= result->curve.quick;
-    cache_curve_free(&fine);
+    probe_cache_curve_free(&fine);
     return rc == 0 ? 0
                    : profile_error(error, rc, "inferring cache sizes: %s",
                                    rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
@@ -534,6 +534,6 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
 
 void probe_cache_free(struct probe_cache *result)
 {
-    cache_curve_free(&result->curve);
+    probe_cache_curve_free(&result->curve);
     memset(result, 0, sizeof *result);
 }

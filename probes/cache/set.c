@@ -260,7 +260,7 @@ static double adaptive_miss(double lines, uint32_t ways)
                : remembered(known, predicting_played, lines, ways);
 }
 
-double cache_set_miss(enum cache_policy policy, uint32_t ways, double lines)
+double probe_cache_set_miss(enum cache_policy policy, uint32_t ways, double lines)
 {
     if (lines <= ways) {
         return 0;
@@ -401,14 +401,15 @@ static double victims_known(bool at_random, uint32_t ways, uint32_t lines, uint3
     return (double)*miss;
 }
 
-double cache_set_victims_miss(enum cache_policy policy, uint32_t ways, double lines, double held)
+double probe_cache_set_victims_miss(enum cache_policy policy, uint32_t ways, double lines,
+                                    double held)
 {
     uint32_t level = 0;
     if (lines <= ways) {
         return 0;
     }
     if (ways > WAYS_MAX || lines > 4.0 * ways) {
-        return cache_set_miss(policy, ways, lines * (1 - held));
+        return probe_cache_set_miss(policy, ways, lines * (1 - held));
     }
     while (level + 2 < HELD_LEVELS && held >= held_of(level + 1)) {
         level++;

@@ -10,10 +10,11 @@
 #include "probes/cache/model.h"
 
 /* Misses per visit, in [0, 1]; `lines` is a whole number. */
-double cache_set_miss(enum cache_policy policy, uint32_t ways, double lines);
+double probe_cache_set_miss(enum cache_policy policy, uint32_t ways, double lines);
 
 /* The same of a cache that holds what the level before it evicted; that one holds a share `held` of
  * the working set, the lines visited last. CACHE_PLRU and CACHE_RANDOM. */
-double cache_set_victims_miss(enum cache_policy policy, uint32_t ways, double lines, double held);
+double probe_cache_set_victims_miss(enum cache_policy policy, uint32_t ways, double lines,
+                                    double held);
 
 #endif

@@ -109,7 +109,7 @@ static int measure(struct probe *probe, uint32_t pu, enum machine_pages kind, si
         .warm_passes = WARM_PASSES,
         .seed = ++probe->seed,
     };
-    return machine_traverse(probe->machine, &what, &pu, 1, seconds);
+    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
 }
 
 static bool fits(const struct probe *probe, double bytes)

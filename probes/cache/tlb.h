@@ -43,7 +43,7 @@ struct probe_tlb_times {
 
 /* Goes once through all numbers of pages. A busy neighbour only ever makes a TLB look smaller, for
  * a second or so at a time: call it several times, with other measurements between. 0 or what
- * machine_traverse() returns; -ENOSPC after TLB_PASSES_MAX. */
+ * probe_machine_traverse() returns; -ENOSPC after TLB_PASSES_MAX. */
 int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages pages,
                    struct probe_tlb_times *times, struct servet_error *error);
 

@@ -56,7 +56,7 @@ static int measure(struct search *search, const uint32_t *lines, size_t count,
         .warm_passes = WARM_PASSES,
         .seed = search->seed,
     };
-    return machine_traverse(search->probe->machine, &what, &search->pu, 1, seconds);
+    return probe_machine_traverse(search->probe->machine, &what, &search->pu, 1, seconds);
 }
 
 /* What the lines take longer than as many of the same pages that lie in different sets: misses of

@@ -22,10 +22,10 @@ static int mpi_superstep(struct bsp_machine *machine, uint32_t processors,
     char order[128], line[256];
     snprintf(order, sizeof order, "%u %u %d %u %u\n", processors, what->h, what->packing,
              what->supersteps, what->batches);
-    int rc = ranks->broken ? -EIO : mpi_child_send(&ranks->child, order);
+    int rc = ranks->broken ? -EIO : probe_mpi_child_send(&ranks->child, order);
     if (rc == 0) {
-        rc = mpi_child_receive(&ranks->child, answer_timeout_s, machine->native->cancel, line,
-                               sizeof line);
+        rc = probe_mpi_child_receive(&ranks->child, answer_timeout_s, machine->native->cancel, line,
+                                     sizeof line);
     }
     double found = rc == 0 && line[0] == '=' ? strtod(line + 1, NULL) : 0;
     if (rc == 0 && !(found > 0)) {
@@ -43,7 +43,7 @@ static void mpi_close(struct bsp_machine *machine)
 {
     struct ranks *ranks = machine->state;
     const volatile sig_atomic_t *cancel = machine->native->cancel;
-    mpi_child_end(&ranks->child, !ranks->broken && !(cancel && *cancel));
+    probe_mpi_child_end(&ranks->child, !ranks->broken && !(cancel && *cancel));
     free(ranks);
     machine->state = NULL;
 }
@@ -55,7 +55,7 @@ static int start(const struct profile_set *pus, struct mpi_child *child, struct 
     if (!text) {
         return profile_error(error, -ENOMEM, "starting mpirun: %s", strerror(ENOMEM));
     }
-    int rc = mpi_child_start("servet-bsp-mpi", pus->count, text, child, &as_root, error);
+    int rc = probe_mpi_child_start("servet-bsp-mpi", pus->count, text, child, &as_root, error);
     free(text);
     if (rc == 0 && as_root) {
         cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
@@ -64,9 +64,9 @@ static int start(const struct profile_set *pus, struct mpi_child *child, struct 
     return rc;
 }
 
-int bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_error *error)
+int probe_bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_error *error)
 {
-    static const struct bsp_machine_ops ops = {native_bsp_daxpy, mpi_superstep, mpi_close};
+    static const struct bsp_machine_ops ops = {probe_native_bsp_daxpy, mpi_superstep, mpi_close};
     struct ranks *ranks = calloc(1, sizeof *ranks);
     if (!ranks) {
         return profile_error(error, -ENOMEM, "starting mpirun: %s", strerror(ENOMEM));
@@ -77,7 +77,7 @@ int bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_
         return rc;
     }
     struct bsp_machine machine = {&ops, "mpi", (uint32_t)native->pus.count, native, ranks};
-    rc = mpi_child_greet(&ranks->child, native->cancel, error);
+    rc = probe_mpi_child_greet(&ranks->child, native->cancel, error);
     if (rc < 0) {
         ranks->broken = true;
         mpi_close(&machine);

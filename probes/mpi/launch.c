@@ -102,8 +102,8 @@ static _Noreturn void become(const char *mpirun, char *const *arguments, int in,
     _exit(127);
 }
 
-int mpi_child_start(const char *program, size_t ranks, const char *pus, struct mpi_child *child,
-                    bool *as_root, struct servet_error *error)
+int probe_mpi_child_start(const char *program, size_t ranks, const char *pus,
+                          struct mpi_child *child, bool *as_root, struct servet_error *error)
 {
     char mpirun[PATH_MAX], helper[PATH_MAX], count[24];
     int in[2], out[2];
@@ -148,7 +148,7 @@ int mpi_child_start(const char *program, size_t ranks, const char *pus, struct m
 
 /* -- talking -- */
 
-int mpi_child_send(struct mpi_child *child, const char *line)
+int probe_mpi_child_send(struct mpi_child *child, const char *line)
 {
     size_t length = strlen(line);
     while (length > 0) {
@@ -185,8 +185,8 @@ static bool take_line(struct mpi_child *child, char *line, size_t size)
     return true;
 }
 
-int mpi_child_receive(struct mpi_child *child, double seconds, const volatile sig_atomic_t *cancel,
-                      char *line, size_t size)
+int probe_mpi_child_receive(struct mpi_child *child, double seconds,
+                            const volatile sig_atomic_t *cancel, char *line, size_t size)
 {
     double until = now() + seconds;
     while (!take_line(child, line, size)) {
@@ -213,7 +213,7 @@ int mpi_child_receive(struct mpi_child *child, double seconds, const volatile si
     return 0;
 }
 
-void mpi_child_complaint(const struct mpi_child *child, char *text, size_t size)
+void probe_mpi_child_complaint(const struct mpi_child *child, char *text, size_t size)
 {
     char all[2048];
     ssize_t length = pread(child->errors, all, sizeof all - 1, 0);
@@ -230,21 +230,21 @@ void mpi_child_complaint(const struct mpi_child *child, char *text, size_t size)
     }
 }
 
-int mpi_child_greet(struct mpi_child *child, const volatile sig_atomic_t *cancel,
-                    struct servet_error *error)
+int probe_mpi_child_greet(struct mpi_child *child, const volatile sig_atomic_t *cancel,
+                          struct servet_error *error)
 {
     char line[256], complaint[256];
-    int rc = mpi_child_receive(child, start_timeout_s, cancel, line, sizeof line);
+    int rc = probe_mpi_child_receive(child, start_timeout_s, cancel, line, sizeof line);
     if (rc == 0 && strncmp(line, "ready ", strlen("ready ")) == 0) {
         return 0;
     }
     if (rc == -EINTR) {
-        return profile_error(error, rc, "starting mpirun: %s", machine_strerror(rc));
+        return profile_error(error, rc, "starting mpirun: %s", probe_machine_strerror(rc));
     }
     if (rc == 0) {
         return profile_error(error, -EIO, "mpirun: %s", line + strspn(line, "! "));
     }
-    mpi_child_complaint(child, complaint, sizeof complaint);
+    probe_mpi_child_complaint(child, complaint, sizeof complaint);
     return profile_error(
         error, -EIO, "mpirun: %s",
         complaint[0] ? complaint : (rc == -ETIMEDOUT ? "no answer within a minute" : "it ended"));
@@ -255,7 +255,7 @@ static bool reaped(pid_t pid)
     return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
-void mpi_child_end(struct mpi_child *child, bool patient)
+void probe_mpi_child_end(struct mpi_child *child, bool patient)
 {
     const struct timespec step = {.tv_nsec = POLL_MS * 1000000L / 4};
     close(child->to);

@@ -78,11 +78,11 @@ static int mpi_exchange(struct machine *machine, const struct machine_exchange *
     if (!order) {
         return -ENOMEM;
     }
-    int rc = messenger->broken ? -EIO : mpi_child_send(&messenger->child, order);
+    int rc = messenger->broken ? -EIO : probe_mpi_child_send(&messenger->child, order);
     free(order);
     if (rc == 0) {
-        rc = mpi_child_receive(&messenger->child, answer_timeout_s, machine->cancel, line,
-                               sizeof line);
+        rc = probe_mpi_child_receive(&messenger->child, answer_timeout_s, machine->cancel, line,
+                                     sizeof line);
     }
     if (rc == 0) {
         rc = parse_answer(line, count, seconds, &messenger->waited_s);
@@ -95,8 +95,8 @@ static void mpi_close(struct machine *machine)
 {
     struct messenger *messenger = machine->state;
     if (messenger) {
-        mpi_child_end(&messenger->child,
-                      !messenger->broken && !(machine->cancel && *machine->cancel));
+        probe_mpi_child_end(&messenger->child,
+                            !messenger->broken && !(machine->cancel && *machine->cancel));
     }
     free(messenger);
     machine->state = NULL;
@@ -121,8 +121,8 @@ static const struct machine_ops mpi_ops = {.exchange = mpi_exchange,
                                            .disturbed = mpi_disturbed,
                                            .close = mpi_close};
 
-int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
-                     struct machine *out, struct servet_error *error)
+int probe_machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
+                           struct machine *out, struct servet_error *error)
 {
     struct machine machine = {.ops = &mpi_ops, .name = "mpi", .cancel = cancel};
     bool as_root = false;
@@ -132,8 +132,8 @@ int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t 
     if (rc < 0) {
         profile_error(error, rc, "starting mpirun: %s", strerror(-rc));
     } else {
-        rc = mpi_child_start("servet-probe-mpi", pus->count, text, &messenger->child, &as_root,
-                             error);
+        rc = probe_mpi_child_start("servet-probe-mpi", pus->count, text, &messenger->child,
+                                   &as_root, error);
     }
     free(text);
     if (rc < 0) {
@@ -147,10 +147,10 @@ int machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t 
     }
     machine.state = messenger;
     clock_gettime(CLOCK_MONOTONIC, &messenger->opened);
-    rc = mpi_child_greet(&messenger->child, cancel, error);
+    rc = probe_mpi_child_greet(&messenger->child, cancel, error);
     if (rc < 0) {
         messenger->broken = true;
-        machine_close(&machine);
+        probe_machine_close(&machine);
         return rc;
     }
     *out = machine;

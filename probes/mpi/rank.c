@@ -14,13 +14,13 @@ enum { SLEEP_US = 200 };
  * answer. */
 static const double awake_s = 1e-3;
 
-void rank_say(const char *line)
+void probe_rank_say(const char *line)
 {
     printf("%s\n", line);
     fflush(stdout);
 }
 
-void rank_wait_asleep(MPI_Request *request)
+void probe_rank_wait_asleep(MPI_Request *request)
 {
     int done = 0;
     while (MPI_Test(request, &done, MPI_STATUS_IGNORE), !done) {
@@ -28,19 +28,19 @@ void rank_wait_asleep(MPI_Request *request)
     }
 }
 
-void rank_wait_awake(MPI_Request *request)
+void probe_rank_wait_awake(MPI_Request *request)
 {
     int done = 0;
     double start = MPI_Wtime();
     while (MPI_Test(request, &done, MPI_STATUS_IGNORE), !done) {
         if (MPI_Wtime() - start > awake_s) {
-            rank_wait_asleep(request);
+            probe_rank_wait_asleep(request);
             return;
         }
     }
 }
 
-double rank_waited_s(void)
+double probe_rank_waited_s(void)
 {
     FILE *file = fopen("/proc/thread-self/schedstat", "re");
     unsigned long long ran, waited;
@@ -51,7 +51,7 @@ double rank_waited_s(void)
     return fields == 2 ? (double)waited * 1e-9 : 0;
 }
 
-int rank_pin(uint32_t pu)
+int probe_rank_pin(uint32_t pu)
 {
     size_t size = CPU_ALLOC_SIZE(pu + 1);
     cpu_set_t *mask = CPU_ALLOC(pu + 1);
@@ -71,7 +71,7 @@ static bool read_team(int argc, char **argv, struct rank_team *team)
            team->pus.count == (size_t)team->ranks;
 }
 
-int rank_team_start(int *argc, char ***argv, struct rank_team *out)
+int probe_rank_team_start(int *argc, char ***argv, struct rank_team *out)
 {
     memset(out, 0, sizeof *out);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* mpirun may be killed without a chance to clean up */
@@ -80,23 +80,24 @@ int rank_team_start(int *argc, char ***argv, struct rank_team *out)
     MPI_Comm_size(MPI_COMM_WORLD, &out->ranks);
     if (!read_team(*argc, *argv, out)) {
         if (out->rank == 0) {
-            rank_say("! expected one rank per PU and the list of PUs; this program is started by "
-                     "servet-probe");
+            probe_rank_say(
+                "! expected one rank per PU and the list of PUs; this program is started by "
+                "servet-probe");
         }
         return 2;
     }
-    int failed = rank_pin(out->pus.ids[out->rank]) < 0, any = 0;
+    int failed = probe_rank_pin(out->pus.ids[out->rank]) < 0, any = 0;
     MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (out->rank == 0) {
         char line[64];
         snprintf(line, sizeof line, any ? "! a rank cannot be pinned to its PU" : "ready %d",
                  out->ranks);
-        rank_say(line);
+        probe_rank_say(line);
     }
     return any ? 1 : 0;
 }
 
-void rank_team_end(struct rank_team *team)
+void probe_rank_team_end(struct rank_team *team)
 {
     profile_set_free(&team->pus);
     MPI_Finalize();

@@ -16,22 +16,22 @@ struct rank_team {
 
 /* Starts MPI for a program called with the list of PUs, one rank each, pins this rank and says
  * "ready RANKS" once all sit. 0, or the exit status of the program after one line "! ..." of rank
- * 0. rank_team_end() is due in both cases. */
-int rank_team_start(int *argc, char ***argv, struct rank_team *out);
-void rank_team_end(struct rank_team *team);
+ * 0. probe_rank_team_end() is due in both cases. */
+int probe_rank_team_start(int *argc, char ***argv, struct rank_team *out);
+void probe_rank_team_end(struct rank_team *team);
 
 /* One line on stdout, at once. */
-void rank_say(const char *line);
+void probe_rank_say(const char *line);
 /* Waits for the request, sleeping between looks. */
-void rank_wait_asleep(MPI_Request *request);
+void probe_rank_wait_asleep(MPI_Request *request);
 /* The same for a rank that is told more at once, if it is told more: looks without a pause for a
  * millisecond first. */
-void rank_wait_awake(MPI_Request *request);
+void probe_rank_wait_awake(MPI_Request *request);
 /* Seconds since its start that this thread was ready to run and another had its PU; 0 where the
  * kernel keeps no account.
  */
-double rank_waited_s(void);
+double probe_rank_waited_s(void);
 /* Moves this process to one PU. 0 or -errno. */
-int rank_pin(uint32_t pu);
+int probe_rank_pin(uint32_t pu);
 
 #endif

@@ -78,9 +78,9 @@ static int share_order(struct order *order, int rank, int ranks, const struct te
     }
     MPI_Ibcast(order, FIELDS, MPI_UINT64_T, 0, MPI_COMM_WORLD, &request);
     if (team->comm == MPI_COMM_NULL) {
-        rank_wait_asleep(&request);
+        probe_rank_wait_asleep(&request);
     } else {
-        rank_wait_awake(&request);
+        probe_rank_wait_awake(&request);
     }
     return order->processors > 0;
 }
@@ -221,7 +221,7 @@ static void obey(const struct order *order, const struct team *team, int rank)
     if (rank == 0) {
         char line[64];
         snprintf(line, sizeof line, any ? "! words were lost" : "= %a", best);
-        rank_say(line);
+        probe_rank_say(line);
     }
 }
 
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
     struct order order = {0};
     struct rank_team world;
     struct team team = {.comm = MPI_COMM_NULL};
-    int status = rank_team_start(&argc, &argv, &world);
+    int status = probe_rank_team_start(&argc, &argv, &world);
     while (status == 0 && share_order(&order, world.rank, world.ranks, &team)) {
         form_team(&team, order.processors, world.rank);
         if (team.comm != MPI_COMM_NULL) {
@@ -240,6 +240,6 @@ int main(int argc, char **argv)
     if (team.comm != MPI_COMM_NULL) {
         MPI_Comm_free(&team.comm);
     }
-    rank_team_end(&world);
+    probe_rank_team_end(&world);
     return status;
 }

@@ -65,7 +65,7 @@ static int share_order(struct order *order, int rank, int ranks)
                sizeof header);
     }
     MPI_Ibcast(header, HEADER, MPI_UINT64_T, 0, MPI_COMM_WORLD, &request);
-    rank_wait_asleep(&request);
+    probe_rank_wait_asleep(&request);
     order->bytes = header[0];
     order->round_trips = header[1];
     order->batches = header[2];
@@ -74,7 +74,7 @@ static int share_order(struct order *order, int rank, int ranks)
         return 0;
     }
     MPI_Ibcast(order->ranks, (int)(2 * order->pairs), MPI_UINT32_T, 0, MPI_COMM_WORLD, &request);
-    rank_wait_asleep(&request);
+    probe_rank_wait_asleep(&request);
     return 1;
 }
 
@@ -142,7 +142,7 @@ static void stand_by(const struct order *order)
     MPI_Request all;
     if (order->pairs > 1) {
         MPI_Ibarrier(MPI_COMM_WORLD, &all);
-        rank_wait_asleep(&all);
+        probe_rank_wait_asleep(&all);
     }
 }
 
@@ -155,7 +155,7 @@ static void answer(const struct order *order)
         MPI_Request request;
         MPI_Irecv(theirs, 2, MPI_DOUBLE, (int)order->ranks[i], TAG_RESULT, MPI_COMM_WORLD,
                   &request);
-        rank_wait_asleep(&request);
+        probe_rank_wait_asleep(&request);
         all_waited += theirs[1];
         if (i % 2 == 0) {
             seconds = theirs[0];
@@ -164,7 +164,7 @@ static void answer(const struct order *order)
         }
     }
     printf(" %a", all_waited);
-    rank_say("");
+    probe_rank_say("");
 }
 
 /* The kernel moves the processes of a PU that goes offline. */
@@ -189,9 +189,9 @@ static void obey(const struct order *order, const struct rank_team *team)
         }
     }
     if (position >= 0) {
-        mine[1] = rank_waited_s();
+        mine[1] = probe_rank_waited_s();
         mine[0] = exchange(order, (int)order->ranks[position ^ 1], position % 2 == 0);
-        mine[1] = rank_waited_s() - mine[1];
+        mine[1] = probe_rank_waited_s() - mine[1];
         mine[0] = is_displaced(team) ? -1 : mine[0];
         MPI_Isend(mine, 2, MPI_DOUBLE, 0, TAG_RESULT, MPI_COMM_WORLD, &sent);
     } else {
@@ -200,14 +200,14 @@ static void obey(const struct order *order, const struct rank_team *team)
     if (rank == 0) {
         answer(order);
     }
-    rank_wait_asleep(&sent);
+    probe_rank_wait_asleep(&sent);
 }
 
 int main(int argc, char **argv)
 {
     struct order order = {0};
     struct rank_team team;
-    int status = rank_team_start(&argc, &argv, &team);
+    int status = probe_rank_team_start(&argc, &argv, &team);
     order.ranks = calloc((size_t)team.ranks + 1, sizeof *order.ranks);
     if (!order.ranks) {
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -216,6 +216,6 @@ int main(int argc, char **argv)
         obey(&order, &team);
     }
     free(order.ranks);
-    rank_team_end(&team);
+    probe_rank_team_end(&team);
     return status;
 }

@@ -31,7 +31,7 @@ DEFINE_DAXPY(daxpy_4, 4, __attribute__((target("avx2,fma"))))
 DEFINE_DAXPY(daxpy_8, 8, __attribute__((target("avx512f"))))
 #endif
 
-void native_daxpy(double a, const double *x, double *y, size_t length, size_t times)
+void probe_native_daxpy(double a, const double *x, double *y, size_t length, size_t times)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f")) {
@@ -145,9 +145,9 @@ static int timed(struct native_worker *worker, struct native_job *job, struct bo
     bool alive = batch(worker, job, board, pattern); /* untimed: all run, all lines are theirs */
     for (uint32_t i = 0; alive && i < board->what->batches; i++) {
         alive = synchronise(worker, job, board);
-        uint64_t start = native_now_ns();
+        uint64_t start = probe_native_now_ns();
         alive = alive && batch(worker, job, board, pattern);
-        best = fmin(best, (double)(native_now_ns() - start) * 1e-9);
+        best = fmin(best, (double)(probe_native_now_ns() - start) * 1e-9);
     }
     if (worker->index == 0) {
         board->best = best / board->what->supersteps;
@@ -176,7 +176,7 @@ static int run_superstep(struct native_worker *worker, struct native_job *job)
         atomic_compare_exchange_strong(&job->failed, &none,
                                        rc); /* before the others wait for this one */
     } else {
-        rc = native_meet(worker, job, 0) ? timed(worker, job, board, &pattern) : -EINTR;
+        rc = probe_native_meet(worker, job, 0) ? timed(worker, job, board, &pattern) : -EINTR;
     }
     free(pattern.destination);
     free(pattern.index);
@@ -224,7 +224,7 @@ static int threads_superstep(struct bsp_machine *machine, uint32_t processors,
     int rc = make_board(&board, what, processors);
     if (rc == 0) {
         struct native_job job = {.run = run_superstep, .what = what, .shared = &board};
-        rc = native_run(machine->native->state, &job, machine->native->pus.ids, processors);
+        rc = probe_native_run(machine->native->state, &job, machine->native->pus.ids, processors);
     }
     if (rc == 0) {
         *seconds = board.best;
@@ -253,36 +253,36 @@ static int run_daxpy(struct native_worker *worker, struct native_job *job)
     if (rc < 0) {
         int none = 0;
         atomic_compare_exchange_strong(&job->failed, &none, rc);
-    } else if (!native_meet(worker, job, 0)) {
+    } else if (!probe_native_meet(worker, job, 0)) {
         rc = -EINTR;
     }
     for (int i = 0; rc == 0 && i < DAXPY_BATCHES; i++) {
-        uint64_t start = native_now_ns();
-        native_daxpy(1.0 / 3, x, y, length, times);
-        uint64_t taken = native_now_ns() - start;
+        uint64_t start = probe_native_now_ns();
+        probe_native_daxpy(1.0 / 3, x, y, length, times);
+        uint64_t taken = probe_native_now_ns() - start;
         best = taken < best ? taken : best;
     }
     job->result[worker->index] = 2.0 * length * (double)times / ((double)best * 1e-9);
-    native_done(job);
-    while (rc == 0 && native_others_busy(worker, job)) {
-        native_daxpy(1.0 / 3, x, y, length, 1);
+    probe_native_done(job);
+    while (rc == 0 && probe_native_others_busy(worker, job)) {
+        probe_native_daxpy(1.0 / 3, x, y, length, 1);
     }
     free(x);
     free(y);
-    return rc < 0 ? rc : native_cancelled(worker) ? -EINTR : 0;
+    return rc < 0 ? rc : probe_native_cancelled(worker) ? -EINTR : 0;
 }
 
-int native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
-                     double *flop_per_s)
+int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
+                           double *flop_per_s)
 {
     double *rates = calloc(processors, sizeof *rates), sum = 0;
     if (!rates) {
         return -ENOMEM;
     }
     struct native_job job = {.run = run_daxpy, .what = &length, .result = rates};
-    int rc = length % DAXPY_BLOCK
-                 ? -EINVAL
-                 : native_run(machine->native->state, &job, machine->native->pus.ids, processors);
+    int rc = length % DAXPY_BLOCK ? -EINVAL
+                                  : probe_native_run(machine->native->state, &job,
+                                                     machine->native->pus.ids, processors);
     for (uint32_t i = 0; i < processors; i++) {
         sum += rates[i];
     }
@@ -298,9 +298,11 @@ static void threads_close(struct bsp_machine *machine)
     machine->native = NULL;
 }
 
-int bsp_open_threads(struct machine *native, struct bsp_machine *out, struct servet_error *error)
+int probe_bsp_open_threads(struct machine *native, struct bsp_machine *out,
+                           struct servet_error *error)
 {
-    static const struct bsp_machine_ops ops = {native_bsp_daxpy, threads_superstep, threads_close};
+    static const struct bsp_machine_ops ops = {probe_native_bsp_daxpy, threads_superstep,
+                                               threads_close};
     if (strcmp(native->name, "native") != 0) {
         return profile_error(error, -ENOTSUP,
                              "BSP parameters are measured on a native machine, this one is %s",

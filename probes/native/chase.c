@@ -64,11 +64,11 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
                       : worker->native->machine->page_bytes;
     struct random random = {what->seed + worker->pu};
     size_t slack = what->scatter && what->bytes > slack_bytes ? what->bytes : slack_bytes;
-    int rc = what->on_node
-                 ? native_region_place(worker, region, what->numa, what->pages, what->bytes + page)
-                 : native_region_grow(worker, region, what->bytes + slack);
+    int rc = what->on_node ? probe_native_region_place(worker, region, what->numa, what->pages,
+                                                       what->bytes + page)
+                           : probe_native_region_grow(worker, region, what->bytes + slack);
     if (rc == -ENOMEM && !what->on_node) { /* as little as it can be */
-        rc = native_region_grow(worker, region, what->bytes + page);
+        rc = probe_native_region_grow(worker, region, what->bytes + page);
     }
     if (rc < 0) {
         return rc;
@@ -123,9 +123,9 @@ static void *chase(void *start, size_t loads)
 
 static double time_chunk(const struct native *native, void **at, size_t loads)
 {
-    uint64_t start = native_now_ns();
+    uint64_t start = probe_native_now_ns();
     *at = chase(*at, loads);
-    double seconds = (double)(native_now_ns() - start) * 1e-9 - native->clock_cost_s;
+    double seconds = (double)(probe_native_now_ns() - start) * 1e-9 - native->clock_cost_s;
     return seconds > 0 ? seconds : 0;
 }
 
@@ -143,11 +143,11 @@ static double time_cycle(struct native_worker *worker, const struct cycle *cycle
     while (chunks < CHUNKS_MAX && (chunks < CHUNKS_MIN || done < least_loads)) {
         seconds[chunks++] = time_chunk(worker->native, &at, loads) / (double)loads;
         done += loads;
-        if (native_cancelled(worker)) {
+        if (probe_native_cancelled(worker)) {
             break;
         }
     }
-    return native_quantile(seconds, chunks, quartile);
+    return probe_native_quantile(seconds, chunks, quartile);
 }
 
 static int run_chase(struct native_worker *worker, struct native_job *job)
@@ -158,30 +158,30 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
     if (rc < 0) {
         return rc;
     }
-    if (!native_meet(worker, job, 0)) {
+    if (!probe_native_meet(worker, job, 0)) {
         free(cycle.places);
         return -EINTR;
     }
-    for (uint32_t i = 0; i < what->warm_passes && !native_cancelled(worker); i++) {
+    for (uint32_t i = 0; i < what->warm_passes && !probe_native_cancelled(worker); i++) {
         warm(&cycle);
     }
     /* Who is ready first keeps its set warm until all are: shared caches must be contended for, not
      * handed over. */
     atomic_fetch_add(&job->arrived[1], 1);
     while (atomic_load(&job->arrived[1]) < job->count && !atomic_load(&job->failed) &&
-           !native_cancelled(worker)) {
+           !probe_native_cancelled(worker)) {
         warm(&cycle);
     }
     size_t most = job->count > 1 ? LOADS_TOGETHER : LOADS_ALONE;
     job->result[worker->index] =
         time_cycle(worker, &cycle, cycle.count < most ? cycle.count : most);
-    native_done(job);
+    probe_native_done(job);
     void *at = node_at(&cycle, 0);
-    while (native_others_busy(worker, job)) {
+    while (probe_native_others_busy(worker, job)) {
         at = chase(at, CHUNK_LOADS);
     }
     free(cycle.places);
-    return native_cancelled(worker) ? -EINTR : 0;
+    return probe_native_cancelled(worker) ? -EINTR : 0;
 }
 
 /* mcalibrator (2010 paper, Figure 1): every visited element holds the stride, each pass starts at
@@ -189,13 +189,13 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
 static double stride_pass(const struct native *native, const int *array, size_t size, size_t passes)
 {
     size_t visits = 0;
-    uint64_t start = native_now_ns();
+    uint64_t start = probe_native_now_ns();
     for (size_t pass = 0; pass < passes; pass++) {
         for (size_t j = 0; j < size; j += (size_t)((const volatile int *)array)[j]) {
             visits++;
         }
     }
-    double seconds = (double)(native_now_ns() - start) * 1e-9 - native->clock_cost_s;
+    double seconds = (double)(probe_native_now_ns() - start) * 1e-9 - native->clock_cost_s;
     return seconds < native->batch_s ? -1 : seconds / (double)visits;
 }
 
@@ -203,7 +203,7 @@ static int run_stride(struct native_worker *worker, struct native_job *job)
 {
     enum { BEST_OF = 9 };
     const struct machine_traversal *what = job->what;
-    int rc = native_region_grow(worker, &worker->pool, what->bytes);
+    int rc = probe_native_region_grow(worker, &worker->pool, what->bytes);
     if (rc < 0) {
         return rc;
     }
@@ -212,7 +212,7 @@ static int run_stride(struct native_worker *worker, struct native_job *job)
     for (size_t j = 0; j < size; j += step) {
         array[j] = (int)step;
     }
-    if (!native_meet(worker, job, 0)) {
+    if (!probe_native_meet(worker, job, 0)) {
         return -EINTR;
     }
     double best = 0, seconds;
@@ -225,15 +225,15 @@ static int run_stride(struct native_worker *worker, struct native_job *job)
         best = seconds > 0 && (best == 0 || seconds < best) ? seconds : best;
     }
     job->result[worker->index] = best;
-    native_done(job);
-    while (native_others_busy(worker, job)) {
+    probe_native_done(job);
+    while (probe_native_others_busy(worker, job)) {
         stride_pass(worker->native, array, size, passes);
     }
-    return native_cancelled(worker) ? -EINTR : 0;
+    return probe_native_cancelled(worker) ? -EINTR : 0;
 }
 
-int native_traverse(struct machine *machine, const struct machine_traversal *what,
-                    const uint32_t *pus, size_t count, double *seconds_per_access)
+int probe_native_traverse(struct machine *machine, const struct machine_traversal *what,
+                          const uint32_t *pus, size_t count, double *seconds_per_access)
 {
     double *result = calloc(count, sizeof *result);
     if (!result) {
@@ -242,7 +242,7 @@ int native_traverse(struct machine *machine, const struct machine_traversal *wha
     struct native_job job = {.run = what->order == MACHINE_STRIDE ? run_stride : run_chase,
                              .what = what,
                              .result = result};
-    int rc = native_run(machine->state, &job, pus, count);
+    int rc = probe_native_run(machine->state, &job, pus, count);
     for (size_t i = 0; i < count && rc == 0; i++) {
         seconds_per_access[i] = result[i];
     }

@@ -81,7 +81,7 @@ static copy_function *best_copy(const char **name)
 #endif
 }
 
-const char *native_copy_method(void)
+const char *probe_native_copy_method(void)
 {
     const char *name;
     best_copy(&name);
@@ -90,9 +90,9 @@ const char *native_copy_method(void)
 
 static double timed_copy(copy_function *copy, unsigned char *start, size_t bytes)
 {
-    uint64_t begin = native_now_ns();
+    uint64_t begin = probe_native_now_ns();
     copy(start + bytes, start, bytes);
-    uint64_t taken = native_now_ns() - begin;
+    uint64_t taken = probe_native_now_ns() - begin;
     return 2 * (double)bytes / ((double)(taken ? taken : 1) * 1e-9);
 }
 
@@ -102,39 +102,39 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     const char *name;
     copy_function *copy = best_copy(&name);
     size_t bytes = what->bytes & ~(size_t)4095;
-    int rc = native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
+    int rc = probe_native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
     double *rates = malloc(what->passes * sizeof *rates);
     if (rc < 0 || !rates) {
         free(rates);
         return rc < 0 ? rc : -ENOMEM;
     }
-    if (!native_meet(worker, job, 0)) {
+    if (!probe_native_meet(worker, job, 0)) {
         free(rates);
         return -EINTR;
     }
     copy(worker->copy.start + bytes, worker->copy.start,
          bytes / 8); /* frequency and TLB, untimed */
-    for (uint32_t i = 0; i < what->passes && !native_cancelled(worker); i++) {
+    for (uint32_t i = 0; i < what->passes && !probe_native_cancelled(worker); i++) {
         rates[i] = timed_copy(copy, worker->copy.start, bytes);
     }
-    native_done(job);
+    probe_native_done(job);
     const size_t piece =
         1u << 20; /* short, so that nobody copies long after the last one is done */
-    for (size_t at = 0; native_others_busy(worker, job);
+    for (size_t at = 0; probe_native_others_busy(worker, job);
          at = (at + piece) % (bytes > piece ? bytes - piece : 1)) {
         size_t some = bytes > piece ? piece : bytes;
         copy(worker->copy.start + bytes + (at & ~(size_t)4095),
              worker->copy.start + (at & ~(size_t)4095), some);
     }
-    if (!native_cancelled(worker)) {
-        job->result[worker->index] = native_quantile(rates, what->passes, 0.5);
+    if (!probe_native_cancelled(worker)) {
+        job->result[worker->index] = probe_native_quantile(rates, what->passes, 0.5);
     }
     free(rates);
-    return native_cancelled(worker) ? -EINTR : 0;
+    return probe_native_cancelled(worker) ? -EINTR : 0;
 }
 
-int native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
-                size_t count, double *bytes_per_s)
+int probe_native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                      size_t count, double *bytes_per_s)
 {
     if (what->bytes < 4096) {
         return -EINVAL;
@@ -144,7 +144,7 @@ int native_copy(struct machine *machine, const struct machine_copy *what, const 
         return -ENOMEM;
     }
     struct native_job job = {.run = run_copy, .what = what, .result = result};
-    int rc = native_run(machine->state, &job, pus, count);
+    int rc = probe_native_run(machine->state, &job, pus, count);
     for (size_t i = 0; i < count && rc == 0; i++) {
         bytes_per_s[i] = result[i];
     }

@@ -7,6 +7,6 @@
 enum { DAXPY_BLOCK = 16 }; /* lengths are multiples of it; vectors are aligned to its 128 bytes */
 
 /* Runs it `times` times on vectors of `length` words. */
-void native_daxpy(double a, const double *x, double *y, size_t length, size_t times);
+void probe_native_daxpy(double a, const double *x, double *y, size_t length, size_t times);
 
 #endif

@@ -73,19 +73,19 @@ static int ask(struct native_worker *worker, struct native_job *job, struct chan
     bool alive = round_trips(worker, job, channel, mine,
                              &turn); /* untimed: both run and all lines are theirs */
     for (uint32_t i = 0; i < what->batches && alive; i++) {
-        uint64_t start = native_now_ns();
+        uint64_t start = probe_native_now_ns();
         alive = round_trips(worker, job, channel, mine, &turn);
-        double seconds = (double)(native_now_ns() - start) * 1e-9 / (2.0 * what->round_trips);
+        double seconds = (double)(probe_native_now_ns() - start) * 1e-9 / (2.0 * what->round_trips);
         best = best < 0 || seconds < best ? seconds : best;
     }
     job->result[worker->index / 2] = best;
-    native_done(job);
-    native_done(job); /* the partner as well */
-    while (alive && native_others_busy(worker, job)) {
+    probe_native_done(job);
+    probe_native_done(job); /* the partner as well */
+    while (alive && probe_native_others_busy(worker, job)) {
         alive = round_trips(worker, job, channel, mine, &turn);
     }
     atomic_store(&channel->request, STOP);
-    return alive && !native_cancelled(worker) ? 0 : -EINTR;
+    return alive && !probe_native_cancelled(worker) ? 0 : -EINTR;
 }
 
 static int run_exchange(struct native_worker *worker, struct native_job *job)
@@ -105,7 +105,7 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
         channel->buffers[worker->index % 2] = out;
     }
     int rc = out ? 0 : -ENOMEM;
-    if (rc == 0 && !native_meet(worker, job, 0)) {
+    if (rc == 0 && !probe_native_meet(worker, job, 0)) {
         rc = -EINTR;
     }
     if (rc == 0 && worker->index % 2 == 0) {
@@ -117,8 +117,8 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
     return rc;
 }
 
-int native_exchange(struct machine *machine, const struct machine_exchange *what,
-                    const struct profile_pair *pairs, size_t count, double *seconds)
+int probe_native_exchange(struct machine *machine, const struct machine_exchange *what,
+                          const struct profile_pair *pairs, size_t count, double *seconds)
 {
     double *result = calloc(count, sizeof *result);
     uint32_t *pus = calloc(2 * count, sizeof *pus);
@@ -132,7 +132,7 @@ int native_exchange(struct machine *machine, const struct machine_exchange *what
         }
         struct native_job job = {
             .run = run_exchange, .what = what, .result = result, .shared = channels};
-        rc = native_run(machine->state, &job, pus, 2 * count);
+        rc = probe_native_run(machine->state, &job, pus, 2 * count);
         for (size_t i = 0; i < count; i++) {
             free(channels[i].buffers[0]);
             free(channels[i].buffers[1]);

@@ -73,10 +73,10 @@ static int try_pinning(struct native *native, struct servet_error *error)
 {
     for (size_t i = 0; i < native->machine->pus.count; i++) {
         struct native_job job = {.run = run_nothing};
-        int rc = native_run(native, &job, &native->machine->pus.ids[i], 1);
+        int rc = probe_native_run(native, &job, &native->machine->pus.ids[i], 1);
         if (rc < 0) {
             return profile_error(error, rc, "cannot measure on PU %u: %s",
-                                 native->machine->pus.ids[i], machine_strerror(rc));
+                                 native->machine->pus.ids[i], probe_machine_strerror(rc));
         }
     }
     return 0;
@@ -85,7 +85,7 @@ static int try_pinning(struct native *native, struct servet_error *error)
 static double native_elapsed(struct machine *machine)
 {
     const struct native *native = machine->state;
-    return (double)(native_now_ns() - native->started_ns) * 1e-9;
+    return (double)(probe_native_now_ns() - native->started_ns) * 1e-9;
 }
 
 /* Only between jobs: workers count while they have one. */
@@ -105,7 +105,7 @@ static void native_close(struct machine *machine)
     if (!native) {
         return;
     }
-    native_end_workers(native);
+    probe_native_end_workers(native);
     sem_destroy(&native->finished);
     profile_set_free(&native->folded);
     free(native->workers);
@@ -116,10 +116,10 @@ static void native_close(struct machine *machine)
 /* Of a folded machine. */
 static int declare_pus(struct machine *machine, struct servet_error *error)
 {
-    struct servet_profile *profile = topology_new();
+    struct servet_profile *profile = profile_topology_new();
     int rc = profile ? profile_set_copy(&machine->pus, &profile->classes[0].pus) : -ENOMEM;
     rc = rc < 0 ? profile_error(error, rc, "cannot open this machine: %s", strerror(-rc))
-                : topology_finish(profile, error);
+                : profile_topology_finish(profile, error);
     if (rc < 0) {
         profile_free(profile);
         return rc;
@@ -129,9 +129,9 @@ static int declare_pus(struct machine *machine, struct servet_error *error)
 }
 
 static const struct machine_ops native_ops = {
-    .traverse = native_traverse,
-    .copy = native_copy,
-    .exchange = native_exchange,
+    .traverse = probe_native_traverse,
+    .copy = probe_native_copy,
+    .exchange = probe_native_exchange,
     .elapsed = native_elapsed,
     .disturbed = native_disturbed,
     .close = native_close,
@@ -155,19 +155,19 @@ static int open_machine(struct machine *machine, struct profile_set folded, stru
     native->folded = folded;
     sem_init(&native->finished, 0, 0);
     machine->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    machine->huge_page_bytes = native_huge_page_bytes();
-    machine->memory_limit_bytes = native_memory_limit();
-    machine->copy_method = native_copy_method();
+    machine->huge_page_bytes = probe_native_huge_page_bytes();
+    machine->memory_limit_bytes = probe_native_memory_limit();
+    machine->copy_method = probe_native_copy_method();
     native->machine = machine;
-    native->started_ns = native_now_ns();
-    native_clock_calibrate(&native->clock_cost_s, &native->batch_s);
+    native->started_ns = probe_native_now_ns();
+    probe_native_clock_calibrate(&native->clock_cost_s, &native->batch_s);
     int rc = try_pinning(native, error);
     if (rc == 0) {
         rc = folded.count > 0 ? declare_pus(machine, error)
-                              : own_topology(&machine->declared, error);
+                              : probe_topology_own(&machine->declared, error);
     }
     if (rc < 0) {
-        machine_close(machine);
+        probe_machine_close(machine);
         return rc;
     }
     *out = *machine;
@@ -175,16 +175,16 @@ static int open_machine(struct machine *machine, struct profile_set folded, stru
     return 0;
 }
 
-int machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
-                        struct machine *out, struct servet_error *error)
+int probe_machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
+                              struct machine *out, struct servet_error *error)
 {
     struct machine machine = {.ops = &native_ops, .name = "native", .cancel = cancel};
     int rc = choose_pus(pus, &machine.pus, error);
     return rc < 0 ? rc : open_machine(&machine, (struct profile_set){0}, out, error);
 }
 
-int machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel, struct machine *out,
-                        struct servet_error *error)
+int probe_machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel,
+                              struct machine *out, struct servet_error *error)
 {
     struct machine machine = {.ops = &native_ops, .name = "native", .cancel = cancel};
     struct profile_set allowed;

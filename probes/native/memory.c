@@ -13,7 +13,7 @@
 
 /* AnonHugePages of every mapping that touches the stretch: a mapping of the same kind beside it may
  * have been merged with it, so that this is at most what the stretch has. */
-ssize_t native_huge_bytes(const void *start, size_t bytes)
+ssize_t probe_native_huge_bytes(const void *start, size_t bytes)
 {
     FILE *file = fopen("/proc/self/smaps", "re");
     const uintptr_t from = (uintptr_t)start, to = from + bytes;
@@ -38,7 +38,7 @@ ssize_t native_huge_bytes(const void *start, size_t bytes)
 
 /* The setting of the system is no promise: prctl, a control group or fragmented memory may stand
  * against it. */
-bool native_grants_huge_pages(size_t page_bytes)
+bool probe_native_grants_huge_pages(size_t page_bytes)
 {
     enum { PAGES = 2 };
     const size_t reserved = (PAGES + 1) * page_bytes, bytes = PAGES * page_bytes;
@@ -52,17 +52,17 @@ bool native_grants_huge_pages(size_t page_bytes)
     for (size_t i = 0; i < PAGES; i++) {
         *(volatile unsigned char *)(aligned + i * page_bytes) = 1;
     }
-    ssize_t huge = native_huge_bytes(aligned, bytes);
+    ssize_t huge = probe_native_huge_bytes(aligned, bytes);
     munmap(start, reserved);
     return huge != 0;
 }
 
-void native_note_grant(struct machine *machine, const struct native_region *region)
+void probe_native_note_grant(struct machine *machine, const struct native_region *region)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     if (region->touched > machine->grant.asked_bytes) {
-        ssize_t huge = native_huge_bytes(region->start, region->touched);
+        ssize_t huge = probe_native_huge_bytes(region->start, region->touched);
         if (huge >= 0) {
             machine->grant = (struct machine_grant){region->touched, (size_t)huge};
         }
@@ -86,7 +86,7 @@ static void unmap(struct native_region *region)
 }
 
 /* Of a worker that has no job, or with the claims locked. */
-void native_region_free(struct native_region *region)
+void probe_native_region_free(struct native_region *region)
 {
     unmap(region);
     region->claimed = 0;
@@ -115,7 +115,7 @@ static size_t free_other_regions(struct native *native, size_t kind)
             struct native_region *region = region_at(native->workers[i], k);
             freed += k != kind ? region->claimed : 0;
             if (k != kind) {
-                native_region_free(region);
+                probe_native_region_free(region);
             }
         }
     }
@@ -142,9 +142,9 @@ static int make_room(struct native_worker *self, struct native_region *region, s
             continue;
         }
         total -= claimed_bytes(worker);
-        native_region_free(&worker->pool);
-        native_region_free(&worker->huge_pool);
-        native_region_free(&worker->copy);
+        probe_native_region_free(&worker->pool);
+        probe_native_region_free(&worker->huge_pool);
+        probe_native_region_free(&worker->copy);
     }
     size_t kind = 0;
     while (region_at(self, kind) != region) {
@@ -164,7 +164,7 @@ static int make_room(struct native_worker *self, struct native_region *region, s
 static void give_back(struct native_region *region)
 {
     pthread_mutex_lock(&claims);
-    native_region_free(region);
+    probe_native_region_free(region);
     pthread_mutex_unlock(&claims);
 }
 
@@ -201,8 +201,8 @@ static int node_has_room(const struct native_region *region, size_t more)
     return (long long)(2 * more) <= free_bytes ? 0 : -ENOMEM;
 }
 
-int native_region_place(struct native_worker *worker, struct native_region *region, int32_t numa,
-                        enum machine_pages pages, size_t bytes)
+int probe_native_region_place(struct native_worker *worker, struct native_region *region,
+                              int32_t numa, enum machine_pages pages, size_t bytes)
 {
     if (region->numa != numa || region->pages != pages) {
         unmap(region);
@@ -210,7 +210,7 @@ int native_region_place(struct native_worker *worker, struct native_region *regi
         region->pages = pages;
     }
     int rc = bytes > region->touched ? node_has_room(region, bytes - region->touched) : 0;
-    return rc < 0 ? rc : native_region_grow(worker, region, bytes);
+    return rc < 0 ? rc : probe_native_region_grow(worker, region, bytes);
 }
 
 static int reserve(struct native_region *region, size_t bytes)
@@ -234,7 +234,8 @@ static int reserve(struct native_region *region, size_t bytes)
     return rc;
 }
 
-int native_region_grow(struct native_worker *worker, struct native_region *region, size_t bytes)
+int probe_native_region_grow(struct native_worker *worker, struct native_region *region,
+                             size_t bytes)
 {
     const size_t grain = 2u << 20; /* whole huge pages */
     bytes = (bytes + grain - 1) & ~(grain - 1);
@@ -262,14 +263,14 @@ int native_region_grow(struct native_worker *worker, struct native_region *regio
     size_t page = worker->native->machine->page_bytes;
     for (size_t at = region->touched; at < bytes; at += page) {
         region->start[at] = 1;
-        if (at % grain == 0 && native_cancelled(worker)) {
+        if (at % grain == 0 && probe_native_cancelled(worker)) {
             region->touched = at;
             return -EINTR;
         }
     }
     region->touched = bytes;
     if (region->pages == MACHINE_PAGES_HUGE) {
-        native_note_grant(worker->native->machine, region);
+        probe_native_note_grant(worker->native->machine, region);
     }
     return 0;
 }
@@ -363,7 +364,7 @@ static size_t available_memory(void)
     return kilobytes ? (size_t)kilobytes * 1024 : SIZE_MAX;
 }
 
-size_t native_memory_limit(void)
+size_t probe_native_memory_limit(void)
 {
     size_t system = available_memory(), group = control_group_headroom();
     size_t least = system < group ? system : group;
@@ -373,13 +374,13 @@ size_t native_memory_limit(void)
     return least / 2;
 }
 
-size_t native_huge_page_bytes(void)
+size_t probe_native_huge_page_bytes(void)
 {
     char line[128];
-    first_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
+    profile_first_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
     if (line[0] == '\0' || strstr(line, "[never]")) {
         return 0;
     }
     size_t bytes = read_size("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
-    return bytes == SIZE_MAX || !native_grants_huge_pages(bytes) ? 0 : bytes;
+    return bytes == SIZE_MAX || !probe_native_grants_huge_pages(bytes) ? 0 : bytes;
 }

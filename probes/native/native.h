@@ -45,7 +45,7 @@ struct native {
     struct machine *machine;
     struct native_worker **workers; /* one slot per PU of machine->pus, made when first needed */
     struct profile_set
-        folded; /* machine_open_folded(): the PUs that stand for all; else empty. Owned */
+        folded; /* probe_machine_open_folded(): the PUs that stand for all; else empty. Owned */
     sem_t finished;
     uint64_t jobs;
     uint64_t started_ns;
@@ -53,7 +53,7 @@ struct native {
     double batch_s;      /* shortest stretch that is worth timing */
 };
 
-/* One operation on several PUs. `run` is called by every worker; it uses native_meet() for the
+/* One operation on several PUs. `run` is called by every worker; it uses probe_native_meet() for the
  * common start. */
 struct native_job {
     int (*run)(struct native_worker *worker, struct native_job *job);
@@ -69,19 +69,20 @@ struct native_job {
 /* This machine as if it had `count` PUs, 0 to count - 1, whose workers share the allowed ones: as
  * many pairs at a time as a large machine has run on a small one. Its figures mean nothing; nothing
  * but the PUs is declared. */
-int machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel, struct machine *out,
-                        struct servet_error *error);
+int probe_machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel,
+                              struct machine *out, struct servet_error *error);
 
 /* -- native_worker.c -- */
 /* Runs the job on all `pus` at once and waits. 0 or the first -errno. */
-int native_run(struct native *native, struct native_job *job, const uint32_t *pus, size_t count);
+int probe_native_run(struct native *native, struct native_job *job, const uint32_t *pus,
+                     size_t count);
 /* All workers of the job wait here for each other; `round` is 0, then 1. False: somebody failed,
  * give up. */
-bool native_meet(struct native_worker *worker, struct native_job *job, int round);
+bool probe_native_meet(struct native_worker *worker, struct native_job *job, int round);
 /* Says that this worker has its figure; true while others still need the noise of this one. */
-void native_done(struct native_job *job);
-bool native_others_busy(struct native_worker *worker, struct native_job *job);
-bool native_cancelled(const struct native_worker *worker);
+void probe_native_done(struct native_job *job);
+bool probe_native_others_busy(struct native_worker *worker, struct native_job *job);
+bool probe_native_cancelled(const struct native_worker *worker);
 /* Called at every look of a worker that spins for another one, `looks` counted from 1. False: the
  * job has failed or is cancelled. A worker that is alone on its PU goes on spinning; after some 50
  * us, longer than any partner that runs takes, it gives way, so that a PU taken by another program
@@ -94,50 +95,51 @@ static inline bool native_wait_on(const struct native_worker *worker, struct nat
         return true;
     }
     sched_yield();
-    return !atomic_load(&job->failed) && !native_cancelled(worker);
+    return !atomic_load(&job->failed) && !probe_native_cancelled(worker);
 }
-void native_end_workers(struct native *native);
+void probe_native_end_workers(struct native *native);
 
 /* -- native_memory.c -- */
 /* At least `bytes` of touched memory, or -ENOMEM. Memory of workers that are idle is given back
  * first. */
-int native_region_grow(struct native_worker *worker, struct native_region *region, size_t bytes);
+int probe_native_region_grow(struct native_worker *worker, struct native_region *region,
+                             size_t bytes);
 /* The same on a NUMA node (< 0: where it is first touched) and with pages of a kind; what it held
  * before is lost when either is another. -ENOMEM also when the node has less than twice that free,
  * -EACCES when it is out of reach. */
-int native_region_place(struct native_worker *worker, struct native_region *region, int32_t numa,
-                        enum machine_pages pages, size_t bytes);
-void native_region_free(struct native_region *region);
+int probe_native_region_place(struct native_worker *worker, struct native_region *region,
+                              int32_t numa, enum machine_pages pages, size_t bytes);
+void probe_native_region_free(struct native_region *region);
 /* What this process may still take: the smallest of MemAvailable and the limits of its control
  * groups, halved. */
-size_t native_memory_limit(void);
-size_t native_huge_page_bytes(void);
+size_t probe_native_memory_limit(void);
+size_t probe_native_huge_page_bytes(void);
 
 /* -- native_pages.c -- */
 /* How much of a stretch of memory is in transparent huge pages, by /proc/self/smaps; -errno where
  * that cannot be read.
  */
-ssize_t native_huge_bytes(const void *start, size_t bytes);
+ssize_t probe_native_huge_bytes(const void *start, size_t bytes);
 /* Does memory that is asked for in huge pages come in them? True also where it cannot be seen. */
-bool native_grants_huge_pages(size_t page_bytes);
+bool probe_native_grants_huge_pages(size_t page_bytes);
 /* Keeps in machine->grant what the largest region of huge pages really is. */
-void native_note_grant(struct machine *machine, const struct native_region *region);
+void probe_native_note_grant(struct machine *machine, const struct native_region *region);
 
 /* -- native_clock.c -- */
-uint64_t native_now_ns(void);
+uint64_t probe_native_now_ns(void);
 /* Cost of reading the clock (subtracted from every batch), and the shortest stretch worth timing: 1
  * us, or a hundred of the clock's steps if they are coarser (a TSC may advance in steps of 26
  * ticks). */
-void native_clock_calibrate(double *cost_s, double *batch_s);
-double native_quantile(double *values, size_t count, double q); /* sorts */
+void probe_native_clock_calibrate(double *cost_s, double *batch_s);
+double probe_native_quantile(double *values, size_t count, double q); /* sorts */
 
 /* -- native_chase.c, native_copy.c, native_exchange.c -- */
-int native_traverse(struct machine *machine, const struct machine_traversal *what,
-                    const uint32_t *pus, size_t count, double *seconds_per_access);
-int native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
-                size_t count, double *bytes_per_s);
-const char *native_copy_method(void);
-int native_exchange(struct machine *machine, const struct machine_exchange *what,
-                    const struct profile_pair *pairs, size_t count, double *seconds);
+int probe_native_traverse(struct machine *machine, const struct machine_traversal *what,
+                          const uint32_t *pus, size_t count, double *seconds_per_access);
+int probe_native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                      size_t count, double *bytes_per_s);
+const char *probe_native_copy_method(void);
+int probe_native_exchange(struct machine *machine, const struct machine_exchange *what,
+                          const struct profile_pair *pairs, size_t count, double *seconds);
 
 #endif

@@ -12,7 +12,7 @@
 /* clock_gettime, not the TSC itself: it is the same on every architecture, it does not count a
  * suspended
  * machine, and its cost (some 30 ns through the vDSO) is measured and subtracted. */
-uint64_t native_now_ns(void)
+uint64_t probe_native_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -25,20 +25,20 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double native_quantile(double *values, size_t count, double q)
+double probe_native_quantile(double *values, size_t count, double q)
 {
     qsort(values, count, sizeof *values, compare);
     return values[(size_t)(q * (double)(count - 1) + 0.5)];
 }
 
-void native_clock_calibrate(double *cost_s, double *batch_s)
+void probe_native_clock_calibrate(double *cost_s, double *batch_s)
 {
     enum { BATCHES = 64, READS = 64, STEPS_PER_BATCH = 100 };
     double cost[BATCHES], step = 1;
     for (size_t i = 0; i < BATCHES; i++) {
-        uint64_t start = native_now_ns(), last = start;
+        uint64_t start = probe_native_now_ns(), last = start;
         for (size_t j = 1; j < READS; j++) {
-            uint64_t now = native_now_ns();
+            uint64_t now = probe_native_now_ns();
             if (now > last && (double)(now - last) * 1e-9 < step) {
                 step = (double)(now - last) * 1e-9;
             }
@@ -46,7 +46,7 @@ void native_clock_calibrate(double *cost_s, double *batch_s)
         }
         cost[i] = (double)(last - start) * 1e-9 / (READS - 1);
     }
-    *cost_s = native_quantile(cost, BATCHES, 0.25);
+    *cost_s = probe_native_quantile(cost, BATCHES, 0.25);
     *batch_s = 1e-6;
     /* A step no longer than the call itself says nothing about the clock's grain. */
     if (step < 1 && step > 1.5 * *cost_s && step * STEPS_PER_BATCH > *batch_s) {
@@ -201,7 +201,8 @@ static int worker_of(struct native *native, uint32_t pu, struct native_worker **
     return 0;
 }
 
-int native_run(struct native *native, struct native_job *job, const uint32_t *pus, size_t count)
+int probe_native_run(struct native *native, struct native_job *job, const uint32_t *pus,
+                     size_t count)
 {
     struct native_worker **team = calloc(count, sizeof(struct native_worker *));
     if (!team) {
@@ -238,35 +239,35 @@ int native_run(struct native *native, struct native_job *job, const uint32_t *pu
     return rc;
 }
 
-bool native_cancelled(const struct native_worker *worker)
+bool probe_native_cancelled(const struct native_worker *worker)
 {
     const volatile sig_atomic_t *cancel = worker->native->machine->cancel;
     return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
 }
 
-bool native_meet(struct native_worker *worker, struct native_job *job, int round)
+bool probe_native_meet(struct native_worker *worker, struct native_job *job, int round)
 {
     atomic_fetch_add(&job->arrived[round], 1);
     while (atomic_load(&job->arrived[round]) < job->count) {
-        if (atomic_load(&job->failed) || native_cancelled(worker)) {
+        if (atomic_load(&job->failed) || probe_native_cancelled(worker)) {
             return false;
         }
     }
     return true;
 }
 
-void native_done(struct native_job *job)
+void probe_native_done(struct native_job *job)
 {
     atomic_fetch_add(&job->done, 1);
 }
 
-bool native_others_busy(struct native_worker *worker, struct native_job *job)
+bool probe_native_others_busy(struct native_worker *worker, struct native_job *job)
 {
     return atomic_load(&job->done) < job->count && !atomic_load(&job->failed) &&
-           !native_cancelled(worker);
+           !probe_native_cancelled(worker);
 }
 
-void native_end_workers(struct native *native)
+void probe_native_end_workers(struct native *native)
 {
     for (size_t i = 0; i < native->machine->pus.count; i++) {
         struct native_worker *worker = native->workers[i];
@@ -277,9 +278,9 @@ void native_end_workers(struct native *native)
         sem_post(&worker->start);
         pthread_join(worker->thread, NULL);
         sem_destroy(&worker->start);
-        native_region_free(&worker->pool);
-        native_region_free(&worker->huge_pool);
-        native_region_free(&worker->copy);
+        probe_native_region_free(&worker->pool);
+        probe_native_region_free(&worker->huge_pool);
+        probe_native_region_free(&worker->copy);
         free(worker);
     }
 }

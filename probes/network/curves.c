@@ -32,7 +32,7 @@ static int exchange(struct survey *survey, size_t bytes, double about_s,
     const struct machine_exchange what = {bytes, round_trips(bytes, about_s), BATCHES};
     survey->rounds++;
     survey->measurements += count;
-    return machine_exchange(survey->probe->machine, &what, pus, count, seconds);
+    return probe_machine_exchange(survey->probe->machine, &what, pus, count, seconds);
 }
 
 static struct profile_pair pus_of(const struct survey *survey, uint32_t a, uint32_t b,
@@ -94,7 +94,7 @@ static int measure_curve(struct survey *survey, const struct survey_edge *edge,
     for (int sweep = 0; rc == 0 && sweep < CURVE_SWEEPS; sweep++) {
         size_t point = 0;
         double about_s = layer->seconds;
-        for (uint64_t bytes = 1; rc == 0 && bytes <= curve_to_bytes && !survey_over(survey);
+        for (uint64_t bytes = 1; rc == 0 && bytes <= curve_to_bytes && !probe_survey_over(survey);
              bytes *= 2, point++) {
             double seconds;
             rc = exchange(survey, bytes, about_s, &pair, 1, &seconds);
@@ -112,8 +112,8 @@ static int measure_curve(struct survey *survey, const struct survey_edge *edge,
     return rc;
 }
 
-size_t curve_switches(const struct profile_message_point *curve, size_t count, uint64_t *bytes,
-                      size_t room)
+size_t probe_curve_switches(const struct profile_message_point *curve, size_t count,
+                            uint64_t *bytes, size_t room)
 {
     size_t found = 0;
     for (size_t i = 2; i < count && found < room; i++) {
@@ -171,7 +171,7 @@ static int measure_concurrency(struct survey *survey, uint64_t bytes,
     double seconds[PAIRS_MAX];
     layer->concurrency = calloc(count + 1, sizeof *layer->concurrency);
     int rc = layer->concurrency ? 0 : -ENOMEM;
-    for (size_t messages = 1; rc == 0 && messages <= count && !survey_over(survey);) {
+    for (size_t messages = 1; rc == 0 && messages <= count && !probe_survey_over(survey);) {
         double slowest = 0;
         rc = exchange(survey, bytes, layer->seconds, pairs, messages, seconds);
         for (size_t i = 0; rc == 0 && i < messages; i++) {
@@ -191,7 +191,7 @@ static int measure_concurrency(struct survey *survey, uint64_t bytes,
 static void note_switches(FILE *out, const struct profile_layer *layer)
 {
     uint64_t bytes[SWITCHES_MAX];
-    size_t count = curve_switches(layer->curve, layer->curve_count, bytes, SWITCHES_MAX);
+    size_t count = probe_curve_switches(layer->curve, layer->curve_count, bytes, SWITCHES_MAX);
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "%s%llu", i ? ", " : "protocol changes above ", (unsigned long long)bytes[i]);
     }
@@ -222,7 +222,7 @@ static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t 
                                           : "gathering gains nothing");
 }
 
-char *curve_note(const struct profile_layer *layer, uint64_t message_bytes)
+char *probe_curve_note(const struct profile_layer *layer, uint64_t message_bytes)
 {
     char *text = NULL;
     size_t size;
@@ -235,14 +235,14 @@ char *curve_note(const struct profile_layer *layer, uint64_t message_bytes)
     return fclose(out) == 0 ? text : (free(text), NULL);
 }
 
-int survey_curves(struct survey *survey, struct profile_communication *network)
+int probe_survey_curves(struct survey *survey, struct profile_communication *network)
 {
     for (size_t i = 0; i < network->layer_count; i++) {
         struct profile_layer *layer = &network->layers[i];
         const struct survey_edge *edge = representative(survey, network, i);
         struct profile_pair pairs[PAIRS_MAX];
         size_t count = 0;
-        if (!edge || survey_over(survey)) {
+        if (!edge || probe_survey_over(survey)) {
             continue;
         }
         int rc = measure_curve(survey, edge, layer);
@@ -252,7 +252,7 @@ int survey_curves(struct survey *survey, struct profile_communication *network)
             return rc;
         }
         if (!survey->out_of_time) {
-            layer->quality.note = curve_note(layer, network->message_bytes);
+            layer->quality.note = probe_curve_note(layer, network->message_bytes);
             rc = layer->quality.note ? 0 : -ENOMEM;
         }
         if (rc < 0) {

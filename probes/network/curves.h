@@ -10,14 +10,14 @@
  * since these share their network cards; then other nodes), and a note: where the MPI library
  * changes its protocol, how it scales, and what follows from that for many small messages. What
  * there is no time for is left out. 0 or -errno. */
-int survey_curves(struct survey *survey, struct profile_communication *network);
+int probe_survey_curves(struct survey *survey, struct profile_communication *network);
 
 /* Sizes at which the time jumps: the curve is straight between protocols. Returns how many (at most
  * `room`). */
-size_t curve_switches(const struct profile_message_point *curve, size_t count, uint64_t *bytes,
-                      size_t room);
+size_t probe_curve_switches(const struct profile_message_point *curve, size_t count,
+                            uint64_t *bytes, size_t room);
 
 /* The note on a measured layer, a new string, or NULL. */
-char *curve_note(const struct profile_layer *layer, uint64_t message_bytes);
+char *probe_curve_note(const struct profile_layer *layer, uint64_t message_bytes);
 
 #endif

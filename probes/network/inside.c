@@ -65,7 +65,7 @@ static bool is_launcher(pid_t pid)
                                         "prterun", "prted",   "hydra_pmi_proxy"};
     char path[32], name[64];
     snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    first_line(path, name, sizeof name);
+    profile_first_line(path, name, sizeof name);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strncmp(name, names[i], strlen(names[i])) == 0) { /* also mpirun.openmpi */
             return true;
@@ -88,28 +88,28 @@ static void start(double seconds)
     setitimer(ITIMER_REAL, &limit, NULL);
 }
 
-void guard(double seconds, const char *format, ...)
+void probe_network_guard(double seconds, const char *format, ...)
 {
     char prepared[sizeof guard_text - 16]; /* the alarm of the call before may still come */
     va_list args;
     va_start(args, format);
     vsnprintf(prepared, sizeof prepared, format, args);
     va_end(args);
-    guard_off();
+    probe_network_guard_off();
     snprintf(guard_text, sizeof guard_text, "servet-probe: %s\n", prepared);
     guard_status = 1;
     start(seconds);
 }
 
-void guard_silently(double seconds, int code)
+void probe_network_guard_silently(double seconds, int code)
 {
-    guard_off();
+    probe_network_guard_off();
     guard_text[0] = '\0';
     guard_status = code;
     start(seconds);
 }
 
-void guard_off(void)
+void probe_network_guard_off(void)
 {
     start(0);
 }
@@ -145,7 +145,7 @@ static int node_exchange(struct machine *machine, const struct machine_exchange 
     for (size_t i = 0; i < count; i++) {
         ranks[i] = (struct profile_pair){rank_on(node, pairs[i].a), rank_on(node, pairs[i].b)};
     }
-    int rc = machine_exchange(node->all, what, ranks, count, seconds);
+    int rc = probe_machine_exchange(node->all, what, ranks, count, seconds);
     free(ranks);
     return rc;
 }
@@ -171,7 +171,7 @@ static int measure_class(struct probe *probe, const struct survey_layout *layout
     if (rc < 0) {
         return rc;
     }
-    rc = result_set_layers(node_class, &found);
+    rc = probe_result_set_layers(node_class, &found);
     return rc < 0 ? profile_error(error, rc, "messages inside a node: %s", strerror(-rc)) : 0;
 }
 
@@ -210,9 +210,9 @@ static int compare(struct probe *probe, const struct survey_layout *layout,
             continue;
         }
         const struct profile_pair pair = {ranks[a], ranks[b]};
-        int rc = machine_exchange(probe->machine, &what, &pair, 1, &seconds);
+        int rc = probe_machine_exchange(probe->machine, &what, &pair, 1, &seconds);
         if (rc == 0 && seconds > same_latency * usual) { /* disturbed, or really so? */
-            rc = machine_exchange(probe->machine, &what, &pair, 1, &again);
+            rc = probe_machine_exchange(probe->machine, &what, &pair, 1, &again);
             seconds = rc == 0 && again < seconds ? again : seconds;
         }
         if (rc < 0) {
@@ -228,9 +228,9 @@ static int compare(struct probe *probe, const struct survey_layout *layout,
     return 0;
 }
 
-int inside_measure(struct probe *probe, const struct survey_layout *layout,
-                   struct cluster_classes *classes, const bool *covered, size_t message_bytes,
-                   char *const *names, FILE *outliers, struct servet_error *error)
+int probe_inside_measure(struct probe *probe, const struct survey_layout *layout,
+                         struct cluster_classes *classes, const bool *covered, size_t message_bytes,
+                         char *const *names, FILE *outliers, struct servet_error *error)
 {
     for (uint32_t c = 0; c < classes->profile->class_count; c++) {
         struct profile_class *node_class = &classes->profile->classes[c];
@@ -242,7 +242,7 @@ int inside_measure(struct probe *probe, const struct survey_layout *layout,
         for (size_t layer = 0; rc == 0 && layer < node_class->communication.layer_count; layer++) {
             rc = compare(probe, layout, classes, c, layer, message_bytes, names, outliers);
             if (rc < 0) {
-                profile_error(error, rc, "comparing nodes: %s", machine_strerror(rc));
+                profile_error(error, rc, "comparing nodes: %s", probe_machine_strerror(rc));
             }
         }
         if (rc < 0) {
@@ -267,11 +267,12 @@ static void declare(struct node_run *run, const struct profile_set *pus)
 {
     struct servet_profile *profile;
     struct servet_error error;
-    if (own_topology(&profile, &error) < 0) {
+    if (probe_topology_own(&profile, &error) < 0) {
         answer(run, "! %s", error.text, 0);
         return;
     }
-    run->text = restrict_class(&profile->classes[0], pus) == 0 ? profile_to_json(profile) : NULL;
+    run->text =
+        probe_topology_restrict(&profile->classes[0], pus) == 0 ? profile_to_json(profile) : NULL;
     profile_free(profile);
 }
 
@@ -291,8 +292,8 @@ static void unpin(const struct profile_set *pus)
     sched_setaffinity(0, size, mask);
 }
 
-void node_run_start(struct node_run *run, const char *command, const char *probes, uint64_t seed,
-                    const struct profile_set *pus)
+void probe_node_run_start(struct node_run *run, const char *command, const char *probes,
+                          uint64_t seed, const struct profile_set *pus)
 {
     char seed_text[24];
     int ends[2];
@@ -344,7 +345,7 @@ static bool finish(struct node_run *run)
     return true;
 }
 
-bool node_run_busy(void *context)
+bool probe_node_run_busy(void *context)
 {
     struct node_run *run = context;
     struct pollfd ready = {.fd = run->from, .events = POLLIN};
@@ -362,7 +363,7 @@ bool node_run_busy(void *context)
     return !finish(run);
 }
 
-char *node_run_text(void *context)
+char *probe_node_run_text(void *context)
 {
     struct node_run *run = context;
     char *text = run->text ? run->text : strdup("! not enough memory");

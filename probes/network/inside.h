@@ -14,10 +14,11 @@
 #include "profile/set.h"
 
 /* From now on at most `seconds`, counted anew with every call. */
-void guard(double seconds, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void guard_off(void);
+void probe_network_guard(double seconds, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void probe_network_guard_off(void);
 /* When the limit is over, the process ends with `status` and says nothing. */
-void guard_silently(double seconds, int status);
+void probe_network_guard_silently(double seconds, int status);
 
 /* Messages between the ranks of one node, for one node of each class; the others of the class are
  * compared. */
@@ -26,9 +27,9 @@ void guard_silently(double seconds, int status);
  * every class that is `covered` (by class: there is a rank on each PU). One pair of each layer is
  * measured on all other nodes of the class: nodes that differ get a line in `outliers`. 0, -errno
  * with a line. */
-int inside_measure(struct probe *probe, const struct survey_layout *layout,
-                   struct cluster_classes *classes, const bool *covered, size_t message_bytes,
-                   char *const *names, FILE *outliers, struct servet_error *error);
+int probe_inside_measure(struct probe *probe, const struct survey_layout *layout,
+                         struct cluster_classes *classes, const bool *covered, size_t message_bytes,
+                         char *const *names, FILE *outliers, struct servet_error *error);
 
 /* The probes of one node, as servet-probe runs them on a computer of its own, in a process of its
  * own: the MPI library's threads and spinning ranks stay out of it. */
@@ -42,11 +43,11 @@ struct node_run {
 
 /* Starts `command` -o - with these probes on the PUs. Without probes the declared topology is the
  * answer. Trouble becomes the answer too. */
-void node_run_start(struct node_run *run, const char *command, const char *probes, uint64_t seed,
-                    const struct profile_set *pus);
+void probe_node_run_start(struct node_run *run, const char *command, const char *probes,
+                          uint64_t seed, const struct profile_set *pus);
 /* Reads what there is; true as long as it runs. `run` is a struct node_run. */
-bool node_run_busy(void *run);
+bool probe_node_run_busy(void *run);
 /* A profile in JSON, or "! reason". free() it. */
-char *node_run_text(void *run);
+char *probe_node_run_text(void *run);
 
 #endif

@@ -10,7 +10,7 @@
 #include "probes/run/run.h"
 #include "profile/base/cli.h"
 
-bool cluster_wanted(int argc, char **argv)
+bool probe_network_wanted(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--cluster") == 0) {
@@ -40,7 +40,7 @@ static const char *value_of(size_t launcher)
     return value && *value ? value : NULL;
 }
 
-long cluster_rank(void)
+long probe_network_rank(void)
 {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         if (value_of(i)) {
@@ -77,7 +77,7 @@ static bool find_program(const char *self, const char *mpi, char *path, size_t s
     return access(path, X_OK) == 0;
 }
 
-_Noreturn void cluster_become(int argc, char **argv)
+_Noreturn void probe_network_become(int argc, char **argv)
 {
     char self[PATH_MAX], program[PATH_MAX + 64];
     const char *mpi = library();
@@ -86,7 +86,7 @@ _Noreturn void cluster_become(int argc, char **argv)
         for (int i = 1; argv[i]; i++) {
             if (strcmp(argv[i], "--help") == 0) {
                 struct cluster_options options;
-                cluster_parse(argc, argv, &options);
+                probe_network_parse(argc, argv, &options);
             }
         }
         cli_usage("--cluster: expected to be started by mpirun or srun on all nodes, such as "
@@ -137,16 +137,17 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->per_node = true;
         return 0;
     case OPTION_PROBES:
-        options->probes = strcmp(argument, "none") == 0 ? 0 : campaign_parse(argument, "none, or ");
+        options->probes =
+            strcmp(argument, "none") == 0 ? 0 : probe_run_parse(argument, "none, or ");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-void cluster_parse(int argc, char **argv, struct cluster_options *options)
+void probe_network_parse(int argc, char **argv, struct cluster_options *options)
 {
-    static const struct argp_child common[] = {{&run_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child common[] = {{&probe_options_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {.options = table,
                                      .parser = parse_option,
                                      .doc = "Measures all nodes of the MPI job that it is started "
@@ -156,8 +157,8 @@ void cluster_parse(int argc, char **argv, struct cluster_options *options)
     cli_parse(&argp, argc, argv, 0, NULL, options);
 }
 
-void cluster_node_probes(const struct cluster_options *options, bool covered, char *names,
-                         size_t size)
+void probe_network_node_probes(const struct cluster_options *options, bool covered, char *names,
+                               size_t size)
 {
     /* Messages inside a node are always measured: beside measured seconds of the network, a
      * declared layer would count with a rank for seconds. */
@@ -169,7 +170,7 @@ void cluster_node_probes(const struct cluster_options *options, bool covered, ch
     for (size_t i = 0; i < CAMPAIGN_NAMES; i++) {
         if (probes & 1u << i) {
             size_t used = strlen(names);
-            snprintf(names + used, size - used, "%s%s", used ? "," : "", campaign_names[i]);
+            snprintf(names + used, size - used, "%s%s", used ? "," : "", probe_run_names[i]);
         }
     }
 }

@@ -19,21 +19,21 @@ struct cluster_options {
 };
 
 /* Is --cluster among the arguments (before a "--")? */
-bool cluster_wanted(int argc, char **argv);
+bool probe_network_wanted(int argc, char **argv);
 
 /* Becomes servet-probe-cluster-openmpi or -mpich, whichever fits the launcher that started this
  * rank; does not return. Not started by mpirun or srun: status 2. The program is not installed:
  * status 1. */
-_Noreturn void cluster_become(int argc, char **argv);
+_Noreturn void probe_network_become(int argc, char **argv);
 
 /* Number of this rank as the launcher's environment says, or -1. */
-long cluster_rank(void);
+long probe_network_rank(void);
 
-void cluster_parse(int argc, char **argv, struct cluster_options *options);
+void probe_network_parse(int argc, char **argv, struct cluster_options *options);
 
 /* Names of the probes that a node runs by itself: messages are left to the ranks where there is one
  * on every PU. */
-void cluster_node_probes(const struct cluster_options *options, bool covered, char *names,
-                         size_t size);
+void probe_network_node_probes(const struct cluster_options *options, bool covered, char *names,
+                               size_t size);
 
 #endif

@@ -67,7 +67,7 @@ static size_t sample(const struct survey *survey, double *values)
     return count;
 }
 
-double survey_spread(const struct survey *survey)
+double probe_survey_spread(const struct survey *survey)
 {
     double logs[CLUSTER_SAMPLE];
     size_t every = survey->edge_count / CLUSTER_SAMPLE + 1, count = 0;
@@ -77,18 +77,19 @@ double survey_spread(const struct survey *survey)
             logs[count++] = log(edge->next / edge->seconds);
         }
     }
-    return count >= SPREAD_LEAST ? cluster_spread(logs, count) : CLUSTER_USUAL_SPREAD;
+    return count >= SPREAD_LEAST ? probe_layers_spread(logs, count) : CLUSTER_USUAL_SPREAD;
 }
 
-int survey_cluster(const struct survey *survey, struct survey_layers *out)
+int probe_survey_cluster(const struct survey *survey, struct survey_layers *out)
 {
     double *values = calloc(survey->edge_count + 1, sizeof *values), highest[CLUSTERS_MAX] = {0},
            lowest[CLUSTERS_MAX];
     uint32_t *of = calloc(survey->edge_count + 1, sizeof *of);
     struct clusters clusters;
     size_t count = values && of ? sample(survey, values) : 0;
-    int rc = values && of ? cluster_values(values, count, survey_spread(survey), of, &clusters)
-                          : -ENOMEM;
+    int rc = values && of
+                 ? probe_layers_cluster(values, count, probe_survey_spread(survey), of, &clusters)
+                 : -ENOMEM;
     if (rc == 0) {
         merge_near(&clusters, of, count);
         for (size_t i = 0; i < CLUSTERS_MAX; i++) {
@@ -109,7 +110,7 @@ int survey_cluster(const struct survey *survey, struct survey_layers *out)
     return rc;
 }
 
-size_t survey_layer_of(const struct survey_layers *layers, double seconds)
+size_t probe_survey_layer_of(const struct survey_layers *layers, double seconds)
 {
     size_t layer = 0;
     while (layer + 1 < layers->count && seconds > layers->up_to[layer]) {
@@ -129,15 +130,15 @@ static uint32_t root_of(uint32_t *parent, uint32_t node)
     return node;
 }
 
-int survey_components(const struct survey *survey, const struct survey_layers *layers, size_t layer,
-                      uint32_t *component)
+int probe_survey_components(const struct survey *survey, const struct survey_layers *layers,
+                            size_t layer, uint32_t *component)
 {
     for (uint32_t i = 0; i < survey->layout.nodes; i++) {
         component[i] = i;
     }
     for (size_t i = 0; i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
-        if (survey_layer_of(layers, edge->seconds) > layer) {
+        if (probe_survey_layer_of(layers, edge->seconds) > layer) {
             continue;
         }
         uint32_t a = root_of(component, edge->a), b = root_of(component, edge->b);
@@ -155,10 +156,10 @@ static int thin_out(const struct survey *survey, uint32_t *items, size_t *count,
                     uint32_t *component)
 {
     struct survey_layers layers;
-    int rc = survey_cluster(survey, &layers);
+    int rc = probe_survey_cluster(survey, &layers);
     size_t left = *count;
     for (size_t layer = 0; rc == 0 && layer < layers.count && 2 * left > *count; layer++) {
-        rc = survey_components(survey, &layers, layer, component);
+        rc = probe_survey_components(survey, &layers, layer, component);
         left = 0;
         for (size_t i = 0; rc == 0 && i < *count; i++) {
             left += component[items[i]] == items[i];
@@ -174,7 +175,7 @@ static int thin_out(const struct survey *survey, uint32_t *items, size_t *count,
     return rc;
 }
 
-int survey_hierarchy(struct survey *survey)
+int probe_survey_hierarchy(struct survey *survey)
 {
     size_t count = survey->layout.nodes;
     bool all = survey->options.exhaustive || count <= SURVEY_ALL_UP_TO;
@@ -184,10 +185,10 @@ int survey_hierarchy(struct survey *survey)
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
         items[i] = i;
     }
-    while (rc == 0 && count > 1 && !survey_over(survey)) {
+    while (rc == 0 && count > 1 && !probe_survey_over(survey)) {
         size_t block = all || count <= SURVEY_BLOCK ? count : SURVEY_BLOCK;
-        rc = survey_blocks(survey, items, count, block);
-        if (block == count || rc < 0 || survey_over(survey)) {
+        rc = probe_survey_blocks(survey, items, count, block);
+        if (block == count || rc < 0 || probe_survey_over(survey)) {
             break;
         }
         rc = thin_out(survey, items, &count, component);
@@ -207,7 +208,7 @@ static int all_components(const struct survey *survey, const struct survey_layer
     uint32_t *components = calloc(nodes * layers->count + 1, sizeof *components);
     int rc = components ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < layers->count; i++) {
-        rc = survey_components(survey, layers, i, components + i * nodes);
+        rc = probe_survey_components(survey, layers, i, components + i * nodes);
     }
     if (rc < 0) {
         free(components);
@@ -234,22 +235,22 @@ static int exact_relations(const struct survey *survey, const struct survey_laye
     uint32_t nodes = survey->layout.nodes, ids[EXACT_UP_TO];
     struct profile_set set = {ids, nodes};
     struct pair_classes classes;
-    int rc = pair_classes_init(&classes, &set);
+    int rc = probe_pair_classes_init(&classes, &set);
     for (uint32_t i = 0; i < nodes; i++) {
         ids[i] = i;
     }
     for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
         for (uint32_t j = i + 1; j < nodes; j++) {
-            const struct survey_edge *edge = survey_find(survey, i, j);
-            classes.of[pair_index(nodes, i, j)] =
-                (uint8_t)(edge ? survey_layer_of(layers, edge->seconds)
+            const struct survey_edge *edge = probe_survey_find(survey, i, j);
+            classes.of[probe_pair_index(nodes, i, j)] =
+                (uint8_t)(edge ? probe_survey_layer_of(layers, edge->seconds)
                                : inferred_layer(components, nodes, layers->count, i, j));
         }
     }
     for (size_t l = 0; rc == 0 && l < layers->count; l++) {
-        rc = relation_from_classes(&classes, 0, (uint8_t)l, &network->layers[l].members);
+        rc = probe_relation_from_classes(&classes, 0, (uint8_t)l, &network->layers[l].members);
     }
-    pair_classes_free(&classes);
+    probe_pair_classes_free(&classes);
     return rc;
 }
 
@@ -303,7 +304,7 @@ static void count_contradictions(const struct survey *survey, const struct surve
         const struct survey_edge *edge = &survey->edges[i];
         size_t inferred =
             inferred_layer(components, survey->layout.nodes, layers->count, edge->a, edge->b);
-        if (survey_layer_of(layers, edge->seconds) > inferred) {
+        if (probe_survey_layer_of(layers, edge->seconds) > inferred) {
             result->slower = (struct profile_pair){edge->a, edge->b};
             result->contradictions++;
         }
@@ -317,7 +318,7 @@ static double spread_of(const struct survey *survey, const struct survey_layers 
     double values[CLUSTER_SAMPLE];
     size_t count = 0;
     for (size_t i = 0; i < survey->edge_count && count < CLUSTER_SAMPLE; i++) {
-        if (survey_layer_of(layers, survey->edges[i].seconds) == layer) {
+        if (probe_survey_layer_of(layers, survey->edges[i].seconds) == layer) {
             values[count++] = survey->edges[i].seconds;
         }
     }
@@ -329,7 +330,7 @@ static int make_layers(const struct survey *survey, struct survey_result *result
     struct survey_layers layers;
     uint32_t *components = NULL;
     struct profile_communication *network = &result->network;
-    int rc = survey_cluster(survey, &layers);
+    int rc = probe_survey_cluster(survey, &layers);
     rc = rc < 0 ? rc : all_components(survey, &layers, &components);
     network->layers = rc == 0 ? calloc(layers.count, sizeof *network->layers) : NULL;
     rc = rc == 0 && !network->layers ? -ENOMEM : rc;
@@ -362,18 +363,18 @@ static int check(struct survey *survey, struct survey_result *result)
            unknown = result->all_pairs - survey->edge_count;
     wanted = wanted > CHECK_LEAST ? wanted : CHECK_LEAST;
     wanted = wanted < unknown ? wanted : unknown;
-    int rc = wanted ? survey_cluster(survey, &layers) : 0;
-    if (!wanted || rc < 0 || survey_over(survey)) {
+    int rc = wanted ? probe_survey_cluster(survey, &layers) : 0;
+    if (!wanted || rc < 0 || probe_survey_over(survey)) {
         return rc;
     }
     rc = all_components(survey, &layers, &components);
-    rc = rc < 0 ? rc : survey_random(survey, wanted, &first);
+    rc = rc < 0 ? rc : probe_survey_random(survey, wanted, &first);
     for (size_t i = first; rc == 0 && i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
         size_t inferred =
             inferred_layer(components, survey->layout.nodes, layers.count, edge->a, edge->b);
         result->checked++;
-        result->elsewhere += survey_layer_of(&layers, edge->seconds) != inferred;
+        result->elsewhere += probe_survey_layer_of(&layers, edge->seconds) != inferred;
     }
     free(components);
     return rc;
@@ -392,7 +393,7 @@ static int count_unreached(const struct survey *survey, struct survey_result *re
     return reached ? 0 : -ENOMEM;
 }
 
-int survey_run(struct survey *survey, struct survey_result *out)
+int probe_survey_run(struct survey *survey, struct survey_result *out)
 {
     size_t nodes = survey->layout.nodes;
     struct survey_result result = {.all_pairs = nodes * (nodes - 1) / 2};
@@ -401,14 +402,14 @@ int survey_run(struct survey *survey, struct survey_result *out)
         *out = result;
         return 0;
     }
-    int rc = survey_hierarchy(survey);
+    int rc = probe_survey_hierarchy(survey);
     if (rc == 0 && survey->edge_count == 0) {
         rc = -ETIME;
     }
     rc = rc < 0 ? rc : check(survey, &result);
     rc = rc < 0 ? rc : make_layers(survey, &result);
     rc = rc < 0 ? rc : count_unreached(survey, &result);
-    rc = rc < 0 ? rc : survey_measured(survey, &result.network.measured);
+    rc = rc < 0 ? rc : probe_survey_measured(survey, &result.network.measured);
     result.measured_pairs = survey->edge_count;
     if (rc < 0) {
         probe_message_free(&result.network);

@@ -14,17 +14,17 @@ struct survey_layers {
 
 /* Relative deviation of the latency of one pair, from its two least figures; that of virtual
  * machines on one host (cluster.h) where too few pairs were measured twice. */
-double survey_spread(const struct survey *survey);
+double probe_survey_spread(const struct survey *survey);
 /* Clusters as far apart as that spread demands. 0, -ENOMEM, -EINVAL (no edge). */
-int survey_cluster(const struct survey *survey, struct survey_layers *out);
-size_t survey_layer_of(const struct survey_layers *layers, double seconds);
+int probe_survey_cluster(const struct survey *survey, struct survey_layers *out);
+size_t probe_survey_layer_of(const struct survey_layers *layers, double seconds);
 
 /* component[node]: the lowest node that can be reached over edges of the layers up to `layer`. */
-int survey_components(const struct survey *survey, const struct survey_layers *layers, size_t layer,
-                      uint32_t *component);
+int probe_survey_components(const struct survey *survey, const struct survey_layers *layers,
+                            size_t layer, uint32_t *component);
 
 /* Measures blocks, blocks of representatives, and so on. */
-int survey_hierarchy(struct survey *survey);
+int probe_survey_hierarchy(struct survey *survey);
 
 struct survey_result {
     struct profile_communication network; /* layers without curves; owned */
@@ -37,6 +37,6 @@ struct survey_result {
 };
 
 /* Hierarchy, check, and the layers. -ETIME when not one pair was measured in time. */
-int survey_run(struct survey *survey, struct survey_result *out);
+int probe_survey_run(struct survey *survey, struct survey_result *out);
 
 #endif

@@ -126,8 +126,8 @@ static bool same_layers(const struct profile_class *a, const struct profile_clas
     return true;
 }
 
-bool cluster_nodes_agree(const struct profile_class *a, const struct profile_class *b, char *why,
-                         size_t size)
+bool probe_network_nodes_agree(const struct profile_class *a, const struct profile_class *b,
+                               char *why, size_t size)
 {
     return same_build(a, b, why, size) && same_caches(a, b, why, size) &&
            same_memory(a, b, why, size) && same_layers(a, b, why, size);
@@ -135,7 +135,7 @@ bool cluster_nodes_agree(const struct profile_class *a, const struct profile_cla
 
 /* -- names -- */
 
-int cluster_compare_names(const char *a, const char *b)
+int probe_network_compare_names(const char *a, const char *b)
 {
     while (*a && *b) {
         if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
@@ -193,7 +193,7 @@ static bool follows(const char *a, const struct numbered *x, const char *b,
            strcmp(a + x->prefix + x->digits, b + y->prefix + y->digits) == 0;
 }
 
-char *cluster_hostlist(char *const *names, uint32_t count)
+char *probe_network_hostlist(char *const *names, uint32_t count)
 {
     char *text = NULL;
     size_t size;
@@ -232,8 +232,8 @@ static int assign(struct cluster_node *nodes, uint32_t count, struct cluster_cla
         const struct profile_class *mine = &nodes[i].profile->classes[0];
         size_t c = 0;
         while (c < *class_count &&
-               !cluster_nodes_agree(&nodes[classes->representative[c]].profile->classes[0], mine,
-                                    why, sizeof why)) {
+               !probe_network_nodes_agree(&nodes[classes->representative[c]].profile->classes[0],
+                                          mine, why, sizeof why)) {
             c++;
         }
         if (c == *class_count) {
@@ -258,8 +258,8 @@ static char *list_outliers(const struct cluster_node *nodes, uint32_t count,
     for (uint32_t i = 0; out && i < count; i++) {
         char why[128] = "";
         if (classes->class_of[i] != classes->largest) {
-            cluster_nodes_agree(&usual->profile->classes[0], &nodes[i].profile->classes[0], why,
-                                sizeof why);
+            probe_network_nodes_agree(&usual->profile->classes[0], &nodes[i].profile->classes[0],
+                                      why, sizeof why);
             fprintf(out, "%s: %s as on %s\n", nodes[i].name, why[0] ? why : "not quite",
                     usual->name);
         }
@@ -281,8 +281,8 @@ static int make_ranges(const struct cluster_node *nodes, uint32_t count, const u
         for (end = i + 1; end < count && class_of[end] == class_of[i]; end++) {
         }
         struct profile_node_range *range = &profile->nodes[profile->node_range_count];
-        *range =
-            (struct profile_node_range){cluster_hostlist(names + i, end - i), end - i, class_of[i]};
+        *range = (struct profile_node_range){probe_network_hostlist(names + i, end - i), end - i,
+                                             class_of[i]};
         rc = range->names ? 0 : -ENOMEM;
         profile->node_range_count += rc == 0;
     }
@@ -312,7 +312,8 @@ static int move_classes(struct cluster_node *nodes, struct cluster_classes *clas
     return 0;
 }
 
-int cluster_classes_make(struct cluster_node *nodes, uint32_t count, struct cluster_classes *out)
+int probe_network_classes_make(struct cluster_node *nodes, uint32_t count,
+                               struct cluster_classes *out)
 {
     if (!count) {
         return -EINVAL;
@@ -332,14 +333,14 @@ int cluster_classes_make(struct cluster_node *nodes, uint32_t count, struct clus
     rc = rc < 0 ? rc : move_classes(nodes, &made, class_count);
     free(members);
     if (rc < 0) {
-        cluster_classes_free(&made);
+        probe_network_classes_free(&made);
         return rc;
     }
     *out = made;
     return 0;
 }
 
-void cluster_classes_free(struct cluster_classes *classes)
+void probe_network_classes_free(struct cluster_classes *classes)
 {
     profile_free(classes->profile);
     free(classes->representative);

@@ -14,8 +14,8 @@ struct cluster_node {
  * and measured alike (within the tolerances in cluster_nodes.c). Otherwise false and `why` names
  * the first difference, "b" seen from "a".
  */
-bool cluster_nodes_agree(const struct profile_class *a, const struct profile_class *b, char *why,
-                         size_t size);
+bool probe_network_nodes_agree(const struct profile_class *a, const struct profile_class *b,
+                               char *why, size_t size);
 
 struct cluster_classes {
     struct servet_profile
@@ -28,14 +28,15 @@ struct cluster_classes {
 
 /* `nodes` in order; their classes are moved into the result, the rest stays. 0, -ENOMEM, -EINVAL
  * (no node). */
-int cluster_classes_make(struct cluster_node *nodes, uint32_t count, struct cluster_classes *out);
-void cluster_classes_free(struct cluster_classes *classes);
+int probe_network_classes_make(struct cluster_node *nodes, uint32_t count,
+                               struct cluster_classes *out);
+void probe_network_classes_free(struct cluster_classes *classes);
 
 /* "node[1-3]": a run of `count` names as a hostlist; a new string or NULL. Names that differ in
  * more than one number are listed one by one. */
-char *cluster_hostlist(char *const *names, uint32_t count);
+char *probe_network_hostlist(char *const *names, uint32_t count);
 
 /* By name, numbers by value: node2 before node10. */
-int cluster_compare_names(const char *a, const char *b);
+int probe_network_compare_names(const char *a, const char *b);
 
 #endif

@@ -65,8 +65,8 @@ static void wait_for(MPI_Request *request, unsigned sleep_us)
 
 static void guard_silence(const struct ranks *ranks)
 {
-    guard(silence_limit_s, "%s: nothing from rank 0 on %s for %.0f s",
-          ranks->info[ranks->rank].host, ranks->info[0].host, silence_limit_s);
+    probe_network_guard(silence_limit_s, "%s: nothing from rank 0 on %s for %.0f s",
+                        ranks->info[ranks->rank].host, ranks->info[0].host, silence_limit_s);
 }
 
 /* -- rank 0 speaks -- */
@@ -78,11 +78,11 @@ static void send_order(int to, const struct order *order)
 
 static void tell_all(struct ranks *ranks, const struct order *order)
 {
-    guard(silence_limit_s, "a node does not take messages any more");
+    probe_network_guard(silence_limit_s, "a node does not take messages any more");
     for (int i = 1; i < ranks->size; i++) {
         send_order(i, order);
     }
-    guard_off();
+    probe_network_guard_off();
     ranks->spoke = MPI_Wtime();
 }
 
@@ -93,16 +93,17 @@ static void speak(struct ranks *ranks)
     }
 }
 
-void ranks_dismiss(struct ranks *ranks, int status)
+void probe_ranks_dismiss(struct ranks *ranks, int status)
 {
     tell_all(ranks, &(struct order){.kind = ORDER_END, .status = status});
 }
 
-_Noreturn void ranks_end(struct ranks *ranks, int status)
+_Noreturn void probe_ranks_end(struct ranks *ranks, int status)
 {
     (void)ranks;
     fflush(NULL);
-    guard_silently(end_limit_s, status); /* MPICH 4.0.2 over UCX was seen to hang there */
+    probe_network_guard_silently(end_limit_s,
+                                 status); /* MPICH 4.0.2 over UCX was seen to hang there */
     MPI_Finalize();
     _exit(status);
 }
@@ -119,7 +120,7 @@ static void listen_to_root(struct ranks *ranks)
     MPI_Recv(&order, ORDER_WORDS, MPI_UINT64_T, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     guard_silence(ranks);
     if (order.kind == ORDER_END) {
-        ranks_end(ranks, (int)order.status);
+        probe_ranks_end(ranks, (int)order.status);
     }
 }
 
@@ -162,11 +163,11 @@ static enum message take_message(struct ranks *ranks, double *heard, char **text
         int node = node_of(ranks, status.MPI_SOURCE);
         MPI_Get_count(&status, MPI_CHAR, &length);
         texts[node] = calloc(1, (size_t)length + 1);
-        guard(answer_limit_s, "%s stopped in the middle of its answer",
-              ranks->info[status.MPI_SOURCE].host);
+        probe_network_guard(answer_limit_s, "%s stopped in the middle of its answer",
+                            ranks->info[status.MPI_SOURCE].host);
         MPI_Recv(texts[node], length, MPI_CHAR, status.MPI_SOURCE, TAG_TEXT, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
-        guard_off();
+        probe_network_guard_off();
         return MESSAGE_TEXT;
     }
     if (there_is(MPI_ANY_SOURCE, TAG_BEAT, &status)) {
@@ -182,11 +183,12 @@ static void miss(const struct ranks *ranks, const double *heard, char *const *te
 {
     for (int i = 0; i < ranks->node_count; i++) {
         if (!texts[i] && MPI_Wtime() - heard[i] > answer_limit_s) {
-            guard(0.001,
-                  "%s has not been heard of for %.0f s while it was measured: no profile was "
-                  "written, an older "
-                  "one is untouched",
-                  ranks->info[ranks->leaders[i]].host, answer_limit_s);
+            probe_network_guard(
+                0.001,
+                "%s has not been heard of for %.0f s while it was measured: no profile was "
+                "written, an older "
+                "one is untouched",
+                ranks->info[ranks->leaders[i]].host, answer_limit_s);
             pause();
         }
     }
@@ -229,7 +231,7 @@ static void collect(struct ranks *ranks, const struct ranks_teller *teller, char
     free(heard);
 }
 
-char **ranks_gather(struct ranks *ranks, const struct ranks_teller *teller)
+char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller)
 {
     if (ranks->rank == 0) {
         char **texts = calloc((size_t)ranks->node_count, sizeof *texts);
@@ -281,19 +283,20 @@ static double play(const struct ranks *ranks, const struct order *order)
     char *buffer = calloc(1, order->bytes);
     double *seconds = calloc(order->batches, sizeof *seconds), result = 0;
     if (!buffer || !seconds) {
-        guard(0.001, "%s: not enough memory for messages", ranks->info[ranks->rank].host);
+        probe_network_guard(0.001, "%s: not enough memory for messages",
+                            ranks->info[ranks->rank].host);
         pause();
     }
     for (uint64_t i = 0; i <= order->batches; i++) {
-        guard(answer_limit_s + 5 + time_for(order), "%s: no message from rank %d on %s for %.0f s",
-              ranks->info[ranks->rank].host, (int)order->partner, partner->host,
-              answer_limit_s + 5);
+        probe_network_guard(
+            answer_limit_s + 5 + time_for(order), "%s: no message from rank %d on %s for %.0f s",
+            ranks->info[ranks->rank].host, (int)order->partner, partner->host, answer_limit_s + 5);
         double time = batch(buffer, order);
         if (i > 0) { /* the first one only warms up */
             seconds[i - 1] = time;
         }
     }
-    guard_off();
+    probe_network_guard_off();
     qsort(seconds, order->batches, sizeof *seconds, compare);
     result = seconds[order->together ? order->batches / 2 : 0];
     free(buffer);
@@ -318,7 +321,7 @@ static double obey_exchange(const struct ranks *ranks, const struct order *order
     return seconds;
 }
 
-int ranks_obey(struct ranks *ranks)
+int probe_ranks_obey(struct ranks *ranks)
 {
     for (;;) {
         struct order order;
@@ -328,7 +331,7 @@ int ranks_obey(struct ranks *ranks)
         }
         MPI_Recv(&order, ORDER_WORDS, MPI_UINT64_T, 0, TAG_ORDER, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
-        guard_off();
+        probe_network_guard_off();
         if (order.kind == ORDER_END) {
             return (int)order.status;
         }
@@ -360,10 +363,11 @@ static void wait_until_ready(const struct ranks *ranks, const struct profile_pai
         if (rank == 0) {
             continue;
         }
-        guard(answer_limit_s,
-              "rank %u on %s does not answer for %.0f s: no profile was written, an older one is "
-              "untouched",
-              rank, ranks->info[rank].host, answer_limit_s);
+        probe_network_guard(
+            answer_limit_s,
+            "rank %u on %s does not answer for %.0f s: no profile was written, an older one is "
+            "untouched",
+            rank, ranks->info[rank].host, answer_limit_s);
         MPI_Irecv(&nothing, 1, MPI_INT, (int)rank, TAG_READY, MPI_COMM_WORLD, &request);
         wait_for(&request, SLEEP_US / 10);
     }
@@ -373,7 +377,7 @@ static void wait_until_ready(const struct ranks *ranks, const struct profile_pai
             MPI_Send(&nothing, 1, MPI_INT, (int)rank, TAG_GO, MPI_COMM_WORLD);
         }
     }
-    guard_off();
+    probe_network_guard_off();
 }
 
 static int ranks_exchange(struct machine *machine, const struct machine_exchange *what,
@@ -384,8 +388,9 @@ static int ranks_exchange(struct machine *machine, const struct machine_exchange
     bool together = count > 1;
     double own = 0;
     speak(ranks);
-    guard(answer_limit_s, "a node does not take messages any more: no profile was written, an "
-                          "older one is untouched");
+    probe_network_guard(answer_limit_s,
+                        "a node does not take messages any more: no profile was written, an "
+                        "older one is untouched");
     for (size_t i = 0; i < count; i++) {
         const struct order to_a = order_for(what, pairs[i].b, true, together);
         const struct order to_b = order_for(what, pairs[i].a, false, together);
@@ -397,7 +402,7 @@ static int ranks_exchange(struct machine *machine, const struct machine_exchange
         }
         mine = pairs[i].a == 0 ? to_a : pairs[i].b == 0 ? to_b : mine;
     }
-    guard_off();
+    probe_network_guard_off();
     if (together) {
         wait_until_ready(ranks, pairs, count);
     }
@@ -413,17 +418,18 @@ static int ranks_exchange(struct machine *machine, const struct machine_exchange
             continue;
         }
         MPI_Request request;
-        guard(limit,
-              "rank %u on %s and rank %u on %s have not answered for %.0f s: no profile was "
-              "written, an older one is "
-              "untouched",
-              pairs[i].a, ranks->info[pairs[i].a].host, pairs[i].b, ranks->info[pairs[i].b].host,
-              limit);
+        probe_network_guard(
+            limit,
+            "rank %u on %s and rank %u on %s have not answered for %.0f s: no profile was "
+            "written, an older one is "
+            "untouched",
+            pairs[i].a, ranks->info[pairs[i].a].host, pairs[i].b, ranks->info[pairs[i].b].host,
+            limit);
         MPI_Irecv(&seconds[i], 1, MPI_DOUBLE, (int)pairs[i].a, TAG_RESULT, MPI_COMM_WORLD,
                   &request);
         wait_for(&request, SLEEP_US / 10);
     }
-    guard_off();
+    probe_network_guard_off();
     return 0;
 }
 
@@ -435,7 +441,7 @@ static double ranks_elapsed(struct machine *machine)
 
 static const struct machine_ops ranks_ops = {.exchange = ranks_exchange, .elapsed = ranks_elapsed};
 
-void ranks_machine(struct ranks *ranks, struct machine *out)
+void probe_ranks_machine(struct ranks *ranks, struct machine *out)
 {
     *out = (struct machine){.ops = &ranks_ops, .name = "mpi", .state = ranks};
     out->pus.ids = malloc((size_t)ranks->size * sizeof *out->pus.ids);

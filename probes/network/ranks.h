@@ -28,10 +28,10 @@ struct ranks {
 /* Collective: MPI_Init, who is where, and (unless `per_node`) each rank pins itself: the i-th of a
  * node to its i-th PU. 0; -EINVAL with the reason on every rank (other versions, more ranks on a
  * node than PUs, …). */
-int ranks_open(struct ranks *ranks, bool per_node, struct servet_error *error);
+int probe_ranks_open(struct ranks *ranks, bool per_node, struct servet_error *error);
 
 /* Does rank i of the node of `leader` sit on its i-th PU, for all its PUs? */
-bool ranks_cover_node(const struct ranks *ranks, int leader);
+bool probe_ranks_cover_node(const struct ranks *ranks, int leader);
 
 /* Collective: on the leader of each node `text` is that node's; rank 0 gets all in the order of
  * ranks->leaders (others NULL). While `busy` (may be NULL) says so, a leader has nothing to tell
@@ -42,19 +42,19 @@ struct ranks_teller {
     char *(*text)(void *context); /* malloc()ed */
     void *context;
 };
-char **ranks_gather(struct ranks *ranks, const struct ranks_teller *teller);
+char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller);
 
 /* On rank 0: the machine. On the others: obey until told to end; gives the status to end with. */
-void ranks_machine(struct ranks *ranks, struct machine *out);
-int ranks_obey(struct ranks *ranks);
+void probe_ranks_machine(struct ranks *ranks, struct machine *out);
+int probe_ranks_obey(struct ranks *ranks);
 
 /* On rank 0: tells the others to end with `status`. */
-void ranks_dismiss(struct ranks *ranks, int status);
+void probe_ranks_dismiss(struct ranks *ranks, int status);
 
 /* Collective: MPI_Finalize, as long as that takes no more than a few seconds. Does not return. */
-_Noreturn void ranks_end(struct ranks *ranks, int status);
+_Noreturn void probe_ranks_end(struct ranks *ranks, int status);
 
 /* "Open MPI v4.1.4", "MPICH Version: 4.0.2". Static. */
-const char *ranks_library(void);
+const char *probe_ranks_library(void);
 
 #endif

@@ -56,8 +56,8 @@ fail(struct job *job, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     cli_note("%s; no profile was written, an older one is untouched", text);
-    ranks_dismiss(&job->ranks, CLI_FAILED);
-    ranks_end(&job->ranks, CLI_FAILED);
+    probe_ranks_dismiss(&job->ranks, CLI_FAILED);
+    probe_ranks_end(&job->ranks, CLI_FAILED);
 }
 
 static void need(struct job *job, const void *memory)
@@ -113,7 +113,7 @@ static void lay_out(struct job *job)
 
 static void find_classes(struct job *job)
 {
-    if (cluster_classes_make(job->nodes, job->layout.nodes, &job->classes) < 0) {
+    if (probe_network_classes_make(job->nodes, job->layout.nodes, &job->classes) < 0) {
         fail(job, "not enough memory");
     }
     job->outliers = open_memstream(&job->outlier_text, &job->outlier_size);
@@ -138,10 +138,11 @@ static void measure_inside(struct job *job, struct probe *probe)
         covered[c] = true;
     }
     for (uint32_t i = 0; i < job->layout.nodes; i++) {
-        covered[job->classes.class_of[i]] &= ranks_cover_node(&job->ranks, job->ranks.leaders[i]);
+        covered[job->classes.class_of[i]] &=
+            probe_ranks_cover_node(&job->ranks, job->ranks.leaders[i]);
     }
-    int rc = inside_measure(probe, &job->layout, &job->classes, covered, message_bytes(job),
-                            job->names, job->outliers, &error);
+    int rc = probe_inside_measure(probe, &job->layout, &job->classes, covered, message_bytes(job),
+                                  job->names, job->outliers, &error);
     free(covered);
     if (rc < 0) {
         fail(job, "%s", error.text);
@@ -160,7 +161,7 @@ static void condition(struct job *job, const char *key, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (conditions_add(job->classes.profile, key, text) < 0) {
+    if (probe_conditions_add(job->classes.profile, key, text) < 0) {
         fail(job, "not enough memory");
     }
 }
@@ -202,16 +203,16 @@ static void measure_network(struct job *job, struct probe *probe)
         .exhaustive = job->options.run.exhaustive,
         .until_s = job->options.run.budget_s > 0 ? job->began_s + job->options.run.budget_s : 0,
     };
-    int rc = survey_open(&survey, probe, &job->layout, &options);
-    rc = rc < 0 ? rc : survey_run(&survey, &result);
-    rc = rc < 0 ? rc : survey_curves(&survey, &result.network);
+    int rc = probe_survey_open(&survey, probe, &job->layout, &options);
+    rc = rc < 0 ? rc : probe_survey_run(&survey, &result);
+    rc = rc < 0 ? rc : probe_survey_curves(&survey, &result.network);
     if (rc == -ETIME) {
         condition(job, "budget", "time was over after %.0f s, before the network was measured",
                   job->options.run.budget_s);
         cli_note("the budget of %.0f s was over before the network was measured",
                  job->options.run.budget_s);
     } else if (rc < 0) {
-        fail(job, "measuring the network: %s", machine_strerror(rc));
+        fail(job, "measuring the network: %s", probe_machine_strerror(rc));
     } else {
         for (size_t i = 0; i < result.network.layer_count; i++) {
             char *name = NULL;
@@ -221,7 +222,7 @@ static void measure_network(struct job *job, struct probe *probe)
         describe_network(job, &survey, &result);
         job->classes.profile->network = result.network;
     }
-    survey_close(&survey);
+    probe_survey_close(&survey);
 }
 
 /* -- the profile -- */
@@ -245,7 +246,7 @@ static void describe(struct job *job)
     profile->started = strdup(job->started);
     profile->measured = true;
     need(job, profile->host_name && profile->tool && profile->started ? profile : NULL);
-    condition(job, "mpi", "%s, %d ranks on %d nodes", ranks_library(), job->ranks.size,
+    condition(job, "mpi", "%s, %d ranks on %d nodes", probe_ranks_library(), job->ranks.size,
               job->ranks.node_count);
 }
 
@@ -287,7 +288,7 @@ static void save(struct job *job, double seconds)
 static _Noreturn void lead(struct job *job, char **texts)
 {
     struct machine machine;
-    ranks_machine(&job->ranks, &machine);
+    probe_ranks_machine(&job->ranks, &machine);
     need(job, machine.pus.ids);
     struct probe probe = {.machine = &machine, .seed = job->options.run.seed};
     read_nodes(job, texts);
@@ -299,9 +300,9 @@ static _Noreturn void lead(struct job *job, char **texts)
     }
     measure_network(job, &probe);
     report_outliers(job);
-    save(job, machine_elapsed(&machine) - job->began_s);
-    ranks_dismiss(&job->ranks, CLI_OK);
-    ranks_end(&job->ranks, CLI_OK);
+    save(job, probe_machine_elapsed(&machine) - job->began_s);
+    probe_ranks_dismiss(&job->ranks, CLI_OK);
+    probe_ranks_end(&job->ranks, CLI_OK);
 }
 
 /* -- every rank -- */
@@ -309,20 +310,21 @@ static _Noreturn void lead(struct job *job, char **texts)
 /* Before MPI_Init, and the same on every rank; one of them says what is wrong. */
 static void read_options(struct job *job, int argc, char **argv)
 {
-    if (cluster_rank() > 0) {
+    if (probe_network_rank() > 0) {
         int saved = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
         dup2(null, STDERR_FILENO);
-        cluster_parse(argc, argv, &job->options);
+        probe_network_parse(argc, argv, &job->options);
         dup2(saved, STDERR_FILENO);
         close(saved);
         close(null);
         return;
     }
     struct servet_error error;
-    cluster_parse(argc, argv, &job->options);
+    probe_network_parse(argc, argv, &job->options);
     bool to_stdout = job->options.run.output && strcmp(job->options.run.output, "-") == 0;
-    int place =
-        to_stdout ? 0 : output_choose(job->options.run.output, job->path, sizeof job->path, &error);
+    int place = to_stdout ? 0
+                          : probe_output_choose(job->options.run.output, job->path,
+                                                sizeof job->path, &error);
     if (place == -EINVAL) {
         cli_usage("%s", error.text);
     }
@@ -342,26 +344,26 @@ int main(int argc, char **argv)
     read_options(&job, argc, argv);
     time_t now = time(NULL);
     strftime(job.started, sizeof job.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    if (ranks_open(&job.ranks, job.options.per_node, &error) < 0) {
+    if (probe_ranks_open(&job.ranks, job.options.per_node, &error) < 0) {
         if (job.ranks.rank == 0) {
             cli_note("%s", error.text);
         }
-        ranks_end(&job.ranks, CLI_USAGE);
+        probe_ranks_end(&job.ranks, CLI_USAGE);
     }
     struct machine clock;
-    ranks_machine(&job.ranks, &clock);
-    job.began_s = machine_elapsed(&clock);
+    probe_ranks_machine(&job.ranks, &clock);
+    job.began_s = probe_machine_elapsed(&clock);
     if (job.ranks.info[job.ranks.rank].leader == job.ranks.rank) {
         char probes[64];
-        cluster_node_probes(&job.options, ranks_cover_node(&job.ranks, job.ranks.rank), probes,
-                            sizeof probes);
-        node_run_start(&run, getenv(CLUSTER_COMMAND_VARIABLE), probes, job.options.run.seed,
-                       &job.ranks.allowed);
+        probe_network_node_probes(&job.options, probe_ranks_cover_node(&job.ranks, job.ranks.rank),
+                                  probes, sizeof probes);
+        probe_node_run_start(&run, getenv(CLUSTER_COMMAND_VARIABLE), probes, job.options.run.seed,
+                             &job.ranks.allowed);
     }
-    const struct ranks_teller teller = {node_run_busy, node_run_text, &run};
-    char **texts = ranks_gather(&job.ranks, &teller);
+    const struct ranks_teller teller = {probe_node_run_busy, probe_node_run_text, &run};
+    char **texts = probe_ranks_gather(&job.ranks, &teller);
     if (job.ranks.rank == 0) {
         lead(&job, texts);
     }
-    ranks_end(&job.ranks, ranks_obey(&job.ranks));
+    probe_ranks_end(&job.ranks, probe_ranks_obey(&job.ranks));
 }

@@ -82,8 +82,8 @@ static const struct ranks *sorted;
 
 static int by_node_name(const void *a, const void *b)
 {
-    return cluster_compare_names(sorted->info[*(const int *)a].host,
-                                 sorted->info[*(const int *)b].host);
+    return probe_network_compare_names(sorted->info[*(const int *)a].host,
+                                       sorted->info[*(const int *)b].host);
 }
 
 static int list_nodes(struct ranks *ranks)
@@ -118,7 +118,7 @@ static void introduce(const struct ranks *ranks, bool per_node, struct rank_info
     mine->host[strcspn(mine->host, ".")] = '\0';
     if (!per_node && local_rank < (int)ranks->allowed.count) {
         uint32_t pu = ranks->allowed.ids[local_rank];
-        mine->pu = rank_pin(pu) == 0 ? (int32_t)pu : -1;
+        mine->pu = probe_rank_pin(pu) == 0 ? (int32_t)pu : -1;
     }
 }
 
@@ -138,11 +138,11 @@ static void connect_ranks(const struct ranks *ranks)
     }
 }
 
-int ranks_open(struct ranks *ranks, bool per_node, struct servet_error *error)
+int probe_ranks_open(struct ranks *ranks, bool per_node, struct servet_error *error)
 {
     struct rank_info mine;
     *ranks = (struct ranks){0};
-    guard(start_limit_s, "MPI did not start within %.0f s", start_limit_s);
+    probe_network_guard(start_limit_s, "MPI did not start within %.0f s", start_limit_s);
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks->size);
@@ -156,13 +156,13 @@ int ranks_open(struct ranks *ranks, bool per_node, struct servet_error *error)
     MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, ranks->info, (int)sizeof mine, MPI_BYTE,
                   MPI_COMM_WORLD);
     connect_ranks(ranks);
-    guard_off();
+    probe_network_guard_off();
     rc = check_table(ranks, per_node, error);
     rc = rc < 0 ? rc : list_nodes(ranks);
     return rc;
 }
 
-bool ranks_cover_node(const struct ranks *ranks, int leader)
+bool probe_ranks_cover_node(const struct ranks *ranks, int leader)
 {
     uint32_t count = 0;
     for (int i = 0; i < ranks->size; i++) {
@@ -171,7 +171,7 @@ bool ranks_cover_node(const struct ranks *ranks, int leader)
     return count == ranks->info[leader].allowed;
 }
 
-const char *ranks_library(void)
+const char *probe_ranks_library(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING + 1];
     int length;

@@ -25,15 +25,15 @@ static const size_t hash_per_edge = 4;
 
 /* -- edges -- */
 
-int survey_open(struct survey *survey, struct probe *probe, const struct survey_layout *layout,
-                const struct survey_options *options)
+int probe_survey_open(struct survey *survey, struct probe *probe,
+                      const struct survey_layout *layout, const struct survey_options *options)
 {
     *survey =
         (struct survey){.probe = probe, .layout = *layout, .options = *options, .disturbance = 1};
     return 0;
 }
 
-void survey_close(struct survey *survey)
+void probe_survey_close(struct survey *survey)
 {
     for (size_t i = 0; i < survey->block_count; i++) {
         profile_set_free(&survey->blocks[i]);
@@ -44,10 +44,10 @@ void survey_close(struct survey *survey)
     memset(survey, 0, sizeof *survey);
 }
 
-bool survey_over(struct survey *survey)
+bool probe_survey_over(struct survey *survey)
 {
     if (survey->options.until_s > 0 &&
-        machine_elapsed(survey->probe->machine) > survey->options.until_s) {
+        probe_machine_elapsed(survey->probe->machine) > survey->options.until_s) {
         survey->out_of_time = true;
     }
     return survey->out_of_time;
@@ -72,7 +72,7 @@ static uint32_t *find_slot(const struct survey *survey, uint32_t a, uint32_t b)
     return &survey->index[slot];
 }
 
-const struct survey_edge *survey_find(const struct survey *survey, uint32_t a, uint32_t b)
+const struct survey_edge *probe_survey_find(const struct survey *survey, uint32_t a, uint32_t b)
 {
     if (!survey->index_size) {
         return NULL;
@@ -135,7 +135,7 @@ static uint32_t round_trips(const struct survey *survey, const struct profile_pa
 {
     double most = ROUND_TRIPS;
     for (size_t i = 0; i < count; i++) {
-        const struct survey_edge *edge = survey_find(survey, nodes[i].a, nodes[i].b);
+        const struct survey_edge *edge = probe_survey_find(survey, nodes[i].a, nodes[i].b);
         most = edge ? fmin(most, batch_s / (2 * edge->seconds)) : most;
     }
     return most < 1 ? 1 : (uint32_t)most;
@@ -152,7 +152,7 @@ static int exchange(struct survey *survey, const struct profile_pair *nodes, siz
     }
     survey->rounds++;
     survey->measurements += count;
-    return machine_exchange(survey->probe->machine, &what, scratch, count, seconds);
+    return probe_machine_exchange(survey->probe->machine, &what, scratch, count, seconds);
 }
 
 struct buffers {
@@ -183,7 +183,7 @@ static int choose_width(struct survey *survey, const struct profile_pair *pairs,
             ratio[i] = buffers->seconds[i] / alone[i];
         }
         survey->disturbance = probe_median(ratio, compared);
-        if (survey->disturbance <= undisturbed || survey_over(survey)) {
+        if (survey->disturbance <= undisturbed || probe_survey_over(survey)) {
             return 0;
         }
     }
@@ -196,13 +196,14 @@ static int sweep_round(struct survey *survey, const struct profile_pair *pairs, 
 {
     size_t wanted = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct survey_edge *edge = sweep ? survey_find(survey, pairs[i].a, pairs[i].b) : NULL;
+        const struct survey_edge *edge =
+            sweep ? probe_survey_find(survey, pairs[i].a, pairs[i].b) : NULL;
         bool again = edge && (sweep < SWEEPS || edge->next > (1 + sweeps_agree) * edge->seconds);
         if (!sweep || again) {
             buffers->nodes[wanted++] = pairs[i];
         }
     }
-    for (size_t done = 0; done < wanted && !survey_over(survey);) {
+    for (size_t done = 0; done < wanted && !probe_survey_over(survey);) {
         size_t now = wanted - done < survey->width ? wanted - done : survey->width;
         int rc = exchange(survey, &buffers->nodes[done], now, buffers->pus, buffers->seconds);
         for (size_t i = 0; rc == 0 && i < now; i++) {
@@ -225,8 +226,8 @@ static size_t largest_round(const size_t *start, size_t rounds)
     return largest;
 }
 
-int survey_measure(struct survey *survey, const struct profile_pair *pairs, const size_t *start,
-                   size_t rounds)
+int probe_survey_measure(struct survey *survey, const struct profile_pair *pairs,
+                         const size_t *start, size_t rounds)
 {
     size_t largest = rounds ? largest_round(start, rounds) : 0,
            most = rounds ? start[largest + 1] - start[largest] : 0;
@@ -241,7 +242,7 @@ int survey_measure(struct survey *survey, const struct profile_pair *pairs, cons
         rc = choose_width(survey, pairs + start[largest], most, &buffers);
     }
     for (int sweep = 0; rc == 0 && sweep < MORE_SWEEPS; sweep++) {
-        for (size_t r = 0; rc == 0 && r < rounds && !survey_over(survey); r++) {
+        for (size_t r = 0; rc == 0 && r < rounds && !probe_survey_over(survey); r++) {
             rc = sweep_round(survey, pairs + start[r], start[r + 1] - start[r], sweep, &buffers);
             probe_tell(survey->probe, ((double)sweep + (double)r / (double)rounds) / MORE_SWEEPS,
                        "%zu pairs of nodes", survey->edge_count);
@@ -320,7 +321,7 @@ static int by_pair(const void *a, const void *b)
     return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
 }
 
-int survey_measured(const struct survey *survey, struct profile_relation *out)
+int probe_survey_measured(const struct survey *survey, struct profile_relation *out)
 {
     struct profile_relation measured = {
         .groups = calloc(survey->block_count + 1, sizeof *measured.groups),
@@ -337,7 +338,7 @@ int survey_measured(const struct survey *survey, struct profile_relation *out)
         }
     }
     if (rc < 0) {
-        relation_free(&measured);
+        probe_relation_free(&measured);
         return rc;
     }
     qsort(measured.pairs, measured.pair_count, sizeof *measured.pairs, by_pair);
@@ -345,7 +346,7 @@ int survey_measured(const struct survey *survey, struct profile_relation *out)
     return 0;
 }
 
-int survey_blocks(struct survey *survey, const uint32_t *items, size_t count, size_t block)
+int probe_survey_blocks(struct survey *survey, const uint32_t *items, size_t count, size_t block)
 {
     size_t per_block = block * (block - 1) / 2, blocks = (count + block - 1) / block;
     struct profile_pair *pairs = calloc(blocks * per_block + blocks + 1, sizeof *pairs);
@@ -363,7 +364,7 @@ int survey_blocks(struct survey *survey, const uint32_t *items, size_t count, si
     }
     if (rc == 0) {
         chain(items, count, block, pairs, start, &rounds);
-        rc = survey_measure(survey, pairs, start, rounds);
+        rc = probe_survey_measure(survey, pairs, start, rounds);
     }
     if (rc == 0 && !survey->out_of_time) {
         rc = note_blocks(survey, items, count, block);
@@ -374,7 +375,7 @@ int survey_blocks(struct survey *survey, const uint32_t *items, size_t count, si
     return rc;
 }
 
-int survey_random(struct survey *survey, size_t wanted, size_t *from)
+int probe_survey_random(struct survey *survey, size_t wanted, size_t *from)
 {
     uint32_t nodes = survey->layout.nodes;
     struct random random = {++survey->probe->seed};
@@ -389,11 +390,11 @@ int survey_random(struct survey *survey, size_t wanted, size_t *from)
         size_t start[2] = {0, 0}, left = wanted - (survey->edge_count - *from);
         random_shuffle(&random, order, nodes, sizeof *order);
         for (uint32_t k = 0; k + 1 < nodes && start[1] < left; k += 2) {
-            if (!survey_find(survey, order[k], order[k + 1])) {
+            if (!probe_survey_find(survey, order[k], order[k + 1])) {
                 pairs[start[1]++] = (struct profile_pair){order[k], order[k + 1]};
             }
         }
-        rc = survey_measure(survey, pairs, start, 1);
+        rc = probe_survey_measure(survey, pairs, start, 1);
     }
     free(order);
     free(pairs);

@@ -66,32 +66,32 @@ struct survey {
     bool out_of_time;
 };
 
-int survey_open(struct survey *survey, struct probe *probe, const struct survey_layout *layout,
-                const struct survey_options *options);
-void survey_close(struct survey *survey);
+int probe_survey_open(struct survey *survey, struct probe *probe,
+                      const struct survey_layout *layout, const struct survey_options *options);
+void probe_survey_close(struct survey *survey);
 
 /* Is there no time left? Remembers it. */
-bool survey_over(struct survey *survey);
+bool probe_survey_over(struct survey *survey);
 
 /* The edge between two nodes, or NULL. */
-const struct survey_edge *survey_find(const struct survey *survey, uint32_t a, uint32_t b);
+const struct survey_edge *probe_survey_find(const struct survey *survey, uint32_t a, uint32_t b);
 
 /* Measures pairs of nodes: `rounds` rounds, of which number r are the pairs from start[r] to
  * start[r + 1] - 1; those of one round are disjoint. Two sweeps, more (up to eight) of the pairs
  * whose two
  * least figures differ by more than 5 %. Pairs left when time is over are not
  * edges. 0 or -errno. */
-int survey_measure(struct survey *survey, const struct profile_pair *pairs, const size_t *start,
-                   size_t rounds);
+int probe_survey_measure(struct survey *survey, const struct profile_pair *pairs,
+                         const size_t *start, size_t rounds);
 
 /* Every pair of `items` in blocks of `block` and the chain between the blocks. */
-int survey_blocks(struct survey *survey, const uint32_t *items, size_t count, size_t block);
+int probe_survey_blocks(struct survey *survey, const uint32_t *items, size_t count, size_t block);
 
 /* The pairs that were measured, as the profile has them (profile_communication.measured). 0 or
  * -ENOMEM. */
-int survey_measured(const struct survey *survey, struct profile_relation *out);
+int probe_survey_measured(const struct survey *survey, struct profile_relation *out);
 
 /* About `wanted` random pairs that are not yet edges; *from is the first new edge. */
-int survey_random(struct survey *survey, size_t wanted, size_t *from);
+int probe_survey_random(struct survey *survey, size_t wanted, size_t *from);
 
 #endif

@@ -68,7 +68,7 @@ static enum verdict partitioned(const struct disagreement *d)
 static void say_partitioned(const struct disagreement *d, FILE *stream)
 {
     fprintf(stream, "%u of %u ways are allocated to this task by resctrl: %s", d->share.parts,
-            d->share.of, figure_bytes(allocated(d)).text);
+            d->share.of, profile_figure_bytes(allocated(d)).text);
 }
 
 static enum verdict in_parts(const struct disagreement *d)
@@ -184,7 +184,7 @@ static void say_victims(const struct disagreement *d, FILE *stream)
             "it is as much as the level before it and the declared size together, so it may be "
             "exclusive and "
             "hold what the %s do not",
-            figure_bytes(d->before_bytes).text);
+            profile_figure_bytes(d->before_bytes).text);
 }
 
 static enum verdict hidden(const struct disagreement *d)
@@ -217,15 +217,16 @@ static const struct rule {
     {hidden, say_hidden},
 };
 
-bool disagreement_is_one(uint64_t measured_bytes, uint64_t declared_bytes)
+bool probe_disagreement_is_one(uint64_t measured_bytes, uint64_t declared_bytes)
 {
     return measured_bytes > 0 && declared_bytes > 0 && !same(measured_bytes, declared_bytes);
 }
 
-void disagreement_explain(const struct disagreement *disagreement, FILE *stream)
+void probe_disagreement_explain(const struct disagreement *disagreement, FILE *stream)
 {
-    fprintf(stream, "measured %s, declared %s", figure_bytes(disagreement->measured_bytes).text,
-            figure_bytes(disagreement->declared_bytes).text);
+    fprintf(stream, "measured %s, declared %s",
+            profile_figure_bytes(disagreement->measured_bytes).text,
+            profile_figure_bytes(disagreement->declared_bytes).text);
     const char *separator = ": ";
     enum verdict verdict = NO;
     for (size_t i = 0; i < sizeof rules / sizeof *rules && verdict != SETTLED; i++) {

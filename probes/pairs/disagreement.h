@@ -37,10 +37,10 @@ struct disagreement {
 };
 
 /* Do the two sizes differ by more than such measurements err? Not if one of them is 0. */
-bool disagreement_is_one(uint64_t measured_bytes, uint64_t declared_bytes);
+bool probe_disagreement_is_one(uint64_t measured_bytes, uint64_t declared_bytes);
 
 /* "measured 24 MiB, declared 35.75 MiB: " and the explanations, separated by semicolons; where
  * there is none it says so. */
-void disagreement_explain(const struct disagreement *disagreement, FILE *stream);
+void probe_disagreement_explain(const struct disagreement *disagreement, FILE *stream);
 
 #endif

@@ -212,8 +212,8 @@ static void report(const double *logs, const struct piece *pieces, size_t piece_
     }
 }
 
-int cluster_values(const double *values, size_t count, double spread, uint32_t *cluster_of,
-                   struct clusters *out)
+int probe_layers_cluster(const double *values, size_t count, double spread, uint32_t *cluster_of,
+                         struct clusters *out)
 {
     double cuts[CUTS_MAX];
     struct piece pieces[CUTS_MAX + 1];
@@ -246,7 +246,7 @@ int cluster_values(const double *values, size_t count, double spread, uint32_t *
     return rc;
 }
 
-double cluster_spread(double *logs, size_t count)
+double probe_layers_spread(double *logs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         logs[i] = fabs(logs[i]);

@@ -3,7 +3,7 @@
  *
  * The threshold is the noise of the measurement, not a number of ours. `spread` is the relative
  * deviation of one figure, from measurements of the same pair that were repeated
- * (cluster_spread()); below 2 % it counts as 2 %: pairs of one layer differ by 1 to 5 % themselves.
+ * (probe_layers_spread()); below 2 % it counts as 2 %: pairs of one layer differ by 1 to 5 % themselves.
  * On the logarithm of the values:
  *
  *   1. A Gaussian kernel density with a bandwidth of 1.5 spreads is cut at every valley that is
@@ -41,12 +41,12 @@ struct clusters {
 
 /* `values` > 0. cluster_of[i] is set for each. 0, -EINVAL (no values, or one that is not positive)
  * or -ENOMEM. */
-int cluster_values(const double *values, size_t count, double spread, uint32_t *cluster_of,
-                   struct clusters *out);
+int probe_layers_cluster(const double *values, size_t count, double spread, uint32_t *cluster_of,
+                         struct clusters *out);
 
 /* Relative deviation of one figure from pairs of figures of the same thing: logs[i] is the
  * logarithm of the ratio of the two (reordered). By the median, so that outliers do not count; 0
  * without any. */
-double cluster_spread(double *logs, size_t count);
+double probe_layers_spread(double *logs, size_t count);
 
 #endif

@@ -22,7 +22,7 @@ static int add_level(const struct pair_classes *classes, uint8_t level, double b
     slot->bytes_per_s = bytes_per_s;
     slot->quality = (struct profile_quality){
         .origin = PROFILE_MEASURED, .repetitions = REPEAT_MEDIAN_LEAST, .spread = -1};
-    int rc = relation_from_classes(classes, 0, level, &slot->collisions);
+    int rc = probe_relation_from_classes(classes, 0, level, &slot->collisions);
     memory->level_count += rc == 0;
     return rc;
 }
@@ -43,7 +43,7 @@ static int classify(const double *pair_bytes_per_s, size_t pairs, double referen
     }
     clusters->count = 0;
     if (rc == 0 && colliding > 0) {
-        rc = cluster_values(values, colliding, spread, cluster_of, clusters);
+        rc = probe_layers_cluster(values, colliding, spread, cluster_of, clusters);
     }
     for (size_t i = 0, k = 0; i < pairs && rc == 0; i++) {
         if (pair_bytes_per_s[i] < collision_margin * reference) {
@@ -61,11 +61,11 @@ int probe_memory_levels(const struct profile_set *pus, double reference,
     struct profile_memory memory = {.reference_bytes_per_s = reference};
     struct pair_classes classes;
     struct clusters clusters;
-    int rc = pair_classes_init(&classes, pus);
+    int rc = probe_pair_classes_init(&classes, pus);
     if (rc < 0) {
         return rc;
     }
-    rc = classify(pair_bytes_per_s, pair_count(pus->count), reference, spread, classes.of,
+    rc = classify(pair_bytes_per_s, probe_pair_count(pus->count), reference, spread, classes.of,
                   &clusters);
     if (rc == 0 && clusters.count > 0) {
         memory.levels = calloc(clusters.count, sizeof *memory.levels);
@@ -74,7 +74,7 @@ int probe_memory_levels(const struct profile_set *pus, double reference,
             rc = add_level(&classes, (uint8_t)i, clusters.centre[i], &memory);
         }
     }
-    pair_classes_free(&classes);
+    probe_pair_classes_free(&classes);
     if (rc < 0) {
         struct probe_memory whole = {.memory = memory};
         probe_memory_free(&whole);
@@ -98,8 +98,8 @@ static int measure_workers(struct probe *probe, size_t bytes, const struct profi
 {
     size_t room = probe->machine->memory_limit_bytes / (3 * (size_t)workers), done = 0;
     double totals[REPEAT_MEDIAN_MOST];
-    while (!repeat_median_settled(totals, done) && !(done > 0 && probe_late(probe))) {
-        int rc = memory_copy(probe, bytes < room ? bytes : room, group->ids, workers, rates);
+    while (!probe_repeat_median_settled(totals, done) && !(done > 0 && probe_late(probe))) {
+        int rc = probe_memory_copy(probe, bytes < room ? bytes : room, group->ids, workers, rates);
         if (rc < 0) {
             return rc;
         }
@@ -125,7 +125,7 @@ static double total_of_two(const struct memory_rounds *rounds,
     double best = 0, total = 0;
     for (size_t i = 0; i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++) {
-            double candidate = rounds->totals[pair_index(pus->count, i, j)];
+            double candidate = rounds->totals[probe_pair_index(pus->count, i, j)];
             double nearness = candidate > 0 ? fmin(candidate / 2 / level->bytes_per_s,
                                                    2 * level->bytes_per_s / candidate)
                                             : 0;
@@ -170,8 +170,8 @@ static struct profile_scaling_point known_point(const struct memory_rounds *roun
                                           .spread = quality->spread};
 }
 
-int memory_scaling(struct memory_rounds *rounds, const struct profile_set *group,
-                   const struct profile_memory *alone, struct profile_memory_level *level)
+int probe_memory_scaling(struct memory_rounds *rounds, const struct profile_set *group,
+                         const struct profile_memory *alone, struct profile_memory_level *level)
 {
     level->scaling = calloc(group->count, sizeof *level->scaling);
     double *rates = malloc(group->count * sizeof *rates);
@@ -242,13 +242,13 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
     struct schedule schedule;
     int rc = 0;
     while (pus->count == 1 && rc == 0 &&
-           !repeat_median_settled(rounds->alone, rounds->alone_count)) {
-        rc = memory_rounds_alone(rounds, pus->ids[0]);
+           !probe_repeat_median_settled(rounds->alone, rounds->alone_count)) {
+        rc = probe_memory_rounds_alone(rounds, pus->ids[0]);
     }
     if (rc < 0 || pus->count == 1) {
         return rc;
     }
-    rc = schedule_init(&schedule, pus, probe->declared);
+    rc = probe_schedule_init(&schedule, pus, probe->declared);
     if (rc == 0) {
         schedule.exhaustive = probe->exhaustive;
         schedule.probe = probe;
@@ -256,10 +256,10 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
         schedule.at_once = probe->one_by_one ? 1
                                              : probe->machine->memory_limit_bytes /
                                                    (MEMORY_SHARES * rounds->bytes);
-        rc = schedule_run(&schedule, NULL, ++probe->seed, memory_rounds_ask, schedule_agree_cluster,
-                          rounds, outcome);
-        rounds->spread = cluster_spread(rounds->logs, rounds->ratios);
-        schedule_free(&schedule);
+        rc = probe_schedule_run(&schedule, NULL, ++probe->seed, probe_memory_rounds_ask,
+                                probe_schedule_agree_cluster, rounds, outcome);
+        rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
+        probe_schedule_free(&schedule);
     }
     return rc;
 }
@@ -283,7 +283,7 @@ static size_t nearest_level(const struct profile_memory *memory, double bytes_pe
 static int level_quality(const struct memory_rounds *rounds, const struct schedule_outcome *outcome,
                          struct profile_memory *memory, size_t level)
 {
-    size_t pairs = pair_count(rounds->probe->machine->pus.count), measured = 0;
+    size_t pairs = probe_pair_count(rounds->probe->machine->pus.count), measured = 0;
     double *spreads = malloc((pairs + 1) * sizeof *spreads);
     if (!spreads) {
         return -ENOMEM;
@@ -297,7 +297,7 @@ static int level_quality(const struct memory_rounds *rounds, const struct schedu
     quality->origin = measured > 0 ? PROFILE_MEASURED : PROFILE_INFERRED;
     quality->repetitions = rounds->fewest_rounds;
     quality->spread = measured > 0 ? probe_median(spreads, measured) : -1;
-    quality->note = schedule_note(outcome);
+    quality->note = probe_schedule_note(outcome);
     free(spreads);
     return 0;
 }
@@ -327,7 +327,7 @@ static bool representative(const struct memory_rounds *rounds,
     double nearest = INFINITY;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n; j++) {
-            size_t pair = pair_index(n, i, j);
+            size_t pair = probe_pair_index(n, i, j);
             double distance = fabs(log(outcome->values[pair] / centre));
             if (outcome->measured[pair] && distance < nearest) {
                 nearest = distance;
@@ -355,11 +355,11 @@ static int retake(struct memory_rounds *rounds, struct schedule_outcome *outcome
     int rc = 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n && rc == 0; j++) {
-            size_t pair = pair_index(n, i, j);
+            size_t pair = probe_pair_index(n, i, j);
             bool colliding = outcome->measured[pair] &&
                              outcome->values[pair] < collision_margin_memory * reference;
             rc = colliding && !probe_late(rounds->probe)
-                     ? memory_rounds_better(rounds, i, j, &outcome->values[pair])
+                     ? probe_memory_rounds_better(rounds, i, j, &outcome->values[pair])
                      : 0;
         }
     }
@@ -376,13 +376,13 @@ static int look_at_listed(struct memory_rounds *rounds, struct schedule_outcome 
     int rc = 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n && rc == 0; j++) {
-            size_t pair = pair_index(n, i, j);
+            size_t pair = probe_pair_index(n, i, j);
             bool listed = false;
             for (size_t k = 0; k < memory->level_count && outcome->measured[pair] && !listed; k++) {
                 listed = listed_in(&memory->levels[k].collisions, ids[i], ids[j]);
             }
             if (listed && !probe_late(rounds->probe)) {
-                rc = memory_rounds_better(rounds, i, j, &outcome->values[pair]);
+                rc = probe_memory_rounds_better(rounds, i, j, &outcome->values[pair]);
                 *again = true;
             }
         }
@@ -394,7 +394,7 @@ static int infer_anew(struct memory_rounds *rounds, const struct schedule_outcom
                       struct probe_memory *result)
 {
     probe_memory_free(result);
-    rounds->spread = cluster_spread(rounds->logs, rounds->ratios);
+    rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
     return infer_levels(rounds, outcome, result);
 }
 
@@ -413,7 +413,7 @@ static int infer(struct memory_rounds *rounds, struct schedule_outcome *outcome,
         double centre = result->memory.levels[i].bytes_per_s, again = centre;
         bool look =
             !probe_late(rounds->probe) && representative(rounds, outcome, centre, &first, &second);
-        rc = look ? memory_rounds_better(rounds, first, second, &again) : 0;
+        rc = look ? probe_memory_rounds_better(rounds, first, second, &again) : 0;
         contradicted = again > contradiction * centre;
     }
     if (rc < 0 || !contradicted) {
@@ -425,25 +425,26 @@ static int infer(struct memory_rounds *rounds, struct schedule_outcome *outcome,
 
 static int measure(struct probe *probe, struct probe_memory *result)
 {
-    size_t pairs = pair_count(probe->machine->pus.count), bytes = result->array_bytes;
+    size_t pairs = probe_pair_count(probe->machine->pus.count), bytes = result->array_bytes;
     struct memory_rounds rounds;
     struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
-    int rc = memory_rounds_init(&rounds, probe, bytes);
+    int rc = probe_memory_rounds_init(&rounds, probe, bytes);
     rc = outcome.values && outcome.measured ? rc : -ENOMEM;
-    rc = rc < 0 ? rc : memory_rounds_kinds(&rounds);
+    rc = rc < 0 ? rc : probe_memory_rounds_kinds(&rounds);
     rc = rc < 0 ? rc : measure_pairs(&rounds, &outcome);
     rc = rc < 0 ? rc : infer(&rounds, &outcome, result);
     result->array_bytes = bytes;
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];
         if (level->collisions.group_count > 0 && !probe_late(probe)) {
-            rc = memory_scaling(&rounds, &level->collisions.groups[0], &result->memory, level);
+            rc =
+                probe_memory_scaling(&rounds, &level->collisions.groups[0], &result->memory, level);
         }
     }
     free(outcome.values);
     free(outcome.measured);
-    memory_rounds_free(&rounds);
+    probe_memory_rounds_free(&rounds);
     return rc;
 }
 
@@ -469,14 +470,14 @@ int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memo
 int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu,
                        double *bytes_per_s)
 {
-    return memory_copy(probe, choose_bytes(probe, last_level_bytes), &pu, 1, bytes_per_s);
+    return probe_memory_copy(probe, choose_bytes(probe, last_level_bytes), &pu, 1, bytes_per_s);
 }
 
 void probe_memory_free(struct probe_memory *result)
 {
     for (size_t i = 0; i < result->memory.level_count; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];
-        relation_free(&level->collisions);
+        probe_relation_free(&level->collisions);
         free(level->scaling);
         free(level->quality.note);
     }

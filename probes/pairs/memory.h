@@ -24,7 +24,7 @@ struct probe_memory {
     bool cut_short; /* by the memory limit: arrays so small that a cache may hold a part of them */
 };
 
-/* Overhead levels from the bandwidth of every pair (by pair_index(), of the slower one);
+/* Overhead levels from the bandwidth of every pair (by probe_pair_index(), of the slower one);
  * `reference` is that of one PU alone, `spread` the relative deviation of one figure (cluster.h).
  * Levels come without scaling. 0 or -ENOMEM. */
 int probe_memory_levels(const struct profile_set *pus, double reference,

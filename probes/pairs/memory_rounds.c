@@ -14,9 +14,9 @@ enum {
     LEARN_FROM = 16,     /* pairs that the first idea of the spread comes from */
 };
 
-int memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes)
+int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes)
 {
-    size_t pairs = pair_count(probe->machine->pus.count);
+    size_t pairs = probe_pair_count(probe->machine->pus.count);
     *rounds =
         (struct memory_rounds){.probe = probe,
                                .bytes = bytes,
@@ -26,7 +26,7 @@ int memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t
                                .scale = calloc(probe->machine->pus.count, sizeof *rounds->scale),
                                .logs = calloc(pairs + 1, sizeof *rounds->logs)};
     if (!rounds->totals || !rounds->spreads || !rounds->logs || !rounds->scale) {
-        memory_rounds_free(rounds);
+        probe_memory_rounds_free(rounds);
         return -ENOMEM;
     }
     for (size_t i = 0; i < probe->machine->pus.count; i++) {
@@ -35,7 +35,7 @@ int memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t
     return 0;
 }
 
-void memory_rounds_free(struct memory_rounds *rounds)
+void probe_memory_rounds_free(struct memory_rounds *rounds)
 {
     free(rounds->totals);
     free(rounds->spreads);
@@ -44,12 +44,12 @@ void memory_rounds_free(struct memory_rounds *rounds)
     rounds->totals = rounds->spreads = rounds->logs = rounds->scale = NULL;
 }
 
-int memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
-                double *bytes_per_s)
+int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
+                      double *bytes_per_s)
 {
     const struct machine_copy what = {
         .bytes = bytes, .passes = PASSES, .numa = -1, .pages = probe_memory_pages(probe->machine)};
-    return machine_copy(probe->machine, &what, pus, count, bytes_per_s);
+    return probe_machine_copy(probe->machine, &what, pus, count, bytes_per_s);
 }
 
 static double scale_of(const struct memory_rounds *rounds, uint32_t pu)
@@ -61,19 +61,19 @@ static double scale_of(const struct memory_rounds *rounds, uint32_t pu)
     return rounds->scale[position];
 }
 
-int memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu)
+int probe_memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu)
 {
     if (rounds->alone_count == MEMORY_ALONE_MAX) {
         return 0;
     }
     double *alone = &rounds->alone[rounds->alone_count];
-    int rc = memory_copy(rounds->probe, rounds->bytes, &pu, 1, alone);
+    int rc = probe_memory_copy(rounds->probe, rounds->bytes, &pu, 1, alone);
     *alone = rc == 0 ? *alone * scale_of(rounds, pu) : 0;
     rounds->alone_count += rc == 0;
     return rc;
 }
 
-int memory_rounds_kinds(struct memory_rounds *rounds)
+int probe_memory_rounds_kinds(struct memory_rounds *rounds)
 {
     const struct kinds *kinds = rounds->probe->kinds;
     const struct profile_set *pus = &rounds->probe->machine->pus;
@@ -81,9 +81,10 @@ int memory_rounds_kinds(struct memory_rounds *rounds)
     for (size_t kind = 0; kinds && kinds->count > 1 && kind < kinds->count; kind++) {
         double values[REPEAT_MEDIAN_MOST];
         size_t done = 0;
-        while (!repeat_median_settled(values, done) && !(done > 0 && probe_late(rounds->probe))) {
-            int rc =
-                memory_copy(rounds->probe, rounds->bytes, kinds->pus[kind].ids, 1, &values[done++]);
+        while (!probe_repeat_median_settled(values, done) &&
+               !(done > 0 && probe_late(rounds->probe))) {
+            int rc = probe_memory_copy(rounds->probe, rounds->bytes, kinds->pus[kind].ids, 1,
+                                       &values[done++]);
             if (rc < 0) {
                 return rc;
             }
@@ -92,7 +93,7 @@ int memory_rounds_kinds(struct memory_rounds *rounds)
         best = fmax(best, alone[kind]);
     }
     for (size_t i = 0; best > 0 && i < pus->count; i++) {
-        rounds->scale[i] = best / alone[kinds_find(kinds, pus->ids[i])];
+        rounds->scale[i] = best / alone[probe_kinds_find(kinds, pus->ids[i])];
     }
     return 0;
 }
@@ -107,8 +108,8 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
                      struct pair_rounds *out)
 {
     double rates[2 * TOGETHER_MOST];
-    int rc = memory_rounds_alone(rounds, pus[0]);
-    rc = rc < 0 ? rc : memory_copy(rounds->probe, rounds->bytes, pus, 2 * pairs, rates);
+    int rc = probe_memory_rounds_alone(rounds, pus[0]);
+    rc = rc < 0 ? rc : probe_memory_copy(rounds->probe, rounds->bytes, pus, 2 * pairs, rates);
     for (size_t k = 0; k < pairs && rc == 0; k++) {
         out[k].slower[round] = fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]),
                                     rates[2 * k + 1] * scale_of(rounds, pus[2 * k + 1]));
@@ -123,7 +124,7 @@ static bool is_settled(const struct memory_rounds *rounds, const struct pair_rou
 {
     bool settled = true;
     for (size_t k = 0; k < count && settled; k++) {
-        settled = repeat_median_settled(pairs[k].slower, done);
+        settled = probe_repeat_median_settled(pairs[k].slower, done);
     }
     return settled || (done > 0 && probe_late(rounds->probe));
 }
@@ -133,7 +134,7 @@ static void learn(struct memory_rounds *rounds, const struct pair_rounds *pairs,
 {
     double sorted[LEARN_FROM];
     for (size_t k = 0; k < count && done > 1; k++) {
-        if (rounds->ratios < pair_count(rounds->probe->machine->pus.count)) {
+        if (rounds->ratios < probe_pair_count(rounds->probe->machine->pus.count)) {
             rounds->logs[rounds->ratios++] = log(pairs[k].slower[1] / pairs[k].slower[0]);
         }
     }
@@ -141,12 +142,12 @@ static void learn(struct memory_rounds *rounds, const struct pair_rounds *pairs,
      * first. */
     if (rounds->ratios <= LEARN_FROM) {
         memcpy(sorted, rounds->logs, rounds->ratios * sizeof *sorted);
-        rounds->spread = cluster_spread(sorted, rounds->ratios);
+        rounds->spread = probe_layers_spread(sorted, rounds->ratios);
     }
 }
 
-int memory_rounds_ask(void *argument, const struct pair_position *pairs, size_t count,
-                      double *bytes_per_s, double *figures)
+int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, size_t count,
+                            double *bytes_per_s, double *figures)
 {
     struct memory_rounds *rounds = argument;
     const struct profile_set *set = &rounds->probe->machine->pus;
@@ -169,7 +170,7 @@ int memory_rounds_ask(void *argument, const struct pair_position *pairs, size_t 
     }
     learn(rounds, found, count, done);
     for (size_t k = 0; k < count; k++) {
-        size_t pair = pair_index(set->count, pairs[k].i, pairs[k].j);
+        size_t pair = probe_pair_index(set->count, pairs[k].i, pairs[k].j);
         rounds->totals[pair] = probe_median(found[k].totals, done);
         rounds->spreads[pair] = probe_spread(found[k].slower, done);
         figures[k] = bytes_per_s[k] = probe_median(found[k].slower, done);
@@ -178,12 +179,13 @@ int memory_rounds_ask(void *argument, const struct pair_position *pairs, size_t 
     return 0;
 }
 
-int memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j, double *bytes_per_s)
+int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
+                               double *bytes_per_s)
 {
     const struct pair_position pair = {i, j};
-    double *total = &rounds->totals[pair_index(rounds->probe->machine->pus.count, i, j)];
+    double *total = &rounds->totals[probe_pair_index(rounds->probe->machine->pus.count, i, j)];
     double before = *total, again, figure;
-    int rc = memory_rounds_ask(rounds, &pair, 1, &again, &figure);
+    int rc = probe_memory_rounds_ask(rounds, &pair, 1, &again, &figure);
     if (rc < 0 || again <= *bytes_per_s) {
         *total = before;
         return rc;

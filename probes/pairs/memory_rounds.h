@@ -17,8 +17,9 @@ struct memory_rounds {
     double alone[MEMORY_ALONE_MAX];
     size_t alone_count;
     uint32_t fewest_rounds; /* of any pair */
-    double *totals;  /* of both PUs of a pair together, by pair_index(); 0: not measured. Owned */
-    double *spreads; /* of a pair's rounds, by pair_index(); < 0: not known. Owned */
+    double
+        *totals; /* of both PUs of a pair together, by probe_pair_index(); 0: not measured. Owned */
+    double *spreads; /* of a pair's rounds, by probe_pair_index(); < 0: not known. Owned */
     double *scale;   /* by position of the PU: what its kind of cores is behind the best one alone.
                         Owned */
     double *logs;    /* of the ratios of two rounds of one pair. Owned */
@@ -27,26 +28,27 @@ struct memory_rounds {
 };
 
 /* 0 or -ENOMEM. */
-int memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes);
-void memory_rounds_free(struct memory_rounds *rounds);
+int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes);
+void probe_memory_rounds_free(struct memory_rounds *rounds);
 
 /* Copies, once, on all of `pus`. */
-int memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
-                double *bytes_per_s);
+int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
+                      double *bytes_per_s);
 /* Where there are kinds of cores, what one of each copies alone, so that a slow core does not pass
  * for a disturbed one. 0 or -errno. */
-int memory_rounds_kinds(struct memory_rounds *rounds);
+int probe_memory_rounds_kinds(struct memory_rounds *rounds);
 /* One more figure of a PU alone, up to MEMORY_ALONE_MAX. */
-int memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu);
+int probe_memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu);
 /* A pairs_measure_function: what the slower PU of each pair gets; learns the spread from the first
  * pairs. */
-int memory_rounds_ask(void *rounds, const struct pair_position *pairs, size_t count,
-                      double *bytes_per_s, double *figures);
+int probe_memory_rounds_ask(void *rounds, const struct pair_position *pairs, size_t count,
+                            double *bytes_per_s, double *figures);
 /* One pair once more, and the better figure counts: disturbance only takes bandwidth away. */
-int memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j, double *bytes_per_s);
+int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
+                               double *bytes_per_s);
 
 /* What the level's first group gets by the number of its workers. */
-int memory_scaling(struct memory_rounds *rounds, const struct profile_set *group,
-                   const struct profile_memory *alone, struct profile_memory_level *level);
+int probe_memory_scaling(struct memory_rounds *rounds, const struct profile_set *group,
+                         const struct profile_memory *alone, struct profile_memory_level *level);
 
 #endif

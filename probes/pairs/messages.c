@@ -23,7 +23,7 @@ static int exchange(struct probe *probe, size_t bytes, const struct profile_pair
                     size_t count, double *seconds)
 {
     const struct machine_exchange what = {bytes, round_trips_for(bytes), BATCHES};
-    return machine_exchange(probe->machine, &what, pairs, count, seconds);
+    return probe_machine_exchange(probe->machine, &what, pairs, count, seconds);
 }
 
 /* -- inference -- */
@@ -34,14 +34,14 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
     struct profile_communication result = {0};
     struct pair_classes classes;
     struct clusters clusters;
-    size_t pairs = pair_count(pus->count);
+    size_t pairs = probe_pair_count(pus->count);
     uint32_t *cluster_of = malloc(pairs * sizeof *cluster_of);
-    int rc = cluster_of ? pair_classes_init(&classes, pus) : -ENOMEM;
+    int rc = cluster_of ? probe_pair_classes_init(&classes, pus) : -ENOMEM;
     if (rc < 0) {
         free(cluster_of);
         return rc;
     }
-    rc = cluster_values(pair_seconds, pairs, spread, cluster_of, &clusters);
+    rc = probe_layers_cluster(pair_seconds, pairs, spread, cluster_of, &clusters);
     if (rc == 0) {
         result.layers = calloc(clusters.count, sizeof *result.layers);
         rc = result.layers ? 0 : -ENOMEM;
@@ -55,10 +55,10 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
             (struct profile_quality){.origin = PROFILE_MEASURED,
                                      .repetitions = SWEEPS * BATCHES,
                                      .spread = spread >= 0 ? quartiles_of_deviation * spread : -1};
-        rc = relation_from_classes(&classes, 0, (uint8_t)i, &result.layers[i].members);
+        rc = probe_relation_from_classes(&classes, 0, (uint8_t)i, &result.layers[i].members);
         result.layer_count += rc == 0;
     }
-    pair_classes_free(&classes);
+    probe_pair_classes_free(&classes);
     free(cluster_of);
     if (rc < 0) {
         probe_message_free(&result);
@@ -83,7 +83,7 @@ static double spread_so_far(const struct question *question)
 {
     double sorted[PILOTS];
     memcpy(sorted, question->logs, question->ratios * sizeof *sorted);
-    return cluster_spread(sorted, question->ratios);
+    return probe_layers_spread(sorted, question->ratios);
 }
 
 static int exchange_all(const struct question *question, const struct pair_position *positions,
@@ -124,7 +124,7 @@ static int settle(const struct question *question, const struct pair_position *p
 {
     double sweeps[REPEAT_MINIMUM_MOST] = {first, second};
     *least = fmin(first, second);
-    for (size_t count = SWEEPS; !repeat_minimum_settled(sweeps, count); count++) {
+    for (size_t count = SWEEPS; !probe_repeat_minimum_settled(sweeps, count); count++) {
         int rc = exchange_all(question, pair, 1, 0.4, &sweeps[count]);
         if (rc < 0) {
             return rc;
@@ -142,10 +142,10 @@ static int ask_again(void *argument, const struct pair_position *pairs, size_t c
     size_t pus = question->probe->machine->pus.count;
     int rc = exchange_all(question, pairs, count, 0.4, seconds);
     for (size_t k = 0; k < count && rc == 0; k++) {
-        double *value = &question->outcome->values[pair_index(pus, pairs[k].i, pairs[k].j)];
+        double *value = &question->outcome->values[probe_pair_index(pus, pairs[k].i, pairs[k].j)];
         const double sweeps[] = {*value, seconds[k]};
-        if (count > 1 &&
-            !repeat_minimum_settled(sweeps, SWEEPS)) { /* it may have been the others beside it */
+        if (count > 1 && !probe_repeat_minimum_settled(
+                             sweeps, SWEEPS)) { /* it may have been the others beside it */
             rc = exchange_all(question, &pairs[k], 1, 0.4, &seconds[k]);
         }
         if (rc < 0) {
@@ -163,15 +163,15 @@ static int second_sweep(const struct schedule *schedule, struct question *questi
 {
     question->ratios = 0;
     question->outcome = outcome;
-    int rc = schedule_again(schedule, outcome, ++question->probe->seed, ask_again, question);
-    question->spread = cluster_spread(question->logs, question->ratios);
+    int rc = probe_schedule_again(schedule, outcome, ++question->probe->seed, ask_again, question);
+    question->spread = probe_layers_spread(question->logs, question->ratios);
     return rc;
 }
 
 /* Pairs that were not measured take over the median of those of their class. */
 static int take_over(const struct schedule *schedule, struct schedule_outcome *outcome)
 {
-    size_t pairs = pair_count(schedule->pus->count);
+    size_t pairs = probe_pair_count(schedule->pus->count);
     double *sample = malloc((pairs + 1) * sizeof *sample);
     if (!sample) {
         return -ENOMEM;
@@ -197,12 +197,12 @@ static int take_over(const struct schedule *schedule, struct schedule_outcome *o
 static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome,
                          uint32_t *sweeps, double *spread)
 {
-    size_t pairs = pair_count(probe->machine->pus.count);
+    size_t pairs = probe_pair_count(probe->machine->pus.count);
     struct question question = {
         .probe = probe, .bytes = bytes, .logs = malloc((pairs + PILOTS) * sizeof *question.logs)};
     struct schedule schedule;
-    int rc =
-        question.logs ? schedule_init(&schedule, &probe->machine->pus, probe->declared) : -ENOMEM;
+    int rc = question.logs ? probe_schedule_init(&schedule, &probe->machine->pus, probe->declared)
+                           : -ENOMEM;
     if (rc < 0) {
         free(question.logs);
         return rc;
@@ -211,17 +211,17 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
     schedule.exhaustive = probe->exhaustive;
     schedule.probe = probe;
     schedule.at_once = probe->one_by_one ? 1 : TOGETHER_MOST;
-    rc = schedule_run(&schedule, NULL, ++probe->seed, ask, schedule_agree_cluster, &question,
-                      outcome);
+    rc = probe_schedule_run(&schedule, NULL, ++probe->seed, ask, probe_schedule_agree_cluster,
+                            &question, outcome);
     *sweeps = 1;
     if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
         *sweeps = SWEEPS;
         rc = second_sweep(&schedule, &question, outcome);
         rc = rc < 0 ? rc : take_over(&schedule, outcome);
     }
-    *spread =
-        question.ratios > 0 ? question.spread : -1; /* cluster_values() takes that for none, too */
-    schedule_free(&schedule);
+    *spread = question.ratios > 0 ? question.spread
+                                  : -1; /* probe_layers_cluster() takes that for none, too */
+    probe_schedule_free(&schedule);
     free(question.logs);
     return rc;
 }
@@ -259,7 +259,7 @@ static int exchange_settled(struct probe *probe, size_t bytes, const struct prof
     double seconds[CONCURRENCY_MAX], slowest[REPEAT_MINIMUM_MOST];
     double least = INFINITY;
     size_t turn = 0;
-    for (; !repeat_minimum_settled(slowest, turn); turn++) {
+    for (; !probe_repeat_minimum_settled(slowest, turn); turn++) {
         int rc = exchange(probe, bytes, pairs, count, seconds);
         if (rc < 0) {
             return rc;
@@ -306,7 +306,7 @@ static size_t disjoint_pairs(const struct profile_set *pus, const double *pair_s
     memset(taken, 0, sizeof taken);
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n && !taken[i]; j++) {
-            double seconds = pair_seconds[pair_index(pus->count, i, j)];
+            double seconds = pair_seconds[probe_pair_index(pus->count, i, j)];
             if (!taken[j] && seconds >= low && seconds <= high) {
                 taken[i] = taken[j] = true;
                 out[count++] = (struct profile_pair){pus->ids[i], pus->ids[j]};
@@ -390,19 +390,19 @@ static int list_measured(const struct profile_set *pus, const struct schedule_ou
     if (outcome->measured_count == outcome->pair_count) {
         return 0;
     }
-    int rc = pair_classes_init(&classes, pus);
-    for (size_t k = 0; rc == 0 && k < pair_count(pus->count); k++) {
+    int rc = probe_pair_classes_init(&classes, pus);
+    for (size_t k = 0; rc == 0 && k < probe_pair_count(pus->count); k++) {
         classes.of[k] = outcome->measured[k] ? 0 : PAIR_NONE;
     }
-    rc = rc < 0 ? rc : relation_from_classes(&classes, 0, 0, out);
-    pair_classes_free(&classes);
+    rc = rc < 0 ? rc : probe_relation_from_classes(&classes, 0, 0, out);
+    probe_pair_classes_free(&classes);
     return rc;
 }
 
 static int measure(struct probe *probe, size_t bytes, struct profile_communication *result)
 {
     const struct profile_set *pus = &probe->machine->pus;
-    size_t pairs = pair_count(pus->count);
+    size_t pairs = probe_pair_count(pus->count);
     struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
     uint32_t sweeps = 0;
@@ -415,7 +415,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
         result->message_bytes = bytes;
         for (size_t i = 0; i < result->layer_count; i++) {
             struct profile_quality *quality = &result->layers[i].quality;
-            quality->note = schedule_note(&outcome);
+            quality->note = probe_schedule_note(&outcome);
             quality->repetitions = sweeps * BATCHES;
             quality->origin = layer_origin(result, i, &outcome, pairs);
         }
@@ -446,14 +446,14 @@ void probe_message_free(struct profile_communication *result)
 {
     for (size_t i = 0; i < result->layer_count; i++) {
         struct profile_layer *layer = &result->layers[i];
-        relation_free(&layer->members);
+        probe_relation_free(&layer->members);
         free(layer->name);
         free(layer->curve);
         free(layer->concurrency);
         free(layer->quality.note);
     }
     free(result->layers);
-    relation_free(&result->measured);
+    probe_relation_free(&result->measured);
     memset(result, 0, sizeof *result);
 }
 

@@ -29,7 +29,7 @@ static int measure_latency(const struct question *question, uint32_t pu, double 
                                            .numa = question->numa,
                                            .warm_passes = WARM_PASSES,
                                            .seed = ++question->probe->seed};
-    return machine_traverse(question->probe->machine, &what, &pu, 1, seconds);
+    return probe_machine_traverse(question->probe->machine, &what, &pu, 1, seconds);
 }
 
 static int measure_copy(const struct question *question, uint32_t pu, double *bytes_per_s)
@@ -38,14 +38,15 @@ static int measure_copy(const struct question *question, uint32_t pu, double *by
                                       .passes = PASSES,
                                       .numa = question->numa,
                                       .pages = probe_memory_pages(question->probe->machine)};
-    return machine_copy(question->probe->machine, &what, &pu, 1, bytes_per_s);
+    return probe_machine_copy(question->probe->machine, &what, &pu, 1, bytes_per_s);
 }
 
 static int measure_row(const struct question *question, struct profile_numa_access *row)
 {
     double seconds[REPEAT_MEDIAN_MOST], rates[REPEAT_MEDIAN_MOST];
     size_t rounds = 0;
-    while (!(repeat_median_settled(seconds, rounds) && repeat_median_settled(rates, rounds)) &&
+    while (!(probe_repeat_median_settled(seconds, rounds) &&
+             probe_repeat_median_settled(rates, rounds)) &&
            !(rounds > 0 && probe_late(question->probe))) {
         int rc = measure_copy(question, row->pus.ids[0], &rates[rounds]);
         rc = rc < 0 ? rc : measure_latency(question, row->pus.ids[0], &seconds[rounds]);
@@ -91,7 +92,7 @@ static int measure_pair(struct probe *probe, size_t bytes, const struct profile_
     }
     if (concerns_the_node(rc) && !result->why[0]) {
         snprintf(result->why, sizeof result->why, "node %u from PU %u: %s", number, pus->ids[0],
-                 machine_strerror(rc));
+                 probe_machine_strerror(rc));
     }
     profile_set_free(&row.pus);
     return concerns_the_node(rc) ? 0 : rc;

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t pair_count(size_t pus)
+size_t probe_pair_count(size_t pus)
 {
     return pus * (pus - 1) / 2;
 }
 
-size_t pair_index(size_t pus, size_t i, size_t j)
+size_t probe_pair_index(size_t pus, size_t i, size_t j)
 {
     if (i > j) {
         size_t swap = i;
@@ -19,9 +19,9 @@ size_t pair_index(size_t pus, size_t i, size_t j)
     return i * pus - i * (i + 1) / 2 + (j - i - 1);
 }
 
-int pair_classes_init(struct pair_classes *classes, const struct profile_set *pus)
+int probe_pair_classes_init(struct pair_classes *classes, const struct profile_set *pus)
 {
-    size_t pairs = pair_count(pus->count);
+    size_t pairs = probe_pair_count(pus->count);
     classes->pus = pus;
     classes->of = malloc(pairs ? pairs : 1);
     if (!classes->of) {
@@ -31,7 +31,7 @@ int pair_classes_init(struct pair_classes *classes, const struct profile_set *pu
     return 0;
 }
 
-void pair_classes_free(struct pair_classes *classes)
+void probe_pair_classes_free(struct pair_classes *classes)
 {
     free(classes->of);
     classes->of = NULL;
@@ -44,7 +44,7 @@ struct view {
 
 static bool bound(const struct view *view, size_t i, size_t j)
 {
-    uint8_t class = view->classes->of[pair_index(view->classes->pus->count, i, j)];
+    uint8_t class = view->classes->of[probe_pair_index(view->classes->pus->count, i, j)];
     return class != PAIR_NONE && class >= view->strongest && class <= view->weakest;
 }
 
@@ -111,7 +111,7 @@ static int add_pairs(const struct view *view, const size_t *members, size_t coun
                      struct profile_relation *out)
 {
     struct profile_pair *pairs =
-        realloc(out->pairs, (out->pair_count + pair_count(count)) * sizeof *pairs);
+        realloc(out->pairs, (out->pair_count + probe_pair_count(count)) * sizeof *pairs);
     if (!pairs) {
         return -ENOMEM;
     }
@@ -128,8 +128,8 @@ static int add_pairs(const struct view *view, const size_t *members, size_t coun
     return 0;
 }
 
-int relation_from_classes(const struct pair_classes *classes, uint8_t strongest, uint8_t weakest,
-                          struct profile_relation *out)
+int probe_relation_from_classes(const struct pair_classes *classes, uint8_t strongest,
+                                uint8_t weakest, struct profile_relation *out)
 {
     const struct view view = {classes, strongest, weakest};
     struct profile_relation relation = {0};
@@ -148,7 +148,7 @@ int relation_from_classes(const struct pair_classes *classes, uint8_t strongest,
     free(seen);
     free(members);
     if (rc < 0) {
-        relation_free(&relation);
+        probe_relation_free(&relation);
         return rc;
     }
     if (relation.pair_count) {
@@ -158,7 +158,7 @@ int relation_from_classes(const struct pair_classes *classes, uint8_t strongest,
     return 0;
 }
 
-void relation_free(struct profile_relation *relation)
+void probe_relation_free(struct profile_relation *relation)
 {
     for (size_t i = 0; i < relation->group_count; i++) {
         profile_set_free(&relation->groups[i]);

@@ -11,7 +11,7 @@
 static const double target = 0.05;
 enum { MOST = 64 }; /* values that are looked at */
 
-double repeat_half_width(const double *values, size_t count)
+double probe_repeat_half_width(const double *values, size_t count)
 {
     double sorted[MOST];
     if (count == 0 || count > MOST) {
@@ -22,13 +22,13 @@ double repeat_half_width(const double *values, size_t count)
     return (found.high - found.low) / 2 / found.median;
 }
 
-bool repeat_median_settled(const double *values, size_t count)
+bool probe_repeat_median_settled(const double *values, size_t count)
 {
     return count >= REPEAT_MEDIAN_MOST ||
-           (count >= REPEAT_MEDIAN_LEAST && repeat_half_width(values, count) < target);
+           (count >= REPEAT_MEDIAN_LEAST && probe_repeat_half_width(values, count) < target);
 }
 
-bool repeat_minimum_settled(const double *values, size_t count)
+bool probe_repeat_minimum_settled(const double *values, size_t count)
 {
     double least = INFINITY, second = INFINITY;
     for (size_t i = 0; i < count; i++) {

@@ -17,13 +17,13 @@ enum {
 /* Half of the interval that holds the median with a probability of 95 %, as a share of the median:
  * between order statistics, whatever the distribution. Fewer than six values say that of no
  * interval: then all they span, which is 75 % for three and 94 % for five. INFINITY for none. */
-double repeat_half_width(const double *values, size_t count);
+double probe_repeat_half_width(const double *values, size_t count);
 
 /* Is the half-width below 5 %, or the figure measured REPEAT_MEDIAN_MOST times? Never before
  * REPEAT_MEDIAN_LEAST. */
-bool repeat_median_settled(const double *values, size_t count);
+bool probe_repeat_median_settled(const double *values, size_t count);
 
 /* The same of a time that disturbance can only lengthen: do the two smallest agree within 5 %? */
-bool repeat_minimum_settled(const double *values, size_t count);
+bool probe_repeat_minimum_settled(const double *values, size_t count);
 
 #endif

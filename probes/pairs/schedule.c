@@ -25,7 +25,7 @@ static void mark(struct schedule *schedule, const struct profile_relation *relat
                 continue;
             }
             for (size_t j = i + 1; j < pus->count; j++) {
-                uint8_t *slot = &schedule->class_of[pair_index(pus->count, i, j)];
+                uint8_t *slot = &schedule->class_of[probe_pair_index(pus->count, i, j)];
                 if (*slot > class && profile_set_has(&relation->groups[g], pus->ids[j])) {
                     *slot = (uint8_t) class;
                 }
@@ -66,7 +66,7 @@ static void renumber(struct schedule *schedule)
 {
     uint8_t number[UINT8_MAX + 1] = {0};
     bool occurs[UINT8_MAX + 1] = {false};
-    size_t pairs = pair_count(schedule->pus->count);
+    size_t pairs = probe_pair_count(schedule->pus->count);
     schedule->class_count = 0;
     for (size_t i = 0; i < pairs; i++) {
         occurs[schedule->class_of[i]] = true;
@@ -111,10 +111,10 @@ static void divide_by_kinds(struct schedule *schedule, const struct profile_clas
     renumber(schedule);
 }
 
-int schedule_init(struct schedule *schedule, const struct profile_set *pus,
-                  const struct profile_class *declared)
+int probe_schedule_init(struct schedule *schedule, const struct profile_set *pus,
+                        const struct profile_class *declared)
 {
-    size_t pairs = pair_count(pus->count);
+    size_t pairs = probe_pair_count(pus->count);
     *schedule = (struct schedule){.pus = pus, .class_of = malloc(pairs + 1)};
     if (!schedule->class_of) {
         return -ENOMEM;
@@ -136,32 +136,33 @@ int schedule_init(struct schedule *schedule, const struct profile_set *pus,
     if (declared) {
         divide_by_kinds(schedule, declared);
     }
-    int rc = together_init(&schedule->together, pus, declared);
+    int rc = probe_together_init(&schedule->together, pus, declared);
     if (rc < 0) {
-        schedule_free(schedule);
+        probe_schedule_free(schedule);
     }
     return rc;
 }
 
-void schedule_free(struct schedule *schedule)
+void probe_schedule_free(struct schedule *schedule)
 {
     free(schedule->class_of);
     schedule->class_of = NULL;
-    together_free(&schedule->together);
+    probe_together_free(&schedule->together);
 }
 
 /* -- agreement -- */
 
-bool schedule_agree_cluster(double *values, size_t count, double spread)
+bool probe_schedule_agree_cluster(double *values, size_t count, double spread)
 {
     struct clusters clusters;
     uint32_t *cluster_of = malloc((count + 1) * sizeof *cluster_of);
-    int rc = cluster_of ? cluster_values(values, count, spread, cluster_of, &clusters) : -ENOMEM;
+    int rc =
+        cluster_of ? probe_layers_cluster(values, count, spread, cluster_of, &clusters) : -ENOMEM;
     free(cluster_of);
     return rc == 0 && clusters.count == 1;
 }
 
-bool schedule_agree_equal(double *values, size_t count, double spread)
+bool probe_schedule_agree_equal(double *values, size_t count, double spread)
 {
     (void)spread;
     for (size_t i = 1; i < count; i++) {
@@ -207,7 +208,7 @@ static void collect(struct run *run, const bool *wanted, size_t class, struct ra
     run->count = 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n; j++) {
-            size_t pair = pair_index(n, i, j);
+            size_t pair = probe_pair_index(n, i, j);
             if (run->schedule->class_of[pair] == class && (!wanted || wanted[pair])) {
                 run->members[run->count++] = (struct pair_position){i, j};
             }
@@ -222,7 +223,7 @@ static void keep(struct run *run, const double *values, size_t count, size_t at_
     struct schedule_outcome *outcome = run->outcome;
     for (size_t k = 0; k < count; k++) {
         const struct pair_position *member = &run->members[run->sampled];
-        size_t pair = pair_index(run->schedule->pus->count, member->i, member->j);
+        size_t pair = probe_pair_index(run->schedule->pus->count, member->i, member->j);
         outcome->values[pair] = values[k];
         outcome->measured[pair] = true;
         run->sample[run->sampled++] = values[k];
@@ -241,9 +242,9 @@ static int find_batches(struct run *run, size_t to, struct together_limit *limit
         return -ENOMEM;
     }
     *limit = (struct together_limit){.pairs = 1};
-    int rc =
-        together_find(&schedule->together, run->members + run->sampled, count, schedule->at_once,
-                      run->measure, run->argument, limit, values, &done, &run->outcome->tried);
+    int rc = probe_together_find(&schedule->together, run->members + run->sampled, count,
+                                 schedule->at_once, run->measure, run->argument, limit, values,
+                                 &done, &run->outcome->tried);
     if (rc == 0) {
         keep(run, values, done, 1);
     }
@@ -260,7 +261,7 @@ static int measure_batch(struct run *run, struct together_limit *limit,
     size_t unlike = 0;
     int rc = run->measure(run->argument, batch, count, values, figures);
     for (size_t k = 0; k < count && count > 1 && rc == 0; k++) {
-        if (!together_as_expected(limit, figures[k])) {
+        if (!probe_together_as_expected(limit, figures[k])) {
             rc = run->measure(run->argument, &batch[k], 1, &values[k], &figures[k]);
             unlike++;
         }
@@ -280,7 +281,8 @@ static int measure_members(struct run *run, size_t to, struct together_limit *li
             run->outcome->cut_short = true;
             return 0;
         }
-        size_t count = together_compose(&run->schedule->together, limit, batch, to - run->sampled);
+        size_t count =
+            probe_together_compose(&run->schedule->together, limit, batch, to - run->sampled);
         tell(run, batch);
         rc = measure_batch(run, limit, batch, count, values);
         if (rc == 0) {
@@ -303,10 +305,10 @@ static size_t sample_size(const struct run *run)
     return sample_of(run->schedule, run->count);
 }
 
-size_t schedule_planned(const struct schedule *schedule, const bool *wanted)
+size_t probe_schedule_planned(const struct schedule *schedule, const bool *wanted)
 {
     size_t counts[SCHEDULE_CLASSES + 1] = {0}, planned = 0;
-    for (size_t k = 0; k < pair_count(schedule->pus->count); k++) {
+    for (size_t k = 0; k < probe_pair_count(schedule->pus->count); k++) {
         counts[schedule->class_of[k]] += !wanted || wanted[k];
     }
     for (size_t class = 0; class <= SCHEDULE_CLASSES; class ++) {
@@ -335,16 +337,16 @@ static int run_class(struct run *run, size_t class)
     size_t from = run->sampled;
     double middle = probe_median(run->sample, from);
     for (size_t k = from; k < run->count; k++) {
-        run->outcome->values[pair_index(n, run->members[k].i, run->members[k].j)] = middle;
+        run->outcome->values[probe_pair_index(n, run->members[k].i, run->members[k].j)] = middle;
     }
     return 0;
 }
 
-int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed,
-                 pairs_measure_function *measure, schedule_agree_function *agree, void *argument,
-                 struct schedule_outcome *outcome)
+int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed,
+                       pairs_measure_function *measure, schedule_agree_function *agree,
+                       void *argument, struct schedule_outcome *outcome)
 {
-    size_t pairs = pair_count(schedule->pus->count);
+    size_t pairs = probe_pair_count(schedule->pus->count);
     struct random random = {seed};
     struct run run = {schedule,
                       measure,
@@ -378,21 +380,21 @@ int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t s
     return rc;
 }
 
-int schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome,
-                   uint64_t seed, pairs_measure_function *measure, void *argument)
+int probe_schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome,
+                         uint64_t seed, pairs_measure_function *measure, void *argument)
 {
     double values[TOGETHER_MOST], figures[TOGETHER_MOST];
     struct random random = {seed};
-    struct run run = {.schedule = schedule,
-                      .members =
-                          malloc((pair_count(schedule->pus->count) + 1) * sizeof *run.members)};
+    struct run run = {
+        .schedule = schedule,
+        .members = malloc((probe_pair_count(schedule->pus->count) + 1) * sizeof *run.members)};
     int rc = run.members ? 0 : -ENOMEM;
     for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
         collect(&run, outcome->measured, class, &random);
         for (size_t at = 0, count = 0; at < run.count && rc == 0; at += count) {
             struct pair_position *batch = run.members + at;
-            count = together_compose(&schedule->together, &outcome->limits[class], batch,
-                                     run.count - at);
+            count = probe_together_compose(&schedule->together, &outcome->limits[class], batch,
+                                           run.count - at);
             rc = measure(argument, batch, count, values, figures);
         }
     }
@@ -400,7 +402,7 @@ int schedule_again(const struct schedule *schedule, const struct schedule_outcom
     return rc;
 }
 
-char *schedule_note(const struct schedule_outcome *outcome)
+char *probe_schedule_note(const struct schedule_outcome *outcome)
 {
     char *note = NULL;
     size_t length;

@@ -19,7 +19,7 @@ enum { SCHEDULE_CLASSES = 255 };
 
 struct schedule {
     const struct profile_set *pus; /* not owned */
-    uint8_t *class_of;             /* by pair_index(): 0 is the closest */
+    uint8_t *class_of;             /* by probe_pair_index(): 0 is the closest */
     size_t class_count;
     struct together together;
     size_t at_once;       /* pairs at a time, at most; up to 1: one by one */
@@ -31,44 +31,44 @@ struct schedule {
 };
 
 /* Classes from a declared topology; without one (NULL) all pairs are of one class. 0 or -ENOMEM. */
-int schedule_init(struct schedule *schedule, const struct profile_set *pus,
-                  const struct profile_class *declared);
-void schedule_free(struct schedule *schedule);
+int probe_schedule_init(struct schedule *schedule, const struct profile_set *pus,
+                        const struct profile_class *declared);
+void probe_schedule_free(struct schedule *schedule);
 
 /* Are these values of one class, whose deviation is `spread`, alike? May reorder them. */
 typedef bool schedule_agree_function(double *values, size_t count, double spread);
 
 struct schedule_outcome {
-    double *values;                    /* by pair_index(); of pairs that were left out as given */
-    bool *measured;                    /* by pair_index() */
-    size_t measured_count, pair_count; /* of the pairs that were to be looked at */
-    size_t planned_count;              /* pairs to be measured, as far as known */
-    size_t fallbacks;                  /* classes whose sample did not agree */
+    double *values; /* by probe_pair_index(); of pairs that were left out as given */
+    bool *measured; /* by probe_pair_index() */
+    size_t measured_count, pair_count;              /* of the pairs that were to be looked at */
+    size_t planned_count;                           /* pairs to be measured, as far as known */
+    size_t fallbacks;                               /* classes whose sample did not agree */
     struct together_limit limits[SCHEDULE_CLASSES]; /* what was found for each class */
     size_t tried, most_at_once;                     /* batches checked; pairs at a time, at most */
     bool cut_short; /* the probe was late: a class was left after its first pairs */
 };
 
-/* `wanted` (by pair_index(), NULL: all) says which pairs to look at; `values` and `measured` are
+/* `wanted` (by probe_pair_index(), NULL: all) says which pairs to look at; `values` and `measured` are
  * the caller's arrays. 0, or the first -errno of `measure`. */
-int schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed,
-                 pairs_measure_function *measure, schedule_agree_function *agree, void *argument,
-                 struct schedule_outcome *outcome);
+int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed,
+                       pairs_measure_function *measure, schedule_agree_function *agree,
+                       void *argument, struct schedule_outcome *outcome);
 /* Calls `measure` once more for all measured pairs, as many at a time as before but beside others.
  * Its values are its own business. 0 or the first -errno. */
-int schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome,
-                   uint64_t seed, pairs_measure_function *measure, void *argument);
+int probe_schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome,
+                         uint64_t seed, pairs_measure_function *measure, void *argument);
 
 /* Pairs that are measured where samples agree; of `wanted` as above. */
-size_t schedule_planned(const struct schedule *schedule, const bool *wanted);
+size_t probe_schedule_planned(const struct schedule *schedule, const bool *wanted);
 
 /* Agreement of latencies and bandwidths: one cluster (cluster.h). */
-bool schedule_agree_cluster(double *values, size_t count, double spread);
+bool probe_schedule_agree_cluster(double *values, size_t count, double spread);
 /* Agreement of yes or no. */
-bool schedule_agree_equal(double *values, size_t count, double spread);
+bool probe_schedule_agree_equal(double *values, size_t count, double spread);
 
 /* "12 of 276 pairs measured, the others taken over …; up to 6 pairs at a time, which did not
  * disturb one another", or NULL when all were measured one by one. To be freed. */
-char *schedule_note(const struct schedule_outcome *outcome);
+char *probe_schedule_note(const struct schedule_outcome *outcome);
 
 #endif

@@ -10,13 +10,14 @@
 #include "probes/run/result.h"
 #include "profile/query.h"
 
-void sharing_declared_levels(const struct profile_class *declared, uint32_t pu,
-                             const struct probe_cache *caches, uint32_t numbers[CACHE_LEVELS_MAX])
+void probe_sharing_declared_levels(const struct profile_class *declared, uint32_t pu,
+                                   const struct probe_cache *caches,
+                                   uint32_t numbers[CACHE_LEVELS_MAX])
 {
     uint32_t last = 0;
     for (size_t i = 0; i < caches->count; i++) {
         const struct profile_cache *found =
-            declared ? result_find_declared(declared, &pu, caches->levels[i].size_bytes, last)
+            declared ? probe_result_find_declared(declared, &pu, caches->levels[i].size_bytes, last)
                      : NULL;
         /* One of a wholly different size takes the next number, and so the place of the declared
          * one there. */
@@ -25,8 +26,8 @@ void sharing_declared_levels(const struct profile_class *declared, uint32_t pu,
     }
 }
 
-enum sharing_declaration sharing_declared(const struct profile_class *declared, uint32_t number,
-                                          uint32_t a, uint32_t b)
+enum sharing_declaration probe_sharing_declared(const struct profile_class *declared,
+                                                uint32_t number, uint32_t a, uint32_t b)
 {
     const struct profile_cache *cache = number ? profile_cache_of(declared, number, a) : NULL;
     if (!cache) {
@@ -41,12 +42,12 @@ enum {
 
 static size_t share_wanted(const struct probe_cache_level *cache)
 {
-    return sharing_set_bytes(cache, SIZE_MAX);
+    return probe_sharing_set_bytes(cache, SIZE_MAX);
 }
 
 static size_t share_of(const struct probe *probe, const struct probe_cache_level *cache)
 {
-    return sharing_set_bytes(cache, probe->machine->memory_limit_bytes / MEMORY_SHARES);
+    return probe_sharing_set_bytes(cache, probe->machine->memory_limit_bytes / MEMORY_SHARES);
 }
 
 /* How a pair was decided, where the second witness was heard. */
@@ -61,11 +62,12 @@ struct question {
     struct sharing_bar bar;
     struct probe_sharing_level *level;
     double done;
-    uint32_t number;  /* of the level, where it is declared; 0: it is not */
-    double *decisive; /* by pair_index(): the ratio; 0 of pairs that were not measured, or in vain.
+    uint32_t number; /* of the level, where it is declared; 0: it is not */
+    double *
+        decisive; /* by probe_pair_index(): the ratio; 0 of pairs that were not measured, or in vain.
                          Owned */
-    uint8_t *heard;   /* by pair_index(): enum hearing. Owned */
-    uint8_t *voided;  /* by pair_index(): enum voided. Owned */
+    uint8_t *heard;  /* by probe_pair_index(): enum hearing. Owned */
+    uint8_t *voided; /* by probe_pair_index(): enum voided. Owned */
     struct sharing_witness witness;
     bool called, silent; /* the witness: its references are measured; it cannot be had */
 };
@@ -73,9 +75,9 @@ struct question {
 static double as_declared(struct question *question, const struct pair_position *position)
 {
     const uint32_t *ids = question->probe->machine->pus.ids;
-    enum sharing_declaration said = sharing_declared(question->probe->declared, question->number,
-                                                     ids[position->i], ids[position->j]);
-    size_t pair = pair_index(question->probe->machine->pus.count, position->i, position->j);
+    enum sharing_declaration said = probe_sharing_declared(
+        question->probe->declared, question->number, ids[position->i], ids[position->j]);
+    size_t pair = probe_pair_index(question->probe->machine->pus.count, position->i, position->j);
     question->voided[pair] = said == NOTHING_DECLARED ? NOT_DECLARED : AS_DECLARED;
     return said == DECLARED_SHARED ? 1 : 0;
 }
@@ -86,10 +88,12 @@ static double conclude(struct question *question, const struct pair_position *po
                        struct sharing_trials *trials)
 {
     struct probe_sharing_level *level = question->level;
-    size_t pair = pair_index(question->probe->machine->pus.count, position->i, position->j);
-    double decisive = sharing_decisive(trials->ratios, trials->count);
-    enum probe_sharing_verdict verdict = sharing_verdict_of(decisive, question->bar.threshold);
-    bool in_vain = sharing_is_void(trials) || (verdict == SHARING_UNCERTAIN && trials->voids > 0);
+    size_t pair = probe_pair_index(question->probe->machine->pus.count, position->i, position->j);
+    double decisive = probe_sharing_decisive(trials->ratios, trials->count);
+    enum probe_sharing_verdict verdict =
+        probe_sharing_verdict_of(decisive, question->bar.threshold);
+    bool in_vain =
+        probe_sharing_is_void(trials) || (verdict == SHARING_UNCERTAIN && trials->voids > 0);
     question->decisive[pair] = in_vain ? 0 : decisive;
     question->heard[pair] = NOT_HEARD;
     question->voided[pair] = NOT_VOID;
@@ -110,7 +114,7 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
     struct sharing_trials trials[TOGETHER_MOST];
     probe_tell(question->probe, question->done, "sharing of %zu KiB by PUs %u and %u",
                question->bar.bytes >> 10, pus->ids[pairs->i], pus->ids[pairs->j]);
-    int rc = sharing_try(question->probe, &question->bar, pairs, count, trials);
+    int rc = probe_sharing_try(question->probe, &question->bar, pairs, count, trials);
     for (size_t k = 0; k < count && rc == 0; k++) {
         shares[k] = conclude(question, &pairs[k], &trials[k]);
         figures[k] = trials[k].seconds / (double)(trials[k].count + trials[k].voids);
@@ -123,15 +127,15 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
 /* Sharing, or not, beyond doubt; of pairs that were measured. */
 static bool is_sure(const struct question *question, double ratio, bool shared)
 {
-    return ratio > 0 && !sharing_is_doubtful(ratio, question->bar.threshold) &&
-           sharing_is_clear(ratio, question->bar.threshold) == shared;
+    return ratio > 0 && !probe_sharing_is_doubtful(ratio, question->bar.threshold) &&
+           probe_sharing_is_clear(ratio, question->bar.threshold) == shared;
 }
 
 static int measure_line(struct question *question, size_t i, size_t j, double *seconds)
 {
     const uint32_t *ids = question->probe->machine->pus.ids;
     const struct profile_pair pair = {ids[i], ids[j]};
-    return sharing_witness_measure(question->probe, &pair, seconds);
+    return probe_sharing_witness_measure(question->probe, &pair, seconds);
 }
 
 /* References: pairs that the ratio is sure of, evenly over all there are. */
@@ -139,7 +143,7 @@ static int measure_references(struct question *question, bool shared, double *se
                               size_t *count)
 {
     size_t n = question->probe->machine->pus.count, sure = 0, seen = 0;
-    for (size_t k = 0; k < pair_count(n); k++) {
+    for (size_t k = 0; k < probe_pair_count(n); k++) {
         double ratio = question->decisive[k];
         sure += is_sure(question, ratio, shared);
     }
@@ -174,7 +178,7 @@ static int call_witness(struct question *question)
 /* The witness decides on the pair, if it has an opinion. */
 static int hear(struct question *question, size_t i, size_t j, double *shares)
 {
-    size_t k = pair_index(question->probe->machine->pus.count, i, j);
+    size_t k = probe_pair_index(question->probe->machine->pus.count, i, j);
     double seconds;
     int rc = call_witness(question);
     if (rc < 0 || question->silent) {
@@ -182,13 +186,13 @@ static int hear(struct question *question, size_t i, size_t j, double *shares)
     }
     rc = measure_line(question, i, j, &seconds);
     enum sharing_opinion opinion =
-        rc == 0 ? sharing_witness_rule(&question->witness, seconds) : OPINION_NONE;
+        rc == 0 ? probe_sharing_witness_rule(&question->witness, seconds) : OPINION_NONE;
     if (opinion == OPINION_NONE) {
         return rc;
     }
     *shares = opinion == OPINION_SHARED ? 1 : 0;
     bool ratio_says =
-        sharing_verdict_of(question->decisive[k], question->bar.threshold) == SHARING_YES;
+        probe_sharing_verdict_of(question->decisive[k], question->bar.threshold) == SHARING_YES;
     question->heard[k] = ratio_says == (opinion == OPINION_SHARED) ? AGREES : TIPPED;
     return 0;
 }
@@ -198,7 +202,7 @@ static bool is_in_doubt(const struct question *question, size_t pair)
 {
     return question->heard[pair] == NOT_HEARD &&
            (question->voided[pair] == NOT_DECLARED ||
-            sharing_is_doubtful(question->decisive[pair], question->bar.threshold));
+            probe_sharing_is_doubtful(question->decisive[pair], question->bar.threshold));
 }
 
 static int hear_on_doubtful(struct question *question, double *shares)
@@ -246,7 +250,7 @@ static int for_contradicting(struct question *question, const struct profile_rel
     for (size_t i = 0; i < pus->count && rc == 0; i++) {
         for (size_t j = i + 1; j < pus->count && rc == 0; j++) {
             if (involved[i] && involved[j]) {
-                rc = decide(question, i, j, &shares[pair_index(pus->count, i, j)]);
+                rc = decide(question, i, j, &shares[probe_pair_index(pus->count, i, j)]);
             }
         }
     }
@@ -257,12 +261,12 @@ static int for_contradicting(struct question *question, const struct profile_rel
 static int group(const struct profile_set *pus, const double *shares, struct profile_relation *out)
 {
     struct pair_classes classes;
-    int rc = pair_classes_init(&classes, pus);
-    for (size_t i = 0; rc == 0 && i < pair_count(pus->count); i++) {
+    int rc = probe_pair_classes_init(&classes, pus);
+    for (size_t i = 0; rc == 0 && i < probe_pair_count(pus->count); i++) {
         classes.of[i] = shares[i] > 0 ? 0 : PAIR_NONE;
     }
-    rc = rc < 0 ? rc : relation_from_classes(&classes, 0, 0, out);
-    pair_classes_free(&classes);
+    rc = rc < 0 ? rc : probe_relation_from_classes(&classes, 0, 0, out);
+    probe_pair_classes_free(&classes);
     return rc;
 }
 
@@ -272,7 +276,7 @@ static int group_again(const struct profile_set *pus, const double *shares,
     struct profile_relation fresh;
     int rc = group(pus, shares, &fresh);
     if (rc == 0) {
-        relation_free(relation);
+        probe_relation_free(relation);
         *relation = fresh;
     }
     return rc;
@@ -284,7 +288,7 @@ static int hear_on_contradicting(struct question *question, struct profile_relat
                                  double *shares)
 {
     const struct profile_set *pus = &question->probe->machine->pus;
-    size_t pairs = pair_count(pus->count);
+    size_t pairs = probe_pair_count(pus->count);
     struct profile_relation heard = {0};
     double *trial = malloc(pairs * sizeof *trial);
     uint8_t *before = malloc(pairs);
@@ -303,7 +307,7 @@ static int hear_on_contradicting(struct question *question, struct profile_relat
     } else if (rc == 0) {
         memcpy(question->heard, before, pairs);
     }
-    relation_free(&heard);
+    probe_relation_free(&heard);
     free(trial);
     free(before);
     return rc;
@@ -326,10 +330,10 @@ static int resolve(struct question *question, struct profile_relation *relation,
 
 static void count_pairs(const struct question *question, struct probe_sharing_level *level)
 {
-    for (size_t k = 0; k < pair_count(question->probe->machine->pus.count); k++) {
+    for (size_t k = 0; k < probe_pair_count(question->probe->machine->pus.count); k++) {
         bool heard = question->heard[k] != NOT_HEARD;
         enum probe_sharing_verdict verdict =
-            sharing_verdict_of(question->decisive[k], question->bar.threshold);
+            probe_sharing_verdict_of(question->decisive[k], question->bar.threshold);
         level->witnessed += heard;
         level->tipped += question->heard[k] == TIPPED && question->voided[k] == NOT_VOID;
         level->uncertain += !heard && verdict == SHARING_UNCERTAIN;
@@ -345,13 +349,13 @@ static void leave_out(const struct profile_set *pus, const struct profile_set *h
     for (size_t i = 0; holders && i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++) {
             if (!profile_set_has(holders, pus->ids[i]) || !profile_set_has(holders, pus->ids[j])) {
-                wanted[pair_index(pus->count, i, j)] = false;
+                wanted[probe_pair_index(pus->count, i, j)] = false;
             }
         }
     }
 }
 
-/* `outer` (by pair_index()): the pairs that share the level outside of this one; then those that
+/* `outer` (by probe_pair_index()): the pairs that share the level outside of this one; then those that
  * share this one. */
 static int test_level(struct probe *probe, struct schedule *schedule,
                       const struct probe_cache *caches, size_t index, uint32_t number, bool *outer,
@@ -359,9 +363,9 @@ static int test_level(struct probe *probe, struct schedule *schedule,
 {
     const struct profile_set *pus = &probe->machine->pus;
     const struct probe_cache_level *cache = &caches->levels[index];
-    size_t pairs = pair_count(pus->count);
+    size_t pairs = probe_pair_count(pus->count);
     struct question question = {.probe = probe,
-                                .bar = sharing_bar_of(caches, index, share_of(probe, cache)),
+                                .bar = probe_sharing_bar_of(caches, index, share_of(probe, cache)),
                                 .number = number,
                                 .level = level,
                                 .done = done,
@@ -375,8 +379,8 @@ static int test_level(struct probe *probe, struct schedule *schedule,
     if (rc == 0) {
         size_t room = probe->machine->memory_limit_bytes / (MEMORY_SHARES * question.bar.bytes);
         schedule->at_once = probe->one_by_one ? 1 : room;
-        rc = schedule_run(schedule, outer, ++probe->seed, ask, schedule_agree_equal, &question,
-                          &outcome);
+        rc = probe_schedule_run(schedule, outer, ++probe->seed, ask, probe_schedule_agree_equal,
+                                &question, &outcome);
     }
     rc = rc < 0 ? rc : hear_on_doubtful(&question, outcome.values);
     rc = rc < 0 ? rc : group(pus, outcome.values, &level->sharing);
@@ -407,12 +411,12 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     struct probe_sharing result = {.count = caches->count};
     const struct profile_set *pus = &probe->machine->pus;
     struct schedule schedule;
-    size_t pairs = pair_count(pus->count);
+    size_t pairs = probe_pair_count(pus->count);
     uint32_t first = probe->holders && probe->holders[0] ? probe->holders[0]->ids[0] : pus->ids[0];
     uint32_t numbers[CACHE_LEVELS_MAX];
     bool *outer = malloc(pairs + 1);
-    sharing_declared_levels(probe->declared, first, caches, numbers);
-    int rc = schedule_init(&schedule, pus, probe->declared);
+    probe_sharing_declared_levels(probe->declared, first, caches, numbers);
+    int rc = probe_schedule_init(&schedule, pus, probe->declared);
     rc = outer ? rc : -ENOMEM;
     schedule.exhaustive = probe->exhaustive;
     schedule.probe = probe;
@@ -426,7 +430,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
                         1 - (double)(i + 1) / (double)caches->count);
     }
     free(outer);
-    schedule_free(&schedule);
+    probe_schedule_free(&schedule);
     if (rc < 0) {
         probe_sharing_free(&result);
         return probe_error(error, rc, "measuring shared caches");
@@ -438,7 +442,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
 void probe_sharing_free(struct probe_sharing *result)
 {
     for (size_t i = 0; i < result->count; i++) {
-        relation_free(&result->levels[i].sharing);
+        probe_relation_free(&result->levels[i].sharing);
     }
     memset(result, 0, sizeof *result);
 }

@@ -27,7 +27,8 @@ static enum sharing_opinion between(double near, double far, double seconds)
     return seconds < sqrt(near * far) ? OPINION_SHARED : OPINION_PRIVATE;
 }
 
-enum sharing_opinion sharing_witness_rule(const struct sharing_witness *witness, double seconds)
+enum sharing_opinion probe_sharing_witness_rule(const struct sharing_witness *witness,
+                                                double seconds)
 {
     double near = witness->near_count ? quartile(witness->near, witness->near_count, 3) : 0;
     double far = witness->far_count ? quartile(witness->far, witness->far_count, 1) : INFINITY;
@@ -40,13 +41,14 @@ enum sharing_opinion sharing_witness_rule(const struct sharing_witness *witness,
     return witness->far_count && seconds <= far / apart ? OPINION_SHARED : OPINION_NONE;
 }
 
-int sharing_witness_measure(struct probe *probe, const struct profile_pair *pair, double *seconds)
+int probe_sharing_witness_measure(struct probe *probe, const struct profile_pair *pair,
+                                  double *seconds)
 {
     const struct machine_exchange what = {LINE_BYTES, ROUND_TRIPS, BATCHES};
     double least = INFINITY;
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         double now;
-        int rc = machine_exchange(probe->machine, &what, pair, 1, &now);
+        int rc = probe_machine_exchange(probe->machine, &what, pair, 1, &now);
         if (rc < 0) {
             return rc;
         }
@@ -64,13 +66,13 @@ static const double uncertain_share =
 static const double ratio_private =
     1.25; /* two trials below this end the matter: disturbance never speeds up */
 
-double sharing_decisive(double *ratios, size_t count)
+double probe_sharing_decisive(double *ratios, size_t count)
 {
     probe_median(ratios, count); /* sorts */
     return count >= COUNT_LEAST ? ratios[COUNT_LEAST - 1] : 0;
 }
 
-enum probe_sharing_verdict sharing_verdict_of(double decisive, double threshold)
+enum probe_sharing_verdict probe_sharing_verdict_of(double decisive, double threshold)
 {
     if (decisive > threshold) {
         return SHARING_YES;
@@ -80,17 +82,17 @@ enum probe_sharing_verdict sharing_verdict_of(double decisive, double threshold)
 
 enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count, double threshold)
 {
-    return sharing_verdict_of(sharing_decisive(ratios, count), threshold);
+    return probe_sharing_verdict_of(probe_sharing_decisive(ratios, count), threshold);
 }
 
-bool sharing_is_clear(double decisive, double threshold)
+bool probe_sharing_is_clear(double decisive, double threshold)
 {
     return decisive > threshold / uncertain_share;
 }
 
-bool sharing_is_doubtful(double decisive, double threshold)
+bool probe_sharing_is_doubtful(double decisive, double threshold)
 {
-    return decisive > threshold * uncertain_share && !sharing_is_clear(decisive, threshold);
+    return decisive > threshold * uncertain_share && !probe_sharing_is_clear(decisive, threshold);
 }
 
 double probe_sharing_threshold(double expected)
@@ -142,14 +144,15 @@ static double alone_most(const struct probe_cache *caches, size_t level, size_t 
     return own > 0 && next > own ? sqrt((own + translation) * (next + translation)) : INFINITY;
 }
 
-struct sharing_bar sharing_bar_of(const struct probe_cache *caches, size_t level, size_t bytes)
+struct sharing_bar probe_sharing_bar_of(const struct probe_cache *caches, size_t level,
+                                        size_t bytes)
 {
     return (struct sharing_bar){.bytes = bytes,
                                 .threshold = threshold_of(&caches->curve, &caches->levels[level]),
                                 .alone_most = alone_most(caches, level, bytes)};
 }
 
-size_t sharing_set_bytes(const struct probe_cache_level *cache, size_t most)
+size_t probe_sharing_set_bytes(const struct probe_cache_level *cache, size_t most)
 {
     size_t bytes = (size_t)(set_share * (double)cache->size_bytes) / NODE * NODE;
     return bytes < most ? bytes : most / NODE * NODE;
@@ -168,7 +171,7 @@ static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint
         .warm_passes = WARM_PASSES,
         .seed = seed,
     };
-    return machine_traverse(probe->machine, &what, pus, count, seconds);
+    return probe_machine_traverse(probe->machine, &what, pus, count, seconds);
 }
 
 /* Takes what one trial gave a pair into account. */
@@ -218,13 +221,14 @@ static bool is_decided(const struct sharing_trials *trials)
            trials->voids == SHARING_VOIDS;
 }
 
-bool sharing_is_void(const struct sharing_trials *trials)
+bool probe_sharing_is_void(const struct sharing_trials *trials)
 {
     return trials->count < COUNT_LEAST;
 }
 
-int sharing_try(struct probe *probe, const struct sharing_bar *bar,
-                const struct pair_position *pairs, size_t count, struct sharing_trials *trials)
+int probe_sharing_try(struct probe *probe, const struct sharing_bar *bar,
+                      const struct pair_position *pairs, size_t count,
+                      struct sharing_trials *trials)
 {
     const double low = fmin(ratio_private, bar->threshold * uncertain_share);
     const uint32_t *ids = probe->machine->pus.ids;

@@ -28,11 +28,13 @@ struct sharing_witness {
  * fourth nearer than the pairs that do not share shares, one a fourth farther than those that share
  * does not. A pair like the only kind known says nothing: where all latencies are alike, as those
  * of threads of one core and of one package on some machines, the others may be just as far. */
-enum sharing_opinion sharing_witness_rule(const struct sharing_witness *witness, double seconds);
+enum sharing_opinion probe_sharing_witness_rule(const struct sharing_witness *witness,
+                                                double seconds);
 
 /* Latency of one line between two PUs. 0 or the machine's -errno (-ENOTSUP: it exchanges no
  * messages). */
-int sharing_witness_measure(struct probe *probe, const struct profile_pair *pair, double *seconds);
+int probe_sharing_witness_measure(struct probe *probe, const struct profile_pair *pair,
+                                  double *seconds);
 
 /* Trials of whether two PUs share a cache, and what is made of them.
  *
@@ -52,15 +54,15 @@ double probe_sharing_threshold(double expected);
 /* Decides from the ratios of one pair (sorts them). */
 enum probe_sharing_verdict { SHARING_NO, SHARING_UNCERTAIN, SHARING_YES };
 enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count, double threshold);
-enum probe_sharing_verdict sharing_verdict_of(double decisive, double threshold);
+enum probe_sharing_verdict probe_sharing_verdict_of(double decisive, double threshold);
 /* The second smallest (sorts them); 0 of fewer than two. */
-double sharing_decisive(double *ratios, size_t count);
+double probe_sharing_decisive(double *ratios, size_t count);
 /* As far above the threshold as the later paper's ratio is below it. */
-bool sharing_is_clear(double decisive, double threshold);
-bool sharing_is_doubtful(double decisive, double threshold);
+bool probe_sharing_is_clear(double decisive, double threshold);
+bool probe_sharing_is_doubtful(double decisive, double threshold);
 
 /* Two thirds of the cache, in whole nodes of the cycle, or `most` if that is less. */
-size_t sharing_set_bytes(const struct probe_cache_level *cache, size_t most);
+size_t probe_sharing_set_bytes(const struct probe_cache_level *cache, size_t most);
 
 /* How one level is tried. */
 struct sharing_bar {
@@ -71,7 +73,8 @@ struct sharing_bar {
 };
 
 /* `bytes` is the set's size. */
-struct sharing_bar sharing_bar_of(const struct probe_cache *caches, size_t level, size_t bytes);
+struct sharing_bar probe_sharing_bar_of(const struct probe_cache *caches, size_t level,
+                                        size_t bytes);
 
 /* Of one pair. */
 struct sharing_trials {
@@ -81,9 +84,10 @@ struct sharing_trials {
 };
 
 /* Says the trials nothing? */
-bool sharing_is_void(const struct sharing_trials *trials);
+bool probe_sharing_is_void(const struct sharing_trials *trials);
 /* Tries all pairs at the same time, each until it is decided. 0 or the machine's -errno. */
-int sharing_try(struct probe *probe, const struct sharing_bar *bar,
-                const struct pair_position *pairs, size_t count, struct sharing_trials *trials);
+int probe_sharing_try(struct probe *probe, const struct sharing_bar *bar,
+                      const struct pair_position *pairs, size_t count,
+                      struct sharing_trials *trials);
 
 #endif

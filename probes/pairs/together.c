@@ -92,8 +92,8 @@ static int add_nodes(struct together *together, const struct profile_set *pus,
     return rc;
 }
 
-int together_init(struct together *together, const struct profile_set *pus,
-                  const struct profile_class *declared)
+int probe_together_init(struct together *together, const struct profile_set *pus,
+                        const struct profile_class *declared)
 {
     static const struct profile_relation nothing;
     *together = (struct together){.pu_count = pus->count};
@@ -107,12 +107,12 @@ int together_init(struct together *together, const struct profile_set *pus,
         rc = rc < 0 ? rc : add(together, pus, &declared->cores);
     }
     if (rc < 0) {
-        together_free(together);
+        probe_together_free(together);
     }
     return rc;
 }
 
-void together_free(struct together *together)
+void probe_together_free(struct together *together)
 {
     for (size_t i = 0; i < together->count; i++) {
         free(together->unit_of[i]);
@@ -136,8 +136,8 @@ static void touch(const uint32_t *unit_of, const struct pair_position *pair, uin
     touched[unit_of[pair->j]] += unit_of[pair->i] != unit_of[pair->j];
 }
 
-size_t together_compose(const struct together *together, const struct together_limit *limit,
-                        struct pair_position *pairs, size_t count)
+size_t probe_together_compose(const struct together *together, const struct together_limit *limit,
+                              struct pair_position *pairs, size_t count)
 {
     uint32_t *touched = limit->pairs > 1 ? calloc(3 * together->pu_count, sizeof *touched) : NULL;
     if (!touched) { /* one by one needs no account; without memory it is the way out */
@@ -217,15 +217,16 @@ static size_t crowd_of(const struct together *together, const struct pair_positi
 
 /* -- the check -- */
 
-bool together_as_expected(const struct together_limit *limit, double figure)
+bool probe_together_as_expected(const struct together_limit *limit, double figure)
 {
     return fabs(log(figure / limit->figure)) <= limit->band;
 }
 
-bool together_undisturbed(double *ratios, size_t ratio_count, double *repeats, size_t repeat_count)
+bool probe_together_undisturbed(double *ratios, size_t ratio_count, double *repeats,
+                                size_t repeat_count)
 {
     double middle = fabs(probe_median(ratios, ratio_count));
-    double tolerated = tolerated_spreads * cluster_spread(repeats, repeat_count);
+    double tolerated = tolerated_spreads * probe_layers_spread(repeats, repeat_count);
     return middle <= fmin(fmax(tolerated, least_tolerated), most_tolerated);
 }
 
@@ -261,8 +262,8 @@ static int try_batch(const struct together *together, struct pair_position *batc
     for (size_t k = 0; k < count; k++) {
         repeats[repeat_count++] = log(beside[1][k] / beside[0][k]);
     }
-    *passed = together_undisturbed(ratios, ratio_count, repeats, repeat_count);
-    limit->band = fmax(most_tolerated, banded_spreads * cluster_spread(repeats, repeat_count));
+    *passed = probe_together_undisturbed(ratios, ratio_count, repeats, repeat_count);
+    limit->band = fmax(most_tolerated, banded_spreads * probe_layers_spread(repeats, repeat_count));
     limit->figure = probe_median(alone[ROUNDS - 1], *pilots);
     return 0;
 }
@@ -274,16 +275,16 @@ static bool pays(size_t left, size_t pairs_now, size_t pairs_then)
     return left / pairs_now > left / pairs_then + worth * COST + pairs_then;
 }
 
-int together_find(const struct together *together, struct pair_position *pairs, size_t count,
-                  size_t most, pairs_measure_function *measure, void *argument,
-                  struct together_limit *limit, double *values, size_t *done, size_t *tried)
+int probe_together_find(const struct together *together, struct pair_position *pairs, size_t count,
+                        size_t most, pairs_measure_function *measure, void *argument,
+                        struct together_limit *limit, double *values, size_t *done, size_t *tried)
 {
     struct together_limit found = {.pairs = 1},
                           next = {.pairs = most < TOGETHER_MOST ? most : TOGETHER_MOST};
     *done = 0;
     while (next.pairs > 1 && next.partition < together->count) {
         struct pair_position *rest = pairs + *done;
-        size_t pilots, batch = together_compose(together, &next, rest, count - *done);
+        size_t pilots, batch = probe_together_compose(together, &next, rest, count - *done);
         bool passed;
         if (batch <= found.pairs || !pays(count - *done, found.pairs, batch)) {
             next.partition++;

@@ -43,31 +43,32 @@ struct together_limit {
 };
 
 /* `declared` may be NULL: then nothing is known but the PUs. 0 or -ENOMEM. */
-int together_init(struct together *together, const struct profile_set *pus,
-                  const struct profile_class *declared);
-void together_free(struct together *together);
+int probe_together_init(struct together *together, const struct profile_set *pus,
+                        const struct profile_class *declared);
+void probe_together_free(struct together *together);
 
 /* Moves the pairs of one batch to the front of `pairs`, which are in random order; how many: at
  * least 1. */
-size_t together_compose(const struct together *together, const struct together_limit *limit,
-                        struct pair_position *pairs, size_t count);
+size_t probe_together_compose(const struct together *together, const struct together_limit *limit,
+                              struct pair_position *pairs, size_t count);
 
 /* Looks for the largest batches that do not disturb, among `pairs` of which all are to be measured,
  * at most `most` at a time. What was measured alone on the way counts: those pairs come to the
  * front, `*done` of them, with their `values`. `*tried` counts the batches. 0 or the first -errno
  * of `measure`. */
-int together_find(const struct together *together, struct pair_position *pairs, size_t count,
-                  size_t most, pairs_measure_function *measure, void *argument,
-                  struct together_limit *limit, double *values, size_t *done, size_t *tried);
+int probe_together_find(const struct together *together, struct pair_position *pairs, size_t count,
+                        size_t most, pairs_measure_function *measure, void *argument,
+                        struct together_limit *limit, double *values, size_t *done, size_t *tried);
 
 /* Is a figure measured beside others like those that were measured alone? One that is not may be of
  * another kind of pair than the topology says, for which the check says nothing: it is to be
  * measured alone. */
-bool together_as_expected(const struct together_limit *limit, double figure);
+bool probe_together_as_expected(const struct together_limit *limit, double figure);
 
 /* Do figures of pairs together differ from those alone no more than repeated ones do? `ratios` are
  * logarithms, of together to alone; `repeats` of two figures of one pair, taken alike. Reorders
  * both. */
-bool together_undisturbed(double *ratios, size_t ratio_count, double *repeats, size_t repeat_count);
+bool probe_together_undisturbed(double *ratios, size_t ratio_count, double *repeats,
+                                size_t repeat_count);
 
 #endif

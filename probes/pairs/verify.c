@@ -51,7 +51,8 @@ static int message(struct sample *sample, uint64_t bytes, double *value)
 
 static struct figure text(const char *what, double value)
 {
-    return strcmp(what, "bandwidth") == 0 ? figure_bandwidth(value) : figure_seconds(value);
+    return strcmp(what, "bandwidth") == 0 ? profile_figure_bandwidth(value)
+                                          : profile_figure_seconds(value);
 }
 
 /* `what`: "latency" or "bandwidth", for units. */
@@ -59,7 +60,7 @@ static int ask(struct sample *sample, const char *name, const char *what, measur
                uint64_t bytes, double expected, double same)
 {
     double nearest = 0;
-    if (machine_elapsed(sample->probe.machine) > RECHECK_SECONDS) {
+    if (probe_machine_elapsed(sample->probe.machine) > RECHECK_SECONDS) {
         fprintf(sample->out, "left out  %s: no time left\n", name);
         return 0;
     }
@@ -105,7 +106,7 @@ static int ask_latency(struct sample *sample, const char *name, uint64_t bytes)
 {
     double expected = curve_at(sample->node_class, bytes);
     char text_of[96];
-    snprintf(text_of, sizeof text_of, "%s (%.32s)", name, figure_bytes(bytes).text);
+    snprintf(text_of, sizeof text_of, "%s (%.32s)", name, profile_figure_bytes(bytes).text);
     return expected > 0 ? ask(sample, text_of, "latency", latency, bytes, expected, same_latency)
                         : 0;
 }
@@ -158,22 +159,22 @@ static int ask_messages(struct sample *sample, bool mpi)
         return 0;
     }
     struct servet_error why;
-    if (!threads && machine_open_mpi(&machine->pus, machine->cancel, &messenger, &why) < 0) {
+    if (!threads && probe_machine_open_mpi(&machine->pus, machine->cancel, &messenger, &why) < 0) {
         fprintf(sample->out, "left out  message: %s\n", why.text);
         return 0;
     }
     sample->probe.machine = threads ? machine : &messenger;
     char name[64];
     snprintf(name, sizeof name, "message of %.32s",
-             figure_bytes(communication->message_bytes).text);
-    double begun = machine_elapsed(machine);
+             profile_figure_bytes(communication->message_bytes).text);
+    double begun = probe_machine_elapsed(machine);
     int rc = begun > RECHECK_SECONDS
                  ? 0
                  : ask(sample, name, "latency", message, communication->message_bytes,
                        layer->seconds, same_message);
     sample->probe.machine = machine;
     if (!threads) {
-        machine_close(&messenger);
+        probe_machine_close(&messenger);
     }
     return rc;
 }
@@ -196,8 +197,8 @@ static int verdict(struct sample *sample)
     return 1;
 }
 
-int recheck(struct machine *machine, const struct servet_profile *profile, bool mpi, FILE *out,
-            struct servet_error *error)
+int probe_verify_pairs(struct machine *machine, const struct servet_profile *profile, bool mpi,
+                       FILE *out, struct servet_error *error)
 {
     struct servet_error why;
     bool native = strcmp(machine->name, "native") == 0;
@@ -219,7 +220,7 @@ int recheck(struct machine *machine, const struct servet_profile *profile, bool 
     }
     rc = rc < 0 || !profile->measured ? rc : ask_messages(&sample, mpi);
     if (rc < 0) {
-        return profile_error(error, rc, "checking the profile: %s", machine_strerror(rc));
+        return profile_error(error, rc, "checking the profile: %s", probe_machine_strerror(rc));
     }
     return verdict(&sample);
 }

@@ -15,7 +15,7 @@
  * through MPI.
  * 1: it still does; 0: it does not (other machine, other figures, or nothing in it was measured);
  * -errno with the reason. */
-int recheck(struct machine *machine, const struct servet_profile *profile, bool mpi, FILE *out,
-            struct servet_error *error);
+int probe_verify_pairs(struct machine *machine, const struct servet_profile *profile, bool mpi,
+                       FILE *out, struct servet_error *error);
 
 #endif

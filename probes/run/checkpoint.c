@@ -21,12 +21,12 @@ static int refuse(struct machine_journal *journal, struct servet_error *error, i
                   const char *reason)
 {
     int rc = profile_error(error, code, "%s: %s", journal->path, reason);
-    machine_journal_close(journal, false);
+    probe_checkpoint_close(journal, false);
     return rc;
 }
 
-int machine_journal_open(const char *path, const char *run, struct machine_journal **out,
-                         struct servet_error *error)
+int probe_checkpoint_open(const char *path, const char *run, struct machine_journal **out,
+                          struct servet_error *error)
 {
     char *line = NULL;
     size_t size = 0;
@@ -69,7 +69,7 @@ int machine_journal_open(const char *path, const char *run, struct machine_journ
     return 0;
 }
 
-void machine_journal_close(struct machine_journal *journal, bool finished)
+void probe_checkpoint_close(struct machine_journal *journal, bool finished)
 {
     if (!journal) {
         return;
@@ -84,8 +84,8 @@ void machine_journal_close(struct machine_journal *journal, bool finished)
     free(journal);
 }
 
-uint64_t machine_journal_key(const char *machine, const char *kind, const uint64_t *words,
-                             size_t count)
+uint64_t probe_checkpoint_key(const char *machine, const char *kind, const uint64_t *words,
+                              size_t count)
 {
     const uint64_t prime = UINT64_C(0x100000001b3); /* FNV-1a, 64 bits */
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -118,8 +118,8 @@ static bool parse(const char *line, uint64_t key, double *values, size_t count)
     return strcmp(end, "\n") == 0;
 }
 
-bool machine_journal_take(struct machine_journal *journal, uint64_t key, double *values,
-                          size_t count)
+bool probe_checkpoint_take(struct machine_journal *journal, uint64_t key, double *values,
+                           size_t count)
 {
     char *line = NULL;
     size_t size = 0;
@@ -146,8 +146,8 @@ bool machine_journal_take(struct machine_journal *journal, uint64_t key, double 
     return ok;
 }
 
-void machine_journal_put(struct machine_journal *journal, uint64_t key, const double *values,
-                         size_t count)
+void probe_checkpoint_put(struct machine_journal *journal, uint64_t key, const double *values,
+                          size_t count)
 {
     if (!journal || !journal->file) {
         return;
@@ -163,7 +163,7 @@ void machine_journal_put(struct machine_journal *journal, uint64_t key, const do
     }
 }
 
-size_t machine_journal_taken(const struct machine_journal *journal)
+size_t probe_checkpoint_taken(const struct machine_journal *journal)
 {
     return journal ? journal->taken : 0;
 }

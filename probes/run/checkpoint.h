@@ -15,21 +15,21 @@ struct machine_journal;
 /* Opens or makes the file. `run` is one line that says which run this is (machine, seed, options).
  * 0; -ESTALE: the journal is of another run; -EBUSY: one is writing it; -errno: it cannot be read
  * or written. */
-int machine_journal_open(const char *path, const char *run, struct machine_journal **out,
-                         struct servet_error *error);
+int probe_checkpoint_open(const char *path, const char *run, struct machine_journal **out,
+                          struct servet_error *error);
 /* Closes; `finished`: nothing is left to resume, and the file goes. NULL allowed. */
-void machine_journal_close(struct machine_journal *journal, bool finished);
+void probe_checkpoint_close(struct machine_journal *journal, bool finished);
 
 /* A question's key, from its kind and all that it says. */
-uint64_t machine_journal_key(const char *machine, const char *kind, const uint64_t *words,
-                             size_t count);
+uint64_t probe_checkpoint_key(const char *machine, const char *kind, const uint64_t *words,
+                              size_t count);
 /* True and the values if the next entry is the answer to this question. */
-bool machine_journal_take(struct machine_journal *journal, uint64_t key, double *values,
-                          size_t count);
+bool probe_checkpoint_take(struct machine_journal *journal, uint64_t key, double *values,
+                           size_t count);
 /* Appends an answer; a full disk ends the journal, not the run. */
-void machine_journal_put(struct machine_journal *journal, uint64_t key, const double *values,
-                         size_t count);
+void probe_checkpoint_put(struct machine_journal *journal, uint64_t key, const double *values,
+                          size_t count);
 /* Answers taken from it. */
-size_t machine_journal_taken(const struct machine_journal *journal);
+size_t probe_checkpoint_taken(const struct machine_journal *journal);
 
 #endif

@@ -32,7 +32,7 @@ static char *read_text(const char *path)
     return text;
 }
 
-struct surroundings_ticks surroundings_sum(const char *stat_text, const struct profile_set *pus)
+struct surroundings_ticks probe_conditions_sum(const char *stat_text, const struct profile_set *pus)
 {
     struct surroundings_ticks sum = {0};
     for (const char *line = stat_text; line && *line;
@@ -85,8 +85,8 @@ static int look(const struct machine *machine, const struct profile_class *decla
         return rc;
     }
     char *text = read_text("/proc/stat");
-    *measured = surroundings_sum(text, &machine->pus);
-    *siblings = surroundings_sum(text, &others);
+    *measured = probe_conditions_sum(text, &machine->pus);
+    *siblings = probe_conditions_sum(text, &others);
     free(text);
     profile_set_free(&others);
     return 0;
@@ -98,10 +98,10 @@ static int settle(struct machine *machine, struct surroundings *out)
 {
     const struct machine_traversal what = {
         .bytes = 8192, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 64, .seed = 1};
-    double last[SETTLE_ROUNDS] = {0}, end = machine_elapsed(machine) + settle_most_s;
-    for (size_t round = 0; !out->settled && machine_elapsed(machine) < end; round++) {
-        int rc =
-            machine_traverse(machine, &what, machine->pus.ids, 1, &last[round % SETTLE_ROUNDS]);
+    double last[SETTLE_ROUNDS] = {0}, end = probe_machine_elapsed(machine) + settle_most_s;
+    for (size_t round = 0; !out->settled && probe_machine_elapsed(machine) < end; round++) {
+        int rc = probe_machine_traverse(machine, &what, machine->pus.ids, 1,
+                                        &last[round % SETTLE_ROUNDS]);
         if (rc < 0) {
             return rc;
         }
@@ -133,8 +133,8 @@ static double suspended_s(void)
     return least;
 }
 
-int surroundings_before(struct machine *machine, const struct profile_class *declared,
-                        struct surroundings *out)
+int probe_conditions_before(struct machine *machine, const struct profile_class *declared,
+                            struct surroundings *out)
 {
     *out = (struct surroundings){.settle_spread = -1, .suspended_s = suspended_s()};
     char *text = read_text("/proc/loadavg");
@@ -155,14 +155,14 @@ static int add_busy(const struct machine *machine, struct servet_profile *profil
 {
     char text[160];
     const struct machine_guard *guard = &machine->guard;
-    if (!machine_was_busy(machine)) {
+    if (!probe_machine_was_busy(machine)) {
         return 0;
     }
     snprintf(
         text, sizeof text,
         "other tasks ran on the measured PUs during %zu of %zu measurements; %zu were repeated",
         guard->disturbed, guard->operations, guard->repeated);
-    return conditions_add(profile, "busy", text);
+    return probe_conditions_add(profile, "busy", text);
 }
 
 /* Shorter is a page fault that had to wait for memory. */
@@ -178,7 +178,7 @@ static int add_standstill(const struct machine *machine, struct servet_profile *
              "%.1f s, stopped, asleep or without its virtual CPU; what was measured then was "
              "measured again",
              machine->guard.still_s);
-    return conditions_add(profile, "stood_still", text);
+    return probe_conditions_add(profile, "stood_still", text);
 }
 
 static const double suspended_least_s = 0.1; /* what entering and leaving it takes at least */
@@ -194,41 +194,41 @@ static int add_suspended(const struct surroundings *before, struct servet_profil
     }
     snprintf(text, sizeof text, "%.1f s; a measurement that this fell into was made again",
              seconds);
-    return conditions_add(profile, "suspended", text);
+    return probe_conditions_add(profile, "suspended", text);
 }
 
-int surroundings_after(const struct surroundings *before, struct machine *machine,
-                       const struct profile_class *declared, struct servet_profile *profile)
+int probe_conditions_after(const struct surroundings *before, struct machine *machine,
+                           const struct profile_class *declared, struct servet_profile *profile)
 {
     struct surroundings_ticks measured, siblings;
     char text[96];
     int rc = look(machine, declared, &measured, &siblings);
     if (rc == 0 && before->load[0]) {
-        rc = conditions_add(profile, "load_average", before->load);
+        rc = probe_conditions_add(profile, "load_average", before->load);
     }
     if (rc == 0 && before->settle_spread >= 0 && !before->settled) {
         snprintf(text, sizeof text, "not settled: L1 latency still moved by %.0f %%",
                  100 * before->settle_spread);
-        rc = conditions_add(profile, "warm_up", text);
+        rc = probe_conditions_add(profile, "warm_up", text);
     }
     double stolen =
         share(measured.stolen - before->measured.stolen, measured.all - before->measured.all);
     if (rc == 0 && stolen >= steal_least) {
         snprintf(text, sizeof text, "%.1f %% of the measured PUs' time", 100 * stolen);
-        rc = conditions_add(profile, "steal", text);
+        rc = probe_conditions_add(profile, "steal", text);
     }
     double busy =
         1 - share(siblings.idle - before->siblings.idle, siblings.all - before->siblings.all);
     if (rc == 0 && siblings.all > before->siblings.all && busy >= siblings_least) {
         snprintf(text, sizeof text, "busy %.0f %% of the time", 100 * busy);
-        rc = conditions_add(profile, "smt_siblings", text);
+        rc = probe_conditions_add(profile, "smt_siblings", text);
     }
     rc = rc < 0 ? rc : add_suspended(before, profile);
     rc = rc < 0 ? rc : add_standstill(machine, profile);
     return rc < 0 ? rc : add_busy(machine, profile);
 }
 
-int conditions_add(struct servet_profile *profile, const char *key, const char *value)
+int probe_conditions_add(struct servet_profile *profile, const char *key, const char *value)
 {
     struct profile_condition *all =
         realloc(profile->conditions, (profile->condition_count + 1) * sizeof *profile->conditions);
@@ -249,13 +249,13 @@ int conditions_add(struct servet_profile *profile, const char *key, const char *
 
 static bool read_line(const char *path, char *line, int size)
 {
-    return first_line(path, line, size) && line[0] != '\0';
+    return profile_first_line(path, line, size) && line[0] != '\0';
 }
 
 static int add_file(struct servet_profile *profile, const char *key, const char *path)
 {
     char line[256];
-    return read_line(path, line, sizeof line) ? conditions_add(profile, key, line) : 0;
+    return read_line(path, line, sizeof line) ? probe_conditions_add(profile, key, line) : 0;
 }
 
 /* "always [madvise] never" -> "madvise" */
@@ -270,7 +270,7 @@ static int add_chosen(struct servet_profile *profile, const char *key, const cha
         return 0;
     }
     *end = '\0';
-    return conditions_add(profile, key, start + 1);
+    return probe_conditions_add(profile, key, start + 1);
 }
 
 /* A field of the first PU in /proc/cpuinfo. */
@@ -293,13 +293,13 @@ static bool cpuinfo(const char *key, char *value, size_t size)
     return found;
 }
 
-bool conditions_virtual_machine(void)
+bool probe_conditions_virtual_machine(void)
 {
     char flags[4096];
     return cpuinfo("flags", flags, sizeof flags) && strstr(flags, " hypervisor");
 }
 
-int conditions_of_this_machine(struct servet_profile *profile)
+int probe_conditions_of_this_machine(struct servet_profile *profile)
 {
     char text[4096];
     int rc = add_file(profile, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
@@ -309,11 +309,11 @@ int conditions_of_this_machine(struct servet_profile *profile)
     rc = rc < 0 ? rc : add_file(profile, "smt", "/sys/devices/system/cpu/smt/control");
     if (cpuinfo("flags", text, sizeof text)) {
         rc = rc < 0 ? rc
-                    : conditions_add(profile, "virtual_machine",
-                                     conditions_virtual_machine() ? "yes" : "no");
+                    : probe_conditions_add(profile, "virtual_machine",
+                                           probe_conditions_virtual_machine() ? "yes" : "no");
     }
     if (cpuinfo("microcode", text, sizeof text)) {
-        rc = rc < 0 ? rc : conditions_add(profile, "microcode", text);
+        rc = rc < 0 ? rc : probe_conditions_add(profile, "microcode", text);
     }
     return rc;
 }
@@ -326,7 +326,7 @@ static char *names_of(unsigned probes)
     FILE *stream = probes ? open_memstream(&text, &length) : NULL;
     for (size_t i = 0; stream && i < CAMPAIGN_NAMES; i++) {
         if (probes & 1u << i) {
-            fprintf(stream, " %s", campaign_names[i]);
+            fprintf(stream, " %s", probe_run_names[i]);
         }
     }
     return stream && fclose(stream) == 0 ? text : (free(text), NULL);
@@ -340,10 +340,10 @@ static int add_incomplete(const struct campaign *campaign, const struct findings
         return 0;
     }
     char *out = names_of(campaign->probes & ~findings->done);
-    snprintf(text, sizeof text, "%s; not measured:%s", machine_strerror(campaign->incomplete),
+    snprintf(text, sizeof text, "%s; not measured:%s", probe_machine_strerror(campaign->incomplete),
              out ? out : "");
     free(out);
-    return conditions_add(profile, "incomplete", text);
+    return probe_conditions_add(profile, "incomplete", text);
 }
 
 static int add_budget(const struct campaign *campaign, const struct findings *findings,
@@ -361,7 +361,7 @@ static int add_budget(const struct campaign *campaign, const struct findings *fi
                  "; cache sizes from %u sweeps of all and %u of every other size", caches->sweeps,
                  caches->coarse);
     }
-    int rc = out || shortened ? conditions_add(profile, "budget", text) : 0;
+    int rc = out || shortened ? probe_conditions_add(profile, "budget", text) : 0;
     free(out);
     free(shortened);
     return rc;
@@ -373,7 +373,7 @@ static int add_grant(const struct machine *machine, struct servet_profile *profi
     char text[96];
     const struct machine_grant *grant = &machine->grant;
     if (machine->huge_page_bytes == 0) {
-        return conditions_add(profile, "huge_pages", "none granted");
+        return probe_conditions_add(profile, "huge_pages", "none granted");
     }
     if (grant->asked_bytes == 0) {
         return 0;
@@ -382,7 +382,7 @@ static int add_grant(const struct machine *machine, struct servet_profile *profi
              100.0 * (double)grant->huge_bytes / (double)grant->asked_bytes,
              grant->asked_bytes >> 20,
              machine_denies_huge_pages(machine) ? "; taken for ordinary pages" : "");
-    return conditions_add(profile, "huge_pages", text);
+    return probe_conditions_add(profile, "huge_pages", text);
 }
 
 /* What was measured with smaller working sets than it should be. */
@@ -399,31 +399,31 @@ static int add_memory_limits(const struct findings *findings, struct servet_prof
                  "%sbandwidth of arrays of %zu MiB, which caches may hold", used ? "; " : "",
                  findings->memory.array_bytes >> 20);
     }
-    return text[0] ? conditions_add(profile, "memory_limited", text) : 0;
+    return text[0] ? probe_conditions_add(profile, "memory_limited", text) : 0;
 }
 
-int campaign_add_conditions(const struct campaign *campaign, const struct findings *findings,
-                            struct servet_profile *profile)
+int probe_run_add_conditions(const struct campaign *campaign, const struct findings *findings,
+                             struct servet_profile *profile)
 {
     bool native = strcmp(campaign->machine->name, "native") == 0;
-    int rc = conditions_add(profile, "machine", campaign->machine->name);
-    rc = rc < 0 || !native ? rc : conditions_of_this_machine(profile);
+    int rc = probe_conditions_add(profile, "machine", campaign->machine->name);
+    rc = rc < 0 || !native ? rc : probe_conditions_of_this_machine(profile);
     if (rc == 0 && findings->numa.why[0]) {
-        rc = conditions_add(profile, "numa_access", findings->numa.why);
+        rc = probe_conditions_add(profile, "numa_access", findings->numa.why);
     }
     rc = rc < 0 ? rc : add_budget(campaign, findings, profile);
     rc = rc < 0 ? rc : add_incomplete(campaign, findings, profile);
-    size_t taken = machine_journal_taken(campaign->journal);
+    size_t taken = probe_checkpoint_taken(campaign->journal);
     if (rc == 0 && taken > 0) {
         char text[96];
         snprintf(text, sizeof text, "%zu measurements are of an earlier, interrupted run", taken);
-        rc = conditions_add(profile, "resumed", text);
+        rc = probe_conditions_add(profile, "resumed", text);
     }
     if (rc == 0 && campaign->largest_bytes > 0 && findings->of[0].caches.count > 0) {
         char text[64];
         snprintf(text, sizeof text, "%zu KiB, a limit set by the user",
                  campaign->largest_bytes >> 10);
-        rc = conditions_add(profile, "largest_working_set", text);
+        rc = probe_conditions_add(profile, "largest_working_set", text);
     }
     rc = rc < 0 || !native ? rc : add_grant(campaign->machine, profile);
     return rc < 0 ? rc : add_memory_limits(findings, profile);

@@ -21,27 +21,28 @@ struct surroundings {
 };
 
 /* Sums the ticks of `pus` in a text like /proc/stat. */
-struct surroundings_ticks surroundings_sum(const char *stat_text, const struct profile_set *pus);
+struct surroundings_ticks probe_conditions_sum(const char *stat_text,
+                                               const struct profile_set *pus);
 
 /* Before the first probe on this very machine: looks around, and keeps the first PU busy until its
  * frequency stands still (at most 0.3 s). 0 or -errno of the machine. */
-int surroundings_before(struct machine *machine, const struct profile_class *declared,
-                        struct surroundings *out);
+int probe_conditions_before(struct machine *machine, const struct profile_class *declared,
+                            struct surroundings *out);
 
 /* After the last: conditions load_average, warm_up, steal, smt_siblings, suspended, stood_still,
  * busy. 0 or -ENOMEM. */
-int surroundings_after(const struct surroundings *before, struct machine *machine,
-                       const struct profile_class *declared, struct servet_profile *profile);
+int probe_conditions_after(const struct surroundings *before, struct machine *machine,
+                           const struct profile_class *declared, struct servet_profile *profile);
 
 /* What held while measuring, and might have bent the figures: recorded in the profile. */
 
 /* Appends a condition; both texts are copied. 0 or -ENOMEM. */
-int conditions_add(struct servet_profile *profile, const char *key, const char *value);
+int probe_conditions_add(struct servet_profile *profile, const char *key, const char *value);
 
 /* Does the CPU say that it is one of a virtual machine (x86)? */
-bool conditions_virtual_machine(void);
+bool probe_conditions_virtual_machine(void);
 
 /* Governor, virtual machine, THP, SMT, microcode of this machine. Unreadable ones are left out. */
-int conditions_of_this_machine(struct servet_profile *profile);
+int probe_conditions_of_this_machine(struct servet_profile *profile);
 
 #endif

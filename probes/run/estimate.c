@@ -50,7 +50,7 @@ static double plan_sharing(const struct probe *probe, const struct schedule *sch
     for (size_t i = 0; declared && i < declared->cache_count; i++) {
         const bool last = i + 1 == declared->cache_count;
         mark_inside(schedule->pus, last ? NULL : &declared->caches[i + 1].sharing, inside);
-        sum += trials * (double)schedule_planned(schedule, inside) *
+        sum += trials * (double)probe_schedule_planned(schedule, inside) *
                trial_seconds((double)declared->caches[i].declared_size_bytes);
     }
     return sum;
@@ -69,20 +69,20 @@ static double plan_memory(const struct probe *probe, const struct schedule *sche
     const double row_s = copy_s + bytes * second_per_byte * (node_s + memory_load_s / 8) +
                          timed_loads * memory_load_s;
     /* alone and together */
-    return rounds * ((1 + 2 * (double)schedule_planned(schedule, NULL)) * copy_s +
+    return rounds * ((1 + 2 * (double)probe_schedule_planned(schedule, NULL)) * copy_s +
                      (double)(nodes * nodes) * row_s);
 }
 
-int plan_make(const struct probe *probe, bool mpi, struct plan *out)
+int probe_estimate_make(const struct probe *probe, bool mpi, struct plan *out)
 {
     const struct profile_set *pus = &probe->machine->pus;
     const double kinds = probe->kinds ? (double)probe->kinds->count : 1;
     struct schedule schedule;
-    bool *inside = malloc(pair_count(pus->count) + 1);
-    int rc = inside ? schedule_init(&schedule, pus, probe->declared) : -ENOMEM;
+    bool *inside = malloc(probe_pair_count(pus->count) + 1);
+    int rc = inside ? probe_schedule_init(&schedule, pus, probe->declared) : -ENOMEM;
     if (rc == 0) {
         schedule.exhaustive = probe->exhaustive;
-        size_t pairs = schedule_planned(&schedule, NULL);
+        size_t pairs = probe_schedule_planned(&schedule, NULL);
         *out = (struct plan){
             .cache_s = kinds * probe_cache_seconds(probe),
             .sharing_s = pus->count > 1 ? plan_sharing(probe, &schedule, inside) : 0,
@@ -91,7 +91,7 @@ int plan_make(const struct probe *probe, bool mpi, struct plan *out)
                                               (double)schedule.class_count * layer_s + mpi * mpi_s
                                         : 0,
         };
-        schedule_free(&schedule);
+        probe_schedule_free(&schedule);
     }
     free(inside);
     return rc;

@@ -14,6 +14,6 @@ struct plan {
 };
 
 /* `mpi`: messages go through MPI, which has to be started. 0 or -ENOMEM. */
-int plan_make(const struct probe *probe, bool mpi, struct plan *out);
+int probe_estimate_make(const struct probe *probe, bool mpi, struct plan *out);
 
 #endif

@@ -61,4 +61,4 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-const struct argp run_argp = {.options = table, .parser = parse_option};
+const struct argp probe_options_argp = {.options = table, .parser = parse_option};

@@ -14,6 +14,6 @@ struct run_options {
 };
 
 /* A child parser; its input is a struct run_options. */
-extern const struct argp run_argp;
+extern const struct argp probe_options_argp;
 
 #endif

@@ -56,7 +56,7 @@ static int check_place(const char *path, struct servet_error *error)
     return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc)) : 0;
 }
 
-int output_choose(const char *wanted, char *path, size_t size, struct servet_error *error)
+int probe_output_choose(const char *wanted, char *path, size_t size, struct servet_error *error)
 {
     char folder[PATH_MAX];
     int rc = 0;
@@ -93,7 +93,7 @@ static void read_setting(const char *root, const char *name, char *line, int siz
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s%s", root, name);
-    if (!first_line(path, line, size)) {
+    if (!profile_first_line(path, line, size)) {
         strcpy(line, "?");
     }
 }
@@ -108,7 +108,7 @@ static uint64_t checksum(const char *path)
            (memset(words, 0, sizeof words), length = fread(words, 1, sizeof words, file)) > 0) {
         char before[32];
         snprintf(before, sizeof before, "%" PRIx64 " %zu", sum, length);
-        sum = machine_journal_key(before, "file", words, sizeof words / sizeof *words);
+        sum = probe_checkpoint_key(before, "file", words, sizeof words / sizeof *words);
     }
     if (file) {
         fclose(file);
@@ -116,7 +116,7 @@ static uint64_t checksum(const char *path)
     return sum;
 }
 
-char *run_identity(const char *root, const char *machine)
+char *probe_run_identity(const char *root, const char *machine)
 {
     char kernel[256], enabled[256], defrag[256], *text = NULL;
     if (strncmp(machine, simulated, strlen(simulated)) == 0) {

@@ -33,7 +33,7 @@ static int room(void)
 /* Seconds of the clock that counts. */
 static double counted(const struct progress *progress)
 {
-    return progress->clock ? machine_elapsed(progress->clock) : now();
+    return progress->clock ? probe_machine_elapsed(progress->clock) : now();
 }
 
 /* What is planned of the rest, at the pace so far; without a plan at that pace alone, once it can
@@ -65,7 +65,7 @@ static void send(struct progress *progress, const char *format, ...)
     }
 }
 
-void progress_start(struct progress *progress, bool wanted, int events)
+void probe_progress_start(struct progress *progress, bool wanted, int events)
 {
     *progress = (struct progress){.shown = events < 0 && wanted && isatty(STDERR_FILENO),
                                   .events = events,
@@ -73,16 +73,16 @@ void progress_start(struct progress *progress, bool wanted, int events)
                                   .started_s = now()};
 }
 
-void progress_plan(struct progress *progress, double planned_s, struct machine *clock)
+void probe_progress_plan(struct progress *progress, double planned_s, struct machine *clock)
 {
     progress->planned_s = planned_s;
     if (clock) {
         progress->clock = clock;
-        progress->started_s = machine_elapsed(clock);
+        progress->started_s = probe_machine_elapsed(clock);
     }
 }
 
-void progress_next(struct progress *progress, const char *probe, double share)
+void probe_progress_next(struct progress *progress, const char *probe, double share)
 {
     progress->before += progress->share;
     progress->share = share;
@@ -92,7 +92,7 @@ void progress_next(struct progress *progress, const char *probe, double share)
          counted(progress) - progress->started_s);
 }
 
-void progress_outcome(struct progress *progress, const char *outcome)
+void probe_progress_outcome(struct progress *progress, const char *outcome)
 {
     send(progress, "{\"event\": \"end\", \"outcome\": \"%s\", \"elapsed_s\": %.2f}\n", outcome,
          counted(progress) - progress->started_s);
@@ -137,7 +137,8 @@ static void draw(const char *what, double whole, double rest)
     fflush(stderr);
 }
 
-void progress_step(void *argument, const char *what, double done, const struct probe_pairs *pairs)
+void probe_progress_step(void *argument, const char *what, double done,
+                         const struct probe_pairs *pairs)
 {
     struct progress *progress = argument;
     double time = now(), whole = progress->before + progress->share * done;
@@ -154,7 +155,7 @@ void progress_step(void *argument, const char *what, double done, const struct p
     draw(what, whole, seconds_left(progress, whole, spent));
 }
 
-void progress_end(struct progress *progress)
+void probe_progress_end(struct progress *progress)
 {
     if (progress->shown) {
         fprintf(stderr, "\r%*s\r", room(), "");

@@ -20,17 +20,18 @@ struct progress {
 };
 
 /* `events` < 0: a bar, if `wanted`. */
-void progress_start(struct progress *progress, bool wanted, int events);
+void probe_progress_start(struct progress *progress, bool wanted, int events);
 /* Says that the run is expected to take so many seconds, and on which clock they are counted from
  * now on. */
-void progress_plan(struct progress *progress, double planned_s, struct machine *clock);
+void probe_progress_plan(struct progress *progress, double planned_s, struct machine *clock);
 /* The next probe is expected to take `share` of the whole, in [0, 1]. */
-void progress_next(struct progress *progress, const char *probe, double share);
+void probe_progress_next(struct progress *progress, const char *probe, double share);
 /* A probe_progress_function; `argument` is the struct progress. */
-void progress_step(void *argument, const char *what, double done, const struct probe_pairs *pairs);
+void probe_progress_step(void *argument, const char *what, double done,
+                         const struct probe_pairs *pairs);
 /* Says how it ended ("done", "failed", "interrupted"); events only. */
-void progress_outcome(struct progress *progress, const char *outcome);
+void probe_progress_outcome(struct progress *progress, const char *outcome);
 /* Wipes the line. */
-void progress_end(struct progress *progress);
+void probe_progress_end(struct progress *progress);
 
 #endif

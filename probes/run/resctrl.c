@@ -39,7 +39,7 @@ static bool lists_task(const struct look *look, const char *group)
 static bool has_pu(const struct look *look, const char *group)
 {
     struct profile_set pus;
-    if (sysfs_read_set(look->fs, &pus, "%s/%s/cpus_list", mount, group) < 0) {
+    if (profile_sysfs_read_set(look->fs, &pus, "%s/%s/cpus_list", mount, group) < 0) {
         return false;
     }
     bool has = profile_set_has(&pus, look->pu);
@@ -82,15 +82,15 @@ static int cache_number(const struct look *look, uint32_t *out)
     for (unsigned index = 0; index < CACHES_MAX; index++) {
         uint32_t level, number;
         const char *const where = "/sys/devices/system/cpu/cpu%u/cache/index%u/%s";
-        if (sysfs_read_u32(look->fs, &level, where, look->pu, index, "level") < 0 ||
+        if (profile_sysfs_read_u32(look->fs, &level, where, look->pu, index, "level") < 0 ||
             level != look->level) {
             continue;
         }
-        int rc = sysfs_read(look->fs, where, look->pu, index, "type");
+        int rc = profile_sysfs_read(look->fs, where, look->pu, index, "type");
         if (rc < 0 || strcmp(look->fs->text, "Instruction") == 0) {
             continue;
         }
-        rc = sysfs_read_u32(look->fs, &number, where, look->pu, index, "id");
+        rc = profile_sysfs_read_u32(look->fs, &number, where, look->pu, index, "id");
         if (rc == 0) {
             *out = number;
             return 0;
@@ -134,15 +134,15 @@ static int share_of_group(const struct look *look, const char *group, struct res
     uint32_t number = 0;
     struct sysfs *fs = look->fs;
     int rc = cache_number(look, &number);
-    rc = rc < 0 ? rc : sysfs_read(fs, "%s/info/L%u/cbm_mask", mount, look->level);
+    rc = rc < 0 ? rc : profile_sysfs_read(fs, "%s/info/L%u/cbm_mask", mount, look->level);
     if (rc == -ENOENT) {
-        rc = sysfs_read(fs, "%s/info/L%uDATA/cbm_mask", mount, look->level);
+        rc = profile_sysfs_read(fs, "%s/info/L%uDATA/cbm_mask", mount, look->level);
     }
     if (rc < 0) {
         return rc;
     }
     share.of = bits_of(fs->text);
-    rc = sysfs_read(fs, "%s/%s/schemata", mount, group);
+    rc = profile_sysfs_read(fs, "%s/%s/schemata", mount, group);
     const char *mask = rc == 0 ? mask_in(fs->text, look->level, number) : NULL;
     share.parts = mask ? bits_of(mask) : 0;
     if (rc == 0 && (share.parts == 0 || share.parts > share.of)) {
@@ -154,8 +154,8 @@ static int share_of_group(const struct look *look, const char *group, struct res
     return rc;
 }
 
-int resctrl_share(const char *root, long task, uint32_t pu, uint32_t level,
-                  struct resctrl_share *out)
+int probe_resctrl_share(const char *root, long task, uint32_t pu, uint32_t level,
+                        struct resctrl_share *out)
 {
     struct sysfs *fs = calloc(1, sizeof *fs);
     if (!fs) {

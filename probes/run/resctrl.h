@@ -17,7 +17,7 @@ struct resctrl_share {
  * `task` a thread's id.
  * 0; -ENOENT when resctrl is not mounted or does not partition that level or the cache's number is
  * not said; -EINVAL when its files are not as the kernel writes them; -ENOMEM. */
-int resctrl_share(const char *root, long task, uint32_t pu, uint32_t level,
-                  struct resctrl_share *out);
+int probe_resctrl_share(const char *root, long task, uint32_t pu, uint32_t level,
+                        struct resctrl_share *out);
 
 #endif

@@ -15,9 +15,9 @@
  * an L3 in a virtual machine was seen at a fifth of its declared size. */
 static const double furthest = 8;
 
-const struct profile_cache *result_find_declared(const struct profile_class *node_class,
-                                                 const uint32_t *pu, uint64_t bytes,
-                                                 uint32_t above_level)
+const struct profile_cache *probe_result_find_declared(const struct profile_class *node_class,
+                                                       const uint32_t *pu, uint64_t bytes,
+                                                       uint32_t above_level)
 {
     const struct profile_cache *best = NULL;
     double distance = log(furthest);
@@ -147,7 +147,7 @@ static void note_disagreement(FILE *stream, const struct probe_cache *caches, si
                               const struct disagreement_machine *machine)
 {
     const struct probe_cache_level *level = &caches->levels[i];
-    if (!declared || !disagreement_is_one(level->size_bytes, declared->declared_size_bytes)) {
+    if (!declared || !probe_disagreement_is_one(level->size_bytes, declared->declared_size_bytes)) {
         return;
     }
     struct disagreement d = {
@@ -169,11 +169,11 @@ static void note_disagreement(FILE *stream, const struct probe_cache *caches, si
         d.merged = caches_within(&sharing->sharing, &declared->sharing, machine->pu);
     }
     if (machine->root &&
-        resctrl_share(machine->root, machine->task, machine->pu, d.level, &d.share) < 0) {
+        probe_resctrl_share(machine->root, machine->task, machine->pu, d.level, &d.share) < 0) {
         d.share = (struct resctrl_share){0}; /* not mounted, mostly */
     }
     fputs(ftell(stream) > 0 ? "; " : "", stream);
-    disagreement_explain(&d, stream);
+    probe_disagreement_explain(&d, stream);
 }
 
 static char *cache_note(const struct probe_cache *caches, size_t i,
@@ -190,7 +190,8 @@ static char *cache_note(const struct probe_cache *caches, size_t i,
     }
     if (level->low_bytes < level->high_bytes) {
         fprintf(stream, "%s to %s explain the measurement about as well",
-                figure_bytes(level->low_bytes).text, figure_bytes(level->high_bytes).text);
+                profile_figure_bytes(level->low_bytes).text,
+                profile_figure_bytes(level->high_bytes).text);
     }
     note_disagreement(stream, caches, i, cache, sharing, machine);
     note_geometry(stream, level, cache);
@@ -206,7 +207,7 @@ static char *cache_note(const struct probe_cache *caches, size_t i,
     return note;
 }
 
-int result_copy_relation(const struct profile_relation *from, struct profile_relation *out)
+int probe_result_copy_relation(const struct profile_relation *from, struct profile_relation *out)
 {
     struct profile_relation copy = {0};
     copy.groups = calloc(from->group_count + 1, sizeof *copy.groups);
@@ -217,7 +218,7 @@ int result_copy_relation(const struct profile_relation *from, struct profile_rel
         copy.group_count += rc == 0;
     }
     if (rc < 0) {
-        relation_free(&copy);
+        probe_relation_free(&copy);
         return rc;
     }
     if (from->pair_count) {
@@ -269,12 +270,12 @@ static int make_cache(const struct probe_cache *caches, size_t i,
         sharing->sharing = (struct profile_relation){0};
         return 0;
     }
-    return declared ? result_copy_relation(&declared->sharing, &out->sharing) : 0;
+    return declared ? probe_result_copy_relation(&declared->sharing, &out->sharing) : 0;
 }
 
-void result_free_cache(struct profile_cache *cache)
+void probe_result_free_cache(struct profile_cache *cache)
 {
-    relation_free(&cache->sharing);
+    probe_relation_free(&cache->sharing);
     profile_set_free(&cache->pus);
     free(cache->quality.note);
 }
@@ -289,8 +290,9 @@ static int keep_declared(struct profile_cache *declared, struct profile_cache *o
     return out->quality.note ? 0 : -ENOMEM;
 }
 
-int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
-                      struct probe_sharing *sharing, const struct disagreement_machine *machine)
+int probe_result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
+                            struct probe_sharing *sharing,
+                            const struct disagreement_machine *machine)
 {
     struct profile_cache *result =
         calloc(caches->count + node_class->cache_count + 1, sizeof *result);
@@ -299,7 +301,7 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
     int rc = result ? 0 : -ENOMEM;
     for (size_t i = 0; i < caches->count && rc == 0; i++) {
         const struct profile_cache *declared =
-            result_find_declared(node_class, NULL, caches->levels[i].size_bytes, last);
+            probe_result_find_declared(node_class, NULL, caches->levels[i].size_bytes, last);
         uint32_t number = declared ? declared->level : last + 1;
         for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0;
              next++) {
@@ -320,13 +322,13 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
     }
     if (rc < 0) {
         for (size_t i = 0; i < count; i++) {
-            result_free_cache(&result[i]);
+            probe_result_free_cache(&result[i]);
         }
         free(result);
         return rc;
     }
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        result_free_cache(&node_class->caches[i]);
+        probe_result_free_cache(&node_class->caches[i]);
     }
     free(node_class->caches);
     node_class->caches = result;
@@ -334,7 +336,7 @@ int result_set_caches(struct profile_class *node_class, const struct probe_cache
     return 0;
 }
 
-int result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve)
+int probe_result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve)
 {
     struct profile_cache_point *points = calloc(curve->count + 1, sizeof *points);
     if (!points) {
@@ -375,8 +377,8 @@ static size_t fill_tlb(const struct probe_tlb *found, uint64_t page_bytes, uint6
     return found->count;
 }
 
-int result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
-                   size_t ordinary_page_bytes)
+int probe_result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
+                         size_t ordinary_page_bytes)
 {
     struct profile_tlb *levels = calloc(2 * TLB_LEVELS_MAX, sizeof *levels);
     if (!levels) {
@@ -396,7 +398,7 @@ int result_set_tlb(struct profile_class *node_class, const struct probe_cache *c
 
 /* -- memory -- */
 
-void result_set_memory(struct profile_class *node_class, struct probe_memory *found)
+void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found)
 {
     struct probe_memory old = {.memory = node_class->memory};
     node_class->memory = found->memory;
@@ -404,7 +406,7 @@ void result_set_memory(struct profile_class *node_class, struct probe_memory *fo
     probe_memory_free(&old);
 }
 
-void result_set_numa(struct profile_class *node_class, struct probe_numa *found)
+void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found)
 {
     struct probe_numa old = {.rows = node_class->numa_access,
                              .count = node_class->numa_access_count};
@@ -468,7 +470,7 @@ static bool new_pair(const struct profile_class *node_class,
     return false;
 }
 
-int result_set_layers(struct profile_class *node_class, struct profile_communication *found)
+int probe_result_set_layers(struct profile_class *node_class, struct profile_communication *found)
 {
     for (size_t i = 0; i < found->layer_count; i++) {
         uint32_t a, b;
@@ -485,7 +487,7 @@ int result_set_layers(struct profile_class *node_class, struct profile_communica
     return 0;
 }
 
-int result_note_layers(struct profile_class *node_class, const char *note)
+int probe_result_note_layers(struct profile_class *node_class, const char *note)
 {
     for (size_t i = 0; i < node_class->communication.layer_count; i++) {
         struct profile_quality *quality = &node_class->communication.layers[i].quality;

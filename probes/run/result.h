@@ -16,31 +16,32 @@
  * in the measurement stays, marked as declared. `sharing` (may be NULL): else the declared groups
  * are kept. Where a size is not the declared one, the level's note says so, and why as far as that
  * is known (disagreement.h). 0 or -ENOMEM. */
-int result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
-                      struct probe_sharing *sharing, const struct disagreement_machine *machine);
+int probe_result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
+                            struct probe_sharing *sharing,
+                            const struct disagreement_machine *machine);
 
 /* The declared cache (of that PU; NULL: of any), of a higher level than that, that a measured size
  * is taken for, or NULL. */
-const struct profile_cache *result_find_declared(const struct profile_class *node_class,
-                                                 const uint32_t *pu, uint64_t bytes,
-                                                 uint32_t above_level);
-int result_copy_relation(const struct profile_relation *from, struct profile_relation *out);
-void result_free_cache(struct profile_cache *cache);
+const struct profile_cache *probe_result_find_declared(const struct profile_class *node_class,
+                                                       const uint32_t *pu, uint64_t bytes,
+                                                       uint32_t above_level);
+int probe_result_copy_relation(const struct profile_relation *from, struct profile_relation *out);
+void probe_result_free_cache(struct profile_cache *cache);
 
 /* Keeps the latency curve that the sizes came from. 0 or -ENOMEM. */
-int result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve);
+int probe_result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve);
 /* The reaches of the TLB's levels: on ordinary pages, and on huge ones if the caches were measured
  * in those. */
-int result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
-                   size_t ordinary_page_bytes);
+int probe_result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
+                         size_t ordinary_page_bytes);
 
 /* Move what was found into the class; `found` is empty afterwards. */
-void result_set_memory(struct profile_class *node_class, struct probe_memory *found);
-void result_set_numa(struct profile_class *node_class, struct probe_numa *found);
-int result_set_layers(struct profile_class *node_class, struct profile_communication *found);
+void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found);
+void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found);
+int probe_result_set_layers(struct profile_class *node_class, struct profile_communication *found);
 
 /* A note on every layer ("through threads, not through MPI"). 0 or -ENOMEM. */
-int result_note_layers(struct profile_class *node_class, const char *note);
+int probe_result_note_layers(struct profile_class *node_class, const char *note);
 
 /* Caches of several kinds of cores in one class. */
 
@@ -52,14 +53,14 @@ struct kind_findings {
 
 /* For the levels of the first kind that were measured: whose caches they are. holders[i] is NULL
  * for a cache that the operating system says others have too: that is asked of all PUs. */
-int result_holders(const struct profile_class *node_class, const struct kinds *kinds,
-                   const struct probe_cache *caches, const struct profile_set **holders);
+int probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
+                         const struct probe_cache *caches, const struct profile_set **holders);
 
-/* As result_set_caches(), of each kind; a cache that kinds have in common is the one found by the
+/* As probe_result_set_caches(), of each kind; a cache that kinds have in common is the one found by the
  * first. 0 or -ENOMEM.
  */
-int result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
-                               struct kind_findings *findings,
-                               const struct disagreement_machine *machine);
+int probe_result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
+                                     struct kind_findings *findings,
+                                     const struct disagreement_machine *machine);
 
 #endif

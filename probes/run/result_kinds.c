@@ -17,7 +17,8 @@ static bool is_common(const struct profile_cache *declared, const struct kinds *
     for (size_t i = 0; i < declared->sharing.group_count; i++) {
         const struct profile_set *group = &declared->sharing.groups[i];
         for (size_t member = 1; member < group->count; member++) {
-            if (kinds_find(kinds, group->ids[member]) != kinds_find(kinds, group->ids[0])) {
+            if (probe_kinds_find(kinds, group->ids[member]) !=
+                probe_kinds_find(kinds, group->ids[0])) {
                 return true;
             }
         }
@@ -37,7 +38,7 @@ static size_t first_holder(const struct profile_cache *declared, const struct ki
 static void free_caches(struct profile_class *view)
 {
     for (size_t i = 0; i < view->cache_count; i++) {
-        result_free_cache(&view->caches[i]);
+        probe_result_free_cache(&view->caches[i]);
     }
     free(view->caches);
     view->caches = NULL;
@@ -51,7 +52,7 @@ static int copy_cache(const struct profile_cache *from, struct profile_cache *ou
     copy.sharing = (struct profile_relation){0};
     copy.quality.note = from->quality.note ? strdup(from->quality.note) : NULL;
     int rc = from->quality.note && !copy.quality.note ? -ENOMEM : 0;
-    rc = rc < 0 ? rc : result_copy_relation(&from->sharing, &copy.sharing);
+    rc = rc < 0 ? rc : probe_result_copy_relation(&from->sharing, &copy.sharing);
     if (rc < 0) {
         free(copy.quality.note);
         return rc;
@@ -80,15 +81,15 @@ static int view_of(const struct profile_class *node_class, uint32_t pu, struct p
     return 0;
 }
 
-int result_holders(const struct profile_class *node_class, const struct kinds *kinds,
-                   const struct probe_cache *caches, const struct profile_set **holders)
+int probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
+                         const struct probe_cache *caches, const struct profile_set **holders)
 {
     struct profile_class view;
     uint32_t last = 0;
     int rc = view_of(node_class, kinds->pus[0].ids[0], &view);
     for (size_t i = 0; rc == 0 && i < caches->count; i++) {
         const struct profile_cache *found =
-            result_find_declared(&view, NULL, caches->levels[i].size_bytes, last);
+            probe_result_find_declared(&view, NULL, caches->levels[i].size_bytes, last);
         const struct profile_cache *declared =
             found ? profile_cache_of(node_class, found->level, kinds->pus[0].ids[0]) : NULL;
         holders[i] = declared && is_common(declared, kinds) ? NULL : &kinds->pus[0];
@@ -133,9 +134,9 @@ static int take(const struct profile_class *node_class, const struct kinds *kind
     return rc;
 }
 
-int result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
-                               struct kind_findings *findings,
-                               const struct disagreement_machine *machine)
+int probe_result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
+                                     struct kind_findings *findings,
+                                     const struct disagreement_machine *machine)
 {
     size_t room = kinds->count * (node_class->cache_count + CACHE_LEVELS_MAX);
     struct profile_class merged = {.caches = calloc(room + 1, sizeof *merged.caches)};
@@ -149,8 +150,8 @@ int result_set_caches_of_kinds(struct profile_class *node_class, const struct ki
         if (rc < 0) {
             break;
         }
-        rc = result_set_caches(&view, &findings[kind].caches, sharing->count > 0 ? sharing : NULL,
-                               &here);
+        rc = probe_result_set_caches(&view, &findings[kind].caches,
+                                     sharing->count > 0 ? sharing : NULL, &here);
         rc = rc < 0 ? rc : take(node_class, kinds, kind, &view, &merged);
         free_caches(&view);
     }

@@ -19,19 +19,19 @@
 /* When the caches were not measured. */
 static const size_t usual_message_bytes = 32u << 10, usual_last_level_bytes = 32u << 20;
 
-const char *const campaign_names[CAMPAIGN_NAMES] = {"cache", "sharing", "memory", "message"};
+const char *const probe_run_names[CAMPAIGN_NAMES] = {"cache", "sharing", "memory", "message"};
 
 static bool is_name(const char *text, size_t length, const char *name)
 {
     return strlen(name) == length && strncmp(text, name, length) == 0;
 }
 
-unsigned campaign_parse(const char *text, const char *also)
+unsigned probe_run_parse(const char *text, const char *also)
 {
     unsigned probes = 0;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ","), i = 0;
-        while (i < CAMPAIGN_NAMES && !is_name(at, length, campaign_names[i])) {
+        while (i < CAMPAIGN_NAMES && !is_name(at, length, probe_run_names[i])) {
             i++;
         }
         if (i == CAMPAIGN_NAMES) {
@@ -55,7 +55,7 @@ static void free_findings(struct findings *findings)
         probe_cache_free(&findings->of[i].caches);
         probe_sharing_free(&findings->of[i].sharing);
     }
-    kinds_free(&findings->kinds);
+    probe_kinds_free(&findings->kinds);
     probe_memory_free(&findings->memory);
     probe_numa_free(&findings->numa);
     probe_message_free(&findings->messages);
@@ -98,13 +98,13 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
     bool several = campaign->machine->pus.count > 1;
     int rc = -ENOTSUP;
     if (native && several && campaign->mpi) {
-        rc = machine_open_mpi(&campaign->machine->pus, campaign->machine->cancel, &messenger,
-                              &reason);
+        rc = probe_machine_open_mpi(&campaign->machine->pus, campaign->machine->cancel, &messenger,
+                                    &reason);
         if (rc == -EINTR) {
             return profile_error(error, rc, "%s", reason.text);
         }
         if (rc < 0) {
-            progress_end(campaign->progress);
+            probe_progress_end(campaign->progress);
             cli_note("message latency through MPI skipped: %s; measured between threads instead",
                      reason.text);
         }
@@ -120,8 +120,8 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
         probe_message(&findings->probe, message_bytes(findings), &findings->messages, error);
     findings->probe.machine = campaign->machine;
     if (rc == 0) {
-        machine_guard_add(&campaign->machine->guard, &messenger.guard);
-        machine_close(&messenger);
+        probe_sentinel_add(&campaign->machine->guard, &messenger.guard);
+        probe_machine_close(&messenger);
     }
     return result;
 }
@@ -226,7 +226,7 @@ static int run_sharing(struct findings *findings, struct servet_error *error)
             holders[i] = &kinds->pus[kind];
         }
         if (kinds->count > 1 && kind == 0 &&
-            result_holders(findings->node_class, kinds, &of->caches, holders) < 0) {
+            probe_result_holders(findings->node_class, kinds, &of->caches, holders) < 0) {
             rc = profile_error(error, -ENOMEM, "measuring shared caches: %s", strerror(ENOMEM));
         }
         rc = rc < 0 || of->caches.count == 0
@@ -251,7 +251,7 @@ static void next(const struct campaign *campaign, struct findings *findings, uns
                  const char *name)
 {
     double all = planned_from(campaign, findings, CAMPAIGN_CACHE);
-    progress_next(campaign->progress, name, all > 0 ? planned(findings, probe) / all : 0);
+    probe_progress_next(campaign->progress, name, all > 0 ? planned(findings, probe) / all : 0);
 }
 
 static int run_probes(const struct campaign *campaign, struct findings *findings,
@@ -293,9 +293,9 @@ static struct disagreement_machine evidence(const struct campaign *campaign,
     if (strcmp(campaign->machine->name, "native") == 0) {
         evidence.root = "";
         evidence.task = getpid();
-        evidence.virtual = conditions_virtual_machine();
+        evidence.virtual = probe_conditions_virtual_machine();
         evidence.busy =
-            machine_was_busy(campaign->machine) || strtod(around->load, NULL) >= idle_load;
+            probe_machine_was_busy(campaign->machine) || strtod(around->load, NULL) >= idle_load;
     }
     return evidence;
 }
@@ -307,22 +307,23 @@ static int assemble(const struct campaign *campaign, struct findings *findings,
     if ((campaign->probes & CAMPAIGN_CACHE) && findings->of[0].caches.count > 0) {
         struct kind_findings *of = findings->of;
         rc = findings->kinds.count > 1
-                 ? result_set_caches_of_kinds(findings->node_class, &findings->kinds, of, machine)
-                 : result_set_caches(findings->node_class, &of->caches,
-                                     of->sharing.count > 0 ? &of->sharing : NULL, machine);
-        rc = rc < 0 ? rc : result_set_cache_curve(findings->node_class, &of->caches.curve);
+                 ? probe_result_set_caches_of_kinds(findings->node_class, &findings->kinds, of,
+                                                    machine)
+                 : probe_result_set_caches(findings->node_class, &of->caches,
+                                           of->sharing.count > 0 ? &of->sharing : NULL, machine);
+        rc = rc < 0 ? rc : probe_result_set_cache_curve(findings->node_class, &of->caches.curve);
         rc = rc < 0 ? rc
-                    : result_set_tlb(findings->node_class, &of->caches,
-                                     findings->probe.machine->page_bytes);
+                    : probe_result_set_tlb(findings->node_class, &of->caches,
+                                           findings->probe.machine->page_bytes);
     }
     if (rc == 0 && (findings->done & CAMPAIGN_MEMORY)) {
-        result_set_memory(findings->node_class, &findings->memory);
-        result_set_numa(findings->node_class, &findings->numa);
+        probe_result_set_memory(findings->node_class, &findings->memory);
+        probe_result_set_numa(findings->node_class, &findings->numa);
     }
     if (rc == 0 && (findings->done & CAMPAIGN_MESSAGE)) {
-        rc = result_set_layers(findings->node_class, &findings->messages);
+        rc = probe_result_set_layers(findings->node_class, &findings->messages);
         if (rc == 0 && findings->layer_note[0]) {
-            rc = result_note_layers(findings->node_class, findings->layer_note);
+            rc = probe_result_note_layers(findings->node_class, findings->layer_note);
         }
     }
     return rc;
@@ -358,16 +359,17 @@ static void name_memory_limit(const struct machine *machine, struct servet_error
     }
 }
 
-int campaign_run(struct campaign *campaign, struct servet_profile **out, struct servet_error *error)
+int probe_run_run(struct campaign *campaign, struct servet_profile **out,
+                  struct servet_error *error)
 {
     struct servet_profile *profile = campaign->machine->declared;
     char started[32];
     time_t now = time(NULL);
     strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    double begun = machine_elapsed(campaign->machine);
+    double begun = probe_machine_elapsed(campaign->machine);
     struct findings findings = {
         .probe = {.machine = campaign->machine,
-                  .progress = progress_step,
+                  .progress = probe_progress_step,
                   .progress_argument = campaign->progress,
                   .seed = campaign->seed,
                   .declared = &profile->classes[0],
@@ -378,21 +380,21 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
         .until_s = campaign->budget_s > 0 ? begun + campaign->budget_s : 0,
     };
     struct surroundings around = {0};
-    int known = kinds_of(findings.node_class, &campaign->machine->pus, &findings.kinds);
+    int known = probe_kinds_of(findings.node_class, &campaign->machine->pus, &findings.kinds);
     if (known < 0) {
         return profile_error(error, known, "looking for kinds of cores: %s", strerror(-known));
     }
     findings.probe.kinds = &findings.kinds;
     bool native = strcmp(campaign->machine->name, "native") == 0;
-    known = plan_make(&findings.probe, native && campaign->mpi, &findings.plan);
+    known = probe_estimate_make(&findings.probe, native && campaign->mpi, &findings.plan);
     if (known < 0) {
         free_findings(&findings);
         return profile_error(error, known, "planning: %s", strerror(-known));
     }
-    progress_plan(campaign->progress, planned_from(campaign, &findings, CAMPAIGN_CACHE),
-                  native ? NULL : campaign->machine);
-    int rc = native ? surroundings_before(campaign->machine, findings.node_class, &around) : 0;
-    rc = rc < 0 ? profile_error(error, rc, "warming up: %s", machine_strerror(rc))
+    probe_progress_plan(campaign->progress, planned_from(campaign, &findings, CAMPAIGN_CACHE),
+                        native ? NULL : campaign->machine);
+    int rc = native ? probe_conditions_before(campaign->machine, findings.node_class, &around) : 0;
+    rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
                 : probe_with_journal(campaign, &findings, error);
     campaign->incomplete = (rc == -ENODEV || rc == -ENOMEM) && findings.done != 0 ? rc : 0;
     if (rc == -ENOMEM) {
@@ -402,14 +404,15 @@ int campaign_run(struct campaign *campaign, struct servet_profile **out, struct 
     if (rc == 0) {
         campaign->machine->declared = NULL;
         profile->measured = true;
-        profile->seconds = machine_elapsed(campaign->machine) - begun;
-        rc = native ? surroundings_after(&around, campaign->machine, findings.node_class, profile)
-                    : 0;
-        rc = rc < 0 ? rc : restrict_class(findings.node_class, &campaign->machine->pus);
+        profile->seconds = probe_machine_elapsed(campaign->machine) - begun;
+        rc = native
+                 ? probe_conditions_after(&around, campaign->machine, findings.node_class, profile)
+                 : 0;
+        rc = rc < 0 ? rc : probe_topology_restrict(findings.node_class, &campaign->machine->pus);
         const struct disagreement_machine known_of_it = evidence(campaign, &findings, &around);
         rc = rc < 0 ? rc : assemble(campaign, &findings, &known_of_it);
         rc = rc < 0 ? rc : set_texts(profile, started);
-        rc = rc < 0 ? rc : campaign_add_conditions(campaign, &findings, profile);
+        rc = rc < 0 ? rc : probe_run_add_conditions(campaign, &findings, profile);
         if (rc < 0) {
             profile_error(error, rc, "putting the profile together: %s", strerror(-rc));
             profile_free(profile);

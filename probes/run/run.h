@@ -18,12 +18,12 @@ enum campaign_probes {
 
 /* As --probes calls them, by bit of enum campaign_probes. */
 enum { CAMPAIGN_NAMES = 4 };
-extern const char *const campaign_names[CAMPAIGN_NAMES];
+extern const char *const probe_run_names[CAMPAIGN_NAMES];
 
 /* The argument of --probes: comma-separated names; a probe that needs another brings it. An unknown
  * name ends the command with status 2; `also` ("none, or ") says in that line what else is
  * allowed. */
-unsigned campaign_parse(const char *text, const char *also);
+unsigned probe_run_parse(const char *text, const char *also);
 
 struct campaign {
     unsigned probes;
@@ -47,8 +47,8 @@ struct campaign {
  * -ENOMEM. The machine's declared profile becomes the result (machine->declared is NULL
  * afterwards). What could not be measured is said in one line on stderr each, and stays as
  * declared. */
-int campaign_run(struct campaign *campaign, struct servet_profile **out,
-                 struct servet_error *error);
+int probe_run_run(struct campaign *campaign, struct servet_profile **out,
+                  struct servet_error *error);
 
 /* What the probes of one campaign have found so far; of campaign.h's rooms alone. */
 
@@ -69,7 +69,7 @@ struct findings {
 };
 
 /* Under what conditions it was measured, and what of it was left out or cut short. 0 or -ENOMEM. */
-int campaign_add_conditions(const struct campaign *campaign, const struct findings *findings,
-                            struct servet_profile *profile);
+int probe_run_add_conditions(const struct campaign *campaign, const struct findings *findings,
+                             struct servet_profile *profile);
 
 #endif

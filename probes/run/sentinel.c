@@ -27,15 +27,15 @@ static int timed(struct machine *machine, machine_guard_run *run, const void *wh
                  const void *places, size_t count, double *values, double *waited_s,
                  double *seconds)
 {
-    double before = waited(machine), started = machine_elapsed(machine);
+    double before = waited(machine), started = probe_machine_elapsed(machine);
     int rc = run(machine, what, places, count, values);
     *waited_s = waited(machine) - before;
-    *seconds = machine_elapsed(machine) - started;
+    *seconds = probe_machine_elapsed(machine) - started;
     return rc;
 }
 
-int machine_guarded(struct machine *machine, machine_guard_run *run, const void *what,
-                    const void *places, size_t count, size_t workers, double *values)
+int probe_sentinel_open(struct machine *machine, machine_guard_run *run, const void *what,
+                        const void *places, size_t count, size_t workers, double *values)
 {
     struct machine_guard *guard = &machine->guard;
     double first_s, seconds, again_s;
@@ -64,7 +64,7 @@ int machine_guarded(struct machine *machine, machine_guard_run *run, const void 
     return 0;
 }
 
-void machine_guard_add(struct machine_guard *sum, const struct machine_guard *more)
+void probe_sentinel_add(struct machine_guard *sum, const struct machine_guard *more)
 {
     sum->operations += more->operations;
     sum->repeated += more->repeated;
@@ -73,7 +73,7 @@ void machine_guard_add(struct machine_guard *sum, const struct machine_guard *mo
     sum->still_s += more->still_s;
 }
 
-bool machine_was_busy(const struct machine *machine)
+bool probe_machine_was_busy(const struct machine *machine)
 {
     return (double)machine->guard.disturbed > busy_share * (double)machine->guard.operations;
 }

@@ -16,13 +16,13 @@ typedef int machine_guard_run(struct machine *machine, const void *what, const v
 /* Runs it on `workers` PUs at once, and again if it was disturbed while the machine's time for that
  * lasts; the less disturbed of both counts. Keeps account in machine->guard. 0 or the first run's
  * -errno. */
-int machine_guarded(struct machine *machine, machine_guard_run *run, const void *what,
-                    const void *places, size_t count, size_t workers, double *values);
+int probe_sentinel_open(struct machine *machine, machine_guard_run *run, const void *what,
+                        const void *places, size_t count, size_t workers, double *values);
 
 /* Adds the account of a machine that measured for this one. */
-void machine_guard_add(struct machine_guard *sum, const struct machine_guard *more);
+void probe_sentinel_add(struct machine_guard *sum, const struct machine_guard *more);
 
 /* Too many operations stayed disturbed for the figures to be trusted. */
-bool machine_was_busy(const struct machine *machine);
+bool probe_machine_was_busy(const struct machine *machine);
 
 #endif

@@ -153,7 +153,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->no_mpi = true;
         return 0;
     case OPTION_PROBES:
-        options->probes = campaign_parse(argument, "");
+        options->probes = probe_run_parse(argument, "");
         return 0;
     case OPTION_MACHINE:
         if (strcmp(argument, "native") != 0 &&
@@ -196,10 +196,10 @@ static void open_machine(const struct options *options, struct machine *machine)
     struct servet_error error;
     int rc;
     if (strcmp(options->machine, "native") == 0) {
-        rc = machine_open_native(&options->cpuset, &interrupted, machine, &error);
+        rc = probe_machine_open_native(&options->cpuset, &interrupted, machine, &error);
     } else {
-        rc = machine_open_simulated(options->machine + strlen("simulated:"), options->run.seed,
-                                    machine, &error);
+        rc = probe_machine_open_simulated(options->machine + strlen("simulated:"),
+                                          options->run.seed, machine, &error);
         machine->cancel = &interrupted;
     }
     if (rc == -EINVAL || rc == -ENOENT) {
@@ -263,7 +263,7 @@ static void save_partial(const struct servet_profile *profile, const char *path,
 }
 
 static const struct argp_child more_options[] = {
-    {&run_argp, 0, NULL, 0}, {&bsp_argp, 0, NULL, 0}, {0}};
+    {&probe_options_argp, 0, NULL, 0}, {&probe_bsp_argp, 0, NULL, 0}, {0}};
 
 /* Everything that decides which questions are asked, and what else bends the answers, on one
  * line. */
@@ -271,7 +271,7 @@ static int open_journal(const struct options *options, const struct machine *mac
                         const char *path, struct machine_journal **out, struct servet_error *error)
 {
     char *file = NULL, *run = NULL, *pus = profile_set_text(&machine->pus);
-    char *identity = run_identity("", options->machine);
+    char *identity = probe_run_identity("", options->machine);
     int rc = -ENOMEM;
     if (pus && identity && asprintf(&file, "%s.resume", path) >= 0 &&
         asprintf(&run,
@@ -282,7 +282,7 @@ static int open_journal(const struct options *options, const struct machine *mac
                  (unsigned long long)options->run.seed, pus, options->probes, !options->no_mpi,
                  options->paper, options->run.exhaustive, options->one_by_one,
                  options->run.budget_s, options->largest_bytes, identity) >= 0) {
-        rc = machine_journal_open(file, run, out, error);
+        rc = probe_checkpoint_open(file, run, out, error);
     } else {
         profile_error(error, rc, "--resume: %s", strerror(ENOMEM));
     }
@@ -312,15 +312,15 @@ static int measure(const struct options *options, struct machine *machine,
                                 .machine = machine,
                                 .progress = progress};
     bool bsp_alone = options->bsp.wanted && !options->probes;
-    int rc = bsp_alone ? bsp_base_profile(machine, path, profile, error)
-                       : campaign_run(&campaign, profile, error);
+    int rc = bsp_alone ? probe_bsp_base_profile(machine, path, profile, error)
+                       : probe_run_run(&campaign, profile, error);
     *incomplete = campaign.incomplete != 0;
     if (rc == 0 && !bsp_alone && !campaign.incomplete) {
-        bsp_keep(path, *profile);
+        probe_bsp_keep(path, *profile);
     }
     if (rc == 0 && options->bsp.wanted && !campaign.incomplete) {
-        rc = bsp_run(&options->bsp, machine, !options->no_mpi, options->run.seed, progress,
-                     *profile, error);
+        rc = probe_bsp_run(&options->bsp, machine, !options->no_mpi, options->run.seed, progress,
+                           *profile, error);
     }
     return rc;
 }
@@ -349,8 +349,8 @@ static int check(const struct options *options)
     struct servet_profile *profile = stored_profile(options);
     catch_signals();
     open_machine(options, &machine);
-    int rc = recheck(&machine, profile, !options->no_mpi, stdout, &error);
-    machine_close(&machine);
+    int rc = probe_verify_pairs(&machine, profile, !options->no_mpi, stdout, &error);
+    probe_machine_close(&machine);
     profile_free(profile);
     if (interrupted) {
         cli_note("interrupted");
@@ -377,15 +377,15 @@ int main(int argc, char **argv)
     struct machine_journal *journal = NULL;
     char path[PATH_MAX] = "";
     bool incomplete = false;
-    if (cluster_wanted(argc, argv)) {
-        cluster_become(argc, argv);
+    if (probe_network_wanted(argc, argv)) {
+        probe_network_become(argc, argv);
     }
     cli_parse(&argp, argc, argv, 0, NULL, &options);
     if (options.check) {
         return check(&options);
     }
     bool to_stdout = options.run.output && strcmp(options.run.output, "-") == 0;
-    int place = to_stdout ? 0 : output_choose(options.run.output, path, sizeof path, &error);
+    int place = to_stdout ? 0 : probe_output_choose(options.run.output, path, sizeof path, &error);
     if (place == -EINVAL) {
         cli_usage("%s", error.text);
     }
@@ -401,24 +401,24 @@ int main(int argc, char **argv)
     }
     catch_signals();
     open_machine(&options, &machine);
-    bsp_options_check(&options.bsp, &machine);
-    progress_start(&progress, !options.run.quiet, options.events);
+    probe_bsp_options_check(&options.bsp, &machine);
+    probe_progress_start(&progress, !options.run.quiet, options.events);
     int rc = options.resume ? open_journal(&options, &machine, path, &journal, &error) : 0;
     rc = rc < 0
              ? rc
              : measure(&options, &machine, &progress, path, journal, &incomplete, &profile, &error);
-    progress_end(&progress);
-    progress_outcome(&progress, interrupted            ? "interrupted"
-                                : rc < 0 || incomplete ? "failed"
-                                                       : "done");
-    machine_close(&machine);
+    probe_progress_end(&progress);
+    probe_progress_outcome(&progress, interrupted            ? "interrupted"
+                                      : rc < 0 || incomplete ? "failed"
+                                                             : "done");
+    probe_machine_close(&machine);
     profile_set_free(&options.cpuset);
     profile_set_free(&options.bsp.processors);
     if (interrupted || rc < 0) {
         profile_free(profile);
     }
     if (interrupted || rc < 0) {
-        machine_journal_close(journal, false);
+        probe_checkpoint_close(journal, false);
     }
     if (interrupted) {
         cli_note("interrupted; %s",
@@ -432,13 +432,13 @@ int main(int argc, char **argv)
         cli_fail("%s", error.text);
     }
     if (incomplete) {
-        machine_journal_close(journal, false);
+        probe_checkpoint_close(journal, false);
         save_partial(profile, path, error.text);
         profile_free(profile);
         return cli_finish(CLI_FAILED);
     }
     save(&options, profile, path);
-    machine_journal_close(journal, true);
+    probe_checkpoint_close(journal, true);
     profile_free(profile);
     return cli_finish(CLI_OK);
 }

@@ -6,7 +6,7 @@
 
 #include "probes/pairs/relation.h"
 
-int own_topology(struct servet_profile **out, struct servet_error *error)
+int probe_topology_own(struct servet_profile **out, struct servet_error *error)
 {
     static const char *const others[] = {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT"};
     const char *this_system = getenv("HWLOC_THISSYSTEM");
@@ -73,7 +73,7 @@ static int narrow_memory(struct profile_memory *memory, const struct profile_set
     for (size_t i = 0; i < memory->level_count; i++) {
         struct profile_memory_level level = memory->levels[i];
         if (empty(&level.collisions)) {
-            relation_free(&level.collisions);
+            probe_relation_free(&level.collisions);
             free(level.scaling);
             free(level.quality.note);
         } else {
@@ -96,7 +96,7 @@ static int narrow_layers(struct profile_communication *communication, const stru
     for (size_t i = 0; i < communication->layer_count; i++) {
         struct profile_layer layer = communication->layers[i];
         if (empty(&layer.members)) {
-            relation_free(&layer.members);
+            probe_relation_free(&layer.members);
             free(layer.name);
             free(layer.curve);
             free(layer.concurrency);
@@ -129,7 +129,7 @@ static int narrow_kinds(struct profile_class *node_class, const struct profile_s
     return 0;
 }
 
-int restrict_class(struct profile_class *node_class, const struct profile_set *pus)
+int probe_topology_restrict(struct profile_class *node_class, const struct profile_set *pus)
 {
     int rc = narrow_set(&node_class->pus, pus);
     rc = rc < 0 ? rc : narrow_relation(&node_class->cores, pus);
@@ -145,7 +145,7 @@ int restrict_class(struct profile_class *node_class, const struct profile_set *p
     return rc < 0 ? rc : narrow_layers(&node_class->communication, pus);
 }
 
-void kinds_free(struct kinds *kinds)
+void probe_kinds_free(struct kinds *kinds)
 {
     for (size_t i = 0; i < kinds->count; i++) {
         profile_set_free(&kinds->pus[i]);
@@ -153,7 +153,7 @@ void kinds_free(struct kinds *kinds)
     memset(kinds, 0, sizeof *kinds);
 }
 
-size_t kinds_find(const struct kinds *kinds, uint32_t pu)
+size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu)
 {
     size_t kind = 0;
     while (kind + 1 < kinds->count && !profile_set_has(&kinds->pus[kind], pu)) {
@@ -200,7 +200,8 @@ static bool is_known(const struct kinds *kinds, uint32_t pu)
     return false;
 }
 
-int kinds_of(const struct profile_class *declared, const struct profile_set *pus, struct kinds *out)
+int probe_kinds_of(const struct profile_class *declared, const struct profile_set *pus,
+                   struct kinds *out)
 {
     struct kinds kinds = {0};
     int rc = 0;
@@ -213,7 +214,7 @@ int kinds_of(const struct profile_class *declared, const struct profile_set *pus
         kinds.count = rc == 0;
     }
     if (rc < 0) {
-        kinds_free(&kinds);
+        probe_kinds_free(&kinds);
         return rc;
     }
     *out = kinds;

@@ -8,13 +8,13 @@
  * HWLOC_FSROOT, which put another one in its place, are taken out of the environment unless
  * HWLOC_THISSYSTEM says that they speak of this one. Not while other threads read the
  * environment. */
-int own_topology(struct servet_profile **out, struct servet_error *error);
+int probe_topology_own(struct servet_profile **out, struct servet_error *error);
 
 /* A class narrowed to some of its PUs: what a run inside a cpuset may speak of. */
 
 /* Drops every other PU from all sets, groups and pairs, and what is left without any. 0 or
  * -ENOMEM. */
-int restrict_class(struct profile_class *node_class, const struct profile_set *pus);
+int probe_topology_restrict(struct profile_class *node_class, const struct profile_set *pus);
 
 /* Kinds of cores (performance and efficiency cores) have caches and a share of the memory of their
  * own: each is measured on its own first PU. */
@@ -28,11 +28,11 @@ struct kinds {
 };
 
 /* 0 or -ENOMEM. PUs in no declared kind are one more; more than KINDS_MAX kinds are none. */
-int kinds_of(const struct profile_class *declared, const struct profile_set *pus,
-             struct kinds *out);
-void kinds_free(struct kinds *kinds);
+int probe_kinds_of(const struct profile_class *declared, const struct profile_set *pus,
+                   struct kinds *out);
+void probe_kinds_free(struct kinds *kinds);
 
 /* Which kind a PU is of. */
-size_t kinds_find(const struct kinds *kinds, uint32_t pu);
+size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu);
 
 #endif

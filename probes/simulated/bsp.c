@@ -40,7 +40,7 @@ static double fastest(struct bsp_simulation *s, const struct bsp_superstep *what
     struct random random = {s->seed};
     double best = INFINITY;
     for (uint32_t i = 0; i < what->batches; i++) {
-        double late = 1 + s->noise * fabs(random_normal(&random));
+        double late = 1 + s->noise * fabs(profile_random_normal(&random));
         double stall = random_unit(&random) < s->stall_probability ? s->stall_factor : 1;
         best = fmin(best, exact(s, what) * late * stall);
     }
@@ -64,8 +64,8 @@ static void simulated_close(struct bsp_machine *machine)
     machine->state = NULL;
 }
 
-int bsp_open_simulated(struct bsp_simulation *simulation, uint32_t processors,
-                       struct bsp_machine *out)
+int probe_bsp_open_simulated(struct bsp_simulation *simulation, uint32_t processors,
+                             struct bsp_machine *out)
 {
     static const struct bsp_machine_ops ops = {simulated_daxpy, simulated_superstep,
                                                simulated_close};
@@ -75,7 +75,7 @@ int bsp_open_simulated(struct bsp_simulation *simulation, uint32_t processors,
 
 /* -- described machines -- */
 
-bool bsp_is_described(const struct machine *machine)
+bool probe_bsp_is_described(const struct machine *machine)
 {
     return strcmp(machine->name, "simulated") == 0;
 }
@@ -116,7 +116,7 @@ static int described_daxpy(struct bsp_machine *machine, uint32_t processors, uin
     struct bsp_simulation s = formula(sim, processors);
     double late = INFINITY;
     for (int i = 0; i < DAXPY_BATCHES; i++) {
-        late = fmin(late, 1 + s.noise * fabs(random_normal(&sim->random)));
+        late = fmin(late, 1 + s.noise * fabs(profile_random_normal(&sim->random)));
     }
     *flop_per_s = s.flop_per_s * length / (length + half_rate_length) / late;
     return 0;
@@ -133,8 +133,8 @@ static int described_superstep(struct bsp_machine *machine, uint32_t processors,
     return 0;
 }
 
-int bsp_open_described(struct machine *simulated, struct bsp_machine *out,
-                       struct servet_error *error)
+int probe_bsp_open_described(struct machine *simulated, struct bsp_machine *out,
+                             struct servet_error *error)
 {
     static const struct bsp_machine_ops ops = {described_daxpy, described_superstep,
                                                simulated_close};
@@ -154,7 +154,7 @@ int bsp_open_described(struct machine *simulated, struct bsp_machine *out,
 
 /* -- */
 
-void bsp_machine_close(struct bsp_machine *machine)
+void probe_bsp_machine_close(struct bsp_machine *machine)
 {
     if (machine->ops) {
         machine->ops->close(machine);

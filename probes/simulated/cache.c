@@ -16,7 +16,7 @@ enum {
     DUEL_LIMIT = 512
 };
 
-int sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed)
+int probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed)
 {
     for (size_t slot = 0; slot < ways->used; slot++) {
         ways->slot_of[ways->row_of[slot]] = 0;
@@ -31,7 +31,7 @@ int sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t
     return ways->slot_of ? 0 : -ENOMEM;
 }
 
-void sim_ways_free(struct sim_ways *ways)
+void probe_sim_ways_free(struct sim_ways *ways)
 {
     free(ways->slot_of);
     free(ways->row_of);
@@ -82,12 +82,12 @@ static uint32_t row_of(const struct sim_ways *ways, uint64_t line)
                       set);
 }
 
-uint32_t sim_ways_slot(const struct sim_ways *ways, uint64_t line)
+uint32_t probe_sim_ways_slot(const struct sim_ways *ways, uint64_t line)
 {
     return ways->slot_of[row_of(ways, line)] - 1; /* 0 - 1: SIM_NO_SLOT */
 }
 
-uint32_t sim_ways_reserve(struct sim_ways *ways, uint64_t line)
+uint32_t probe_sim_ways_reserve(struct sim_ways *ways, uint64_t line)
 {
     uint32_t row = row_of(ways, line), count = ways->kind->ways;
     if (ways->slot_of[row]) {
@@ -194,7 +194,7 @@ static void touch(struct sim_ways *ways, size_t slot, uint32_t way)
     }
 }
 
-bool sim_ways_hit(struct sim_ways *ways, uint32_t slot, uint64_t line)
+bool probe_sim_ways_hit(struct sim_ways *ways, uint32_t slot, uint64_t line)
 {
     const uint64_t *lines = &ways->lines[(size_t)slot * ways->kind->ways];
     for (uint32_t way = 0; way < ways->kind->ways; way++) {
@@ -267,7 +267,7 @@ static void adaptive_insert(struct sim_ways *ways, size_t slot, uint32_t way)
     ways->marks[(size_t)slot * ways->kind->ways + way] = distant ? DISTANT : LONG_INTERVAL;
 }
 
-uint64_t sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line)
+uint64_t probe_sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line)
 {
     uint32_t way = victim(ways, slot);
     uint64_t *place = &ways->lines[(size_t)slot * ways->kind->ways + way], evicted = *place;
@@ -282,7 +282,7 @@ uint64_t sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line)
     return evicted;
 }
 
-void sim_ways_remove(struct sim_ways *ways, uint32_t slot, uint64_t line)
+void probe_sim_ways_remove(struct sim_ways *ways, uint32_t slot, uint64_t line)
 {
     uint64_t *lines = &ways->lines[(size_t)slot * ways->kind->ways];
     for (uint32_t way = 0; way < ways->kind->ways; way++) {

@@ -24,18 +24,18 @@ struct sim_ways {
 };
 
 /* An empty cache without slots; the first call for zeroed memory allocates. 0 or -ENOMEM. */
-int sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed);
-void sim_ways_free(struct sim_ways *ways);
+int probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed);
+void probe_sim_ways_free(struct sim_ways *ways);
 
 /* The slot of the line's row, given out if it has none; SIM_NO_SLOT: no memory. */
-uint32_t sim_ways_reserve(struct sim_ways *ways, uint64_t line);
+uint32_t probe_sim_ways_reserve(struct sim_ways *ways, uint64_t line);
 /* SIM_NO_SLOT: the row is none of this traversal's. */
-uint32_t sim_ways_slot(const struct sim_ways *ways, uint64_t line);
+uint32_t probe_sim_ways_slot(const struct sim_ways *ways, uint64_t line);
 
 /* True when the line is there; then it is also marked as used. */
-bool sim_ways_hit(struct sim_ways *ways, uint32_t slot, uint64_t line);
+bool probe_sim_ways_hit(struct sim_ways *ways, uint32_t slot, uint64_t line);
 /* Brings the line in; the line it evicts, or 0. */
-uint64_t sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line);
-void sim_ways_remove(struct sim_ways *ways, uint32_t slot, uint64_t line);
+uint64_t probe_sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line);
+void probe_sim_ways_remove(struct sim_ways *ways, uint32_t slot, uint64_t line);
 
 #endif

@@ -20,19 +20,19 @@ static void read_kind(struct sim_reader *reader, const json_t *object,
     struct sim_kind *kind = &sim->kinds[sim->kind_count];
     char where[32];
     snprintf(where, sizeof where, "kinds[%zu]", sim->kind_count++);
-    sim_known_keys(reader, object, where, keys);
-    kind->pus = sim_pu_list(reader, json_object_get(object, "pus"), where, pus);
+    probe_sim_known_keys(reader, object, where, keys);
+    kind->pus = probe_sim_pu_list(reader, json_object_get(object, "pus"), where, pus);
     for (size_t i = 0; i < kind->pus.count * (sim->kind_count - 1); i++) {
         if (profile_set_has(&sim->kinds[i / kind->pus.count].pus,
                             kind->pus.ids[i % kind->pus.count])) {
-            sim_refuse(reader, "%s.pus: expected kinds without a common PU", where);
+            probe_sim_refuse(reader, "%s.pus: expected kinds without a common PU", where);
         }
     }
-    kind->efficiency = (uint32_t)sim_whole(reader, object, where, "efficiency", NAN, 0, 1000);
+    kind->efficiency = (uint32_t)probe_sim_whole(reader, object, where, "efficiency", NAN, 0, 1000);
     kind->memory_seconds =
-        sim_number(reader, object, where, "memory_seconds", sim->memory_seconds, 1e-9, 1e-3);
+        probe_sim_number(reader, object, where, "memory_seconds", sim->memory_seconds, 1e-9, 1e-3);
     kind->pu_bytes_per_s =
-        sim_number(reader, object, where, "pu_bytes_per_s", sim->pu_bytes_per_s, 1e6, 1e13);
+        probe_sim_number(reader, object, where, "pu_bytes_per_s", sim->pu_bytes_per_s, 1e6, 1e13);
 }
 
 /* After the memory, whose figures are theirs where they do not say otherwise. */
@@ -40,7 +40,7 @@ static void read_kinds(struct sim_reader *reader, const json_t *array,
                        const struct profile_set *pus, struct sim *sim)
 {
     if (array && !json_is_array(array)) {
-        sim_refuse(reader, "kinds: expected an array");
+        probe_sim_refuse(reader, "kinds: expected an array");
     }
     sim->kinds = calloc(json_array_size(array) + 1, sizeof *sim->kinds);
     for (size_t i = 0; sim->kinds && i < json_array_size(array) && !reader->failed; i++) {
@@ -54,10 +54,10 @@ static void read_access(struct sim_reader *reader, const json_t *object, const c
                         const struct profile_set *pus, struct sim_access *out)
 {
     static const char *const keys[] = {"pus", "seconds", "bytes_per_s", NULL};
-    sim_known_keys(reader, object, where, keys);
-    out->pus = sim_pu_list(reader, json_object_get(object, "pus"), where, pus);
-    out->seconds = sim_number(reader, object, where, "seconds", NAN, 1e-9, 1e-3);
-    out->bytes_per_s = sim_number(reader, object, where, "bytes_per_s", NAN, 1e6, 1e13);
+    probe_sim_known_keys(reader, object, where, keys);
+    out->pus = probe_sim_pu_list(reader, json_object_get(object, "pus"), where, pus);
+    out->seconds = probe_sim_number(reader, object, where, "seconds", NAN, 1e-9, 1e-3);
+    out->bytes_per_s = probe_sim_number(reader, object, where, "bytes_per_s", NAN, 1e6, 1e13);
 }
 
 static void read_node(struct sim_reader *reader, const json_t *object, size_t index,
@@ -67,13 +67,13 @@ static void read_node(struct sim_reader *reader, const json_t *object, size_t in
     const json_t *from = json_object_get(object, "from");
     char where[48], row[80];
     snprintf(where, sizeof where, "memory.nodes[%zu]", index);
-    sim_known_keys(reader, object, where, keys);
-    out->os_index = (uint32_t)sim_whole(reader, object, where, "os_index", NAN, 0, 1023);
+    probe_sim_known_keys(reader, object, where, keys);
+    out->os_index = (uint32_t)probe_sim_whole(reader, object, where, "os_index", NAN, 0, 1023);
     const char *local = json_string_value(json_object_get(object, "pus"));
     if (!local || *local) { /* none: memory only */
-        out->pus = sim_pu_list(reader, json_object_get(object, "pus"), where, pus);
+        out->pus = probe_sim_pu_list(reader, json_object_get(object, "pus"), where, pus);
     }
-    out->memory_bytes = sim_whole(reader, object, where, "memory_bytes", 0, 0, 0x1p50);
+    out->memory_bytes = probe_sim_whole(reader, object, where, "memory_bytes", 0, 0, 0x1p50);
     out->from = calloc(json_array_size(from) + 1, sizeof *out->from);
     for (size_t i = 0; out->from && i < json_array_size(from); i++) {
         snprintf(row, sizeof row, "%s.from[%zu]", where, i);
@@ -87,18 +87,19 @@ static void read_memory(struct sim_reader *reader, const json_t *object,
     static const char *const keys[] = {"seconds", "pu_bytes_per_s", "domains", "nodes", NULL};
     static const char *const domain_keys[] = {"pus", "bytes_per_s", NULL};
     const json_t *domains = json_object_get(object, "domains");
-    sim_known_keys(reader, object, "memory", keys);
-    sim->memory_seconds = sim_number(reader, object, "memory", "seconds", NAN, 1e-9, 1e-3);
-    sim->pu_bytes_per_s = sim_number(reader, object, "memory", "pu_bytes_per_s", NAN, 1e6, 1e13);
+    probe_sim_known_keys(reader, object, "memory", keys);
+    sim->memory_seconds = probe_sim_number(reader, object, "memory", "seconds", NAN, 1e-9, 1e-3);
+    sim->pu_bytes_per_s =
+        probe_sim_number(reader, object, "memory", "pu_bytes_per_s", NAN, 1e6, 1e13);
     sim->domains = calloc(json_array_size(domains) + 1, sizeof *sim->domains);
     for (size_t i = 0; sim->domains && i < json_array_size(domains); i++) {
         const json_t *domain = json_array_get(domains, i);
         char where[48];
         snprintf(where, sizeof where, "memory.domains[%zu]", i);
-        sim_known_keys(reader, domain, where, domain_keys);
+        probe_sim_known_keys(reader, domain, where, domain_keys);
         sim->domains[i].bytes_per_s =
-            sim_number(reader, domain, where, "bytes_per_s", NAN, 1e6, 1e14);
-        sim->domains[i].pus = sim_pu_list(reader, json_object_get(domain, "pus"), where, pus);
+            probe_sim_number(reader, domain, where, "bytes_per_s", NAN, 1e6, 1e14);
+        sim->domains[i].pus = probe_sim_pu_list(reader, json_object_get(domain, "pus"), where, pus);
         sim->domain_count++;
     }
     const json_t *nodes = json_object_get(object, "nodes");
@@ -116,15 +117,16 @@ static void read_layer(struct sim_reader *reader, const json_t *object, size_t i
                                        "parallel",    NULL};
     char where[32];
     snprintf(where, sizeof where, "layers[%zu]", index);
-    sim_known_keys(reader, object, where, keys);
+    probe_sim_known_keys(reader, object, where, keys);
     const char *name = json_string_value(json_object_get(object, "name"));
     layer->name = strdup(name ? name : "");
-    layer->seconds = sim_number(reader, object, where, "seconds", NAN, 1e-9, 10);
-    layer->bytes_per_s = sim_number(reader, object, where, "bytes_per_s", NAN, 1e3, 1e13);
-    layer->rendezvous_seconds = sim_number(reader, object, where, "rendezvous_seconds", 0, 0, 10);
-    layer->eager_bytes = sim_whole(reader, object, where, "eager_bytes", 0, 0, 0x1p40);
-    layer->parallel = sim_number(reader, object, where, "parallel", 0, 0, 1e6);
-    layer->groups = sim_groups(reader, object, where, "groups", pus, &layer->group_count);
+    layer->seconds = probe_sim_number(reader, object, where, "seconds", NAN, 1e-9, 10);
+    layer->bytes_per_s = probe_sim_number(reader, object, where, "bytes_per_s", NAN, 1e3, 1e13);
+    layer->rendezvous_seconds =
+        probe_sim_number(reader, object, where, "rendezvous_seconds", 0, 0, 10);
+    layer->eager_bytes = probe_sim_whole(reader, object, where, "eager_bytes", 0, 0, 0x1p40);
+    layer->parallel = probe_sim_number(reader, object, where, "parallel", 0, 0, 1e6);
+    layer->groups = probe_sim_groups(reader, object, where, "groups", pus, &layer->group_count);
 }
 
 static void read_noise(struct sim_reader *reader, const json_t *object, struct sim_noise *noise)
@@ -135,17 +137,17 @@ static void read_noise(struct sim_reader *reader, const json_t *object, struct s
     if (!object) {
         return;
     }
-    sim_known_keys(reader, object, "noise", keys);
-    noise->relative = sim_number(reader, object, "noise", "relative", 0, 0, 1);
+    probe_sim_known_keys(reader, object, "noise", keys);
+    noise->relative = probe_sim_number(reader, object, "noise", "relative", 0, 0, 1);
     noise->outlier_probability =
-        sim_number(reader, object, "noise", "outlier_probability", 0, 0, 1);
-    noise->outlier_factor = sim_number(reader, object, "noise", "outlier_factor", 1, 1, 100);
+        probe_sim_number(reader, object, "noise", "outlier_probability", 0, 0, 1);
+    noise->outlier_factor = probe_sim_number(reader, object, "noise", "outlier_factor", 1, 1, 100);
     noise->neighbour_probability =
-        sim_number(reader, object, "noise", "neighbour_probability", 0, 0, 1);
-    noise->neighbour_lines = sim_number(reader, object, "noise", "neighbour_lines", 0, 0, 10);
+        probe_sim_number(reader, object, "noise", "neighbour_probability", 0, 0, 1);
+    noise->neighbour_lines = probe_sim_number(reader, object, "noise", "neighbour_lines", 0, 0, 10);
     noise->sibling_probability =
-        sim_number(reader, object, "noise", "sibling_probability", 0, 0, 1);
-    noise->sibling_lines = sim_number(reader, object, "noise", "sibling_lines", 0, 0, 10);
+        probe_sim_number(reader, object, "noise", "sibling_probability", 0, 0, 1);
+    noise->sibling_lines = probe_sim_number(reader, object, "noise", "sibling_lines", 0, 0, 10);
 }
 
 static void read_layers(struct sim_reader *reader, const json_t *layers,
@@ -163,7 +165,7 @@ static void read_bsp(struct sim_reader *reader, const json_t *array, struct sim 
     static const char *const keys[] = {"processors", "r_flop_per_s", "g_flops", "g_packets_flops",
                                        "l_flops",    "t0_flops",     NULL};
     if (array && !json_is_array(array)) {
-        sim_refuse(reader, "bsp: expected an array");
+        probe_sim_refuse(reader, "bsp: expected an array");
     }
     sim->bsp = calloc(json_array_size(array) + 1, sizeof *sim->bsp);
     for (size_t i = 0; sim->bsp && i < json_array_size(array) && !reader->failed; i++) {
@@ -171,16 +173,16 @@ static void read_bsp(struct sim_reader *reader, const json_t *array, struct sim 
         struct sim_bsp *bsp = &sim->bsp[i];
         char where[32];
         snprintf(where, sizeof where, "bsp[%zu]", i);
-        sim_known_keys(reader, object, where, keys);
+        probe_sim_known_keys(reader, object, where, keys);
         double least = i ? sim->bsp[i - 1].processors + 1.0 : 1;
-        bsp->processors = (uint32_t)sim_whole(reader, object, where, "processors", NAN, least,
-                                              (double)sim->pu_count);
-        bsp->flop_per_s = sim_number(reader, object, where, "r_flop_per_s", NAN, 1e3, 1e15);
-        bsp->g_flops = sim_number(reader, object, where, "g_flops", NAN, 0, 1e12);
+        bsp->processors = (uint32_t)probe_sim_whole(reader, object, where, "processors", NAN, least,
+                                                    (double)sim->pu_count);
+        bsp->flop_per_s = probe_sim_number(reader, object, where, "r_flop_per_s", NAN, 1e3, 1e15);
+        bsp->g_flops = probe_sim_number(reader, object, where, "g_flops", NAN, 0, 1e12);
         bsp->g_packets_flops =
-            sim_number(reader, object, where, "g_packets_flops", bsp->g_flops, 0, 1e12);
-        bsp->t0_flops = sim_number(reader, object, where, "t0_flops", NAN, 0, 1e15);
-        bsp->l_flops = sim_number(reader, object, where, "l_flops", bsp->t0_flops, 0, 1e15);
+            probe_sim_number(reader, object, where, "g_packets_flops", bsp->g_flops, 0, 1e12);
+        bsp->t0_flops = probe_sim_number(reader, object, where, "t0_flops", NAN, 0, 1e15);
+        bsp->l_flops = probe_sim_number(reader, object, where, "l_flops", bsp->t0_flops, 0, 1e15);
         sim->bsp_count++;
     }
 }
@@ -192,7 +194,8 @@ static int declare_groups(struct profile_relation *relation, const struct profil
 {
     for (size_t i = 0; i < count; i++) {
         struct profile_set copy;
-        if (profile_set_copy(&sets[i], &copy) < 0 || topology_add_group(relation, copy) < 0) {
+        if (profile_set_copy(&sets[i], &copy) < 0 ||
+            profile_topology_add_group(relation, copy) < 0) {
             return -ENOMEM;
         }
     }
@@ -215,7 +218,7 @@ static int declare_cache(struct profile_class *node_class, const struct sim_cach
         }
         int rc = ids ? profile_set_from_array(ids, count, &group) : -ENOMEM;
         free(ids);
-        rc = rc < 0 ? rc : topology_add_cache(node_class, &said, group);
+        rc = rc < 0 ? rc : profile_topology_add_cache(node_class, &said, group);
         if (rc < 0) {
             return rc;
         }
@@ -232,7 +235,7 @@ static int declare_nodes(struct profile_class *node_class, const struct sim *sim
         const struct sim_node *node = sim->node_count ? &sim->nodes[i] : &whole;
         struct profile_set copy;
         if (profile_set_copy(&node->pus, &copy) < 0 ||
-            topology_add_numa(node_class, node->os_index, node->memory_bytes, copy) < 0) {
+            profile_topology_add_numa(node_class, node->os_index, node->memory_bytes, copy) < 0) {
             return -ENOMEM;
         }
     }
@@ -244,7 +247,7 @@ static int declare_kinds(struct profile_class *node_class, const struct sim *sim
     for (size_t i = 0; i < sim->kind_count; i++) {
         struct profile_set copy;
         if (profile_set_copy(&sim->kinds[i].pus, &copy) < 0 ||
-            topology_add_kind(node_class, sim->kinds[i].efficiency, copy) < 0) {
+            profile_topology_add_kind(node_class, sim->kinds[i].efficiency, copy) < 0) {
             return -ENOMEM;
         }
     }
@@ -256,7 +259,7 @@ static int declare(const struct sim *sim, const struct profile_set *pus,
                    const struct profile_set *cores, size_t core_count, struct machine *machine,
                    struct servet_error *error)
 {
-    struct servet_profile *profile = topology_new();
+    struct servet_profile *profile = profile_topology_new();
     if (!profile) {
         return -ENOMEM;
     }
@@ -272,7 +275,7 @@ static int declare(const struct sim *sim, const struct profile_set *pus,
         rc = sim->caches[i].declared_size_bytes ? declare_cache(node_class, &sim->caches[i], pus)
                                                 : 0;
     }
-    rc = rc < 0 ? rc : topology_finish(profile, error);
+    rc = rc < 0 ? rc : profile_topology_finish(profile, error);
     if (rc < 0) {
         profile_free(profile);
         return rc;
@@ -294,38 +297,40 @@ static void read_machine(struct sim_reader *reader, const json_t *root, struct s
         "offline_after",  "kinds",    NULL};
     static const char *const mappings[] = {"random", "coloured", "contiguous", NULL};
     size_t package_count = 0, core_count = 0;
-    sim_known_keys(reader, root, "machine", keys);
-    if (sim_whole(reader, root, "machine", "servet_machine", NAN, 1, 1) != 1 || reader->failed) {
+    probe_sim_known_keys(reader, root, "machine", keys);
+    if (probe_sim_whole(reader, root, "machine", "servet_machine", NAN, 1, 1) != 1 ||
+        reader->failed) {
         return;
     }
     const char *name = json_string_value(json_object_get(root, "name"));
     sim->name = strdup(name ? name : "simulated");
-    machine->pus = sim_pu_list(reader, json_object_get(root, "pus"), "pus", NULL);
+    machine->pus = probe_sim_pu_list(reader, json_object_get(root, "pus"), "pus", NULL);
     sim->pu_count = machine->pus.count;
-    sim->page_bytes = sim_whole(reader, root, "machine", "page_bytes", 4096, 1024, 0x1p20);
-    sim->huge_page_bytes = sim_whole(reader, root, "machine", "huge_page_bytes", 0, 0, 0x1p30);
-    sim->mapping = (enum sim_mapping)sim_choice(reader, root, "machine", "page_mapping", mappings,
-                                                SIM_PAGES_RANDOM);
+    sim->page_bytes = probe_sim_whole(reader, root, "machine", "page_bytes", 4096, 1024, 0x1p20);
+    sim->huge_page_bytes =
+        probe_sim_whole(reader, root, "machine", "huge_page_bytes", 0, 0, 0x1p30);
+    sim->mapping = (enum sim_mapping)probe_sim_choice(reader, root, "machine", "page_mapping",
+                                                      mappings, SIM_PAGES_RANDOM);
     if ((sim->page_bytes & (sim->page_bytes - 1)) ||
         (sim->huge_page_bytes & (sim->huge_page_bytes - 1))) {
-        sim_refuse(reader, "machine.page_bytes: expected powers of two");
+        probe_sim_refuse(reader, "machine.page_bytes: expected powers of two");
     }
     sim->prefetched_stride_bytes =
-        sim_whole(reader, root, "machine", "prefetched_stride_bytes", 0, 0, 0x1p20);
-    sim->offline_after = sim_whole(reader, root, "machine", "offline_after", 0, 0, 1e9);
+        probe_sim_whole(reader, root, "machine", "prefetched_stride_bytes", 0, 0, 0x1p20);
+    sim->offline_after = probe_sim_whole(reader, root, "machine", "offline_after", 0, 0, 1e9);
     if (reader->failed) {
         return;
     }
-    sim_load_caches(reader, root, &machine->pus, sim);
+    probe_sim_load_caches(reader, root, &machine->pus, sim);
     read_layers(reader, json_object_get(root, "layers"), &machine->pus, sim);
     read_memory(reader, json_object_get(root, "memory"), &machine->pus, sim);
     read_kinds(reader, json_object_get(root, "kinds"), &machine->pus, sim);
     read_noise(reader, json_object_get(root, "noise"), &sim->noise);
     read_bsp(reader, json_object_get(root, "bsp"), sim);
     struct profile_set *packages =
-        sim_groups(reader, root, "machine", "packages", &machine->pus, &package_count);
+        probe_sim_groups(reader, root, "machine", "packages", &machine->pus, &package_count);
     struct profile_set *cores =
-        sim_groups(reader, root, "machine", "cores", &machine->pus, &core_count);
+        probe_sim_groups(reader, root, "machine", "cores", &machine->pus, &core_count);
     if (!reader->failed) {
         int rc = declare(sim, &machine->pus, packages, package_count, cores, core_count, machine,
                          reader->error);
@@ -341,7 +346,8 @@ static void read_machine(struct sim_reader *reader, const json_t *root, struct s
     free(cores);
 }
 
-int sim_load(const char *path, struct sim *sim, struct machine *machine, struct servet_error *error)
+int probe_sim_load(const char *path, struct sim *sim, struct machine *machine,
+                   struct servet_error *error)
 {
     struct sim_reader reader = {path, error, 0};
     json_error_t where;
@@ -370,11 +376,11 @@ static void free_sets(struct profile_set *sets, size_t count)
     free(sets);
 }
 
-void sim_free(struct sim *sim)
+void probe_sim_free(struct sim *sim)
 {
     for (size_t i = 0; i < sim->cache_count; i++) {
         for (uint32_t j = 0; sim->ways[i] && j < sim->caches[i].instances; j++) {
-            sim_ways_free(&sim->ways[i][j]);
+            probe_sim_ways_free(&sim->ways[i][j]);
         }
         free(sim->ways[i]);
         free(sim->caches[i].instance_of);

@@ -13,7 +13,7 @@ static void number_instances(struct sim_reader *reader, struct sim_cache *cache,
 {
     cache->instance_of = calloc(pus->count, sizeof *cache->instance_of);
     if (!cache->instance_of) {
-        sim_refuse(reader, "%s", strerror(ENOMEM));
+        probe_sim_refuse(reader, "%s", strerror(ENOMEM));
         return;
     }
     for (size_t i = 0; i < pus->count; i++) {
@@ -39,10 +39,10 @@ static struct profile_set holders(struct sim_reader *reader, const json_t *objec
     const json_t *list = json_object_get(object, "pus");
     struct profile_set all = {0};
     if (list) {
-        return sim_pu_list(reader, list, where, pus);
+        return probe_sim_pu_list(reader, list, where, pus);
     }
     if (profile_set_copy(pus, &all) < 0) {
-        sim_refuse(reader, "%s: %s", where, strerror(ENOMEM));
+        probe_sim_refuse(reader, "%s: %s", where, strerror(ENOMEM));
     }
     return all;
 }
@@ -57,7 +57,7 @@ static void extend_paths(struct sim_reader *reader, struct sim *sim, const struc
             continue;
         }
         if (path->depth == SIM_DEPTH_MAX) {
-            sim_refuse(reader, "caches: expected at most %d for one PU", SIM_DEPTH_MAX);
+            probe_sim_refuse(reader, "caches: expected at most %d for one PU", SIM_DEPTH_MAX);
             return;
         }
         path->caches[path->depth++] = (uint8_t)last;
@@ -90,26 +90,29 @@ static void read_cache(struct sim_reader *reader, const json_t *object,
     char where[32];
     struct sim_cache *cache = &sim->caches[sim->cache_count];
     snprintf(where, sizeof where, "caches[%zu]", sim->cache_count++);
-    sim_known_keys(reader, object, where, keys);
+    probe_sim_known_keys(reader, object, where, keys);
     cache->pus = holders(reader, object, where, pus);
-    cache->level = (uint32_t)sim_whole(reader, object, where, "level", NAN, 1, 5);
-    cache->size_bytes = sim_whole(reader, object, where, "size_bytes", NAN, 1024, 0x1p34);
-    cache->declared_size_bytes = sim_whole(reader, object, where, "declared_size_bytes",
-                                           (double)cache->size_bytes, 0, 0x1p34);
-    cache->ways = (uint32_t)sim_whole(reader, object, where, "ways", NAN, 1, 64);
-    cache->line_bytes = (uint32_t)sim_whole(reader, object, where, "line_bytes", 64, 16, 1024);
-    cache->slices = (uint32_t)sim_whole(reader, object, where, "slices", 1, 1, 256);
-    cache->seconds = sim_number(reader, object, where, "seconds", NAN, 1e-11, 1e-5);
-    cache->policy = (enum sim_policy)sim_choice(reader, object, where, "policy", policies, SIM_LRU);
-    cache->inclusion =
-        (enum sim_inclusion)sim_choice(reader, object, where, "inclusion", inclusions, SIM_FILLED);
-    cache->virtual_index =
-        sim_choice(reader, object, where, "indexing", indexings, is_first(sim, cache, pus)) == 1;
-    cache->groups = sim_groups(reader, object, where, "groups", &cache->pus, &cache->group_count);
+    cache->level = (uint32_t)probe_sim_whole(reader, object, where, "level", NAN, 1, 5);
+    cache->size_bytes = probe_sim_whole(reader, object, where, "size_bytes", NAN, 1024, 0x1p34);
+    cache->declared_size_bytes = probe_sim_whole(reader, object, where, "declared_size_bytes",
+                                                 (double)cache->size_bytes, 0, 0x1p34);
+    cache->ways = (uint32_t)probe_sim_whole(reader, object, where, "ways", NAN, 1, 64);
+    cache->line_bytes =
+        (uint32_t)probe_sim_whole(reader, object, where, "line_bytes", 64, 16, 1024);
+    cache->slices = (uint32_t)probe_sim_whole(reader, object, where, "slices", 1, 1, 256);
+    cache->seconds = probe_sim_number(reader, object, where, "seconds", NAN, 1e-11, 1e-5);
+    cache->policy =
+        (enum sim_policy)probe_sim_choice(reader, object, where, "policy", policies, SIM_LRU);
+    cache->inclusion = (enum sim_inclusion)probe_sim_choice(reader, object, where, "inclusion",
+                                                            inclusions, SIM_FILLED);
+    cache->virtual_index = probe_sim_choice(reader, object, where, "indexing", indexings,
+                                            is_first(sim, cache, pus)) == 1;
+    cache->groups =
+        probe_sim_groups(reader, object, where, "groups", &cache->pus, &cache->group_count);
     uint64_t row = (uint64_t)cache->ways * cache->line_bytes * cache->slices;
     if (cache->size_bytes % row != 0) {
-        sim_refuse(reader, "%s.size_bytes: expected a multiple of ways * line_bytes * slices",
-                   where);
+        probe_sim_refuse(reader, "%s.size_bytes: expected a multiple of ways * line_bytes * slices",
+                         where);
         return;
     }
     cache->sets = cache->size_bytes / row;
@@ -123,19 +126,19 @@ static void read_caches(struct sim_reader *reader, const json_t *caches,
                         const struct profile_set *pus, struct sim *sim)
 {
     if (json_array_size(caches) == 0 || json_array_size(caches) > SIM_CACHES_MAX) {
-        sim_refuse(reader, "caches: expected an array of 1 to %d", SIM_CACHES_MAX);
+        probe_sim_refuse(reader, "caches: expected an array of 1 to %d", SIM_CACHES_MAX);
         return;
     }
     sim->paths = calloc(pus->count, sizeof *sim->paths);
     if (!sim->paths) {
-        sim_refuse(reader, "caches: %s", strerror(ENOMEM));
+        probe_sim_refuse(reader, "caches: %s", strerror(ENOMEM));
     }
     for (size_t i = 0; i < json_array_size(caches) && !reader->failed; i++) {
         read_cache(reader, json_array_get(caches, i), pus, sim);
     }
     for (size_t i = 0; i < pus->count && !reader->failed; i++) {
         if (sim->paths[i].depth == 0) {
-            sim_refuse(reader, "caches: expected one for PU %u", pus->ids[i]);
+            probe_sim_refuse(reader, "caches: expected one for PU %u", pus->ids[i]);
         }
     }
 }
@@ -145,20 +148,20 @@ static void read_tlbs(struct sim_reader *reader, const json_t *tlbs, const struc
 {
     static const char *const tlb_keys[] = {"entries", "seconds", "pus", NULL};
     if (json_array_size(tlbs) > SIM_TLBS_MAX) {
-        sim_refuse(reader, "tlbs: expected at most %d", SIM_TLBS_MAX);
+        probe_sim_refuse(reader, "tlbs: expected at most %d", SIM_TLBS_MAX);
     }
     for (size_t i = 0; i < json_array_size(tlbs) && !reader->failed; i++) {
         const json_t *tlb = json_array_get(tlbs, i);
-        sim_known_keys(reader, tlb, "tlbs[]", tlb_keys);
+        probe_sim_known_keys(reader, tlb, "tlbs[]", tlb_keys);
         sim->tlbs[i].pus = holders(reader, tlb, "tlbs[]", pus);
-        sim->tlbs[i].entries = sim_whole(reader, tlb, "tlbs[]", "entries", NAN, 1, 1e7);
-        sim->tlbs[i].seconds = sim_number(reader, tlb, "tlbs[]", "seconds", NAN, 0, 1e-5);
+        sim->tlbs[i].entries = probe_sim_whole(reader, tlb, "tlbs[]", "entries", NAN, 1, 1e7);
+        sim->tlbs[i].seconds = probe_sim_number(reader, tlb, "tlbs[]", "seconds", NAN, 0, 1e-5);
         sim->tlb_count++;
     }
 }
 
-void sim_load_caches(struct sim_reader *reader, const json_t *root, const struct profile_set *pus,
-                     struct sim *sim)
+void probe_sim_load_caches(struct sim_reader *reader, const json_t *root,
+                           const struct profile_set *pus, struct sim *sim)
 {
     read_caches(reader, json_object_get(root, "caches"), pus, sim);
     read_tlbs(reader, json_object_get(root, "tlbs"), pus, sim);

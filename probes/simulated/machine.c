@@ -25,7 +25,7 @@ static size_t position_of(const struct machine *machine, uint32_t pu)
 /* Noise only ever slows down: a half-normal deviation, and now and then an outlier. */
 static double noisy(struct sim *sim, double seconds)
 {
-    double factor = 1 + sim->noise.relative * fabs(random_normal(&sim->random));
+    double factor = 1 + sim->noise.relative * fabs(profile_random_normal(&sim->random));
     if (random_unit(&sim->random) < sim->noise.outlier_probability) {
         factor *= 1 + (sim->noise.outlier_factor - 1) * random_unit(&sim->random);
     }
@@ -42,7 +42,7 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
     for (size_t i = 0; i < count && rc == 0; i++) {
         positions[i] = position_of(machine, pus[i]);
     }
-    rc = rc < 0 ? rc : sim_traverse(sim, what, &machine->pus, positions, count, seconds);
+    rc = rc < 0 ? rc : probe_sim_traverse(sim, what, &machine->pus, positions, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
         slowest = fmax(slowest, seconds[i]);
         seconds_per_access[i] = noisy(sim, seconds[i]);
@@ -91,8 +91,8 @@ static double rate_of(const struct sim *sim, uint32_t pu)
     return kind ? kind->pu_bytes_per_s : sim->pu_bytes_per_s;
 }
 
-int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
-                  double *bytes_per_s)
+int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
+                        double *bytes_per_s)
 {
     const struct sim_node *node = node_at(sim, numa, pu);
     if (!node && numa > 0) { /* a machine without nodes of its own has number 0 */
@@ -159,7 +159,7 @@ static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *
         const struct sim_node *own = node_at(sim, -1, pus[i]);
         bool far = numa >= 0 && own && own->os_index != (uint32_t)numa;
         double seconds, most;
-        int rc = sim_memory_of(sim, numa, pus[i], &seconds, &most);
+        int rc = probe_sim_memory_of(sim, numa, pus[i], &seconds, &most);
         if (rc < 0) {
             return rc;
         }
@@ -250,7 +250,7 @@ static void close_simulated(struct machine *machine)
 {
     struct sim *sim = machine->state;
     if (sim) {
-        sim_free(sim);
+        probe_sim_free(sim);
     }
     free(sim);
     machine->state = NULL;
@@ -262,8 +262,8 @@ static const struct machine_ops simulated_ops = {.traverse = traverse,
                                                  .elapsed = elapsed,
                                                  .close = close_simulated};
 
-int machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
-                           struct servet_error *error)
+int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
+                                 struct servet_error *error)
 {
     struct machine machine = {.ops = &simulated_ops, .name = "simulated"};
     struct sim *sim = calloc(1, sizeof *sim);
@@ -272,9 +272,9 @@ int machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
     }
     machine.state = sim;
     sim->random.state = seed;
-    int rc = sim_load(path, sim, &machine, error);
+    int rc = probe_sim_load(path, sim, &machine, error);
     if (rc < 0) {
-        machine_close(&machine);
+        probe_machine_close(&machine);
         return rc;
     }
     *out = machine;

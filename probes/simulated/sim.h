@@ -144,19 +144,19 @@ struct sim {
 
 /* Reads and checks a description; fills the machine's public fields (pus, declared, page sizes) as
  * well. */
-int sim_load(const char *path, struct sim *sim, struct machine *machine,
-             struct servet_error *error);
-void sim_free(struct sim *sim);
+int probe_sim_load(const char *path, struct sim *sim, struct machine *machine,
+                   struct servet_error *error);
+void probe_sim_free(struct sim *sim);
 
 /* Seconds of a load by `pu` from node `numa` (< 0: the PU's own), and what it copies there in a
  * second. -EACCES when the machine has no such node. */
-int sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
-                  double *bytes_per_s);
+int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
+                        double *bytes_per_s);
 
 /* Seconds per access of each PU (positions in `pus`, the machine's set) traversing as told, without
  * noise. 0 or -ENOMEM. */
-int sim_traverse(struct sim *sim, const struct machine_traversal *what,
-                 const struct profile_set *pus, const size_t *positions, size_t count,
-                 double *seconds_per_access);
+int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what,
+                       const struct profile_set *pus, const size_t *positions, size_t count,
+                       double *seconds_per_access);
 
 #endif

@@ -204,7 +204,7 @@ static int find_places(const struct stage *stage, struct stream *stream)
         for (size_t level = 0; level < depth; level++) {
             const struct sim_cache *cache = cache_of(stage, level, stream->position);
             uint64_t line = line_at(cache, stream->virtual[i], stream -> physical[i]);
-            uint32_t slot = sim_ways_reserve(ways_of(stage, level, stream->position), line);
+            uint32_t slot = probe_sim_ways_reserve(ways_of(stage, level, stream->position), line);
             if (slot == SIM_NO_SLOT) {
                 return -ENOMEM;
             }
@@ -222,9 +222,9 @@ static void leave_earlier(struct stage *stage, size_t level, size_t position, ui
     for (size_t i = 0; i < level; i++) {
         const struct sim_cache *cache = cache_of(stage, i, position);
         struct sim_ways *ways = ways_of(stage, i, position);
-        uint32_t slot = sim_ways_slot(ways, line);
+        uint32_t slot = probe_sim_ways_slot(ways, line);
         if (!cache->virtual_index && cache->line_bytes == line_bytes && slot != SIM_NO_SLOT) {
-            sim_ways_remove(ways, slot, line);
+            probe_sim_ways_remove(ways, slot, line);
         }
     }
 }
@@ -232,7 +232,7 @@ static void leave_earlier(struct stage *stage, size_t level, size_t position, ui
 static void fill(struct stage *stage, size_t level, size_t position, uint64_t line, uint32_t slot)
 {
     const size_t next_level = level + 1, depth = stage->sim->paths[position].depth;
-    uint64_t evicted = sim_ways_fill(ways_of(stage, level, position), slot, line);
+    uint64_t evicted = probe_sim_ways_fill(ways_of(stage, level, position), slot, line);
     if (evicted == 0) {
         return;
     }
@@ -240,7 +240,7 @@ static void fill(struct stage *stage, size_t level, size_t position, uint64_t li
         leave_earlier(stage, level, position, evicted);
     }
     if (next_level < depth && cache_of(stage, next_level, position)->inclusion == SIM_VICTIM) {
-        uint32_t next = sim_ways_slot(ways_of(stage, next_level, position), evicted);
+        uint32_t next = probe_sim_ways_slot(ways_of(stage, next_level, position), evicted);
         if (next != SIM_NO_SLOT) { /* an intruder's line goes where ours do not */
             fill(stage, next_level, position, evicted, next);
         }
@@ -255,9 +255,9 @@ static double load(struct stage *stage, const struct stream *stream, size_t i)
     size_t hit = 0;
     for (; hit < depth; hit++) {
         struct sim_ways *ways = ways_of(stage, hit, position);
-        if (sim_ways_hit(ways, places[hit].slot, places[hit].line)) {
+        if (probe_sim_ways_hit(ways, places[hit].slot, places[hit].line)) {
             if (cache_of(stage, hit, position)->inclusion == SIM_VICTIM) {
-                sim_ways_remove(ways, places[hit].slot, places[hit].line);
+                probe_sim_ways_remove(ways, places[hit].slot, places[hit].line);
             }
             break;
         }
@@ -278,9 +278,9 @@ static void intrude(struct stage *stage, size_t position)
     stage->owed += stage->sibling ? sim->noise.sibling_lines : sim->noise.neighbour_lines;
     for (; stage->owed >= 1; stage->owed--) {
         uint64_t line = (random_next(&stage->random) >> 20) | (UINT64_C(1) << 45);
-        uint32_t slot = sim_ways_slot(ways, line);
+        uint32_t slot = probe_sim_ways_slot(ways, line);
         if (slot != SIM_NO_SLOT) {
-            sim_ways_fill(ways, slot, line);
+            probe_sim_ways_fill(ways, slot, line);
         }
     }
 }
@@ -357,7 +357,8 @@ static int clear_caches(struct stage *stage, size_t position)
 {
     for (size_t i = 0; i < stage->sim->paths[position].depth; i++) {
         uint32_t seed = (uint32_t)random_next(&stage->random);
-        int rc = sim_ways_clear(ways_of(stage, i, position), cache_of(stage, i, position), seed);
+        int rc =
+            probe_sim_ways_clear(ways_of(stage, i, position), cache_of(stage, i, position), seed);
         if (rc < 0) {
             return rc;
         }
@@ -386,9 +387,9 @@ static void run(struct stage *stage, const struct machine_traversal *what, struc
     }
 }
 
-int sim_traverse(struct sim *sim, const struct machine_traversal *what,
-                 const struct profile_set *pus, const size_t *positions, size_t count,
-                 double *seconds_per_access)
+int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what,
+                       const struct profile_set *pus, const size_t *positions, size_t count,
+                       double *seconds_per_access)
 {
     struct stream *streams = calloc(count, sizeof *streams);
     struct stage stage;
@@ -398,8 +399,8 @@ int sim_traverse(struct sim *sim, const struct machine_traversal *what,
         streams[i].path = &sim->paths[positions[i]];
         streams[i].tlb_seconds = tlb_seconds(sim, what, pus->ids[positions[i]]);
         double rate;
-        rc = sim_memory_of(sim, what->on_node ? what->numa : -1, pus->ids[positions[i]],
-                           &streams[i].memory_seconds, &rate);
+        rc = probe_sim_memory_of(sim, what->on_node ? what->numa : -1, pus->ids[positions[i]],
+                                 &streams[i].memory_seconds, &rate);
         rc = rc < 0 ? rc : make_stream(sim, what, i, &streams[i]);
         rc = rc < 0 ? rc : clear_caches(&stage, positions[i]);
     }

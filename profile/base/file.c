@@ -99,7 +99,7 @@ static int replace(const char *path, const char *text, size_t length, struct ser
     return 0;
 }
 
-int save_file(const char *path, const char *data, size_t length, struct servet_error *error)
+int profile_save_file(const char *path, const char *data, size_t length, struct servet_error *error)
 {
     /* A link keeps pointing at what it pointed at; a device or a folder is never replaced. */
     char target[PATH_MAX];
@@ -113,7 +113,7 @@ int save_file(const char *path, const char *data, size_t length, struct servet_e
 
 int profile_save_text(const char *text, const char *path, struct servet_error *error)
 {
-    return save_file(path, text, strlen(text), error);
+    return profile_save_file(path, text, strlen(text), error);
 }
 
 int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error)
@@ -127,7 +127,7 @@ int profile_save(const struct servet_profile *profile, const char *path, struct 
     if (!text) {
         return failed(error, path, ENOMEM);
     }
-    rc = save_file(path, text, strlen(text), error);
+    rc = profile_save_file(path, text, strlen(text), error);
     free(text);
     return rc;
 }

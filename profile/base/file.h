@@ -8,6 +8,7 @@
 
 /* Writes beside `path`, syncs, renames over it: a reader sees the old file or the new one, never
  * half of one. 0; -EINVAL (a folder, a device); -EACCES, -ENOENT, -ENOSPC … with the path. */
-int save_file(const char *path, const char *data, size_t length, struct servet_error *error);
+int profile_save_file(const char *path, const char *data, size_t length,
+                      struct servet_error *error);
 
 #endif

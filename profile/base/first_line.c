@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool first_line(const char *path, char *line, int size)
+bool profile_first_line(const char *path, char *line, int size)
 {
     FILE *file = fopen(path, "re");
     bool ok = file && fgets(line, size, file);

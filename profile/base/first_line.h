@@ -5,6 +5,6 @@
 #include <stdbool.h>
 
 /* Without its end of line, cut to `size` bytes with the 0. False, and "": it cannot be read. */
-bool first_line(const char *path, char *line, int size);
+bool profile_first_line(const char *path, char *line, int size);
 
 #endif

@@ -49,6 +49,6 @@ static inline void random_shuffle(struct random *random, void *items, size_t cou
 }
 
 /* Normal with mean 0 and deviation 1 (Box-Muller, one of the two). */
-double random_normal(struct random *random);
+double profile_random_normal(struct random *random);
 
 #endif

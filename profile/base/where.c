@@ -93,7 +93,7 @@ static void print_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void print_json(FILE *out, const char *name, const char *text, const char *after)
+static void map_print_json(FILE *out, const char *name, const char *text, const char *after)
 {
     fprintf(out, "\"%s\":", name);
     print_string(out, text);
@@ -116,13 +116,13 @@ void pin_where_print(FILE *out, bool json, const char *host, const char *rank,
     }
     fprintf(out, "{\"pid\":%d,\"tid\":%d,\"last_pu\":%d,", (int)now->pid, (int)now->tid,
             now->last_pu);
-    print_json(out, "host", host, ",");
-    print_json(out, "local_rank", rank, ",");
-    print_json(out, "name", now->name, ",");
-    print_json(out, "role", role, ",");
-    print_json(out, "pus", pus, ",");
-    print_json(out, "core", core, ",");
-    print_json(out, "l3", l3, ",");
-    print_json(out, "numa", node, ",");
-    print_json(out, "decided_by", decided_by, "}\n");
+    map_print_json(out, "host", host, ",");
+    map_print_json(out, "local_rank", rank, ",");
+    map_print_json(out, "name", now->name, ",");
+    map_print_json(out, "role", role, ",");
+    map_print_json(out, "pus", pus, ",");
+    map_print_json(out, "core", core, ",");
+    map_print_json(out, "l3", l3, ",");
+    map_print_json(out, "numa", node, ",");
+    map_print_json(out, "decided_by", decided_by, "}\n");
 }

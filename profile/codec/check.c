@@ -15,7 +15,7 @@ int profile_refuse(struct servet_error *error, const struct json_path *at, const
     char path[JSON_PATH_SIZE];
     struct json_path here = JSON_PATH_KEY(at, key);
     return profile_error(error, -EINVAL, "%s: %s",
-                         json_path_text(key ? &here : at, path, sizeof path), what);
+                         profile_json_path_text(key ? &here : at, path, sizeof path), what);
 }
 
 int profile_check_number(const struct json_path *at, const char *key, double value,
@@ -27,7 +27,7 @@ int profile_check_number(const struct json_path *at, const char *key, double val
     char path[JSON_PATH_SIZE];
     struct json_path here = JSON_PATH_KEY(at, key);
     return profile_error(error, -EINVAL, "%s: found %g, expected a %s number",
-                         json_path_text(&here, path, sizeof path), value,
+                         profile_json_path_text(&here, path, sizeof path), value,
                          zero_allowed ? "finite, not negative" : "finite, positive");
 }
 
@@ -40,8 +40,9 @@ int profile_check_integer(const struct json_path *at, const char *key, uint64_t 
     char path[JSON_PATH_SIZE];
     struct json_path here = JSON_PATH_KEY(at, key);
     return profile_error(error, -EINVAL, "%s: found %llu, expected an integer from %llu to %llu",
-                         json_path_text(&here, path, sizeof path), (unsigned long long)value,
-                         (unsigned long long)low, (unsigned long long)high);
+                         profile_json_path_text(&here, path, sizeof path),
+                         (unsigned long long)value, (unsigned long long)low,
+                         (unsigned long long)high);
 }
 
 int profile_check_spread(const struct json_path *at, double spread, struct servet_error *error)
@@ -74,7 +75,8 @@ int profile_check_subset(const struct json_path *at, const struct profile_set *p
 static int refuse(struct servet_error *error, const struct json_path *at, const char *what)
 {
     char path[JSON_PATH_SIZE];
-    return profile_error(error, -EINVAL, "%s: %s", json_path_text(at, path, sizeof path), what);
+    return profile_error(error, -EINVAL, "%s: %s", profile_json_path_text(at, path, sizeof path),
+                         what);
 }
 
 /* Position of `id` in the set, or its count. */
@@ -109,12 +111,12 @@ static int check_group(const struct json_path *at, const struct profile_relation
         if (place == members->count) {
             return profile_error(error, -EINVAL,
                                  "%s: found %u, expected only numbers that the profile speaks of",
-                                 json_path_text(at, path, sizeof path), set->ids[i]);
+                                 profile_json_path_text(at, path, sizeof path), set->ids[i]);
         }
         if (owner[place]) {
             return profile_error(
                 error, -EINVAL, "%s: found %u, which is in group %u too; expected disjoint groups",
-                json_path_text(at, path, sizeof path), set->ids[i], owner[place] - 1);
+                profile_json_path_text(at, path, sizeof path), set->ids[i], owner[place] - 1);
         }
         owner[place] = (uint32_t)group + 1;
     }
@@ -134,12 +136,12 @@ static int check_pair(const struct json_path *at, const struct profile_relation 
     const struct profile_pair *pair = &relation->pairs[index];
     if (pair->a >= pair->b) {
         return profile_error(error, -EINVAL, "%s: found [%u, %u], expected the lower number first",
-                             json_path_text(at, path, sizeof path), pair->a, pair->b);
+                             profile_json_path_text(at, path, sizeof path), pair->a, pair->b);
     }
     if (!profile_set_has(members, pair->a) || !profile_set_has(members, pair->b)) {
         return profile_error(error, -EINVAL,
                              "%s: found [%u, %u], expected only numbers that the profile speaks of",
-                             json_path_text(at, path, sizeof path), pair->a, pair->b);
+                             profile_json_path_text(at, path, sizeof path), pair->a, pair->b);
     }
     if (index && compare_pairs(&relation->pairs[index - 1], pair) >= 0) {
         return refuse(error, at, "expected pairs in ascending order, each once");

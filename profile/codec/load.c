@@ -26,7 +26,7 @@ static size_t append(const struct json_path *path, char *buffer, size_t size)
     return used + (size_t)n;
 }
 
-const char *json_path_text(const struct json_path *path, char *buffer, size_t size)
+const char *profile_json_path_text(const struct json_path *path, char *buffer, size_t size)
 {
     append(path, buffer, size);
     return buffer;
@@ -67,7 +67,7 @@ static int refuse(struct loader *loader, const struct json_path *at, const json_
                   const char *expected)
 {
     char path[JSON_PATH_SIZE], shown[SHOWN_BYTES];
-    json_path_text(at, path, sizeof path);
+    profile_json_path_text(at, path, sizeof path);
     if (!found) {
         return profile_error(loader->error, -EINVAL, "%s: %s: missing, expected %s", loader->file,
                              path, expected);
@@ -351,7 +351,7 @@ static int refuse_key(struct loader *loader, const struct json_path *at,
     }
     return profile_error(loader->error, -EINVAL,
                          "%s: %s: unknown key, expected one of %s or a key beginning with x-",
-                         loader->file, json_path_text(at, path, sizeof path), keys);
+                         loader->file, profile_json_path_text(at, path, sizeof path), keys);
 }
 
 static int refuse_unknown_keys(struct loader *loader, const struct json_path *at,

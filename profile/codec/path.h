@@ -20,6 +20,6 @@ struct json_path {
 #define JSON_PATH_SIZE 256
 
 /* Writes the path's text, cut to `size`; returns `buffer`. */
-const char *json_path_text(const struct json_path *path, char *buffer, size_t size);
+const char *profile_json_path_text(const struct json_path *path, char *buffer, size_t size);
 
 #endif

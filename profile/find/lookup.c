@@ -122,7 +122,7 @@ static int host_name(const char *root, char *name, size_t size)
         return -ENOMEM;
     }
     fs->root = root;
-    int rc = sysfs_read(fs, "/proc/sys/kernel/hostname");
+    int rc = profile_sysfs_read(fs, "/proc/sys/kernel/hostname");
     snprintf(name, size, "%.*s", (int)size - 1, fs->text);
     free(fs);
     return rc;

@@ -63,11 +63,11 @@ static void mix_processor(struct sysfs *fs, uint64_t *hash)
     char text[256] = "";
     if (*fs->root || !processor_by_cpuid(text, sizeof text)) {
         /* arm64 has the register in sysfs; a captured tree has only cpuinfo. */
-        if (sysfs_read(fs, CPU "/cpu0/regs/identification/midr_el1") == 0) {
+        if (profile_sysfs_read(fs, CPU "/cpu0/regs/identification/midr_el1") == 0) {
             snprintf(text, sizeof text, "%.64s", fs->text);
-        } else if (*fs->root && sysfs_read(fs, "/proc/cpuinfo") == 0) {
+        } else if (*fs->root && profile_sysfs_read(fs, "/proc/cpuinfo") == 0) {
             for (size_t i = 0, used = 0; i < 3 && used < sizeof text; i++) {
-                char *value = sysfs_value(fs->text, keys[i]);
+                char *value = profile_sysfs_value(fs->text, keys[i]);
                 used += (size_t)snprintf(text + used, sizeof text - used, "%s%.64s", i ? " " : "",
                                          value ? value : "");
                 free(value);
@@ -84,11 +84,11 @@ static void mix_caches(struct sysfs *fs, uint64_t *hash, uint32_t pu)
 {
     static const char *const attributes[] = {"level", "type", "size", "coherency_line_size",
                                              "ways_of_associativity"};
-    for (unsigned index = 0; sysfs_read(fs, CPU "/cpu%u/cache/index%u/level", pu, index) == 0;
-         index++) {
+    for (unsigned index = 0;
+         profile_sysfs_read(fs, CPU "/cpu%u/cache/index%u/level", pu, index) == 0; index++) {
         for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
-            bool said =
-                sysfs_read(fs, CPU "/cpu%u/cache/index%u/%s", pu, index, attributes[i]) == 0;
+            bool said = profile_sysfs_read(fs, CPU "/cpu%u/cache/index%u/%s", pu, index,
+                                           attributes[i]) == 0;
             mix(hash, said ? fs->text : "");
         }
     }
@@ -99,11 +99,11 @@ static int write_signature(struct sysfs *fs, char out[PROFILE_SIGNATURE_SIZE])
     uint64_t hash = FNV_OFFSET;
     struct profile_set online;
     struct utsname name;
-    int rc = sysfs_read_set(fs, &online, CPU "/online");
+    int rc = profile_sysfs_read_set(fs, &online, CPU "/online");
     uint32_t first = rc == 0 && online.count ? online.ids[0] : 0;
     if (rc == 0) {
         profile_set_free(&online);
-        rc = sysfs_read(fs, CPU "/present");
+        rc = profile_sysfs_read(fs, CPU "/present");
     }
     if (rc < 0) {
         return rc;
@@ -111,7 +111,7 @@ static int write_signature(struct sysfs *fs, char out[PROFILE_SIGNATURE_SIZE])
     mix(&hash, fs->text);
     mix(&hash, !*fs->root && uname(&name) == 0 ? name.machine : "");
     mix_processor(fs, &hash);
-    mix(&hash, sysfs_read(fs, "/sys/devices/system/node/online") == 0 ? fs->text : "");
+    mix(&hash, profile_sysfs_read(fs, "/sys/devices/system/node/online") == 0 ? fs->text : "");
     mix_caches(fs, &hash, first);
     snprintf(out, PROFILE_SIGNATURE_SIZE, "%016" PRIx64, hash);
     return 0;

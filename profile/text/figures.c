@@ -11,7 +11,7 @@
 
 #define GAP "  "
 
-void table_row(struct table *table)
+void profile_table_row(struct table *table)
 {
     char *(*more)[TABLE_COLUMNS] = reallocarray(table->rows, table->row_count + 1, sizeof *more);
     if (!more) {
@@ -24,7 +24,7 @@ void table_row(struct table *table)
     table->column = 0;
 }
 
-void table_cell(struct table *table, const char *format, ...)
+void profile_table_cell(struct table *table, const char *format, ...)
 {
     if (table->failed || !table->row_count || table->column == TABLE_COLUMNS) {
         return;
@@ -65,7 +65,7 @@ static void print_row(const struct table *table, size_t row, const int *widths, 
     fputc('\n', stream);
 }
 
-int table_print(struct table *table, FILE *stream, int indent)
+int profile_table_print(struct table *table, FILE *stream, int indent)
 {
     int widths[TABLE_COLUMNS], rc = table->failed ? -ENOMEM : 0;
     for (size_t i = 0; i < TABLE_COLUMNS; i++) {
@@ -84,7 +84,7 @@ int table_print(struct table *table, FILE *stream, int indent)
     return rc;
 }
 
-struct figure figure_bytes(uint64_t bytes)
+struct figure profile_figure_bytes(uint64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     struct figure out = {"-"};
@@ -112,19 +112,19 @@ static struct figure scaled(double value, double unit, const char *const *units,
     return out;
 }
 
-struct figure figure_seconds(double seconds)
+struct figure profile_figure_seconds(double seconds)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     return scaled(seconds, 1e-9, units, 4);
 }
 
-struct figure figure_bandwidth(double bytes_per_s)
+struct figure profile_figure_bandwidth(double bytes_per_s)
 {
     static const char *const units[] = {"MB/s", "GB/s", "TB/s"};
     return scaled(bytes_per_s, 1e6, units, 3);
 }
 
-struct figure figure_relation(const struct profile_relation *relation)
+struct figure profile_figure_relation(const struct profile_relation *relation)
 {
     struct figure out = {"-"};
     size_t used = 0;
@@ -150,7 +150,7 @@ struct figure figure_relation(const struct profile_relation *relation)
     return out;
 }
 
-struct figure figure_quality(const struct profile_quality *quality)
+struct figure profile_figure_quality(const struct profile_quality *quality)
 {
     struct figure out;
     int n = snprintf(out.text, sizeof out.text, "%s", profile_origin_names[quality->origin]);

@@ -17,11 +17,12 @@ struct table {
 };
 
 /* Starts a row; adds a cell to the row that was started. */
-void table_row(struct table *table);
-void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void profile_table_row(struct table *table);
+void profile_table_cell(struct table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Prints the rows, indented, and empties the table. 0 or -ENOMEM. */
-int table_print(struct table *table, FILE *stream, int indent);
+int profile_table_print(struct table *table, FILE *stream, int indent);
 
 /* Figures as people read them. */
 
@@ -35,14 +36,14 @@ struct figure {
 };
 
 /* 32 KiB, 1.25 MiB; "-" for 0. */
-struct figure figure_bytes(uint64_t bytes);
+struct figure profile_figure_bytes(uint64_t bytes);
 /* 48.2 ns, 1.3 us; "-" for 0. */
-struct figure figure_seconds(double seconds);
+struct figure profile_figure_seconds(double seconds);
 /* 9.31 GB/s; "-" for 0. */
-struct figure figure_bandwidth(double bytes_per_s);
+struct figure profile_figure_bandwidth(double bytes_per_s);
 /* "0,2 1,3" or "0,2 … (48 groups)"; "-" when there are no groups and no pairs. */
-struct figure figure_relation(const struct profile_relation *relation);
+struct figure profile_figure_relation(const struct profile_relation *relation);
 /* "measured 7 times, spread 3 %" */
-struct figure figure_quality(const struct profile_quality *quality);
+struct figure profile_figure_quality(const struct profile_quality *quality);
 
 #endif

@@ -105,7 +105,7 @@ static void row(const struct profile_bsp *entry, const struct columns *columns, 
     fputc('\n', stream);
 }
 
-void show_bsp(const struct servet_profile *profile, FILE *stream)
+void profile_show_bsp(const struct servet_profile *profile, FILE *stream)
 {
     for (size_t begin = 0, end; begin < profile->bsp_count; begin = end) {
         const struct profile_bsp *entries = profile->bsp + begin;
@@ -137,15 +137,15 @@ struct show {
 
 static void print_table(struct show *show, struct table *table)
 {
-    int rc = table_print(table, show->stream, INDENT_TEXT);
+    int rc = profile_table_print(table, show->stream, INDENT_TEXT);
     show->rc = show->rc < 0 ? show->rc : rc;
 }
 
 static void heading(struct table *table, const char *const *names, size_t count)
 {
-    table_row(table);
+    profile_table_row(table);
     for (size_t i = 0; i < count; i++) {
-        table_cell(table, "%s", names[i]);
+        profile_table_cell(table, "%s", names[i]);
     }
 }
 #define HEADING(table, ...)                                                                        \
@@ -223,18 +223,19 @@ static void show_class_head(struct show *show, const struct profile_class *node_
     set_line(show, "PUs      ", &node_class->pus, "");
     if (node_class->cores.group_count) {
         fprintf(out, "%*scores     %s\n", INDENT_TEXT, "",
-                figure_relation(&node_class->cores).text);
+                profile_figure_relation(&node_class->cores).text);
     }
     if (node_class->packages.group_count) {
         fprintf(out, "%*spackages  %s\n", INDENT_TEXT, "",
-                figure_relation(&node_class->packages).text);
+                profile_figure_relation(&node_class->packages).text);
     }
     for (size_t i = 0; i < node_class->numa_count; i++) {
         const struct profile_numa *numa = &node_class->numa[i];
         char name[32], memory[FIGURE_SIZE + 16] = "";
         snprintf(name, sizeof name, "NUMA %-4u", numa->os_index);
         if (numa->memory_bytes) {
-            snprintf(memory, sizeof memory, " (%.48s)", figure_bytes(numa->memory_bytes).text);
+            snprintf(memory, sizeof memory, " (%.48s)",
+                     profile_figure_bytes(numa->memory_bytes).text);
         }
         set_line(show, name, &numa->pus, memory);
     }
@@ -247,23 +248,26 @@ static void show_class_head(struct show *show, const struct profile_class *node_
 
 static void add_cache(struct table *table, const struct profile_cache *cache)
 {
-    table_row(table);
-    table_cell(table, "L%u", cache->level);
+    profile_table_row(table);
+    profile_table_cell(table, "L%u", cache->level);
     bool declared = cache->quality.origin == PROFILE_DECLARED;
-    table_cell(table, "%s", declared ? "not measured" : figure_bytes(cache->size_bytes).text);
-    table_cell(table, "%s", figure_bytes(cache->declared_size_bytes).text);
-    table_cell(table, "%s", figure_bytes(cache->line_bytes).text);
+    profile_table_cell(table, "%s",
+                       declared ? "not measured" : profile_figure_bytes(cache->size_bytes).text);
+    profile_table_cell(table, "%s", profile_figure_bytes(cache->declared_size_bytes).text);
+    profile_table_cell(table, "%s", profile_figure_bytes(cache->line_bytes).text);
     if (cache->associativity) {
-        table_cell(table, "%u", cache->associativity);
+        profile_table_cell(table, "%u", cache->associativity);
     } else {
-        table_cell(table, "-");
+        profile_table_cell(table, "-");
     }
     bool private = !cache->sharing.group_count && !cache->sharing.pair_count;
-    table_cell(table, "%s", private ? "nobody" : figure_relation(&cache->sharing).text);
+    profile_table_cell(table, "%s",
+                       private ? "nobody" : profile_figure_relation(&cache->sharing).text);
     struct profile_relation holders = {.groups = (struct profile_set *)&cache->pus,
                                        .group_count = cache->pus.count > 0};
-    table_cell(table, "%s", cache->pus.count ? figure_relation(&holders).text : "all");
-    table_cell(table, "%s", figure_quality(&cache->quality).text);
+    profile_table_cell(table, "%s",
+                       cache->pus.count ? profile_figure_relation(&holders).text : "all");
+    profile_table_cell(table, "%s", profile_figure_quality(&cache->quality).text);
 }
 
 static void show_caches(struct show *show, const struct profile_class *node_class)
@@ -297,11 +301,12 @@ static void show_tlb(struct show *show, const struct profile_class *node_class)
     HEADING(&table, "pages", "reach", "a miss adds", "quality");
     for (size_t i = 0; i < node_class->tlb_count; i++) {
         const struct profile_tlb *level = &node_class->tlb[i];
-        table_row(&table);
-        table_cell(&table, "%s", figure_bytes(level->page_bytes).text);
-        table_cell(&table, "%s", figure_bytes(level->reach_bytes).text);
-        table_cell(&table, "%s", level->seconds > 0 ? figure_seconds(level->seconds).text : "-");
-        table_cell(&table, "%s", figure_quality(&level->quality).text);
+        profile_table_row(&table);
+        profile_table_cell(&table, "%s", profile_figure_bytes(level->page_bytes).text);
+        profile_table_cell(&table, "%s", profile_figure_bytes(level->reach_bytes).text);
+        profile_table_cell(&table, "%s",
+                           level->seconds > 0 ? profile_figure_seconds(level->seconds).text : "-");
+        profile_table_cell(&table, "%s", profile_figure_quality(&level->quality).text);
     }
     print_table(show, &table);
 }
@@ -313,7 +318,7 @@ static void show_scaling(struct show *show, const struct profile_memory_level *l
             fprintf(show->stream, "%*slevel %zu, all workers together:", INDENT_TEXT, "", index);
         }
         fprintf(show->stream, "%s %u: %s", i ? "," : "", level->scaling[i].workers,
-                figure_bandwidth(level->scaling[i].bytes_per_s).text);
+                profile_figure_bandwidth(level->scaling[i].bytes_per_s).text);
     }
     if (level->scaling_count) {
         fputc('\n', show->stream);
@@ -331,12 +336,12 @@ static void show_numa_access(struct show *show, const struct profile_class *node
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
         struct profile_relation pus = {.groups = (struct profile_set *)&row->pus, .group_count = 1};
-        table_row(&table);
-        table_cell(&table, "%s", figure_relation(&pus).text);
-        table_cell(&table, "%u", row->node);
-        table_cell(&table, "%s", figure_seconds(row->seconds_per_access).text);
-        table_cell(&table, "%s", figure_bandwidth(row->bytes_per_s).text);
-        table_cell(&table, "%s", figure_quality(&row->quality).text);
+        profile_table_row(&table);
+        profile_table_cell(&table, "%s", profile_figure_relation(&pus).text);
+        profile_table_cell(&table, "%u", row->node);
+        profile_table_cell(&table, "%s", profile_figure_seconds(row->seconds_per_access).text);
+        profile_table_cell(&table, "%s", profile_figure_bandwidth(row->bytes_per_s).text);
+        profile_table_cell(&table, "%s", profile_figure_quality(&row->quality).text);
     }
     print_table(show, &table);
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
@@ -356,8 +361,9 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
         fprintf(show->stream, "%*s%s\n", INDENT_TEXT, "", memory->method);
     }
     fprintf(show->stream, "%*sone worker alone: %s\n", INDENT_TEXT, "",
-            memory->reference_bytes_per_s > 0 ? figure_bandwidth(memory->reference_bytes_per_s).text
-                                              : "not measured");
+            memory->reference_bytes_per_s > 0
+                ? profile_figure_bandwidth(memory->reference_bytes_per_s).text
+                : "not measured");
     if (!memory->level_count) {
         fprintf(show->stream, "%*sno overhead: no two PUs disturb one another\n", INDENT_TEXT, "");
         return;
@@ -365,11 +371,11 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
     HEADING(&table, "overhead level", "each of two", "PUs that disturb one another", "quality");
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
-        table_row(&table);
-        table_cell(&table, "%zu%s", i, i ? "" : " (worst)");
-        table_cell(&table, "%s", figure_bandwidth(level->bytes_per_s).text);
-        table_cell(&table, "%s", figure_relation(&level->collisions).text);
-        table_cell(&table, "%s", figure_quality(&level->quality).text);
+        profile_table_row(&table);
+        profile_table_cell(&table, "%zu%s", i, i ? "" : " (worst)");
+        profile_table_cell(&table, "%s", profile_figure_bandwidth(level->bytes_per_s).text);
+        profile_table_cell(&table, "%s", profile_figure_relation(&level->collisions).text);
+        profile_table_cell(&table, "%s", profile_figure_quality(&level->quality).text);
     }
     print_table(show, &table);
     note(show, "one worker alone", &memory->quality);
@@ -402,11 +408,11 @@ static const struct profile_message_point *point_at(const struct profile_layer *
 static void add_size(struct table *table, const struct profile_communication *communication,
                      uint64_t bytes)
 {
-    table_row(table);
-    table_cell(table, "%s", bytes ? figure_bytes(bytes).text : "0 B");
+    profile_table_row(table);
+    profile_table_cell(table, "%s", bytes ? profile_figure_bytes(bytes).text : "0 B");
     for (size_t i = 0; i < communication->layer_count && i < CURVE_LAYERS; i++) {
         const struct profile_message_point *point = point_at(&communication->layers[i], bytes);
-        table_cell(table, "%s", point ? figure_seconds(point->seconds).text : "-");
+        profile_table_cell(table, "%s", point ? profile_figure_seconds(point->seconds).text : "-");
     }
 }
 
@@ -422,10 +428,10 @@ static void show_sizes(struct show *show, const struct profile_communication *co
     if (!count) {
         return;
     }
-    table_row(&table);
-    table_cell(&table, "size");
+    profile_table_row(&table);
+    profile_table_cell(&table, "size");
     for (size_t i = 0; i < communication->layer_count && i < CURVE_LAYERS; i++) {
-        table_cell(&table, "layer %zu", i);
+        profile_table_cell(&table, "layer %zu", i);
     }
     for (size_t i = 0; i < rows; i++) {
         add_size(&table, communication,
@@ -443,7 +449,7 @@ static void show_concurrency(struct show *show, const struct profile_layer *laye
             fprintf(show->stream, "%*slayer %zu, messages at a time:", INDENT_TEXT, "", index);
         }
         fprintf(show->stream, "%s %u: %s", i ? "," : "", layer->concurrency[i].messages,
-                figure_seconds(layer->concurrency[i].seconds).text);
+                profile_figure_seconds(layer->concurrency[i].seconds).text);
         fputs(i + 1 == layer->concurrency_count ? "\n" : "", show->stream);
     }
 }
@@ -458,19 +464,20 @@ static void show_communication(struct show *show, const struct profile_communica
     fprintf(show->stream, "\nMessages %s", where);
     if (communication->message_bytes && show->profile->measured) {
         fprintf(show->stream, " (latency of %s, one way)",
-                figure_bytes(communication->message_bytes).text);
+                profile_figure_bytes(communication->message_bytes).text);
     }
     fputc('\n', show->stream);
     HEADING(&table, "layer", "name", "latency", members, "quality");
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
-        table_row(&table);
-        table_cell(&table, "%zu%s", i, i ? "" : " (fastest)");
-        table_cell(&table, "%s", layer->name ? layer->name : "-");
+        profile_table_row(&table);
+        profile_table_cell(&table, "%zu%s", i, i ? "" : " (fastest)");
+        profile_table_cell(&table, "%s", layer->name ? layer->name : "-");
         bool measured = show->profile->measured && layer->quality.origin != PROFILE_DECLARED;
-        table_cell(&table, "%s", measured ? figure_seconds(layer->seconds).text : "not measured");
-        table_cell(&table, "%s", figure_relation(&layer->members).text);
-        table_cell(&table, "%s", figure_quality(&layer->quality).text);
+        profile_table_cell(&table, "%s",
+                           measured ? profile_figure_seconds(layer->seconds).text : "not measured");
+        profile_table_cell(&table, "%s", profile_figure_relation(&layer->members).text);
+        profile_table_cell(&table, "%s", profile_figure_quality(&layer->quality).text);
     }
     print_table(show, &table);
     for (size_t i = 0; i < communication->layer_count; i++) {
@@ -483,7 +490,7 @@ static void show_communication(struct show *show, const struct profile_communica
     show_sizes(show, communication);
 }
 
-int show_text(const struct servet_profile *profile, const char *source, FILE *stream)
+int profile_show_text(const struct servet_profile *profile, const char *source, FILE *stream)
 {
     struct show show = {profile, stream, 0};
     show_head(&show, source);
@@ -499,7 +506,7 @@ int show_text(const struct servet_profile *profile, const char *source, FILE *st
     show_communication(&show, &profile->network, "between nodes", "nodes (numbered from 0)");
     if (profile->bsp_count) {
         fputc('\n', stream);
-        show_bsp(profile, stream);
+        profile_show_bsp(profile, stream);
     }
     return show.rc;
 }

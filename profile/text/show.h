@@ -8,12 +8,12 @@
 
 /* One table for each backend. Columns of what some entry has besides (the g of large packets, r
  * where it depends on p, how far the best two runs were apart) come after those of the slides. */
-void show_bsp(const struct servet_profile *profile, FILE *stream);
+void profile_show_bsp(const struct servet_profile *profile, FILE *stream);
 
 /* A profile in words and tables. */
 
 /* `source`: the file it is from, or NULL: what the operating system declares of this machine. 0 or
  * -ENOMEM. */
-int show_text(const struct servet_profile *profile, const char *source, FILE *stream);
+int profile_show_text(const struct servet_profile *profile, const char *source, FILE *stream);
 
 #endif

@@ -63,7 +63,7 @@ static int read_groups(const struct source *source, hwloc_obj_type_t type,
     while (rc == 0 && (object = next_object(source->topology, type, object))) {
         struct profile_set group;
         rc = set_from_bitmap(object->cpuset, &group);
-        rc = rc < 0 ? rc : topology_add_group(relation, group);
+        rc = rc < 0 ? rc : profile_topology_add_group(relation, group);
     }
     return rc;
 }
@@ -78,7 +78,8 @@ static int add_cache(const struct source *source, hwloc_obj_t object)
                                        attr->associativity > 0 ? (uint32_t)attr->associativity : 0};
     struct profile_set group;
     int rc = set_from_bitmap(object->cpuset, &group);
-    return rc < 0 || !group.count ? rc : topology_add_cache(source->node_class, &cache, group);
+    return rc < 0 || !group.count ? rc
+                                  : profile_topology_add_cache(source->node_class, &cache, group);
 }
 
 static int read_caches(const struct source *source)
@@ -105,8 +106,8 @@ static int read_numa(const struct source *source)
         struct profile_set pus;
         rc = set_from_bitmap(object->cpuset, &pus);
         if (rc == 0) {
-            rc = topology_add_numa(source->node_class, object->os_index,
-                                   object->attr->numanode.local_memory, pus);
+            rc = profile_topology_add_numa(source->node_class, object->os_index,
+                                           object->attr->numanode.local_memory, pus);
         }
     }
     return rc;
@@ -144,8 +145,9 @@ static int add_kind(const struct source *source, unsigned index)
     rc = rc < 0 ? rc : profile_set_intersect(&listed, &source->node_class->pus, &pus);
     hwloc_bitmap_free(cpuset);
     profile_set_free(&listed);
-    return rc < 0 || !pus.count ? rc
-                                : topology_add_kind(source->node_class, (uint32_t)efficiency, pus);
+    return rc < 0 || !pus.count
+               ? rc
+               : profile_topology_add_kind(source->node_class, (uint32_t)efficiency, pus);
 }
 
 static int read_kinds(const struct source *source)
@@ -236,13 +238,13 @@ static int read_profile(hwloc_topology_t topology, const char *text, struct serv
         return profile_error(error, rc, "%s: %s", text ? text : "topology", strerrordesc_np(-rc));
     }
     read_host(&source, !text, profile);
-    return topology_finish(profile, error);
+    return profile_topology_finish(profile, error);
 }
 
 int profile_from_hwloc(const char *text, struct servet_profile **out, struct servet_error *error)
 {
     hwloc_topology_t topology;
-    struct servet_profile *profile = topology_new();
+    struct servet_profile *profile = profile_topology_new();
     if (!profile || hwloc_topology_init(&topology) < 0) {
         profile_free(profile);
         return profile_error(error, -ENOMEM, "topology: %s", strerrordesc_np(ENOMEM));

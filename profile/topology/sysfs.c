@@ -43,7 +43,7 @@ static int read_path(struct sysfs *fs, const char *format, va_list args)
     return n < 0 || (size_t)n >= room ? -ENAMETOOLONG : read_text(fs);
 }
 
-int sysfs_read(struct sysfs *fs, const char *format, ...)
+int profile_sysfs_read(struct sysfs *fs, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -52,7 +52,7 @@ int sysfs_read(struct sysfs *fs, const char *format, ...)
     return rc;
 }
 
-int sysfs_read_set(struct sysfs *fs, struct profile_set *out, const char *format, ...)
+int profile_sysfs_read_set(struct sysfs *fs, struct profile_set *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -65,7 +65,7 @@ int sysfs_read_set(struct sysfs *fs, struct profile_set *out, const char *format
     return rc < 0 ? rc : profile_set_parse(fs->text, out);
 }
 
-int sysfs_read_u32(struct sysfs *fs, uint32_t *out, const char *format, ...)
+int profile_sysfs_read_u32(struct sysfs *fs, uint32_t *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -84,7 +84,7 @@ int sysfs_read_u32(struct sysfs *fs, uint32_t *out, const char *format, ...)
     return 0;
 }
 
-char *sysfs_value(const char *text, const char *key)
+char *profile_sysfs_value(const char *text, const char *key)
 {
     size_t length = strlen(key);
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -145,7 +145,7 @@ static int read_online(struct reader *reader, struct profile_set *out, const cha
     struct profile_set listed;
     char path[128];
     snprintf(path, sizeof path, format, number, index);
-    int rc = sysfs_read_set(&reader->fs, &listed, "%s", path);
+    int rc = profile_sysfs_read_set(&reader->fs, &listed, "%s", path);
     if (rc < 0) {
         return rc;
     }
@@ -178,7 +178,7 @@ static int read_groups(struct reader *reader, struct profile_relation *relation,
         if (rc == -ENOENT) {
             return 0;
         }
-        rc = rc < 0 ? rc : topology_add_group(relation, group);
+        rc = rc < 0 ? rc : profile_topology_add_group(relation, group);
     }
     return rc;
 }
@@ -199,17 +199,17 @@ static uint64_t parse_size(const char *text)
 static void read_kind(struct reader *reader, struct cache_index *known, uint32_t pu, uint32_t index)
 {
     struct sysfs *fs = &reader->fs;
-    bool said = sysfs_read(fs, CPU "/cpu%u/cache/index%u/size", pu, index) == 0;
+    bool said = profile_sysfs_read(fs, CPU "/cpu%u/cache/index%u/size", pu, index) == 0;
     uint64_t size = said ? parse_size(fs->text) : 0;
     if (known->kind.level && size == known->kind.size_bytes) {
         return;
     }
     known->kind.size_bytes = size;
     known->kind.line_bytes = known->kind.associativity = 0;
-    (void)sysfs_read_u32(fs, &known->kind.line_bytes,
-                         CPU "/cpu%u/cache/index%u/coherency_line_size", pu, index);
-    (void)sysfs_read_u32(fs, &known->kind.associativity,
-                         CPU "/cpu%u/cache/index%u/ways_of_associativity", pu, index);
+    (void)profile_sysfs_read_u32(fs, &known->kind.line_bytes,
+                                 CPU "/cpu%u/cache/index%u/coherency_line_size", pu, index);
+    (void)profile_sysfs_read_u32(fs, &known->kind.associativity,
+                                 CPU "/cpu%u/cache/index%u/ways_of_associativity", pu, index);
 }
 
 static int cover(struct cache_index *known, const struct profile_set *group)
@@ -241,9 +241,11 @@ static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
     }
     uint32_t level = known->kind.level;
     if (!level) {
-        rc = sysfs_read(fs, CPU "/cpu%u/cache/index%u/type", pu, index);
+        rc = profile_sysfs_read(fs, CPU "/cpu%u/cache/index%u/type", pu, index);
         known->instruction = rc == 0 && strcmp(fs->text, "Instruction") == 0;
-        rc = rc < 0 ? rc : sysfs_read_u32(fs, &level, CPU "/cpu%u/cache/index%u/level", pu, index);
+        rc = rc < 0
+                 ? rc
+                 : profile_sysfs_read_u32(fs, &level, CPU "/cpu%u/cache/index%u/level", pu, index);
     }
     if (rc < 0 || known->instruction || !profile_set_has(&group, pu)) {
         profile_set_free(&group);
@@ -256,7 +258,7 @@ static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
         profile_set_free(&group);
         return rc;
     }
-    return topology_add_cache(reader->node_class, &known->kind, group);
+    return profile_topology_add_cache(reader->node_class, &known->kind, group);
 }
 
 /* The caches of one PU. One that shares all those below an index that nobody has been seen to have,
@@ -311,15 +313,15 @@ static int add_only_numa(struct reader *reader)
 {
     struct profile_set pus;
     uint64_t memory =
-        sysfs_read(&reader->fs, "/proc/meminfo") == 0 ? memory_total(reader->fs.text) : 0;
+        profile_sysfs_read(&reader->fs, "/proc/meminfo") == 0 ? memory_total(reader->fs.text) : 0;
     int rc = profile_set_copy(&reader->node_class->pus, &pus);
-    return rc < 0 ? rc : topology_add_numa(reader->node_class, 0, memory, pus);
+    return rc < 0 ? rc : profile_topology_add_numa(reader->node_class, 0, memory, pus);
 }
 
 static int read_numa(struct reader *reader)
 {
     struct profile_set nodes;
-    int rc = sysfs_read_set(&reader->fs, &nodes, NODE "/online");
+    int rc = profile_sysfs_read_set(&reader->fs, &nodes, NODE "/online");
     if (rc < 0) {
         return rc == -ENOMEM ? rc : add_only_numa(reader);
     }
@@ -329,9 +331,9 @@ static int read_numa(struct reader *reader)
         if (rc < 0) {
             break;
         }
-        bool said = sysfs_read(&reader->fs, NODE "/node%u/meminfo", nodes.ids[i]) == 0;
-        rc = topology_add_numa(reader->node_class, nodes.ids[i],
-                               said ? memory_total(reader->fs.text) : 0, pus);
+        bool said = profile_sysfs_read(&reader->fs, NODE "/node%u/meminfo", nodes.ids[i]) == 0;
+        rc = profile_topology_add_numa(reader->node_class, nodes.ids[i],
+                                       said ? memory_total(reader->fs.text) : 0, pus);
     }
     profile_set_free(&nodes);
     return rc;
@@ -351,7 +353,7 @@ static int read_hybrid(struct reader *reader)
             return rc == -ENOMEM ? rc : 1;
         }
         if (pus.count) {
-            rc = topology_add_kind(reader->node_class, kind, pus);
+            rc = profile_topology_add_kind(reader->node_class, kind, pus);
         }
         if (rc < 0) {
             return rc;
@@ -391,8 +393,8 @@ static int add_capacities(struct reader *reader, const uint32_t *capacity)
         struct profile_set kind;
         rc = profile_set_from_array(members, count, &kind);
         rc = rc < 0 ? rc
-                    : topology_add_kind(reader->node_class,
-                                        (uint32_t)reader->node_class->kind_count, kind);
+                    : profile_topology_add_kind(reader->node_class,
+                                                (uint32_t)reader->node_class->kind_count, kind);
     }
     free(sorted);
     free(members);
@@ -414,7 +416,8 @@ static int read_kinds(struct reader *reader)
     }
     rc = 0;
     for (size_t i = 0; rc == 0 && i < pus->count; i++) {
-        rc = sysfs_read_u32(&reader->fs, &capacity[i], CPU "/cpu%u/cpu_capacity", pus->ids[i]);
+        rc = profile_sysfs_read_u32(&reader->fs, &capacity[i], CPU "/cpu%u/cpu_capacity",
+                                    pus->ids[i]);
     }
     rc = rc < 0 ? 0 : add_capacities(reader, capacity);
     free(capacity);
@@ -425,7 +428,7 @@ static int read_kinds(struct reader *reader)
 
 static char *file_text(struct sysfs *fs, const char *path)
 {
-    return sysfs_read(fs, "%s", path) == 0 ? strdup(fs->text) : NULL;
+    return profile_sysfs_read(fs, "%s", path) == 0 ? strdup(fs->text) : NULL;
 }
 
 /* What cannot be found out stays NULL. Only the first bytes of cpuinfo are read, which costs one
@@ -442,8 +445,8 @@ static void read_host(struct reader *reader, struct servet_profile *profile)
         profile->host_name = file_text(fs, "/proc/sys/kernel/hostname");
         profile->kernel = file_text(fs, "/proc/sys/kernel/osrelease");
     }
-    if (sysfs_read(fs, "/proc/cpuinfo") == 0) {
-        profile->cpu_model = sysfs_value(fs->text, "model name");
+    if (profile_sysfs_read(fs, "/proc/cpuinfo") == 0) {
+        profile->cpu_model = profile_sysfs_value(fs->text, "model name");
     }
     char signature[PROFILE_SIGNATURE_SIZE];
     if (profile_signature(fs->root, signature) == 0) {
@@ -454,7 +457,7 @@ static void read_host(struct reader *reader, struct servet_profile *profile)
 static int read_class(struct reader *reader)
 {
     struct profile_class *node_class = reader->node_class;
-    int rc = sysfs_read_set(&reader->fs, &node_class->pus, CPU "/online");
+    int rc = profile_sysfs_read_set(&reader->fs, &node_class->pus, CPU "/online");
     if (rc == 0 && !node_class->pus.count) {
         rc = -ENODATA;
     }
@@ -473,7 +476,7 @@ static int read_class(struct reader *reader)
 int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error)
 {
     struct reader *reader = calloc(1, sizeof *reader);
-    struct servet_profile *profile = topology_new();
+    struct servet_profile *profile = profile_topology_new();
     int rc = reader && profile ? 0 : -ENOMEM;
     if (rc == 0) {
         reader->fs.root = root;
@@ -485,7 +488,7 @@ int profile_from_sysfs(const char *root, struct servet_profile **out, struct ser
                       strerrordesc_np(-rc));
     } else {
         read_host(reader, profile);
-        rc = topology_finish(profile, error);
+        rc = profile_topology_finish(profile, error);
     }
     if (reader) {
         free_caches(reader);

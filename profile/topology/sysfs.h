@@ -17,15 +17,16 @@ struct sysfs {
 };
 
 /* Reads root + path into fs->text. 0 or -errno. */
-int sysfs_read(struct sysfs *fs, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int profile_sysfs_read(struct sysfs *fs, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The same, parsed: 0, -errno, -EINVAL. An empty list is the empty set. */
-int sysfs_read_set(struct sysfs *fs, struct profile_set *out, const char *format, ...)
+int profile_sysfs_read_set(struct sysfs *fs, struct profile_set *out, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int sysfs_read_u32(struct sysfs *fs, uint32_t *out, const char *format, ...)
+int profile_sysfs_read_u32(struct sysfs *fs, uint32_t *out, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* In text of lines "key : value" (cpuinfo, meminfo): the value of the first `key`, as a new string,
  * or NULL. */
-char *sysfs_value(const char *text, const char *key);
+char *profile_sysfs_value(const char *text, const char *key);
 
 #endif

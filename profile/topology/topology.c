@@ -20,7 +20,7 @@ static void *grow(void *array, size_t count, size_t size)
     return memset((char *)more + count * size, 0, size);
 }
 
-struct servet_profile *topology_new(void)
+struct servet_profile *profile_topology_new(void)
 {
     struct servet_profile *profile = calloc(1, sizeof *profile);
     if (!profile) {
@@ -36,7 +36,7 @@ struct servet_profile *topology_new(void)
     return profile;
 }
 
-int topology_add_group(struct profile_relation *relation, struct profile_set group)
+int profile_topology_add_group(struct profile_relation *relation, struct profile_set group)
 {
     if (group.count < 2) {
         profile_set_free(&group);
@@ -76,8 +76,8 @@ static struct profile_cache *cache_like(struct profile_class *node_class,
     return fresh;
 }
 
-int topology_add_cache(struct profile_class *node_class, const struct topology_cache *cache,
-                       struct profile_set group)
+int profile_topology_add_cache(struct profile_class *node_class, const struct topology_cache *cache,
+                               struct profile_set group)
 {
     struct profile_cache *entry = cache_like(node_class, cache);
     struct profile_set holders;
@@ -87,11 +87,11 @@ int topology_add_cache(struct profile_class *node_class, const struct topology_c
     }
     profile_set_free(&entry->pus);
     entry->pus = holders;
-    return topology_add_group(&entry->sharing, group);
+    return profile_topology_add_group(&entry->sharing, group);
 }
 
-int topology_add_numa(struct profile_class *node_class, uint32_t os_index, uint64_t memory_bytes,
-                      struct profile_set pus)
+int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_index,
+                              uint64_t memory_bytes, struct profile_set pus)
 {
     struct profile_numa *numa = grow(&node_class->numa, node_class->numa_count, sizeof *numa);
     if (!numa) {
@@ -103,7 +103,8 @@ int topology_add_numa(struct profile_class *node_class, uint32_t os_index, uint6
     return 0;
 }
 
-int topology_add_kind(struct profile_class *node_class, uint32_t efficiency, struct profile_set pus)
+int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
+                              struct profile_set pus)
 {
     struct profile_kind *kind = grow(&node_class->kinds, node_class->kind_count, sizeof *kind);
     if (!kind) {
@@ -143,7 +144,7 @@ static int by_os_index(const void *a, const void *b)
     return (x->os_index > y->os_index) - (x->os_index < y->os_index);
 }
 
-static void order_class(struct profile_class *node_class)
+static void report_order_class(struct profile_class *node_class)
 {
     order_relation(&node_class->cores);
     order_relation(&node_class->packages);
@@ -179,7 +180,7 @@ static int add_copy(struct profile_relation *relation, const struct profile_set 
 {
     struct profile_set copy;
     int rc = profile_set_copy(group, &copy);
-    return rc < 0 ? rc : topology_add_group(relation, copy);
+    return rc < 0 ? rc : profile_topology_add_group(relation, copy);
 }
 
 static int copy_groups(const struct profile_relation *from, struct profile_relation *to)
@@ -283,7 +284,7 @@ static int derive_memory(struct profile_class *node_class, const struct profile_
 
 /* -- communication layers -- */
 
-static uint64_t pair_count(const struct profile_relation *relation)
+static uint64_t probe_pair_count(const struct profile_relation *relation)
 {
     uint64_t pairs = 0;
     for (size_t i = 0; i < relation->group_count; i++) {
@@ -302,8 +303,9 @@ static int add_layer(struct profile_communication *communication, const char *na
         if (same_relation(&communication->layers[i].members, members)) {
             return 0;
         }
-        place =
-            pair_count(&communication->layers[i].members) <= pair_count(members) ? i + 1 : place;
+        place = probe_pair_count(&communication->layers[i].members) <= probe_pair_count(members)
+                    ? i + 1
+                    : place;
     }
     if (!members->group_count) {
         return 0;
@@ -380,11 +382,11 @@ static int name_node(struct servet_profile *profile)
     return profile->nodes[0].names ? 0 : -ENOMEM;
 }
 
-int topology_finish(struct servet_profile *profile, struct servet_error *error)
+int profile_topology_finish(struct servet_profile *profile, struct servet_error *error)
 {
     struct profile_class *node_class = &profile->classes[0];
     struct profile_relation numa = {0};
-    order_class(node_class);
+    report_order_class(node_class);
     int rc = name_node(profile);
     rc = rc < 0 ? rc : numa_relation(node_class, &numa);
     rc = rc < 0 ? rc : derive_memory(node_class, &numa);

@@ -15,7 +15,7 @@ static double message(struct fat_tree *tree, struct profile_pair pair, size_t co
     double seconds = tree->seconds[fat_tree_layer(tree, pair.a, pair.b)];
     seconds *= pair.a == tree->slow || pair.b == tree->slow ? 2 : 1;
     seconds *= tree->most_pairs && count > tree->most_pairs ? 2 : 1;
-    double factor = 1 + tree->noise * random_normal(&tree->random);
+    double factor = 1 + tree->noise * profile_random_normal(&tree->random);
     factor = factor < 0.5 ? 0.5 : factor;
     return seconds * (random_unit(&tree->random) < tree->outliers
                           ? 1 + 2 * random_unit(&tree->random)
@@ -61,7 +61,7 @@ int fat_tree_open(struct fat_tree *tree, struct machine *machine)
 
 void fat_tree_close(struct fat_tree *tree, struct machine *machine)
 {
-    machine_close(machine);
+    probe_machine_close(machine);
     free(tree->first);
     free(tree->pus);
 }

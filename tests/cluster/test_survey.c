@@ -37,14 +37,14 @@ static void survey_tree(struct fat_tree *tree, bool exhaustive, double until_s, 
     done->probe = (struct probe){.machine = &done->machine, .seed = 1};
     const struct survey_layout layout = fat_tree_layout(tree);
     const struct survey_options options = {32768, exhaustive, until_s};
-    ck_assert_int_eq(survey_open(&done->survey, &done->probe, &layout, &options), 0);
-    ck_assert_int_eq(survey_run(&done->survey, &done->result), 0);
+    ck_assert_int_eq(probe_survey_open(&done->survey, &done->probe, &layout, &options), 0);
+    ck_assert_int_eq(probe_survey_run(&done->survey, &done->result), 0);
 }
 
 static void finish(struct fat_tree *tree, struct done *done)
 {
     probe_message_free(&done->result.network);
-    survey_close(&done->survey);
+    probe_survey_close(&done->survey);
     fat_tree_close(tree, &done->machine);
 }
 
@@ -112,7 +112,7 @@ START_TEST(marks_tell_measured_from_inferred)
             for (size_t i = 0; i < marks->pair_count && !mark; i++) {
                 mark = marks->pairs[i].a == a && marks->pairs[i].b == b;
             }
-            ck_assert(mark == (survey_find(&done.survey, a, b) != NULL));
+            ck_assert(mark == (probe_survey_find(&done.survey, a, b) != NULL));
             marked += mark;
         }
     }
@@ -131,7 +131,7 @@ START_TEST(layers_are_told_apart_by_the_spread_that_was_measured)
         struct done done;
         tree.noise = noise[i];
         survey_tree(&tree, true, 0, &done);
-        spread[i] = survey_spread(&done.survey);
+        spread[i] = probe_survey_spread(&done.survey);
         ck_assert_uint_eq(done.result.network.layer_count, 2);
         ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
         finish(&tree, &done);
@@ -143,7 +143,7 @@ START_TEST(layers_are_told_apart_by_the_spread_that_was_measured)
     ck_assert_double_gt(spread[2], 1.2 * spread[1]);
     ck_assert_double_lt(spread[2], noise[2]);
     const struct survey nothing = {0};
-    ck_assert_double_eq(survey_spread(&nothing), CLUSTER_USUAL_SPREAD);
+    ck_assert_double_eq(probe_survey_spread(&nothing), CLUSTER_USUAL_SPREAD);
 }
 END_TEST
 
@@ -203,14 +203,14 @@ START_TEST(a_protocol_switch_is_a_jump_of_the_curve)
         curve[i] = (struct profile_message_point){
             bytes, (bytes > 8192 ? 9e-6 : 2e-6) + (double)bytes * 1e-10, 0, -1};
     }
-    ck_assert_uint_eq(curve_switches(curve, 24, found, 4), 1);
+    ck_assert_uint_eq(probe_curve_switches(curve, 24, found, 4), 1);
     ck_assert_uint_eq(found[0], 8192);
 }
 END_TEST
 
 static void assert_hostlist(const char *expected, char **names, uint32_t count)
 {
-    char *text = cluster_hostlist(names, count);
+    char *text = probe_network_hostlist(names, count);
     ck_assert_str_eq(text, expected);
     free(text);
 }
@@ -221,8 +221,8 @@ START_TEST(names_are_written_as_batch_systems_do)
     assert_hostlist("node[9-11]", (char *[]){"node9", "node10", "node11"}, 3);
     assert_hostlist("n[098-100]-ib,login", (char *[]){"n098-ib", "n099-ib", "n100-ib", "login"}, 4);
     assert_hostlist("a1,b2", (char *[]){"a1", "b2"}, 2);
-    ck_assert_int_lt(cluster_compare_names("node2", "node10"), 0);
-    ck_assert_int_gt(cluster_compare_names("node2b", "node2a"), 0);
+    ck_assert_int_lt(probe_network_compare_names("node2", "node10"), 0);
+    ck_assert_int_gt(probe_network_compare_names("node2b", "node2a"), 0);
 }
 END_TEST
 
@@ -243,13 +243,13 @@ START_TEST(nodes_that_differ_are_named_with_the_reason)
         {(char *)"node4", synthetic("package:2 core:4 pu:1", 3e9)},
     };
     struct cluster_classes classes;
-    ck_assert_int_eq(cluster_classes_make(nodes, 4, &classes), 0);
+    ck_assert_int_eq(probe_network_classes_make(nodes, 4, &classes), 0);
     ck_assert_uint_eq(classes.profile->class_count, 3);
     ck_assert_uint_eq(classes.class_of[1], 0);
     ck_assert_str_eq(classes.profile->nodes[0].names, "node[1-2]");
     ck_assert_str_eq(classes.outliers, "node3: 4 PUs, not 8 as on node1\n"
                                        "node4: memory bandwidth 3 GB/s, not 9 as on node1\n");
-    cluster_classes_free(&classes);
+    probe_network_classes_free(&classes);
     for (size_t i = 0; i < 4; i++) {
         profile_free(nodes[i].profile);
     }

@@ -13,7 +13,7 @@ static inline void open_machine_of(const char *name, struct machine *machine)
     char path[4096];
     struct servet_error error;
     snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
-    ck_assert_msg(machine_open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_machine_open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
 }
 
 #endif

@@ -25,12 +25,12 @@ static void open_machine(void)
 {
     struct servet_error error;
     cancel = 0;
-    ck_assert_msg(machine_open_folded(PUS, &cancel, &machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_machine_open_folded(PUS, &cancel, &machine, &error) == 0, "%s", error.text);
 }
 
 static void close_machine(void)
 {
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 
 static void assert_figures(const double *figures, size_t count)
@@ -51,13 +51,13 @@ START_TEST(operations_of_several_pairs_end_with_a_figure_of_each)
     const struct machine_exchange line = {64, 5, 2}, large = {64 << 10, 2, 2};
     for (int round = 0; round < 5; round++) {
         double figures[PUS];
-        ck_assert_int_eq(machine_traverse(&machine, &chase, pus, PUS, figures), 0);
+        ck_assert_int_eq(probe_machine_traverse(&machine, &chase, pus, PUS, figures), 0);
         assert_figures(figures, PUS);
-        ck_assert_int_eq(machine_copy(&machine, &copies, pus, PUS, figures), 0);
+        ck_assert_int_eq(probe_machine_copy(&machine, &copies, pus, PUS, figures), 0);
         assert_figures(figures, PUS);
-        ck_assert_int_eq(machine_exchange(&machine, &line, pairs, PAIRS, figures), 0);
+        ck_assert_int_eq(probe_machine_exchange(&machine, &line, pairs, PAIRS, figures), 0);
         assert_figures(figures, PAIRS);
-        ck_assert_int_eq(machine_exchange(&machine, &large, pairs, PAIRS, figures), 0);
+        ck_assert_int_eq(probe_machine_exchange(&machine, &large, pairs, PAIRS, figures), 0);
         assert_figures(figures, PAIRS);
     }
 }
@@ -71,9 +71,9 @@ START_TEST(workers_of_a_batch_count_what_the_others_are_about_to_take)
     const struct machine_copy copies = {.bytes = 4 << 20, .passes = 1, .numa = -1};
     double rates[PUS] = {-1};
     machine.memory_limit_bytes = 3 * 2 * copies.bytes;
-    ck_assert_int_eq(machine_copy(&machine, &copies, pus, PUS, rates), -ENOMEM);
+    ck_assert_int_eq(probe_machine_copy(&machine, &copies, pus, PUS, rates), -ENOMEM);
     ck_assert_double_eq(rates[0], -1);
-    ck_assert_int_eq(machine_copy(&machine, &copies, pus, 2, rates), 0);
+    ck_assert_int_eq(probe_machine_copy(&machine, &copies, pus, 2, rates), 0);
     assert_figures(rates, 2);
 }
 END_TEST
@@ -115,14 +115,14 @@ static int run_campaign(struct campaign *campaign, struct servet_profile **profi
                         struct servet_error *error)
 {
     struct progress progress;
-    progress_start(&progress, false, -1);
+    probe_progress_start(&progress, false, -1);
     machine.memory_limit_bytes =
         (size_t)4 << 30; /* room for four pairs, which their small copies do not need */
     campaign->seed = 1;
     campaign->exhaustive = true;
     campaign->machine = &machine;
     campaign->progress = &progress;
-    return campaign_run(campaign, profile, error);
+    return probe_run_run(campaign, profile, error);
 }
 
 START_TEST(the_probes_try_batches_and_give_a_valid_profile)
@@ -163,15 +163,15 @@ START_TEST(a_cancelled_batch_ends)
         pthread_t thread;
         cancel = 0;
         ck_assert_int_eq(pthread_create(&thread, NULL, cancel_soon, NULL), 0);
-        int rc = kind ? machine_exchange(&machine, &messages, pairs, PAIRS, figures)
-                      : machine_copy(&machine, &copies, pus, PUS, figures);
+        int rc = kind ? probe_machine_exchange(&machine, &messages, pairs, PAIRS, figures)
+                      : probe_machine_copy(&machine, &copies, pus, PUS, figures);
         pthread_join(thread, NULL);
         ck_assert_int_eq(rc, -EINTR);
         ck_assert_double_eq(figures[0], -1);
     }
     cancel = 0; /* and the workers are there again */
     const struct machine_copy one = {.bytes = 64 << 10, .passes = 1, .numa = -1};
-    ck_assert_int_eq(machine_copy(&machine, &one, pus, PUS, figures), 0);
+    ck_assert_int_eq(probe_machine_copy(&machine, &one, pus, PUS, figures), 0);
     assert_figures(figures, PUS);
 }
 END_TEST
@@ -204,7 +204,7 @@ START_TEST(a_pu_that_goes_offline_in_a_batch_ends_the_run)
     struct campaign campaign = {.probes = CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE};
     const struct machine_copy one = {.bytes = 64 << 10, .passes = 1, .numa = -1};
     double rates[PUS];
-    ck_assert_int_eq(machine_copy(&machine, &one, pus, PUS, rates), 0);
+    ck_assert_int_eq(probe_machine_copy(&machine, &one, pus, PUS, rates), 0);
     ops.copy = go_offline;
     machine.ops = &ops;
     alone_seen = went_offline = false;
@@ -212,7 +212,7 @@ START_TEST(a_pu_that_goes_offline_in_a_batch_ends_the_run)
     ck_assert_int_eq(rc, -ENODEV);
     ck_assert(went_offline);
     machine.ops = native;
-    ck_assert_int_eq(machine_copy(&machine, &one, pus, PUS, rates), 0);
+    ck_assert_int_eq(probe_machine_copy(&machine, &one, pus, PUS, rates), 0);
     assert_figures(rates, PUS);
 }
 END_TEST

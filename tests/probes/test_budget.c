@@ -23,11 +23,11 @@ static struct probe_cache measure(const char *name, double deadline_s)
     struct servet_error error;
     struct probe_cache found;
     snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
-    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
     struct probe probe = {.machine = &machine, .seed = 1, .deadline = deadline_s};
     ck_assert_int_eq(probe_cache(&probe, machine.pus.ids[0], &found, NULL), 0);
-    elapsed_s = machine_elapsed(&machine);
-    machine_close(&machine);
+    elapsed_s = probe_machine_elapsed(&machine);
+    probe_machine_close(&machine);
     return found;
 }
 

@@ -25,14 +25,14 @@ static struct cache_curve draw(const struct truth *levels, size_t count, double 
         double ns = first_ns, below = first_ns;
         bytes[curve.count] = floor(size / 512) * 512;
         for (size_t i = 0; i < count; i++) {
-            ns +=
-                (levels[i].beyond_ns - below) *
-                cache_miss_share(&levels[i].shape, (uint64_t)bytes[curve.count], curve.page_bytes);
+            ns += (levels[i].beyond_ns - below) *
+                  probe_cache_miss_share(&levels[i].shape, (uint64_t)bytes[curve.count],
+                                         curve.page_bytes);
             below = levels[i].beyond_ns;
         }
-        seconds[curve.count++] = ns * 1e-9 * (1 + noise * fabs(random_normal(&random)));
+        seconds[curve.count++] = ns * 1e-9 * (1 + noise * fabs(profile_random_normal(&random)));
     }
-    cache_isotonic(seconds, curve.count);
+    probe_cache_isotonic(seconds, curve.count);
     return curve;
 }
 
@@ -42,7 +42,7 @@ static void assert_found(const struct truth *levels, size_t count, double noise,
     size_t found_count;
     double beyond;
     struct cache_curve curve = draw(levels, count, 1.2, noise, seed);
-    ck_assert_int_eq(cache_fit(&curve, found, &found_count, &beyond), 0);
+    ck_assert_int_eq(probe_cache_fit(&curve, found, &found_count, &beyond), 0);
     ck_assert_uint_eq(found_count, count);
     for (size_t i = 0; i < count; i++) {
         ck_assert_msg(found[i].shape.bytes == levels[i].shape.bytes,
@@ -123,7 +123,7 @@ START_TEST(points_that_are_not_sure_do_not_decide)
         }
     }
     curve.error_s = errors;
-    ck_assert_int_eq(cache_fit(&curve, found, &count, NULL), 0);
+    ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), 0);
     ck_assert_uint_eq(count, 2);
     ck_assert_uint_eq(found[1].shape.bytes, 512 * KIB);
 }
@@ -148,7 +148,7 @@ START_TEST(the_reach_of_a_tlb_is_not_taken_for_a_cache)
         }
         curve.tlb_reach_bytes[curve.tlb_count++] = reach;
         curve.tlb_seconds[0] = miss_ns * 1e-9;
-        ck_assert_int_eq(cache_fit(&curve, found, &count, NULL), 0);
+        ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), 0);
         ck_assert_uint_ge(count, 2);
         ck_assert_uint_eq(found[0].shape.bytes, 32 * KIB);
         ck_assert_msg(found[1].shape.bytes == 1 * MIB, "seed %llu: L2 of %llu KiB",
@@ -200,7 +200,7 @@ START_TEST(a_broad_level_gives_way_to_two)
         seconds[curve.count] = ns * 1e-9;
         errors[curve.count++] = error_ns * 1e-9;
     }
-    ck_assert_int_eq(cache_fit(&curve, found, &count, NULL), 0);
+    ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), 0);
     ck_assert_uint_eq(count, 3);
     ck_assert_uint_eq(found[1].shape.bytes, 2 * MIB);
     ck_assert_uint_eq(found[2].shape.bytes, 8 * MIB);
@@ -221,7 +221,7 @@ START_TEST(a_flat_curve_has_no_level)
     struct cache_level_fit found[CACHE_LEVELS_MAX];
     size_t count = 7;
     struct cache_curve curve = draw(NULL, 0, 3, 0.02, 6);
-    ck_assert_int_eq(cache_fit(&curve, found, &count, NULL), 0);
+    ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), 0);
     ck_assert_uint_eq(count, 0);
 }
 END_TEST
@@ -232,14 +232,14 @@ START_TEST(a_few_points_are_no_curve)
     size_t count;
     struct cache_curve curve = draw(NULL, 0, 3, 0, 1);
     curve.count = 5;
-    ck_assert_int_eq(cache_fit(&curve, found, &count, NULL), -EINVAL);
+    ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), -EINVAL);
 }
 END_TEST
 
 START_TEST(isotonic_regression_pools_what_falls)
 {
     double values[] = {1, 4, 1, 9};
-    cache_isotonic(values, 4);
+    probe_cache_isotonic(values, 4);
     ck_assert_double_eq_tol(values[0], 1, 1e-12);
     ck_assert_double_eq_tol(values[1], 2, 1e-12); /* geometric mean of 4 and 1 */
     ck_assert_double_eq_tol(values[2], 2, 1e-12);

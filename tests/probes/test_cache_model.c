@@ -14,7 +14,7 @@ static double miss(uint64_t bytes, uint32_t ways, enum cache_policy policy, bool
 {
     const struct cache_shape shape = {
         .bytes = bytes, .ways = ways, .policy = policy, .scattered = scattered};
-    return cache_miss_share(&shape, set, PAGE);
+    return probe_cache_miss_share(&shape, set, PAGE);
 }
 
 START_TEST(a_set_that_fits_does_not_miss)
@@ -84,25 +84,25 @@ static uint64_t *random_cycle(size_t count)
 /* Visits one line: misses of the last cache. `before` (NULL: none) holds what it gave back. */
 static unsigned visit(struct sim_ways *before, struct sim_ways *last, uint64_t line)
 {
-    uint32_t slot = sim_ways_reserve(last, line);
+    uint32_t slot = probe_sim_ways_reserve(last, line);
     if (!before) {
-        bool hit = sim_ways_hit(last, slot, line);
+        bool hit = probe_sim_ways_hit(last, slot, line);
         if (!hit) {
-            sim_ways_fill(last, slot, line);
+            probe_sim_ways_fill(last, slot, line);
         }
         return !hit;
     }
-    uint32_t first = sim_ways_reserve(before, line);
-    if (sim_ways_hit(before, first, line)) {
+    uint32_t first = probe_sim_ways_reserve(before, line);
+    if (probe_sim_ways_hit(before, first, line)) {
         return 0;
     }
-    bool hit = sim_ways_hit(last, slot, line);
+    bool hit = probe_sim_ways_hit(last, slot, line);
     if (hit) {
-        sim_ways_remove(last, slot, line);
+        probe_sim_ways_remove(last, slot, line);
     }
-    uint64_t evicted = sim_ways_fill(before, first, line);
+    uint64_t evicted = probe_sim_ways_fill(before, first, line);
     if (evicted) {
-        sim_ways_fill(last, sim_ways_reserve(last, evicted), evicted);
+        probe_sim_ways_fill(last, probe_sim_ways_reserve(last, evicted), evicted);
     }
     return !hit;
 }
@@ -115,8 +115,8 @@ static double simulated_miss(const struct sim_cache *before, const struct sim_ca
     struct sim_ways first = {0}, second = {0};
     size_t count = bytes / LINE, misses = 0;
     uint64_t *lines = random_cycle(count);
-    ck_assert(!before || sim_ways_clear(&first, before, 1) == 0);
-    ck_assert_int_eq(sim_ways_clear(&second, last, 2), 0);
+    ck_assert(!before || probe_sim_ways_clear(&first, before, 1) == 0);
+    ck_assert_int_eq(probe_sim_ways_clear(&second, last, 2), 0);
     for (int turn = 0; turn < TURNS; turn++) {
         misses = 0;
         for (size_t i = 0; i < count; i++) {
@@ -124,15 +124,15 @@ static double simulated_miss(const struct sim_cache *before, const struct sim_ca
         }
     }
     free(lines);
-    sim_ways_free(&first);
-    sim_ways_free(&second);
+    probe_sim_ways_free(&first);
+    probe_sim_ways_free(&second);
     return (double)misses / (double)count;
 }
 
 static void assert_agree(const struct cache_shape *shape, uint64_t set, double expected,
                          double tolerance)
 {
-    double share = cache_miss_share(shape, set, PAGE);
+    double share = probe_cache_miss_share(shape, set, PAGE);
     ck_assert_msg(share > expected - tolerance && share < expected + tolerance,
                   "policy %d, %llu KiB: %g instead of %g", (int)shape->policy,
                   (unsigned long long)(set / KIB), share, expected);
@@ -180,13 +180,13 @@ START_TEST(victims_add_to_the_level_before)
                                           .slices = 8,
                                           .behind_bytes = 512 * KIB};
         double further = 0; /* sum over five sizes */
-        ck_assert_double_eq(cache_miss_share(&shape, 512 * KIB, PAGE), 0);
+        ck_assert_double_eq(probe_cache_miss_share(&shape, 512 * KIB, PAGE), 0);
         for (uint64_t set = shape.bytes; set <= shape.bytes + 1024 * KIB; set += 256 * KIB) {
             double expected = simulated_miss(&before, &last, set);
             assert_agree(&shape, set, expected, 0.06);
             struct cache_shape alone = shape;
             alone.behind_bytes = 0;
-            further += cache_miss_share(&alone, set, PAGE) - expected;
+            further += probe_cache_miss_share(&alone, set, PAGE) - expected;
         }
         ck_assert_double_gt(further, 5 * 0.15);
     }
@@ -221,10 +221,10 @@ END_TEST
 START_TEST(the_papers_binomial_model_is_reproduced)
 {
     /* X ~ B(3, 1/2), K = 1: P(X > 1) = 1/2 */
-    ck_assert_double_eq_tol(cache_binomial_tail(3, 1, PAGE, 2 * PAGE), 0.5, 1e-12);
+    ck_assert_double_eq_tol(probe_cache_binomial_tail(3, 1, PAGE, 2 * PAGE), 0.5, 1e-12);
     /* one page set: every page meets every other */
-    ck_assert_double_eq_tol(cache_binomial_tail(9, 8, PAGE, 8 * PAGE), 1, 1e-12);
-    ck_assert_double_eq_tol(cache_binomial_tail(8, 8, PAGE, 8 * PAGE), 0, 1e-12);
+    ck_assert_double_eq_tol(probe_cache_binomial_tail(9, 8, PAGE, 8 * PAGE), 1, 1e-12);
+    ck_assert_double_eq_tol(probe_cache_binomial_tail(8, 8, PAGE, 8 * PAGE), 0, 1e-12);
 }
 END_TEST
 
@@ -236,7 +236,7 @@ START_TEST(the_catalogue_has_the_sizes_that_are_built)
                                      24 << 10,  30 << 10,  32 << 10,  33 << 10, 36608,    96 << 10,
                                      128 << 10, 256 << 10, 384 << 10, 14080};
     size_t count;
-    const struct cache_size *sizes = cache_sizes(&count);
+    const struct cache_size *sizes = probe_cache_sizes(&count);
     for (size_t i = 0; i < sizeof built / sizeof *built; i++) {
         bool found = false;
         for (size_t j = 0; j < count; j++) {

@@ -24,10 +24,10 @@ static void take(double bytes, const double *seconds, size_t count)
 START_TEST(points_are_kept_in_order_and_once)
 {
     samples.count = 0;
-    ck_assert(cache_samples_add(&samples, 8 * KIB, false));
-    ck_assert(cache_samples_add(&samples, 32 * KIB, false));
-    ck_assert(cache_samples_add(&samples, 16 * KIB, true));
-    ck_assert(!cache_samples_add(&samples, 16 * KIB, false));
+    ck_assert(probe_cache_samples_add(&samples, 8 * KIB, false));
+    ck_assert(probe_cache_samples_add(&samples, 32 * KIB, false));
+    ck_assert(probe_cache_samples_add(&samples, 16 * KIB, true));
+    ck_assert(!probe_cache_samples_add(&samples, 16 * KIB, false));
     ck_assert_uint_eq(samples.count, 3);
     ck_assert_double_eq(samples.points[1].bytes, 16 * KIB);
     ck_assert(samples.points[1].between);
@@ -39,19 +39,19 @@ START_TEST(points_between_those_of_the_grid_are_in_the_fine_curve_only)
     struct cache_curve even, fine;
     const double some[] = {3e-9, 2e-9, 4e-9}, more[] = {5e-9, 6e-9, 7e-9};
     samples.count = 0;
-    cache_samples_add(&samples, 8 * MIB, false);
-    cache_samples_add(&samples, 9 * MIB, true);
-    cache_samples_add(&samples, 10 * MIB, true); /* never measured */
+    probe_cache_samples_add(&samples, 8 * MIB, false);
+    probe_cache_samples_add(&samples, 9 * MIB, true);
+    probe_cache_samples_add(&samples, 10 * MIB, true); /* never measured */
     take(8 * MIB, some, 3);
     take(9 * MIB, more, 3);
-    ck_assert_int_eq(cache_samples_curve(&samples, false, &even), 0);
-    ck_assert_int_eq(cache_samples_curve(&samples, true, &fine), 0);
+    ck_assert_int_eq(probe_cache_samples_curve(&samples, false, &even), 0);
+    ck_assert_int_eq(probe_cache_samples_curve(&samples, true, &fine), 0);
     ck_assert_uint_eq(even.count, 1);
     ck_assert_uint_eq(fine.count, 2);
     ck_assert_double_eq_tol(even.seconds[0], 2e-9, 1e-15); /* of three the fastest */
     ck_assert_double_eq_tol(fine.seconds[1], 5e-9, 1e-15);
-    cache_curve_free(&even);
-    cache_curve_free(&fine);
+    probe_cache_curve_free(&even);
+    probe_cache_curve_free(&fine);
 }
 END_TEST
 
@@ -79,7 +79,7 @@ START_TEST(knees_are_measured_in_more_detail)
     char path[4096];
     snprintf(path, sizeof path, "%s/two-packages.json",
              getenv("MACHINES")); /* 32 KiB, 256 KiB and 8 MiB */
-    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
     struct machine_ops counting = *machine.ops;
     honest = machine.ops;
     counting.traverse = counted_traverse;
@@ -91,7 +91,7 @@ START_TEST(knees_are_measured_in_more_detail)
     ck_assert_uint_ge(near_l3, 12);
     ck_assert_uint_ge(between, 16 * 5);
     probe_cache_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 

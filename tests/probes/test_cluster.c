@@ -16,7 +16,7 @@ static void fill(double *values, double deviation, size_t outlier, uint64_t seed
     static const double centres[] = {1, 1.35, 1.9};
     struct random random = {seed};
     for (size_t i = 0; i < MANY; i++) {
-        values[i] = centres[i % 3] * exp(deviation * random_normal(&random));
+        values[i] = centres[i % 3] * exp(deviation * profile_random_normal(&random));
         if (outlier && i % outlier == 0) {
             values[i] *= 1 + 2 * random_unit(&random);
         }
@@ -31,7 +31,7 @@ START_TEST(three_layers_a_third_apart_are_told_apart)
     int right = 0;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         fill(values, 0.03, 0, seed);
-        ck_assert_int_eq(cluster_values(values, MANY, 0.01, cluster_of, &clusters), 0);
+        ck_assert_int_eq(probe_layers_cluster(values, MANY, 0.01, cluster_of, &clusters), 0);
         right += clusters.count == 3;
     }
     ck_assert_msg(right >= 49, "%d of 50", right);
@@ -45,7 +45,7 @@ START_TEST(members_are_those_of_their_layer)
     uint32_t cluster_of[MANY];
     struct clusters clusters;
     fill(values, 0.02, 0, 7);
-    ck_assert_int_eq(cluster_values(values, MANY, 0.01, cluster_of, &clusters), 0);
+    ck_assert_int_eq(probe_layers_cluster(values, MANY, 0.01, cluster_of, &clusters), 0);
     for (size_t i = 0; i < MANY; i++) {
         ck_assert_uint_eq(cluster_of[i], i % 3);
     }
@@ -59,9 +59,9 @@ START_TEST(one_layer_stays_one)
     struct clusters clusters;
     struct random random = {3};
     for (size_t i = 0; i < MANY; i++) {
-        values[i] = 5e-6 * exp(0.05 * random_normal(&random));
+        values[i] = 5e-6 * exp(0.05 * profile_random_normal(&random));
     }
-    ck_assert_int_eq(cluster_values(values, MANY, 0.01, cluster_of, &clusters), 0);
+    ck_assert_int_eq(probe_layers_cluster(values, MANY, 0.01, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 1);
     ck_assert_uint_eq(clusters.size[0], MANY);
 }
@@ -77,7 +77,7 @@ START_TEST(a_few_outliers_are_no_layer)
     }
     values[10] = 3;
     values[200] = 40;
-    ck_assert_int_eq(cluster_values(values, MANY, 0.01, cluster_of, &clusters), 0);
+    ck_assert_int_eq(probe_layers_cluster(values, MANY, 0.01, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 1);
 }
 END_TEST
@@ -87,7 +87,7 @@ START_TEST(with_few_values_every_one_counts)
     const double values[] = {1.0, 1.01, 4.0};
     uint32_t cluster_of[3];
     struct clusters clusters;
-    ck_assert_int_eq(cluster_values(values, 3, 0.01, cluster_of, &clusters), 0);
+    ck_assert_int_eq(probe_layers_cluster(values, 3, 0.01, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 2);
     ck_assert_uint_eq(cluster_of[2], 1);
 }
@@ -105,9 +105,9 @@ START_TEST(scattered_pairs_of_one_layer_are_seldom_torn_apart)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct random random = {seed};
         for (size_t i = 0; i < FEW; i++) {
-            values[i] = exp(0.12 * random_normal(&random));
+            values[i] = exp(0.12 * profile_random_normal(&random));
         }
-        ck_assert_int_eq(cluster_values(values, FEW, 0.01, cluster_of, &clusters), 0);
+        ck_assert_int_eq(probe_layers_cluster(values, FEW, 0.01, cluster_of, &clusters), 0);
         right += clusters.count == 1;
     }
     ck_assert_msg(right >= LEAST, "%d of %d", right, SEEDS);
@@ -121,11 +121,11 @@ START_TEST(noise_decides_what_is_similar)
     const double values[] = {1.0, 1.01, 1.2, 1.21};
     uint32_t cluster_of[4];
     struct clusters clusters;
-    ck_assert_int_eq(cluster_values(values, 4, 0.01, cluster_of, &clusters), 0);
+    ck_assert_int_eq(probe_layers_cluster(values, 4, 0.01, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 2);
     ck_assert_uint_eq(cluster_of[1], 0);
     ck_assert_uint_eq(cluster_of[2], 1);
-    ck_assert_int_eq(cluster_values(values, 4, 0.08, cluster_of, &clusters), 0);
+    ck_assert_int_eq(probe_layers_cluster(values, 4, 0.08, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 1);
 }
 END_TEST
@@ -136,11 +136,11 @@ START_TEST(the_spread_is_that_of_one_figure_and_bears_outliers)
     double logs[RATIOS];
     struct random random = {11};
     for (size_t i = 0; i < RATIOS; i++) {
-        logs[i] = 0.03 * (random_normal(&random) - random_normal(&random));
+        logs[i] = 0.03 * (profile_random_normal(&random) - profile_random_normal(&random));
         logs[i] += i % 10 == 0 ? 1 : 0;
     }
-    ck_assert_double_eq_tol(cluster_spread(logs, RATIOS), 0.03, 0.006);
-    ck_assert_double_eq(cluster_spread(logs, 0), 0);
+    ck_assert_double_eq_tol(probe_layers_spread(logs, RATIOS), 0.03, 0.006);
+    ck_assert_double_eq(probe_layers_spread(logs, 0), 0);
 }
 END_TEST
 
@@ -149,9 +149,9 @@ START_TEST(no_values_and_impossible_ones_are_refused)
     const double zero[] = {1, 0}, none[] = {NAN};
     uint32_t cluster_of[2];
     struct clusters clusters;
-    ck_assert_int_eq(cluster_values(zero, 0, 0, cluster_of, &clusters), -EINVAL);
-    ck_assert_int_eq(cluster_values(zero, 2, 0, cluster_of, &clusters), -EINVAL);
-    ck_assert_int_eq(cluster_values(none, 1, 0, cluster_of, &clusters), -EINVAL);
+    ck_assert_int_eq(probe_layers_cluster(zero, 0, 0, cluster_of, &clusters), -EINVAL);
+    ck_assert_int_eq(probe_layers_cluster(zero, 2, 0, cluster_of, &clusters), -EINVAL);
+    ck_assert_int_eq(probe_layers_cluster(none, 1, 0, cluster_of, &clusters), -EINVAL);
 }
 END_TEST
 

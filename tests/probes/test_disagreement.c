@@ -21,7 +21,7 @@ static const char *why(struct disagreement d)
     size_t length;
     free(said);
     FILE *stream = open_memstream(&said, &length);
-    disagreement_explain(&d, stream);
+    probe_disagreement_explain(&d, stream);
     fclose(stream);
     return strchr(said, ':') + 2;
 }
@@ -47,11 +47,11 @@ END_TEST
 
 START_TEST(sizes_as_near_as_measurements_are_do_not_disagree)
 {
-    ck_assert(!disagreement_is_one(33 * MIB, 32 * MIB));
-    ck_assert(!disagreement_is_one(32 * MIB, 33 * MIB));
-    ck_assert(!disagreement_is_one(32 * MIB, 0));
-    ck_assert(disagreement_is_one(36 * MIB, 32 * MIB));
-    ck_assert(disagreement_is_one(28 * MIB, 32 * MIB));
+    ck_assert(!probe_disagreement_is_one(33 * MIB, 32 * MIB));
+    ck_assert(!probe_disagreement_is_one(32 * MIB, 33 * MIB));
+    ck_assert(!probe_disagreement_is_one(32 * MIB, 0));
+    ck_assert(probe_disagreement_is_one(36 * MIB, 32 * MIB));
+    ck_assert(probe_disagreement_is_one(28 * MIB, 32 * MIB));
 }
 END_TEST
 
@@ -238,13 +238,13 @@ static void put_resctrl(void)
 START_TEST(the_group_of_the_task_comes_before_that_of_the_pu)
 {
     put_resctrl();
-    ck_assert_int_eq(resctrl_share(root, 42, 0, 3, &share), 0);
+    ck_assert_int_eq(probe_resctrl_share(root, 42, 0, 3, &share), 0);
     ck_assert(share.parts == 4 && share.of == 11);
-    ck_assert_int_eq(resctrl_share(root, 42, 3, 3, &share), 0); /* the other cache */
+    ck_assert_int_eq(probe_resctrl_share(root, 42, 3, 3, &share), 0); /* the other cache */
     ck_assert(share.parts == 2 && share.of == 11);
-    ck_assert_int_eq(resctrl_share(root, 40, 1, 3, &share), 0);
+    ck_assert_int_eq(probe_resctrl_share(root, 40, 1, 3, &share), 0);
     ck_assert(share.parts == 3 && share.of == 11);
-    ck_assert_int_eq(resctrl_share(root, 40, 0, 3, &share), 0);
+    ck_assert_int_eq(probe_resctrl_share(root, 40, 0, 3, &share), 0);
     ck_assert(share.parts == 11 && share.of == 11);
 }
 END_TEST
@@ -257,7 +257,7 @@ START_TEST(data_has_a_mask_of_its_own)
     char path[256];
     snprintf(path, sizeof path, "%s/sys/fs/resctrl/info/L3/cbm_mask", root);
     remove(path);
-    ck_assert_int_eq(resctrl_share(root, 40, 0, 3, &share), 0);
+    ck_assert_int_eq(probe_resctrl_share(root, 40, 0, 3, &share), 0);
     ck_assert(share.parts == 16 && share.of == 20);
 }
 END_TEST
@@ -265,10 +265,10 @@ END_TEST
 START_TEST(what_resctrl_does_not_say_is_not_known)
 {
     put_resctrl();
-    ck_assert_int_eq(resctrl_share(root, 40, 0, 2, &share), -ENOENT);
-    ck_assert_int_eq(resctrl_share("/nonexistent", 40, 0, 3, &share), -ENOENT);
+    ck_assert_int_eq(probe_resctrl_share(root, 40, 0, 2, &share), -ENOENT);
+    ck_assert_int_eq(probe_resctrl_share("/nonexistent", 40, 0, 3, &share), -ENOENT);
     put_file(root, "/sys/fs/resctrl/schemata", "L3:4=7ff\n");
-    ck_assert_int_eq(resctrl_share(root, 40, 0, 3, &share), -EINVAL);
+    ck_assert_int_eq(probe_resctrl_share(root, 40, 0, 3, &share), -EINVAL);
 }
 END_TEST
 
@@ -302,13 +302,13 @@ static const char *note_of(uint64_t measured, const struct disagreement_machine 
         found->group_count = 1;
         ck_assert_int_eq(profile_set_parse("0-3", &found->groups[0]), 0);
     }
-    ck_assert_int_eq(result_set_caches(&node_class, &caches, &sharing, machine), 0);
+    ck_assert_int_eq(probe_result_set_caches(&node_class, &caches, &sharing, machine), 0);
     ck_assert_uint_eq(node_class.caches[0].declared_size_bytes, 11 * MIB);
     ck_assert_uint_eq(node_class.caches[0].size_bytes, measured);
     free(said);
     said =
         node_class.caches[0].quality.note ? strdup(node_class.caches[0].quality.note) : strdup("");
-    result_free_cache(&node_class.caches[0]);
+    probe_result_free_cache(&node_class.caches[0]);
     free(node_class.caches);
     return said;
 }

@@ -79,7 +79,7 @@ static void start(const double *waits, size_t count)
 static double measure(void)
 {
     double seconds = -1;
-    ck_assert_int_eq(machine_traverse(&machine, &small, &pu, 1, &seconds), 0);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &small, &pu, 1, &seconds), 0);
     return seconds;
 }
 
@@ -89,8 +89,8 @@ START_TEST(a_calm_measurement_is_made_once)
     start(waits, 1);
     ck_assert_double_eq(measure(), 0);
     ck_assert_uint_eq(world.asked, 1);
-    ck_assert(!machine_was_busy(&machine));
-    machine_close(&machine);
+    ck_assert(!probe_machine_was_busy(&machine));
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -100,12 +100,12 @@ START_TEST(the_calmer_of_two_counts)
     start(better, 2);
     ck_assert_double_eq(measure(), 1);
     ck_assert_uint_eq(machine.guard.disturbed, 0);
-    machine_close(&machine);
+    probe_machine_close(&machine);
     start(worse, 2);
     ck_assert_double_eq(measure(), 0);
     ck_assert_uint_eq(machine.guard.disturbed, 1);
-    ck_assert(machine_was_busy(&machine));
-    machine_close(&machine);
+    ck_assert(probe_machine_was_busy(&machine));
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -118,8 +118,8 @@ START_TEST(a_machine_that_is_never_idle_is_not_measured_twice_for_ever)
     }
     ck_assert_uint_gt(machine.guard.repeated, 0);
     ck_assert_uint_lt(world.asked, 110);
-    ck_assert(machine_was_busy(&machine));
-    machine_close(&machine);
+    ck_assert(probe_machine_was_busy(&machine));
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -130,9 +130,9 @@ START_TEST(a_pu_that_goes_offline_is_reported)
     start(waits, 1);
     world.offline_from = 1; /* during the repetition: the first figure stands */
     ck_assert_double_eq(measure(), 0);
-    ck_assert_int_eq(machine_traverse(&machine, &small, &pu, 1, &seconds), -ENODEV);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &small, &pu, 1, &seconds), -ENODEV);
     ck_assert_double_eq(seconds, -1);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -143,9 +143,9 @@ START_TEST(a_cancelled_machine_is_not_asked)
     double seconds;
     start(waits, 1);
     machine.cancel = &cancelled;
-    ck_assert_int_eq(machine_traverse(&machine, &small, &pu, 1, &seconds), -EINTR);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &small, &pu, 1, &seconds), -EINTR);
     ck_assert_uint_eq(world.asked, 0);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -159,11 +159,11 @@ START_TEST(pairs_of_one_exchange_are_disjoint)
     start(waits, 1);
     profile_set_free(&machine.pus);
     ck_assert_int_eq(profile_set_parse("0-3", &machine.pus), 0);
-    ck_assert_int_eq(machine_exchange(&machine, &line, chain, 2, seconds), -EINVAL);
-    ck_assert_int_eq(machine_exchange(&machine, &line, twice, 1, seconds), -EINVAL);
+    ck_assert_int_eq(probe_machine_exchange(&machine, &line, chain, 2, seconds), -EINVAL);
+    ck_assert_int_eq(probe_machine_exchange(&machine, &line, twice, 1, seconds), -EINVAL);
     ck_assert_uint_eq(world.asked, 0);
-    ck_assert_int_eq(machine_exchange(&machine, &line, apart, 2, seconds), 0);
-    machine_close(&machine);
+    ck_assert_int_eq(probe_machine_exchange(&machine, &line, apart, 2, seconds), 0);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -174,7 +174,7 @@ START_TEST(ticks_of_the_measured_pus_are_summed)
         "cpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n";
     struct profile_set pus;
     ck_assert_int_eq(profile_set_parse("0-1", &pus), 0);
-    struct surroundings_ticks sum = surroundings_sum(text, &pus);
+    struct surroundings_ticks sum = probe_conditions_sum(text, &pus);
     ck_assert_uint_eq(sum.all, 42 + 110);
     ck_assert_uint_eq(sum.idle, 34 + 7);
     ck_assert_uint_eq(sum.stolen, 8);
@@ -213,7 +213,7 @@ static const char *condition(const struct servet_profile *profile, const char *k
 static struct servet_profile *watched(const struct profile_set *core)
 {
     static const double waits[] = {0};
-    struct servet_profile *profile = topology_new();
+    struct servet_profile *profile = profile_topology_new();
     struct surroundings before;
     struct profile_set pus, copy;
     pthread_t thread;
@@ -222,13 +222,13 @@ static struct servet_profile *watched(const struct profile_set *core)
     profile_set_free(&profile->classes[0].pus);
     profile->classes[0].pus = pus;
     ck_assert_int_eq(profile_set_copy(core, &copy), 0);
-    ck_assert_int_eq(topology_add_group(&profile->classes[0].cores, copy), 0);
+    ck_assert_int_eq(profile_topology_add_group(&profile->classes[0].cores, copy), 0);
     start(waits, 1);
     profile_set_free(&machine.pus);
     ck_assert_int_eq(profile_set_parse("0", &machine.pus), 0);
     world.asked = 1; /* figures of a PU that never settles: 1, 2, 3 ... */
     world.step_s = 0.01;
-    ck_assert_int_eq(surroundings_before(&machine, &profile->classes[0], &before), 0);
+    ck_assert_int_eq(probe_conditions_before(&machine, &profile->classes[0], &before), 0);
     spinning = true;
     static const uint32_t second = 1;
     ck_assert_int_eq(pthread_create(&thread, NULL, spin, (void *)(uintptr_t)&second), 0);
@@ -236,8 +236,8 @@ static struct servet_profile *watched(const struct profile_set *core)
     spinning = false;
     pthread_join(thread, NULL);
     machine.guard = (struct machine_guard){.operations = 10, .disturbed = 5, .still_s = 1.5};
-    ck_assert_int_eq(surroundings_after(&before, &machine, &profile->classes[0], profile), 0);
-    machine_close(&machine);
+    ck_assert_int_eq(probe_conditions_after(&before, &machine, &profile->classes[0], profile), 0);
+    probe_machine_close(&machine);
     return profile;
 }
 
@@ -277,7 +277,7 @@ START_TEST(waits_that_are_short_say_nothing)
     world.step_s = 0.001;
     measure();
     ck_assert_uint_eq(world.asked, 1);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -286,10 +286,10 @@ START_TEST(a_few_disturbed_measurements_are_no_busy_machine)
     static const double waits[] = {0};
     start(waits, 1);
     machine.guard = (struct machine_guard){.operations = 100, .disturbed = 4};
-    ck_assert(!machine_was_busy(&machine));
+    ck_assert(!probe_machine_was_busy(&machine));
     machine.guard.disturbed = 6;
-    ck_assert(machine_was_busy(&machine));
-    machine_close(&machine);
+    ck_assert(probe_machine_was_busy(&machine));
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -327,7 +327,7 @@ START_TEST(a_fault_ends_the_run_with_its_reason)
         struct machine simulated;
         struct servet_error error = {.text = ""};
         struct servet_profile *profile = NULL;
-        ck_assert_int_eq(machine_open_simulated(path, 1, &simulated, &error), 0);
+        ck_assert_int_eq(probe_machine_open_simulated(path, 1, &simulated, &error), 0);
         honest = simulated.ops;
         faulty = *honest;
         faulty.traverse = faulty_traverse;
@@ -336,13 +336,13 @@ START_TEST(a_fault_ends_the_run_with_its_reason)
         operations = 0;
         fault_at = at[i % 2];
         fault = cases[i / 2].fault;
-        progress_start(&progress, false, -1);
+        probe_progress_start(&progress, false, -1);
         struct campaign campaign = {
             .probes = CAMPAIGN_MEMORY, .seed = 1, .machine = &simulated, .progress = &progress};
-        ck_assert_int_eq(campaign_run(&campaign, &profile, &error), cases[i / 2].fault);
+        ck_assert_int_eq(probe_run_run(&campaign, &profile, &error), cases[i / 2].fault);
         ck_assert_ptr_null(profile);
         ck_assert_msg(strstr(error.text, cases[i / 2].text), "%s", error.text);
-        machine_close(&simulated);
+        probe_machine_close(&simulated);
     }
 }
 END_TEST

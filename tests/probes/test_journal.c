@@ -19,7 +19,7 @@ static struct machine_journal *opened(const char *run)
 {
     struct machine_journal *journal = NULL;
     struct servet_error error;
-    ck_assert_msg(machine_journal_open(path, run, &journal, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_checkpoint_open(path, run, &journal, &error) == 0, "%s", error.text);
     return journal;
 }
 
@@ -30,9 +30,9 @@ static void start(void)
     ck_assert_int_ge(file, 0);
     close(file);
     struct machine_journal *journal = opened("seed=1");
-    machine_journal_put(journal, 7, third, 2);
-    machine_journal_put(journal, 8, third, 1);
-    machine_journal_close(journal, false);
+    probe_checkpoint_put(journal, 7, third, 2);
+    probe_checkpoint_put(journal, 8, third, 1);
+    probe_checkpoint_close(journal, false);
 }
 
 static void end(void)
@@ -52,12 +52,12 @@ START_TEST(answers_come_back_to_the_last_bit_and_in_order)
 {
     double values[2] = {0};
     struct machine_journal *journal = opened("seed=1");
-    ck_assert(machine_journal_take(journal, 7, values, 2));
+    ck_assert(probe_checkpoint_take(journal, 7, values, 2));
     ck_assert_int_eq(memcmp(values, third, sizeof third), 0);
-    ck_assert(machine_journal_take(journal, 8, values, 1));
-    ck_assert_uint_eq(machine_journal_taken(journal), 2);
-    ck_assert(!machine_journal_take(journal, 9, values, 1));
-    machine_journal_close(journal, false);
+    ck_assert(probe_checkpoint_take(journal, 8, values, 1));
+    ck_assert_uint_eq(probe_checkpoint_taken(journal), 2);
+    ck_assert(!probe_checkpoint_take(journal, 9, values, 1));
+    probe_checkpoint_close(journal, false);
 }
 END_TEST
 
@@ -65,15 +65,15 @@ START_TEST(another_question_ends_the_replay_and_what_followed_is_gone)
 {
     double values[2] = {-1, -1};
     struct machine_journal *journal = opened("seed=1");
-    ck_assert(!machine_journal_take(journal, 6, values, 2));
+    ck_assert(!probe_checkpoint_take(journal, 6, values, 2));
     ck_assert_double_eq(values[0], -1);
-    ck_assert(!machine_journal_take(journal, 7, values, 2)); /* measured from here on */
-    machine_journal_put(journal, 6, third, 1);
-    machine_journal_close(journal, false);
+    ck_assert(!probe_checkpoint_take(journal, 7, values, 2)); /* measured from here on */
+    probe_checkpoint_put(journal, 6, third, 1);
+    probe_checkpoint_close(journal, false);
     journal = opened("seed=1");
-    ck_assert(machine_journal_take(journal, 6, values, 1));
-    ck_assert(!machine_journal_take(journal, 8, values, 1));
-    machine_journal_close(journal, false);
+    ck_assert(probe_checkpoint_take(journal, 6, values, 1));
+    ck_assert(!probe_checkpoint_take(journal, 8, values, 1));
+    probe_checkpoint_close(journal, false);
 }
 END_TEST
 
@@ -81,8 +81,8 @@ START_TEST(an_answer_of_another_length_is_none)
 {
     double values[3];
     struct machine_journal *journal = opened("seed=1");
-    ck_assert(!machine_journal_take(journal, 7, values, 1));
-    machine_journal_close(journal, false);
+    ck_assert(!probe_checkpoint_take(journal, 7, values, 1));
+    probe_checkpoint_close(journal, false);
 }
 END_TEST
 
@@ -91,16 +91,16 @@ START_TEST(a_torn_line_ends_it)
     double values[2];
     append("9 2 0x1p+0 0x1.8p");
     struct machine_journal *journal = opened("seed=1");
-    ck_assert(machine_journal_take(journal, 7, values, 2));
-    ck_assert(machine_journal_take(journal, 8, values, 1));
-    ck_assert(!machine_journal_take(journal, 9, values, 2));
-    machine_journal_put(journal, 9, third, 2); /* in the place of the torn one */
-    machine_journal_close(journal, false);
+    ck_assert(probe_checkpoint_take(journal, 7, values, 2));
+    ck_assert(probe_checkpoint_take(journal, 8, values, 1));
+    ck_assert(!probe_checkpoint_take(journal, 9, values, 2));
+    probe_checkpoint_put(journal, 9, third, 2); /* in the place of the torn one */
+    probe_checkpoint_close(journal, false);
     journal = opened("seed=1");
-    ck_assert(machine_journal_take(journal, 7, values, 2));
-    ck_assert(machine_journal_take(journal, 8, values, 1));
-    ck_assert(machine_journal_take(journal, 9, values, 2));
-    machine_journal_close(journal, false);
+    ck_assert(probe_checkpoint_take(journal, 7, values, 2));
+    ck_assert(probe_checkpoint_take(journal, 8, values, 1));
+    ck_assert(probe_checkpoint_take(journal, 9, values, 2));
+    probe_checkpoint_close(journal, false);
 }
 END_TEST
 
@@ -109,12 +109,12 @@ START_TEST(another_run_s_journal_is_refused_and_stays)
     struct machine_journal *journal = NULL;
     struct servet_error error;
     double values[2];
-    ck_assert_int_eq(machine_journal_open(path, "seed=2", &journal, &error), -ESTALE);
-    ck_assert_int_eq(machine_journal_open(path, "seed=", &journal, &error), -ESTALE);
+    ck_assert_int_eq(probe_checkpoint_open(path, "seed=2", &journal, &error), -ESTALE);
+    ck_assert_int_eq(probe_checkpoint_open(path, "seed=", &journal, &error), -ESTALE);
     ck_assert_ptr_nonnull(strstr(error.text, path));
     journal = opened("seed=1");
-    ck_assert(machine_journal_take(journal, 7, values, 2));
-    machine_journal_close(journal, false);
+    ck_assert(probe_checkpoint_take(journal, 7, values, 2));
+    probe_checkpoint_close(journal, false);
 }
 END_TEST
 
@@ -125,7 +125,7 @@ START_TEST(a_file_that_is_no_journal_is_refused_and_stays)
     char text[32] = "";
     ck_assert_int_eq(truncate(path, 0), 0);
     append("a letter"); /* without an end of line, as a torn journal is */
-    ck_assert_int_eq(machine_journal_open(path, "seed=1", &journal, &error), -ESTALE);
+    ck_assert_int_eq(probe_checkpoint_open(path, "seed=1", &journal, &error), -ESTALE);
     FILE *file = fopen(path, "r");
     ck_assert_ptr_nonnull(fgets(text, sizeof text, file));
     fclose(file);
@@ -138,20 +138,20 @@ START_TEST(a_head_that_was_torn_is_written_anew)
     double values[2];
     ck_assert_int_eq(truncate(path, 10), 0);
     struct machine_journal *journal = opened("seed=1");
-    ck_assert(!machine_journal_take(journal, 7, values, 2));
-    machine_journal_put(journal, 7, third, 2);
-    machine_journal_close(journal, false);
+    ck_assert(!probe_checkpoint_take(journal, 7, values, 2));
+    probe_checkpoint_put(journal, 7, third, 2);
+    probe_checkpoint_close(journal, false);
     journal = opened("seed=1");
-    ck_assert(machine_journal_take(journal, 7, values, 2));
-    machine_journal_close(journal, false);
+    ck_assert(probe_checkpoint_take(journal, 7, values, 2));
+    probe_checkpoint_close(journal, false);
 }
 END_TEST
 
 START_TEST(only_a_finished_run_leaves_nothing)
 {
-    machine_journal_close(opened("seed=1"), false);
+    probe_checkpoint_close(opened("seed=1"), false);
     ck_assert_int_eq(access(path, F_OK), 0);
-    machine_journal_close(opened("seed=1"), true);
+    probe_checkpoint_close(opened("seed=1"), true);
     ck_assert_int_ne(access(path, F_OK), 0);
 }
 END_TEST
@@ -159,12 +159,12 @@ END_TEST
 START_TEST(every_part_of_a_question_counts)
 {
     const uint64_t words[] = {1, 2}, others[] = {1, 3};
-    uint64_t key = machine_journal_key("native", "copy", words, 2);
-    ck_assert_uint_eq(machine_journal_key("native", "copy", words, 2), key);
-    ck_assert_uint_ne(machine_journal_key("native", "copy", others, 2), key);
-    ck_assert_uint_ne(machine_journal_key("native", "copy", words, 1), key);
-    ck_assert_uint_ne(machine_journal_key("native", "exchange", words, 2), key);
-    ck_assert_uint_ne(machine_journal_key("mpi", "copy", words, 2), key);
+    uint64_t key = probe_checkpoint_key("native", "copy", words, 2);
+    ck_assert_uint_eq(probe_checkpoint_key("native", "copy", words, 2), key);
+    ck_assert_uint_ne(probe_checkpoint_key("native", "copy", others, 2), key);
+    ck_assert_uint_ne(probe_checkpoint_key("native", "copy", words, 1), key);
+    ck_assert_uint_ne(probe_checkpoint_key("native", "exchange", words, 2), key);
+    ck_assert_uint_ne(probe_checkpoint_key("mpi", "copy", words, 2), key);
 }
 END_TEST
 
@@ -190,9 +190,9 @@ static void assert_counts(const char *root, const char *name, const char *before
                           const char *machine)
 {
     put_file(root, name, before);
-    char *first = run_identity(root, machine), *same = run_identity(root, machine);
+    char *first = probe_run_identity(root, machine), *same = probe_run_identity(root, machine);
     put_file(root, name, after);
-    char *other = run_identity(root, machine);
+    char *other = probe_run_identity(root, machine);
     ck_assert_str_eq(first, same);
     ck_assert_msg(strcmp(first, other) != 0, "%s: %s", name, other);
     free(first);

@@ -26,11 +26,11 @@ static struct probe_line measure(uint32_t kib, uint32_t ways, uint32_t line, con
     struct machine machine;
     struct servet_error error;
     struct probe_line found;
-    ck_assert_msg(machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
     unlink(path);
     struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_line(&probe, 0, level, &found, &error), 0);
-    machine_close(&machine);
+    probe_machine_close(&machine);
     return found;
 }
 

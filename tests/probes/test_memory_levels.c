@@ -14,7 +14,7 @@ static void assert_text(const struct profile_set *set, const char *expected)
 
 static void set_pair(double *pairs, size_t n, size_t i, size_t j, double rate)
 {
-    pairs[pair_index(n, i, j)] = rate;
+    pairs[probe_pair_index(n, i, j)] = rate;
 }
 
 START_TEST(the_papers_example_gives_two_groups)

@@ -20,12 +20,13 @@ static void open_machine(void)
 {
     struct servet_error error;
     cancel = 0;
-    ck_assert_msg(machine_open_native(NULL, &cancel, &machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_machine_open_native(NULL, &cancel, &machine, &error) == 0, "%s",
+                  error.text);
 }
 
 static void close_machine(void)
 {
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 
 static const struct machine_traversal small = {
@@ -45,8 +46,8 @@ START_TEST(a_large_cycle_is_slower_than_a_small_one)
     struct machine_traversal large = small;
     double few, many;
     large.bytes = 24u << 20;
-    ck_assert_int_eq(machine_traverse(&machine, &small, machine.pus.ids, 1, &few), 0);
-    ck_assert_int_eq(machine_traverse(&machine, &large, machine.pus.ids, 1, &many), 0);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, 1, &few), 0);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &large, machine.pus.ids, 1, &many), 0);
     ck_assert_msg(few > 0 && many > 2 * few, "%g and %g ns", few * 1e9, many * 1e9);
 }
 END_TEST
@@ -62,7 +63,7 @@ START_TEST(every_order_and_kind_of_page_gives_a_time)
         what.pages = i == 1 ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
         what.scatter = i == 0;
         double seconds = 0;
-        ck_assert_int_eq(machine_traverse(&machine, &what, machine.pus.ids, 1, &seconds), 0);
+        ck_assert_int_eq(probe_machine_traverse(&machine, &what, machine.pus.ids, 1, &seconds), 0);
         ck_assert(seconds > 0 && isfinite(seconds));
     }
 }
@@ -73,8 +74,8 @@ START_TEST(all_pus_copy_and_traverse_together)
     const struct machine_copy what = {.bytes = 4u << 20, .passes = 2, .numa = -1};
     size_t n = machine.pus.count < 4 ? machine.pus.count : 4;
     double rates[4], seconds[4];
-    ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, n, rates), 0);
-    ck_assert_int_eq(machine_traverse(&machine, &small, machine.pus.ids, n, seconds), 0);
+    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, n, rates), 0);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, n, seconds), 0);
     for (size_t i = 0; i < n; i++) {
         ck_assert(rates[i] > 0 && seconds[i] > 0);
     }
@@ -91,19 +92,19 @@ START_TEST(memory_is_placed_on_a_node_or_refused)
     double seconds = -1, rate = -1;
     far.on_node = true;
     far.bytes = 4u << 20;
-    int copied = machine_copy(&machine, &what, machine.pus.ids, 1, &rate);
+    int copied = probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate);
     ck_assert(copied == 0 ? rate > 0 : (copied == -EACCES || copied == -ENOMEM) && rate < 0);
-    int chased = machine_traverse(&machine, &far, machine.pus.ids, 1, &seconds);
+    int chased = probe_machine_traverse(&machine, &far, machine.pus.ids, 1, &seconds);
     ck_assert_int_eq(chased, copied);
     ck_assert(chased == 0 ? seconds > 0 : seconds < 0);
     far.numa = what.numa =
         1000; /* the kernel takes numbers up to 1023, and no machine has this one */
     rate = seconds = -1;
-    ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), -EACCES);
-    ck_assert_int_eq(machine_traverse(&machine, &far, machine.pus.ids, 1, &seconds), -EACCES);
+    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), -EACCES);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &far, machine.pus.ids, 1, &seconds), -EACCES);
     ck_assert(rate < 0 && seconds < 0);
     what.numa = -1; /* and after that as if nothing had been */
-    ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
 }
 END_TEST
 
@@ -119,12 +120,12 @@ START_TEST(where_placing_is_forbidden_that_is_said_and_the_rest_goes_on)
     if (numa_available() < 0 || forbid_mbind() < 0) {
         return; /* a sandbox already, which allows no other */
     }
-    ck_assert_msg(machine_open_native(NULL, NULL, &forbidden, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(machine_copy(&forbidden, &placed, forbidden.pus.ids, 1, &rate), -EACCES);
+    ck_assert_msg(probe_machine_open_native(NULL, NULL, &forbidden, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(probe_machine_copy(&forbidden, &placed, forbidden.pus.ids, 1, &rate), -EACCES);
     ck_assert(rate < 0);
-    ck_assert_int_eq(machine_copy(&forbidden, &anywhere, forbidden.pus.ids, 1, &rate), 0);
+    ck_assert_int_eq(probe_machine_copy(&forbidden, &anywhere, forbidden.pus.ids, 1, &rate), 0);
     ck_assert(rate > 0);
-    machine_close(&forbidden);
+    probe_machine_close(&forbidden);
 }
 END_TEST
 
@@ -136,8 +137,8 @@ START_TEST(a_longer_message_takes_longer)
     const struct profile_pair pair = {machine.pus.ids[0], machine.pus.ids[1]};
     const struct machine_exchange line = {64, 50, 3}, large = {1u << 20, 2, 3};
     double brief, lengthy;
-    ck_assert_int_eq(machine_exchange(&machine, &line, &pair, 1, &brief), 0);
-    ck_assert_int_eq(machine_exchange(&machine, &large, &pair, 1, &lengthy), 0);
+    ck_assert_int_eq(probe_machine_exchange(&machine, &line, &pair, 1, &brief), 0);
+    ck_assert_int_eq(probe_machine_exchange(&machine, &large, &pair, 1, &lengthy), 0);
     ck_assert(brief > 0 && lengthy > brief);
 }
 END_TEST
@@ -162,12 +163,12 @@ START_TEST(a_measurement_that_stood_still_is_made_again)
     const struct machine_copy what = {.bytes = 8u << 20, .passes = 20, .numa = -1};
     double rate = 0;
     /* The first one also makes the memory, and may spend the whole while with it. */
-    ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
     size_t operations = 1;
     pid_t child = stop_me_for_a_while();
     ck_assert_int_gt(child, 0);
     while (waitpid(child, NULL, WNOHANG) == 0) {
-        ck_assert_int_eq(machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+        ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
         operations++;
     }
     ck_assert_msg(machine.guard.still_s > 0.3, "%g s of %zu operations", machine.guard.still_s,
@@ -184,10 +185,11 @@ START_TEST(impossible_orders_are_refused)
     struct machine_traversal empty = small, huge = small;
     empty.bytes = 0;
     huge.bytes = (size_t)1 << 46;
-    ck_assert_int_eq(machine_traverse(&machine, &small, twice, 2, seconds), -EINVAL);
-    ck_assert_int_eq(machine_traverse(&machine, &small, unknown, 1, seconds), -EINVAL);
-    ck_assert_int_eq(machine_traverse(&machine, &empty, machine.pus.ids, 1, seconds), -EINVAL);
-    ck_assert_int_eq(machine_traverse(&machine, &huge, machine.pus.ids, 1, seconds), -ENOMEM);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &small, twice, 2, seconds), -EINVAL);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &small, unknown, 1, seconds), -EINVAL);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &empty, machine.pus.ids, 1, seconds),
+                     -EINVAL);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &huge, machine.pus.ids, 1, seconds), -ENOMEM);
     ck_assert_double_eq(seconds[0], -1);
 }
 END_TEST
@@ -196,9 +198,10 @@ START_TEST(a_cancelled_machine_stops)
 {
     double seconds;
     cancel = 1;
-    ck_assert_int_eq(machine_traverse(&machine, &small, machine.pus.ids, 1, &seconds), -EINTR);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, 1, &seconds),
+                     -EINTR);
     cancel = 0;
-    ck_assert_int_eq(machine_traverse(&machine, &small, machine.pus.ids, 1, &seconds), 0);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, 1, &seconds), 0);
 }
 END_TEST
 
@@ -208,7 +211,7 @@ START_TEST(a_pu_that_is_not_ours_is_refused_by_name)
     struct servet_error error;
     struct profile_set pus;
     ck_assert_int_eq(profile_set_parse("7000", &pus), 0);
-    ck_assert_int_eq(machine_open_native(&pus, NULL, &other, &error), -EPERM);
+    ck_assert_int_eq(probe_machine_open_native(&pus, NULL, &other, &error), -EPERM);
     ck_assert_ptr_nonnull(strstr(error.text, "PU 7000 is not among those this process may use"));
     profile_set_free(&pus);
 }
@@ -222,11 +225,11 @@ static int has_huge_pages_without_thp(void)
     if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0) {
         return -1;
     }
-    if (machine_open_native(NULL, NULL, &own, &error) < 0) {
+    if (probe_machine_open_native(NULL, NULL, &own, &error) < 0) {
         return -2;
     }
     bool has = own.huge_page_bytes > 0;
-    machine_close(&own);
+    probe_machine_close(&own);
     return has;
 }
 
@@ -251,7 +254,7 @@ START_TEST(what_huge_memory_came_in_is_recorded)
     what.pages = MACHINE_PAGES_HUGE;
     what.bytes = 8 << 20;
     ck_assert_uint_eq(machine.grant.asked_bytes, 0);
-    ck_assert_int_eq(machine_traverse(&machine, &what, machine.pus.ids, 1, &seconds), 0);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &what, machine.pus.ids, 1, &seconds), 0);
     ck_assert_uint_ge(machine.grant.asked_bytes, what.bytes);
     ck_assert_uint_le(machine.grant.huge_bytes, machine.grant.asked_bytes);
     ck_assert(machine.huge_page_bytes == 0 || machine.grant.huge_bytes > 0);

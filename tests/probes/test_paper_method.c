@@ -54,7 +54,7 @@ START_TEST(sizes_double_up_to_2_mib_and_grow_by_1_mib)
     }
     ck_assert_uint_eq(asked[asked_count - 1], 64 * MIB);
     probe_cache_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -177,7 +177,7 @@ static void expect(const char *name, const uint64_t *expected, size_t count)
         ck_assert_uint_eq(found.levels[i].size_bytes, expected[i]);
     }
     probe_cache_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 
 START_TEST(the_papers_machines_of_two_levels_are_found)

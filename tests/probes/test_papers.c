@@ -99,7 +99,7 @@ START_TEST(a_nehalem_node)
     expect_sharing(caches);
     expect_memory(8 << 20, 1, memory);
     expect_layers(32 << 10, 1, layers, 1);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -112,7 +112,7 @@ START_TEST(a_pair_of_nehalem_nodes)
     expect_sharing(caches);
     expect_memory(8 << 20, 1, memory);
     expect_layers(32 << 10, 2, layers, 3);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -128,7 +128,7 @@ START_TEST(a_pair_of_finis_terrae_nodes)
     expect_sharing(caches);
     expect_memory(9 << 20, 2, memory);
     expect_layers(16 << 10, 2, layers, 2);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -145,7 +145,7 @@ START_TEST(no_pair_of_private_caches_looks_shared)
     ck_assert_uint_eq(found.levels[0].measured, found.levels[0].pairs);
     ck_assert_uint_eq(found.levels[0].uncertain + found.levels[0].witnessed, 0);
     probe_sharing_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -161,7 +161,7 @@ START_TEST(the_superdome)
     open_fixture("superdome");
     expect_memory(9 << 20, 2, memory);
     expect_layers(16 << 10, 1, layers, 1);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -176,7 +176,7 @@ START_TEST(dunnington)
     expect_sharing(caches);
     expect_memory(12 << 20, 1, memory);
     expect_layers(32 << 10, 3, layers, 1.3);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 

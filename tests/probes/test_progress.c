@@ -16,7 +16,7 @@ static const struct probe_pairs none;
 static void start(void)
 {
     ck_assert_int_eq(pipe(ends), 0);
-    progress_start(&progress, true, ends[1]);
+    probe_progress_start(&progress, true, ends[1]);
 }
 
 /* What came so far. */
@@ -42,8 +42,8 @@ static double number(const char *events, const char *key)
 
 START_TEST(a_probe_and_the_end_are_events)
 {
-    progress_next(&progress, "cache", 0.5);
-    progress_outcome(&progress, "done");
+    probe_progress_next(&progress, "cache", 0.5);
+    probe_progress_outcome(&progress, "done");
     const char *events = text();
     ck_assert_ptr_eq(strstr(events, "{\"event\": \"probe\", \"probe\": \"cache\", "), events);
     ck_assert_ptr_nonnull(strstr(events, "}\n{\"event\": \"end\", \"outcome\": \"done\", "));
@@ -53,11 +53,11 @@ END_TEST
 
 START_TEST(earlier_probes_count_as_done)
 {
-    progress_next(&progress, "cache", 0.5);
-    progress_step(&progress, "curve", 0.5, &none);
+    probe_progress_next(&progress, "cache", 0.5);
+    probe_progress_step(&progress, "curve", 0.5, &none);
     ck_assert_double_eq_tol(number(text(), "\"done\": "), 0.25, 1e-4);
-    progress_next(&progress, "memory", 0.2);
-    progress_step(&progress, "copy", 0.5, &none);
+    probe_progress_next(&progress, "memory", 0.2);
+    probe_progress_step(&progress, "copy", 0.5, &none);
     const char *events = text();
     ck_assert_double_eq_tol(number(events, "\"done\": "), 0.6, 1e-4);
     ck_assert_ptr_nonnull(strstr(events, "\"probe\": \"memory\", \"what\": \"copy\""));
@@ -66,8 +66,8 @@ END_TEST
 
 START_TEST(nothing_is_more_than_done)
 {
-    progress_next(&progress, "cache", 1);
-    progress_step(&progress, "curve", 1.5, &none);
+    probe_progress_next(&progress, "cache", 1);
+    probe_progress_step(&progress, "curve", 1.5, &none);
     ck_assert_double_eq_tol(number(text(), "\"done\": "), 1, 1e-9);
 }
 END_TEST
@@ -75,21 +75,21 @@ END_TEST
 START_TEST(pairs_are_named_while_pairs_are_measured)
 {
     const struct probe_pairs pairs = {.pair = {3, 5}, .done = 2, .planned = 9};
-    progress_next(&progress, "message", 1);
-    progress_step(&progress, "messages", 0.1, &pairs);
+    probe_progress_next(&progress, "message", 1);
+    probe_progress_step(&progress, "messages", 0.1, &pairs);
     ck_assert_ptr_nonnull(
         strstr(text(), "\"pair\": [3, 5], \"pairs_done\": 2, \"pairs_total\": 9}"));
-    progress_next(&progress, "memory", 1);
-    progress_step(&progress, "copies", 0.1, &none);
+    probe_progress_next(&progress, "memory", 1);
+    probe_progress_step(&progress, "copies", 0.1, &none);
     ck_assert_ptr_null(strstr(text(), "pair\""));
 }
 END_TEST
 
 START_TEST(steps_that_follow_at_once_are_left_out)
 {
-    progress_next(&progress, "cache", 1);
+    probe_progress_next(&progress, "cache", 1);
     for (int i = 0; i < 1000; i++) {
-        progress_step(&progress, "curve", 0.5, &none);
+        probe_progress_step(&progress, "curve", 0.5, &none);
     }
     const char *events = text(), *first = strstr(events, "\"step\"");
     ck_assert_ptr_nonnull(first);
@@ -100,30 +100,30 @@ END_TEST
 START_TEST(the_time_left_is_guessed_from_what_is_done)
 {
     progress.started_s -= 10; /* a quarter in ten seconds */
-    progress_next(&progress, "cache", 1);
-    progress_step(&progress, "curve", 0.25, &none);
+    probe_progress_next(&progress, "cache", 1);
+    probe_progress_step(&progress, "curve", 0.25, &none);
     ck_assert_double_eq_tol(number(text(), "\"seconds_left\": "), 30, 1);
 }
 END_TEST
 
 START_TEST(a_first_second_is_no_ground_for_a_guess)
 {
-    progress_next(&progress, "cache", 1);
-    progress_step(&progress, "curve", 0.25, &none);
+    probe_progress_next(&progress, "cache", 1);
+    probe_progress_step(&progress, "curve", 0.25, &none);
     ck_assert_ptr_null(strstr(text(), "seconds_left"));
 }
 END_TEST
 
 START_TEST(a_plan_is_a_guess_at_once_and_gives_way_to_what_is_seen)
 {
-    progress_plan(&progress, 40, NULL);
-    progress_next(&progress, "cache", 1);
-    progress_step(&progress, "curve", 0, &none);
+    probe_progress_plan(&progress, 40, NULL);
+    probe_progress_next(&progress, "cache", 1);
+    probe_progress_step(&progress, "curve", 0, &none);
     ck_assert_double_eq_tol(number(text(), "\"seconds_left\": "), 40, 1);
     progress.started_s -= 40; /* half of it took twice as long as planned */
-    progress_next(&progress, "cache", 1);
+    probe_progress_next(&progress, "cache", 1);
     progress.before = 0;
-    progress_step(&progress, "curve", 0.5, &none);
+    probe_progress_step(&progress, "curve", 0.5, &none);
     double left = number(text(), "\"seconds_left\": ");
     ck_assert_double_gt(left, 30);
     ck_assert_double_lt(left, 40);
@@ -134,9 +134,9 @@ START_TEST(a_reader_that_is_gone_stops_nothing)
 {
     signal(SIGPIPE, SIG_IGN);
     close(ends[0]);
-    progress_next(&progress, "cache", 1);
+    probe_progress_next(&progress, "cache", 1);
     ck_assert_int_lt(progress.events, 0);
-    progress_outcome(&progress, "done");
+    probe_progress_outcome(&progress, "done");
 }
 END_TEST
 

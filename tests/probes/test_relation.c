@@ -24,12 +24,12 @@ START_TEST(pairs_are_numbered_in_order)
     size_t expected = 0;
     for (size_t i = 0; i < 7; i++) {
         for (size_t j = i + 1; j < 7; j++, expected++) {
-            ck_assert_uint_eq(pair_index(7, i, j), expected);
-            ck_assert_uint_eq(pair_index(7, j, i), expected);
+            ck_assert_uint_eq(probe_pair_index(7, i, j), expected);
+            ck_assert_uint_eq(probe_pair_index(7, j, i), expected);
         }
     }
-    ck_assert_uint_eq(pair_count(7), expected);
-    ck_assert_uint_eq(pair_count(1), 0);
+    ck_assert_uint_eq(probe_pair_count(7), expected);
+    ck_assert_uint_eq(probe_pair_count(1), 0);
 }
 END_TEST
 
@@ -38,18 +38,18 @@ START_TEST(complete_components_are_groups)
     struct profile_set set = pus("0,2,4,6,9");
     struct pair_classes classes;
     struct profile_relation relation;
-    ck_assert_int_eq(pair_classes_init(&classes, &set), 0);
-    classes.of[pair_index(5, 0, 2)] = 0; /* 0-4 */
-    classes.of[pair_index(5, 1, 4)] = 1; /* 2-9 */
-    ck_assert_int_eq(relation_from_classes(&classes, 0, 0, &relation), 0);
+    ck_assert_int_eq(probe_pair_classes_init(&classes, &set), 0);
+    classes.of[probe_pair_index(5, 0, 2)] = 0; /* 0-4 */
+    classes.of[probe_pair_index(5, 1, 4)] = 1; /* 2-9 */
+    ck_assert_int_eq(probe_relation_from_classes(&classes, 0, 0, &relation), 0);
     ck_assert_uint_eq(relation.group_count, 1);
     assert_group(&relation, 0, "0,4");
-    relation_free(&relation);
-    ck_assert_int_eq(relation_from_classes(&classes, 0, 1, &relation), 0);
+    probe_relation_free(&relation);
+    ck_assert_int_eq(probe_relation_from_classes(&classes, 0, 1, &relation), 0);
     ck_assert_uint_eq(relation.group_count, 2);
     assert_group(&relation, 1, "2,9");
-    relation_free(&relation);
-    pair_classes_free(&classes);
+    probe_relation_free(&relation);
+    probe_pair_classes_free(&classes);
     profile_set_free(&set);
 }
 END_TEST
@@ -59,18 +59,18 @@ START_TEST(a_group_of_four_is_one_group)
     struct profile_set set = pus("0-5");
     struct pair_classes classes;
     struct profile_relation relation;
-    ck_assert_int_eq(pair_classes_init(&classes, &set), 0);
+    ck_assert_int_eq(probe_pair_classes_init(&classes, &set), 0);
     for (size_t i = 1; i < 5; i++) {
         for (size_t j = i + 1; j < 5; j++) {
-            classes.of[pair_index(6, i, j)] = 0;
+            classes.of[probe_pair_index(6, i, j)] = 0;
         }
     }
-    ck_assert_int_eq(relation_from_classes(&classes, 0, 0, &relation), 0);
+    ck_assert_int_eq(probe_relation_from_classes(&classes, 0, 0, &relation), 0);
     ck_assert_uint_eq(relation.group_count, 1);
     ck_assert_uint_eq(relation.pair_count, 0);
     assert_group(&relation, 0, "1-4");
-    relation_free(&relation);
-    pair_classes_free(&classes);
+    probe_relation_free(&relation);
+    probe_pair_classes_free(&classes);
     profile_set_free(&set);
 }
 END_TEST
@@ -82,19 +82,19 @@ START_TEST(chains_stay_pairs_and_pairs_are_in_order)
     struct profile_set set = pus("0-5");
     struct pair_classes classes;
     struct profile_relation relation;
-    ck_assert_int_eq(pair_classes_init(&classes, &set), 0);
+    ck_assert_int_eq(probe_pair_classes_init(&classes, &set), 0);
     for (size_t i = 0; i < 4; i++) {
-        classes.of[pair_index(6, bonds[i][0], bonds[i][1])] = 0;
+        classes.of[probe_pair_index(6, bonds[i][0], bonds[i][1])] = 0;
     }
-    ck_assert_int_eq(relation_from_classes(&classes, 0, 0, &relation), 0);
+    ck_assert_int_eq(probe_relation_from_classes(&classes, 0, 0, &relation), 0);
     ck_assert_uint_eq(relation.group_count, 0);
     ck_assert_uint_eq(relation.pair_count, 4);
     for (size_t i = 0; i + 1 < 4; i++) {
         const struct profile_pair *x = &relation.pairs[i], *y = x + 1;
         ck_assert(x->a < y->a || (x->a == y->a && x->b < y->b));
     }
-    relation_free(&relation);
-    pair_classes_free(&classes);
+    probe_relation_free(&relation);
+    probe_pair_classes_free(&classes);
     profile_set_free(&set);
 }
 END_TEST
@@ -104,16 +104,16 @@ START_TEST(what_is_not_transitive_stays_pairs)
     struct profile_set set = pus("0-3");
     struct pair_classes classes;
     struct profile_relation relation;
-    ck_assert_int_eq(pair_classes_init(&classes, &set), 0);
-    classes.of[pair_index(4, 1, 2)] = 0;
-    classes.of[pair_index(4, 0, 1)] = 0;
-    ck_assert_int_eq(relation_from_classes(&classes, 0, 0, &relation), 0);
+    ck_assert_int_eq(probe_pair_classes_init(&classes, &set), 0);
+    classes.of[probe_pair_index(4, 1, 2)] = 0;
+    classes.of[probe_pair_index(4, 0, 1)] = 0;
+    ck_assert_int_eq(probe_relation_from_classes(&classes, 0, 0, &relation), 0);
     ck_assert_uint_eq(relation.group_count, 0);
     ck_assert_uint_eq(relation.pair_count, 2);
     ck_assert_uint_eq(relation.pairs[0].a, 0);
     ck_assert_uint_eq(relation.pairs[1].b, 2);
-    relation_free(&relation);
-    pair_classes_free(&classes);
+    probe_relation_free(&relation);
+    probe_pair_classes_free(&classes);
     profile_set_free(&set);
 }
 END_TEST
@@ -123,11 +123,11 @@ START_TEST(one_pu_has_no_relation)
     struct profile_set set = pus("5");
     struct pair_classes classes;
     struct profile_relation relation;
-    ck_assert_int_eq(pair_classes_init(&classes, &set), 0);
-    ck_assert_int_eq(relation_from_classes(&classes, 0, 0, &relation), 0);
+    ck_assert_int_eq(probe_pair_classes_init(&classes, &set), 0);
+    ck_assert_int_eq(probe_relation_from_classes(&classes, 0, 0, &relation), 0);
     ck_assert_uint_eq(relation.group_count + relation.pair_count, 0);
-    relation_free(&relation);
-    pair_classes_free(&classes);
+    probe_relation_free(&relation);
+    probe_pair_classes_free(&classes);
     profile_set_free(&set);
 }
 END_TEST

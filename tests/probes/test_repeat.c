@@ -23,8 +23,8 @@ static double median(double *values, size_t count)
 static size_t rounds(struct random *random, double noise, double *values)
 {
     size_t count = 0;
-    while (!repeat_median_settled(values, count)) {
-        values[count++] = 1 + noise * random_normal(random);
+    while (!probe_repeat_median_settled(values, count)) {
+        values[count++] = 1 + noise * profile_random_normal(random);
     }
     return count;
 }
@@ -51,9 +51,9 @@ END_TEST
 START_TEST(one_outlier_does_not_go_on_to_the_end_of_a_long_series)
 {
     const double early[] = {1, 1.01, 3}, late[] = {1, 1.01, 3, 0.99, 1, 1.02, 1, 1.01, 1};
-    ck_assert(!repeat_median_settled(early, 3));
-    ck_assert_double_gt(repeat_half_width(early, 3), 0.9);
-    ck_assert_double_lt(repeat_half_width(late, 9), 0.02);
+    ck_assert(!probe_repeat_median_settled(early, 3));
+    ck_assert_double_gt(probe_repeat_half_width(early, 3), 0.9);
+    ck_assert_double_lt(probe_repeat_half_width(late, 9), 0.02);
 }
 END_TEST
 
@@ -67,26 +67,26 @@ START_TEST(the_interval_holds_the_median_as_often_as_it_says)
         for (size_t i = 0; i < TRIALS; i++) {
             double values[32];
             for (size_t k = 0; k < count; k++) {
-                values[k] = 1 + 0.01 * random_normal(&random);
+                values[k] = 1 + 0.01 * profile_random_normal(&random);
             }
-            double half = repeat_half_width(values, count), middle = median(values, count);
+            double half = probe_repeat_half_width(values, count), middle = median(values, count);
             inside +=
                 fabs(middle - 1) <= 2 * half * middle; /* the interval need not be symmetric */
         }
         ck_assert_uint_ge(inside, TRIALS * 94 / 100);
     }
-    ck_assert(isinf(repeat_half_width(NULL, 0)));
+    ck_assert(isinf(probe_repeat_half_width(NULL, 0)));
 }
 END_TEST
 
 START_TEST(minima_are_settled_when_the_two_smallest_agree)
 {
     const double apart[] = {1, 1.2, 1.3, 1.4, 1.5}, agree[] = {1.5, 1.02, 1};
-    ck_assert(!repeat_minimum_settled(apart, 1));
-    ck_assert(!repeat_minimum_settled(apart, 4));
-    ck_assert(repeat_minimum_settled(apart, 5));
-    ck_assert(!repeat_minimum_settled(agree, 2));
-    ck_assert(repeat_minimum_settled(agree, 3));
+    ck_assert(!probe_repeat_minimum_settled(apart, 1));
+    ck_assert(!probe_repeat_minimum_settled(apart, 4));
+    ck_assert(probe_repeat_minimum_settled(apart, 5));
+    ck_assert(!probe_repeat_minimum_settled(agree, 2));
+    ck_assert(probe_repeat_minimum_settled(agree, 3));
 }
 END_TEST
 

@@ -43,7 +43,7 @@ static bool measured[PAIRS];
 /* Runs over packages of 16 PUs and returns whether every value is right. */
 static bool run(struct world *world, bool exhaustive, struct schedule_outcome *outcome)
 {
-    struct servet_profile *profile = topology_new();
+    struct servet_profile *profile = profile_topology_new();
     struct profile_set pus, package;
     struct schedule schedule;
     bool right = true;
@@ -51,21 +51,22 @@ static bool run(struct world *world, bool exhaustive, struct schedule_outcome *o
     static const char *const packages[] = {"0-15", "16-31", "32-47", "48-63"};
     for (size_t i = 0; i < 4; i++) {
         ck_assert_int_eq(profile_set_parse(packages[i], &package), 0);
-        ck_assert_int_eq(topology_add_group(&profile->classes[0].packages, package), 0);
+        ck_assert_int_eq(profile_topology_add_group(&profile->classes[0].packages, package), 0);
     }
-    ck_assert_int_eq(schedule_init(&schedule, &pus, &profile->classes[0]), 0);
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, &profile->classes[0]), 0);
     ck_assert_uint_eq(schedule.class_count, 2);
     schedule.exhaustive = exhaustive;
     *outcome = (struct schedule_outcome){.values = values, .measured = measured};
-    ck_assert_int_eq(schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, world, outcome),
-                     0);
+    ck_assert_int_eq(
+        probe_schedule_run(&schedule, NULL, 3, ask, probe_schedule_agree_cluster, world, outcome),
+        0);
     for (size_t i = 0; i < PUS; i++) {
         for (size_t j = i + 1; j < PUS; j++) {
-            double ratio = values[pair_index(PUS, i, j)] / latency(world, i, j);
+            double ratio = values[probe_pair_index(PUS, i, j)] / latency(world, i, j);
             right &= ratio > 0.99 && ratio < 1.01;
         }
     }
-    schedule_free(&schedule);
+    probe_schedule_free(&schedule);
     profile_set_free(&pus);
     profile_free(profile);
     return right;
@@ -80,7 +81,7 @@ START_TEST(a_regular_machine_needs_few_measurements)
     ck_assert_uint_eq(outcome.measured_count, world.asked);
     ck_assert_uint_eq(outcome.pair_count, PAIRS);
     ck_assert_uint_eq(outcome.fallbacks, 0);
-    char *note = schedule_note(&outcome);
+    char *note = probe_schedule_note(&outcome);
     ck_assert_ptr_nonnull(note);
     free(note);
 }
@@ -107,7 +108,7 @@ END_TEST
 
 START_TEST(a_pair_is_of_its_closest_class)
 {
-    struct servet_profile *profile = topology_new();
+    struct servet_profile *profile = profile_topology_new();
     struct profile_class *class = &profile->classes[0];
     struct profile_set pus, group;
     struct schedule schedule;
@@ -116,18 +117,18 @@ START_TEST(a_pair_is_of_its_closest_class)
                                                                                           "4-7"};
     for (size_t i = 0; i < 4; i++) {
         ck_assert_int_eq(profile_set_parse(cores[i], &group), 0);
-        ck_assert_int_eq(topology_add_group(&class->cores, group), 0);
+        ck_assert_int_eq(profile_topology_add_group(&class->cores, group), 0);
     }
     for (size_t i = 0; i < 2; i++) {
         ck_assert_int_eq(profile_set_parse(packages[i], &group), 0);
-        ck_assert_int_eq(topology_add_group(&class->packages, group), 0);
+        ck_assert_int_eq(profile_topology_add_group(&class->packages, group), 0);
     }
-    ck_assert_int_eq(schedule_init(&schedule, &pus, class), 0);
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, class), 0);
     ck_assert_uint_eq(schedule.class_count, 3);
-    ck_assert_uint_eq(schedule.class_of[pair_index(8, 0, 1)], 0);
-    ck_assert_uint_eq(schedule.class_of[pair_index(8, 0, 2)], 1);
-    ck_assert_uint_eq(schedule.class_of[pair_index(8, 0, 4)], 2);
-    schedule_free(&schedule);
+    ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 0, 1)], 0);
+    ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 0, 2)], 1);
+    ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 0, 4)], 2);
+    probe_schedule_free(&schedule);
     profile_set_free(&pus);
     profile_free(profile);
 }
@@ -139,7 +140,7 @@ START_TEST(exhaustive_measures_every_pair)
     struct schedule_outcome outcome;
     ck_assert(run(&world, true, &outcome));
     ck_assert_uint_eq(world.asked, PAIRS);
-    ck_assert_ptr_null(schedule_note(&outcome));
+    ck_assert_ptr_null(probe_schedule_note(&outcome));
 }
 END_TEST
 
@@ -157,7 +158,7 @@ static int ask_regular(void *argument, const struct pair_position *pairs, size_t
 /* Measurements of a machine of packages of 16 PUs. */
 static size_t asked_of(size_t count)
 {
-    struct servet_profile *profile = topology_new();
+    struct servet_profile *profile = profile_topology_new();
     struct profile_set pus, package;
     struct schedule schedule;
     char list[32];
@@ -168,16 +169,17 @@ static size_t asked_of(size_t count)
         snprintf(list, sizeof list, "%zu-%zu", first,
                  first + (count < PACKAGE ? count : PACKAGE) - 1);
         ck_assert_int_eq(profile_set_parse(list, &package), 0);
-        ck_assert_int_eq(topology_add_group(&profile->classes[0].packages, package), 0);
+        ck_assert_int_eq(profile_topology_add_group(&profile->classes[0].packages, package), 0);
     }
-    struct schedule_outcome outcome = {.values = calloc(pair_count(count), sizeof *outcome.values),
-                                       .measured =
-                                           calloc(pair_count(count), sizeof *outcome.measured)};
-    ck_assert_int_eq(schedule_init(&schedule, &pus, &profile->classes[0]), 0);
-    ck_assert_int_eq(
-        schedule_run(&schedule, NULL, 3, ask_regular, schedule_agree_cluster, &asked, &outcome), 0);
+    struct schedule_outcome outcome = {
+        .values = calloc(probe_pair_count(count), sizeof *outcome.values),
+        .measured = calloc(probe_pair_count(count), sizeof *outcome.measured)};
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, &profile->classes[0]), 0);
+    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask_regular,
+                                        probe_schedule_agree_cluster, &asked, &outcome),
+                     0);
     ck_assert_uint_eq(outcome.fallbacks, 0);
-    schedule_free(&schedule);
+    probe_schedule_free(&schedule);
     free(outcome.values);
     free(outcome.measured);
     profile_set_free(&pus);
@@ -190,8 +192,8 @@ START_TEST(measurements_of_regular_machines_grow_no_faster_than_n_log_n)
     for (size_t count = 8; count <= 1024; count *= 2) {
         size_t asked = asked_of(count);
         double bound = (double)count * log2((double)count);
-        printf("%4zu PUs, %6zu pairs: %3zu measured, n log2 n is %.0f\n", count, pair_count(count),
-               asked, bound);
+        printf("%4zu PUs, %6zu pairs: %3zu measured, n log2 n is %.0f\n", count,
+               probe_pair_count(count), asked, bound);
         ck_assert_msg((double)asked <= bound, "%zu PUs: %zu measurements", count, asked);
     }
 }
@@ -201,7 +203,7 @@ END_TEST
  * one. */
 START_TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 {
-    struct servet_profile *profile = topology_new();
+    struct servet_profile *profile = profile_topology_new();
     struct profile_class *node_class = &profile->classes[0];
     struct profile_set pus, everyone, fast, slow;
     struct schedule schedule;
@@ -209,17 +211,17 @@ START_TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
     ck_assert_int_eq(profile_set_parse("0-7", &everyone), 0);
     ck_assert_int_eq(profile_set_parse("0-3", &slow), 0);
     ck_assert_int_eq(profile_set_parse("4-7", &fast), 0);
-    ck_assert_int_eq(topology_add_group(&node_class->packages, everyone), 0);
-    ck_assert_int_eq(topology_add_kind(node_class, 0, slow), 0);
-    ck_assert_int_eq(topology_add_kind(node_class, 1, fast), 0);
-    ck_assert_int_eq(schedule_init(&schedule, &pus, node_class), 0);
+    ck_assert_int_eq(profile_topology_add_group(&node_class->packages, everyone), 0);
+    ck_assert_int_eq(profile_topology_add_kind(node_class, 0, slow), 0);
+    ck_assert_int_eq(profile_topology_add_kind(node_class, 1, fast), 0);
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, node_class), 0);
     ck_assert_uint_eq(schedule.class_count, 3);
-    uint8_t both_slow = schedule.class_of[pair_index(8, 0, 3)],
-            mixed = schedule.class_of[pair_index(8, 0, 4)],
-            both_fast = schedule.class_of[pair_index(8, 5, 7)];
+    uint8_t both_slow = schedule.class_of[probe_pair_index(8, 0, 3)],
+            mixed = schedule.class_of[probe_pair_index(8, 0, 4)],
+            both_fast = schedule.class_of[probe_pair_index(8, 5, 7)];
     ck_assert(both_slow != mixed && mixed != both_fast && both_slow != both_fast);
-    ck_assert_uint_eq(schedule.class_of[pair_index(8, 3, 7)], mixed);
-    schedule_free(&schedule);
+    ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 3, 7)], mixed);
+    probe_schedule_free(&schedule);
     profile_set_free(&pus);
     profile_free(profile);
 }
@@ -243,12 +245,13 @@ static struct schedule_outcome run_until_late(size_t ticks, bool exhaustive, str
     struct world world = {0};
     struct schedule_outcome outcome = {.values = values, .measured = measured};
     ck_assert_int_eq(profile_set_parse("0-63", &pus), 0);
-    ck_assert_int_eq(schedule_init(&schedule, &pus, NULL), 0);
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
     schedule.exhaustive = exhaustive;
     schedule.probe = probe;
     ck_assert_int_eq(
-        schedule_run(&schedule, NULL, 3, ask, schedule_agree_cluster, &world, &outcome), 0);
-    schedule_free(&schedule);
+        probe_schedule_run(&schedule, NULL, 3, ask, probe_schedule_agree_cluster, &world, &outcome),
+        0);
+    probe_schedule_free(&schedule);
     profile_set_free(&pus);
     probe->machine = NULL; /* it was this call's */
     return outcome;
@@ -265,7 +268,7 @@ START_TEST(a_late_probe_stops_and_says_so)
     for (size_t k = 0; k < PAIRS; k++) {
         ck_assert(values[k] > 0); /* the others take over what there is */
     }
-    char *note = schedule_note(&outcome);
+    char *note = probe_schedule_note(&outcome);
     ck_assert_ptr_nonnull(strstr(note, "cut short by the budget"));
     ck_assert_uint_eq(probe.pairs.planned, 0);
     free(note);

@@ -42,7 +42,8 @@ static void open_hog(const char *groups, bool declared, double share, uint64_t s
     ck_assert_int_ge(descriptor, 0);
     ck_assert_int_eq(write(descriptor, text, (size_t)length), length);
     close(descriptor);
-    ck_assert_msg(machine_open_simulated(path, seed, &machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_machine_open_simulated(path, seed, &machine, &error) == 0, "%s",
+                  error.text);
     unlink(path);
     caches = (struct probe_cache){.count = 3,
                                   .levels = {{.size_bytes = 32 << 10, .seconds = 1.6e-9},
@@ -67,7 +68,7 @@ static struct profile_cache *put_into_profile(struct probe_sharing *found)
 {
     const struct disagreement_machine elsewhere = {.busy = true};
     struct profile_class *node_class = &machine.declared->classes[0];
-    ck_assert_int_eq(result_set_caches(node_class, &caches, found, &elsewhere), 0);
+    ck_assert_int_eq(probe_result_set_caches(node_class, &caches, found, &elsewhere), 0);
     return &node_class->caches[LAST];
 }
 
@@ -85,7 +86,7 @@ START_TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
         strstr(cache->quality.note, "as declared (6 of 6 pairs): the cache was not left alone"),
         "%s", cache->quality.note);
     probe_sharing_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -101,7 +102,7 @@ START_TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
     ck_assert_msg(strstr(cache->quality.note, "whether 6 of 6 pairs share it is not known"), "%s",
                   cache->quality.note);
     probe_sharing_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -116,7 +117,7 @@ START_TEST(a_hog_that_rests_now_and_then_costs_time_only)
         ck_assert_uint_eq(found.levels[1].sharing.group_count, 0);
         ck_assert_uint_lt(found.levels[LAST].as_declared, PUS * (PUS - 1) / 2);
         probe_sharing_free(&found);
-        machine_close(&machine);
+        probe_machine_close(&machine);
     }
 }
 END_TEST
@@ -152,7 +153,7 @@ START_TEST(the_line_decides_where_nothing_is_declared)
     ck_assert_uint_eq(sharing->group_count, 2);
     ck_assert(profile_set_has(&sharing->groups[0], 0) && profile_set_has(&sharing->groups[0], 1));
     probe_sharing_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 

@@ -37,7 +37,7 @@ static void open_text(const char *text, uint64_t seed, struct machine *machine)
     ck_assert_int_ge(descriptor, 0);
     ck_assert_int_eq(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
     close(descriptor);
-    ck_assert_msg(machine_open_simulated(path, seed, machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_machine_open_simulated(path, seed, machine, &error) == 0, "%s", error.text);
     unlink(path);
 }
 
@@ -91,7 +91,7 @@ static struct tally count_wrong(bool witness)
         tally.witnessed += found.levels[0].witnessed;
         tally.tipped += found.levels[0].tipped;
         probe_sharing_free(&found);
-        machine_close(&machine);
+        probe_machine_close(&machine);
     }
     return tally;
 }
@@ -148,7 +148,7 @@ START_TEST(a_contradiction_is_ended_by_the_witness)
         ck_assert_uint_eq(found.levels[0].tipped, witness ? 1 : 0);
         ck_assert_uint_eq(wrong_pairs(&found.levels[0].sharing), witness ? 0 : 1);
         probe_sharing_free(&found);
-        machine_close(&machine);
+        probe_machine_close(&machine);
     }
 }
 END_TEST
@@ -157,21 +157,21 @@ START_TEST(the_rule_has_no_opinion_where_latencies_do_not_tell)
 {
     struct sharing_witness both = {
         .near = {30, 31, 32, 15}, .near_count = 4, .far = {60, 61, 90}, .far_count = 3};
-    ck_assert_int_eq(sharing_witness_rule(&both, 33), OPINION_SHARED);
-    ck_assert_int_eq(sharing_witness_rule(&both, 55), OPINION_PRIVATE);
+    ck_assert_int_eq(probe_sharing_witness_rule(&both, 33), OPINION_SHARED);
+    ck_assert_int_eq(probe_sharing_witness_rule(&both, 55), OPINION_PRIVATE);
     struct sharing_witness mixed = {
         .near = {60, 61}, .near_count = 2, .far = {60, 61, 63}, .far_count = 3};
-    ck_assert_int_eq(sharing_witness_rule(&mixed, 60), OPINION_NONE);
+    ck_assert_int_eq(probe_sharing_witness_rule(&mixed, 60), OPINION_NONE);
     struct sharing_witness far = {.far = {60, 61, 90}, .far_count = 3};
-    ck_assert_int_eq(sharing_witness_rule(&far, 61), OPINION_NONE);
-    ck_assert_int_eq(sharing_witness_rule(&far, 51), OPINION_NONE);
-    ck_assert_int_eq(sharing_witness_rule(&far, 40), OPINION_SHARED);
+    ck_assert_int_eq(probe_sharing_witness_rule(&far, 61), OPINION_NONE);
+    ck_assert_int_eq(probe_sharing_witness_rule(&far, 51), OPINION_NONE);
+    ck_assert_int_eq(probe_sharing_witness_rule(&far, 40), OPINION_SHARED);
     struct sharing_witness near = {.near = {60, 61}, .near_count = 2};
-    ck_assert_int_eq(sharing_witness_rule(&near, 60), OPINION_NONE);
-    ck_assert_int_eq(sharing_witness_rule(&near, 70), OPINION_NONE);
-    ck_assert_int_eq(sharing_witness_rule(&near, 90), OPINION_PRIVATE);
+    ck_assert_int_eq(probe_sharing_witness_rule(&near, 60), OPINION_NONE);
+    ck_assert_int_eq(probe_sharing_witness_rule(&near, 70), OPINION_NONE);
+    ck_assert_int_eq(probe_sharing_witness_rule(&near, 90), OPINION_PRIVATE);
     struct sharing_witness none = {0};
-    ck_assert_int_eq(sharing_witness_rule(&none, 60), OPINION_NONE);
+    ck_assert_int_eq(probe_sharing_witness_rule(&none, 60), OPINION_NONE);
 }
 END_TEST
 

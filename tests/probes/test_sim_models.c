@@ -35,7 +35,7 @@ static void open_text(const char *text)
     ck_assert_int_ge(descriptor, 0);
     ck_assert_int_eq(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
     close(descriptor);
-    int rc = machine_open_simulated(path, 1, &machine, &error);
+    int rc = probe_machine_open_simulated(path, 1, &machine, &error);
     unlink(path);
     ck_assert_msg(rc == 0, "%s", error.text);
 }
@@ -47,7 +47,7 @@ static double chase(struct machine_traversal what)
     what.stride_bytes = what.stride_bytes ? what.stride_bytes : 64;
     what.warm_passes = 6;
     what.seed = 3;
-    ck_assert_int_eq(machine_traverse(&machine, &what, &pu, 1, &seconds), 0);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &what, &pu, 1, &seconds), 0);
     return seconds;
 }
 
@@ -56,7 +56,7 @@ static double load(const char *text, size_t bytes)
 {
     open_text(text);
     double seconds = chase((struct machine_traversal){.bytes = bytes});
-    machine_close(&machine);
+    probe_machine_close(&machine);
     return seconds;
 }
 
@@ -101,14 +101,14 @@ static uint64_t second_victim(enum sim_policy policy)
                                    .sets = 1,
                                    .policy = policy};
     struct sim_ways ways = {0};
-    ck_assert_int_eq(sim_ways_clear(&ways, &kind, 1), 0);
-    uint32_t slot = sim_ways_reserve(&ways, 1);
+    ck_assert_int_eq(probe_sim_ways_clear(&ways, &kind, 1), 0);
+    uint32_t slot = probe_sim_ways_reserve(&ways, 1);
     for (uint64_t line = 1; line <= 8; line++) {
-        ck_assert_uint_eq(sim_ways_fill(&ways, slot, line), 0);
+        ck_assert_uint_eq(probe_sim_ways_fill(&ways, slot, line), 0);
     }
-    ck_assert_uint_eq(sim_ways_fill(&ways, slot, 9), 1);
-    uint64_t evicted = sim_ways_fill(&ways, slot, 10);
-    sim_ways_free(&ways);
+    ck_assert_uint_eq(probe_sim_ways_fill(&ways, slot, 9), 1);
+    uint64_t evicted = probe_sim_ways_fill(&ways, slot, 10);
+    probe_sim_ways_free(&ways);
     return evicted;
 }
 
@@ -131,17 +131,17 @@ static size_t outlasts(enum sim_policy policy, uint32_t seed)
                                    .sets = 1,
                                    .policy = policy};
     struct sim_ways ways = {0};
-    ck_assert_int_eq(sim_ways_clear(&ways, &kind, seed), 0);
-    uint32_t slot = sim_ways_reserve(&ways, 1);
+    ck_assert_int_eq(probe_sim_ways_clear(&ways, &kind, seed), 0);
+    uint32_t slot = probe_sim_ways_reserve(&ways, 1);
     uint64_t line = 1;
     while (line <= 8) {
-        sim_ways_fill(&ways, slot, line++);
+        probe_sim_ways_fill(&ways, slot, line++);
     }
-    ck_assert(sim_ways_hit(&ways, slot, 1));
-    while (sim_ways_fill(&ways, slot, line) != 1) {
+    ck_assert(probe_sim_ways_hit(&ways, slot, 1));
+    while (probe_sim_ways_fill(&ways, slot, line) != 1) {
         line++;
     }
-    sim_ways_free(&ways);
+    probe_sim_ways_free(&ways);
     return line - 8;
 }
 
@@ -198,8 +198,8 @@ static double together(const char *text)
     const struct machine_traversal what = {
         .bytes = 48 * KIB, .stride_bytes = 64, .order = MACHINE_CHASE, .warm_passes = 6, .seed = 3};
     open_text(text);
-    ck_assert_int_eq(machine_traverse(&machine, &what, pus, 2, seconds), 0);
-    machine_close(&machine);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &what, pus, 2, seconds), 0);
+    probe_machine_close(&machine);
     return seconds[0] > seconds[1] ? seconds[0] : seconds[1];
 }
 
@@ -245,7 +245,7 @@ START_TEST(huge_pages_spare_the_cache_and_the_tlb)
     what.pages = MACHINE_PAGES_HUGE;
     assert_near(chase(what), l2_s);
     ck_assert_double_gt(ordinary, l2_s + 5e-8 * 0.5);
-    machine_close(&machine);
+    probe_machine_close(&machine);
     const char *tlb = MACHINE(
         CONTIGUOUS, L1("") POLICY("lru"),
         ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, \"seconds\": 5e-8}]");
@@ -263,7 +263,7 @@ START_TEST(a_tlb_counts_the_pages_that_are_visited)
                       ", \"tlbs\": [{\"entries\": 8, \"seconds\": 5e-8}]"));
     assert_near(chase((struct machine_traversal){.bytes = 64 * KIB, .stride_bytes = 16 * KIB}),
                 l1_s);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -278,7 +278,7 @@ START_TEST(a_prefetcher_follows_strides_but_no_chase)
     what.stride_bytes = 1024;
     what.order = MACHINE_CHASE;
     assert_near(chase(what), memory_s);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -301,7 +301,7 @@ START_TEST(noise_is_what_is_described)
     }
     ck_assert_msg(outliers > trials / 10 && outliers < trials * 3 / 10, "%zu outliers of %zu",
                   outliers, trials);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -314,12 +314,12 @@ START_TEST(a_network_switches_protocol_at_the_eager_size)
     const struct profile_pair pair = {0, 1};
     struct machine_exchange what = {.bytes = 8191, .round_trips = 10, .batches = 1};
     double eager, rendezvous;
-    ck_assert_int_eq(machine_exchange(&machine, &what, &pair, 1, &eager), 0);
+    ck_assert_int_eq(probe_machine_exchange(&machine, &what, &pair, 1, &eager), 0);
     what.bytes = 8192;
-    ck_assert_int_eq(machine_exchange(&machine, &what, &pair, 1, &rendezvous), 0);
+    ck_assert_int_eq(probe_machine_exchange(&machine, &what, &pair, 1, &rendezvous), 0);
     assert_near(eager, 1e-6 + 8191 / 1e10);
     assert_near(rendezvous - eager, 5e-6);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 

@@ -46,7 +46,7 @@ START_TEST(cache_sizes_and_groups_are_found)
     assert_text(&sharing.levels[2].sharing.groups[1], "4-7");
     probe_sharing_free(&sharing);
     probe_cache_free(&caches);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -64,7 +64,7 @@ START_TEST(memory_overhead_and_saturation_are_found)
     ck_assert_uint_eq(level->scaling[3].workers, 4);
     ck_assert_double_eq_tol(level->scaling[3].bytes_per_s, 2e10, 0.1 * 2e10);
     probe_memory_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -102,7 +102,7 @@ START_TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scali
     ck_assert_uint_eq(level->scaling[1].workers, 2);
     ck_assert_double_eq_tol(level->scaling[1].bytes_per_s, 4e9, 0.05 * 4e9);
     probe_memory_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -135,7 +135,7 @@ START_TEST(every_pair_is_measured_in_two_sweeps)
         }
     }
     probe_message_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -171,7 +171,7 @@ START_TEST(layers_curves_and_concurrency_are_found)
     ck_assert_double_gt(node->concurrency[node->concurrency_count - 1].seconds,
                         3 * node->concurrency[0].seconds);
     probe_message_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -205,7 +205,7 @@ START_TEST(memory_of_every_node_is_measured_from_every_group)
     assert_row(&found.rows[5], "4-7", 4, 2.6e-7, 4e9);
     ck_assert_str_eq(found.why, "");
     probe_numa_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -218,7 +218,7 @@ START_TEST(a_machine_of_one_node_has_one_row)
     ck_assert_uint_eq(found.count, 1);
     assert_row(&found.rows[0], "0-7", 0, 9e-8, 1.2e10);
     probe_numa_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -234,7 +234,7 @@ START_TEST(a_node_out_of_reach_leaves_its_rows_out_and_says_so)
     ck_assert_uint_eq(found.planned, 6);
     ck_assert_str_eq(found.why, "node 9 from PU 0: not allowed to place memory on this NUMA node");
     probe_numa_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -252,7 +252,7 @@ static size_t pages_of_caches(size_t huge_bytes)
     ck_assert_msg(!ordinary || found.ordinary_tlb.repetitions == 0,
                   "the TLB is measured on ordinary pages twice");
     probe_cache_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
     return page;
 }
 
@@ -270,12 +270,12 @@ START_TEST(the_same_seed_gives_the_same_figures)
     const uint32_t pu = 3;
     double first, second;
     open_fixture("two-packages");
-    ck_assert_int_eq(machine_traverse(&machine, &what, &pu, 1, &first), 0);
-    machine_close(&machine);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &what, &pu, 1, &first), 0);
+    probe_machine_close(&machine);
     open_fixture("two-packages");
-    ck_assert_int_eq(machine_traverse(&machine, &what, &pu, 1, &second), 0);
+    ck_assert_int_eq(probe_machine_traverse(&machine, &what, &pu, 1, &second), 0);
     ck_assert_double_eq(first, second);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -288,7 +288,7 @@ static void assert_refused(const char *text, const char *place)
     ck_assert_int_ge(descriptor, 0);
     ck_assert_int_eq(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
     close(descriptor);
-    ck_assert_int_eq(machine_open_simulated(path, 1, &none, &error), -EINVAL);
+    ck_assert_int_eq(probe_machine_open_simulated(path, 1, &none, &error), -EINVAL);
     ck_assert_msg(strstr(error.text, place) != NULL, "%s", error.text);
     unlink(path);
 }
@@ -329,7 +329,7 @@ START_TEST(a_missing_description_is_not_found)
 {
     struct machine none;
     struct servet_error error;
-    ck_assert_int_eq(machine_open_simulated("/nonexistent/machine.json", 1, &none, &error),
+    ck_assert_int_eq(probe_machine_open_simulated("/nonexistent/machine.json", 1, &none, &error),
                      -ENOENT);
 }
 END_TEST

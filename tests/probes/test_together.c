@@ -40,7 +40,7 @@ static void open_machine(double parallel, double domain)
         "\"noise\": {\"relative\": 0.02, \"outlier_probability\": 0.02, \"outlier_factor\": 3}}\n",
         domain, domain, domain, domain, parallel, parallel);
     fclose(file);
-    int rc = machine_open_simulated(path, 3, &machine, &error);
+    int rc = probe_machine_open_simulated(path, 3, &machine, &error);
     remove(path);
     ck_assert_msg(rc == 0, "%s", error.text);
 }
@@ -53,9 +53,9 @@ static struct profile_communication messages(bool one_by_one, double *seconds)
                           .declared = &machine.declared->classes[0],
                           .exhaustive = true,
                           .one_by_one = one_by_one};
-    double before = machine_elapsed(&machine);
+    double before = probe_machine_elapsed(&machine);
     ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
-    *seconds = machine_elapsed(&machine) - before;
+    *seconds = probe_machine_elapsed(&machine) - before;
     ck_assert_uint_eq(found.layer_count, 2);
     /* Noise only lengthens: of the truth, no less, and not as much more as a disturbed pair has. */
     const double truth[] = {4e-7 + 32768 / 9e9, 9e-7 + 32768 / 4e9};
@@ -82,7 +82,7 @@ START_TEST(pairs_that_do_not_disturb_are_measured_together)
     ck_assert(!says_together(&found.layers[0].quality));
     ck_assert_msg(together_s < alone_s / 3, "%g s against %g s", together_s, alone_s);
     probe_message_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -100,7 +100,7 @@ START_TEST(pairs_that_disturb_are_measured_one_by_one)
     ck_assert_double_lt(together_s, alone_s);
     ck_assert_double_gt(together_s, alone_s / 2); /* most pairs are between packages */
     probe_message_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -115,7 +115,7 @@ START_TEST(a_check_that_costs_more_than_it_saves_is_not_made)
     ck_assert_ptr_nonnull(strstr(found.layers[0].quality.note, "40 of 496 pairs measured"));
     ck_assert(!says_together(&found.layers[0].quality));
     probe_message_free(&found);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -127,9 +127,9 @@ static void copies(bool one_by_one, size_t levels, double *seconds, bool *togeth
                           .declared = &machine.declared->classes[0],
                           .exhaustive = true,
                           .one_by_one = one_by_one};
-    double before = machine_elapsed(&machine);
+    double before = probe_machine_elapsed(&machine);
     ck_assert_int_eq(probe_memory(&probe, 8 << 20, &found, NULL), 0);
-    *seconds = machine_elapsed(&machine) - before;
+    *seconds = probe_machine_elapsed(&machine) - before;
     ck_assert_uint_eq(found.memory.level_count, levels);
     if (levels > 0) {
         ck_assert_uint_eq(found.memory.levels[0].collisions.group_count, PUS / PACKAGE);
@@ -149,7 +149,7 @@ START_TEST(copies_run_beside_those_of_other_packages_only)
     copies(false, 1, &together_s, &together);
     ck_assert(together);
     ck_assert_msg(together_s < 0.8 * alone_s, "%g s against %g s", together_s, alone_s);
-    machine_close(&machine);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -161,7 +161,8 @@ START_TEST(a_batch_is_disjoint_and_no_more_crowded_than_allowed)
     struct pair_position pairs[PUS * (PUS - 1) / 2];
     size_t count = 0;
     open_machine(1, 1e12);
-    ck_assert_int_eq(together_init(&together, &machine.pus, &machine.declared->classes[0]), 0);
+    ck_assert_int_eq(probe_together_init(&together, &machine.pus, &machine.declared->classes[0]),
+                     0);
     ck_assert_uint_eq(together.count, 2); /* packages, PUs */
     for (size_t i = 0; i < PUS; i++) {
         for (size_t j = i + 1; j < PUS; j++) {
@@ -171,7 +172,7 @@ START_TEST(a_batch_is_disjoint_and_no_more_crowded_than_allowed)
     for (size_t crowd = 1; crowd <= 4; crowd++) {
         const struct together_limit limit = {.pairs = 64, .partition = 1, .crowd = crowd};
         size_t touched[PUS] = {0}, in_package[PUS / PACKAGE] = {0};
-        size_t batch = together_compose(&together, &limit, pairs, count);
+        size_t batch = probe_together_compose(&together, &limit, pairs, count);
         ck_assert_uint_gt(batch, 1);
         for (size_t k = 0; k < batch; k++) {
             size_t a = pairs[k].i / PACKAGE, b = pairs[k].j / PACKAGE;
@@ -185,10 +186,10 @@ START_TEST(a_batch_is_disjoint_and_no_more_crowded_than_allowed)
         }
     }
     const struct together_limit apart = {.pairs = 64, .partition = 0}, alone = {.pairs = 1};
-    ck_assert_uint_le(together_compose(&together, &apart, pairs, count), PUS / PACKAGE);
-    ck_assert_uint_eq(together_compose(&together, &alone, pairs, count), 1);
-    together_free(&together);
-    machine_close(&machine);
+    ck_assert_uint_le(probe_together_compose(&together, &apart, pairs, count), PUS / PACKAGE);
+    ck_assert_uint_eq(probe_together_compose(&together, &alone, pairs, count), 1);
+    probe_together_free(&together);
+    probe_machine_close(&machine);
 }
 END_TEST
 
@@ -197,12 +198,13 @@ START_TEST(ratios_are_judged_by_the_measured_spread)
     double calm[] = {0.004, -0.003, 0.002, -0.001}, rough[] = {0.06, -0.08, 0.05, -0.07};
     double slower[] = {0.05, 0.06, 0.04}, doubled[] = {0.69, 0.7, 0.68},
            one_outlier[] = {0.001, 1.1, -0.002};
-    ck_assert(!together_undisturbed(slower, 3, calm, 4));
-    ck_assert(together_undisturbed(slower, 3, rough, 4));
-    ck_assert(!together_undisturbed(doubled, 3, rough, 4));
-    ck_assert(together_undisturbed(one_outlier, 3, calm, 4));
+    ck_assert(!probe_together_undisturbed(slower, 3, calm, 4));
+    ck_assert(probe_together_undisturbed(slower, 3, rough, 4));
+    ck_assert(!probe_together_undisturbed(doubled, 3, rough, 4));
+    ck_assert(probe_together_undisturbed(one_outlier, 3, calm, 4));
     double wild[] = {1, -1, 2, -2}, tenth[] = {0.15, 0.16, 0.17};
-    ck_assert(!together_undisturbed(tenth, 3, wild, 4)); /* noise does not excuse everything */
+    ck_assert(
+        !probe_together_undisturbed(tenth, 3, wild, 4)); /* noise does not excuse everything */
 }
 END_TEST
 
@@ -234,19 +236,19 @@ START_TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
         struct schedule schedule;
         struct schedule_outcome outcome = {.values = values, .measured = measured};
         ck_assert_int_eq(profile_set_parse("0-31", &pus), 0);
-        ck_assert_int_eq(schedule_init(&schedule, &pus, NULL), 0);
+        ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
         schedule.exhaustive = true;
         schedule.at_once = TOGETHER_MOST;
-        ck_assert_int_eq(
-            schedule_run(&schedule, NULL, seed, two_kinds, schedule_agree_cluster, NULL, &outcome),
-            0);
+        ck_assert_int_eq(probe_schedule_run(&schedule, NULL, seed, two_kinds,
+                                            probe_schedule_agree_cluster, NULL, &outcome),
+                         0);
         for (size_t i = 0; i < PUS; i++) {
             for (size_t j = i + 1; j < PUS; j++) {
                 double truth = j < PUS / 2 ? 5e-6 : 1e-6;
-                ck_assert_double_eq_tol(values[pair_index(PUS, i, j)], truth, 1e-12);
+                ck_assert_double_eq_tol(values[probe_pair_index(PUS, i, j)], truth, 1e-12);
             }
         }
-        schedule_free(&schedule);
+        probe_schedule_free(&schedule);
         profile_set_free(&pus);
     }
 }

@@ -32,7 +32,7 @@ static void open_machine(const struct geometry *of, const char *noise, struct ma
             of->page, of->mapping, noise, of->first_kib << 10, of->first_ways, first_s,
             of->kib << 10, of->ways, of->policy, second_s, memory_s);
     close(descriptor);
-    ck_assert_msg(machine_open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_machine_open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
     unlink(path);
 }
 
@@ -49,7 +49,7 @@ static struct probe_ways measure(const struct geometry *of, uint32_t believed_ki
         believed_kib << 10, first_s,        second_s,
         memory_s,           of->first_ways, (of->first_kib << 10) / of->first_ways};
     ck_assert_int_eq(probe_ways(&probe, 0, &level, &found, &error), 0);
-    machine_close(&machine);
+    probe_machine_close(&machine);
     return found;
 }
 

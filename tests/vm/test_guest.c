@@ -161,7 +161,7 @@ START_TEST(what_the_probes_measure_on_a_node_is_on_that_node)
     struct servet_error error;
     struct profile_set pus;
     ck_assert_int_eq(profile_set_parse("0", &pus), 0);
-    ck_assert_msg(machine_open_native(&pus, NULL, &machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(probe_machine_open_native(&pus, NULL, &machine, &error) == 0, "%s", error.text);
     for (int32_t node = 0; node < NODES; node++) {
         const struct machine_copy copy = {.bytes = MIB << 20, .passes = 1, .numa = node};
         const struct machine_traversal chase = {.bytes = MIB << 20,
@@ -172,13 +172,13 @@ START_TEST(what_the_probes_measure_on_a_node_is_on_that_node)
                                                 .seed = 1};
         double value, before[NODES], after[NODES];
         count_memory(before);
-        ck_assert_int_eq(machine_copy(&machine, &copy, pus.ids, 1, &value), 0);
-        ck_assert_int_eq(machine_traverse(&machine, &chase, pus.ids, 1, &value), 0);
+        ck_assert_int_eq(probe_machine_copy(&machine, &copy, pus.ids, 1, &value), 0);
+        ck_assert_int_eq(probe_machine_traverse(&machine, &chase, pus.ids, 1, &value), 0);
         count_memory(after);
         ck_assert_msg(after[node] - before[node] > MIB, "node %d: %g MiB, then %g", node,
                       before[node], after[node]);
     }
-    machine_close(&machine);
+    probe_machine_close(&machine);
     profile_set_free(&pus);
 }
 END_TEST

@@ -28,7 +28,8 @@ static void make(struct sample *sample, double g, double l, double noise, uint64
     uint32_t points = HIGH / step + 1;
     for (uint32_t i = 0; i < points; i++) {
         sample->h[i] = i * step;
-        sample->time[i] = (sample->h[i] * g + l) * (1 + noise * fabs(random_normal(&random)));
+        sample->time[i] =
+            (sample->h[i] * g + l) * (1 + noise * fabs(profile_random_normal(&random)));
     }
     sample->curve = (struct bsp_curve){sample->h, sample->time, points};
 }
@@ -49,10 +50,10 @@ START_TEST(exact_times_give_g_and_l_to_twelve_digits)
     struct bsp_line line, robust;
     const struct bsp_line *truth = &truths[_i];
     make(&sample, truth->g, truth->l, 0, 1);
-    ck_assert_int_eq(bsp_least_squares(&sample.curve, &line), 0);
+    ck_assert_int_eq(probe_bsp_least_squares(&sample.curve, &line), 0);
     assert_within(line.g, truth->g, 1e-12);
     assert_within(line.l, truth->l, 1e-12);
-    ck_assert_int_eq(bsp_theil_sen(&sample.curve, &robust), 0);
+    ck_assert_int_eq(probe_bsp_theil_sen(&sample.curve, &robust), 0);
     assert_within(robust.g, truth->g, 1e-12);
     assert_within(robust.l, truth->l,
                   1e-10); /* the difference of large numbers, without longer sums */
@@ -64,7 +65,7 @@ START_TEST(least_squares_is_where_both_derivatives_vanish)
     struct sample sample;
     struct bsp_line line;
     make(&sample, 100, 5000, 0.3, 7);
-    ck_assert_int_eq(bsp_least_squares(&sample.curve, &line), 0);
+    ck_assert_int_eq(probe_bsp_least_squares(&sample.curve, &line), 0);
     double by_g = 0, by_l = 0, size = 0;
     for (size_t i = 0; i < sample.curve.count; i++) {
         double miss = sample.time[i] - (sample.h[i] * line.g + line.l);
@@ -83,7 +84,7 @@ START_TEST(noise_of_some_percent_leaves_g_and_l_within_five)
         struct sample sample;
         struct bsp_choice choice;
         make(&sample, 455, 132618, 0.02, seed);
-        ck_assert_int_eq(bsp_choose(&sample.curve, 111267, &choice), 0);
+        ck_assert_int_eq(probe_bsp_choose(&sample.curve, 111267, &choice), 0);
         assert_within(choice.line.g, 455, 0.05);
         assert_within(choice.line.l, 132618, 0.05);
         ck_assert(!choice.negative);
@@ -100,7 +101,7 @@ START_TEST(stalls_do_not_reach_the_robust_fit)
         sample.time[i] *= 40;
     }
     sample.time[0] *= 40;
-    ck_assert_int_eq(bsp_choose(&sample.curve, 5700, &choice), 0);
+    ck_assert_int_eq(probe_bsp_choose(&sample.curve, 5700, &choice), 0);
     ck_assert_double_gt(fabs(choice.least_squares.g / 660 - 1), 0.5);
     ck_assert(choice.differ && choice.robust);
     assert_within(choice.line.g, 660, 0.05);
@@ -112,7 +113,7 @@ START_TEST(a_negative_l_is_told)
     struct sample sample;
     struct bsp_choice choice;
     make(&sample, 197, -300, 0, 1);
-    ck_assert_int_eq(bsp_choose(&sample.curve, 294, &choice), 0);
+    ck_assert_int_eq(probe_bsp_choose(&sample.curve, 294, &choice), 0);
     ck_assert(choice.negative);
     assert_within(choice.line.l, -300, 1e-9);
 }
@@ -123,7 +124,8 @@ static void bend(struct sample *sample, uint32_t from_h, double g, double l, dou
     struct random random = {11};
     for (size_t i = 0; i < sample->curve.count; i++) {
         if (sample->h[i] >= from_h) {
-            sample->time[i] = (sample->h[i] * g + l) * (1 + noise * fabs(random_normal(&random)));
+            sample->time[i] =
+                (sample->h[i] * g + l) * (1 + noise * fabs(profile_random_normal(&random)));
         }
     }
 }
@@ -134,7 +136,7 @@ START_TEST(a_switch_of_protocol_is_found_at_its_h)
     struct bsp_bend found;
     make(&sample, 80, 9000, 0.01, 5);
     bend(&sample, 512, 50, 30000, 0.01);
-    ck_assert_int_eq(bsp_find_bend(&sample.curve, &found), 0);
+    ck_assert_int_eq(probe_bsp_find_bend(&sample.curve, &found), 0);
     ck_assert_uint_eq(found.h, 512);
     assert_within(found.before.g, 80, 0.05);
     assert_within(found.after.g, 50, 0.05);
@@ -147,7 +149,7 @@ START_TEST(sending_more_in_less_time_is_a_bend_too)
     struct bsp_bend found;
     make(&sample, 300, 200, 0.01, 5); /* the slides: packed too late, at h of some 170 */
     bend(&sample, 176, 190, 300, 0.01);
-    ck_assert_int_eq(bsp_find_bend(&sample.curve, &found), 0);
+    ck_assert_int_eq(probe_bsp_find_bend(&sample.curve, &found), 0);
     ck_assert_uint_eq(found.h, 176);
 }
 END_TEST
@@ -163,7 +165,7 @@ START_TEST(a_straight_line_has_no_bend)
              i < sample.curve.count && step == 1 && seed % 7 == 0; i++) {
             sample.time[i] *= 20; /* some at the end */
         }
-        ck_assert_int_eq(bsp_find_bend(&sample.curve, &found), 0);
+        ck_assert_int_eq(probe_bsp_find_bend(&sample.curve, &found), 0);
         ck_assert_msg(found.h == 0, "seed %d: bend at h = %u", (int)seed, found.h);
     }
 }
@@ -175,8 +177,8 @@ START_TEST(one_point_is_no_line)
     double time[] = {1};
     struct bsp_curve curve = {h, time, 1};
     struct bsp_line line = {-7, -7};
-    ck_assert_int_lt(bsp_least_squares(&curve, &line), 0);
-    ck_assert_int_lt(bsp_theil_sen(&curve, &line), 0);
+    ck_assert_int_lt(probe_bsp_least_squares(&curve, &line), 0);
+    ck_assert_int_lt(probe_bsp_theil_sen(&curve, &line), 0);
     ck_assert(line.g == -7 && line.l == -7);
 }
 END_TEST
@@ -184,9 +186,9 @@ END_TEST
 START_TEST(lines_differ_by_their_g_or_their_times)
 {
     struct bsp_line a = {100, 1000}, b = {100, 1000}, c = {112, 1000}, d = {100, 40000};
-    ck_assert(bsp_difference(&a, &b, 0, 2048) <= 0);
-    assert_within(bsp_difference(&a, &c, 0, 2048), 0.238, 0.01); /* T(2048) over T(1024) */
-    ck_assert_double_gt(bsp_difference(&a, &d, 0, 2048), 0.3);
+    ck_assert(probe_bsp_difference(&a, &b, 0, 2048) <= 0);
+    assert_within(probe_bsp_difference(&a, &c, 0, 2048), 0.238, 0.01); /* T(2048) over T(1024) */
+    ck_assert_double_gt(probe_bsp_difference(&a, &d, 0, 2048), 0.3);
 }
 END_TEST
 

@@ -29,10 +29,10 @@ static void find(struct bsp_simulation *simulation, const struct probe_bsp_reque
 {
     struct bsp_machine machine;
     struct servet_error error = {""};
-    ck_assert_int_eq(bsp_open_simulated(simulation, 32, &machine), 0);
+    ck_assert_int_eq(probe_bsp_open_simulated(simulation, 32, &machine), 0);
     int rc = probe_bsp(&machine, 32, request, NULL, found, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
-    bsp_machine_close(&machine);
+    probe_bsp_machine_close(&machine);
 }
 
 static void assert_within(double found, double expected, double part)
@@ -234,7 +234,7 @@ START_TEST(senseless_requests_are_refused)
     struct probe_bsp found;
     struct servet_error error;
     struct probe_bsp_request empty = {5, 6, 0, BSP_RUNS, 1}, rare = {0, 100, 0, 2, 1};
-    bsp_open_simulated(&simulation, 4, &machine);
+    probe_bsp_open_simulated(&simulation, 4, &machine);
     ck_assert_int_eq(probe_bsp(&machine, 5, &usual, NULL, &found, &error), -EINVAL);
     ck_assert_int_eq(probe_bsp(&machine, 0, &usual, NULL, &found, &error), -EINVAL);
     ck_assert_int_eq(probe_bsp(&machine, 4, &empty, NULL, &found, &error), -EINVAL);
