@@ -35,7 +35,7 @@ static void take(const struct comparing *c, const uint32_t *order, uint32_t *lea
     }
 }
 
-static int fill(struct comparing *c, const struct map_plan *plan)
+static int fill(struct comparing *c, const struct map_mapping *plan)
 {
     struct map_arena *arena = &c->view->arena;
     uint32_t *leaves = map_arena_get(arena, c->workers, sizeof *leaves);
@@ -105,7 +105,7 @@ static void print_caches(FILE *out, const struct comparing *c)
     }
 }
 
-static void print_all(FILE *out, const struct comparing *c, const struct map_plan *plan)
+static void print_all(FILE *out, const struct comparing *c, const struct map_mapping *plan)
 {
     bool measured = plan->profile->measured;
     fprintf(out, "%-46s %9s %9s %9s\n",
@@ -123,7 +123,7 @@ static void print_all(FILE *out, const struct comparing *c, const struct map_pla
     }
 }
 
-int map_compare(FILE *out, const struct map_plan *plan, const struct profile_set *allowed,
+int map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed,
                 struct servet_error *error)
 {
     struct map_view view;

@@ -7,7 +7,7 @@
 #include "mapper/formats/mapping.h"
 
 /* Writes the table. `allowed`: the PUs that compact and scatter may use. 0 or -ENOMEM. */
-int map_compare(FILE *out, const struct map_plan *plan, const struct profile_set *allowed,
+int map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed,
                 struct servet_error *error);
 
 #endif

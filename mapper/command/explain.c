@@ -14,7 +14,7 @@
 struct summing {
     FILE *out;
     struct map_view *view;
-    const struct map_plan *plan;
+    const struct map_mapping *plan;
     uint32_t *count;     /* by leaf: workers in the group that it is the lowest of */
     uint32_t *histogram; /* by number of workers: groups */
 };
@@ -119,7 +119,7 @@ static void print_class(struct summing *s, const struct map_class *class)
     }
 }
 
-int map_explain_summary(FILE *out, const struct map_plan *plan, struct servet_error *error)
+int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet_error *error)
 {
     struct map_view view;
     int rc = map_view_make(plan->profile, plan->priority, plan->place_count, &view, error);

@@ -17,6 +17,6 @@ int map_explain_table(FILE *out, const struct servet_profile *profile,
 
 /* How many workers every node, package, memory domain, cache, layer group and core got. 0 or
  * -ENOMEM. */
-int map_explain_summary(FILE *out, const struct map_plan *plan, struct servet_error *error);
+int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet_error *error);
 
 #endif

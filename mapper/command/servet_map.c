@@ -176,10 +176,10 @@ static void answer(const struct map_options *options, const struct servet_profil
     if (options->matrix) {
         place_by_traffic(options, profile, matrix, out, pus);
     }
-    struct map_plan plan;
+    struct map_mapping plan;
     struct servet_error error;
-    if (map_plan_make(profile, pus, options->threads ? options->ranks : options->workers,
-                      options->threads, &plan) < 0) {
+    if (map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
+                         options->threads, &plan) < 0) {
         cli_fail("out of memory");
     }
     plan.priority = priority_of(options);
@@ -193,7 +193,7 @@ static void answer(const struct map_options *options, const struct servet_profil
     if (places > allowed->count) {
         cli_note("%zu workers on %zu PUs: some PUs get more than one", places, allowed->count);
     }
-    map_plan_free(&plan);
+    map_mapping_free(&plan);
     free(pus);
 }
 

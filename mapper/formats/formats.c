@@ -66,52 +66,52 @@ void map_format_names(char *text, size_t size)
     }
 }
 
-static int print_processes(FILE *out, const struct map_format *format, const struct map_plan *plan,
-                           struct servet_error *error)
+static int print_processes(FILE *out, const struct map_format *format,
+                           const struct map_mapping *mapping, struct servet_error *error)
 {
-    if (!plan->hybrid) {
-        if (!map_plan_one_node(plan, 0, plan->place_count)) {
+    if (!mapping->hybrid) {
+        if (!map_mapping_one_node(mapping, 0, mapping->place_count)) {
             return profile_error(
                 error, -EINVAL,
                 "--format %s: expected a mapping on one node (this one spans several); rankfile, "
                 "hostfile, list and json can say it",
                 format->name);
         }
-        int rc = format->print(out, plan, 0, plan->place_count);
+        int rc = format->print(out, mapping, 0, mapping->place_count);
         fputc('\n', out);
         return rc;
     }
     int rc = 0;
-    for (size_t r = 0; rc == 0 && r < plan->rank_count; r++) {
-        rc = format->print(out, plan, plan->first[r], plan->first[r + 1]);
+    for (size_t r = 0; rc == 0 && r < mapping->rank_count; r++) {
+        rc = format->print(out, mapping, mapping->first[r], mapping->first[r + 1]);
         fputc('\n', out);
     }
     return rc;
 }
 
-static size_t next_node(const struct map_plan *plan, size_t rank)
+static size_t next_node(const struct map_mapping *mapping, size_t rank)
 {
-    uint32_t node = plan->places[plan->first[rank]].node;
-    while (rank < plan->rank_count && plan->places[plan->first[rank]].node == node) {
+    uint32_t node = mapping->places[mapping->first[rank]].node;
+    while (rank < mapping->rank_count && mapping->places[mapping->first[rank]].node == node) {
         rank++;
     }
     return rank;
 }
 
 /* Ranks [a, a_end) and [b, b_end) have the same OS indices. */
-static bool alike(const struct map_plan *plan, size_t a, size_t a_end, size_t b, size_t b_end)
+static bool alike(const struct map_mapping *mapping, size_t a, size_t a_end, size_t b, size_t b_end)
 {
     if (b_end - b > a_end - a) {
         return false;
     }
     for (size_t r = 0; r < b_end - b; r++) {
-        size_t count = plan->first[a + r + 1] - plan->first[a + r];
-        if (plan->first[b + r + 1] - plan->first[b + r] != count) {
+        size_t count = mapping->first[a + r + 1] - mapping->first[a + r];
+        if (mapping->first[b + r + 1] - mapping->first[b + r] != count) {
             return false;
         }
         for (size_t i = 0; i < count; i++) {
-            if (plan->places[plan->first[a + r] + i].os_index !=
-                plan->places[plan->first[b + r] + i].os_index) {
+            if (mapping->places[mapping->first[a + r] + i].os_index !=
+                mapping->places[mapping->first[b + r] + i].os_index) {
                 return false;
             }
         }
@@ -119,13 +119,13 @@ static bool alike(const struct map_plan *plan, size_t a, size_t a_end, size_t b,
     return true;
 }
 
-static int print_each_node(FILE *out, const struct map_format *format, const struct map_plan *plan,
-                           struct servet_error *error)
+static int print_each_node(FILE *out, const struct map_format *format,
+                           const struct map_mapping *mapping, struct servet_error *error)
 {
-    size_t end = next_node(plan, 0);
-    for (size_t rank = end; rank < plan->rank_count;) {
-        size_t next = next_node(plan, rank);
-        if (!alike(plan, 0, end, rank, next)) {
+    size_t end = next_node(mapping, 0);
+    for (size_t rank = end; rank < mapping->rank_count;) {
+        size_t next = next_node(mapping, rank);
+        if (!alike(mapping, 0, end, rank, next)) {
             return profile_error(error, -EINVAL,
                                  "--format %s: expected the same placement on every node, by "
                                  "blocks of ranks; rankfile, "
@@ -134,29 +134,29 @@ static int print_each_node(FILE *out, const struct map_format *format, const str
         }
         rank = next;
     }
-    int rc = format->print(out, plan, 0, end);
+    int rc = format->print(out, mapping, 0, end);
     fputc('\n', out);
     return rc;
 }
 
-static int print_any(FILE *out, const struct map_format *format, const struct map_plan *plan,
+static int print_any(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error)
 {
     int rc;
     switch (format->reach) {
     case MAP_FORMAT_PER_PROCESS:
-        rc = print_processes(out, format, plan, error);
+        rc = print_processes(out, format, mapping, error);
         break;
     case MAP_FORMAT_EACH_NODE:
-        rc = print_each_node(out, format, plan, error);
+        rc = print_each_node(out, format, mapping, error);
         break;
     default:
-        rc = format->print(out, plan, 0, plan->place_count);
+        rc = format->print(out, mapping, 0, mapping->place_count);
     }
     return rc == -ENOMEM ? profile_error(error, rc, "out of memory") : rc;
 }
 
-int map_format_print(FILE *out, const struct map_format *format, const struct map_plan *plan,
+int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error)
 {
     char *text = NULL;
@@ -165,7 +165,7 @@ int map_format_print(FILE *out, const struct map_format *format, const struct ma
     if (!memory) {
         return profile_error(error, -ENOMEM, "out of memory");
     }
-    int rc = print_any(memory, format, plan, error);
+    int rc = print_any(memory, format, mapping, error);
     if (fclose(memory) != 0 && rc == 0) {
         rc = profile_error(error, -ENOMEM, "out of memory");
     }

@@ -23,7 +23,7 @@ struct map_format {
     enum map_format_reach reach;
     /* Writes the mapping; of MAP_FORMAT_PER_PROCESS that of places [begin, end), one line without
      * its newline; of MAP_FORMAT_EACH_NODE ranks [begin, end). 0 or -ENOMEM. */
-    int (*print)(FILE *out, const struct map_plan *plan, size_t begin, size_t end);
+    int (*print)(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
 };
 
 /* The table ends with a nameless entry. */
@@ -37,7 +37,7 @@ void map_format_names(char *text, size_t size);
 
 /* Prints the whole mapping. 0; -EINVAL (the format cannot say it: the text names what it can);
  * -ENOMEM. Nothing is written unless all of it can be. */
-int map_format_print(FILE *out, const struct map_format *format, const struct map_plan *plan,
+int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error);
 
 #endif

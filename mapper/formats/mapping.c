@@ -24,53 +24,55 @@ static int place_of(const struct servet_profile *profile, uint32_t pu, struct ma
     return -EINVAL;
 }
 
-int map_plan_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks,
-                  const uint32_t *threads, struct map_plan *out)
+int map_mapping_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks,
+                     const uint32_t *threads, struct map_mapping *out)
 {
-    struct map_plan plan = {.profile = profile, .rank_count = ranks, .hybrid = threads != NULL};
-    plan.first = calloc(ranks + 1, sizeof *plan.first);
-    if (!plan.first) {
+    struct map_mapping mapping = {
+        .profile = profile, .rank_count = ranks, .hybrid = threads != NULL};
+    mapping.first = calloc(ranks + 1, sizeof *mapping.first);
+    if (!mapping.first) {
         return -ENOMEM;
     }
     for (size_t r = 0; r < ranks; r++) {
-        plan.first[r + 1] = plan.first[r] + (threads ? threads[r] : 1);
+        mapping.first[r + 1] = mapping.first[r] + (threads ? threads[r] : 1);
     }
-    plan.place_count = plan.first[ranks];
-    plan.places = calloc(plan.place_count ? plan.place_count : 1, sizeof *plan.places);
-    int rc = plan.places ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < plan.place_count; i++) {
-        rc = place_of(profile, pus[i], &plan.places[i]);
+    mapping.place_count = mapping.first[ranks];
+    mapping.places = calloc(mapping.place_count ? mapping.place_count : 1, sizeof *mapping.places);
+    int rc = mapping.places ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < mapping.place_count; i++) {
+        rc = place_of(profile, pus[i], &mapping.places[i]);
     }
     if (rc < 0) {
-        map_plan_free(&plan);
+        map_mapping_free(&mapping);
         return rc;
     }
-    *out = plan;
+    *out = mapping;
     return 0;
 }
 
-void map_plan_free(struct map_plan *plan)
+void map_mapping_free(struct map_mapping *mapping)
 {
-    free(plan->places);
-    free(plan->first);
-    *plan = (struct map_plan){0};
+    free(mapping->places);
+    free(mapping->first);
+    *mapping = (struct map_mapping){0};
 }
 
-bool map_plan_one_node(const struct map_plan *plan, size_t begin, size_t end)
+bool map_mapping_one_node(const struct map_mapping *mapping, size_t begin, size_t end)
 {
     for (size_t i = begin + 1; i < end; i++) {
-        if (plan->places[i].node != plan->places[begin].node) {
+        if (mapping->places[i].node != mapping->places[begin].node) {
             return false;
         }
     }
     return true;
 }
 
-void map_plan_node_name(const struct map_plan *plan, uint32_t node, char *name, size_t size)
+void map_mapping_node_name(const struct map_mapping *mapping, uint32_t node, char *name,
+                           size_t size)
 {
     uint32_t first = 0;
-    for (size_t r = 0; r < plan->profile->node_range_count; r++) {
-        const struct profile_node_range *range = &plan->profile->nodes[r];
+    for (size_t r = 0; r < mapping->profile->node_range_count; r++) {
+        const struct profile_node_range *range = &mapping->profile->nodes[r];
         if (node - first < range->count) {
             if (range->names &&
                 profile_hostlist_name(range->names, node - first, name, size) == 0) {

@@ -12,7 +12,7 @@ struct map_place {
 /* Ranks own consecutive places: rank r those from first[r] to first[r + 1] - 1, its threads in
  * order. A mapping of plain workers (servet-map -n) has one place for each rank, and is not
  * `hybrid`. */
-struct map_plan {
+struct map_mapping {
     const struct servet_profile *profile;
     enum map_priority priority;
     bool hybrid;
@@ -24,14 +24,15 @@ struct map_plan {
 
 /* From what map_workers() (`threads` NULL: one each) or map_domains() gave. 0, -EINVAL (a PU number
  * that the profile does not have), -ENOMEM. */
-int map_plan_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks,
-                  const uint32_t *threads, struct map_plan *out);
-void map_plan_free(struct map_plan *plan);
+int map_mapping_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks,
+                     const uint32_t *threads, struct map_mapping *out);
+void map_mapping_free(struct map_mapping *mapping);
 
 /* Do all places from `begin` to `end` - 1 lie on one node? */
-bool map_plan_one_node(const struct map_plan *plan, size_t begin, size_t end);
+bool map_mapping_one_node(const struct map_mapping *mapping, size_t begin, size_t end);
 
 /* Name of a node as the profile has it, "node17" where it has none. */
-void map_plan_node_name(const struct map_plan *plan, uint32_t node, char *name, size_t size);
+void map_mapping_node_name(const struct map_mapping *mapping, uint32_t node, char *name,
+                           size_t size);
 
 #endif

@@ -6,59 +6,61 @@
 #include <stdlib.h>
 
 /* Ranks from `first` on that are on its node. */
-static size_t run_of(const struct map_plan *plan, size_t first)
+static size_t run_of(const struct map_mapping *mapping, size_t first)
 {
     size_t rank = first;
-    while (rank < plan->rank_count &&
-           plan->places[plan->first[rank]].node == plan->places[plan->first[first]].node) {
+    while (rank < mapping->rank_count && mapping->places[mapping->first[rank]].node ==
+                                             mapping->places[mapping->first[first]].node) {
         rank++;
     }
     return rank - first;
 }
 
 /* As many on each node, but perhaps on the last one? */
-static bool even(const struct map_plan *plan)
+static bool even(const struct map_mapping *mapping)
 {
-    size_t each = run_of(plan, 0);
-    for (size_t rank = 0, count; rank < plan->rank_count; rank += count) {
-        count = run_of(plan, rank);
-        if (count != each && (count > each || rank + count < plan->rank_count)) {
+    size_t each = run_of(mapping, 0);
+    for (size_t rank = 0, count; rank < mapping->rank_count; rank += count) {
+        count = run_of(mapping, rank);
+        if (count != each && (count > each || rank + count < mapping->rank_count)) {
             return false;
         }
     }
     return true;
 }
 
-int map_print_hydra_hosts(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_hydra_hosts(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
-    bool same = even(plan);
+    bool same = even(mapping);
     (void)begin;
     (void)end;
     fprintf(out, "-hosts ");
-    for (size_t rank = 0, count; rank < plan->rank_count; rank += count) {
+    for (size_t rank = 0, count; rank < mapping->rank_count; rank += count) {
         char name[256];
-        count = run_of(plan, rank);
-        map_plan_node_name(plan, plan->places[plan->first[rank]].node, name, sizeof name);
+        count = run_of(mapping, rank);
+        map_mapping_node_name(mapping, mapping->places[mapping->first[rank]].node, name,
+                              sizeof name);
         fprintf(out, "%s%s", rank ? "," : "", name);
         if (!same) {
             fprintf(out, ":%zu", count);
         }
     }
     if (same) {
-        fprintf(out, " -ppn %zu", run_of(plan, 0));
+        fprintf(out, " -ppn %zu", run_of(mapping, 0));
     }
     fputc('\n', out);
     return 0;
 }
 
-int map_print_slurm_hosts(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_slurm_hosts(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
-    fprintf(out, "--distribution=arbitrary --ntasks=%zu --nodelist=", plan->rank_count);
-    for (size_t rank = 0; rank < plan->rank_count; rank++) {
+    fprintf(out, "--distribution=arbitrary --ntasks=%zu --nodelist=", mapping->rank_count);
+    for (size_t rank = 0; rank < mapping->rank_count; rank++) {
         char name[256];
-        map_plan_node_name(plan, plan->places[plan->first[rank]].node, name, sizeof name);
+        map_mapping_node_name(mapping, mapping->places[mapping->first[rank]].node, name,
+                              sizeof name);
         fprintf(out, "%s%s", rank ? "," : "", name);
     }
     fputc('\n', out);
@@ -67,64 +69,64 @@ int map_print_slurm_hosts(FILE *out, const struct map_plan *plan, size_t begin, 
 
 /* Formats of our own: the list and JSON. */
 
-static void print_numbers(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+static void print_numbers(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++) {
-        fprintf(out, "%s%u", i > begin ? "," : "", plan->places[i].pu);
+        fprintf(out, "%s%u", i > begin ? "," : "", mapping->places[i].pu);
     }
     fputc('\n', out);
 }
 
-int map_print_list(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
-    if (!plan->hybrid) {
-        print_numbers(out, plan, begin, end);
+    if (!mapping->hybrid) {
+        print_numbers(out, mapping, begin, end);
         return 0;
     }
-    for (size_t r = 0; r < plan->rank_count; r++) {
-        print_numbers(out, plan, plan->first[r], plan->first[r + 1]);
+    for (size_t r = 0; r < mapping->rank_count; r++) {
+        print_numbers(out, mapping, mapping->first[r], mapping->first[r + 1]);
     }
     return 0;
 }
 
-static json_t *threads_json(const struct map_plan *plan, size_t rank)
+static json_t *threads_json(const struct map_mapping *mapping, size_t rank)
 {
     json_t *threads = json_array();
-    for (size_t i = plan->first[rank]; threads && i < plan->first[rank + 1]; i++) {
-        const struct map_place *place = &plan->places[i];
+    for (size_t i = mapping->first[rank]; threads && i < mapping->first[rank + 1]; i++) {
+        const struct map_place *place = &mapping->places[i];
         json_array_append_new(threads, json_pack("{s:I, s:I}", "pu", (json_int_t)place->pu,
                                                  "os_index", (json_int_t)place->os_index));
     }
     return threads;
 }
 
-static json_t *rank_json(const struct map_plan *plan, size_t rank)
+static json_t *rank_json(const struct map_mapping *mapping, size_t rank)
 {
-    const struct map_place *place = &plan->places[plan->first[rank]];
+    const struct map_place *place = &mapping->places[mapping->first[rank]];
     char name[256];
-    map_plan_node_name(plan, place->node, name, sizeof name);
-    if (plan->hybrid) {
+    map_mapping_node_name(mapping, place->node, name, sizeof name);
+    if (mapping->hybrid) {
         return json_pack("{s:I, s:s, s:o}", "rank", (json_int_t)rank, "node", name, "threads",
-                         threads_json(plan, rank));
+                         threads_json(mapping, rank));
     }
     return json_pack("{s:I, s:s, s:I, s:I}", "worker", (json_int_t)rank, "node", name, "pu",
                      (json_int_t)place->pu, "os_index", (json_int_t)place->os_index);
 }
 
-int map_print_json(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_json(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
     json_t *places = json_array();
-    for (size_t r = 0; places && r < plan->rank_count; r++) {
-        if (json_array_append_new(places, rank_json(plan, r)) < 0) {
+    for (size_t r = 0; places && r < mapping->rank_count; r++) {
+        if (json_array_append_new(places, rank_json(mapping, r)) < 0) {
             json_decref(places);
             return -ENOMEM;
         }
     }
-    json_t *root = json_pack("{s:s, s:b, s:o}", "priority",
-                             plan->priority == MAP_MEMORY ? "memory" : "communication", "measured",
-                             plan->profile->measured, plan->hybrid ? "ranks" : "workers", places);
+    json_t *root = json_pack(
+        "{s:s, s:b, s:o}", "priority", mapping->priority == MAP_MEMORY ? "memory" : "communication",
+        "measured", mapping->profile->measured, mapping->hybrid ? "ranks" : "workers", places);
     if (!root) {
         return -ENOMEM;
     }
@@ -136,94 +138,96 @@ int map_print_json(FILE *out, const struct map_plan *plan, size_t begin, size_t 
 
 /* Formats that place the threads of one process. */
 
-static void print_indices(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+static void print_indices(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++) {
-        fprintf(out, "%s%u", i > begin ? "," : "", plan->places[i].os_index);
+        fprintf(out, "%s%u", i > begin ? "," : "", mapping->places[i].os_index);
     }
 }
 
 /* One place per thread, in thread order (OpenMP 5.2, sections 21.1.6 and 21.1.7). */
-int map_print_omp_places(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_omp_places(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "OMP_PLACES=");
     for (size_t i = begin; i < end; i++) {
-        fprintf(out, "%s{%u}", i > begin ? "," : "", plan->places[i].os_index);
+        fprintf(out, "%s{%u}", i > begin ? "," : "", mapping->places[i].os_index);
     }
     fprintf(out, " OMP_PROC_BIND=true OMP_NUM_THREADS=%zu", end - begin);
     return 0;
 }
 
-int map_print_gomp(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_gomp(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "GOMP_CPU_AFFINITY=");
-    print_indices(out, plan, begin, end);
+    print_indices(out, mapping, begin, end);
     fprintf(out, " OMP_NUM_THREADS=%zu", end - begin);
     return 0;
 }
 
-int map_print_kmp(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_kmp(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "KMP_AFFINITY=granularity=fine,explicit,proclist=[");
-    print_indices(out, plan, begin, end);
+    print_indices(out, mapping, begin, end);
     fprintf(out, "]");
     return 0;
 }
 
-int map_print_taskset(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_taskset(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "taskset -c ");
-    print_indices(out, plan, begin, end);
+    print_indices(out, mapping, begin, end);
     return 0;
 }
 
-int map_print_numactl(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_numactl(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "numactl -C ");
-    print_indices(out, plan, begin, end);
+    print_indices(out, mapping, begin, end);
     return 0;
 }
 
-int map_print_hwloc_bind(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_hwloc_bind(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "hwloc-bind --physical");
     for (size_t i = begin; i < end; i++) {
-        fprintf(out, " pu:%u", plan->places[i].os_index);
+        fprintf(out, " pu:%u", mapping->places[i].os_index);
     }
     fprintf(out, " --");
     return 0;
 }
 
-int map_print_likwid(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_likwid(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "likwid-pin -c ");
-    print_indices(out, plan, begin, end);
+    print_indices(out, mapping, begin, end);
     return 0;
 }
 
 /* Formats that place ranks. */
 
-static void print_joined(FILE *out, const struct map_plan *plan, size_t rank, const char *separator)
+static void print_joined(FILE *out, const struct map_mapping *mapping, size_t rank,
+                         const char *separator)
 {
-    for (size_t i = plan->first[rank]; i < plan->first[rank + 1]; i++) {
-        fprintf(out, "%s%u", i > plan->first[rank] ? separator : "", plan->places[i].os_index);
+    for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
+        fprintf(out, "%s%u", i > mapping->first[rank] ? separator : "",
+                mapping->places[i].os_index);
     }
 }
 
 /* The PUs of a rank as a hexadecimal mask without leading zeros. */
-static int print_mask(FILE *out, const struct map_plan *plan, size_t rank)
+static int print_mask(FILE *out, const struct map_mapping *mapping, size_t rank)
 {
     uint32_t highest = 0;
-    for (size_t i = plan->first[rank]; i < plan->first[rank + 1]; i++) {
-        highest = plan->places[i].os_index > highest ? plan->places[i].os_index : highest;
+    for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
+        highest = mapping->places[i].os_index > highest ? mapping->places[i].os_index : highest;
     }
     size_t digits = highest / 4 + 1;
     unsigned char *nibbles = calloc(digits, 1);
     if (!nibbles) {
         return -ENOMEM;
     }
-    for (size_t i = plan->first[rank]; i < plan->first[rank + 1]; i++) {
-        uint32_t index = plan->places[i].os_index;
+    for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
+        uint32_t index = mapping->places[i].os_index;
         nibbles[index / 4] = (unsigned char)(nibbles[index / 4] | 1u << index % 4);
     }
     for (size_t d = digits; d-- > 0;) {
@@ -235,15 +239,15 @@ static int print_mask(FILE *out, const struct map_plan *plan, size_t rank)
 
 /* Slots are OS indices: with Open MPI 4 rmaps_rank_file_physical must be set, or they are read as
  * logical. */
-int map_print_rankfile(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_rankfile(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
-    for (size_t r = 0; r < plan->rank_count; r++) {
+    for (size_t r = 0; r < mapping->rank_count; r++) {
         char name[256];
-        map_plan_node_name(plan, plan->places[plan->first[r]].node, name, sizeof name);
+        map_mapping_node_name(mapping, mapping->places[mapping->first[r]].node, name, sizeof name);
         fprintf(out, "rank %zu=%s slot=", r, name);
-        print_joined(out, plan, r, ",");
+        print_joined(out, mapping, r, ",");
         fputc('\n', out);
     }
     return 0;
@@ -251,90 +255,90 @@ int map_print_rankfile(FILE *out, const struct map_plan *plan, size_t begin, siz
 
 /* Without `seq`, Open MPI takes the node of mpirun first, whatever the order, and all ranks of a
  * node together. */
-int map_print_host(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_host(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
     fprintf(out, "--map-by seq -host ");
-    for (size_t r = 0; r < plan->rank_count; r++) {
+    for (size_t r = 0; r < mapping->rank_count; r++) {
         char name[256];
-        map_plan_node_name(plan, plan->places[plan->first[r]].node, name, sizeof name);
+        map_mapping_node_name(mapping, mapping->places[mapping->first[r]].node, name, sizeof name);
         fprintf(out, "%s%s", r ? "," : "", name);
     }
     fputc('\n', out);
     return 0;
 }
 
-int map_print_hostfile(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_hostfile(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     (void)begin;
     (void)end;
-    for (size_t r = 0; r < plan->rank_count; r++) {
+    for (size_t r = 0; r < mapping->rank_count; r++) {
         char name[256];
-        map_plan_node_name(plan, plan->places[plan->first[r]].node, name, sizeof name);
+        map_mapping_node_name(mapping, mapping->places[mapping->first[r]].node, name, sizeof name);
         fprintf(out, "%s\n", name);
     }
     return 0;
 }
 
-static void print_ranks(FILE *out, const struct map_plan *plan, size_t begin, size_t end,
+static void print_ranks(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
                         const char *separator)
 {
     for (size_t r = begin; r < end; r++) {
         fputs(r > begin ? "," : "", out);
-        print_joined(out, plan, r, separator);
+        print_joined(out, mapping, r, separator);
     }
 }
 
-int map_print_cpu_list(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_cpu_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "--bind-to cpu-list:ordered --cpu-list ");
-    print_ranks(out, plan, begin, end, ",");
+    print_ranks(out, mapping, begin, end, ",");
     return 0;
 }
 
-int map_print_hydra(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_hydra(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "-bind-to user:");
-    print_ranks(out, plan, begin, end, "+");
+    print_ranks(out, mapping, begin, end, "+");
     return 0;
 }
 
-int map_print_impi_list(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_impi_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "I_MPI_PIN=1 I_MPI_PIN_PROCESSOR_LIST=");
-    print_ranks(out, plan, begin, end, ",");
+    print_ranks(out, mapping, begin, end, ",");
     return 0;
 }
 
-static int print_masks(FILE *out, const struct map_plan *plan, size_t begin, size_t end,
+static int print_masks(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
                        const char *prefix)
 {
     int rc = 0;
     for (size_t r = begin; rc == 0 && r < end; r++) {
         fprintf(out, "%s%s", r > begin ? "," : "", prefix);
-        rc = print_mask(out, plan, r);
+        rc = print_mask(out, mapping, r);
     }
     return rc;
 }
 
-int map_print_impi_domain(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_impi_domain(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "I_MPI_PIN=1 I_MPI_PIN_DOMAIN=[");
-    int rc = print_masks(out, plan, begin, end, "");
+    int rc = print_masks(out, mapping, begin, end, "");
     fputc(']', out);
     return rc;
 }
 
-int map_print_slurm_map(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_slurm_map(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "--cpu-bind=map_cpu:");
-    print_ranks(out, plan, begin, end, ",");
+    print_ranks(out, mapping, begin, end, ",");
     return 0;
 }
 
-int map_print_slurm_mask(FILE *out, const struct map_plan *plan, size_t begin, size_t end)
+int map_print_slurm_mask(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "--cpu-bind=mask_cpu:");
-    return print_masks(out, plan, begin, end, "0x");
+    return print_masks(out, mapping, begin, end, "0x");
 }

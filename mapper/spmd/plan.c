@@ -13,20 +13,20 @@
 void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *grid,
                struct spmd_binding *out)
 {
-    struct map_plan plan;
+    struct map_mapping plan;
     size_t size = 0;
     *out = (struct spmd_binding){.rankfile = ""};
-    if (map_plan_make(profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
+    if (map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
         cli_fail("out of memory");
     }
-    bool one_node = map_plan_one_node(&plan, 0, plan.place_count);
+    bool one_node = map_mapping_one_node(&plan, 0, plan.place_count);
     FILE *text = open_memstream(&out->list, &size);
     if (!text || (one_node ? map_print_list(text, &plan, 0, plan.place_count)
                            : map_print_rankfile(text, &plan, 0, plan.place_count)) < 0) {
         cli_fail("out of memory");
     }
     fclose(text);
-    map_plan_free(&plan);
+    map_mapping_free(&plan);
     if (one_node) {
         out->list[strcspn(out->list, "\n")] = '\0';
         memcpy(out->arguments,
@@ -157,12 +157,12 @@ static json_t *messages_of(const struct servet_profile *profile, const struct sp
 
 static json_t *ranks_of(const struct servet_profile *profile, const struct spmd_problem *problem,
                         const struct spmd_choice *choice, const struct spmd_grid *grid,
-                        const struct map_plan *plan)
+                        const struct map_mapping *plan)
 {
     json_t *list = json_array();
     for (uint64_t rank = 0; rank < grid->n * grid->m; rank++) {
         char node[256];
-        map_plan_node_name(plan, plan->places[rank].node, node, sizeof node);
+        map_mapping_node_name(plan, plan->places[rank].node, node, sizeof node);
         json_array_append_new(list, json_pack("{s:I, s:o, s:s, s:I, s:I, s:o, s:o}", "rank",
                                               (json_int_t)rank, "at",
                                               pair(rank % grid->n, rank / grid->n), "node", node,
@@ -177,10 +177,10 @@ static json_t *ranks_of(const struct servet_profile *profile, const struct spmd_
 char *spmd_plan_json(const struct servet_profile *profile, const struct spmd_problem *problem,
                      const struct spmd_choice *choice, const struct spmd_grid *grid)
 {
-    struct map_plan plan;
+    struct map_mapping plan;
     const struct spmd_times *t = &choice->times;
     const struct spmd_stencil *s = &problem->stencil;
-    if (map_plan_make(profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
+    if (map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
         return NULL;
     }
     json_t *root = json_pack(
@@ -196,7 +196,7 @@ char *spmd_plan_json(const struct servet_profile *profile, const struct spmd_pro
         "kept", (int)t->kept, "ranks", ranks_of(profile, problem, choice, grid, &plan));
     char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(root);
-    map_plan_free(&plan);
+    map_mapping_free(&plan);
     if (!text) {
         return NULL;
     }

@@ -53,14 +53,14 @@ static void print_curves(const struct spmd_planner *p, uint64_t chosen)
 
 static void print_mapping(const struct spmd_planner *p, const struct spmd_grid *grid)
 {
-    struct map_plan plan;
+    struct map_mapping plan;
     struct servet_error error;
-    if (map_plan_make(p->profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
+    if (map_mapping_make(p->profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
         cli_fail("out of memory");
     }
     plan.priority = MAP_COMMUNICATION;
     int rc = map_format_print(stdout, p->options.format, &plan, &error);
-    map_plan_free(&plan);
+    map_mapping_free(&plan);
     if (rc < 0) {
         spmd_give_up(rc, &error);
     }
