@@ -6,16 +6,11 @@
 #include <string.h>
 
 #include "profile/base/cli.h"
+#include "profile/base/statistics.h"
 
 #define RESAMPLES 2000 /* the ends of a 95 % interval then rest on 50 draws each */
 #define OUTSIDE 0.025
 #define SEED UINT64_C(20101120)
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static double *memory(size_t count)
 {
@@ -26,17 +21,11 @@ static double *memory(size_t count)
     return values;
 }
 
-static double median_in_place(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, ascending);
-    return (values[(count - 1) / 2] + values[count / 2]) / 2.0;
-}
-
 double statistics_median(const double *values, size_t count)
 {
     double *copy = memory(count);
     memcpy(copy, values, count * sizeof *copy);
-    double median = median_in_place(copy, count);
+    double median = profile_median_value(copy, count);
     free(copy);
     return median;
 }
@@ -54,7 +43,7 @@ static size_t draw(uint64_t *state, size_t count)
 
 static struct interval middle(double *figures, size_t count)
 {
-    qsort(figures, count, sizeof *figures, ascending);
+    profile_sort(figures, count);
     size_t low = (size_t)floor(OUTSIDE * (double)(count - 1));
     return (struct interval){figures[low], figures[count - 1 - low]};
 }
@@ -69,7 +58,7 @@ double statistics_ratio(const double *a, const double *b, size_t count, struct i
             x[i] = a[round];
             y[i] = b[round];
         }
-        ratios[sample] = median_in_place(x, count) / median_in_place(y, count);
+        ratios[sample] = profile_median_value(x, count) / profile_median_value(y, count);
     }
     *interval = middle(ratios, RESAMPLES);
     free(ratios);
@@ -86,7 +75,7 @@ struct interval statistics_interval(const double *values, size_t count)
         for (size_t i = 0; i < count; i++) {
             x[i] = values[draw(&state, count)];
         }
-        medians[sample] = median_in_place(x, count);
+        medians[sample] = profile_median_value(x, count);
     }
     struct interval interval = middle(medians, RESAMPLES);
     free(medians);

@@ -1,12 +1,23 @@
-/* A median and how sure it is. */
+/* Order statistics: what a figure is, and how sure it is. All sort the values they are given. */
 #ifndef SERVET_PROFILE_BASE_STATISTICS_H
 #define SERVET_PROFILE_BASE_STATISTICS_H
 
 #include <stddef.h>
 
+/* Compares two doubles; for qsort() and bsearch(). */
+int profile_ascending(const void *a, const void *b);
+void profile_sort(double *values, size_t count);
+
+/* The value that a share q of the others lies below, 0 <= q <= 1: the one nearest to that rank,
+ * nothing between two. NAN of none. */
+double profile_quantile(double *values, size_t count, double q);
+
+/* The middle value, or the mean of the two in the middle. NAN of none. */
+double profile_median_value(double *values, size_t count);
+
 /* The median, and the values that hold it with 95 % or more: order statistics, whatever the
  * distribution (David and Nagaraja, Order Statistics, 7.1). Fewer than six values have no such
- * interval: the smallest and the largest then. Sorts them; count >= 1. */
+ * interval: the smallest and the largest then. count >= 1. */
 struct profile_median {
     double median, low, high;
 };

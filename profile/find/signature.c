@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "profile/base/hash.h"
 #include "profile/model.h"
 #include "profile/topology/sysfs.h"
 
@@ -15,15 +16,10 @@
 
 #define CPU "/sys/devices/system/cpu"
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): short texts, no adversary. */
-#define FNV_OFFSET UINT64_C(14695981039346656037)
-#define FNV_PRIME UINT64_C(1099511628211)
-
+/* With the terminator, so that "ab", "c" differs from "a", "bc". */
 static void mix(uint64_t *hash, const char *text)
 {
-    do {
-        *hash = (*hash ^ (unsigned char)*text) * FNV_PRIME;
-    } while (*text++); /* with the terminator, so that "ab", "c" differs from "a", "bc" */
+    *hash = profile_hash_bytes(*hash, text, strlen(text) + 1);
 }
 
 /* -- processor -- */
@@ -96,7 +92,7 @@ static void mix_caches(struct sysfs *fs, uint64_t *hash, uint32_t pu)
 
 static int write_signature(struct sysfs *fs, char out[PROFILE_SIGNATURE_SIZE])
 {
-    uint64_t hash = FNV_OFFSET;
+    uint64_t hash = PROFILE_HASH_BEGIN;
     struct profile_set online;
     struct utsname name;
     int rc = profile_sysfs_read_set(fs, &online, CPU "/online");

@@ -1,0 +1,238 @@
+/* Other programs. fork() and exec(), not posix_spawn(): a child of ours may have a process group,
+ * a folder, a signal at our end and a mask of its own. Whether exec() worked comes back through a
+ * pipe that exec() closes, so that "not installed" is an error of starting it and no exit status.
+ * Outputs go to files in memory: neither side can wait for the other. */
+#include "profile/base/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CANNOT_START 127 /* as shells say it */
+
+static void set_environment(const char *const *environment)
+{
+    for (; environment && *environment; environment++) {
+        if (strchr(*environment, '=')) {
+            putenv(strdup(*environment));
+        } else {
+            unsetenv(*environment);
+        }
+    }
+}
+
+/* The three streams. First out of the way of one another: one that is meant for 2 may be 1. */
+static int set_streams(const struct profile_child *child)
+{
+    int fds[] = {child->in, child->out, child->errors};
+    for (int i = 0; i < 3; i++) {
+        fds[i] = fds[i] < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : fds[i];
+        fds[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (fds[i] < 0) {
+            return -errno;
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        if (dup2(fds[i], i) < 0) {
+            return -errno;
+        }
+    }
+    return 0;
+}
+
+static _Noreturn void become(const struct profile_child *child, int report)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGPIPE, SIGHUP, SIGQUIT};
+    sigset_t none;
+    if (child->own_group) {
+        setpgid(0, 0);
+    }
+    if (child->dies_with_us) {
+        prctl(PR_SET_PDEATHSIG, child->dies_with_us);
+    }
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        signal(ends[i], SIG_DFL);
+    }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    int rc = set_streams(child);
+    if (rc == 0 && child->folder && chdir(child->folder) < 0) {
+        rc = -errno;
+    }
+    if (rc == 0) {
+        set_environment(child->environment);
+        if (child->prepare) {
+            child->prepare(child->context);
+        }
+        execvp(child->argv[0], child->argv);
+        rc = -errno;
+    }
+    (void)!write(report, &rc, sizeof rc);
+    _exit(CANNOT_START);
+}
+
+int profile_child_start(const struct profile_child *child, pid_t *pid)
+{
+    int ends[2], rc = 0;
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        return -errno;
+    }
+    /* Where a standard stream of ours is closed, the pipe must not be in its place. */
+    int report = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(ends[1]);
+    pid_t started = report < 0 ? -1 : fork();
+    if (started == 0) {
+        become(child, report);
+    }
+    rc = started < 0 ? -errno : 0;
+    if (report >= 0) {
+        close(report);
+    }
+    if (rc == 0 && child->own_group) {
+        setpgid(started, started); /* whoever comes first: it may be killed as a group at once */
+    }
+    if (rc == 0 && TEMP_FAILURE_RETRY(read(ends[0], &rc, sizeof rc)) == sizeof rc) {
+        (void)TEMP_FAILURE_RETRY(waitpid(started, NULL, 0));
+    } else if (rc == 0) {
+        *pid = started;
+    }
+    close(ends[0]);
+    return rc;
+}
+
+int profile_child_wait(pid_t pid)
+{
+    int status;
+    if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) < 0) {
+        return -errno;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int profile_child_run(const struct profile_child *child)
+{
+    pid_t pid;
+    int rc = profile_child_start(child, &pid);
+    return rc < 0 ? rc : profile_child_wait(pid);
+}
+
+/* -- files in memory -- */
+
+int profile_child_file(void)
+{
+    int fd = memfd_create("servet", MFD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int profile_child_read(int fd, char **text, size_t *length)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0) {
+        return -errno;
+    }
+    size_t size = (size_t)status.st_size, used = 0;
+    char *all = malloc(size + 1);
+    if (!all) {
+        return -ENOMEM;
+    }
+    while (used < size) {
+        ssize_t got = TEMP_FAILURE_RETRY(pread(fd, all + used, size - used, (off_t)used));
+        if (got <= 0) {
+            int code = got < 0 ? errno : EIO;
+            free(all);
+            return -code;
+        }
+        used += (size_t)got;
+    }
+    all[size] = '\0';
+    *text = all;
+    if (length) {
+        *length = size;
+    }
+    return 0;
+}
+
+void profile_child_complaint(int fd, char *line, size_t size)
+{
+    char all[4096];
+    ssize_t got = pread(fd, all, sizeof all - 1, 0);
+    line[0] = '\0';
+    all[got > 0 ? got : 0] = '\0';
+    for (char *rest = all, *at; (at = strtok_r(rest, "\r\n", &rest));) {
+        at += strspn(at, " \t");
+        if (strspn(at, "-= \t") < strlen(at)) {
+            size_t length = strnlen(at, size - 1);
+            memcpy(line, at, length);
+            line[length] = '\0';
+            return;
+        }
+    }
+}
+
+/* -- filters -- */
+
+static int fill(int fd, const char *text, size_t length)
+{
+    while (length) {
+        ssize_t written = TEMP_FAILURE_RETRY(write(fd, text, length));
+        if (written < 0) {
+            return -errno;
+        }
+        text += written;
+        length -= (size_t)written;
+    }
+    return lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0;
+}
+
+static int failed(const char *program, int fd, struct servet_error *error)
+{
+    char line[256];
+    profile_child_complaint(fd, line, sizeof line);
+    return profile_error(error, -EIO, "%s: %s", program, line[0] ? line : "it failed");
+}
+
+static int filter(char *const argv[], const int fds[3], char **out, size_t *out_length,
+                  struct servet_error *error)
+{
+    int status = profile_child_run(
+        &(struct profile_child){.argv = argv, .in = fds[0], .out = fds[1], .errors = fds[2]});
+    if (status < 0) {
+        return profile_error(error, status, "%s: %s", argv[0],
+                             status == -ENOENT ? "not installed" : strerrordesc_np(-status));
+    }
+    if (status != 0) {
+        return failed(argv[0], fds[2], error);
+    }
+    int rc = profile_child_read(fds[1], out, out_length);
+    if (rc == 0 && *out_length == 0) {
+        free(*out);
+        *out = NULL;
+        return failed(argv[0], fds[2], error);
+    }
+    return rc < 0 ? profile_error(error, rc, "%s: %s", argv[0], strerrordesc_np(-rc)) : 0;
+}
+
+int profile_child_filter(char *const argv[], const char *input, size_t length, char **out,
+                         size_t *out_length, struct servet_error *error)
+{
+    int fds[] = {profile_child_file(), profile_child_file(), profile_child_file()}, rc = 0;
+    for (int i = 0; rc == 0 && i < 3; i++) {
+        rc = fds[i] < 0 ? fds[i] : 0;
+    }
+    rc = rc == 0 ? fill(fds[0], input, length) : rc;
+    rc = rc < 0 ? profile_error(error, rc, "%s: %s", argv[0], strerrordesc_np(-rc))
+                : filter(argv, fds, out, out_length, error);
+    for (int i = 0; i < 3; i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+    return rc;
+}

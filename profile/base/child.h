@@ -1,0 +1,51 @@
+/* Other programs: started with what they need, waited for, and their output kept. */
+#ifndef SERVET_PROFILE_BASE_CHILD_H
+#define SERVET_PROFILE_BASE_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "profile/base/error.h"
+
+/* In the place of a descriptor: /dev/null. */
+#define PROFILE_CHILD_NOTHING (-1)
+
+struct profile_child {
+    char *const *argv; /* argv[0] is looked for in PATH */
+    /* "NAME=VALUE" is set, "NAME" is taken away; ends with NULL; may be NULL. */
+    const char *const *environment;
+    const char *folder;  /* it starts there; NULL: in ours */
+    int in, out, errors; /* its standard streams: descriptors, or PROFILE_CHILD_NOTHING */
+    bool own_group;      /* Ctrl-C on the terminal does not reach it */
+    int dies_with_us;    /* the signal that it gets when our thread ends; 0: none */
+    void (*prepare)(void *context); /* in the child, before the program; may be NULL */
+    void *context;
+};
+
+/* Starts it, with the default action for the signals that end a command. 0 and its number in *pid;
+ * -ENOENT: there is no such program; -EACCES …: it cannot be started; -EAGAIN, -ENOMEM, -EMFILE. */
+int profile_child_start(const struct profile_child *child, pid_t *pid);
+
+/* Waits until it has ended. Its exit status; 128 and the number of the signal that ended it;
+ * -ECHILD. */
+int profile_child_wait(pid_t pid);
+
+/* Starts it and waits: as profile_child_wait(), or what profile_child_start() says. */
+int profile_child_run(const struct profile_child *child);
+
+/* A file in memory for an output: nobody waits for a reader. The descriptor, or -errno. */
+int profile_child_file(void);
+/* What was written into it, with a 0 behind that *length (may be NULL) does not count; free() it.
+ * 0, -ENOMEM, -EIO. */
+int profile_child_read(int fd, char **text, size_t *length);
+/* The first line in it that says something (mpirun frames its messages with dashes), or "". */
+void profile_child_complaint(int fd, char *line, size_t size);
+
+/* Runs argv[0] with `length` bytes of `input` on its standard input; what it wrote is in *out, a 0
+ * behind it, free() it. 0; -ENOENT (not installed); -EIO with the program's first line on stderr
+ * (it failed, or wrote nothing); -ENOMEM, -EMFILE. */
+int profile_child_filter(char *const argv[], const char *input, size_t length, char **out,
+                         size_t *out_length, struct servet_error *error);
+
+#endif

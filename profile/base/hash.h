@@ -1,0 +1,34 @@
+/* FNV-1a, 64 bits (Fowler, Noll and Vo; draft-eastlake-fnv): a name for a text, where nobody gains
+ * by making two texts alike. Inline, because the shim uses it too.
+ *
+ *     uint64_t hash = profile_hash_text(PROFILE_HASH_BEGIN, path);
+ */
+#ifndef SERVET_PROFILE_BASE_HASH_H
+#define SERVET_PROFILE_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROFILE_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+#define PROFILE_HASH_PRIME UINT64_C(0x100000001b3)
+
+/* `hash` continued by `size` bytes. */
+static inline uint64_t profile_hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ at[i]) * PROFILE_HASH_PRIME;
+    }
+    return hash;
+}
+
+/* `hash` continued by the text without its final 0. */
+static inline uint64_t profile_hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++) {
+        hash = (hash ^ (unsigned char)*text) * PROFILE_HASH_PRIME;
+    }
+    return hash;
+}
+
+#endif

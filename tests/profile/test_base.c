@@ -1,0 +1,148 @@
+/* What every room builds on: figures and their intervals, hashes, other programs. */
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profile/base/child.h"
+#include "profile/base/clock.h"
+#include "profile/base/hash.h"
+#include "profile/base/statistics.h"
+
+START_TEST(a_median_comes_with_the_values_that_hold_it)
+{
+    /* Binomial(n, 1/2): how many of the smallest may be left out for 95 %. */
+    static const size_t left_out[][2] = {{1, 0},  {5, 0},  {6, 0},  {8, 0},  {9, 1},
+                                         {11, 1}, {12, 2}, {20, 5}, {41, 13}};
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+        double values[41];
+        size_t count = left_out[i][0], skip = left_out[i][1];
+        for (size_t k = 0; k < count; k++) {
+            values[k] =
+                (double)((k * 7 + 3) % count); /* 0 … count - 1 where 7 does not divide it */
+        }
+        struct profile_median found = profile_median(values, count);
+        ck_assert_double_eq_tol(found.median, (double)(count - 1) / 2, 1e-12);
+        ck_assert_double_eq_tol(found.low, (double)skip, 1e-12);
+        ck_assert_double_eq_tol(found.high, (double)(count - 1 - skip), 1e-12);
+    }
+}
+END_TEST
+
+START_TEST(a_quantile_is_one_of_the_values)
+{
+    double values[] = {5, 1, 4, 2, 3};
+    ck_assert_double_eq(profile_quantile(values, 5, 0), 1);
+    ck_assert_double_eq(profile_quantile(values, 5, 0.25), 2);
+    ck_assert_double_eq(profile_quantile(values, 5, 1), 5);
+    ck_assert_double_eq(profile_median_value(values, 4), 2.5);
+    ck_assert(isnan(profile_median_value(values, 0)) && isnan(profile_quantile(values, 0, 0.5)));
+}
+END_TEST
+
+START_TEST(a_hash_is_the_published_one)
+{
+    /* draft-eastlake-fnv, appendix C: FNV-1a of 64 bits. */
+    ck_assert(profile_hash_text(PROFILE_HASH_BEGIN, "") == UINT64_C(0xcbf29ce484222325));
+    ck_assert(profile_hash_text(PROFILE_HASH_BEGIN, "a") == UINT64_C(0xaf63dc4c8601ec8c));
+    ck_assert(profile_hash_text(PROFILE_HASH_BEGIN, "foobar") == UINT64_C(0x85944171f73967e8));
+    ck_assert(profile_hash_bytes(PROFILE_HASH_BEGIN, "foobar", 6) == UINT64_C(0x85944171f73967e8));
+}
+END_TEST
+
+START_TEST(the_clock_goes_on)
+{
+    uint64_t before = profile_now_ns();
+    double seconds = profile_now_s();
+    ck_assert_uint_le(before, profile_now_ns());
+    ck_assert_double_ge(seconds, (double)before * 1e-9 - 1e-6);
+}
+END_TEST
+
+static char *output_of(const char *script, const char *const *environment, int *status)
+{
+    int out = profile_child_file();
+    char *text;
+    ck_assert_int_ge(out, 0);
+    *status = profile_child_run(&(struct profile_child){
+        .argv = (char *[]){(char[]){"sh"}, (char[]){"-c"}, strdup(script), NULL},
+        .environment = environment,
+        .folder = "/",
+        .in = PROFILE_CHILD_NOTHING,
+        .out = out,
+        .errors = out});
+    ck_assert_int_eq(profile_child_read(out, &text, NULL), 0);
+    close(out);
+    return text;
+}
+
+START_TEST(a_child_gets_its_streams_environment_and_folder)
+{
+    const char *const environment[] = {"SERVET_TEST=here", "HOME", NULL};
+    int status;
+    char *text = output_of("echo \"$SERVET_TEST ${HOME-none} $PWD\"; cat; echo err >&2; exit 3",
+                           environment, &status);
+    ck_assert_int_eq(status, 3);
+    ck_assert_str_eq(text, "here none /\nerr\n");
+    free(text);
+    text = output_of("kill -TERM $$", NULL, &status);
+    ck_assert_int_eq(status, 128 + SIGTERM);
+    free(text);
+}
+END_TEST
+
+START_TEST(a_program_that_is_not_there_is_no_exit_status)
+{
+    char *argv[] = {(char[]){"servet-no-such-program"}, NULL};
+    pid_t pid = -7;
+    struct profile_child child = {.argv = argv, .in = -1, .out = -1, .errors = -1};
+    ck_assert_int_eq(profile_child_start(&child, &pid), -ENOENT);
+    ck_assert_int_eq(pid, -7);
+    ck_assert_int_eq(profile_child_run(&child), -ENOENT);
+}
+END_TEST
+
+START_TEST(a_filter_says_what_the_program_says)
+{
+    struct servet_error error;
+    char *out = NULL, *cat[] = {(char[]){"cat"}, NULL}, *none[] = {(char[]){"servet-none"}, NULL};
+    char *bad[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"printf '%s\\n' ---- 'it hurts' >&2"},
+                   NULL};
+    size_t length;
+    size_t much = 1 << 20; /* more than a pipe holds */
+    char *text = malloc(much);
+    memset(text, 'x', much);
+    ck_assert_int_eq(profile_child_filter(cat, text, much, &out, &length, &error), 0);
+    ck_assert_uint_eq(length, much);
+    ck_assert(memcmp(out, text, much) == 0);
+    free(out);
+    ck_assert_int_eq(profile_child_filter(bad, text, 1, &out, &length, &error), -EIO);
+    ck_assert_str_eq(error.text, "sh: it hurts");
+    ck_assert_int_eq(profile_child_filter(none, text, 1, &out, &length, &error), -ENOENT);
+    ck_assert_str_eq(error.text, "servet-none: not installed");
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("base");
+    tcase_add_test(tests, a_median_comes_with_the_values_that_hold_it);
+    tcase_add_test(tests, a_quantile_is_one_of_the_values);
+    tcase_add_test(tests, a_hash_is_the_published_one);
+    tcase_add_test(tests, the_clock_goes_on);
+    tcase_add_test(tests, a_child_gets_its_streams_environment_and_folder);
+    tcase_add_test(tests, a_program_that_is_not_there_is_no_exit_status);
+    tcase_add_test(tests, a_filter_says_what_the_program_says);
+    Suite *suite = suite_create("base");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
