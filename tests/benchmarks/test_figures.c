@@ -10,6 +10,7 @@
 #include "benchmarks/servet_bench/predict.h"
 #include "benchmarks/servet_bench/readme.h"
 #include "benchmarks/servet_bench/statistics.h"
+#include "tests/base/runner.h"
 
 START_TEST(medians_and_intervals)
 {
@@ -183,7 +184,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("figures");
     TCase *cases = tcase_create("figures");
     tcase_add_test(cases, medians_and_intervals);
     tcase_add_test(cases, ratios_are_paired_by_round);
@@ -192,10 +192,5 @@ int main(void)
     tcase_add_test(cases, predictions_follow_the_papers_bandwidths);
     tcase_add_test(cases, the_default_fills_nodes_in_order);
     tcase_add_test(cases, commands_of_the_readme_are_parts_of_all);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(cases);
 }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/mapper/command.h"
+#include "tests/base/command.h"
+#include "tests/base/runner.h"
 
 static const char *const published[] = {"ep", "cg", "mg", "ft", "is"};
 static const char *const others[] = {"mz", "triad", "random_access", "halo"};
@@ -152,7 +153,6 @@ int main(void)
 {
     Suite *suite = suite_create("kernels");
     TCase *threads = tcase_create("threads");
-    tcase_set_timeout(threads, 60);
     tcase_add_loop_test(threads, openmp_kernels_get_the_published_values, 0, (int)COUNT(published));
     tcase_add_loop_test(threads, openmp_kernels_without_published_values_do_not_claim_them, 0,
                         (int)COUNT(others));
@@ -161,7 +161,6 @@ int main(void)
     suite_add_tcase(suite, threads);
 #ifdef MPIRUN
     TCase *ranks = tcase_create("ranks");
-    tcase_set_timeout(ranks, 60);
     tcase_add_loop_test(ranks, mpi_kernels_get_the_published_values, 0, (int)COUNT(published));
     tcase_add_loop_test(ranks, hybrid_kernels_get_the_published_values, 0, (int)COUNT(published));
     tcase_add_loop_test(ranks, numbers_of_ranks_do_not_matter, 0, 3);
@@ -171,9 +170,5 @@ int main(void)
     tcase_add_test(ranks, multi_zone_results_do_not_depend_on_ranks_or_threads);
     suite_add_tcase(suite, ranks);
 #endif
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/mapper/command.h"
+#include "tests/base/command.h"
+#include "tests/base/runner.h"
 
 static char folder[64];
 
@@ -421,9 +422,7 @@ int main(void)
 {
     /* Other programs under the shim on this machine must not decide what a test sees. */
     setenv("SERVET_REGISTRY", "0", 1);
-    Suite *suite = suite_create("servet-bench");
     TCase *cases = tcase_create("command");
-    tcase_set_timeout(cases, 60);
     tcase_add_checked_fixture(cases, make_folder, drop_folder);
     tcase_add_test(cases, figures_are_those_of_the_program_under_each_comparator);
     tcase_add_test(cases, rounds_are_interleaved);
@@ -446,10 +445,5 @@ int main(void)
     tcase_add_test(cases, figures_are_predicted_for_the_papers_core_counts);
     tcase_add_loop_test(cases, bad_usage_is_one_line_and_status_2, 0,
                         (int)(sizeof wrong / sizeof *wrong));
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(cases);
 }

@@ -10,6 +10,7 @@
 #include "probes/network/nodes.h"
 #include "probes/pairs/messages.h"
 #include "profile/query.h"
+#include "tests/base/runner.h"
 #include "tests/cluster/fat_tree.h"
 
 static struct fat_tree usual_tree(uint32_t nodes)
@@ -258,9 +259,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("survey");
     TCase *tcase = tcase_create("survey");
-    tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, a_fat_tree_is_found_from_few_of_its_pairs);
     tcase_add_test(tcase, exhaustive_measures_every_pair);
     tcase_add_test(tcase, marks_tell_measured_from_inferred);
@@ -271,10 +270,5 @@ int main(void)
     tcase_add_test(tcase, a_protocol_switch_is_a_jump_of_the_curve);
     tcase_add_test(tcase, names_are_written_as_batch_systems_do);
     tcase_add_test(tcase, nodes_that_differ_are_named_with_the_reason);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/mapper/command.h"
+#include "tests/base/command.h"
+#include "tests/base/runner.h"
 
 #define CLUSTER " --cluster --profile " FIXTURES "/nehalem-2-nodes.json "
 
@@ -108,19 +109,13 @@ int main(void)
         return 1;
     }
     close(fd);
-    Suite *suite = suite_create("servet-map --cluster");
     TCase *tcase = tcase_create("cluster");
-    tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, tables_1_and_2_hold_on_the_nodes_of_a_job);
     tcase_add_test(tcase, nodes_of_other_jobs_are_left_alone);
     tcase_add_test(tcase, launchers_are_told_in_their_own_language);
     tcase_add_test(tcase, slurm_says_which_nodes);
     tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = run_tests(tcase);
     unlink(nodes_file);
-    return failed != 0;
+    return failed;
 }

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/mapper/command.h"
+#include "tests/base/command.h"
+#include "tests/base/runner.h"
 
 #define SKIPPED 77
 #define WHERE "grep Cpus_allowed_list /proc/self/status"
@@ -144,16 +145,10 @@ int main(void)
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1); /* no profile: the topology */
     unsetenv("SERVET_PROFILE");
-    Suite *suite = suite_create("consumers");
     TCase *tcase = tcase_create("consumers");
     tcase_set_timeout(tcase, 300);
     tcase_add_test(tcase, processes_end_where_the_mapping_says);
     tcase_add_test(tcase, ranks_end_where_the_mapping_says);
     tcase_add_test(tcase, openmp_threads_end_where_the_mapping_says);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
 
 #define MOST 256
@@ -298,7 +299,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("domains");
     TCase *tcase = tcase_create("domains");
     tcase_set_timeout(tcase, 600);
     tcase_add_test(tcase, one_rank_per_node_fills_it_as_in_the_paper);
@@ -311,10 +311,5 @@ int main(void)
     tcase_add_test(tcase, any_request_keeps_every_rank_inside_a_node);
     tcase_add_test(tcase, no_rank_straddles_while_there_is_another_way);
     tcase_add_test(tcase, bad_requests_are_refused);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mapper/weights/tree.h"
+#include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
 #include "tests/mapper/reference.h"
 
@@ -108,15 +109,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("engines");
     TCase *tcase = tcase_create("engines");
     tcase_set_timeout(tcase, 600);
     tcase_add_test(tcase, nested_machines_map_as_the_reference);
     tcase_add_test(tcase, any_machine_maps_as_the_reference);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

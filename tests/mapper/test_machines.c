@@ -7,6 +7,7 @@
 
 #include "mapper/command/common_options.h"
 #include "mapper/map.h"
+#include "tests/base/runner.h"
 
 #define MOST 256
 
@@ -191,9 +192,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("machines");
     TCase *tcase = tcase_create("machines");
-    tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, every_core_has_a_worker_before_any_has_two);
     tcase_add_test(tcase, kinds_of_cores_are_not_mixed_while_one_suffices);
     tcase_add_test(tcase, most_capable_cores_come_first);
@@ -201,10 +200,5 @@ int main(void)
     tcase_add_test(tcase, memory_only_nodes_and_odd_machines_are_mapped_completely);
     tcase_add_test(tcase, one_pu_takes_all);
     tcase_add_test(tcase, taken_pus_count_as_chosen);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

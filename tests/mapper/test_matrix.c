@@ -8,7 +8,8 @@
 
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
-#include "tests/mapper/command.h"
+#include "tests/base/command.h"
+#include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
 
 #define MOST 64
@@ -208,7 +209,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("matrix");
     TCase *tcase = tcase_create("matrix");
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, make_file, remove_file);
@@ -220,10 +220,5 @@ int main(void)
         tcase,
         every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order);
     tcase_add_test(tcase, messages_take_what_the_curve_says);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

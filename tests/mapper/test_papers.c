@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mapper/map.h"
+#include "tests/base/runner.h"
 
 #define MOST 128
 
@@ -162,7 +163,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("papers");
     TCase *tcase = tcase_create("papers");
     tcase_add_test(tcase, nehalem_memory_priority_takes_one_core_per_processor_up_to_16);
     tcase_add_test(tcase, nehalem_memory_priority_takes_one_core_per_l3_up_to_32);
@@ -172,10 +172,5 @@ int main(void)
     tcase_add_test(tcase, finis_terrae_memory_priority_takes_cells_then_buses);
     tcase_add_test(tcase, finis_terrae_communication_priority_fills_the_node_and_spares_the_bus);
     tcase_add_test(tcase, superdome_takes_cells_then_buses_whatever_the_priority);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

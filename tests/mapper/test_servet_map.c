@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include "mapper/formats/formats.h"
-#include "tests/mapper/command.h"
+#include "tests/base/command.h"
+#include "tests/base/runner.h"
 
 #define NEHALEM " --profile " FIXTURES "/nehalem-2-nodes.json "
 
@@ -310,9 +311,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("servet-map");
     TCase *tcase = tcase_create("servet-map");
-    tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, list_is_one_line);
     tcase_add_test(tcase, explain_prints_table_1_of_the_paper);
     tcase_add_test(tcase, explain_prints_table_2_of_the_paper);
@@ -326,10 +325,5 @@ int main(void)
     tcase_add_test(tcase, unmeasured_machines_are_named_as_such);
     tcase_add_test(tcase, more_workers_than_pus_is_said_and_done);
     tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

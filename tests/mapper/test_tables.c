@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mapper/map.h"
+#include "tests/base/runner.h"
 
 #define PUS 16
 #define TAKEN 99 /* '-' in the tables */
@@ -125,15 +126,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tables");
     TCase *tcase = tcase_create("tables");
     tcase_add_checked_fixture(tcase, load, unload);
     tcase_add_test(tcase, mapping_follows_table_1_of_the_paper);
     tcase_add_test(tcase, mapping_follows_table_2_of_the_paper);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

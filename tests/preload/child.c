@@ -2,14 +2,13 @@
 #include "tests/preload/child.h"
 
 #include <check.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#include "tests/base/command.h"
 
 extern char **environ;
 
@@ -46,42 +45,27 @@ static void clean_environment(void)
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
 }
 
-static void run_child(const char *const *changes, const char *const *argv, int out, int err)
+static void prepare(const void *changes)
 {
     clean_environment();
-    for (size_t i = 0; changes && changes[i]; i++) {
-        putenv((char *)(uintptr_t)changes[i]);
+    for (const char *const *change = changes; change && *change; change++) {
+        putenv((char *)(uintptr_t)*change);
     }
-    dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
-    dup2(out, STDOUT_FILENO);
-    dup2(err, STDERR_FILENO);
-    execvp(argv[0], (char *const *)(uintptr_t)argv);
-    _exit(99);
 }
 
-static void read_back(FILE *file, char *text)
+/* Cut where it is longer: tests look at the beginning of lines. */
+static void keep_text(char *to, const char *text)
 {
-    rewind(file);
-    size_t length = fread(text, 1, CHILD_TEXT - 1, file);
-    text[length] = '\0';
-    fclose(file);
+    snprintf(to, CHILD_TEXT, "%s", text);
 }
 
 void child_run(struct child *child, const char *const *changes, const char *const *argv)
 {
-    FILE *out = tmpfile(), *err = tmpfile();
-    int status;
-    ck_assert_ptr_nonnull(out);
-    ck_assert_ptr_nonnull(err);
-    pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        run_child(changes, argv, fileno(out), fileno(err));
-    }
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    child->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    read_back(out, child->out);
-    read_back(err, child->err);
+    struct run run = run_program(argv, prepare, changes);
+    child->status = run.status;
+    keep_text(child->out, run.out);
+    keep_text(child->err, run.err);
+    run_free(&run);
 }
 
 void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv)

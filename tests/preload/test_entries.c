@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -51,13 +52,6 @@ int main(void)
 {
     here_need_two_pus();
     TCase *test = tcase_create("entries");
-    tcase_set_timeout(test, 60);
     tcase_add_loop_test(test, the_entry_makes_a_rank, 0, ENTRIES);
-    Suite *suite = suite_create("preload-entries");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests(test);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -93,17 +94,10 @@ int main(void)
 {
     here_need_two_pus();
     TCase *test = tcase_create("life");
-    tcase_set_timeout(test, 60);
     tcase_add_test(test, slots_come_back_when_threads_return);
     tcase_add_test(test, slots_come_back_when_threads_exit);
     tcase_add_test(test, slots_come_back_when_threads_are_cancelled);
     tcase_add_test(test, slots_come_back_from_detached_threads);
     tcase_add_test(test, children_have_the_original_mask);
-    Suite *suite = suite_create("preload-life");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests(test);
 }

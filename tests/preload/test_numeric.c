@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -158,18 +159,11 @@ int main(void)
         return 77;
     }
     TCase *test = tcase_create("numeric");
-    tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, NULL);
     tcase_add_test(test, threads_of_openblas_have_a_pu_each);
     tcase_add_test(test, python_and_openblas_go_on_counting_every_pu);
     tcase_add_test(test, openblas_after_the_first_thread_has_its_whole_pool);
     tcase_add_test(test, the_result_is_the_same);
     tcase_add_test(test, an_openmp_runtime_after_it_has_its_whole_team);
-    Suite *suite = suite_create("preload-numeric");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests(test);
 }

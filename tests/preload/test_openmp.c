@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -159,7 +160,6 @@ int main(int argc, char **argv)
     program = argv[1];
     here_need_two_pus();
     TCase *test = tcase_create("openmp");
-    tcase_set_timeout(test, 60);
     tcase_add_test(test, workers_follow_the_mapper);
     tcase_add_test(test, servet_pin_does_the_same_without_the_path);
     tcase_add_test(test, processors_are_still_counted);
@@ -168,11 +168,5 @@ int main(int argc, char **argv)
     tcase_add_test(test, force_overrules_the_users_places);
     tcase_add_test(test, verbose_says_one_line_for_each_thread);
     tcase_add_test(test, a_zero_is_off);
-    Suite *suite = suite_create("preload-openmp");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests(test);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "preload/place/owner.h"
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -202,7 +203,6 @@ int main(void)
 {
     here_need_two_pus();
     TCase *test = tcase_create("owners");
-    tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, NULL);
     tcase_add_test(test, libraries_are_known_by_their_names);
     tcase_add_test(test, a_user_can_extend_the_lists);
@@ -213,11 +213,5 @@ int main(void)
     tcase_add_test(test, nested_teams_use_every_pu);
     tcase_add_test(test, a_runtime_cannot_widen_a_worker);
     tcase_add_test(test, python_still_counts_the_process);
-    Suite *suite = suite_create("preload-owners");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests(test);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -144,7 +145,6 @@ END_TEST
 int main(void)
 {
     TCase *test = tcase_create("quiet");
-    tcase_set_timeout(test, 60);
 #ifndef SANITIZERS /* their runtime is linked too, and opens files of its own */
     tcase_add_test(test, nothing_happens_before_the_first_thread);
     tcase_add_test(test, nothing_but_libc_is_linked);
@@ -157,11 +157,5 @@ int main(void)
     tcase_add_test(test, bad_usage_is_one_line_and_2);
     tcase_add_test(test, servet_pin_passes_on_status_arguments_and_preload);
     tcase_add_test(test, help_lists_every_variable);
-    Suite *suite = suite_create("preload-quiet");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests(test);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -480,11 +481,5 @@ int main(int argc, char **argv)
     tcase_add_test(test, libomp_and_the_shim_agree_on_the_places);
     tcase_add_test(test, the_users_own_places_stay);
     tcase_add_test(test, the_users_own_places_stay_with_libomp);
-    Suite *suite = suite_create("preload-ranks");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests(test);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "preload/node/registry.h"
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -341,7 +342,6 @@ int main(void)
         return 99;
     }
     TCase *test = tcase_create("registry");
-    tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, NULL);
     tcase_add_test(test, the_second_program_takes_a_free_pu);
     tcase_add_test(test, independent_jobs_start_on_different_pus);
@@ -354,13 +354,8 @@ int main(void)
     tcase_add_test(test, a_running_program_can_be_looked_at);
     tcase_add_test(test, a_forged_registry_is_not_used);
     tcase_add_test(test, garbage_in_the_registry_is_begun_anew);
-    Suite *suite = suite_create("preload-registry");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = run_tests(test);
     unlink(path);
     rmdir(folder);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return failed;
 }

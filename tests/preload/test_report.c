@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -136,7 +137,6 @@ int main(void)
         return 99;
     }
     TCase *test = tcase_create("report");
-    tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, NULL);
     tcase_add_test(test, a_text_report_has_a_line_for_each_thread_and_a_check);
     tcase_add_test(test, shared_pus_are_told);
@@ -144,12 +144,7 @@ int main(void)
     tcase_add_test(test, a_report_that_cannot_be_written_is_one_line);
     tcase_add_test(test, memory_follows_as_asked);
     tcase_add_test(test, a_refused_policy_is_one_line);
-    Suite *suite = suite_create("preload-report");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = run_tests(test);
     rmdir(folder);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return failed;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -221,7 +222,6 @@ int main(void)
         return 99;
     }
     TCase *test = tcase_create("site");
-    tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, NULL);
     tcase_add_test(test, the_smallest_stacks_suffice);
     tcase_add_test(test, a_thousand_threads_at_once_are_placed);
@@ -233,12 +233,7 @@ int main(void)
     tcase_add_test(test, what_is_refused_is_said_and_not_too_often);
     tcase_add_test(test, without_proc_and_sys_a_program_runs_unpinned);
     tcase_add_test(test, debuggers_and_tracers_see_the_program_that_they_would_see);
-    Suite *suite = suite_create("preload-site");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = run_tests(test);
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return system(command) != 0 || failed ? EXIT_FAILURE : EXIT_SUCCESS;

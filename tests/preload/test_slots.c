@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "preload/place/slots.h"
+#include "tests/base/runner.h"
 
 #define THREADS 8
 #define ROUNDS 20000
@@ -112,17 +113,10 @@ END_TEST
 int main(void)
 {
     TCase *test = tcase_create("slots");
-    tcase_set_timeout(test, 60);
     tcase_add_test(test, the_first_threads_take_the_slots_in_order);
     tcase_add_test(test, a_sleeping_pool_does_not_push_another_together);
     tcase_add_test(test, the_fewest_in_all_decide_between_equals);
     tcase_add_test(test, a_slot_with_another_program_comes_last);
     tcase_add_test(test, nothing_is_lost_or_given_twice);
-    Suite *suite = suite_create("preload-slots");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests(test);
 }

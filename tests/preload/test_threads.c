@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -183,7 +184,6 @@ int main(void)
         return 99;
     }
     TCase *test = tcase_create("threads");
-    tcase_set_timeout(test, 60);
     tcase_add_test(test, threads_follow_the_mapper);
     tcase_add_test(test, more_threads_than_pus_share_evenly);
     tcase_add_test(test, the_profile_decides);
@@ -193,12 +193,7 @@ int main(void)
     tcase_add_test(test, an_attribute_of_the_program_wins);
     tcase_add_test(test, a_main_thread_that_the_program_has_bound_stays);
     tcase_add_test(test, only_allowed_pus_are_used);
-    Suite *suite = suite_create("preload-threads");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = run_tests(test);
     rmdir(folder);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return failed;
 }

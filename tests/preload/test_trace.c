@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -465,13 +466,8 @@ int main(int argc, char **argv)
     tcase_add_test(test, a_program_that_loads_mpi_privately_is_traced);
     tcase_add_test(test, the_last_run_decides_the_next_ones_priority);
     tcase_add_test(test, a_memory_that_is_not_ours_is_not_read);
-    Suite *suite = suite_create("preload-trace");
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = run_tests(test);
     unlink(file);
     rmdir(folder);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return failed;
 }

@@ -13,6 +13,7 @@
 #include "probes/native/native.h"
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
+#include "tests/base/runner.h"
 
 enum { PUS = 8, PAIRS = PUS / 2 };
 
@@ -227,11 +228,5 @@ int main(void)
     tcase_add_test(tests, the_probes_try_batches_and_give_a_valid_profile);
     tcase_add_test(tests, a_cancelled_batch_ends);
     tcase_add_test(tests, a_pu_that_goes_offline_in_a_batch_ends_the_run);
-    Suite *suite = suite_create("batches");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

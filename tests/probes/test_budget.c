@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "probes/cache/probe.h"
+#include "tests/base/runner.h"
 
 static const char *const names[] = {"two-packages", "dempsey"};
 enum { NAMES = sizeof names / sizeof *names };
@@ -102,11 +103,5 @@ int main(void)
     tcase_add_loop_test(tests, the_least_is_a_look_at_every_other_size_and_says_so, 0, NAMES);
     tcase_add_loop_test(tests, it_ends_in_time_and_uses_it, 0, NAMES);
     tcase_add_test(tests, without_a_budget_nothing_is_left_out);
-    Suite *suite = suite_create("budget");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

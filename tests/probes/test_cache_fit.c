@@ -5,6 +5,7 @@
 
 #include "probes/cache/fit.h"
 #include "profile/base/random.h"
+#include "tests/base/runner.h"
 
 enum { POINTS_MAX = 160, KIB = 1024, MIB = 1024 * 1024 };
 
@@ -250,7 +251,6 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("cache fit");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, three_levels_of_a_server_core_are_found);
     tcase_add_test(tests, sizes_between_powers_of_two_are_found);
     tcase_add_test(tests, hashed_last_levels_between_powers_of_two_are_found);
@@ -262,11 +262,5 @@ int main(void)
     tcase_add_test(tests, a_flat_curve_has_no_level);
     tcase_add_test(tests, a_few_points_are_no_curve);
     tcase_add_test(tests, isotonic_regression_pools_what_falls);
-    Suite *suite = suite_create("cache fit");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -6,6 +6,7 @@
 #include "probes/cache/model.h"
 #include "probes/simulated/cache.h"
 #include "profile/base/random.h"
+#include "tests/base/runner.h"
 
 enum { PAGE = 4096, KIB = 1024, LINE = 64 };
 
@@ -253,7 +254,6 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("cache model");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_set_that_fits_does_not_miss);
     tcase_add_test(tests, lru_loses_everything_one_way_too_many);
     tcase_add_test(tests, gentler_policies_lose_less);
@@ -265,11 +265,5 @@ int main(void)
     tcase_add_test(tests, shares_rise_with_the_working_set);
     tcase_add_test(tests, the_papers_binomial_model_is_reproduced);
     tcase_add_test(tests, the_catalogue_has_the_sizes_that_are_built);
-    Suite *suite = suite_create("cache model");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -6,6 +6,7 @@
 
 #include "probes/cache/model.h"
 #include "probes/cache/probe.h"
+#include "tests/base/runner.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 
@@ -98,15 +99,8 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("cache samples");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, points_are_kept_in_order_and_once);
     tcase_add_test(tests, points_between_those_of_the_grid_are_in_the_fine_curve_only);
     tcase_add_test(tests, knees_are_measured_in_more_detail);
-    Suite *suite = suite_create("cache samples");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

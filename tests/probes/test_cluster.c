@@ -6,6 +6,7 @@
 
 #include "probes/pairs/layers.h"
 #include "profile/base/random.h"
+#include "tests/base/runner.h"
 
 enum { MANY = 276 }; /* pairs of 24 PUs */
 
@@ -167,11 +168,5 @@ int main(void)
     tcase_add_test(tests, noise_decides_what_is_similar);
     tcase_add_test(tests, the_spread_is_that_of_one_figure_and_bears_outliers);
     tcase_add_test(tests, no_values_and_impossible_ones_are_refused);
-    Suite *suite = suite_create("cluster");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

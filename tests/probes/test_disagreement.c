@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "probes/run/result.h"
+#include "tests/base/runner.h"
 #include "tests/profile/tree.h"
 
 #define KIB ((uint64_t)1 << 10)
@@ -351,11 +352,5 @@ int main(void)
     tcase_add_test(tests, data_has_a_mask_of_its_own);
     tcase_add_test(tests, what_resctrl_does_not_say_is_not_known);
     tcase_add_test(tests, the_note_of_a_level_has_the_evidence);
-    Suite *suite = suite_create("disagreement");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -14,6 +14,7 @@
 #include "probes/run/run.h"
 #include "probes/run/sentinel.h"
 #include "profile/topology/topology.h"
+#include "tests/base/runner.h"
 
 /* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure
  * is n. */
@@ -350,7 +351,6 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("guard");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_calm_measurement_is_made_once);
     tcase_add_test(tests, the_calmer_of_two_counts);
     tcase_add_test(tests, a_machine_that_is_never_idle_is_not_measured_twice_for_ever);
@@ -363,11 +363,5 @@ int main(void)
     tcase_add_test(tests, waits_that_are_short_say_nothing);
     tcase_add_test(tests, a_few_disturbed_measurements_are_no_busy_machine);
     tcase_add_test(tests, a_fault_ends_the_run_with_its_reason);
-    Suite *suite = suite_create("guard");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -11,6 +11,7 @@
 
 #include "probes/run/checkpoint.h"
 #include "probes/run/output.h"
+#include "tests/base/runner.h"
 
 static char path[] = "/tmp/journal.XXXXXX";
 static const double third[] = {1.0 / 3, 2e-9};
@@ -228,11 +229,5 @@ int main(void)
     tcase_add_test(tests, only_a_finished_run_leaves_nothing);
     tcase_add_test(tests, every_part_of_a_question_counts);
     tcase_add_test(tests, another_kernel_setting_or_file_is_another_run);
-    Suite *suite = suite_create("journal");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "probes/cache/line.h"
+#include "tests/base/runner.h"
 
 /* `level`: what the latency curve is said to have given. */
 static struct probe_line measure(uint32_t kib, uint32_t ways, uint32_t line, const char *policy,
@@ -103,17 +104,10 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("line");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, geometries_that_are_built_are_found);
     tcase_add_test(tests, a_cache_that_costs_nothing_to_miss_tells_nothing);
     tcase_add_test(tests, ways_that_go_on_halving_are_not_told);
     tcase_add_test(tests, a_core_that_became_slower_keeps_its_ways);
     tcase_add_test(tests, ways_that_do_not_make_up_the_size_are_not_told);
-    Suite *suite = suite_create("line");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "probes/pairs/memory.h"
+#include "tests/base/runner.h"
 
 static void assert_text(const struct profile_set *set, const char *expected)
 {
@@ -84,11 +85,5 @@ int main(void)
     tcase_add_test(tests, the_papers_example_gives_two_groups);
     tcase_add_test(tests, levels_are_worst_first_and_nest);
     tcase_add_test(tests, small_differences_are_no_collision);
-    Suite *suite = suite_create("memory levels");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

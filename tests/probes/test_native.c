@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "probes/machine.h"
+#include "tests/base/runner.h"
 #include "tests/probes/forbid_mbind.h"
 
 static volatile sig_atomic_t cancel;
@@ -264,7 +265,6 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("native");
-    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, open_machine, close_machine);
     tcase_add_test(tests, it_knows_its_pus_and_what_is_declared);
     tcase_add_test(tests, a_large_cycle_is_slower_than_a_small_one);
@@ -279,11 +279,5 @@ int main(void)
     tcase_add_test(tests, a_pu_that_is_not_ours_is_refused_by_name);
     tcase_add_test(tests, huge_pages_that_are_not_granted_are_not_had);
     tcase_add_test(tests, what_huge_memory_came_in_is_recorded);
-    Suite *suite = suite_create("native");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

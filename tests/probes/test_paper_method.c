@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "probes/cache/paper.h"
+#include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
 #define KIB ((uint64_t)1 << 10)
@@ -197,11 +198,5 @@ int main(void)
     tcase_add_test(tests, a_wide_peak_is_held_against_the_binomial_model);
     tcase_add_test(tests, a_rise_up_to_the_largest_size_is_one_too);
     tcase_add_test(tests, the_papers_machines_of_two_levels_are_found);
-    Suite *suite = suite_create("paper_method");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

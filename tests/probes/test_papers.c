@@ -9,6 +9,7 @@
 #include "probes/pairs/memory.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/sharing.h"
+#include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
 static struct machine machine;
@@ -190,11 +191,5 @@ int main(void)
     tcase_add_test(tests, no_pair_of_private_caches_looks_shared);
     tcase_add_test(tests, the_superdome);
     tcase_add_test(tests, dunnington);
-    Suite *suite = suite_create("papers");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "probes/run/progress.h"
+#include "tests/base/runner.h"
 
 static int ends[2];
 static struct progress progress;
@@ -153,11 +154,5 @@ int main(void)
     tcase_add_test(tests, a_first_second_is_no_ground_for_a_guess);
     tcase_add_test(tests, a_plan_is_a_guess_at_once_and_gives_way_to_what_is_seen);
     tcase_add_test(tests, a_reader_that_is_gone_stops_nothing);
-    Suite *suite = suite_create("progress");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

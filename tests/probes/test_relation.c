@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "probes/pairs/relation.h"
+#include "tests/base/runner.h"
 
 static struct profile_set pus(const char *text)
 {
@@ -141,11 +142,5 @@ int main(void)
     tcase_add_test(tests, chains_stay_pairs_and_pairs_are_in_order);
     tcase_add_test(tests, what_is_not_transitive_stays_pairs);
     tcase_add_test(tests, one_pu_has_no_relation);
-    Suite *suite = suite_create("relation");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

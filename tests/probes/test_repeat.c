@@ -6,6 +6,7 @@
 
 #include "probes/pairs/repeat.h"
 #include "profile/base/random.h"
+#include "tests/base/runner.h"
 
 static int ascending(const void *a, const void *b)
 {
@@ -97,11 +98,5 @@ int main(void)
     tcase_add_test(tests, one_outlier_does_not_go_on_to_the_end_of_a_long_series);
     tcase_add_test(tests, the_interval_holds_the_median_as_often_as_it_says);
     tcase_add_test(tests, minima_are_settled_when_the_two_smallest_agree);
-    Suite *suite = suite_create("repeat");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -8,6 +8,7 @@
 
 #include "probes/pairs/schedule.h"
 #include "profile/topology/topology.h"
+#include "tests/base/runner.h"
 
 enum { PUS = 64, PAIRS = PUS * (PUS - 1) / 2, PACKAGE = 16 };
 
@@ -299,11 +300,5 @@ int main(void)
     tcase_add_test(tests, a_pair_is_of_its_closest_class);
     tcase_add_test(tests, however_late_it_is_every_class_has_a_figure);
     tcase_add_test(tests, exhaustive_measures_every_pair);
-    Suite *suite = suite_create("schedule");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

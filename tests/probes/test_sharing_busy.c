@@ -9,6 +9,7 @@
 
 #include "probes/pairs/sharing.h"
 #include "probes/run/result.h"
+#include "tests/base/runner.h"
 
 /* A hog on another PU fills the third level anew while they work, always or in part of the runs. */
 static const char with_hog[] =
@@ -165,11 +166,5 @@ int main(void)
     tcase_add_test(tests, beside_a_hog_and_with_nothing_declared_it_is_not_known);
     tcase_add_test(tests, a_hog_that_rests_now_and_then_costs_time_only);
     tcase_add_test(tests, the_line_decides_where_nothing_is_declared);
-    Suite *suite = suite_create("sharing busy");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

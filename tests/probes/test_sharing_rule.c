@@ -4,6 +4,7 @@
 
 #include "probes/pairs/sharing.h"
 #include "profile/base/random.h"
+#include "tests/base/runner.h"
 
 /* Ratios of ten trials each, measured on two virtual cores (private L1 and L2, shared L3; the
  * slower of both threads).
@@ -69,11 +70,5 @@ int main(void)
     tcase_add_test(tests, a_shared_cache_is_found);
     tcase_add_test(tests, between_the_papers_two_ratios_it_is_uncertain);
     tcase_add_test(tests, where_the_next_level_is_near_the_threshold_is_lower);
-    Suite *suite = suite_create("sharing rule");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

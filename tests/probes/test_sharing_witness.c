@@ -9,6 +9,7 @@
 
 #include "probes/pairs/sharing.h"
 #include "probes/pairs/sharing_trials.h"
+#include "tests/base/runner.h"
 
 /* Pairs of PUs share a second level whose replacement is random, with a third level not far behind
  * it: together the pair's loads are about twice as slow, which is just the threshold. */
@@ -182,11 +183,5 @@ int main(void)
     tcase_add_test(tests, fewer_pairs_are_wrong_with_the_witness);
     tcase_add_test(tests, a_contradiction_is_ended_by_the_witness);
     tcase_add_test(tests, the_rule_has_no_opinion_where_latencies_do_not_tell);
-    Suite *suite = suite_create("sharing witness");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "probes/simulated/cache.h"
+#include "tests/base/runner.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 
@@ -326,7 +327,6 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("sim_models");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_load_takes_the_time_of_the_level_that_has_it);
     tcase_add_test(tests, policies_keep_more_or_less_of_a_cycle_that_does_not_fit);
     tcase_add_test(tests, a_tree_is_not_lru);
@@ -341,11 +341,5 @@ int main(void)
     tcase_add_test(tests, a_prefetcher_follows_strides_but_no_chase);
     tcase_add_test(tests, noise_is_what_is_described);
     tcase_add_test(tests, a_network_switches_protocol_at_the_eager_size);
-    Suite *suite = suite_create("sim_models");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

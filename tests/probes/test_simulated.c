@@ -10,6 +10,7 @@
 #include "probes/pairs/messages.h"
 #include "probes/pairs/numa.h"
 #include "probes/pairs/sharing.h"
+#include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
 static struct machine machine;
@@ -350,11 +351,5 @@ int main(void)
     tcase_add_test(tests, the_same_seed_gives_the_same_figures);
     tcase_add_test(tests, wrong_descriptions_are_refused_with_their_place);
     tcase_add_test(tests, a_missing_description_is_not_found);
-    Suite *suite = suite_create("simulated");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "probes/cache/tlb.h"
+#include "tests/base/runner.h"
 
 enum { POINTS = 45 };
 
@@ -114,11 +115,5 @@ int main(void)
     tcase_add_test(tests, no_level_is_made_up);
     tcase_add_test(tests, spread_lines_fill_caches_evenly);
     tcase_add_test(tests, spread_is_that_of_the_passes);
-    Suite *suite = suite_create("tlb");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -12,6 +12,7 @@
 #include "probes/pairs/schedule.h"
 #include "probes/pairs/together.h"
 #include "profile/topology/topology.h"
+#include "tests/base/runner.h"
 
 enum { PUS = 32, PACKAGE = 8 };
 
@@ -257,7 +258,6 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("together");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, pairs_that_do_not_disturb_are_measured_together);
     tcase_add_test(tests, pairs_that_disturb_are_measured_one_by_one);
     tcase_add_test(tests, a_check_that_costs_more_than_it_saves_is_not_made);
@@ -265,11 +265,5 @@ int main(void)
     tcase_add_test(tests, a_batch_is_disjoint_and_no_more_crowded_than_allowed);
     tcase_add_test(tests, ratios_are_judged_by_the_measured_spread);
     tcase_add_test(tests, pairs_of_another_kind_than_the_checked_ones_are_measured_alone);
-    Suite *suite = suite_create("together");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "probes/cache/ways.h"
+#include "tests/base/runner.h"
 
 struct geometry {
     uint32_t first_kib, first_ways, kib, ways;
@@ -112,16 +113,9 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("ways");
-    tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, ways_of_built_caches_are_found, 0, sizeof built / sizeof *built);
     tcase_add_test(tests, noise_does_not_change_them);
     tcase_add_loop_test(tests, ways_that_the_size_contradicts_are_not_told, 0, 5);
     tcase_add_test(tests, conflicting_lines_are_a_number_of_ways);
-    Suite *suite = suite_create("ways");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

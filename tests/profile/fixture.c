@@ -31,14 +31,3 @@ struct servet_profile *loaded(const char *path)
     ck_assert_msg(profile_load(path, &profile, &error) == 0, "%s", error.text);
     return profile;
 }
-
-int run_tests(TCase *tcase)
-{
-    Suite *suite = suite_create("profile");
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}

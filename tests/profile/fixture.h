@@ -22,7 +22,4 @@ char *replaced(const char *text, const char *from, const char *to);
 /* The profile in the file; a refusal fails the test. */
 struct servet_profile *loaded(const char *path);
 
-/* Runs the tests of one question; what main() returns. */
-int run_tests(TCase *tcase);
-
 #endif

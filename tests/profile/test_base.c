@@ -12,6 +12,7 @@
 #include "profile/base/clock.h"
 #include "profile/base/hash.h"
 #include "profile/base/statistics.h"
+#include "tests/base/runner.h"
 
 START_TEST(a_median_comes_with_the_values_that_hold_it)
 {
@@ -138,11 +139,5 @@ int main(void)
     tcase_add_test(tests, a_child_gets_its_streams_environment_and_folder);
     tcase_add_test(tests, a_program_that_is_not_there_is_no_exit_status);
     tcase_add_test(tests, a_filter_says_what_the_program_says);
-    Suite *suite = suite_create("base");
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_tests(tests);
 }

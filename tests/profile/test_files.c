@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
+
 static char host[HOST_NAME_MAX + 1];
 
 static void learn_host(void)

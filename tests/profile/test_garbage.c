@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "tests/base/runner.h"
+
 /* Each takes about 0.1 ms. */
 #define FLIPPED_FILES 4000
 #define SWAPPED_FILES 2000

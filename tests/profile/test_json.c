@@ -6,6 +6,8 @@
 #include <locale.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
+
 START_TEST(the_nehalem_fixture_is_the_machine_of_the_paper)
 {
     struct servet_profile *p = loaded(NEHALEM);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "profile/servet.h"
+#include "tests/base/runner.h"
 
 static servet_profile *opened(const char *path)
 {
@@ -258,7 +259,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("libservet");
     TCase *tcase = tcase_create("libservet");
     tcase_add_test(tcase, the_two_node_machine_answers);
     tcase_add_test(tcase, curves_are_followed_between_and_beyond_their_points);
@@ -269,10 +269,5 @@ int main(void)
     tcase_add_test(tcase, a_superstep_costs_work_words_and_a_synchronisation);
     tcase_add_test(tcase, without_a_profile_this_machine_is_described_as_not_measured);
     tcase_add_test(tcase, bad_profiles_are_refused_with_their_reason);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

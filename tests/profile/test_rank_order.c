@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "profile/servet.h"
+#include "tests/base/runner.h"
 
 static servet_profile *nehalem(void)
 {
@@ -66,16 +67,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("rank_order");
     TCase *tcase = tcase_create("rank_order");
     tcase_add_test(tcase, neighbours_in_rank_order_get_on_one_node);
     tcase_add_test(tcase, a_good_order_stays);
     tcase_add_test(tcase, a_matrix_says_who_talks);
     tcase_add_test(tcase, bad_input_is_refused_by_name);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

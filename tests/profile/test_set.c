@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "profile/set.h"
+#include "tests/base/runner.h"
 
 static struct profile_set parsed(const char *text)
 {
@@ -60,15 +61,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("set");
     TCase *tcase = tcase_create("set");
     tcase_add_test(tcase, lists_round_trip_in_shortest_form);
     tcase_add_test(tcase, malformed_lists_are_refused);
     tcase_add_test(tcase, sets_combine);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
+
 struct output {
     int status;
     char *out, *err;

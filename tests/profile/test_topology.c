@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "tests/base/runner.h"
+
 static struct servet_profile *from_hwloc(const char *source)
 {
     struct servet_profile *profile;

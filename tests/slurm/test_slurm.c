@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -246,10 +247,5 @@ static Suite *suite(void)
 int main(void)
 {
     here_need_two_pus();
-    SRunner *runner = srunner_create(suite());
-    srunner_set_log(runner, "-"); /* result by result */
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite());
 }

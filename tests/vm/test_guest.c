@@ -19,6 +19,7 @@
 
 #include "probes/machine.h"
 #include "profile/model.h"
+#include "tests/base/runner.h"
 #include "tests/vm/truth.h"
 
 enum { CORES = 8, PUS = 16, NODES = 4, PUS_OF_NODE = 4 };
@@ -600,10 +601,5 @@ int main(int argc, char **argv)
     if (argc > 1) {
         library = argv[1];
     }
-    SRunner *runner = srunner_create(suite());
-    srunner_set_log(runner, "-"); /* result by result, so that one sees how far a guest came */
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite());
 }

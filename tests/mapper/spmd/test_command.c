@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/mapper/command.h"
+#include "tests/base/command.h"
+#include "tests/base/runner.h"
 
 #define DELL " --profile " FIXTURES "/spmd-dell.json "
 #define HEAT "--problem 8500x4000 --comp 0.13e-6 --comm 5.8e-6 "
@@ -190,9 +191,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("servet-spmd");
     TCase *tcase = tcase_create("servet-spmd");
-    tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, table_1_is_printed);
     tcase_add_test(tcase, curves_say_where_efficiency_falls);
     tcase_add_test(tcase, mappings_come_in_the_mappers_formats);
@@ -200,10 +199,5 @@ int main(void)
     tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
     tcase_add_test(tcase, a_program_that_does_not_run_leaves_the_old_plan);
     tcase_add_test(tcase, a_refused_plan_leaves_the_old_one);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

@@ -7,6 +7,7 @@
 
 #include "mapper/spmd/plan.h"
 #include "mapper/spmd/simulate.h"
+#include "tests/base/runner.h"
 
 static struct servet_profile *loaded(const char *path)
 {
@@ -342,9 +343,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("spmd grid");
     TCase *tcase = tcase_create("spmd grid");
-    tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, few_messages_go_over_the_slowest_links, 0,
                         sizeof clusters / sizeof *clusters);
     tcase_add_loop_test(tcase, no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
@@ -355,10 +354,5 @@ int main(void)
     tcase_add_test(tcase, messages_at_once_take_as_long_as_was_measured);
     tcase_add_loop_test(tcase, on_the_papers_clusters_the_plan_pays_and_the_model_holds, 0,
                         sizeof scale / sizeof *scale);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

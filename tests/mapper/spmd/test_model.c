@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "mapper/spmd/model.h"
+#include "tests/base/runner.h"
 
 static struct spmd_stencil stencil(const char *text)
 {
@@ -231,7 +232,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("spmd model");
     TCase *tcase = tcase_create("spmd model");
     tcase_add_loop_test(tcase, table_1_follows_from_the_number_of_cores, 0, 3);
     tcase_add_test(tcase, the_wave_equation_does_not_keep_85_percent_on_8_cores);
@@ -243,10 +243,5 @@ int main(void)
     tcase_add_test(tcase, stencils_say_who_is_a_neighbour);
     tcase_add_test(tcase, what_is_no_stencil_is_refused);
     tcase_add_test(tcase, grids_that_do_not_divide_or_are_too_thin_are_refused);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "profile/model.h"
+#include "tests/base/runner.h"
 
 static char folder[] = "/tmp/servet-bsp-XXXXXX";
 static char profile_path[PATH_MAX], error_path[PATH_MAX];
@@ -222,7 +223,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("servet-probe --bsp");
     TCase *tcase = tcase_create("servet-probe --bsp");
     if (!mkdtemp(folder)) {
         return 1;
@@ -236,15 +236,11 @@ int main(void)
     tcase_add_test(tcase, a_described_machine_is_found_within_five_percent_under_noise);
     tcase_add_test(tcase, a_step_of_one_measures_every_h);
     tcase_add_test(tcase, bad_input_is_one_line_and_touches_nothing);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = run_tests(tcase);
     char *command;
     if (asprintf(&command, "rm -r %s", folder) > 0 && system(command) != 0) {
         return 1;
     }
     free(command);
-    return failed != 0;
+    return failed;
 }

@@ -6,6 +6,7 @@
 
 #include "probes/bsp/fit.h"
 #include "profile/base/random.h"
+#include "tests/base/runner.h"
 
 /* Every sixteenth h, and every one (a long curve has shortcuts of its own). */
 enum { HIGH = 2048, POINTS_MAX = HIGH + 1 };
@@ -217,9 +218,5 @@ int main(void)
     add_tests(every);
     suite_add_tcase(suite, sixteenth);
     suite_add_tcase(suite, every);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

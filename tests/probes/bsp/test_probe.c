@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "probes/bsp/probe.h"
+#include "tests/base/runner.h"
 
 static const struct probe_bsp_request usual = {0, BSP_H_HIGH, 0, BSP_RUNS, 1};
 
@@ -244,9 +245,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("bsp probe");
     TCase *tcase = tcase_create("bsp probe");
-    tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, a_silent_machine_gives_its_parameters_exactly);
     tcase_add_test(tcase, noise_leaves_g_and_l_within_five_percent);
     tcase_add_test(tcase, runs_that_disagree_are_repeated_and_told);
@@ -256,10 +255,5 @@ int main(void)
     tcase_add_test(tcase, entries_are_kept_in_order_and_replaced);
     tcase_add_test(tcase, every_processor_sends_and_receives_exactly_h_words);
     tcase_add_test(tcase, senseless_requests_are_refused);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_tests(tcase);
 }

@@ -1,0 +1,90 @@
+/* Programs as child processes: one fork for all tests.
+ *
+ * Output goes to temporary files: a pipe could fill up, and writes of several threads to a memfd
+ * overwrite one another (the kernel locks the position of opened files only). */
+#include "tests/base/command.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MOST_WORDS 64
+
+static char *slurp(FILE *file)
+{
+    off_t size = lseek(fileno(file), 0, SEEK_END);
+    char *text = calloc((size_t)size + 1, 1);
+    ck_assert(text && pread(fileno(file), text, (size_t)size, 0) == size);
+    fclose(file);
+    return text;
+}
+
+static void split(char *line, char **words)
+{
+    size_t count = 0;
+    while (*line) {
+        line += strspn(line, " ");
+        const char *ends = *line == '\'' ? "'" : " ";
+        line += *line == '\'';
+        if (*line && count < MOST_WORDS - 1) {
+            words[count++] = line;
+        }
+        line += strcspn(line, ends);
+        if (*line) {
+            *line++ = '\0';
+        }
+    }
+    words[count] = NULL;
+}
+
+struct run run_program(const char *const *argv, void (*prepare)(const void *context),
+                       const void *context)
+{
+    FILE *out = tmpfile(), *err = tmpfile();
+    ck_assert(out && err);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        if (prepare) {
+            prepare(context);
+        }
+        dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+        dup2(fileno(out), STDOUT_FILENO);
+        dup2(fileno(err), STDERR_FILENO);
+        execvp(argv[0], (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return (struct run){WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                        slurp(out), slurp(err)};
+}
+
+struct run run_command(const char *line)
+{
+    char *copy = strdup(line), *words[MOST_WORDS];
+    split(copy, words);
+    struct run run = run_program((const char *const *)words, NULL, NULL);
+    free(copy);
+    return run;
+}
+
+void run_free(struct run *run)
+{
+    free(run->out);
+    free(run->err);
+}
+
+size_t count_lines(const char *text)
+{
+    size_t lines = 0;
+    for (; *text; text++) {
+        lines += *text == '\n';
+    }
+    return lines;
+}

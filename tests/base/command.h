@@ -1,0 +1,22 @@
+/* Runs a program as a user does, and keeps what it wrote. */
+#ifndef SERVET_TESTS_BASE_COMMAND_H
+#define SERVET_TESTS_BASE_COMMAND_H
+
+#include <stddef.h>
+
+struct run {
+    int status;      /* exit status; 128 + signal; 127 if it could not be started */
+    char *out, *err; /* what it wrote; free with run_free() */
+};
+
+/* Runs argv (ended by NULL, found by $PATH) with nothing to read. `prepare`, which may be NULL, is
+ * called with `context` in the new process before the program starts. */
+struct run run_program(const char *const *argv, void (*prepare)(const void *context),
+                       const void *context);
+
+/* The same for a line that is split at blanks; 'single quotes' keep them. */
+struct run run_command(const char *line);
+void run_free(struct run *run);
+size_t count_lines(const char *text);
+
+#endif

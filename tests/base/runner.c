@@ -1,0 +1,34 @@
+/* The one main() of all test programs: the rest of theirs is the list of their tests.
+ *
+ * Each result is printed as it comes, so that the log of a test that ran into its limit says how
+ * far it came. Check's own limit of 4 s for a test is short for a busy machine, and these tests ask
+ * what is done, not how fast; a case that needs longer says so by tcase_set_timeout(). */
+#include "tests/base/runner.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define LIMIT_SECONDS "60"
+
+/* Before main(), since a case takes its limit from the environment when it is made. */
+__attribute__((constructor)) static void set_limit(void)
+{
+    setenv("CK_DEFAULT_TIMEOUT", LIMIT_SECONDS, 0);
+}
+
+int run_suite(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_set_log(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
+
+int run_tests(TCase *tests)
+{
+    Suite *suite = suite_create(program_invocation_short_name);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

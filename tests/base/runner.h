@@ -1,0 +1,12 @@
+/* The one way in which a test program runs its tests. */
+#ifndef SERVET_TESTS_BASE_RUNNER_H
+#define SERVET_TESTS_BASE_RUNNER_H
+
+#include <check.h>
+
+/* Runs the tests of one case, or of a suite of several, says the result of each as it comes, and
+ * frees them. Returns what main() returns: 0, or 1 if a test failed. */
+int run_tests(TCase *tests);
+int run_suite(Suite *suite);
+
+#endif
