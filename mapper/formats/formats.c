@@ -8,41 +8,99 @@
 
 /* The one list of formats: --format, --format help, the man page and the tests read it. */
 const struct map_format map_formats[] = {
-    {"list", "PU numbers, in worker order; one line per rank of a hybrid program",
-     MAP_FORMAT_ANYTHING, map_print_list},
-    {"json", "everything, for other programs", MAP_FORMAT_ANYTHING, map_print_json},
-    {"omp-places", "environment of any OpenMP runtime: env $(...) ./app", MAP_FORMAT_PER_PROCESS,
-     map_print_omp_places},
-    {"gomp", "environment of GNU libgomp: env $(...) ./app", MAP_FORMAT_PER_PROCESS,
-     map_print_gomp},
-    {"kmp", "environment of LLVM and Intel OpenMP: env \"$(...)\" ./app", MAP_FORMAT_PER_PROCESS,
-     map_print_kmp},
-    {"taskset", "util-linux: $(...) ./app", MAP_FORMAT_PER_PROCESS, map_print_taskset},
-    {"numactl", "numactl: $(...) ./app", MAP_FORMAT_PER_PROCESS, map_print_numactl},
-    {"hwloc-bind", "hwloc: $(...) ./app", MAP_FORMAT_PER_PROCESS, map_print_hwloc_bind},
-    {"likwid-pin", "LIKWID: $(...) ./app", MAP_FORMAT_PER_PROCESS, map_print_likwid},
-    {"rankfile", "Open MPI: mpirun --mca rmaps_rank_file_physical 1 --rankfile FILE",
-     MAP_FORMAT_ANYTHING, map_print_rankfile},
-    {"cpu-list", "Open MPI, one node: mpirun $(...) ./app", MAP_FORMAT_EACH_NODE,
-     map_print_cpu_list},
-    {"host", "Open MPI, rank order over nodes: mpirun $(...) ./app", MAP_FORMAT_ANYTHING,
-     map_print_host},
-    {"hostfile",
-     "one host per rank: Open MPI, mpirun --map-by seq --hostfile FILE; Slurm, SLURM_HOSTFILE",
-     MAP_FORMAT_ANYTHING, map_print_hostfile},
-    {"hydra-hosts", "MPICH, rank order over nodes: mpiexec $(...) ./app", MAP_FORMAT_ANYTHING,
-     map_print_hydra_hosts},
-    {"slurm-hosts", "Slurm, rank order over nodes: srun $(...) ./app", MAP_FORMAT_ANYTHING,
-     map_print_slurm_hosts},
-    {"hydra", "MPICH: mpiexec $(...) ./app", MAP_FORMAT_EACH_NODE, map_print_hydra},
-    {"impi-list", "Intel MPI, one PU per rank: env $(...) mpirun", MAP_FORMAT_EACH_NODE,
-     map_print_impi_list},
-    {"impi-domain", "Intel MPI, ranks with threads: env $(...) mpirun", MAP_FORMAT_EACH_NODE,
-     map_print_impi_domain},
-    {"slurm-map", "Slurm, one PU per rank, whole nodes: srun $(...) ./app", MAP_FORMAT_EACH_NODE,
-     map_print_slurm_map},
-    {"slurm-mask", "Slurm, ranks with threads, whole nodes: srun $(...) ./app",
-     MAP_FORMAT_EACH_NODE, map_print_slurm_mask},
+    {.name = "list",
+     .purpose = "PU numbers, in worker order; one line per rank of a hybrid program",
+     .print = map_print_list},
+    {.name = "json", .purpose = "everything, for other programs", .print = map_print_json},
+    {.name = "omp-places",
+     .purpose = "environment of any OpenMP runtime: env $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .print = map_print_omp_places},
+    {.name = "gomp",
+     .purpose = "environment of GNU libgomp: env $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .print = map_print_gomp},
+    {.name = "kmp",
+     .purpose = "environment of LLVM and Intel OpenMP: env $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .print = map_print_kmp},
+    {.name = "taskset",
+     .purpose = "util-linux: $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .print = map_print_taskset},
+    {.name = "numactl",
+     .purpose = "numactl, memory too: $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .print = map_print_numactl},
+    {.name = "hwloc-bind",
+     .purpose = "hwloc, memory too: $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .print = map_print_hwloc_bind},
+    {.name = "likwid-pin",
+     .purpose = "LIKWID: $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .print = map_print_likwid},
+    {.name = "rankfile",
+     .purpose = "Open MPI: mpirun --mca rmaps_rank_file_physical 1 --rankfile FILE",
+     .names = true,
+     .print = map_print_rankfile},
+    {.name = "cpu-list",
+     .purpose = "Open MPI 4, one node: mpirun $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .with_threads = "rankfile",
+     .print = map_print_cpu_list},
+    {.name = "pe-list",
+     .purpose = "Open MPI 5, one PU per rank, whole nodes: mpirun $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .with_threads = "rankfile",
+     .print = map_print_pe_list},
+    {.name = "host",
+     .purpose = "Open MPI, rank order over nodes: mpirun $(...) ./app",
+     .names = true,
+     .print = map_print_host},
+    {.name = "hostfile",
+     .purpose =
+         "one host per rank: Open MPI, mpirun --map-by seq --hostfile FILE; Slurm, SLURM_HOSTFILE",
+     .names = true,
+     .print = map_print_hostfile},
+    {.name = "hydra-hosts",
+     .purpose = "MPICH, rank order over nodes: mpiexec $(...) ./app",
+     .names = true,
+     .print = map_print_hydra_hosts},
+    {.name = "slurm-hosts",
+     .purpose = "Slurm, rank order over nodes: srun $(...) ./app",
+     .names = true,
+     .print = map_print_slurm_hosts},
+    {.name = "hydra",
+     .purpose = "MPICH: mpiexec $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .print = map_print_hydra},
+    {.name = "impi-list",
+     .purpose = "Intel MPI, one PU per rank: env $(...) mpirun",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .with_threads = "impi-domain",
+     .print = map_print_impi_list},
+    {.name = "impi-domain",
+     .purpose = "Intel MPI, ranks with threads: env $(...) mpirun",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .print = map_print_impi_domain},
+    {.name = "slurm-map",
+     .purpose = "Slurm, one PU per rank, whole nodes: srun $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .with_threads = "slurm-mask",
+     .print = map_print_slurm_map},
+    {.name = "slurm-mask",
+     .purpose = "Slurm, ranks with threads, whole nodes: srun $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .print = map_print_slurm_mask},
+    {.name = "pals",
+     .purpose = "Cray PALS, whole nodes: mpiexec $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .print = map_print_pals},
+    {.name = "flux",
+     .purpose = "Flux, whole nodes: flux run $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .print = map_print_flux},
     {0},
 };
 
@@ -136,13 +194,53 @@ static int print_each_node(FILE *out, const struct map_format *format,
     }
     int rc = format->print(out, mapping, 0, end);
     fputc('\n', out);
-    return rc;
+    return rc == -EINVAL
+               ? profile_error(error, rc,
+                               "--format %s: Open MPI 4 reads it as a set of hwloc's numbers: "
+                               "expected ascending PUs that are numbered as hwloc counts cores; "
+                               "rankfile can say this mapping",
+                               format->name)
+               : rc;
+}
+
+/* Only what no shell interprets and no launcher takes for an option. */
+static bool plain_name(const char *name)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    return name[0] && name[0] != '-' && name[strspn(name, safe)] == '\0';
+}
+
+/* Can the format say this mapping, in words that reach its consumer as they are? */
+static int check_format(const struct map_format *format, const struct map_mapping *mapping,
+                        struct servet_error *error)
+{
+    if (format->with_threads && mapping->place_count > mapping->rank_count) {
+        return profile_error(error, -EINVAL,
+                             "--format %s: expected one PU per rank (these ranks have threads); %s "
+                             "can say it",
+                             format->name, format->with_threads);
+    }
+    for (size_t r = 0; format->names && r < mapping->rank_count; r++) {
+        char name[256];
+        map_mapping_node_name(mapping, mapping->places[mapping->first[r]].node, name, sizeof name);
+        if (!plain_name(name)) {
+            return profile_error(
+                error, -EINVAL,
+                "--format %s: node name of rank %zu: expected letters, digits, '.', "
+                "'_' and '-' only",
+                format->name, r);
+        }
+    }
+    return 0;
 }
 
 static int print_any(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error)
 {
-    int rc;
+    int rc = check_format(format, mapping, error);
+    if (rc < 0) {
+        return rc;
+    }
     switch (format->reach) {
     case MAP_FORMAT_PER_PROCESS:
         rc = print_processes(out, format, mapping, error);

@@ -21,8 +21,12 @@ struct map_format {
     const char *name;
     const char *purpose;
     enum map_format_reach reach;
+    const char *with_threads; /* formats that can say ranks with threads, where this one cannot (one
+                                 PU per rank); NULL: it can */
+    bool names;               /* it writes the names of nodes, which a shell will read */
     /* Writes the mapping; of MAP_FORMAT_PER_PROCESS that of places [begin, end), one line without
-     * its newline; of MAP_FORMAT_EACH_NODE ranks [begin, end). 0 or -ENOMEM. */
+     * its newline; of MAP_FORMAT_EACH_NODE ranks [begin, end). 0; -ENOMEM; -EINVAL: what its
+     * consumer would do with it is not this mapping (cpu-list, map_format_print() words it). */
     int (*print)(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
 };
 

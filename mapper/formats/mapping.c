@@ -1,3 +1,4 @@
+/* Places by node and OS index, and the numbers that hwloc counts PUs by. */
 #include "mapper/formats/mapping.h"
 
 #include <errno.h>
@@ -83,4 +84,78 @@ void map_mapping_node_name(const struct map_mapping *mapping, uint32_t node, cha
         first += range->count;
     }
     snprintf(name, size, "node%u", node);
+}
+
+/* -- hwloc's numbers -- */
+
+/* Deepest trees of today have package, die, NUMA node, L3, L2, L1 and core. */
+#define MOST_DEPTHS 16
+
+/* A PU, and for each depth of the tree the lowest PU of the group that it is in. */
+struct leaf {
+    uint32_t lowest[MOST_DEPTHS + 1];
+    size_t at; /* in the class's PUs */
+};
+
+static void enter_group(struct leaf *leaves, const struct profile_class *class,
+                        const struct profile_set *group, size_t depth)
+{
+    for (size_t i = 0; group->count && i < class->pus.count; i++) {
+        if (profile_set_has(group, class->pus.ids[i])) {
+            leaves[i].lowest[depth] = group->ids[0];
+        }
+    }
+}
+
+static void enter_relation(struct leaf *leaves, const struct profile_class *class,
+                           const struct profile_relation *relation, size_t depth)
+{
+    for (size_t g = 0; g < relation->group_count; g++) {
+        enter_group(leaves, class, &relation->groups[g], depth);
+    }
+}
+
+static int by_tree(const void *a, const void *b)
+{
+    const struct leaf *x = a, *y = b;
+    for (size_t d = 0; d <= MOST_DEPTHS; d++) {
+        if (x->lowest[d] != y->lowest[d]) {
+            return x->lowest[d] < y->lowest[d] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+int map_logical_indices(const struct profile_class *class, uint32_t **out)
+{
+    struct leaf *leaves = calloc(class->pus.count, sizeof *leaves);
+    uint32_t *logical = calloc(class->pus.count, sizeof *logical);
+    if (!leaves || !logical) {
+        free(leaves);
+        free(logical);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < class->pus.count; i++) {
+        for (size_t d = 0; d <= MOST_DEPTHS; d++) {
+            leaves[i].lowest[d] = class->pus.ids[i]; /* alone, until a group says otherwise */
+        }
+        leaves[i].at = i;
+    }
+    size_t depth = 0;
+    enter_relation(leaves, class, &class->packages, depth++);
+    for (size_t n = 0; n < class->numa_count; n++) {
+        enter_group(leaves, class, &class->numa[n].pus, depth);
+    }
+    depth++;
+    for (size_t c = class->cache_count; c-- > 0 && depth + 1 < MOST_DEPTHS; depth++) {
+        enter_relation(leaves, class, &class->caches[c].sharing, depth);
+    }
+    enter_relation(leaves, class, &class->cores, depth);
+    qsort(leaves, class->pus.count, sizeof *leaves, by_tree);
+    for (size_t i = 0; i < class->pus.count; i++) {
+        logical[leaves[i].at] = (uint32_t)i;
+    }
+    free(leaves);
+    *out = logical;
+    return 0;
 }

@@ -35,4 +35,9 @@ bool map_mapping_one_node(const struct map_mapping *mapping, size_t begin, size_
 void map_mapping_node_name(const struct map_mapping *mapping, uint32_t node, char *name,
                            size_t size);
 
+/* hwloc's logical number of every PU of the class, in the order of class->pus: their rank in the
+ * tree of packages, NUMA nodes, caches and cores, siblings by their lowest PU. Owned: free(). 0 or
+ * -ENOMEM. */
+int map_logical_indices(const struct profile_class *node_class, uint32_t **out);
+
 #endif

@@ -168,7 +168,7 @@ int map_print_kmp(FILE *out, const struct map_mapping *mapping, size_t begin, si
 {
     fprintf(out, "KMP_AFFINITY=granularity=fine,explicit,proclist=[");
     print_indices(out, mapping, begin, end);
-    fprintf(out, "]");
+    fprintf(out, "] OMP_NUM_THREADS=%zu", end - begin);
     return 0;
 }
 
@@ -179,10 +179,36 @@ int map_print_taskset(FILE *out, const struct map_mapping *mapping, size_t begin
     return 0;
 }
 
+/* Numbers of the NUMA nodes with memory that the PUs of places [begin, end) belong to, behind
+ * `first` and then `next`; nothing where those are all that have PUs: there is nothing to bind. */
+static void print_memory(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
+                         const char *first, const char *next)
+{
+    const struct profile_class *class =
+        profile_node_class(mapping->profile, mapping->places[begin].node);
+    uint32_t used[class->numa_count + 1];
+    size_t used_count = 0, with_memory = 0;
+    for (size_t n = 0; n < class->numa_count; n++) {
+        const struct profile_numa *numa = &class->numa[n];
+        bool ours = false;
+        for (size_t i = begin; numa->memory_bytes && !ours && i < end; i++) {
+            ours = profile_set_has(&numa->pus, mapping->places[i].os_index);
+        }
+        with_memory += numa->memory_bytes && numa->pus.count ? 1 : 0;
+        if (ours) {
+            used[used_count++] = numa->os_index;
+        }
+    }
+    for (size_t n = 0; used_count < with_memory && n < used_count; n++) {
+        fprintf(out, "%s%u", n ? next : first, used[n]);
+    }
+}
+
 int map_print_numactl(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     fprintf(out, "numactl -C ");
     print_indices(out, mapping, begin, end);
+    print_memory(out, mapping, begin, end, " -m ", ",");
     return 0;
 }
 
@@ -192,6 +218,7 @@ int map_print_hwloc_bind(FILE *out, const struct map_mapping *mapping, size_t be
     for (size_t i = begin; i < end; i++) {
         fprintf(out, " pu:%u", mapping->places[i].os_index);
     }
+    print_memory(out, mapping, begin, end, " --membind node:", " node:");
     fprintf(out, " --");
     return 0;
 }
@@ -290,10 +317,73 @@ static void print_ranks(FILE *out, const struct map_mapping *mapping, size_t beg
     }
 }
 
+/* Open MPI 4 takes the list for a set of hwloc's logical cores and hands them out in ascending
+ * order, whatever the order in the list. To see it: mpirun --bind-to cpu-list:ordered --cpu-list 1,0
+ * -np 1 grep Cpus_allowed_list /proc/self/status */
 int map_print_cpu_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
+    const struct profile_class *class =
+        profile_node_class(mapping->profile, mapping->places[mapping->first[begin]].node);
+    uint32_t *logical;
+    if (map_logical_indices(class, &logical) < 0) {
+        return -ENOMEM;
+    }
+    bool same = class->cores.group_count == 0;
+    for (size_t i = 0; i < class->pus.count; i++) {
+        same = same && logical[i] == class->pus.ids[i];
+    }
+    free(logical);
+    for (size_t r = begin + 1; r < end; r++) {
+        same = same && mapping->places[mapping->first[r]].os_index >
+                           mapping->places[mapping->first[r - 1]].os_index;
+    }
     fprintf(out, "--bind-to cpu-list:ordered --cpu-list ");
     print_ranks(out, mapping, begin, end, ",");
+    return same ? 0 : -EINVAL;
+}
+
+/* Open MPI 5 counts hardware threads as hwloc does, in the order of the tree (open-mpi/prrte issue
+ * 63). */
+int map_print_pe_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+{
+    const struct profile_class *class =
+        profile_node_class(mapping->profile, mapping->places[mapping->first[begin]].node);
+    uint32_t *logical;
+    if (map_logical_indices(class, &logical) < 0) {
+        return -ENOMEM;
+    }
+    fprintf(out, "--bind-to hwthread --map-by pe-list=");
+    for (size_t r = begin; r < end; r++) {
+        size_t at = 0;
+        while (class->pus.ids[at] != mapping->places[mapping->first[r]].os_index) {
+            at++;
+        }
+        fprintf(out, "%s%u", r > begin ? "," : "", logical[at]);
+    }
+    fprintf(out, ":ordered:hwtcpus");
+    free(logical);
+    return 0;
+}
+
+/* Lists of PUs, one per rank of the node, behind colons. */
+int map_print_pals(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+{
+    fprintf(out, "--cpu-bind list");
+    for (size_t r = begin; r < end; r++) {
+        fputc(':', out);
+        print_joined(out, mapping, r, ",");
+    }
+    return 0;
+}
+
+/* The shell of Flux reads one set per task; no blank and no quote, so that $(...) hands it on. */
+int map_print_flux(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+{
+    fprintf(out, "-o cpu-affinity=map:");
+    for (size_t r = begin; r < end; r++) {
+        fputs(r > begin ? ";" : "", out);
+        print_joined(out, mapping, r, ",");
+    }
     return 0;
 }
 

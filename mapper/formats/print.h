@@ -26,6 +26,9 @@ int map_print_likwid(FILE *out, const struct map_mapping *mapping, size_t begin,
 
 /* The ranks of one node: ranks [begin, end). */
 int map_print_cpu_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
+int map_print_pe_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
+int map_print_pals(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
+int map_print_flux(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
 int map_print_hydra(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
 int map_print_impi_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
 int map_print_impi_domain(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);

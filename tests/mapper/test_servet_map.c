@@ -111,7 +111,8 @@ START_TEST(formats_speak_their_launcher)
     const char *cases[][2] = {
         {"-n 2 --format omp-places", "OMP_PLACES={0},{1} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"},
         {"-n 2 --format gomp", "GOMP_CPU_AFFINITY=0,1 OMP_NUM_THREADS=2\n"},
-        {"-n 2 --format kmp", "KMP_AFFINITY=granularity=fine,explicit,proclist=[0,1]\n"},
+        {"-n 2 --format kmp",
+         "KMP_AFFINITY=granularity=fine,explicit,proclist=[0,1] OMP_NUM_THREADS=2\n"},
         {"-n 2 --format taskset", "taskset -c 0,1\n"},
         {"-n 2 --format numactl", "numactl -C 0,1\n"},
         {"-n 2 --format hwloc-bind", "hwloc-bind --physical pu:0 pu:1 --\n"},
@@ -122,6 +123,10 @@ START_TEST(formats_speak_their_launcher)
         {"-n 4 --format hostfile", "node1\nnode1\nnode2\nnode2\n"},
         {"-n 4 --format hydra", "-bind-to user:0,1\n"},
         {"-n 4 --format slurm-map", "--cpu-bind=map_cpu:0,1\n"},
+        {"-n 2 --cpuset 0,1,4,5 --format pals", "--cpu-bind list:0:1\n"},
+        {"-n 2 --cpuset 1,4 --format flux", "-o cpu-affinity=map:1;4\n"},
+        {"-n 2 --cpuset 1,4 --format pe-list",
+         "--bind-to hwthread --map-by pe-list=4,2:ordered:hwtcpus\n"},
         {"-r 4 -t 2 --format list", "0,2\n1,3\n8,10\n9,11\n"},
         {"-r 4 -t 2 --format omp-places",
          "OMP_PLACES={0},{2} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
@@ -262,6 +267,49 @@ START_TEST(more_workers_than_pus_is_said_and_done)
 }
 END_TEST
 
+/* The names of nodes go into command lines: what a shell would interpret must not. */
+START_TEST(node_names_that_a_shell_interprets_are_refused)
+{
+    static const char *const formats[] = {"rankfile", "host", "hostfile", "hydra-hosts",
+                                          "slurm-hosts"};
+    char path[] = "/tmp/servet-test-XXXXXX", line[512];
+    close(mkstemp(path));
+    snprintf(line, sizeof line,
+             "sed 's/node\\[1-2\\]/a;id[1-2]/' " FIXTURES "/nehalem-2-nodes.json >%s", path);
+    ck_assert_int_eq(system(line), 0);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        snprintf(line, sizeof line, "-n 4 --profile %s --format %s", path, formats[i]);
+        struct run run = map_with(line);
+        ck_assert_int_eq(run.status, 2);
+        ck_assert_msg(strstr(run.err, "node name of rank 0") && !*run.out, "%s%s", run.out,
+                      run.err);
+        run_free(&run);
+    }
+    snprintf(line, sizeof line, "-n 4 --profile %s", path);
+    struct run run = map_with(line);
+    ck_assert_str_eq(run.out, "0,1,8,9\n");
+    run_free(&run);
+    unlink(path);
+}
+END_TEST
+
+START_TEST(memory_is_bound_where_only_some_nodes_are_used)
+{
+    const char *four = " --topology 'numa:4(memory=1GB) core:4 pu:1'";
+    const char *cases[][2] = {
+        {"-n 3 --format numactl", "numactl -C 0,4,8 -m 0,1,2\n"},
+        {"-n 4 --format numactl", "numactl -C 0,4,8,12\n"},
+        {"-n 2 --format hwloc-bind",
+         "hwloc-bind --physical pu:0 pu:4 --membind node:0 node:1 --\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char options[256];
+        snprintf(options, sizeof options, "%s%s", cases[i][0], four);
+        assert_prints(options, cases[i][1]);
+    }
+}
+END_TEST
+
 START_TEST(bad_input_is_one_line_and_status_2)
 {
     /* options, and what the line must name */
@@ -285,6 +333,11 @@ START_TEST(bad_input_is_one_line_and_status_2)
         {"-n 4 --cpuset 3-1" NEHALEM, "'3-1'"},
         {"-n 4 --cpuset 77" NEHALEM, "allowed PUs"},
         {"-n 4 --format taskset" NEHALEM, "--format taskset"},
+        {"-n 4 --format cpu-list" NEHALEM, "rankfile can say this mapping"},
+        {"-r 2 -t 2 --format cpu-list --topology pu:4", "expected one PU per rank"},
+        {"-r 2 -t 2 --format pe-list" NEHALEM, "expected one PU per rank"},
+        {"-r 2 -t 2 --format slurm-map" NEHALEM, "slurm-mask can say it"},
+        {"-r 2 -t 2 --format impi-list" NEHALEM, "impi-domain can say it"},
         {"-n 4 -r 2" NEHALEM, "-n"},
         {"-r 2 -t 0" NEHALEM, "-t"},
         {"-r 2 -t 1,2,3" NEHALEM, "-t: expected one number or 2"},
@@ -324,6 +377,8 @@ int main(void)
     tcase_add_test(tcase, format_help_lists_the_whole_table);
     tcase_add_test(tcase, unmeasured_machines_are_named_as_such);
     tcase_add_test(tcase, more_workers_than_pus_is_said_and_done);
+    tcase_add_test(tcase, node_names_that_a_shell_interprets_are_refused);
+    tcase_add_test(tcase, memory_is_bound_where_only_some_nodes_are_used);
     tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
     return run_tests(tcase);
 }
