@@ -26,7 +26,7 @@ static bool shim_is_loaded(pid_t pid)
 }
 
 /* The PU of a thread that has just one, else -1. */
-static int32_t single_pu(const struct pin_thread_now *now)
+static int32_t single_pu(const struct profile_thread_now *now)
 {
     char *end;
     long pu = strtol(now->allowed, &end, 10);
@@ -61,7 +61,7 @@ int report_live_print(FILE *out, bool json, pid_t pid)
 {
     char path[64], host[256] = "?", rank[16];
     struct dirent *entry;
-    struct pin_mask seen = {0};
+    struct profile_mask seen = {0};
     int32_t shared = -1;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *folder = opendir(path);
@@ -72,23 +72,23 @@ int report_live_print(FILE *out, bool json, pid_t pid)
     read_rank(pid, rank, sizeof rank);
     const char *decided_by = shim_is_loaded(pid) ? "servet" : "others";
     while ((entry = readdir(folder))) {
-        struct pin_thread_now now;
+        struct profile_thread_now now;
         pid_t tid = atoi(entry->d_name);
-        if (tid <= 0 || pin_where_is(pid, tid, &now) < 0) {
+        if (tid <= 0 || profile_where_is(pid, tid, &now) < 0) {
             continue;
         }
         int32_t pu = single_pu(&now);
-        if (pu >= 0 && pin_mask_has(&seen, (uint32_t)pu)) {
+        if (pu >= 0 && profile_mask_has(&seen, (uint32_t)pu)) {
             shared = pu;
         }
         if (pu >= 0) {
-            pin_mask_add(&seen, (uint32_t)pu);
+            profile_mask_add(&seen, (uint32_t)pu);
         }
-        pin_where_print(out, json, host, rank, &now,
-                        tid == pid ? "main"
-                        : pu >= 0  ? "worker"
-                                   : "other",
-                        now.allowed, pu >= 0 ? decided_by : "nobody");
+        profile_where_print(out, json, host, rank, &now,
+                            tid == pid ? "main"
+                            : pu >= 0  ? "worker"
+                                       : "other",
+                            now.allowed, pu >= 0 ? decided_by : "nobody");
     }
     closedir(folder);
     if (json) {

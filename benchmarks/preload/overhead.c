@@ -152,9 +152,9 @@ static void measure_plan(const char *path, size_t rounds)
     static double sample[MOST_ROUNDS];
     static struct pin_options options;
     struct pin_launcher launcher = {0};
-    struct pin_mask allowed = {0}, taken = {0};
+    struct profile_mask allowed = {0}, taken = {0};
     for (uint32_t pu = 0; pu < 256; pu++) {
-        pin_mask_add(&allowed, pu);
+        profile_mask_add(&allowed, pu);
     }
     snprintf(options.profile, sizeof options.profile, "%s", path);
     for (size_t i = 0; i < rounds; i++) {

@@ -17,10 +17,10 @@
 
 /* The registry's entry stays this process's when it has become the rank. */
 static int make_plan(const struct pin_options *options, const struct pin_launcher *launcher,
-                     const struct pin_mask *start, struct pin_plan *plan)
+                     const struct profile_mask *start, struct pin_plan *plan)
 {
     static struct pin_claims claims;
-    struct pin_mask allowed, taken;
+    struct profile_mask allowed, taken;
     pin_launcher_allowed(launcher, start, &allowed);
     pin_claims_begin(&claims, options, launcher, &allowed, &taken);
     int code = pin_plan_make(options, launcher, pin_plan_threads(), &allowed, &taken, plan);
@@ -28,15 +28,15 @@ static int make_plan(const struct pin_options *options, const struct pin_launche
     return code;
 }
 
-static void hand_over(const struct pin_launcher *launcher, const struct pin_mask *start,
+static void hand_over(const struct pin_launcher *launcher, const struct profile_mask *start,
                       const struct pin_plan *plan)
 {
-    int code = pin_mask_set(0, &plan->own);
+    int code = profile_mask_set(0, &plan->own);
     code = code < 0 ? code : pin_handover_export(launcher, start, plan);
     if (code == 0) {
         return;
     }
-    pin_mask_set(0, start);
+    profile_mask_set(0, start);
     pin_failure("cannot export the rank's places: %s", strerrordesc_np(-code));
 }
 
@@ -72,7 +72,7 @@ void pin_rank_hand_over(const char *command)
 {
     static struct pin_options options;
     struct pin_launcher launcher;
-    struct pin_mask start, before;
+    struct profile_mask start, before;
     struct pin_plan plan;
     pin_options_read(&options);
     if (options.disable) {
@@ -88,7 +88,7 @@ void pin_rank_hand_over(const char *command)
     if (!priority_is_known(&options, command)) {
         return;
     }
-    if (pin_mask_get(0, &start) < 0 || make_plan(&options, &launcher, &start, &plan) < 0) {
+    if (profile_mask_get(0, &start) < 0 || make_plan(&options, &launcher, &start, &plan) < 0) {
         return;
     }
     hand_over(&launcher, &start, &plan);

@@ -47,24 +47,24 @@ static bool counts_pus(const void *caller)
 
 static bool is_self(pid_t tid)
 {
-    return tid == 0 || tid == (pid_t)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    return tid == 0 || tid == (pid_t)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
 /* The set to answer with, or NULL where the truth is due. */
-static const struct pin_mask *view_for(const void *caller)
+static const struct profile_mask *view_for(const void *caller)
 {
-    const struct pin_mask *view = pin_process_active() ? pin_process_view() : NULL;
+    const struct profile_mask *view = pin_process_active() ? pin_process_view() : NULL;
     return view && counts_pus(caller) ? view : NULL;
 }
 
 /* The kernel is asked as well, into memory of ours: a size that it refuses is refused in its way,
  * and the number of bytes is its number. Never into the caller's: libgomp's threads share one
  * buffer and would count the truth while it is there. */
-static long answer(const struct pin_mask *view, size_t size, void *out)
+static long answer(const struct profile_mask *view, size_t size, void *out)
 {
-    struct pin_mask truth;
+    struct profile_mask truth;
     size_t room = size < sizeof truth ? size : sizeof truth;
-    long bytes = pin_raw(SYS_sched_getaffinity, 0, (long)room, (long)&truth, 0, 0, 0);
+    long bytes = profile_raw(SYS_sched_getaffinity, 0, (long)room, (long)&truth, 0, 0, 0);
     if (bytes > 0) {
         memcpy(out, view, (size_t)bytes);
     }
@@ -73,11 +73,11 @@ static long answer(const struct pin_mask *view, size_t size, void *out)
 
 /* Is `set` everything that the process has, so that the thread is not being moved anywhere in
  * particular? */
-static bool is_whole(const struct pin_mask *view, size_t size, const void *set)
+static bool is_whole(const struct profile_mask *view, size_t size, const void *set)
 {
-    struct pin_mask mask = {0};
+    struct profile_mask mask = {0};
     memcpy(&mask, set, size < sizeof mask ? size : sizeof mask);
-    for (size_t i = 0; i < PIN_MASK_WORDS; i++) {
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
         if (view->word[i] & ~mask.word[i]) {
             return false;
         }
@@ -87,15 +87,15 @@ static bool is_whole(const struct pin_mask *view, size_t size, const void *set)
 
 static bool keeps_pu(pid_t tid, size_t size, const void *set, const void *caller)
 {
-    const struct pin_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
+    const struct profile_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
     return view && is_whole(view, size, set) &&
-           pin_mask_set_pu(0, (uint32_t)pin_process_thread_pu()) == 0;
+           profile_mask_set_pu(0, (uint32_t)pin_process_thread_pu()) == 0;
 }
 
 PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
 {
     static int (*real)(pid_t, size_t, cpu_set_t *);
-    const struct pin_mask *view = is_self(tid) ? view_for(__builtin_return_address(0)) : NULL;
+    const struct profile_mask *view = is_self(tid) ? view_for(__builtin_return_address(0)) : NULL;
     if (!view) {
         return PIN_REAL(real, "sched_getaffinity")(tid, size, set);
     }
@@ -111,7 +111,7 @@ PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
 PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
 {
     static int (*real)(pthread_t, size_t, cpu_set_t *);
-    const struct pin_mask *view =
+    const struct profile_mask *view =
         pthread_equal(thread, pthread_self()) ? view_for(__builtin_return_address(0)) : NULL;
     if (!view) {
         return PIN_REAL(real, "pthread_getaffinity_np")(thread, size, set);
@@ -143,7 +143,7 @@ PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_s
     return PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
 }
 
-#if PIN_HAVE_RAW
+#if PROFILE_HAVE_RAW
 
 static long affinity_call(long number, long first, long second, void *set, const void *caller)
 {
@@ -151,17 +151,18 @@ static long affinity_call(long number, long first, long second, void *set, const
         if (first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER) {
             pin_process_retire();
         }
-        return pin_raw(number, first, second, (long)set, 0, 0, 0);
+        return profile_raw(number, first, second, (long)set, 0, 0, 0);
     }
     pid_t tid = (pid_t)first;
     size_t size = (size_t)second;
     if (number == SYS_sched_setaffinity) {
         return keeps_pu(tid, size, set, caller)
                    ? 0
-                   : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+                   : profile_raw(number, tid, (long)size, (long)set, 0, 0, 0);
     }
-    const struct pin_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
-    return view ? answer(view, size, set) : pin_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+    const struct profile_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
+    return view ? answer(view, size, set)
+                : profile_raw(number, tid, (long)size, (long)set, 0, 0, 0);
 }
 
 static long with_errno(long result)
@@ -228,7 +229,7 @@ __asm__(".text\n"
         ".size syscall, .-syscall\n");
 // clang-format on
 
-#elif PIN_HAVE_RAW
+#elif PROFILE_HAVE_RAW
 
 PIN_EXPORT long syscall(long number, ...)
 {
@@ -241,8 +242,8 @@ PIN_EXPORT long syscall(long number, ...)
     if (number == SYS_sched_setaffinity || number == SYS_sched_getaffinity || number == SYS_seccomp)
         return with_errno(affinity_call(number, argument[0], argument[1], (void *)argument[2],
                                         __builtin_return_address(0)));
-    return with_errno(pin_raw(number, argument[0], argument[1], argument[2], argument[3],
-                              argument[4], argument[5]));
+    return with_errno(profile_raw(number, argument[0], argument[1], argument[2], argument[3],
+                                  argument[4], argument[5]));
 }
 
 #endif

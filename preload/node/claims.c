@@ -25,10 +25,10 @@ static bool open_registry(const char *path, bool verbose, struct pin_registry *r
 }
 
 void pin_claims_begin(struct pin_claims *claims, const struct pin_options *options,
-                      const struct pin_launcher *launcher, const struct pin_mask *allowed,
-                      struct pin_mask *taken)
+                      const struct pin_launcher *launcher, const struct profile_mask *allowed,
+                      struct profile_mask *taken)
 {
-    *taken = (struct pin_mask){0};
+    *taken = (struct profile_mask){0};
     *claims = (struct pin_claims){.job = launcher->job ? launcher->job : job_of_this_process()};
     if (options->no_registry) {
         return;
@@ -46,7 +46,7 @@ void pin_claims_begin(struct pin_claims *claims, const struct pin_options *optio
     claims->taken = *taken;
 }
 
-void pin_claims_commit(struct pin_claims *claims, const struct pin_mask *held)
+void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held)
 {
     if (!claims->on) {
         return;

@@ -18,16 +18,16 @@ struct pin_claims {
     char path[PATH_MAX];
     struct pin_registry registry; /* open between begin and commit: two programs that start at once
                                      plan one after the other */
-    struct pin_mask taken;
+    struct profile_mask taken;
 };
 
 /* Looks what of `allowed` is taken. */
 void pin_claims_begin(struct pin_claims *claims, const struct pin_options *options,
-                      const struct pin_launcher *launcher, const struct pin_mask *allowed,
-                      struct pin_mask *taken);
+                      const struct pin_launcher *launcher, const struct profile_mask *allowed,
+                      struct profile_mask *taken);
 
 /* Enters what the plan is sure to use; NULL: there is no plan. */
-void pin_claims_commit(struct pin_claims *claims, const struct pin_mask *held);
+void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held);
 
 /* Takes one PU more; false when another program holds it. */
 bool pin_claims_try(struct pin_claims *claims, uint32_t pu);

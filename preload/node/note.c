@@ -25,21 +25,21 @@ void pin_signals_hold(struct pin_signals *before)
     /* A terminal takes what comes from the background when this signal is blocked. */
     uint64_t held = RAISED_BY_WRITING | BIT(SIGTTOU);
     *before = (struct pin_signals){0};
-    pin_raw(SYS_rt_sigpending, (long)&before->pending, sizeof before->pending, 0, 0, 0, 0);
-    pin_raw(SYS_rt_sigprocmask, SIG_BLOCK, (long)&held, (long)&before->mask, sizeof held, 0, 0);
+    profile_raw(SYS_rt_sigpending, (long)&before->pending, sizeof before->pending, 0, 0, 0, 0);
+    profile_raw(SYS_rt_sigprocmask, SIG_BLOCK, (long)&held, (long)&before->mask, sizeof held, 0, 0);
 }
 
 void pin_signals_release(const struct pin_signals *before)
 {
     struct timespec at_once = {0};
     uint64_t now = 0;
-    pin_raw(SYS_rt_sigpending, (long)&now, sizeof now, 0, 0, 0, 0);
+    profile_raw(SYS_rt_sigpending, (long)&now, sizeof now, 0, 0, 0, 0);
     uint64_t ours = now & ~before->pending & RAISED_BY_WRITING;
-    while (ours != 0 && pin_raw(SYS_rt_sigtimedwait, (long)&ours, (long)NULL, (long)&at_once,
-                                sizeof ours, 0, 0) > 0) {
+    while (ours != 0 && profile_raw(SYS_rt_sigtimedwait, (long)&ours, (long)NULL, (long)&at_once,
+                                    sizeof ours, 0, 0) > 0) {
         ;
     }
-    pin_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before->mask, 0, sizeof before->mask, 0, 0);
+    profile_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before->mask, 0, sizeof before->mask, 0, 0);
 }
 
 /* What the shim says. */
@@ -78,11 +78,11 @@ static void write_line(const char *line, size_t length)
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     struct timespec at_once = {0};
     struct pin_signals before;
-    if (pin_raw(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 0) {
+    if (profile_raw(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 0) {
         return;
     }
     pin_signals_hold(&before);
-    (void)pin_raw(SYS_write, STDERR_FILENO, (long)line, (long)length, 0, 0, 0);
+    (void)profile_raw(SYS_write, STDERR_FILENO, (long)line, (long)length, 0, 0, 0);
     pin_signals_release(&before);
 }
 

@@ -27,7 +27,7 @@ struct header {
 
 struct pin_registry_entry {
     uint64_t pid, start_ticks, job; /* pid 0: free */
-    struct pin_mask taken, held;
+    struct profile_mask taken, held;
 };
 
 void pin_registry_default_path(char *path, size_t size)
@@ -190,7 +190,7 @@ static bool job_holds_before(const struct pin_registry *registry, uint32_t entry
 {
     for (uint32_t i = 0; i < entry; i++) {
         if (registry->entries[i].job == registry->entries[entry].job &&
-            pin_mask_has(&registry->entries[i].held, pu)) {
+            profile_mask_has(&registry->entries[i].held, pu)) {
             return true;
         }
     }
@@ -202,7 +202,7 @@ static uint32_t load_of(const struct pin_registry *registry, uint64_t job, uint3
 {
     uint32_t load = 0;
     for (uint32_t i = 0; i < registry->count; i++) {
-        if (registry->entries[i].job != job && pin_mask_has(&registry->entries[i].held, pu)) {
+        if (registry->entries[i].job != job && profile_mask_has(&registry->entries[i].held, pu)) {
             load += !job_holds_before(registry, i, pu);
         }
     }
@@ -210,21 +210,21 @@ static uint32_t load_of(const struct pin_registry *registry, uint64_t job, uint3
 }
 
 void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
-                        const struct pin_mask *allowed, struct pin_mask *taken)
+                        const struct profile_mask *allowed, struct profile_mask *taken)
 {
     const struct pin_registry_entry *first = entry_of_job(registry, job, registry->count);
     uint32_t least = UINT32_MAX;
-    *taken = first ? first->taken : (struct pin_mask){0};
+    *taken = first ? first->taken : (struct profile_mask){0};
     if (first) {
         return;
     }
-    for (uint32_t pu = 0; pu < PIN_MASK_PUS; pu++) {
-        uint32_t load = pin_mask_has(allowed, pu) ? load_of(registry, job, pu) : least;
+    for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
+        uint32_t load = profile_mask_has(allowed, pu) ? load_of(registry, job, pu) : least;
         least = load < least ? load : least;
     }
-    for (uint32_t pu = 0; pu < PIN_MASK_PUS; pu++) {
-        if (pin_mask_has(allowed, pu) && load_of(registry, job, pu) > least) {
-            pin_mask_add(taken, pu);
+    for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
+        if (profile_mask_has(allowed, pu) && load_of(registry, job, pu) > least) {
+            profile_mask_add(taken, pu);
         }
     }
 }
@@ -240,8 +240,8 @@ static struct pin_registry_entry *own_entry(const struct pin_registry *registry)
     return NULL;
 }
 
-int pin_registry_enter(struct pin_registry *registry, uint64_t job, const struct pin_mask *taken,
-                       const struct pin_mask *held)
+int pin_registry_enter(struct pin_registry *registry, uint64_t job,
+                       const struct profile_mask *taken, const struct profile_mask *held)
 {
     struct pin_registry_entry *entry = own_entry(registry);
     uint64_t start = start_of(getpid());
@@ -273,7 +273,7 @@ bool pin_registry_claim(struct pin_registry *registry, uint64_t job, uint32_t pu
         return false;
     }
     if (entry) {
-        pin_mask_add(&entry->held, pu);
+        profile_mask_add(&entry->held, pu);
     }
     return true;
 }

@@ -42,12 +42,12 @@ void pin_registry_close(struct pin_registry *registry);
 /* PUs of `allowed` that a new process of `job` is to count as taken: those held by more jobs than
  * the least held PU of `allowed` is, or what the job's first process found. */
 void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
-                        const struct pin_mask *allowed, struct pin_mask *taken);
+                        const struct profile_mask *allowed, struct profile_mask *taken);
 
 /* Enters this process, in place of any older entry of the same pid. -ENOSPC when there is no room,
  * -ESRCH without /proc, where nobody could tell when this process is gone. */
-int pin_registry_enter(struct pin_registry *registry, uint64_t job, const struct pin_mask *taken,
-                       const struct pin_mask *held);
+int pin_registry_enter(struct pin_registry *registry, uint64_t job,
+                       const struct profile_mask *taken, const struct profile_mask *held);
 
 /* Adds `pu` to what this process holds. False, and nothing is changed, when another job holds
  * it. */

@@ -18,30 +18,30 @@
  * bits set. */
 static bool has_affinity(const pthread_attr_t *attributes)
 {
-    struct pin_mask mask, all;
+    struct profile_mask mask, all;
     if (!attributes) {
         return false;
     }
-    pin_mask_all(&all);
+    profile_mask_all(&all);
     mask = all;
     if (pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0) {
         return false;
     }
-    return !pin_mask_equal(&mask, &all);
+    return !profile_mask_equal(&mask, &all);
 }
 
 /* The slot of a thread that a runtime puts on one of the places which servet-pin gave it: those are
  * the plan's own. */
 static size_t slot_of_place(const struct pin_process *process, const pthread_attr_t *attributes)
 {
-    struct pin_mask mask = {0};
+    struct profile_mask mask = {0};
     if (!process->handed_over || !attributes ||
         pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0 ||
-        pin_mask_count(&mask) != 1) {
+        profile_mask_count(&mask) != 1) {
         return NO_SLOT;
     }
     for (size_t slot = 0; slot < process->plan.count; slot++) {
-        if (pin_mask_has(&mask, process->plan.pus[slot])) {
+        if (profile_mask_has(&mask, process->plan.pus[slot])) {
             return slot;
         }
     }
@@ -163,7 +163,7 @@ void pin_thread_forget(struct pin_thread *thread)
 
 static void say_thread(const struct pin_thread *thread)
 {
-    int tid = (int)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    int tid = (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
     const char *dso = *thread->dso ? thread->dso : "the program";
     if (thread->pu < 0) {
         pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
@@ -177,8 +177,8 @@ static void settle(struct pin_thread *thread)
     const struct pin_process *process = pin_process_get();
     thread->report_line =
         pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);
-    int code = thread->pu < 0 ? pin_mask_set(0, &process->plan.own)
-                              : pin_mask_set_pu(0, (uint32_t)thread->pu);
+    int code = thread->pu < 0 ? profile_mask_set(0, &process->plan.own)
+                              : profile_mask_set_pu(0, (uint32_t)thread->pu);
     if (code < 0) {
         pin_failure("cannot pin a thread to PU %d: %s", thread->pu, strerrordesc_np(-code));
         return;

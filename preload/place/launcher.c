@@ -35,13 +35,13 @@ static char *format_places(const struct pin_plan *plan)
 {
     char *text = NULL;
     size_t size;
-    struct pin_mask used = {0};
+    struct profile_mask used = {0};
     FILE *out = open_memstream(&text, &size);
     for (size_t i = 0; out && i < plan->count; i++) {
-        if (pin_mask_has(&used, plan->pus[i])) {
+        if (profile_mask_has(&used, plan->pus[i])) {
             continue;
         }
-        pin_mask_add(&used, plan->pus[i]);
+        profile_mask_add(&used, plan->pus[i]);
         fprintf(out, "%s{%" PRIu32 "}", i > 0 ? "," : "", plan->pus[i]);
     }
     return out && fclose(out) == 0 ? text : NULL;
@@ -55,16 +55,16 @@ static int format_rank(const struct pin_launcher *launcher, char *out, size_t si
 }
 
 /* The rank, the mask before, the places. */
-static char *format_marker(const struct pin_launcher *launcher, const struct pin_mask *before,
+static char *format_marker(const struct pin_launcher *launcher, const struct profile_mask *before,
                            const char *places)
 {
     char rank[64], *list, *text;
-    size_t size = PIN_MASK_PUS * sizeof "8191";
+    size_t size = PROFILE_MASK_PUS * sizeof "8191";
     if (!(list = malloc(size))) {
         return NULL;
     }
     format_rank(launcher, rank, sizeof rank);
-    pin_mask_format(before, list, size);
+    profile_mask_format(before, list, size);
     if (asprintf(&text, "%s%s %s", rank, list, places) < 0) {
         text = NULL;
     }
@@ -72,7 +72,7 @@ static char *format_marker(const struct pin_launcher *launcher, const struct pin
     return text;
 }
 
-int pin_handover_export(const struct pin_launcher *launcher, const struct pin_mask *before,
+int pin_handover_export(const struct pin_launcher *launcher, const struct profile_mask *before,
                         const struct pin_plan *plan)
 {
     char *places = format_places(plan);
@@ -88,7 +88,7 @@ int pin_handover_export(const struct pin_launcher *launcher, const struct pin_ma
 }
 
 /* Reads a cpulist of `length` characters. */
-static bool read_list(const char *text, size_t length, struct pin_mask *out)
+static bool read_list(const char *text, size_t length, struct profile_mask *out)
 {
     struct profile_set set;
     char *list = strndup(text, length);
@@ -100,13 +100,13 @@ static bool read_list(const char *text, size_t length, struct pin_mask *out)
     if (code < 0) {
         return false;
     }
-    *out = (struct pin_mask){0};
-    pin_mask_from_set(&set, out);
+    *out = (struct profile_mask){0};
+    profile_mask_from_set(&set, out);
     profile_set_free(&set);
-    return !pin_mask_empty(out);
+    return !profile_mask_empty(out);
 }
 
-bool pin_handover_read(const struct pin_launcher *launcher, struct pin_mask *before)
+bool pin_handover_read(const struct pin_launcher *launcher, struct profile_mask *before)
 {
     const char *marker = getenv(pin_option_table[PIN_RANK].name), *places = getenv(places_name);
     const char *bind = getenv(bind_name);
@@ -133,7 +133,7 @@ static unsigned value_of_digit(char digit)
 }
 
 /* Adds a mask's digits, the last of which is PUs 0 to 3. Returns what follows them. */
-static const char *add_hexadecimal(const char *text, struct pin_mask *out)
+static const char *add_hexadecimal(const char *text, struct profile_mask *out)
 {
     const char *end = text;
     while (isxdigit((unsigned char)*end)) {
@@ -142,27 +142,27 @@ static const char *add_hexadecimal(const char *text, struct pin_mask *out)
     for (const char *digit = end; digit > text; digit--) {
         for (unsigned bit = 0; bit < BITS_OF_HEX_DIGIT; bit++) {
             size_t pu = (size_t)(end - digit) * BITS_OF_HEX_DIGIT + bit;
-            if (pu < PIN_MASK_PUS && (value_of_digit(digit[-1]) >> bit & 1) != 0) {
-                pin_mask_add(out, (uint32_t)pu);
+            if (pu < PROFILE_MASK_PUS && (value_of_digit(digit[-1]) >> bit & 1) != 0) {
+                profile_mask_add(out, (uint32_t)pu);
             }
         }
     }
     return end;
 }
 
-static const char *add_number(const char *text, struct pin_mask *out)
+static const char *add_number(const char *text, struct profile_mask *out)
 {
     char *end;
     unsigned long pu = strtoul(text, &end, 10);
-    if (end > text && pu < PIN_MASK_PUS) {
-        pin_mask_add(out, (uint32_t)pu);
+    if (end > text && pu < PROFILE_MASK_PUS) {
+        profile_mask_add(out, (uint32_t)pu);
     }
     return end;
 }
 
-bool pin_slurm_step_pus(const char *type, const char *list, struct pin_mask *out)
+bool pin_slurm_step_pus(const char *type, const char *list, struct profile_mask *out)
 {
-    struct pin_mask all = {0};
+    struct profile_mask all = {0};
     if (!type || !list || (strncmp(type, "mask_cpu", 8) != 0 && strncmp(type, "map_cpu", 7) != 0)) {
         return false;
     }
@@ -174,7 +174,7 @@ bool pin_slurm_step_pus(const char *type, const char *list, struct pin_mask *out
         }
         text = *end ? end + 1 : end;
     }
-    if (pin_mask_empty(&all)) {
+    if (profile_mask_empty(&all)) {
         return false;
     }
     *out = all;
@@ -401,10 +401,10 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
     }
 }
 
-void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start,
-                          struct pin_mask *out)
+void pin_launcher_allowed(const struct pin_launcher *launcher, const struct profile_mask *start,
+                          struct profile_mask *out)
 {
-    struct pin_mask mask;
+    struct profile_mask mask;
     *out = *start;
     if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE) {
         return;
@@ -414,7 +414,7 @@ void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_
         return;
     }
     pid_t pid = find_launcher();
-    if (pid > 0 && pin_mask_get(pid, &mask) == 0) {
+    if (pid > 0 && profile_mask_get(pid, &mask) == 0) {
         *out = mask;
     }
 }

@@ -41,8 +41,8 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out);
  * what the user, the batch system or the container gave to it
  * (`taskset -c 1 mpirun …` gives 1). Slurm's daemons may use the whole node; there it is what Slurm
  * gave to all tasks of the step on this node. In every other case it is `start` itself. */
-void pin_launcher_allowed(const struct pin_launcher *launcher, const struct pin_mask *start,
-                          struct pin_mask *out);
+void pin_launcher_allowed(const struct pin_launcher *launcher, const struct profile_mask *start,
+                          struct profile_mask *out);
 
 /* What servet-pin hands over to the rank it becomes, for OpenMP runtimes and for the shim.
  *
@@ -60,18 +60,18 @@ bool pin_users_places_set(void);
 
 /* Sets OMP_PLACES, OMP_PROC_BIND and SERVET_RANK in the environment of this process, which may use
  * `before`. 0 or -ENOMEM. */
-int pin_handover_export(const struct pin_launcher *launcher, const struct pin_mask *before,
+int pin_handover_export(const struct pin_launcher *launcher, const struct profile_mask *before,
                         const struct pin_plan *plan);
 
 /* Is the environment still what pin_handover_export() made of it for this very rank? Then `before`
  * is set. */
-bool pin_handover_read(const struct pin_launcher *launcher, struct pin_mask *before);
+bool pin_handover_read(const struct pin_launcher *launcher, struct profile_mask *before);
 
 /* What Slurm says of the masks that it gave to the tasks of a step. */
 
 /* The PUs of all of the step's tasks on this node, from a binding in the form of
  * SLURM_CPU_BIND_TYPE ("mask_cpu:" or "map_cpu:") and SLURM_CPU_BIND_LIST ("0x3,0xc" or "0,2").
  * False, and `out` untouched, if it is none of these or names no PU. */
-bool pin_slurm_step_pus(const char *type, const char *list, struct pin_mask *out);
+bool pin_slurm_step_pus(const char *type, const char *list, struct profile_mask *out);
 
 #endif

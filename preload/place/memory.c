@@ -24,7 +24,7 @@ static bool is_empty(const struct pin_nodes *nodes)
 static void follow_locally(const struct pin_nodes *nodes)
 {
     struct pin_nodes all;
-    long code = pin_raw(SYS_set_mempolicy, MPOL_LOCAL, 0, 0, 0, 0, 0);
+    long code = profile_raw(SYS_set_mempolicy, MPOL_LOCAL, 0, 0, 0, 0, 0);
     if (code < 0) {
         pin_failure("SERVET_MEMBIND=local: set_mempolicy: %s", strerrordesc_np((int)-code));
         return;
@@ -34,7 +34,7 @@ static void follow_locally(const struct pin_nodes *nodes)
     memset(&all, 0xff, sizeof all);
     code = is_empty(nodes)
                ? 0
-               : pin_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
+               : profile_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
     if (code < 0) {
         pin_failure("SERVET_MEMBIND=local: migrate_pages: %s", strerrordesc_np((int)-code));
     }
@@ -57,7 +57,7 @@ void pin_memory_follow(const struct pin_options *options, const struct pin_nodes
     if (is_empty(nodes)) {
         return;
     }
-    long code = pin_raw(SYS_set_mempolicy, MPOL_INTERLEAVE, (long)nodes, NODE_BITS, 0, 0, 0);
+    long code = profile_raw(SYS_set_mempolicy, MPOL_INTERLEAVE, (long)nodes, NODE_BITS, 0, 0, 0);
     if (code < 0) {
         pin_failure("SERVET_MEMBIND=interleave: set_mempolicy: %s", strerrordesc_np((int)-code));
     }

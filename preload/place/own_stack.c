@@ -34,8 +34,8 @@ static bool has_little_left(void)
 static int on_own_stack(void (*work)(void))
 {
     ucontext_t here, there;
-    long stack = pin_raw(SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    long stack = profile_raw(SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stack < 0 && stack > -4096) {
         return -ENOMEM;
     }
@@ -45,7 +45,7 @@ static int on_own_stack(void (*work)(void))
     there.uc_link = &here;
     makecontext(&there, work, 0);
     swapcontext(&here, &there);
-    pin_raw(SYS_munmap, stack, STACK_BYTES, 0, 0, 0, 0);
+    profile_raw(SYS_munmap, stack, STACK_BYTES, 0, 0, 0, 0);
     return 0;
 }
 

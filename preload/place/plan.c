@@ -89,14 +89,14 @@ static int map_order(const struct site *site, const struct profile_set *taken, s
 }
 
 /* Appends the PUs of `from` that are not in `used` yet. */
-static size_t append_new(const uint32_t *from, size_t from_count, struct pin_mask *used,
+static size_t append_new(const uint32_t *from, size_t from_count, struct profile_mask *used,
                          uint32_t *out, size_t count)
 {
     for (size_t i = 0; i < from_count; i++) {
-        if (pin_mask_has(used, from[i])) {
+        if (profile_mask_has(used, from[i])) {
             continue;
         }
-        pin_mask_add(used, from[i]);
+        profile_mask_add(used, from[i]);
         out[count++] = from[i];
     }
     return count;
@@ -111,7 +111,7 @@ static int order_once(const struct site *site, size_t workers, uint32_t *scratch
 {
     size_t free_pus = site->usable - site->taken.count, count = 0;
     size_t first = workers < free_pus ? workers : free_pus;
-    struct pin_mask used = {0};
+    struct profile_mask used = {0};
     int code = map_order(site, &site->taken, first, scratch, error);
     count = code < 0 ? count : append_new(scratch, first, &used, out, count);
     code = code < 0 ? code : map_order(site, &site->taken, free_pus, scratch, error);
@@ -162,7 +162,7 @@ static int deal_out(const struct site *site, uint32_t threads, struct pin_plan *
     }
     int code = order_pus(site, workers, total, order, error);
     for (size_t slot = 0; code == 0 && slot < sure && slot < total; slot++) {
-        pin_mask_add(&plan->held, order[slot]);
+        profile_mask_add(&plan->held, order[slot]);
     }
     for (size_t slot = rank; code == 0 && slot < total; slot += ranks) {
         order[count++] = order[slot];
@@ -196,7 +196,7 @@ static int take_domain(const struct site *site, uint32_t threads, struct pin_pla
         return code;
     }
     for (size_t i = 0; i < ranks * threads; i++) {
-        pin_mask_add(&plan->held, all[i]);
+        profile_mask_add(&plan->held, all[i]);
     }
     memmove(all, all + (size_t)site->launcher->local_rank * threads, threads * sizeof *all);
     plan->pus = all;
@@ -234,7 +234,7 @@ static void find_nodes(const struct profile_class *node_class, struct pin_plan *
         const struct profile_numa *numa = &node_class->numa[i];
         bool ours = false;
         for (size_t pu = 0; pu < numa->pus.count; pu++) {
-            ours |= pin_mask_has(&plan->own, numa->pus.ids[pu]);
+            ours |= profile_mask_has(&plan->own, numa->pus.ids[pu]);
         }
         if (ours && numa->os_index < PIN_NODES) {
             plan->nodes.word[numa->os_index / PIN_NODE_WORD_BITS] |=
@@ -264,9 +264,9 @@ static int place(struct site *site, uint32_t threads, const struct servet_profil
         pin_failure("threads are not pinned: %s", error.text);
         return code;
     }
-    plan->own = (struct pin_mask){0};
+    plan->own = (struct profile_mask){0};
     for (size_t i = 0; i < plan->count; i++) {
-        pin_mask_add(&plan->own, plan->pus[i]);
+        profile_mask_add(&plan->own, plan->pus[i]);
     }
     find_nodes(node_class, plan);
     return 0;
@@ -284,18 +284,18 @@ uint32_t pin_plan_threads(void)
 {
     const char *text = getenv("OMP_NUM_THREADS");
     unsigned long value = text ? strtoul(text, NULL, 10) : 0;
-    return value <= PIN_MASK_PUS ? (uint32_t)value : 0;
+    return value <= PROFILE_MASK_PUS ? (uint32_t)value : 0;
 }
 
 int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher,
-                  uint32_t threads, const struct pin_mask *allowed, const struct pin_mask *taken,
-                  struct pin_plan *out)
+                  uint32_t threads, const struct profile_mask *allowed,
+                  const struct profile_mask *taken, struct pin_plan *out)
 {
     struct site site = {.options = options, .launcher = launcher, .priority = priority_of(options)};
     struct pin_plan plan = {0};
     struct servet_profile *profile;
-    int code = pin_mask_to_set(allowed, &site.allowed);
-    code = code < 0 ? code : pin_mask_to_set(taken, &site.taken);
+    int code = profile_mask_to_set(allowed, &site.allowed);
+    code = code < 0 ? code : profile_mask_to_set(taken, &site.taken);
     if (code < 0) {
         profile_set_free(&site.allowed);
         pin_failure("no memory for the plan; threads are not pinned");

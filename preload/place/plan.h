@@ -21,11 +21,11 @@
 struct pin_plan {
     uint32_t *pus; /* PU of each slot, by OS index; slot 0 is the main thread's */
     size_t count;  /* at least 1 */
-    struct pin_mask
+    struct profile_mask
         held; /* what the process, and all ranks of its job on this node, are sure to use */
-    struct pin_nodes nodes; /* NUMA nodes of the PUs of `own` */
-    struct pin_mask own;    /* those PUs: what OpenMP runtimes are told that they have */
-    char source[256];       /* what it was made from, in words */
+    struct pin_nodes nodes;  /* NUMA nodes of the PUs of `own` */
+    struct profile_mask own; /* those PUs: what OpenMP runtimes are told that they have */
+    char source[256];        /* what it was made from, in words */
 };
 
 /* First number of OMP_NUM_THREADS ("4,2" has one for each level of nesting), 0 without one. */
@@ -36,8 +36,8 @@ uint32_t pin_plan_threads(void);
  * one line on stderr, and the plan is made from the declared topology. 0 or -errno (said on
  * stderr). */
 int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher,
-                  uint32_t threads, const struct pin_mask *allowed, const struct pin_mask *taken,
-                  struct pin_plan *out);
+                  uint32_t threads, const struct profile_mask *allowed,
+                  const struct profile_mask *taken, struct pin_plan *out);
 
 void pin_plan_free(struct pin_plan *plan);
 

@@ -49,7 +49,7 @@ void pin_process_start(void)
     errno = saved;
     pin_options_read(&process.options);
     pin_owner_extend(process.options.helpers, process.options.workers);
-    if (!process.options.disable && pin_mask_get(0, &process.start) < 0) {
+    if (!process.options.disable && profile_mask_get(0, &process.start) < 0) {
         process.options.disable = true;
     }
     atomic_store_explicit(&started, true, memory_order_release);
@@ -126,7 +126,7 @@ static void make_plan(void)
         pin_process_saw_runtime();
     }
     recall_priority();
-    struct pin_mask taken;
+    struct profile_mask taken;
     pin_claims_begin(&process.claims, &process.options, &process.launcher, &process.allowed,
                      &taken);
     if (pin_plan_make(&process.options, &process.launcher, pin_plan_threads(), &process.allowed,
@@ -174,13 +174,13 @@ struct pin_process *pin_process_plan(void)
 /* Has the program, or a runtime in it, changed the main thread's mask since it started? */
 static bool bound_by_program(const struct pin_process *this)
 {
-    struct pin_mask now, first = {0};
-    if (pin_mask_get(getpid(), &now) < 0 || pin_mask_equal(&now, &this->start)) {
+    struct profile_mask now, first = {0};
+    if (profile_mask_get(getpid(), &now) < 0 || profile_mask_equal(&now, &this->start)) {
         return false;
     }
     /* A runtime that follows servet-pin's places puts the main thread where we would. */
-    pin_mask_add(&first, this->plan.pus[0]);
-    return !this->handed_over || !pin_mask_equal(&now, &first);
+    profile_mask_add(&first, this->plan.pus[0]);
+    return !this->handed_over || !profile_mask_equal(&now, &first);
 }
 
 /* The user's word for OpenMP counts for the whole process once there is a runtime in it that heeds
@@ -240,7 +240,7 @@ static bool claim_main(const struct pin_process *this)
 static void place_main(const struct pin_process *this)
 {
     uint32_t pu = this->plan.pus[0];
-    int code = pin_mask_set_pu(getpid(), pu);
+    int code = profile_mask_set_pu(getpid(), pu);
     atomic_store(&main_pu, code < 0 ? MAIN_LEFT : (int)pu);
     if (code < 0) {
         pin_failure("cannot pin the main thread to PU %u: %s", pu, strerrordesc_np(-code));
@@ -262,7 +262,7 @@ bool pin_process_widen_main(const struct pin_process *this)
     if (!claim_main(this)) {
         return false;
     }
-    int code = pin_mask_set(getpid(), &this->plan.own);
+    int code = profile_mask_set(getpid(), &this->plan.own);
     if (code < 0) {
         pin_failure("cannot give the rank its PUs: %s", strerrordesc_np(-code));
     }
@@ -292,14 +292,14 @@ void pin_process_set_thread_spread(void)
 }
 
 /* The mask that we gave to the calling thread last. */
-static bool given_mask(struct pin_mask *out)
+static bool given_mask(struct profile_mask *out)
 {
     int32_t pu = pin_process_thread_pu();
     bool spread =
         on_main ? atomic_load_explicit(&main_pu, memory_order_relaxed) == MAIN_CLAIMED : own_spread;
-    *out = (struct pin_mask){0};
+    *out = (struct profile_mask){0};
     if (pu >= 0) {
-        pin_mask_add(out, (uint32_t)pu);
+        profile_mask_add(out, (uint32_t)pu);
     } else if (spread) {
         *out = process.plan.own;
     }
@@ -308,18 +308,18 @@ static bool given_mask(struct pin_mask *out)
 
 bool pin_process_lend_start_mask(void)
 {
-    struct pin_mask given, now;
-    if (!given_mask(&given) || pin_mask_get(0, &now) < 0 || !pin_mask_equal(&now, &given)) {
+    struct profile_mask given, now;
+    if (!given_mask(&given) || profile_mask_get(0, &now) < 0 || !profile_mask_equal(&now, &given)) {
         return false;
     }
-    return pin_mask_set(0, &process.children) == 0;
+    return profile_mask_set(0, &process.children) == 0;
 }
 
 void pin_process_take_back_mask(void)
 {
-    struct pin_mask given;
+    struct profile_mask given;
     if (given_mask(&given)) {
-        pin_mask_set(0, &given);
+        profile_mask_set(0, &given);
     }
 }
 
@@ -361,7 +361,7 @@ __attribute__((destructor)) static void destructor(void)
     (void)pin_with_enough_stack(first_stack, say_goodbye);
 }
 
-const struct pin_mask *pin_process_view(void)
+const struct profile_mask *pin_process_view(void)
 {
     return pin_process_thread_pu() >= 0 ? &process.plan.own : NULL;
 }

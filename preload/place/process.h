@@ -16,16 +16,16 @@
 #include "profile/base/mask.h"
 
 struct pin_process {
-    struct pin_mask start; /* what the process was started with */
+    struct profile_mask start; /* what the process was started with */
     struct pin_options options;
-    struct pin_mask allowed; /* what its threads may use; valid with the plan */
+    struct profile_mask allowed; /* what its threads may use; valid with the plan */
     struct pin_launcher launcher;
     struct pin_plan plan;
     struct pin_slots slots;
     struct pin_claims claims;
-    struct pin_mask children; /* what its children get: `start`, or what was there before
+    struct profile_mask children; /* what its children get: `start`, or what was there before
                                  servet-pin; as above */
-    bool recalled_priority;   /* SERVET_AUTO has chosen the priority, by `recalled` */
+    bool recalled_priority;       /* SERVET_AUTO has chosen the priority, by `recalled` */
     struct pin_auto recalled;
     bool
         handed_over; /* the environment's OpenMP places are servet-pin's, made from the same plan */
@@ -84,7 +84,7 @@ void pin_process_set_thread_spread(void);
 
 /* The plan's PUs if the calling thread has been pinned to one of them by us, else NULL: the answer
  * for callers that mean to count what the process has. */
-const struct pin_mask *pin_process_view(void);
+const struct profile_mask *pin_process_view(void);
 
 /* The calling thread's PU if we pinned it, else -1. */
 int32_t pin_process_thread_pu(void);

@@ -38,15 +38,15 @@ static struct line *get_lines(void)
         return seen;
     }
     size_t bytes = PIN_REPORT_THREADS * sizeof *seen;
-    long address = pin_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long address = profile_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (address < 0 && address > -4096) {
         return NULL;
     }
     if (atomic_compare_exchange_strong(&lines, &seen, (struct line *)address)) {
         return (struct line *)address;
     }
-    pin_raw(SYS_munmap, address, (long)bytes, 0, 0, 0, 0);
+    profile_raw(SYS_munmap, address, (long)bytes, 0, 0, 0, 0);
     return seen;
 }
 
@@ -78,7 +78,7 @@ uint32_t pin_report_begin(const struct pin_options *options, const char *role, i
     if (!all || number >= PIN_REPORT_THREADS) {
         return 0;
     }
-    all[number].tid = (pid_t)pin_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    all[number].tid = (pid_t)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
     all[number].pu = pu;
     all[number].role = role;
     all[number].decided_by = decided_by;
@@ -93,8 +93,8 @@ void pin_report_end(uint32_t number)
     if (number == 0 || !all) {
         return;
     }
-    pin_raw(SYS_getcpu, (long)&cpu, 0, 0, 0, 0, 0);
-    pin_raw(SYS_prctl, PR_GET_NAME, (long)all[number].name, 0, 0, 0, 0);
+    profile_raw(SYS_getcpu, (long)&cpu, 0, 0, 0, 0, 0);
+    profile_raw(SYS_prctl, PR_GET_NAME, (long)all[number].name, 0, 0, 0, 0);
     all[number].last_pu = (int32_t)cpu;
     atomic_store(&all[number].ended, true);
 }
@@ -121,7 +121,7 @@ struct output {
     const struct pin_launcher *launcher;
 };
 
-static void print_thread(const struct output *to, const struct pin_thread_now *now,
+static void print_thread(const struct output *to, const struct profile_thread_now *now,
                          const char *role, int32_t pu, const char *decided_by)
 {
     char rank[16] = "-", on[16];
@@ -129,19 +129,20 @@ static void print_thread(const struct output *to, const struct pin_thread_now *n
         snprintf(rank, sizeof rank, "%u", to->launcher->local_rank);
     }
     snprintf(on, sizeof on, "%d", pu);
-    pin_where_print(to->file, to->json, to->host, rank, now, role, pu >= 0 ? on : now->allowed,
-                    decided_by);
+    profile_where_print(to->file, to->json, to->host, rank, now, role, pu >= 0 ? on : now->allowed,
+                        decided_by);
 }
 
 static void print_line(const struct output *to, struct line *line)
 {
-    struct pin_thread_now now;
+    struct profile_thread_now now;
     if (!atomic_load(&line->begun)) {
         return;
     }
-    bool alive = !atomic_load(&line->ended) && pin_where_is(getpid(), line->tid, &now) == 0;
+    bool alive = !atomic_load(&line->ended) && profile_where_is(getpid(), line->tid, &now) == 0;
     if (!alive) {
-        now = (struct pin_thread_now){.pid = getpid(), .tid = line->tid, .last_pu = line->last_pu};
+        now = (struct profile_thread_now){
+            .pid = getpid(), .tid = line->tid, .last_pu = line->last_pu};
         memcpy(now.name, line->name, sizeof line->name);
         snprintf(now.allowed, sizeof now.allowed, "-");
     }
@@ -154,9 +155,9 @@ static void print_others(const struct output *to, const struct line *all, uint32
     struct dirent *entry;
     DIR *folder = opendir("/proc/self/task");
     while (folder && (entry = readdir(folder))) {
-        struct pin_thread_now now;
+        struct profile_thread_now now;
         pid_t tid = atoi(entry->d_name);
-        if (tid > 0 && !is_known(all, count, tid) && pin_where_is(getpid(), tid, &now) == 0) {
+        if (tid > 0 && !is_known(all, count, tid) && profile_where_is(getpid(), tid, &now) == 0) {
             print_thread(to, &now, "other", -1, "nobody");
         }
     }

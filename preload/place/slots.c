@@ -30,8 +30,8 @@ static struct pin_thread *map_block(uint32_t index)
         return seen;
     }
     size_t bytes = BLOCK_RECORDS * sizeof *seen;
-    long address = pin_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long address = profile_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (address < 0 && address > -4096) {
         return NULL;
     }
@@ -39,7 +39,7 @@ static struct pin_thread *map_block(uint32_t index)
     if (atomic_compare_exchange_strong(&block[index], &seen, mapped)) {
         return mapped;
     }
-    pin_raw(SYS_munmap, address, (long)bytes, 0, 0, 0, 0);
+    profile_raw(SYS_munmap, address, (long)bytes, 0, 0, 0, 0);
     return seen;
 }
 

@@ -14,36 +14,36 @@
 #include "profile/set.h"
 
 /* The largest NR_CPUS that any architecture of the kernel can be built with. */
-#define PIN_MASK_PUS 8192u
-#define PIN_MASK_WORD_BITS (8u * (unsigned)sizeof(unsigned long))
-#define PIN_MASK_WORDS (PIN_MASK_PUS / PIN_MASK_WORD_BITS)
+#define PROFILE_MASK_PUS 8192u
+#define PROFILE_MASK_WORD_BITS (8u * (unsigned)sizeof(unsigned long))
+#define PROFILE_MASK_WORDS (PROFILE_MASK_PUS / PROFILE_MASK_WORD_BITS)
 
-struct pin_mask {
-    unsigned long word[PIN_MASK_WORDS];
+struct profile_mask {
+    unsigned long word[PROFILE_MASK_WORDS];
 };
 
 /* The mask of thread `tid` (0: the caller). 0, or -errno as sched_getaffinity(2). errno is left
  * alone in all of these.
  */
-int pin_mask_get(pid_t tid, struct pin_mask *out);
+int profile_mask_get(pid_t tid, struct profile_mask *out);
 /* Sets it. 0, or -errno as sched_setaffinity(2). */
-int pin_mask_set(pid_t tid, const struct pin_mask *mask);
+int profile_mask_set(pid_t tid, const struct profile_mask *mask);
 /* Sets it to one PU, using no more stack than that PU's index needs. */
-int pin_mask_set_pu(pid_t tid, uint32_t pu);
+int profile_mask_set_pu(pid_t tid, uint32_t pu);
 
-void pin_mask_all(struct pin_mask *mask);
-bool pin_mask_has(const struct pin_mask *mask, uint32_t pu);
-void pin_mask_add(struct pin_mask *mask, uint32_t pu);
-void pin_mask_and(struct pin_mask *mask, const struct pin_mask *other);
-bool pin_mask_equal(const struct pin_mask *a, const struct pin_mask *b);
-bool pin_mask_empty(const struct pin_mask *mask);
-size_t pin_mask_count(const struct pin_mask *mask);
+void profile_mask_all(struct profile_mask *mask);
+bool profile_mask_has(const struct profile_mask *mask, uint32_t pu);
+void profile_mask_add(struct profile_mask *mask, uint32_t pu);
+void profile_mask_and(struct profile_mask *mask, const struct profile_mask *other);
+bool profile_mask_equal(const struct profile_mask *a, const struct profile_mask *b);
+bool profile_mask_empty(const struct profile_mask *mask);
+size_t profile_mask_count(const struct profile_mask *mask);
 
 /* Between the two forms. 0, -ENOMEM; PUs that a mask cannot hold are left out. */
-int pin_mask_to_set(const struct pin_mask *mask, struct profile_set *out);
-void pin_mask_from_set(const struct profile_set *set, struct pin_mask *out);
+int profile_mask_to_set(const struct profile_mask *mask, struct profile_set *out);
+void profile_mask_from_set(const struct profile_set *set, struct profile_mask *out);
 
 /* Writes the cpulist ("0-3,8"), cut off where the buffer ends. */
-void pin_mask_format(const struct pin_mask *mask, char *buffer, size_t size);
+void profile_mask_format(const struct profile_mask *mask, char *buffer, size_t size);
 
 #endif

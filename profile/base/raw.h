@@ -1,7 +1,7 @@
 /* System calls made directly, without libc's wrappers: the wrappers set errno, which belongs to the
  * application, and some of them (sched_getaffinity, syscall) are interposed by this very library.
  *
- * pin_raw() returns what the kernel returns: a value, or -errno.
+ * profile_raw() returns what the kernel returns: a value, or -errno.
  */
 #ifndef SERVET_PROFILE_BASE_RAW_H
 #define SERVET_PROFILE_BASE_RAW_H
@@ -10,8 +10,8 @@
 
 #if defined(__x86_64__)
 
-#define PIN_HAVE_RAW 1
-static inline long pin_raw(long number, long a, long b, long c, long d, long e, long f)
+#define PROFILE_HAVE_RAW 1
+static inline long profile_raw(long number, long a, long b, long c, long d, long e, long f)
 {
     long result;
     register long r10 __asm__("r10") = d;
@@ -26,8 +26,8 @@ static inline long pin_raw(long number, long a, long b, long c, long d, long e, 
 
 #elif defined(__aarch64__)
 
-#define PIN_HAVE_RAW 1
-static inline long pin_raw(long number, long a, long b, long c, long d, long e, long f)
+#define PROFILE_HAVE_RAW 1
+static inline long profile_raw(long number, long a, long b, long c, long d, long e, long f)
 {
     register long x8 __asm__("x8") = number;
     register long x0 __asm__("x0") = a;
@@ -47,10 +47,10 @@ static inline long pin_raw(long number, long a, long b, long c, long d, long e, 
 
 /* Elsewhere libc's function serves, and `syscall` itself is not interposed (libomp's workers then
  * move back to the process's whole set when they start). */
-#define PIN_HAVE_RAW 0
+#define PROFILE_HAVE_RAW 0
 #include <errno.h>
 #include <unistd.h>
-static inline long pin_raw(long number, long a, long b, long c, long d, long e, long f)
+static inline long profile_raw(long number, long a, long b, long c, long d, long e, long f)
 {
     int saved = errno;
     long result = syscall(number, a, b, c, d, e, f);

@@ -20,10 +20,10 @@ static bool read_small(const char *path, char *text, size_t size)
     return length > 0;
 }
 
-int pin_where_is(pid_t pid, pid_t tid, struct pin_thread_now *out)
+int profile_where_is(pid_t pid, pid_t tid, struct profile_thread_now *out)
 {
     char path[96], text[4096];
-    struct pin_thread_now now = {.pid = pid, .tid = tid};
+    struct profile_thread_now now = {.pid = pid, .tid = tid};
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
     if (!read_small(path, text, sizeof text)) {
         return -ESRCH;
@@ -100,9 +100,9 @@ static void map_print_json(FILE *out, const char *name, const char *text, const 
     fputs(after, out);
 }
 
-void pin_where_print(FILE *out, bool json, const char *host, const char *rank,
-                     const struct pin_thread_now *now, const char *role, const char *pus,
-                     const char *decided_by)
+void profile_where_print(FILE *out, bool json, const char *host, const char *rank,
+                         const struct profile_thread_now *now, const char *role, const char *pus,
+                         const char *decided_by)
 {
     char core[16], l3[16], node[16];
     read_number("/sys/devices/system/cpu/cpu%d/topology/core_id", now->last_pu, core, sizeof core);

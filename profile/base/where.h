@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-struct pin_thread_now {
+struct profile_thread_now {
     pid_t pid, tid;
     char name[32];
     char allowed[256]; /* cpulist */
@@ -17,12 +17,12 @@ struct pin_thread_now {
 };
 
 /* 0; -ESRCH when there is no such thread (any more). */
-int pin_where_is(pid_t pid, pid_t tid, struct pin_thread_now *out);
+int profile_where_is(pid_t pid, pid_t tid, struct profile_thread_now *out);
 
 /* One line of a report: host, pid, local rank, tid, name, role, PUs, last PU, core/L3/NUMA of that,
  * decided by; or the same as a JSON object. */
-void pin_where_print(FILE *out, bool json, const char *host, const char *rank,
-                     const struct pin_thread_now *now, const char *role, const char *pus,
-                     const char *decided_by);
+void profile_where_print(FILE *out, bool json, const char *host, const char *rank,
+                         const struct profile_thread_now *now, const char *role, const char *pus,
+                         const char *decided_by);
 
 #endif

@@ -109,9 +109,9 @@ START_TEST(the_second_program_takes_a_free_pu)
 {
     ck_assert_uint_eq(next_pu(), order[0]);
     struct pin_registry registry;
-    struct pin_mask held = {0}, nothing = {0};
+    struct profile_mask held = {0}, nothing = {0};
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    pin_mask_add(&held, order[0]);
+    profile_mask_add(&held, order[0]);
     ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
     pin_registry_close(&registry);
     ck_assert_uint_eq(next_pu(), order[1]);
@@ -151,9 +151,9 @@ END_TEST
 START_TEST(a_reused_pid_is_recognised)
 {
     struct pin_registry registry;
-    struct pin_mask held = {0}, nothing = {0};
+    struct profile_mask held = {0}, nothing = {0};
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    pin_mask_add(&held, order[0]);
+    profile_mask_add(&held, order[0]);
     ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
     ck_assert_uint_eq(registry.count, 1);
     /* The entry's second word is the start time: that of another process with our pid. */
@@ -169,14 +169,14 @@ END_TEST
 START_TEST(an_entry_without_a_start_time_holds_nothing)
 {
     struct pin_registry registry;
-    struct pin_mask held = {0}, nothing = {0};
+    struct profile_mask held = {0}, nothing = {0};
     pid_t gone = fork();
     if (gone == 0) {
         _exit(0);
     }
     waitpid(gone, NULL, 0);
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    pin_mask_add(&held, order[0]);
+    profile_mask_add(&held, order[0]);
     ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
     ((uint64_t *)(void *)registry.entries)[0] = (uint64_t)gone;
     ((uint64_t *)(void *)registry.entries)[1] = 0;
@@ -190,17 +190,17 @@ END_TEST
 START_TEST(ranks_of_one_job_are_no_foreigners)
 {
     struct pin_registry registry;
-    struct pin_mask held = {0}, nothing = {0}, allowed = {0}, taken;
-    pin_mask_add(&held, 3);
+    struct profile_mask held = {0}, nothing = {0}, allowed = {0}, taken;
+    profile_mask_add(&held, 3);
     for (uint32_t pu = 0; pu < 4; pu++) {
-        pin_mask_add(&allowed, pu);
+        profile_mask_add(&allowed, pu);
     }
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
     pin_registry_taken(&registry, 77, &allowed, &taken);
-    ck_assert(pin_mask_empty(&taken));
+    ck_assert(profile_mask_empty(&taken));
     pin_registry_taken(&registry, 78, &allowed, &taken);
-    ck_assert(pin_mask_equal(&taken, &held));
+    ck_assert(profile_mask_equal(&taken, &held));
     ck_assert(pin_registry_claim(&registry, 77, 3));
     ck_assert(!pin_registry_claim(&registry, 78, 3));
     pin_registry_close(&registry);
@@ -211,14 +211,14 @@ END_TEST
 START_TEST(the_least_loaded_counts_as_free)
 {
     struct pin_registry registry;
-    struct pin_mask held = {0}, nothing = {0}, allowed = {0}, taken;
-    pin_mask_add(&allowed, 0);
-    pin_mask_add(&allowed, 1);
+    struct profile_mask held = {0}, nothing = {0}, allowed = {0}, taken;
+    profile_mask_add(&allowed, 0);
+    profile_mask_add(&allowed, 1);
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     ck_assert_int_eq(pin_registry_enter(&registry, 5, &nothing, &allowed), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        pin_mask_add(&held, 0);
+        profile_mask_add(&held, 0);
         _exit(pin_registry_enter(&registry, 6, &nothing, &held) == 0
                   ? (pin_registry_close(&registry), pause(), 0)
                   : 1);
@@ -238,8 +238,8 @@ START_TEST(the_least_loaded_counts_as_free)
     }
     ck_assert_uint_eq(registry.count, 2);
     pin_registry_taken(&registry, 7, &allowed, &taken);
-    ck_assert(pin_mask_has(&taken, 0));
-    ck_assert(!pin_mask_has(&taken, 1));
+    ck_assert(profile_mask_has(&taken, 0));
+    ck_assert(!profile_mask_has(&taken, 1));
     pin_registry_close(&registry);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
