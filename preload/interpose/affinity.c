@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/interpose/real.h"
 #include "preload/place/owner.h"
 #include "preload/place/process.h"
 #include "profile/base/raw.h"

@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/interpose/next.h"
 #include "preload/node/note.h"
 #include "preload/place/process.h"
 

@@ -1,5 +1,5 @@
 /* The functions of a program's MPI library behind the interposed ones. */
-#include "preload/interpose/next.h"
+#include "preload/interpose/interpose.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -26,21 +26,20 @@
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/interpose/real.h"
 #include "preload/place/process.h"
 
 /* Runs `call` with the start mask, and gives the place back: a successful exec does not come here
  * again. */
-#define LENDING(type, failure, real, name, call)                                                   \
+#define UNPINNED(type, failure, real, name, call)                                                  \
     do {                                                                                           \
         if (!PIN_REAL(real, name)) {                                                               \
             errno = ENOSYS;                                                                        \
             return failure;                                                                        \
         }                                                                                          \
-        bool lent_ = pin_process_active() && pin_process_lend_start_mask();                        \
+        bool unpinned_ = pin_process_active() && pin_process_unpin_thread();                       \
         type result_ = call;                                                                       \
-        if (lent_)                                                                                 \
-            pin_process_take_back_mask();                                                          \
+        if (unpinned_)                                                                             \
+            pin_process_repin_thread();                                                            \
         return result_;                                                                            \
     } while (0)
 
@@ -76,34 +75,34 @@ void pin_resolve_process_calls(void)
 
 PIN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-    LENDING(int, -1, real_execve, "execve", real_execve(path, arguments, environment));
+    UNPINNED(int, -1, real_execve, "execve", real_execve(path, arguments, environment));
 }
 
 PIN_EXPORT int execv(const char *path, char *const arguments[])
 {
-    LENDING(int, -1, real_execv, "execv", real_execv(path, arguments));
+    UNPINNED(int, -1, real_execv, "execv", real_execv(path, arguments));
 }
 
 PIN_EXPORT int execvp(const char *file, char *const arguments[])
 {
-    LENDING(int, -1, real_execvp, "execvp", real_execvp(file, arguments));
+    UNPINNED(int, -1, real_execvp, "execvp", real_execvp(file, arguments));
 }
 
 PIN_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-    LENDING(int, -1, real_execvpe, "execvpe", real_execvpe(file, arguments, environment));
+    UNPINNED(int, -1, real_execvpe, "execvpe", real_execvpe(file, arguments, environment));
 }
 
 PIN_EXPORT int fexecve(int file, char *const arguments[], char *const environment[])
 {
-    LENDING(int, -1, real_fexecve, "fexecve", real_fexecve(file, arguments, environment));
+    UNPINNED(int, -1, real_fexecve, "fexecve", real_fexecve(file, arguments, environment));
 }
 
 PIN_EXPORT int execveat(int folder, const char *path, char *const arguments[],
                         char *const environment[], int flags)
 {
-    LENDING(int, -1, real_execveat, "execveat",
-            real_execveat(folder, path, arguments, environment, flags));
+    UNPINNED(int, -1, real_execveat, "execveat",
+             real_execveat(folder, path, arguments, environment, flags));
 }
 
 static size_t count_arguments(va_list list)
@@ -159,26 +158,26 @@ PIN_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_
                            const posix_spawnattr_t *attributes, char *const arguments[],
                            char *const environment[])
 {
-    LENDING(int, ENOSYS, real_posix_spawn, "posix_spawn",
-            real_posix_spawn(pid, path, actions, attributes, arguments, environment));
+    UNPINNED(int, ENOSYS, real_posix_spawn, "posix_spawn",
+             real_posix_spawn(pid, path, actions, attributes, arguments, environment));
 }
 
 PIN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                             const posix_spawnattr_t *attributes, char *const arguments[],
                             char *const environment[])
 {
-    LENDING(int, ENOSYS, real_posix_spawnp, "posix_spawnp",
-            real_posix_spawnp(pid, file, actions, attributes, arguments, environment));
+    UNPINNED(int, ENOSYS, real_posix_spawnp, "posix_spawnp",
+             real_posix_spawnp(pid, file, actions, attributes, arguments, environment));
 }
 
 PIN_EXPORT int system(const char *command)
 {
-    LENDING(int, -1, real_system, "system", real_system(command));
+    UNPINNED(int, -1, real_system, "system", real_system(command));
 }
 
 PIN_EXPORT FILE *popen(const char *command, const char *mode)
 {
-    LENDING(FILE *, NULL, real_popen, "popen", real_popen(command, mode));
+    UNPINNED(FILE *, NULL, real_popen, "popen", real_popen(command, mode));
 }
 
 PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
@@ -187,7 +186,7 @@ PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
     if (!event || event->sigev_notify != SIGEV_THREAD) {
         return PIN_REAL(real_timer_create, "timer_create")(clock, event, timer);
     }
-    LENDING(int, -1, real_timer_create, "timer_create", real_timer_create(clock, event, timer));
+    UNPINNED(int, -1, real_timer_create, "timer_create", real_timer_create(clock, event, timer));
 }
 
 /* Interposed: prctl, by which a program shuts itself in a sandbox (seccomp); libseccomp and others

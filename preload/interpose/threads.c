@@ -10,11 +10,227 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <string.h>
 #include <threads.h>
+#include <unistd.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/interpose/real.h"
-#include "preload/place/creation.h"
+#include "preload/node/note.h"
+#include "preload/place/owner.h"
+#include "preload/place/process.h"
+#include "preload/place/report.h"
+#include "preload/place/slots.h"
+#include "profile/base/raw.h"
+
+#define NO_SLOT SIZE_MAX
+
+/* Has the program given this thread a mask of its own? An attribute without one answers with all
+ * bits set. */
+static bool has_affinity(const pthread_attr_t *attributes)
+{
+    struct profile_mask mask, all;
+    if (!attributes) {
+        return false;
+    }
+    profile_mask_all(&all);
+    mask = all;
+    if (pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0) {
+        return false;
+    }
+    return !profile_mask_equal(&mask, &all);
+}
+
+/* The slot of a thread that a runtime puts on one of the places which servet-pin gave it: those are
+ * the plan's own. */
+static size_t slot_of_place(const struct pin_process *process, const pthread_attr_t *attributes)
+{
+    struct profile_mask mask = {0};
+    if (!process->places_exported || !attributes ||
+        pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0 ||
+        profile_mask_count(&mask) != 1) {
+        return NO_SLOT;
+    }
+    for (size_t slot = 0; slot < process->plan.count; slot++) {
+        if (profile_mask_has(&mask, process->plan.pus[slot])) {
+            return slot;
+        }
+    }
+    return NO_SLOT;
+}
+
+static struct pin_thread *new_record(const void *start, void *argument, const char *dso,
+                                     const char *role, const char *decided_by)
+{
+    struct pin_thread *thread = pin_record_take();
+    if (!thread) {
+        pin_failure("too many threads at once; this one is not pinned");
+        return NULL;
+    }
+    thread->start = (void *)(uintptr_t)start;
+    thread->argument = argument;
+    thread->dso = dso;
+    thread->role = role;
+    thread->decided_by = decided_by;
+    thread->pu = -1;
+    return thread;
+}
+
+/* A thread that is not ours to place must not inherit the one PU of a creator that is. */
+static struct pin_thread *prepare_free(const void *start, void *argument, const char *dso,
+                                       const char *role, const char *decided_by)
+{
+    return pin_process_view() ? new_record(start, argument, dso, role, decided_by) : NULL;
+}
+
+/* `wanted`: the slot it must have, or NO_SLOT. */
+static struct pin_thread *prepare_worker(struct pin_process *process, const void *start,
+                                         void *argument, const char *dso, const char *role,
+                                         size_t wanted)
+{
+    pin_process_pin_main(process);
+    struct pin_thread *thread = new_record(start, argument, dso, role, "servet");
+    if (!thread) {
+        return NULL;
+    }
+    thread->pool = pin_slots_pool(&process->slots, dso);
+    if (wanted != NO_SLOT) {
+        pin_slots_take_this(&process->slots, thread->pool, wanted);
+    }
+    thread->slot =
+        (uint32_t)(wanted != NO_SLOT ? wanted : pin_process_take_slot(process, thread->pool));
+    thread->pu = (int32_t)process->plan.pus[thread->slot];
+    if (process->options.report[0] && pin_slots_threads(&process->slots, thread->slot) > 1) {
+        pin_report_shared((uint32_t)thread->pu);
+    }
+    return thread;
+}
+
+static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *start,
+                                  void *argument)
+{
+    const char *dso;
+    enum pin_owner owner = pin_owner_of_thread(start, argument, &dso);
+    if (owner == PIN_HELPER) {
+        return prepare_free(start, argument, dso, "helper", "servet");
+    }
+    if (owner == PIN_RUNTIME) {
+        pin_process_openmp_found();
+    }
+    struct pin_process *process = pin_process_plan();
+    if (!process) {
+        return NULL;
+    }
+    size_t placed = owner == PIN_RUNTIME ? slot_of_place(process, attributes) : NO_SLOT;
+    if (placed == NO_SLOT && has_affinity(attributes) && !process->options.force) {
+        if (process->options.verbose) {
+            pin_note("process %d: a thread of %s keeps the mask its creator chose", (int)getpid(),
+                     *dso ? dso : "the program");
+        }
+        return NULL;
+    }
+    if (pin_process_left_to_user(process)) {
+        pin_process_pin_main(process); /* says that it stays */
+        return prepare_free(start, argument, dso, "worker", "user");
+    }
+    return prepare_worker(process, start, argument, dso,
+                          owner == PIN_APPLICATION ? "thread" : "worker", placed);
+}
+
+/* Called in the creating thread, so that places follow the order of creation and not the order in
+ * which threads happen to start. NULL: leave this thread alone; else what thread_main() is to be
+ * started with. Makes the plan and pins the main thread at the first worker. errno is left
+ * alone. */
+static struct pin_thread *prepare_thread(const pthread_attr_t *attributes, const void *start,
+                                         void *argument)
+{
+    if (!pin_process_active()) {
+        return NULL;
+    }
+    int saved = errno;
+    struct pin_thread *thread = prepare(attributes, start, argument);
+    errno = saved;
+    return thread;
+}
+
+static void release(void *argument)
+{
+    struct pin_thread *thread = argument;
+    const struct pin_process *process = pin_process_get();
+    if (!pin_process_retired()) {
+        pin_report_end(thread->report_line);
+    }
+    pin_process_set_thread_pu(-1);
+    if (thread->pu >= 0) {
+        pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
+    }
+    pin_record_give_back(thread);
+}
+
+/* The thread could not be created: gives its slot back. */
+static void forget_thread(struct pin_thread *thread)
+{
+    const struct pin_process *process = pin_process_get();
+    if (thread->pu >= 0) {
+        pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
+    }
+    pin_record_give_back(thread);
+}
+
+static void say_thread(const struct pin_thread *thread)
+{
+    int tid = (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    const char *dso = *thread->dso ? thread->dso : "the program";
+    if (thread->pu < 0) {
+        pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
+    } else {
+        pin_note("process %d: thread %d of %s on PU %d", (int)getpid(), tid, dso, thread->pu);
+    }
+}
+
+static void settle(struct pin_thread *thread)
+{
+    const struct pin_process *process = pin_process_get();
+    thread->report_line =
+        pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);
+    int code = thread->pu < 0 ? profile_mask_set(0, &process->plan.own)
+                              : profile_mask_set_pu(0, (uint32_t)thread->pu);
+    if (code < 0) {
+        pin_failure("cannot pin a thread to PU %d: %s", thread->pu, strerrordesc_np(-code));
+        return;
+    }
+    if (thread->pu < 0) {
+        pin_process_set_thread_spread();
+    } else {
+        pin_process_set_thread_pu(thread->pu);
+    }
+    if (process->options.verbose) {
+        say_thread(thread);
+    }
+}
+
+/* Start routines to hand to the library: pin, run the program's, give the slot back. */
+static void *thread_main(void *argument)
+{
+    struct pin_thread *thread = argument;
+    void *result;
+    settle(thread);
+    /* Also runs at pthread_exit() and at cancellation. */
+    pthread_cleanup_push(release, thread);
+    result = ((void *(*)(void *))thread->start)(thread->argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+static int thread_main_c11(void *argument)
+{
+    struct pin_thread *thread = argument;
+    int result;
+    settle(thread);
+    pthread_cleanup_push(release, thread);
+    result = ((int (*)(void *))thread->start)(thread->argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
 
 PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                               void *(*start)(void *), void *argument)
@@ -23,14 +239,13 @@ PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
     if (!PIN_REAL(real, "pthread_create")) {
         return ENOSYS;
     }
-    struct pin_thread *ours =
-        pin_thread_prepare(attributes, (const void *)(uintptr_t)start, argument);
+    struct pin_thread *ours = prepare_thread(attributes, (const void *)(uintptr_t)start, argument);
     if (!ours) {
         return real(thread, attributes, start, argument);
     }
-    int code = real(thread, attributes, pin_thread_main, ours);
+    int code = real(thread, attributes, thread_main, ours);
     if (code != 0) {
-        pin_thread_forget(ours);
+        forget_thread(ours);
     }
     return code;
 }
@@ -41,13 +256,13 @@ PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     if (!PIN_REAL(real, "thrd_create")) {
         return thrd_error;
     }
-    struct pin_thread *ours = pin_thread_prepare(NULL, (const void *)(uintptr_t)start, argument);
+    struct pin_thread *ours = prepare_thread(NULL, (const void *)(uintptr_t)start, argument);
     if (!ours) {
         return real(thread, start, argument);
     }
-    int code = real(thread, pin_thread_main_c11, ours);
+    int code = real(thread, thread_main_c11, ours);
     if (code != thrd_success) {
-        pin_thread_forget(ours);
+        forget_thread(ours);
     }
     return code;
 }

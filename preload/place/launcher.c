@@ -72,8 +72,8 @@ static char *format_marker(const struct pin_launcher *launcher, const struct pro
     return text;
 }
 
-int pin_handover_export(const struct pin_launcher *launcher, const struct profile_mask *before,
-                        const struct pin_plan *plan)
+int pin_places_export(const struct pin_launcher *launcher, const struct profile_mask *before,
+                      const struct pin_plan *plan)
 {
     char *places = format_places(plan);
     char *marker = places ? format_marker(launcher, before, places) : NULL;
@@ -106,7 +106,7 @@ static bool read_list(const char *text, size_t length, struct profile_mask *out)
     return !profile_mask_empty(out);
 }
 
-bool pin_handover_read(const struct pin_launcher *launcher, struct profile_mask *before)
+bool pin_places_read(const struct pin_launcher *launcher, struct profile_mask *before)
 {
     const char *marker = getenv(pin_option_table[PIN_RANK].name), *places = getenv(places_name);
     const char *bind = getenv(bind_name);

@@ -54,18 +54,18 @@ void pin_launcher_allowed(const struct pin_launcher *launcher, const struct prof
  * changed, or the process is another rank (mpirun inside a rank), they count as the user's again.
  */
 
-/* Has the user placed OpenMP threads by OMP_PLACES and the like? What a handover of any rank
+/* Has the user placed OpenMP threads by OMP_PLACES and the like? What was exported for any rank
  * exported counts too. */
 bool pin_users_places_set(void);
 
 /* Sets OMP_PLACES, OMP_PROC_BIND and SERVET_RANK in the environment of this process, which may use
  * `before`. 0 or -ENOMEM. */
-int pin_handover_export(const struct pin_launcher *launcher, const struct profile_mask *before,
-                        const struct pin_plan *plan);
+int pin_places_export(const struct pin_launcher *launcher, const struct profile_mask *before,
+                      const struct pin_plan *plan);
 
-/* Is the environment still what pin_handover_export() made of it for this very rank? Then `before`
+/* Is the environment still what pin_places_export() made of it for this very rank? Then `before`
  * is set. */
-bool pin_handover_read(const struct pin_launcher *launcher, struct profile_mask *before);
+bool pin_places_read(const struct pin_launcher *launcher, struct profile_mask *before);
 
 /* What Slurm says of the masks that it gave to the tasks of a step. */
 

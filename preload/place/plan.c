@@ -11,6 +11,13 @@
 #include "mapper/map.h"
 #include "preload/node/note.h"
 
+/* jansson's json_dumpfd & co. are never used here, but json_loadf() compares its argument with
+ * `stdin`, and a copy relocation of that variable is what keeps Debian's libjansson.a (not position
+ * independent there) out of a shared object. With -Wl,--wrap=stdin the archive refers to this
+ * hidden variable, which no FILE is ever equal to. */
+extern FILE *__wrap_stdin;
+FILE *__wrap_stdin;
+
 /* One request: what may be used, and what the profile says of it. */
 struct site {
     const struct pin_options *options;

@@ -4,20 +4,22 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
 #include "preload/node/note.h"
 #include "preload/place/launcher.h"
-#include "preload/place/own_stack.h"
 #include "preload/place/owner.h"
 #include "preload/place/report.h"
+#include "profile/base/raw.h"
 
 static struct pin_process process;
 static atomic_bool started;
-static atomic_bool runtime_seen;
+static atomic_bool openmp_found;
 static atomic_bool retired;
 static pid_t own_pid;
 
@@ -34,6 +36,64 @@ static __thread bool on_main __attribute__((tls_model("initial-exec")));
 static __thread bool first_stack __attribute__((tls_model("initial-exec")));
 /* PU + 1 of this thread if it is another one, 0: not pinned by us. */
 static __thread int32_t own_pu __attribute__((tls_model("initial-exec")));
+
+/* Work on a stack of our own: a thread that makes another one may have 16 KiB (PTHREAD_STACK_MIN),
+ * which a path and a parser use up. */
+
+/* Reading a profile and making its plan takes 20 KiB. Only what is touched is real. */
+#define STACK_BYTES (256 * 1024)
+
+static bool has_little_left(void)
+{
+    pthread_attr_t attributes;
+    void *lowest;
+    size_t size;
+    char here;
+#ifdef __SANITIZE_ADDRESS__
+    return false; /* it makes small stacks bigger itself */
+#endif
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
+        return false;
+    }
+    pthread_attr_getstack(&attributes, &lowest, &size);
+    pthread_attr_destroy(&attributes);
+    return (uintptr_t)&here - (uintptr_t)lowest < STACK_BYTES;
+}
+
+/* Not for every thread: AddressSanitizer, in a program that was built with it, warns of
+ * swapcontext(). */
+static int on_own_stack(void (*work)(void))
+{
+    ucontext_t here, there;
+    long stack = profile_raw(SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stack < 0 && stack > -4096) {
+        return -ENOMEM;
+    }
+    getcontext(&there);
+    there.uc_stack.ss_sp = (void *)stack;
+    there.uc_stack.ss_size = STACK_BYTES;
+    there.uc_link = &here;
+    makecontext(&there, work, 0);
+    swapcontext(&here, &there);
+    profile_raw(SYS_munmap, stack, STACK_BYTES, 0, 0, 0, 0);
+    return 0;
+}
+
+/* Calls `work`, on a stack of our own if the calling thread has little left of its own. `is_first`
+ * is for the thread that the process began with, whose stack grows. 0 or -ENOMEM, and it has not
+ * been called. Keeps errno. */
+static int with_enough_stack(bool is_first, void (*work)(void))
+{
+    int saved = errno, code = 0;
+    if (!is_first && has_little_left()) {
+        code = on_own_stack(work);
+    } else {
+        work();
+    }
+    errno = saved;
+    return code;
+}
 
 void pin_process_start(void)
 {
@@ -78,7 +138,7 @@ void pin_process_retire(void)
         return;
     }
     int saved = errno;
-    pin_process_lend_start_mask();
+    pin_process_unpin_thread();
     if (planned && process.options.verbose) {
         pin_note("process %d: shuts itself in a sandbox; threads are not placed from now on",
                  (int)getpid());
@@ -104,7 +164,7 @@ static int watch_forks(void)
 
 static void recall_priority(void)
 {
-    process.recalled_priority = pin_auto_apply(&process.options, NULL, &process.recalled);
+    process.recalled_priority = pin_remembered_apply(&process.options, NULL, &process.recalled);
     if (process.recalled_priority && process.options.verbose) {
         pin_note("process %d: %s priority, for the run before was in MPI for %.0f %% of its time",
                  (int)getpid(), process.recalled.communication ? "communication" : "memory",
@@ -116,14 +176,14 @@ static void make_plan(void)
 {
     pin_resolve_process_calls();
     pin_launcher_read(process.options.rebind, &process.launcher);
-    process.handed_over = pin_handover_read(&process.launcher, &process.children);
-    if (!process.handed_over) {
+    process.places_exported = pin_places_read(&process.launcher, &process.children);
+    if (!process.places_exported) {
         process.children = process.start;
     }
     pin_launcher_allowed(&process.launcher, &process.children, &process.allowed);
-    process.users_choice = !process.handed_over && pin_users_places_set();
+    process.users_choice = !process.places_exported && pin_users_places_set();
     if (process.users_choice && pin_owner_runtime_loaded()) {
-        pin_process_saw_runtime();
+        pin_process_openmp_found();
     }
     recall_priority();
     struct profile_mask taken;
@@ -144,7 +204,7 @@ static void make_plan(void)
 static void make_plan_aside(void)
 {
     inside = true;
-    if (pin_with_enough_stack(first_stack, make_plan) < 0) {
+    if (with_enough_stack(first_stack, make_plan) < 0) {
         pin_failure("no memory for the plan; threads are not pinned");
     }
     inside = false;
@@ -180,7 +240,7 @@ static bool bound_by_program(const struct pin_process *this)
     }
     /* A runtime that follows servet-pin's places puts the main thread where we would. */
     profile_mask_add(&first, this->plan.pus[0]);
-    return !this->handed_over || !profile_mask_equal(&now, &first);
+    return !this->places_exported || !profile_mask_equal(&now, &first);
 }
 
 /* The user's word for OpenMP counts for the whole process once there is a runtime in it that heeds
@@ -188,12 +248,12 @@ static bool bound_by_program(const struct pin_process *this)
 bool pin_process_left_to_user(const struct pin_process *this)
 {
     return this->users_choice && !this->options.force &&
-           atomic_load_explicit(&runtime_seen, memory_order_relaxed);
+           atomic_load_explicit(&openmp_found, memory_order_relaxed);
 }
 
-void pin_process_saw_runtime(void)
+void pin_process_openmp_found(void)
 {
-    atomic_store_explicit(&runtime_seen, true, memory_order_relaxed);
+    atomic_store_explicit(&openmp_found, true, memory_order_relaxed);
 }
 
 static void say_main(const struct pin_process *this, uint32_t pu)
@@ -306,7 +366,7 @@ static bool given_mask(struct profile_mask *out)
     return pu >= 0 || spread;
 }
 
-bool pin_process_lend_start_mask(void)
+bool pin_process_unpin_thread(void)
 {
     struct profile_mask given, now;
     if (!given_mask(&given) || profile_mask_get(0, &now) < 0 || !profile_mask_equal(&now, &given)) {
@@ -315,7 +375,7 @@ bool pin_process_lend_start_mask(void)
     return profile_mask_set(0, &process.children) == 0;
 }
 
-void pin_process_take_back_mask(void)
+void pin_process_repin_thread(void)
 {
     struct profile_mask given;
     if (given_mask(&given)) {
@@ -330,7 +390,7 @@ void pin_process_take_back_mask(void)
 static void after_fork_in_child(void)
 {
     static const pthread_once_t again = PTHREAD_ONCE_INIT;
-    if (!pin_process_retired() && pin_process_lend_start_mask()) {
+    if (!pin_process_retired() && pin_process_unpin_thread()) {
         process.start = process.children;
     }
     on_main = true;
@@ -358,7 +418,7 @@ __attribute__((destructor)) static void destructor(void)
         return;
     }
     inside = true;
-    (void)pin_with_enough_stack(first_stack, say_goodbye);
+    (void)with_enough_stack(first_stack, say_goodbye);
 }
 
 const struct profile_mask *pin_process_view(void)

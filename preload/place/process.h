@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/node/claims.h"
+#include "preload/node/registry.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
 #include "preload/place/plan.h"
 #include "preload/place/slots.h"
-#include "preload/trace/auto.h"
+#include "preload/trace/remembered.h"
 #include "profile/base/mask.h"
 
 struct pin_process {
@@ -26,9 +26,9 @@ struct pin_process {
     struct profile_mask children; /* what its children get: `start`, or what was there before
                                  servet-pin; as above */
     bool recalled_priority;       /* SERVET_AUTO has chosen the priority, by `recalled` */
-    struct pin_auto recalled;
+    struct pin_remembered recalled;
     bool
-        handed_over; /* the environment's OpenMP places are servet-pin's, made from the same plan */
+        places_exported; /* the environment's OpenMP places are servet-pin's, made from the same plan */
     bool users_choice; /* OMP_PLACES and the like: OpenMP threads are left alone */
 };
 
@@ -58,7 +58,7 @@ struct pin_process *pin_process_plan(void);
 size_t pin_process_take_slot(struct pin_process *process, unsigned pool);
 
 /* An OpenMP runtime is at work in this process. */
-void pin_process_saw_runtime(void);
+void pin_process_openmp_found(void);
 /* Has the user placed this process's threads by OMP_PLACES and the like? */
 bool pin_process_left_to_user(const struct pin_process *process);
 
@@ -75,9 +75,9 @@ void pin_process_narrow_main(const struct pin_process *process);
 /* A thread or process that is about to be made by the calling thread and is not ours to place:
  * gives the calling thread the mask the process was started with, if its mask is (still) one that
  * we gave it. False: nothing was changed. */
-bool pin_process_lend_start_mask(void);
+bool pin_process_unpin_thread(void);
 /* And the place it had back, where the calling thread goes on. */
-void pin_process_take_back_mask(void);
+void pin_process_repin_thread(void);
 
 /* The calling thread runs on the whole plan by our doing. */
 void pin_process_set_thread_spread(void);

@@ -180,7 +180,7 @@ static void print_check(const struct output *to)
 }
 
 /* What SERVET_AUTO made of the run before. */
-static void print_choice(const struct output *to, const struct pin_auto *recalled)
+static void print_choice(const struct output *to, const struct pin_remembered *recalled)
 {
     const char *priority = recalled->communication ? "communication" : "memory";
     if (to->json) {
@@ -194,7 +194,7 @@ static void print_choice(const struct output *to, const struct pin_auto *recalle
 }
 
 void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
-                      const struct pin_auto *recalled)
+                      const struct pin_remembered *recalled)
 {
     char *text = NULL, host[256] = "?";
     size_t length;

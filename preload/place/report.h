@@ -11,7 +11,7 @@
 
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
-#include "preload/trace/auto.h"
+#include "preload/trace/remembered.h"
 
 /* Threads that are remembered; of any further ones only the number is told. */
 #define PIN_REPORT_THREADS 4096u
@@ -35,6 +35,6 @@ void pin_report_reset(void);
 /* Writes the report. Called once, when the process ends. `recalled`: what the priority was chosen
  * by, or NULL. */
 void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
-                      const struct pin_auto *recalled);
+                      const struct pin_remembered *recalled);
 
 #endif

@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "preload/trace/requests.h"
 #include "preload/trace/trace.h"
 
 struct entry {
@@ -26,7 +25,7 @@ static struct entry **find(trace_word request)
     return at;
 }
 
-void pin_trace_request_keep(trace_word request, int32_t peer, uint64_t bytes)
+static void request_keep(trace_word request, int32_t peer, uint64_t bytes)
 {
     pthread_mutex_lock(&lock);
     struct entry **at = find(request), *entry = *at;
@@ -41,7 +40,7 @@ void pin_trace_request_keep(trace_word request, int32_t peer, uint64_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-bool pin_trace_request_find(trace_word request, int32_t *peer, uint64_t *bytes)
+static bool request_find(trace_word request, int32_t *peer, uint64_t *bytes)
 {
     pthread_mutex_lock(&lock);
     struct entry *entry = *find(request);
@@ -53,7 +52,7 @@ bool pin_trace_request_find(trace_word request, int32_t *peer, uint64_t *bytes)
     return entry;
 }
 
-void pin_trace_request_forget(trace_word request)
+static void request_forget(trace_word request)
 {
     pthread_mutex_lock(&lock);
     struct entry **at = find(request), *entry = *at;
@@ -259,8 +258,8 @@ static void keep(int code, trace_word comm, int to, int64_t count, trace_word ty
 {
     struct trace_group *group = code != 0 || to < 0 ? NULL : pin_trace_group_of_comm(comm);
     if (group && to < group->size) {
-        pin_trace_request_keep(trace_handle_at(request, 0), group->world ? group->world[to] : to,
-                               pin_trace_bytes(count, type));
+        request_keep(trace_handle_at(request, 0), group->world ? group->world[to] : to,
+                     pin_trace_bytes(count, type));
     }
 }
 
@@ -298,7 +297,7 @@ static void start(const void *requests, int count)
         int32_t peer;
         uint64_t bytes;
         static const struct trace_group world = {.size = INT32_MAX, .me = -1};
-        if (!pin_trace_request_find(trace_handle_at(requests, (size_t)i), &peer, &bytes)) {
+        if (!request_find(trace_handle_at(requests, (size_t)i), &peer, &bytes)) {
             continue;
         }
         pin_trace_count_to(&world, peer < 0 ? pin_trace_counts.ranks : peer, bytes);
@@ -310,8 +309,7 @@ static void start(const void *requests, int count)
 
 TRACE_CALL(Start, (void *request), (request), start(request, 1))
 TRACE_CALL(Startall, (int count, void *requests), (count, requests), start(requests, count))
-TRACE_CALL(Request_free, (void *request), (request),
-           pin_trace_request_forget(trace_handle_at(request, 0)))
+TRACE_CALL(Request_free, (void *request), (request), request_forget(trace_handle_at(request, 0)))
 
 /* Interposed: receiving and waiting. They send nothing; only their time counts. */
 

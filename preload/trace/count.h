@@ -22,6 +22,7 @@
 #ifndef SERVET_PRELOAD_TRACE_COUNT_H
 #define SERVET_PRELOAD_TRACE_COUNT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -108,5 +109,25 @@ void pin_trace_count_reduced(struct trace_group *group, uint64_t bytes);
 
 /* Lays what went to every other one to the single ranks, once. */
 void pin_trace_count_spread(struct trace_group *group);
+
+/* The communicators and windows that the program sends on, by handle. */
+
+/* The communicator's or window's ranks, asked of the library at its first use and kept until it is
+ * freed. NULL: it cannot be resolved (counted as lost). */
+struct trace_group *pin_trace_group_of_comm(trace_word comm);
+struct trace_group *pin_trace_group_of_window(trace_word window);
+
+/* Neighbours in the communicator's topology are filled in; 0 of them without one. */
+void pin_trace_group_find_neighbours(struct trace_group *group);
+
+/* The handle is about to be freed: it may stand for another one soon. */
+void pin_trace_group_forget(trace_word handle);
+
+/* pin_trace_count_spread() for all. */
+void pin_trace_groups_spread(void);
+
+/* How many threads may be inside at once is unknown: the first call makes MPI_COMM_WORLD's. 0,
+ * -ENOMEM. */
+int pin_trace_groups_begin(void);
 
 #endif

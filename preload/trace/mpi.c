@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "preload/interpose/next.h"
+#include "preload/interpose/interpose.h"
 
 struct trace_mpi pin_trace_mpi;
 

@@ -12,7 +12,7 @@
 #include "preload/node/note.h"
 #include "preload/node/put_file.h"
 #include "preload/trace/gather.h"
-#include "preload/trace/trace_auto.h"
+#include "preload/trace/verdict.h"
 
 #define INIT(name, parameters, arguments)                                                          \
     PIN_EXPORT int name parameters;                                                                \
@@ -197,18 +197,18 @@ static void write_file(const struct trace_sum *sum)
 static void conclude(trace_word comm, const struct trace_sum *sum)
 {
     static struct trace_verdict verdict;
-    struct pin_auto before;
+    struct pin_remembered before;
     if (!pin_trace_options.auto_priority) {
         return;
     }
     verdict = (struct trace_verdict){.judged = TRACE_NOT_GATHERED};
     if (sum->rank) {
-        bool known = pin_auto_recall(NULL, &before) == 0;
-        pin_trace_auto_judge(sum, known ? &before : NULL, pin_trace_auto_oversubscribed(),
-                             &verdict);
+        bool known = pin_remembered_recall(NULL, &before) == 0;
+        pin_trace_verdict_judge(sum, known ? &before : NULL, pin_trace_verdict_oversubscribed(),
+                                &verdict);
     }
     if (pin_trace_gather_tell(comm, &verdict, sizeof verdict) == 0) {
-        pin_trace_auto_conclude(&verdict);
+        pin_trace_verdict_conclude(&verdict);
     }
 }
 

@@ -16,9 +16,8 @@
 #include <stdint.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/interpose/next.h"
 #include "preload/place/options.h"
-#include "preload/trace/groups.h"
+#include "preload/trace/count.h"
 #include "preload/trace/mpi.h"
 #include "preload/trace/time.h"
 

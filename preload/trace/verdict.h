@@ -10,11 +10,11 @@
  * it does not care. A program that has run under communication priority must fall clearly below one
  * half before it loses it, or the priority would change from run to run.
  */
-#ifndef SERVET_PRELOAD_TRACE_TRACE_AUTO_H
-#define SERVET_PRELOAD_TRACE_TRACE_AUTO_H
+#ifndef SERVET_PRELOAD_TRACE_VERDICT_H
+#define SERVET_PRELOAD_TRACE_VERDICT_H
 
-#include "preload/trace/auto.h"
 #include "preload/trace/gather.h"
+#include "preload/trace/remembered.h"
 
 /* Share of the time in MPI from which communication priority is chosen, and below which it is given
  * up again. */
@@ -34,21 +34,21 @@ enum trace_judged {
 struct trace_verdict {
     enum trace_judged judged;
     double seconds, limit;
-    struct pin_auto what;
+    struct pin_remembered what;
 };
 
 /* `before`: what was remembered, NULL: nothing. `oversubscribed`: more ranks than PUs on a node. */
-void pin_trace_auto_judge(const struct trace_sum *sum, const struct pin_auto *before,
-                          bool oversubscribed, struct trace_verdict *out);
+void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remembered *before,
+                             bool oversubscribed, struct trace_verdict *out);
 
 /* Remembers the verdict for this executable; says in SERVET_REPORT what it is and what it rests
  * on. */
-void pin_trace_auto_conclude(const struct trace_verdict *verdict);
+void pin_trace_verdict_conclude(const struct trace_verdict *verdict);
 
 /* The calling rank's line of SERVET_REPORT. */
 void pin_trace_report_rank(void);
 
 /* More ranks on this node than PUs, as far as the launcher tells. */
-bool pin_trace_auto_oversubscribed(void);
+bool pin_trace_verdict_oversubscribed(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* Was the run communication intensive? */
-#include "preload/trace/trace_auto.h"
+#include "preload/trace/verdict.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,12 +12,12 @@
 #include "preload/node/put_file.h"
 #include "preload/trace/trace.h"
 
-void pin_trace_auto_judge(const struct trace_sum *sum, const struct pin_auto *before,
-                          bool oversubscribed, struct trace_verdict *out)
+void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remembered *before,
+                             bool oversubscribed, struct trace_verdict *out)
 {
     struct trace_verdict verdict = {.limit = before && before->communication ? TRACE_AUTO_GIVEN_UP
                                                                              : TRACE_AUTO_LIMIT};
-    verdict.what = (struct pin_auto){.share = 1, .ranks = sum->ranks};
+    verdict.what = (struct pin_remembered){.share = 1, .ranks = sum->ranks};
     for (int32_t r = 0; r < sum->ranks; r++) {
         const struct trace_times *times = &sum->rank[r].times;
         double share = times->seconds > 0 ? times->inside / times->seconds : 0;
@@ -48,7 +48,7 @@ static long read_first(const char *const *names, size_t count)
     return -1;
 }
 
-bool pin_trace_auto_oversubscribed(void)
+bool pin_trace_verdict_oversubscribed(void)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
                                         "MPI_LOCALNRANKS"};
@@ -121,14 +121,14 @@ static void report_verdict(const struct trace_verdict *verdict, const char *reme
     report(text);
 }
 
-void pin_trace_auto_conclude(const struct trace_verdict *verdict)
+void pin_trace_verdict_conclude(const struct trace_verdict *verdict)
 {
     int code = 0;
     if (!is_first_of_node()) {
         return;
     }
     if (verdict->judged == TRACE_JUDGED) {
-        code = pin_auto_remember(NULL, &verdict->what);
+        code = pin_remembered_keep(NULL, &verdict->what);
     }
     if (code < 0) {
         pin_failure("SERVET_AUTO: what this run was like cannot be remembered: %s",

@@ -1,5 +1,5 @@
 /* What SERVET_AUTO remembers of a program. */
-#include "preload/trace/auto.h"
+#include "preload/trace/remembered.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -142,10 +142,11 @@ static int find_file(const char *executable, char *out)
 
 /* -- reading and writing -- */
 
-static int parse(const char *text, const char *path, const char *identity, struct pin_auto *out)
+static int parse(const char *text, const char *path, const char *identity,
+                 struct pin_remembered *out)
 {
     char expected[PATH_MAX + IDENTITY_SIZE + 64], priority[16];
-    struct pin_auto found;
+    struct pin_remembered found;
     int length =
         snprintf(expected, sizeof expected, "%s\nexecutable %s\n%s\n", beginning, path, identity);
     if (strncmp(text, expected, (size_t)length) != 0 ||
@@ -161,7 +162,7 @@ static int parse(const char *text, const char *path, const char *identity, struc
     return 0;
 }
 
-int pin_auto_recall(const char *executable, struct pin_auto *out)
+int pin_remembered_recall(const char *executable, struct pin_remembered *out)
 {
     char path[PATH_MAX], file[PATH_MAX], identity[IDENTITY_SIZE], text[MEMORY_SIZE];
     int code = identify(executable, path, identity);
@@ -170,7 +171,7 @@ int pin_auto_recall(const char *executable, struct pin_auto *out)
     return code < 0 ? code : parse(text, path, identity, out);
 }
 
-int pin_auto_remember(const char *executable, const struct pin_auto *what)
+int pin_remembered_keep(const char *executable, const struct pin_remembered *what)
 {
     char path[PATH_MAX], file[PATH_MAX], identity[IDENTITY_SIZE], text[MEMORY_SIZE];
     int code = identify(executable, path, identity);
@@ -185,10 +186,10 @@ int pin_auto_remember(const char *executable, const struct pin_auto *what)
     return pin_file_put(file, text, (size_t)length);
 }
 
-bool pin_auto_apply(struct pin_options *options, const char *path, struct pin_auto *out)
+bool pin_remembered_apply(struct pin_options *options, const char *path, struct pin_remembered *out)
 {
     if (!options->auto_priority || options->mem_prior || options->comm_prior ||
-        pin_auto_recall(path, out) < 0) {
+        pin_remembered_recall(path, out) < 0) {
         return false;
     }
     options->comm_prior = out->communication;
