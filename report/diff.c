@@ -1,5 +1,7 @@
-#include "report/diff.h"
-
+/* Every figure of a profile as a row, and two profiles compared row by row.
+ *
+ * A row is known by where it belongs and what it is called, so that a figure that moved in the file
+ * is found again; numbers differ only by more than what repeated measurements do. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,6 +12,7 @@
 #include "mapper/map.h"
 #include "profile/query.h"
 #include "profile/text/figures.h"
+#include "report/report.h"
 
 static struct item *add(struct item_list *list, const char *where, const char *name, ...)
     __attribute__((format(printf, 3, 4)));

@@ -1,5 +1,9 @@
-#include "report/html.h"
-
+/* A profile as one page: a summary with what deserves doubt, a section of tables and plots for each
+ * thing that was measured, the topology, and every figure with its quality.
+ *
+ * The page refers to nothing outside of itself, so that it can be mailed and kept; it is written so
+ * that it is XML too, because the strictest parser there is then holds it to that. Everything that
+ * a profile or a user says goes through report_html_text(). */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,103 +11,69 @@
 
 #include "profile/codec/fields.h"
 #include "profile/text/figures.h"
-#include "report/diff.h"
-#include "report/picture.h"
 #include "report/plot.h"
-#include "report/plots.h"
 
-#define SHOWN_WORKERS 64 /* of a mapping in words */
-
-static void put_picture(FILE *out, const struct pictures_item *item)
-{
-    struct servet_error error;
-    char *svg = NULL;
-    size_t left_out = 0, pus = item->picture.node_class->pus.count;
-    fprintf(out, "<figure id=\"%s\">\n<h3>%s</h3>\n", item->id, item->title);
-    if (pus > PICTURE_PUS) {
-        fprintf(out,
-                "<p class=\"note\">No picture: %zu PUs are more than the %d that are "
-                "drawn.</p>\n</figure>\n",
-                pus, PICTURE_PUS);
-        return;
-    }
-    int rc = report_picture_svg(&item->picture, item->id, &svg, &left_out, &error);
-    if (rc < 0) {
-        fputs("<p class=\"note\">No picture of the topology: ", out);
-        report_html_text(out, error.text);
-        fputs(rc == -ENOENT ? " (Debian: hwloc-nox or hwloc).</p>\n</figure>\n"
-                            : ".</p>\n</figure>\n",
-              out);
-        return;
-    }
-    fprintf(out, "<div class=\"scroll picture%s\">%s</div>\n",
-            item->picture.compact ? " large" : "", svg);
-    if (item->picture.compact) {
-        fputs("<figcaption>Caches and overhead levels that no two cores share are left out; ", out);
-        fputs(item->picture.workers ? "3:w7 is worker 7 on PU 3.</figcaption>\n"
-                                    : "numbers are PUs.</figcaption>\n",
-              out);
-    }
-    if (left_out) {
-        fprintf(out,
-                "<figcaption>%zu measured groups cross others and cannot be drawn as "
-                "boxes.</figcaption>\n",
-                left_out);
-    }
-    fputs("</figure>\n", out);
-    free(svg);
-}
-
-static void put_chosen(FILE *out, const uint32_t *chosen, size_t count, const char *how)
-{
-    fprintf(out, "<p>%s: workers 0, 1, … on PUs <strong>", how);
-    for (size_t i = 0; i < count && i < SHOWN_WORKERS; i++) {
-        fprintf(out, "%s%u", i ? ", " : "", chosen[i]);
-    }
-    fprintf(out, "%s</strong></p>\n", count > SHOWN_WORKERS ? " …" : "");
-}
-
-static void put_mapping(FILE *out, const struct report *report, const struct pictures *pictures,
-                        enum map_priority priority)
-{
-    bool memory = priority == MAP_MEMORY;
-    put_chosen(out, pictures->chosen[memory ? 0 : 1], report->workers,
-               memory ? "Memory priority" : "Communication priority");
-    for (size_t i = 0; i < pictures->count; i++) {
-        if (pictures->items[i].picture.workers && pictures->items[i].priority == priority) {
-            put_picture(out, &pictures->items[i]);
-        }
-    }
-}
-
-int report_html_topology(const struct report *report, FILE *out, struct servet_error *error)
-{
-    struct pictures pictures;
-    int rc = report_pictures_of(report, &pictures, error);
-    if (rc < 0) {
-        return rc;
-    }
-    fputs("<section id=\"topology\">\n<h2>Topology</h2>\n<p class=\"note\">Boxes are what the "
-          "profile holds: caches with "
-          "their effective sizes and groups, memory overhead levels, NUMA domains, "
-          "packages.</p>\n<div class=\"grid\">\n",
-          out);
-    for (size_t i = 0; i < pictures.count; i++) {
-        if (!pictures.items[i].picture.workers) {
-            put_picture(out, &pictures.items[i]);
-        }
-    }
-    fputs("</div>\n", out);
-    if (report->workers) {
-        fprintf(out, "<h2 id=\"mapping\">Where %zu worker%s would go</h2>\n", report->workers,
-                report->workers == 1 ? "" : "s");
-        put_mapping(out, report, &pictures, MAP_MEMORY);
-        put_mapping(out, report, &pictures, MAP_COMMUNICATION);
-    }
-    fputs("</section>\n", out);
-    report_pictures_free(&pictures);
-    return 0;
-}
+/* The page's style sheet: light and dark, from a phone to a wide screen. The variables --ink … --c6
+ * are what plots refer to; the classes of .picture are those of picture.c. */
+/* clang-format off: one rule a line */
+static const char style[] =
+    ":root{color-scheme:light dark;"
+    "--ground:#f6f7f9;--card:#fff;--ink:#1d2330;--soft:#5b6475;--muted:#8b93a3;--line:#dde1e8;"
+    "--accent:#0b63b5;--warn:#8a4b00;--warn-ground:#fff4e0;"
+    "--c1:#0072b2;--c2:#d55e00;--c3:#009e73;--c4:#b1589b;--c5:#3a9bd9;--c6:#b87c00;"
+    "--box0:#fff;--box1:#d9ecc0;--box2:#eef7df;--box3:#f3f4f6;--box4:#cfd4dc;--box5:#f0e1e0}\n"
+    "@media(prefers-color-scheme:dark){:root{"
+    "--ground:#12151b;--card:#1b2029;--ink:#e7eaf0;--soft:#a6afbf;--muted:#7d8798;--line:#323a47;"
+    "--accent:#6db5f5;--warn:#ffcf8a;--warn-ground:#3a2a10;"
+    "--c1:#4da8e0;--c2:#ff8f4d;--c3:#3fd0a4;--c4:#e29acb;--c5:#8fd0f5;--c6:#f2bd4a;"
+    "--box0:#12151b;--box1:#2b4222;--box2:#25351f;--box3:#232a35;--box4:#3a4352;--box5:#4a3634}}\n"
+    "*{box-sizing:border-box}\n"
+    "body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\n"
+    "main{max-width:1240px;margin:0 auto;padding:1rem}\n"
+    "h1{font-size:1.6rem;margin:.6rem 0 .2rem;overflow-wrap:anywhere}\n"
+    "h2{font-size:1.25rem;margin:2rem 0 .6rem}\n"
+    "h3{font-size:1rem;margin:0 0 .4rem}\n"
+    "p{margin:.4rem 0;overflow-wrap:anywhere}\n"
+    ".lead,figcaption,.note{color:var(--soft)}\n"
+    "figcaption,.note{font-size:.9rem}\n"
+    "nav{display:flex;flex-wrap:wrap;gap:.3rem 1rem;margin:.8rem 0}\n"
+    "a{color:var(--accent)}\n"
+    ".grid{display:grid;gap:1rem;"
+    "grid-template-columns:repeat(auto-fill,minmax(min(100%,430px),1fr))}\n"
+    ".card,figure{background:var(--card);border:1px solid var(--line);border-radius:.6rem;"
+    "padding:.8rem;margin:0;min-width:0}\n"
+    ".card+.grid,.card+.card,.grid+.card{margin-top:1rem}\n"
+    "figure.plot svg{width:100%;height:auto;display:block;margin:0 auto}\n"
+    ".wide{grid-column:1/-1}\n"
+    "figure svg image{image-rendering:pixelated}\n"
+    ".scroll{overflow-x:auto}\n"
+    "table{border-collapse:collapse;font-size:.9rem;width:100%}\n"
+    "th,td{text-align:left;padding:.3rem .7rem .3rem 0;border-bottom:1px solid var(--line);"
+    "vertical-align:top}\n"
+    "th{color:var(--soft);font-weight:600;white-space:nowrap}\n"
+    ".scroll table{min-width:620px}\n"
+    "td.n{white-space:nowrap;font-variant-numeric:tabular-nums}\n"
+    "td details{max-width:40rem;overflow-wrap:anywhere}\n"
+    "summary{cursor:pointer}\n"
+    "dl{display:grid;grid-template-columns:minmax(7rem,auto) 1fr;gap:.2rem 1rem;margin:0}\n"
+    "dt{color:var(--soft)}\n"
+    "dd{margin:0;overflow-wrap:anywhere}\n"
+    ".warn{background:var(--warn-ground);color:var(--warn);border-radius:.6rem;"
+    "padding:.6rem .9rem;margin:.6rem 0}\n"
+    ".warn ul{margin:.3rem 0;padding-left:1.2rem}\n"
+    ".picture svg{display:block;min-width:300px;max-width:100%;height:auto;margin:0 auto}\n"
+    ".picture.large svg{min-width:900px}\n"
+    ".picture text{fill:var(--ink)}\n"
+    ".picture rect{stroke:var(--muted);fill:var(--box0)}\n"
+    ".picture rect.package{fill:var(--box1)}\n"
+    ".picture rect.memory{fill:var(--box2)}\n"
+    ".picture rect.cache{fill:var(--box3)}\n"
+    ".picture rect.core{fill:var(--box4)}\n"
+    ".picture rect.numa{fill:var(--box5)}\n"
+    ".picture rect.busy{fill:#b84e00}\n"
+    ".picture text.busy{fill:#fff}\n"
+    "@media print{:root{color-scheme:light}figure,.card{break-inside:avoid}}\n";
+/* clang-format on */
 
 struct page {
     const struct report *report;
@@ -174,8 +144,7 @@ static void put_head(struct page *page)
         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\n<title>Servet: ",
         page->out);
     report_html_text(page->out, p->host_name);
-    fprintf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<h1>",
-            report_style);
+    fprintf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<h1>", style);
     report_html_text(page->out, p->host_name);
     fputs("</h1>\n<p class=\"lead\">", page->out);
     report_html_text(page->out,

@@ -1,6 +1,5 @@
-/* What SERVET_REPORT would say of a program that runs. */
-#include "report/live.h"
-
+/* What SERVET_REPORT would say of a program that runs, seen from outside: all of it is read from
+ * /proc, so that the program needs no shim and is not disturbed. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "profile/base/mask.h"
 #include "profile/base/where.h"
+#include "report/report.h"
 
 static bool shim_is_loaded(pid_t pid)
 {

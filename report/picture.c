@@ -1,364 +1,464 @@
-#include "report/picture.h"
-
+/* The machine as nested boxes: packages, NUMA domains, measured memory overhead levels, measured
+ * caches, cores and PUs of one node class, and on request the workers on them.
+ *
+ * What the profile groups is sorted from the outside in and put into a tree; the tree is laid out
+ * once, in pixels of its own; and the same layout is written as SVG for the page (colours by class,
+ * from the style sheet, so that light and dark come from one picture) or in gnuplot's language for
+ * a PNG. Groups that cross others have no place in a tree: they are counted, and the page says so.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/query.h"
+#include "profile/text/figures.h"
 #include "report/plot.h"
 
-/* Of lstopo's SVG: ids made unique, name space and xlink left to HTML, colours of boxes left to the
- * style sheet, save those of the PUs that have a worker. */
-static char *tidy(const char *raw, const char *name)
-{
-    char *out = NULL;
-    size_t length;
-    const char *p = strstr(raw, "<svg");
-    FILE *stream = p ? open_memstream(&out, &length) : NULL;
-    if (!stream) {
-        return NULL;
-    }
-    static const char name_space[] =
-        " xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink'";
-    static const char pixels[] = "px' viewBox='0 0 ";
-    while (*p) {
-        if (strncmp(p, name_space, sizeof name_space - 1) == 0) {
-            p += sizeof name_space - 1;
-        } else if (strncmp(p, " id='", 5) == 0) {
-            fprintf(stream, " id='%s-", name);
-            p += 5;
-        } else if (strncmp(p, pixels, sizeof pixels - 1) == 0) {
-            /* a view box has no units, and the one that lstopo writes is refused by browsers */
-            int width, height;
-            p += sizeof pixels - 1;
-            fputs(pixels, stream);
-            if (sscanf(p, "%dpx %dpx", &width, &height) == 2) {
-                fprintf(stream, "%d %d", width, height);
-                p += strcspn(p, "'");
-            }
-        } else {
-            fputc(*p++, stream);
-        }
-    }
-    if (fclose(stream) != 0) {
-        free(out);
-        return NULL;
-    }
-    return out;
-}
+/* From the outside in, where two boxes hold the same PUs. */
+enum kind { MACHINE, PACKAGE, MEMORY, NUMA, CACHE, CORE, PU, KINDS };
 
-int report_picture_raw(const struct picture *picture, char **out, size_t *left_out,
-                       struct servet_error *error)
-{
-    char *xml;
-    size_t length;
-    int rc = report_picture_xml(picture, &xml, left_out);
-    if (rc < 0) {
-        return profile_error(error, rc, "lstopo: %s", strerrordesc_np(-rc));
-    }
-    char *argv[] = {"lstopo-no-graphics",
-                    "--if",
-                    "xml",
-                    "-i",
-                    "-",
-                    "--of",
-                    "nativesvg",
-                    "-p",
-                    "--no-legend",
-                    "--no-factorize",
-                    "--no-collapse",
-                    picture->compact ? "--no-index=PU" : NULL,
-                    "--no-text=Core",
-                    "--gridsize",
-                    "4",
-                    NULL};
-    rc = report_run_filter(argv, xml, strlen(xml), out, &length, error);
-    if (rc == -ENOENT) {
-        argv[0] = "lstopo";
-        rc = report_run_filter(argv, xml, strlen(xml), out, &length, error);
-    }
-    free(xml);
-    return rc;
-}
+/* Class in the page, and fill in a PNG. */
+static const struct {
+    const char *name, *fill;
+} looks[KINDS] = {
+    [MACHINE] = {"machine", "#ffffff"}, [PACKAGE] = {"package", "#d9ecc0"},
+    [MEMORY] = {"memory", "#eef7df"},   [NUMA] = {"numa", "#f0e1e0"},
+    [CACHE] = {"cache", "#f3f4f6"},     [CORE] = {"core", "#cfd4dc"},
+    [PU] = {"pu", "#ffffff"},
+};
+#define BUSY_FILL "#b84e00" /* of a PU that has a worker: strong enough on both grounds */
 
-int report_picture_svg(const struct picture *picture, const char *name, char **out,
-                       size_t *left_out, struct servet_error *error)
-{
-    char *raw;
-    int rc = report_picture_raw(picture, &raw, left_out, error);
-    if (rc < 0) {
-        return rc;
-    }
-    *out = tidy(raw, name);
-    free(raw);
-    return *out ? 0 : profile_error(error, -EIO, "lstopo: wrote no SVG");
-}
-
-/* lstopo of Debian's hwloc-nox writes SVG, but no PNG; gnuplot does. So what lstopo drew (boxes and
- * lines of text, no more) is drawn again by gnuplot, and PNG files need nothing that the plots do
- * not need already. */
-
-/* Height of the title above the picture, in its own pixels. */
-#define TITLE_HEIGHT 24
-#define TITLE_LETTER 6.5 /* width of one, a little more than the font's */
-#define TEXT_SIZE 64
-
-struct drawing {
-    double width, height;
-    FILE *script;
+struct box {
+    enum kind kind;
+    const struct profile_set *pus;
+    const void *what; /* the cache, the NUMA node, the overhead level */
+    uint32_t number;
+    struct box *child, *next; /* by lowest PU */
+    char text[48];
+    bool busy;      /* a PU with a worker */
+    size_t columns; /* that its children stand in */
+    double x, y, width, height, cell_height;
 };
 
-/* What lstopo writes about a box or a line of text, as attributes of one tag. */
-struct shape {
-    double x, y, width, height;
-    int red, green, blue;
+struct boxes {
+    struct box machine;
+    struct box *items;
+    size_t count, room;
+    struct profile_set *single; /* one per PU */
 };
 
-/* The value of `name='…'` in the tag, or NULL. */
-static const char *attribute(const char *tag, const char *end, const char *name)
-{
-    const char *found = strstr(tag, name);
-    return found && found < end ? found + strlen(name) : NULL;
-}
+/* -- the tree -- */
 
-static double number(const char *tag, const char *end, const char *name)
+static bool overlap(const struct profile_set *a, const struct profile_set *b)
 {
-    const char *value = attribute(tag, end, name);
-    return value ? strtod(value, NULL) : 0;
-}
-
-static struct shape shape_of(const char *tag, const char *end)
-{
-    struct shape shape = {number(tag, end, " x='"),
-                          number(tag, end, " y='"),
-                          number(tag, end, " width='"),
-                          number(tag, end, " height='"),
-                          0,
-                          0,
-                          0};
-    const char *fill = attribute(tag, end, " fill='rgb(");
-    if (fill && sscanf(fill, "%d,%d,%d", &shape.red, &shape.green, &shape.blue) != 3) {
-        shape.red = shape.green = shape.blue = 0;
-    }
-    return shape;
-}
-
-static void put_box(FILE *script, const char *tag, const char *end)
-{
-    struct shape box = shape_of(tag, end);
-    fprintf(script,
-            "set object rectangle from %g,%g to %g,%g fillcolor rgb '#%02x%02x%02x' fillstyle "
-            "solid border linecolor "
-            "rgb muted\n",
-            box.x, box.y, box.x + box.width, box.y + box.height, box.red, box.green, box.blue);
-}
-
-/* The text stands between the tags; entities are those of XML. */
-static void put_text(FILE *script, const char *tag, const char *end)
-{
-    static const char *const entities[][2] = {
-        {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}};
-    struct shape place = shape_of(tag, end);
-    char text[TEXT_SIZE];
-    size_t length = 0;
-    for (const char *p = end + 1; *p && *p != '<' && length + 1 < sizeof text; length++) {
-        size_t used = 0;
-        for (size_t i = 0; !used && i < sizeof entities / sizeof *entities; i++) {
-            used = strncmp(p, entities[i][0], strlen(entities[i][0])) == 0 ? strlen(entities[i][0])
-                                                                           : 0;
-            text[length] = used ? *entities[i][1] : *p;
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        if (a->ids[i] == b->ids[k]) {
+            return true;
         }
-        p += used ? used : 1;
-    }
-    text[length] = '\0';
-    fputs("set label ", script);
-    report_plot_quote(script, text);
-    /* lstopo gives the base line, gnuplot the middle of the line */
-    fprintf(script, " at %g,%g left front textcolor rgb '#%02x%02x%02x'\n", place.x,
-            place.y - number(tag, end, " font-size='") / 3, place.red, place.green, place.blue);
-}
-
-static int draw(const char *svg, const char *title, struct drawing *drawing)
-{
-    const char *p = strstr(svg, "<svg"), *end = p ? strchr(p, '>') : NULL;
-    if (!end) {
-        return -EIO;
-    }
-    drawing->width = number(p, end, " width='");
-    drawing->height = number(p, end, " height='");
-    FILE *script = drawing->script;
-    /* a small machine may be narrower than its title: the rest of the width is left at both
-     * sides */
-    double side = fmax(0, TITLE_LETTER * (double)strlen(title) - drawing->width) / 2;
-    fprintf(script,
-            "unset border\nunset tics\nunset key\nset margins 0,0,0,0\nset xrange [%g:%g]\nset "
-            "yrange [%g:%d]\n",
-            -side, drawing->width + side, drawing->height, -TITLE_HEIGHT);
-    fputs("set label ", script);
-    report_plot_quote(script, title);
-    fprintf(script, " at %g,%d center\n", drawing->width / 2, -TITLE_HEIGHT / 2);
-    drawing->width += 2 * side;
-    for (p = end; (p = strchr(p, '<')) && (end = strchr(p, '>')); p = end) {
-        if (strncmp(p, "<rect ", 6) == 0) {
-            put_box(script, p, end);
-        } else if (strncmp(p, "<text ", 6) == 0) {
-            put_text(script, p, end);
-        }
-    }
-    fputs("plot NaN\n", script);
-    return drawing->width > 0 && drawing->height > 0 ? 0 : -EIO;
-}
-
-int report_picture_png(const struct pictures_item *item, char **out, size_t *length,
-                       struct servet_error *error)
-{
-    char *svg, *script = NULL;
-    size_t left_out, script_length;
-    int rc = report_picture_raw(&item->picture, &svg, &left_out, error);
-    if (rc < 0) {
-        return rc;
-    }
-    struct drawing drawing = {.script = open_memstream(&script, &script_length)};
-    if (!drawing.script) {
-        free(svg);
-        return profile_error(error, -ENOMEM, "%s: %s", item->id, strerrordesc_np(ENOMEM));
-    }
-    rc = draw(svg, item->title, &drawing);
-    rc = fclose(drawing.script) != 0 ? -ENOMEM : rc;
-    free(svg);
-    if (rc < 0) {
-        profile_error(error, rc, "%s: %s", item->id,
-                      rc == -EIO ? "lstopo wrote no SVG" : strerrordesc_np(-rc));
-    } else {
-        const struct plot plot = {.shape = PLOT_PICTURE,
-                                  .name = (char *)item->id,
-                                  .title = (char *)item->title,
-                                  .script = script,
-                                  .width = drawing.width,
-                                  .height = drawing.height + TITLE_HEIGHT};
-        rc = report_plot_png(&plot, out, length, error);
-    }
-    free(script);
-    return rc;
-}
-
-/* Of more PUs than this, a picture shows only what cores share: it has to fit a screen and a
- * slide. */
-#define PUS_IN_FULL 32
-
-static const enum map_priority priorities[2] = {MAP_MEMORY, MAP_COMMUNICATION};
-
-/* The workers of the first node of the class that has any. */
-static size_t workers_of_class(const struct servet_profile *profile, size_t index,
-                               const uint32_t *chosen, size_t count, uint32_t *pus,
-                               uint32_t *labels, uint32_t *node)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct profile_place place;
-        if (!profile_locate(profile, chosen[i], &place) ||
-            place.node_class != &profile->classes[index] || (found && place.node != *node)) {
-            continue;
-        }
-        *node = place.node;
-        pus[found] = place.os_index;
-        labels[found++] = (uint32_t)i;
-    }
-    return found;
-}
-
-static struct pictures_item *add(struct pictures *list, const struct profile_class *node_class)
-{
-    struct pictures_item *item = &list->items[list->count++];
-    item->picture =
-        (struct picture){.node_class = node_class, .compact = node_class->pus.count > PUS_IN_FULL};
-    return item;
-}
-
-static void add_topologies(const struct servet_profile *profile, struct pictures *list)
-{
-    for (size_t i = 0; i < profile->class_count; i++) {
-        struct pictures_item *item = add(list, &profile->classes[i]);
-        snprintf(item->id, sizeof item->id, "topology-%zu", i);
-        if (profile->class_count > 1) {
-            snprintf(item->title, sizeof item->title, "One node of class %zu", i);
+        if (a->ids[i] < b->ids[k]) {
+            i++;
         } else {
-            snprintf(item->title, sizeof item->title, "The node");
+            k++;
+        }
+    }
+    return false;
+}
+
+/* Boxes come largest first, so that a new one goes into a box or beside its children. False: it
+ * crosses one. */
+static bool insert(struct box *parent, struct box *box)
+{
+    for (struct box *child = parent->child; child; child = child->next) {
+        if (profile_set_subset(box->pus, child->pus)) {
+            return insert(child, box);
+        }
+        if (overlap(box->pus, child->pus)) {
+            return false;
+        }
+    }
+    struct box **at = &parent->child;
+    while (*at && (*at)->pus->ids[0] < box->pus->ids[0]) {
+        at = &(*at)->next;
+    }
+    box->next = *at;
+    *at = box;
+    return true;
+}
+
+static int outside_in(const void *a, const void *b)
+{
+    const struct box *x = a, *y = b;
+    if (x->pus->count != y->pus->count) {
+        return x->pus->count > y->pus->count ? -1 : 1;
+    }
+    if (x->kind != y->kind) {
+        return x->kind < y->kind ? -1 : 1;
+    }
+    /* Caches of one kind: the larger level outside. Overhead levels: the milder one outside. */
+    return x->number != y->number
+               ? (x->number > y->number ? -1 : 1)
+               : (x->pus->ids[0] > y->pus->ids[0]) - (x->pus->ids[0] < y->pus->ids[0]);
+}
+
+static void add(struct boxes *boxes, enum kind kind, const struct profile_set *pus,
+                const void *what, uint32_t number)
+{
+    if (pus->count && boxes->count < boxes->room) {
+        boxes->items[boxes->count++] =
+            (struct box){.kind = kind, .pus = pus, .what = what, .number = number};
+    }
+}
+
+/* The groups of cores, or of a cache, and each PU that has one alone. */
+static void add_relation(struct boxes *boxes, const struct profile_class *node_class,
+                         const struct profile_cache *cache)
+{
+    const struct profile_relation *relation = cache ? &cache->sharing : &node_class->cores;
+    enum kind kind = cache ? CACHE : CORE;
+    uint32_t number = cache ? cache->level : 0;
+    for (size_t i = 0; i < relation->group_count; i++) {
+        add(boxes, kind, &relation->groups[i], cache, number);
+    }
+    for (size_t i = 0; i < node_class->pus.count; i++) {
+        uint32_t pu = node_class->pus.ids[i];
+        bool held = !cache || !cache->pus.count || profile_set_has(&cache->pus, pu);
+        for (size_t g = 0; held && g < relation->group_count; g++) {
+            held = !profile_set_has(&relation->groups[g], pu);
+        }
+        if (held) {
+            add(boxes, kind, &boxes->single[i], cache, number);
         }
     }
 }
 
-static void add_mapping(const struct report *report, size_t which, struct pictures *list)
+/* Whether all of a set lies within one core. */
+static bool within_core(const struct profile_class *node_class, const struct profile_set *pus)
 {
-    const struct servet_profile *profile = report->profile;
-    bool memory = priorities[which] == MAP_MEMORY;
-    uint32_t *room = list->room + which * 2 * profile->class_count * report->workers;
-    for (size_t i = 0; i < profile->class_count; i++) {
-        uint32_t node = 0, *pus = room + 2 * i * report->workers, *labels = pus + report->workers;
-        size_t found =
-            workers_of_class(profile, i, list->chosen[which], report->workers, pus, labels, &node);
-        if (!found) {
-            continue;
-        }
-        struct pictures_item *item = add(list, &profile->classes[i]);
-        item->workers = (struct picture_workers){pus, labels, found};
-        item->picture.workers = &item->workers;
-        item->priority = priorities[which];
-        snprintf(item->id, sizeof item->id, "map-%s-%zu", memory ? "memory" : "communication", i);
-        snprintf(item->title, sizeof item->title, "%s priority: %zu of %zu workers on node %u",
-                 memory ? "Memory" : "Communication", found, report->workers, node);
+    bool within = pus->count == 1;
+    for (size_t i = 0; !within && i < node_class->cores.group_count; i++) {
+        within = profile_set_subset(pus, &node_class->cores.groups[i]);
     }
+    return within;
 }
 
-static int add_mappings(const struct report *report, struct pictures *list,
-                        struct servet_error *error)
+/* Takes out caches and overhead levels that no two cores share: what is left is what a mapping goes
+ * by. */
+static void leave_out_private(const struct profile_class *node_class, struct boxes *boxes)
 {
-    size_t classes = report->profile->class_count;
-    list->room = calloc(2 * 2 * classes * report->workers, sizeof *list->room);
-    int rc = list->room ? 0 : -ENOMEM;
-    for (size_t which = 0; rc == 0 && which < 2; which++) {
-        const struct map_request request = {.priority = priorities[which],
-                                            .workers = report->workers};
-        list->chosen[which] = calloc(report->workers, sizeof(uint32_t));
-        if (!list->chosen[which]) {
-            rc = -ENOMEM;
-            break;
+    size_t kept = 0;
+    for (size_t i = 0; i < boxes->count; i++) {
+        const struct box *box = &boxes->items[i];
+        bool shared_kind = box->kind == CACHE || box->kind == MEMORY;
+        if (!shared_kind || !within_core(node_class, box->pus)) {
+            boxes->items[kept++] = *box;
         }
-        rc = map_workers(report->profile, &request, list->chosen[which], NULL, error);
-        if (rc < 0) {
-            return rc;
-        }
-        add_mapping(report, which, list);
     }
-    return rc < 0 ? profile_error(error, rc, "mapping %zu workers: %s", report->workers,
-                                  strerrordesc_np(-rc))
-                  : 0;
+    boxes->count = kept;
 }
 
-int report_pictures_of(const struct report *report, struct pictures *out,
-                       struct servet_error *error)
+static int collect(const struct profile_class *node_class, struct boxes *boxes)
 {
-    struct pictures list = {.items =
-                                calloc(3 * report->profile->class_count + 1, sizeof *list.items)};
-    if (!list.items) {
-        return profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
+    size_t pus = node_class->pus.count;
+    size_t relations = 3 + node_class->cache_count + node_class->memory.level_count;
+    boxes->room = 2 * pus * relations + node_class->numa_count + 1;
+    boxes->items = calloc(boxes->room, sizeof *boxes->items);
+    boxes->single = calloc(pus, sizeof *boxes->single);
+    if (!boxes->items || !boxes->single) {
+        return -ENOMEM;
     }
-    add_topologies(report->profile, &list);
-    int rc = report->workers ? add_mappings(report, &list, error) : 0;
-    if (rc < 0) {
-        report_pictures_free(&list);
-        return rc;
+    for (size_t i = 0; i < pus; i++) {
+        boxes->single[i] = (struct profile_set){&node_class->pus.ids[i], 1};
+        add(boxes, PU, &boxes->single[i], NULL, node_class->pus.ids[i]);
     }
-    *out = list;
+    for (size_t i = 0; i < node_class->packages.group_count; i++) {
+        add(boxes, PACKAGE, &node_class->packages.groups[i], NULL, (uint32_t)i);
+    }
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        const struct profile_numa *numa = &node_class->numa[i];
+        add(boxes, NUMA, &numa->pus, numa, numa->os_index);
+    }
+    add_relation(boxes, node_class, NULL);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        add_relation(boxes, node_class, &node_class->caches[i]);
+    }
+    for (size_t i = 0; i < node_class->memory.level_count; i++) {
+        const struct profile_memory_level *level = &node_class->memory.levels[i];
+        for (size_t g = 0; g < level->collisions.group_count; g++) {
+            add(boxes, MEMORY, &level->collisions.groups[g], level, (uint32_t)i);
+        }
+    }
+    qsort(boxes->items, boxes->count, sizeof *boxes->items, outside_in);
     return 0;
 }
 
-void report_pictures_free(struct pictures *pictures)
+/* -- what is written in a box -- */
+
+/* The worker on a PU, or NULL. */
+static const uint32_t *worker_on(const struct picture_workers *workers, uint32_t pu)
 {
-    free(pictures->items);
-    free(pictures->chosen[0]);
-    free(pictures->chosen[1]);
-    free(pictures->room);
-    *pictures = (struct pictures){0};
+    for (size_t i = 0; workers && i < workers->count; i++) {
+        if (workers->pus[i] == pu) {
+            return &workers->labels[i];
+        }
+    }
+    return NULL;
+}
+
+static void name_pu(struct box *box, const struct picture *picture)
+{
+    const uint32_t *worker = worker_on(picture->workers, box->number);
+    const char *pu = picture->compact ? "" : "PU ",
+               *between = picture->compact ? ":w" : ": worker ";
+    box->busy = worker;
+    if (worker) {
+        snprintf(box->text, sizeof box->text, "%s%u%s%u", pu, box->number, between, *worker);
+    } else {
+        snprintf(box->text, sizeof box->text, "%s%u", pu, box->number);
+    }
+}
+
+/* " 8 MiB", or "" for what is not known. */
+static struct figure behind(uint64_t bytes)
+{
+    struct figure text = {""};
+    if (bytes) {
+        snprintf(text.text, sizeof text.text, " %.20s", profile_figure_bytes(bytes).text);
+    }
+    return text;
+}
+
+static void name_box(struct box *box, const struct picture *picture)
+{
+    const struct profile_cache *cache = box->what;
+    const struct profile_numa *numa = box->what;
+    switch (box->kind) {
+    case MACHINE:
+        snprintf(box->text, sizeof box->text, "Machine");
+        break;
+    case PACKAGE:
+        snprintf(box->text, sizeof box->text, "Package %u", box->number);
+        break;
+    case MEMORY:
+        snprintf(box->text, sizeof box->text, "Memory overhead level %u", box->number);
+        break;
+    case NUMA:
+        snprintf(box->text, sizeof box->text, "NUMA node %u%s%.24s", box->number,
+                 numa->memory_bytes ? "," : "", behind(numa->memory_bytes).text);
+        break;
+    case CACHE:
+        snprintf(box->text, sizeof box->text, "L%u%s%.24s", cache->level,
+                 cache->level == 1 ? "d" : "", behind(cache->size_bytes).text);
+        break;
+    case PU:
+        name_pu(box, picture);
+        break;
+    case CORE: /* its number would be ours alone */
+    case KINDS:
+        break;
+    }
+}
+
+/* -- the layout, in pixels -- */
+
+#define PADDING 6
+#define HEAD 18    /* of a box that has text */
+#define LETTER 6.6 /* width of one, a little more than the font's */
+#define FONT_SIZE 11
+#define BASE_LINE 13 /* of the text, below the upper edge */
+#define ASPECT 1.7   /* width by height that boxes in a box are arranged towards */
+#define EMPTY_COST 8 /* of the share left empty, against the logarithm of a wrong shape */
+
+static double head_of(const struct box *box)
+{
+    return *box->text ? HEAD : PADDING;
+}
+
+/* In how many columns `count` cells look best. */
+static size_t best_columns(size_t count, double width, double height)
+{
+    size_t best = 1;
+    double least = INFINITY;
+    for (size_t columns = 1; columns <= count; columns++) {
+        size_t rows = (count + columns - 1) / columns;
+        double shape = (double)columns * width / ((double)rows * height);
+        double empty = (double)(rows * columns - count) / (double)(rows * columns);
+        double cost = fabs(log(shape / ASPECT)) + EMPTY_COST * empty;
+        if (cost < least) {
+            least = cost;
+            best = columns;
+        }
+    }
+    return best;
+}
+
+/* Sizes from the inside out. All PUs are as wide as the one that has most to say, so that two cores
+ * look the same wherever workers are. */
+static void measure(struct box *box, double pu_width)
+{
+    size_t count = 0;
+    double width = 0, height = 0;
+    for (struct box *child = box->child; child; child = child->next, count++) {
+        measure(child, pu_width);
+        width = fmax(width, child->width);
+        height = fmax(height, child->height);
+    }
+    double text = box->kind == PU ? pu_width : LETTER * (double)strlen(box->text);
+    box->columns = count ? best_columns(count, width, height) : 1;
+    size_t rows = (count + box->columns - 1) / box->columns;
+    double inside = fmax(text, (width + PADDING) * (double)box->columns - PADDING);
+    box->cell_height = height;
+    box->width = inside + 2 * PADDING;
+    box->height = head_of(box) + (height + PADDING) * (double)rows + (count ? 0 : PADDING / 2.0);
+}
+
+/* From the outside in: the width that a box got is shared by what is in it. */
+static void place(struct box *box)
+{
+    double columns = (double)box->columns, width = (box->width - PADDING) / columns - PADDING;
+    size_t index = 0;
+    for (struct box *child = box->child; child; child = child->next, index++) {
+        child->x = box->x + PADDING + (width + PADDING) * (double)(index % box->columns);
+        child->y =
+            box->y + head_of(box) + (box->cell_height + PADDING) * (double)(index / box->columns);
+        child->width = width;
+        child->height = box->cell_height;
+        place(child);
+    }
+}
+
+static void boxes_free(struct boxes *boxes)
+{
+    free(boxes->items);
+    free(boxes->single);
+    *boxes = (struct boxes){0};
+}
+
+/* The laid out tree; *left_out counts the groups that cross others. 0 or -ENOMEM; boxes_free() it
+ * in any case. The tree points into *boxes: it must not be moved. */
+static int lay_out(const struct picture *picture, struct boxes *boxes, size_t *left_out)
+{
+    *boxes = (struct boxes){.machine = {.kind = MACHINE, .pus = &picture->node_class->pus}};
+    int rc = collect(picture->node_class, boxes);
+    if (rc < 0) {
+        return rc;
+    }
+    if (picture->compact) {
+        leave_out_private(picture->node_class, boxes);
+    }
+    *left_out = 0;
+    for (size_t i = 0; i < boxes->count; i++) {
+        *left_out += !insert(&boxes->machine, &boxes->items[i]);
+    }
+    size_t letters = 0;
+    name_box(&boxes->machine, picture);
+    for (size_t i = 0; i < boxes->count; i++) {
+        struct box *box = &boxes->items[i];
+        name_box(box, picture);
+        letters = box->kind == PU && strlen(box->text) > letters ? strlen(box->text) : letters;
+    }
+    measure(&boxes->machine, LETTER * (double)letters);
+    boxes->machine.x = boxes->machine.y = 0.5; /* lines in the middle of pixels */
+    place(&boxes->machine);
+    return 0;
+}
+
+/* -- as SVG and as a script of gnuplot -- */
+
+static void put_svg(FILE *out, const struct box *box)
+{
+    const char *busy = box->busy ? " busy" : "";
+    fprintf(out, "<rect class=\"%s%s\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/>\n",
+            looks[box->kind].name, busy, box->x, box->y, box->width, box->height);
+    if (*box->text) {
+        fprintf(out, "<text%s x=\"%g\" y=\"%g\">%s</text>\n", box->busy ? " class=\"busy\"" : "",
+                box->x + PADDING, box->y + BASE_LINE, box->text);
+    }
+    for (const struct box *child = box->child; child; child = child->next) {
+        put_svg(out, child);
+    }
+}
+
+int report_picture_svg(const struct picture *picture, const char *title, char **out,
+                       size_t *left_out)
+{
+    struct boxes boxes;
+    char *text = NULL;
+    size_t length, crossing = 0;
+    int rc = lay_out(picture, &boxes, &crossing);
+    FILE *stream = rc == 0 ? open_memstream(&text, &length) : NULL;
+    if (!stream) {
+        boxes_free(&boxes);
+        return -ENOMEM;
+    }
+    double width = ceil(boxes.machine.width + 1), height = ceil(boxes.machine.height + 1);
+    fprintf(stream,
+            "<svg role=\"img\" aria-label=\"%s\" width=\"%g\" height=\"%g\" "
+            "viewBox=\"0 0 %g %g\" font-size=\"%d\">\n",
+            title, width, height, width, height, FONT_SIZE);
+    put_svg(stream, &boxes.machine);
+    fputs("</svg>", stream);
+    boxes_free(&boxes);
+    if (fclose(stream) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    *out = text;
+    *left_out = crossing;
+    return 0;
+}
+
+static void put_script(FILE *out, const struct box *box)
+{
+    fprintf(out,
+            "set object rectangle from %g,%g to %g,%g fillcolor rgb '%s' fillstyle solid border "
+            "linecolor rgb muted\n",
+            box->x, box->y, box->x + box->width, box->y + box->height,
+            box->busy ? BUSY_FILL : looks[box->kind].fill);
+    if (*box->text) {
+        fputs("set label ", out);
+        report_plot_quote(out, box->text);
+        /* gnuplot wants the middle of the line */
+        fprintf(out, " at %g,%g left front textcolor rgb %s\n", box->x + PADDING,
+                box->y + BASE_LINE - FONT_SIZE / 3.0, box->busy ? "'#ffffff'" : "ink");
+    }
+    for (const struct box *child = box->child; child; child = child->next) {
+        put_script(out, child);
+    }
+}
+
+/* Height of the title above the picture. */
+#define TITLE_HEIGHT 24
+
+int report_picture_script(const struct picture *picture, const char *title, struct plot *out)
+{
+    struct boxes boxes;
+    char *text = NULL;
+    size_t length, crossing;
+    int rc = lay_out(picture, &boxes, &crossing);
+    FILE *stream = rc == 0 ? open_memstream(&text, &length) : NULL;
+    if (!stream) {
+        boxes_free(&boxes);
+        return -ENOMEM;
+    }
+    double width = boxes.machine.width + 1, height = boxes.machine.height + 1;
+    /* a small machine may be narrower than its title: the rest is left at both sides */
+    double side = fmax(0, LETTER * (double)strlen(title) - width) / 2;
+    fprintf(stream,
+            "unset border\nunset tics\nunset key\nset margins 0,0,0,0\nset xrange [%g:%g]\nset "
+            "yrange [%g:%d]\nset label ",
+            -side, width + side, height, -TITLE_HEIGHT);
+    report_plot_quote(stream, title);
+    fprintf(stream, " at %g,%d center\n", width / 2, -TITLE_HEIGHT / 2);
+    put_script(stream, &boxes.machine);
+    fputs("plot NaN\n", stream);
+    boxes_free(&boxes);
+    if (fclose(stream) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    out->shape = PLOT_PICTURE;
+    out->script = text;
+    out->width = width + 2 * side;
+    out->height = height + TITLE_HEIGHT;
+    return 0;
 }

@@ -1,19 +1,12 @@
-/* Another program as a filter: text in, picture out. */
+/* What the sources of this room tell one another: plots, pictures of the topology, and how they get
+ * into a page or a PNG. */
 #ifndef SERVET_REPORT_PLOT_H
 #define SERVET_REPORT_PLOT_H
 
-#include <stddef.h>
 #include <stdio.h>
 
-#include "profile/base/error.h"
-#include "profile/model.h"
-
-/* Runs argv[0] (looked for in PATH) with `length` bytes of `input` on its standard input and
- * returns what it wrote on its standard output, terminated by a zero that *out_length does not
- * count; free() it. Nothing touches the disk. 0; -ENOENT (not installed); -EIO with the program's
- * first line on stderr (it failed, or wrote nothing); -ENOMEM. */
-int report_run_filter(char *const argv[], const char *input, size_t length, char **out,
-                      size_t *out_length, struct servet_error *error);
+#include "mapper/map.h"
+#include "report/report.h"
 
 /* The plots of a report: what is drawn, in gnuplot's language, with words beside it. Colours are
  * named (ink, muted, c1 … c6); what they stand for is decided when the plot is rendered: variables
@@ -70,11 +63,7 @@ void report_plot_quote(FILE *stream, const char *text);
  * `high`. */
 void report_plot_byte_ticks(FILE *stream, const char *axis, double low, double high);
 
-/* Plots of a profile, one file each. */
-void report_plot_caches(struct plot_list *list, const struct servet_profile *profile);
-void report_plot_memory(struct plot_list *list, const struct servet_profile *profile);
-void report_plot_messages(struct plot_list *list, const struct servet_profile *profile);
-void report_plot_bsp(struct plot_list *list, const struct servet_profile *profile);
+/* The heat maps of a profile, added to a list. */
 void report_plot_maps(struct plot_list *list, const struct servet_profile *profile);
 
 /* As SVG to be put into a page (no prolog, no name space, ids of its own, colours as var(--…)), or
@@ -85,63 +74,67 @@ int report_plot_svg(const struct plot *plot, char **out, size_t *length,
 int report_plot_png(const struct plot *plot, char **out, size_t *length,
                     struct servet_error *error);
 
-/* The page's style sheet: light and dark, from a phone to a wide screen. Names --ink … --c6 are
- * what plots refer to. */
+/* All plots of a profile, in the order of the page. 0 or -ENOMEM; report_plot_free() them. */
+int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
+                    struct servet_error *error);
 
-static const char report_style[] =
-    ":root{color-scheme:light "
-    "dark;--ground:#f6f7f9;--card:#fff;--ink:#1d2330;--soft:#5b6475;--muted:#8b93a3;"
-    "--line:#dde1e8;--accent:#0b63b5;--warn:#8a4b00;--warn-ground:#fff4e0;--c1:#0072b2;--c2:#"
-    "d55e00;--c3:#009e73;"
-    "--c4:#b1589b;--c5:#3a9bd9;--c6:#b87c00;--box0:#fff;--box1:#d9ecc0;--box2:#eef7df;--box3:#"
-    "f3f4f6;--box4:#cfd4dc;"
-    "--box5:#f0e1e0}\n"
-    "@media(prefers-color-scheme:dark){:root{--ground:#12151b;--card:#1b2029;--ink:#e7eaf0;--soft:#"
-    "a6afbf;"
-    "--muted:#7d8798;--line:#323a47;--accent:#6db5f5;--warn:#ffcf8a;--warn-ground:#3a2a10;--c1:#"
-    "4da8e0;--c2:#ff8f4d;"
-    "--c3:#3fd0a4;--c4:#e29acb;--c5:#8fd0f5;--c6:#f2bd4a;--box0:#12151b;--box1:#2b4222;--box2:#"
-    "25351f;--box3:#232a35;"
-    "--box4:#3a4352;--box5:#4a3634}}\n"
-    "*{box-sizing:border-box}\n"
-    "body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\n"
-    "main{max-width:1240px;margin:0 auto;padding:1rem}\n"
-    "h1{font-size:1.6rem;margin:.6rem 0 "
-    ".2rem;overflow-wrap:anywhere}h2{font-size:1.25rem;margin:2rem 0 .6rem}"
-    "h3{font-size:1rem;margin:0 0 .4rem}p{margin:.4rem 0;overflow-wrap:anywhere}\n"
-    ".lead,figcaption,.note{color:var(--soft)}figcaption,.note{font-size:.9rem}\n"
-    "nav{display:flex;flex-wrap:wrap;gap:.3rem 1rem;margin:.8rem 0}a{color:var(--accent)}\n"
-    ".grid{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr))"
-    "}\n"
-    ".card,figure{background:var(--card);border:1px solid "
-    "var(--line);border-radius:.6rem;padding:.8rem;margin:0;"
-    "min-width:0}.card+.grid{margin-top:1rem}\n"
-    "figure.plot svg{width:100%;height:auto;display:block;max-width:600px;margin:0 auto}"
-    "figure svg image{image-rendering:pixelated}\n"
-    ".scroll{overflow-x:auto}\n"
-    "table{border-collapse:collapse;font-size:.9rem;width:100%}th,td{text-align:left;padding:.3rem "
-    ".7rem .3rem 0;"
-    "border-bottom:1px solid "
-    "var(--line);vertical-align:top}th{color:var(--soft);font-weight:600;white-space:nowrap}"
-    ".scroll table{min-width:620px}td.n{white-space:nowrap;font-variant-numeric:tabular-nums}\n"
-    "dl{display:grid;grid-template-columns:minmax(7rem,auto) 1fr;gap:.2rem "
-    "1rem;margin:0}dt{color:var(--soft)}"
-    "dd{margin:0;overflow-wrap:anywhere}\n"
-    ".warn{background:var(--warn-ground);color:var(--warn);border-radius:.6rem;padding:.6rem "
-    ".9rem;margin:.6rem 0}\n"
-    ".warn ul{margin:.3rem 0;padding-left:1.2rem}\n"
-    /* lstopo's boxes by their class; a PU with a worker keeps the colour it was given */
-    ".picture svg{display:block;min-width:300px;max-width:100%;height:auto;margin:0 "
-    "auto}.picture.large "
-    "svg{max-width:none}\n"
-    ".picture text{fill:var(--ink)}.picture rect{stroke:var(--muted)}.picture "
-    "rect.Machine{fill:var(--box0)}"
-    ".picture rect.Package{fill:var(--box1)}"
-    /* lstopo counts as many kinds of groups as there are groups */
-    ".picture rect[class^=\"Group\"]{fill:var(--box2)}.picture rect.Core{fill:var(--box4)}"
-    ".picture rect[class^=\"L\"]{fill:var(--box3)}.picture rect.NUMANode{fill:var(--box5)}"
-    ".picture rect.PU[fill=\"rgb(255,255,255)\"]{fill:var(--box0)}\n"
-    ".picture text[fill=\"rgb(255,255,255)\"]{fill:#fff}\n"
-    "@media print{:root{color-scheme:light}figure,.card{break-inside:avoid}}\n";
+/* -- pictures of the topology -- */
+
+/* Workers on PUs: pus[i] (OS indices of this class) runs worker labels[i]. */
+struct picture_workers {
+    const uint32_t *pus;
+    const uint32_t *labels;
+    size_t count;
+};
+
+/* What is drawn. */
+struct picture {
+    const struct profile_class *node_class;
+    const struct picture_workers *workers; /* NULL: none */
+    bool compact; /* for many PUs: without caches and overhead levels that no two cores share,
+                     numbers only on PUs */
+};
+
+/* The picture for a page. Groups that cross others cannot be drawn as boxes: *left_out counts them.
+ * 0 and a new string, or -ENOMEM. */
+int report_picture_svg(const struct picture *picture, const char *title, char **out,
+                       size_t *left_out);
+
+/* The same in gnuplot's language, for report_plot_png(): shape, script (free() it) and size of
+ * *out. 0 or -ENOMEM. */
+int report_picture_script(const struct picture *picture, const char *title, struct plot *out);
+
+/* Of a node class with more PUs none is drawn: no screen shows it. */
+#define PICTURE_PUS 1024
+
+struct pictures_item {
+    char id[64], title[160]; /* file name of the PNG without its ending, id in the page */
+    struct picture picture;
+    struct picture_workers workers;
+    enum map_priority priority; /* of the mapping that is coloured, where picture.workers is set */
+};
+
+/* One of each node class, and one for each priority with the workers that are asked for. */
+struct pictures {
+    struct pictures_item
+        *items; /* topologies first, then memory priority, then communication priority */
+    size_t count;
+    uint32_t *chosen[2]; /* by priority as above: the PU of each worker; NULL without workers */
+    uint32_t *room;      /* what the items' workers point into */
+};
+
+/* 0; what map_workers() returns; -ENOMEM. report_pictures_free() it. */
+int report_pictures_of(const struct report *report, struct pictures *out,
+                       struct servet_error *error);
+void report_pictures_free(struct pictures *pictures);
+
+/* -- the page -- */
+
+/* Text between tags or in an attribute. */
+void report_html_text(FILE *out, const char *text);
+
+/* The part that shows the machine as boxes, and where workers would go. 0; -EINVAL (more workers
+ * than can be mapped); -ENOMEM. */
+int report_html_topology(const struct report *report, FILE *out, struct servet_error *error);
 
 #endif

@@ -1,18 +1,16 @@
-/* BSP parameters by the number of processors, one curve per backend. */
-#include "report/plots.h"
-
-#include <errno.h>
-#include <limits.h>
+/* The curves of a report: latency by working set, memory bandwidth by workers, messages by size and
+ * by how many there are at once, BSP parameters. Each is a script in gnuplot's language with a
+ * sentence beside it; how scripts become pictures is plot.c. The heat maps are in maps.c. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "profile/base/file.h"
 #include "profile/text/figures.h"
-#include "report/picture.h"
 #include "report/plot.h"
+
+/* -- BSP -- */
+
+/* Parameters by the number of processors, one curve per backend. */
 
 static const char *backend(const struct profile_bsp *bsp)
 {
@@ -37,7 +35,7 @@ static double packets(const struct profile_bsp *bsp)
     return bsp->r_flop_per_s > 0 ? bsp->g_packets_flops / bsp->r_flop_per_s : -1;
 }
 
-static void write_value(FILE *out, double value)
+static void write_number(FILE *out, double value)
 {
     if (value > 0) {
         fprintf(out, " %.6g", value);
@@ -46,11 +44,11 @@ static void write_value(FILE *out, double value)
     }
 }
 
-static void write_point(FILE *out, uint32_t processors, double value, double of_packets)
+static void write_entry(FILE *out, uint32_t processors, double value, double of_packets)
 {
     fprintf(out, "%u", processors);
-    write_value(out, value);
-    write_value(out, of_packets);
+    write_number(out, value);
+    write_number(out, of_packets);
     fputc('\n', out);
 }
 
@@ -72,7 +70,7 @@ static size_t draw(FILE *out, const struct servet_profile *profile, enum quantit
             fprintf(out, "%s$b%zu << EOD\n", blocks ? "EOD\n" : "", blocks);
             blocks++;
         }
-        write_point(out, bsp->processors, value(bsp, quantity), packets(bsp));
+        write_entry(out, bsp->processors, value(bsp, quantity), packets(bsp));
     }
     fputs("EOD\n", out);
     size_t block = 0;
@@ -98,9 +96,9 @@ static size_t draw(FILE *out, const struct servet_profile *profile, enum quantit
     return block;
 }
 
-static void plot_one(struct plot_list *list, const struct servet_profile *profile,
-                     enum quantity quantity, const char *name, const char *title,
-                     const char *caption)
+static void plot_quantity(struct plot_list *list, const struct servet_profile *profile,
+                          enum quantity quantity, const char *name, const char *title,
+                          const char *caption)
 {
     bool any = false;
     uint32_t most = 1;
@@ -122,17 +120,20 @@ static void plot_one(struct plot_list *list, const struct servet_profile *profil
     report_plot_close(list, "%s", caption);
 }
 
-void report_plot_bsp(struct plot_list *list, const struct servet_profile *profile)
+static void plot_bsp(struct plot_list *list, const struct servet_profile *profile)
 {
-    plot_one(list, profile, BSP_R, "bsp-r", "BSP: r, rate of each processor",
-             "Of DAXPY on vectors in the first cache, all processors at once.");
-    plot_one(list, profile, BSP_G, "bsp-g", "BSP: g, time of one word of an h-relation",
-             "A superstep of an h-relation takes g h + l. Single words of 8 bytes: the pessimistic "
-             "g; dashed, "
-             "in large packets: the optimistic one.");
-    plot_one(list, profile, BSP_L, "bsp-l", "BSP: l, time of a synchronisation",
-             "What every superstep costs before a word has been sent.");
+    plot_quantity(list, profile, BSP_R, "bsp-r", "BSP: r, rate of each processor",
+                  "Of DAXPY on vectors in the first cache, all processors at once.");
+    plot_quantity(
+        list, profile, BSP_G, "bsp-g", "BSP: g, time of one word of an h-relation",
+        "A superstep of an h-relation takes g h + l. Single words of 8 bytes: the pessimistic "
+        "g; dashed, "
+        "in large packets: the optimistic one.");
+    plot_quantity(list, profile, BSP_L, "bsp-l", "BSP: l, time of a synchronisation",
+                  "What every superstep costs before a word has been sent.");
 }
+
+/* -- caches -- */
 
 /* The latency curve with the sizes that were inferred from it, and what the system declares beside
  * them. */
@@ -203,7 +204,8 @@ static void mark(FILE *out, const struct profile_cache *cache, struct labels *la
     label(out, labels, at, first, second);
 }
 
-static void plot_class(struct plot_list *list, const struct servet_profile *profile, size_t index)
+static void plot_curve_of(struct plot_list *list, const struct servet_profile *profile,
+                          size_t index)
 {
     const struct profile_class *node_class = &profile->classes[index];
     const struct profile_cache_point *curve = node_class->cache_curve;
@@ -246,12 +248,14 @@ static void plot_class(struct plot_list *list, const struct servet_profile *prof
                       "lines: what the operating system declares.");
 }
 
-void report_plot_caches(struct plot_list *list, const struct servet_profile *profile)
+static void plot_caches(struct plot_list *list, const struct servet_profile *profile)
 {
     for (size_t i = 0; i < profile->class_count; i++) {
-        plot_class(list, profile, i);
+        plot_curve_of(list, profile, i);
     }
 }
+
+/* -- memory -- */
 
 /* Bandwidth by the number of workers that copy at once, one curve per overhead level. */
 
@@ -268,8 +272,8 @@ static uint32_t most_workers(const struct profile_memory *memory)
     return most;
 }
 
-static void plot_class_memory(struct plot_list *list, const struct servet_profile *profile,
-                              size_t index)
+static void plot_memory_of(struct plot_list *list, const struct servet_profile *profile,
+                           size_t index)
 {
     const struct profile_memory *memory = &profile->classes[index].memory;
     uint32_t most = most_workers(memory);
@@ -317,12 +321,14 @@ static void plot_class_memory(struct plot_list *list, const struct servet_profil
         profile_figure_bandwidth(memory->reference_bytes_per_s).text);
 }
 
-void report_plot_memory(struct plot_list *list, const struct servet_profile *profile)
+static void plot_memory(struct plot_list *list, const struct servet_profile *profile)
 {
     for (size_t i = 0; i < profile->class_count; i++) {
-        plot_class_memory(list, profile, i);
+        plot_memory_of(list, profile, i);
     }
 }
+
+/* -- messages -- */
 
 /* Time and bandwidth of a message by its size, and of many messages at once, one curve per
  * layer. */
@@ -471,33 +477,31 @@ static void plot_concurrency(struct plot_list *list,
                       "that carries them all.");
 }
 
-static void plot_one_messages(struct plot_list *list,
-                              const struct profile_communication *communication, size_t index,
-                              size_t classes, const char *prefix)
+static void plot_messages_of(struct plot_list *list,
+                             const struct profile_communication *communication, size_t index,
+                             size_t classes, const char *prefix)
 {
     plot_sizes(list, communication, index, classes, prefix);
     plot_concurrency(list, communication, index, classes, prefix);
 }
 
-void report_plot_messages(struct plot_list *list, const struct servet_profile *profile)
+static void plot_messages(struct plot_list *list, const struct servet_profile *profile)
 {
     for (size_t i = 0; i < profile->class_count; i++) {
-        plot_one_messages(list, &profile->classes[i].communication, i, profile->class_count, "");
+        plot_messages_of(list, &profile->classes[i].communication, i, profile->class_count, "");
     }
-    plot_one_messages(list, &profile->network, PLOT_NETWORK, profile->class_count, "network-");
+    plot_messages_of(list, &profile->network, PLOT_NETWORK, profile->class_count, "network-");
 }
-
-/* All plots of a profile; report_png(). */
 
 int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
                     struct servet_error *error)
 {
     struct plot_list list = {0};
-    report_plot_caches(&list, profile);
+    plot_caches(&list, profile);
     report_plot_maps(&list, profile);
-    report_plot_memory(&list, profile);
-    report_plot_messages(&list, profile);
-    report_plot_bsp(&list, profile);
+    plot_memory(&list, profile);
+    plot_messages(&list, profile);
+    plot_bsp(&list, profile);
     if (list.rc < 0) {
         int rc = profile_error(error, list.rc, "report: %s", strerrordesc_np(-list.rc));
         report_plot_free(&list);
@@ -505,109 +509,4 @@ int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
     }
     *out = list;
     return 0;
-}
-
-struct image {
-    const char *name;
-    char *bytes;
-    size_t length;
-};
-
-static int make_folder(const char *folder, struct servet_error *error)
-{
-    struct stat status;
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
-        int code = errno;
-        return profile_error(error, -code, "%s: %s", folder, strerrordesc_np(code));
-    }
-    if (stat(folder, &status) < 0 || !S_ISDIR(status.st_mode)) {
-        return profile_error(error, -ENOTDIR, "%s: not a folder, expected one for the PNG files",
-                             folder);
-    }
-    return 0;
-}
-
-static int write_images(const struct image *images, size_t count, const char *folder,
-                        struct servet_error *error)
-{
-    int rc = make_folder(folder, error);
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        char path[PATH_MAX];
-        if ((size_t)snprintf(path, sizeof path, "%s/%s.png", folder, images[i].name) >=
-            sizeof path) {
-            return profile_error(error, -ENAMETOOLONG, "%s: %s", folder,
-                                 strerrordesc_np(ENAMETOOLONG));
-        }
-        rc = profile_save_file(path, images[i].bytes, images[i].length, error);
-    }
-    return rc;
-}
-
-/* Pictures of the topology; without lstopo none, and *left_out says so. */
-static int draw_pictures(const struct pictures *pictures, struct image *images, size_t *count,
-                         struct servet_error *left_out, struct servet_error *error)
-{
-    for (size_t i = 0; i < pictures->count; i++) {
-        const struct pictures_item *item = &pictures->items[i];
-        struct image *image = &images[*count];
-        if (item->picture.node_class->pus.count > PICTURE_PUS) {
-            profile_error(left_out, 0, "%s: more than %d PUs are not drawn", item->id, PICTURE_PUS);
-            continue;
-        }
-        int rc = report_picture_png(item, &image->bytes, &image->length, error);
-        if (rc == -ENOENT) {
-            *left_out = *error;
-            return 0;
-        }
-        if (rc < 0) {
-            return rc;
-        }
-        image->name = item->id;
-        ++*count;
-    }
-    return 0;
-}
-
-static int draw_plots(const struct plot_list *plots, struct image *images, size_t *count,
-                      struct servet_error *error)
-{
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < plots->count; i++) {
-        struct image *image = &images[i];
-        rc = report_plot_png(&plots->items[i], &image->bytes, &image->length, error);
-        image->name = plots->items[i].name;
-        *count += rc == 0;
-    }
-    return rc;
-}
-
-int report_png(const struct report *report, const char *folder, size_t *count,
-               struct servet_error *left_out, struct servet_error *error)
-{
-    struct plot_list plots;
-    struct pictures pictures = {0};
-    size_t drawn = 0;
-    int rc = report_plots_of(report->profile, &plots, error);
-    if (rc < 0) {
-        return rc;
-    }
-    left_out->text[0] = '\0';
-    rc = report_pictures_of(report, &pictures, error);
-    struct image *images = calloc(plots.count + pictures.count + 1, sizeof *images);
-    if (rc == 0 && !images) {
-        rc = profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
-    }
-    rc = rc < 0 ? rc : draw_plots(&plots, images, &drawn, error);
-    rc = rc < 0 ? rc : draw_pictures(&pictures, images, &drawn, left_out, error);
-    rc = rc < 0 ? rc : write_images(images, drawn, folder, error);
-    if (rc == 0) {
-        *count = drawn;
-    }
-    for (size_t i = 0; images && i < drawn; i++) {
-        free(images[i].bytes);
-    }
-    free(images);
-    report_pictures_free(&pictures);
-    report_plot_free(&plots);
-    return rc;
 }

@@ -9,9 +9,7 @@
 #include "profile/base/file.h"
 #include "profile/model.h"
 #include "profile/text/show.h"
-#include "report/diff.h"
-#include "report/html.h"
-#include "report/live.h"
+#include "report/report.h"
 
 struct options {
     const char *file;   /* NULL: looked for */
@@ -141,7 +139,7 @@ static struct servet_profile *find(char *path, size_t size)
     return profile;
 }
 
-static int map_print_json(const struct servet_profile *profile)
+static int print_json(const struct servet_profile *profile)
 {
     char *text = profile_to_json(profile);
     if (!text) {
@@ -262,7 +260,7 @@ static int show_profile(const struct options *options, const struct servet_profi
     if (options->html || options->png) {
         return 0;
     }
-    return options->json  ? map_print_json(profile)
+    return options->json  ? print_json(profile)
            : options->bsp ? print_bsp(profile, source)
                           : profile_show_text(profile, source, stdout);
 }
