@@ -81,26 +81,89 @@ static void read_node(struct sim_reader *reader, const json_t *object, size_t in
     }
 }
 
+static void read_capacities(struct sim_reader *reader, const json_t *array, const char *where,
+                            struct sim_domain *out)
+{
+    static const char *const keys[] = {"workers", "bytes_per_s", NULL};
+    uint32_t least = 1;
+    char row[112];
+    for (size_t i = 0; i < json_array_size(array) && !reader->failed; i++) {
+        const json_t *object = json_array_get(array, i);
+        struct sim_capacity *capacity = &out->capacities[out->capacity_count++];
+        snprintf(row, sizeof row, "%s.bytes_per_s[%zu]", where, i);
+        probe_sim_known_keys(reader, object, row, keys);
+        capacity->workers =
+            (uint32_t)probe_sim_whole(reader, object, row, "workers", NAN, least, 1e6);
+        capacity->bytes_per_s =
+            probe_sim_number(reader, object, row, "bytes_per_s", NAN, 1e6, 1e14);
+        least = capacity->workers + 1;
+    }
+}
+
+/* One of an entry's domains, with the entry's capacity: a number, or a list by workers. */
+static void read_domain(struct sim_reader *reader, const json_t *object, const char *where,
+                        struct sim_domain *out)
+{
+    const json_t *capacity = json_object_get(object, "bytes_per_s");
+    out->capacities = calloc(json_array_size(capacity) + 1, sizeof *out->capacities);
+    if (!out->capacities) {
+        probe_sim_refuse(reader, "%s: %s", where, strerror(ENOMEM));
+    } else if (json_array_size(capacity) > 0) {
+        read_capacities(reader, capacity, where, out);
+    } else {
+        out->capacities[0].workers = 1;
+        out->capacities[0].bytes_per_s =
+            probe_sim_number(reader, object, where, "bytes_per_s", NAN, 1e6, 1e14);
+        out->capacity_count = 1;
+    }
+}
+
+/* An entry describes one domain (`pus`) or several of a kind (`groups`). */
+static void read_domains(struct sim_reader *reader, const json_t *object, size_t index,
+                         const struct profile_set *pus, struct sim *sim)
+{
+    static const char *const keys[] = {"pus", "groups", "bytes_per_s", NULL};
+    const json_t *list = json_object_get(object, "pus");
+    struct profile_set *sets;
+    size_t count = 0;
+    char where[48];
+    snprintf(where, sizeof where, "memory.domains[%zu]", index);
+    probe_sim_known_keys(reader, object, where, keys);
+    sets = probe_sim_groups(reader, object, where, "groups", pus, &count);
+    if (!sets || (list != NULL) == (count > 0)) {
+        probe_sim_refuse(reader, "%s: expected either pus or groups", where);
+    } else if (list) {
+        sets[count++] = probe_sim_pu_list(reader, list, where, pus);
+    }
+    struct sim_domain *more =
+        realloc(sim->domains, (sim->domain_count + count + 1) * sizeof *sim->domains);
+    if (!more) {
+        probe_sim_refuse(reader, "%s: %s", where, strerror(ENOMEM));
+    }
+    sim->domains = more ? more : sim->domains;
+    for (size_t i = 0; i < count; i++) {
+        if (reader->failed) {
+            profile_set_free(&sets[i]);
+            continue;
+        }
+        struct sim_domain *domain = &sim->domains[sim->domain_count++];
+        *domain = (struct sim_domain){.pus = sets[i]};
+        read_domain(reader, object, where, domain);
+    }
+    free(sets);
+}
+
 static void read_memory(struct sim_reader *reader, const json_t *object,
                         const struct profile_set *pus, struct sim *sim)
 {
     static const char *const keys[] = {"seconds", "pu_bytes_per_s", "domains", "nodes", NULL};
-    static const char *const domain_keys[] = {"pus", "bytes_per_s", NULL};
     const json_t *domains = json_object_get(object, "domains");
     probe_sim_known_keys(reader, object, "memory", keys);
     sim->memory_seconds = probe_sim_number(reader, object, "memory", "seconds", NAN, 1e-9, 1e-3);
     sim->pu_bytes_per_s =
         probe_sim_number(reader, object, "memory", "pu_bytes_per_s", NAN, 1e6, 1e13);
-    sim->domains = calloc(json_array_size(domains) + 1, sizeof *sim->domains);
-    for (size_t i = 0; sim->domains && i < json_array_size(domains); i++) {
-        const json_t *domain = json_array_get(domains, i);
-        char where[48];
-        snprintf(where, sizeof where, "memory.domains[%zu]", i);
-        probe_sim_known_keys(reader, domain, where, domain_keys);
-        sim->domains[i].bytes_per_s =
-            probe_sim_number(reader, domain, where, "bytes_per_s", NAN, 1e6, 1e14);
-        sim->domains[i].pus = probe_sim_pu_list(reader, json_object_get(domain, "pus"), where, pus);
-        sim->domain_count++;
+    for (size_t i = 0; i < json_array_size(domains) && !reader->failed; i++) {
+        read_domains(reader, json_array_get(domains, i), i, pus, sim);
     }
     const json_t *nodes = json_object_get(object, "nodes");
     sim->nodes = calloc(json_array_size(nodes) + 1, sizeof *sim->nodes);
@@ -289,12 +352,26 @@ static int declare(const struct sim *sim, const struct profile_set *pus,
 static void read_machine(struct sim_reader *reader, const json_t *root, struct sim *sim,
                          struct machine *machine)
 {
-    static const char *const keys[] = {
-        "servet_machine", "name",     "source",     "pus",
-        "cores",          "packages", "page_bytes", "huge_page_bytes",
-        "page_mapping",   "caches",   "tlbs",       "prefetched_stride_bytes",
-        "memory",         "layers",   "noise",      "bsp",
-        "offline_after",  "kinds",    NULL};
+    static const char *const keys[] = {"servet_machine",
+                                       "name",
+                                       "source",
+                                       "pus",
+                                       "cores",
+                                       "packages",
+                                       "page_bytes",
+                                       "huge_page_bytes",
+                                       "page_mapping",
+                                       "caches",
+                                       "tlbs",
+                                       "prefetched_stride_bytes",
+                                       "memory",
+                                       "layers",
+                                       "noise",
+                                       "bsp",
+                                       "offline_after",
+                                       "kinds",
+                                       "exchange_matrix",
+                                       NULL};
     static const char *const mappings[] = {"random", "coloured", "contiguous", NULL};
     size_t package_count = 0, core_count = 0;
     probe_sim_known_keys(reader, root, "machine", keys);
@@ -323,6 +400,7 @@ static void read_machine(struct sim_reader *reader, const json_t *root, struct s
     }
     probe_sim_load_caches(reader, root, &machine->pus, sim);
     read_layers(reader, json_object_get(root, "layers"), &machine->pus, sim);
+    probe_sim_load_matrix(reader, json_object_get(root, "exchange_matrix"), sim);
     read_memory(reader, json_object_get(root, "memory"), &machine->pus, sim);
     read_kinds(reader, json_object_get(root, "kinds"), &machine->pus, sim);
     read_noise(reader, json_object_get(root, "noise"), &sim->noise);
@@ -395,6 +473,7 @@ void probe_sim_free(struct sim *sim)
     }
     for (size_t i = 0; i < sim->domain_count; i++) {
         profile_set_free(&sim->domains[i].pus);
+        free(sim->domains[i].capacities);
     }
     for (size_t i = 0; i < sim->layer_count; i++) {
         free(sim->layers[i].name);
@@ -411,6 +490,7 @@ void probe_sim_free(struct sim *sim)
     free(sim->kinds);
     free(sim->nodes);
     free(sim->domains);
+    free(sim->matrix.seconds);
     free(sim->layers);
     free(sim->bsp);
     free(sim->name);

@@ -110,6 +110,37 @@ int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double
     return 0;
 }
 
+static double capacity_of(const struct sim_domain *domain, size_t workers)
+{
+    const struct sim_capacity *row = domain->capacities;
+    size_t i = 0;
+    while (i < domain->capacity_count && row[i].workers <= workers) {
+        i++;
+    }
+    if (i == 0 || i == domain->capacity_count) {
+        return row[i ? i - 1 : 0].bytes_per_s;
+    }
+    double part =
+        (double)(workers - row[i - 1].workers) / (double)(row[i].workers - row[i - 1].workers);
+    return row[i - 1].bytes_per_s + part * (row[i].bytes_per_s - row[i - 1].bytes_per_s);
+}
+
+/* What is left for each of those whose rate still grows; INFINITY where none does. */
+static double reach_of(const struct sim_domain *domain, const uint32_t *pus, size_t count,
+                       const bool *fixed, const double *rates)
+{
+    double used = 0;
+    size_t growing = 0, inside = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (in_domain(domain, pus[i])) {
+            inside++;
+            used += fixed[i] ? rates[i] : 0;
+            growing += !fixed[i];
+        }
+    }
+    return growing ? (capacity_of(domain, inside) - used) / (double)growing : INFINITY;
+}
+
 static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, size_t count,
                                   double *rates)
 {
@@ -124,15 +155,7 @@ static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, si
             level = fixed[i] ? level : fmin(level, rate_of(sim, pus[i]));
         }
         for (size_t d = 0; d < sim->domain_count; d++) {
-            double used = 0;
-            size_t growing = 0;
-            for (size_t i = 0; i < count; i++) {
-                bool inside = in_domain(&sim->domains[d], pus[i]);
-                used += inside && fixed[i] ? rates[i] : 0;
-                growing += inside && !fixed[i];
-            }
-            double reach =
-                growing ? (sim->domains[d].bytes_per_s - used) / (double)growing : INFINITY;
+            double reach = reach_of(&sim->domains[d], pus, count, fixed, rates);
             if (reach < level) {
                 level = reach;
                 limit = d;
@@ -213,22 +236,47 @@ static double message_seconds(const struct sim_layer *layer, size_t bytes)
                                                              : seconds;
 }
 
+/* The time of one line is what was measured; what is longer takes its layer's bandwidth. */
+static double measured_seconds(const struct machine *machine, const struct profile_pair *pair,
+                               const struct sim_layer *layer, size_t bytes)
+{
+    static const size_t line_bytes = 64;
+    const struct sim *sim = machine->state;
+    size_t row = position_of(machine, pair->a), column = position_of(machine, pair->b);
+    double bandwidth = layer ? layer->bytes_per_s : sim->matrix.bytes_per_s;
+    double seconds = sim->matrix.seconds[row * sim->pu_count + column];
+    return seconds + (bytes > line_bytes ? (double)(bytes - line_bytes) / bandwidth : 0);
+}
+
+/* How much slower than alone: the pairs of its group at the same time, over those it can carry. */
+static double load_of(const struct sim *sim, const struct profile_pair *pairs, size_t count,
+                      const struct sim_layer *layer, size_t group)
+{
+    size_t other, users = 0;
+    if (!layer || layer->parallel <= 0) {
+        return 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        users += layer_of(sim, &pairs[i], &other) == layer && other == group;
+    }
+    return fmax(1, (double)users / layer->parallel);
+}
+
 static int exchange(struct machine *machine, const struct machine_exchange *what,
                     const struct profile_pair *pairs, size_t count, double *seconds)
 {
     struct sim *sim = machine->state;
     double slowest = 0;
     for (size_t i = 0; i < count; i++) {
-        size_t group, other, users = 0;
+        size_t group = 0;
         const struct sim_layer *layer = layer_of(sim, &pairs[i], &group);
-        if (!layer) {
+        if (!layer && !sim->matrix.seconds) {
             return -ENOTSUP;
         }
-        for (size_t j = 0; j < count; j++) {
-            users += layer_of(sim, &pairs[j], &other) == layer && other == group;
-        }
-        double load = layer->parallel > 0 ? fmax(1, (double)users / layer->parallel) : 1;
-        double exact = message_seconds(layer, what->bytes) * load;
+        double alone = sim->matrix.seconds
+                           ? measured_seconds(machine, &pairs[i], layer, what->bytes)
+                           : message_seconds(layer, what->bytes);
+        double exact = alone * load_of(sim, pairs, count, layer, group);
         seconds[i] = INFINITY;
         for (uint32_t batch = 0; batch < what->batches; batch++) {
             seconds[i] = fmin(seconds[i], noisy(sim, exact));

@@ -42,4 +42,8 @@ struct sim;
 void probe_sim_load_caches(struct sim_reader *reader, const json_t *root,
                            const struct profile_set *pus, struct sim *sim);
 
+/* -- load_matrix.c: the exchange matrix of a machine whose PUs are known; none where `object` is
+ * missing -- */
+void probe_sim_load_matrix(struct sim_reader *reader, const json_t *object, struct sim *sim);
+
 #endif

@@ -64,10 +64,19 @@ struct sim_kind {
     double memory_seconds, pu_bytes_per_s;
 };
 
-/* Memory traffic of these PUs together is limited; domains may nest (bus, cell, node). */
+/* What so many PUs of a domain get together. */
+struct sim_capacity {
+    uint32_t workers;
+    double bytes_per_s;
+};
+
+/* Memory traffic of these PUs together is limited; domains may nest (core, L3, link of a die, bus,
+ * cell, NUMA node, package, machine). */
 struct sim_domain {
     struct profile_set pus;
-    double bytes_per_s;
+    struct sim_capacity *capacities; /* ascending by workers, at least one; straight lines between
+                                        them, the same beyond either end */
+    size_t capacity_count;
 };
 
 /* What these PUs get of a NUMA node's memory. */
@@ -93,6 +102,12 @@ struct sim_layer {
     double rendezvous_seconds; /* added from `eager_bytes` on */
     uint64_t eager_bytes;
     double parallel; /* messages at once that do not slow each other down; 0: any number */
+};
+
+/* One-way times between PUs as somebody measured them, beside or instead of layers. */
+struct sim_matrix {
+    double *seconds;    /* of one line, by the PUs' positions, row by row; NULL: there is none */
+    double bytes_per_s; /* of what is longer than a line, for pairs in no layer */
 };
 
 /* BSP parameters by the number of processors; flops are those of `flop_per_s`, as in a profile. */
@@ -132,6 +147,7 @@ struct sim {
     size_t node_count;
     struct sim_layer *layers;
     size_t layer_count;
+    struct sim_matrix matrix;
     struct sim_bsp *bsp; /* ascending; empty: the description has none */
     size_t bsp_count;
     struct sim_noise noise;

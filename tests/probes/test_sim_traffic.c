@@ -1,0 +1,201 @@
+/* Do simulated machines share memory bandwidth as measured ones do, and take their message times
+ * from a matrix? */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/machine.h"
+#include "tests/base/runner.h"
+
+static struct machine machine;
+
+static void open_fixture(const char *name)
+{
+    char path[4096];
+    struct servet_error error;
+    snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
+    ck_assert_msg(probe_machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
+}
+
+static double together(const char *list)
+{
+    struct profile_set pus;
+    double rates[64], sum = 0;
+    const struct machine_copy what = {.bytes = 1 << 20, .passes = 1, .numa = -1};
+    ck_assert_int_eq(profile_set_parse(list, &pus), 0);
+    ck_assert_int_eq(probe_machine_copy(&machine, &what, pus.ids, pus.count, rates), 0);
+    for (size_t i = 0; i < pus.count; i++) {
+        sum += rates[i];
+    }
+    profile_set_free(&pus);
+    return sum;
+}
+
+/* GB/s of the PUs together as measured on the machine that the fixture describes. */
+START_TEST(an_epyc_of_four_dies_shares_as_it_was_measured)
+{
+    static const struct {
+        const char *pus;
+        double gb_per_s;
+    } rows[] = {
+        {"0", 19.9},
+        {"0-1", 31.9},
+        {"0-2,24", 36.0},
+        {"0,3", 33.5},
+        {"0-1,3-4", 35.9},
+        {"0-5,24,27", 36.9},
+        {"0,3,6,9", 63.1},
+        {"0-1,3-4,6-7,9-10", 69.5},
+        {"0-11,24,27,30,33", 72.4},
+        {"0,3,6,9,12,15,18,21", 101.6},
+        {"0-1,3-4,6-7,9-10,12-13,15-16,18-19,21-22", 109.7},
+        {"0-23,24,27,30,33,36,39,42,45", 116.0},
+    };
+    open_fixture("epyc-7402");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double sum = together(rows[i].pus) / 1e9;
+        ck_assert_msg(sum > 0.94 * rows[i].gb_per_s && sum < 1.04 * rows[i].gb_per_s,
+                      "%s: %g GB/s, measured were %g", rows[i].pus, sum, rows[i].gb_per_s);
+    }
+    probe_machine_close(&machine);
+}
+END_TEST
+
+/* Who is in a full domain gets less; the others get what they leave, up to their own most. */
+START_TEST(nested_domains_share_fairly)
+{
+    open_fixture("xeon-snc4");
+    const double eight_packed = together("0-7"), eight_spread = together("0-1,8-9,16-17,24-25");
+    ck_assert_double_eq_tol(eight_packed, 6e10, 0.05 * 6e10);
+    ck_assert_double_eq_tol(eight_spread, 8 * 1.4e10, 0.05 * 8 * 1.4e10);
+    ck_assert_double_eq_tol(together("0-8"), 6e10 + 1.4e10, 0.05 * 7.4e10);
+    ck_assert_double_eq_tol(together("0-31"), 2.2e11, 0.05 * 2.2e11);
+    probe_machine_close(&machine);
+}
+END_TEST
+
+/* -- a matrix of message times -- */
+
+static char folder[] = "/tmp/servet-matrix-XXXXXX";
+
+static void write_file(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+#define MACHINE_WITH(more)                                                                         \
+    "{\"servet_machine\": 1, \"pus\": \"0,2,5\", \"caches\": [{\"level\": 1, \"size_bytes\": "     \
+    "16384,"                                                                                       \
+    " \"ways\": 4, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": "      \
+    "1e10}, " more "}"
+#define MATRIX "\"exchange_matrix\": {\"file\": \"m.csv\", \"bytes_per_s\": 1e9}"
+
+static int open_matrix(const char *description, const char *csv, struct servet_error *error)
+{
+    char path[128];
+    write_file("machine.json", description);
+    write_file("m.csv", csv);
+    snprintf(path, sizeof path, "%s/machine.json", folder);
+    return probe_machine_open_simulated(path, 1, &machine, error);
+}
+
+static double message(uint32_t a, uint32_t b, size_t bytes)
+{
+    const struct profile_pair pair = {a, b};
+    const struct machine_exchange what = {.bytes = bytes, .round_trips = 1, .batches = 1};
+    double seconds;
+    ck_assert_int_eq(probe_machine_exchange(&machine, &what, &pair, 1, &seconds), 0);
+    return seconds;
+}
+
+START_TEST(a_line_takes_the_time_of_the_matrix_and_more_takes_more)
+{
+    struct servet_error error;
+    ck_assert_int_eq(open_matrix(MACHINE_WITH(MATRIX), ",10,50.5\n10,,51\r\n50.5,51,\n", &error),
+                     0);
+    ck_assert_double_eq_tol(message(0, 2, 64), 10e-9, 1e-15);
+    ck_assert_double_eq_tol(message(5, 0, 8), 50.5e-9, 1e-15);
+    ck_assert_double_eq_tol(message(2, 5, 64 + 1000), 51e-9 + 1e-6, 1e-15);
+    probe_machine_close(&machine);
+    const char *noisy = MACHINE_WITH(MATRIX ", \"noise\": {\"relative\": 0.5}");
+    ck_assert_int_eq(open_matrix(noisy, ",10,50\n10,,50\n50,50,\n", &error), 0);
+    ck_assert_double_gt(message(0, 2, 64), 10.01e-9);
+    probe_machine_close(&machine);
+}
+END_TEST
+
+/* The layer's bandwidth and its messages at a time hold for the pairs that are in it. */
+START_TEST(layers_beside_a_matrix_give_bandwidth_and_contention)
+{
+    struct servet_error error;
+    const char *text = MACHINE_WITH(
+        MATRIX ", \"layers\": [{\"groups\": [\"0,2\"], \"seconds\": 1e-6, \"bytes_per_s\": 1e8, "
+               "\"parallel\": 0.5}]");
+    ck_assert_int_eq(open_matrix(text, ",10,50\n10,,50\n50,50,\n", &error), 0);
+    ck_assert_double_eq_tol(message(0, 2, 64), 2 * 10e-9, 1e-15);
+    ck_assert_double_eq_tol(message(0, 2, 164), 2 * (10e-9 + 1e-6), 1e-14);
+    ck_assert_double_eq_tol(message(0, 5, 164), 50e-9 + 1e-7, 1e-14);
+    probe_machine_close(&machine);
+}
+END_TEST
+
+START_TEST(a_matrix_that_is_none_is_refused_with_its_place)
+{
+    static const struct {
+        const char *csv, *says;
+    } cases[] = {
+        {",1,2\n1,,3\n", "expected 3 rows"},
+        {",1,2\n1,,3\n2,3,\n1,1,1\n", "expected 3 rows"},
+        {",1\n1,,3\n2,3,\n", "row 1, column 3: expected a number above 0"},
+        {",1,2,9\n1,,3\n2,3,\n", "row 1: expected 3 columns"},
+        {",1,2\n1,,x\n2,3,\n", "row 2, column 3"},
+        {",1,2\n-1,,3\n2,3,\n", "row 2, column 1"},
+    };
+    struct servet_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_int_eq(open_matrix(MACHINE_WITH(MATRIX), cases[i].csv, &error), -EINVAL);
+        ck_assert_msg(strstr(error.text, cases[i].says) != NULL, "%s", error.text);
+    }
+    const char *missing = MACHINE_WITH("\"exchange_matrix\": {\"file\": \"none.csv\"}");
+    ck_assert_int_eq(open_matrix(missing, "", &error), -EINVAL);
+    ck_assert_msg(strstr(error.text, "none.csv") != NULL, "%s", error.text);
+}
+END_TEST
+
+static void make_folder(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/machine.json", folder);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/m.csv", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    TCase *shares = tcase_create("shares"), *matrix = tcase_create("matrix");
+    tcase_add_test(shares, an_epyc_of_four_dies_shares_as_it_was_measured);
+    tcase_add_test(shares, nested_domains_share_fairly);
+    tcase_add_checked_fixture(matrix, make_folder, remove_folder);
+    tcase_add_test(matrix, a_line_takes_the_time_of_the_matrix_and_more_takes_more);
+    tcase_add_test(matrix, layers_beside_a_matrix_give_bandwidth_and_contention);
+    tcase_add_test(matrix, a_matrix_that_is_none_is_refused_with_its_place);
+    Suite *suite = suite_create("sim_traffic");
+    suite_add_tcase(suite, shares);
+    suite_add_tcase(suite, matrix);
+    return run_suite(suite);
+}
