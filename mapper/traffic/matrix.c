@@ -157,8 +157,9 @@ static int read_plain_row(struct reading *r, uint32_t row)
         if (row && column >= r->ranks) {
             return refuse(r, "as many numbers in every row as in the first");
         }
-        int rc = column < MAP_MATRIX_MOST_RANKS ? add(r, row, column, bytes)
-                                                : refuse(r, "at most 8192 ranks");
+        int rc = column < MAP_MATRIX_MOST_DENSE_RANKS
+                     ? add(r, row, column, bytes)
+                     : refuse(r, "at most 8192 ranks; Matrix Market takes more");
         if (rc < 0) {
             return rc;
         }
@@ -198,7 +199,7 @@ static int read_market(struct reading *r)
     double bytes;
     if (!next_line(r, '%') || sscanf(r->line, "%lu %lu %lu", &rows, &columns, &entries) != 3 ||
         rows != columns || rows < 1 || rows > MAP_MATRIX_MOST_RANKS) {
-        return refuse(r, "'ranks ranks entries', square, of at most 8192 ranks");
+        return refuse(r, "'ranks ranks entries', square, of at most 1000000 ranks");
     }
     r->ranks = (uint32_t)rows;
     for (unsigned long i = 0; i < entries; i++) {

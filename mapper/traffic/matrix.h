@@ -6,8 +6,10 @@
 
 #include "profile/base/error.h"
 
-/* Most ranks of a matrix: placing costs the square of it in memory. */
-#define MAP_MATRIX_MOST_RANKS 8192
+/* Most ranks of a matrix, and of one that is written out with its zeros: a row of text has a number
+ * for every rank. */
+#define MAP_MATRIX_MOST_RANKS 1000000
+#define MAP_MATRIX_MOST_DENSE_RANKS 8192
 
 /* Both directions of a pair added up, stored for both ends; the diagonal is left out. */
 struct map_matrix {

@@ -1,33 +1,31 @@
-/* Placing by Scotch's static mapping: the matrix onto the complete graph of PUs with latencies as
- * lengths. */
+/* Cutting by Scotch's static mapping: the ranks onto the complete graph of parts, weighted by their
+ * sizes. Scotch balances within a tolerance, and a part has exactly so many places: what is too
+ * many moves to the part with room that it talks to most.
+ */
 #include <errno.h>
 #include <scotch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/command/predict.h"
-#include "mapper/traffic/traffic.h"
+#include "mapper/traffic/descent.h"
 
 const bool map_scotch_built = true;
 
-/* Loads and lengths are integers there; this many steps keep their ratios without overflowing
- * sums. */
+/* Loads are integers there; this many steps keep their ratios without overflowing sums. */
 #define STEPS 1000
 
-/* The target graph is complete, so its size is the square of the ranks. */
-#define MOST_RANKS 1024
-
 struct lists {
-    SCOTCH_Num *start, *with, *load;
+    SCOTCH_Num *start, *with, *load, *part, *sizes;
 };
 
-static bool alloc_lists(struct map_arena *arena, size_t vertices, size_t edges, struct lists *out)
+static void free_lists(struct lists *lists)
 {
-    out->start = map_arena_get(arena, vertices + 1, sizeof *out->start);
-    out->with = map_arena_get(arena, edges, sizeof *out->with);
-    out->load = map_arena_get(arena, edges, sizeof *out->load);
-    return out->start && out->with && out->load;
+    free(lists->start);
+    free(lists->with);
+    free(lists->load);
+    free(lists->part);
+    free(lists->sizes);
 }
 
 static SCOTCH_Num steps_of(double value, double highest)
@@ -36,115 +34,160 @@ static SCOTCH_Num steps_of(double value, double highest)
     return steps < 1 ? 1 : (SCOTCH_Num)steps;
 }
 
-static void fill_ranks(const struct map_matrix *matrix, struct lists *out)
+static int make_lists(const struct map_subgraph *graph, const uint32_t *sizes, uint32_t parts,
+                      struct lists *out)
 {
-    double highest = 0;
-    size_t edges = matrix->start[matrix->ranks];
-    for (size_t i = 0; i < edges; i++) {
-        highest = matrix->bytes[i] > highest ? matrix->bytes[i] : highest;
-        out->with[i] = (SCOTCH_Num)matrix->with[i];
-    }
-    for (size_t i = 0; i < edges; i++) {
-        out->load[i] = steps_of(matrix->bytes[i], highest);
-    }
-    for (uint32_t r = 0; r <= matrix->ranks; r++) {
-        out->start[r] = (SCOTCH_Num)matrix->start[r];
-    }
-}
-
-static void fill_pus(const struct map_traffic *t, struct lists *out)
-{
-    uint32_t ranks = t->matrix->ranks;
-    double highest = 0;
-    for (uint32_t a = 0; a < ranks; a++) {
-        double latency = map_pair_latency(t->view, t->leaves[0], t->leaves[a]);
-        highest = latency > highest ? latency : highest;
-    }
-    size_t at = 0;
-    for (uint32_t a = 0; a < ranks; a++) {
-        out->start[a] = (SCOTCH_Num)at;
-        for (uint32_t b = 0; b < ranks; b++) {
-            if (a != b) {
-                out->with[at] = (SCOTCH_Num)b;
-                out->load[at++] = steps_of(map_pair_latency(t->view, t->leaves[a], t->leaves[b]),
-                                           highest > 0 ? highest : 1);
-            }
-        }
-    }
-    out->start[ranks] = (SCOTCH_Num)at;
-}
-
-/* Scotch balances, and may put two ranks on one PU: the later one gets a PU that stayed empty. */
-static int spread_out(struct map_traffic *t, const SCOTCH_Num *part)
-{
-    uint32_t ranks = t->matrix->ranks, empty = 0;
-    bool *used = map_arena_get(&t->view->arena, ranks, sizeof *used);
-    if (!used) {
+    size_t edges = graph->start[graph->count];
+    struct lists lists = {
+        .start = calloc((size_t)graph->count + 1, sizeof *lists.start),
+        .with = calloc(edges + 1, sizeof *lists.with),
+        .load = calloc(edges + 1, sizeof *lists.load),
+        .part = calloc(graph->count, sizeof *lists.part),
+        .sizes = calloc(parts, sizeof *lists.sizes),
+    };
+    if (!lists.start || !lists.with || !lists.load || !lists.part || !lists.sizes) {
+        free_lists(&lists);
         return -ENOMEM;
     }
-    for (uint32_t r = 0; r < ranks; r++) {
-        bool first = part[r] >= 0 && part[r] < (SCOTCH_Num)ranks && !used[part[r]];
-        t->place[r] = first ? t->leaves[part[r]] : MAP_NONE;
-        if (first) {
-            used[part[r]] = true;
-        }
+    double highest = 0;
+    for (size_t e = 0; e < edges; e++) {
+        highest = graph->bytes[e] > highest ? graph->bytes[e] : highest;
     }
-    for (uint32_t r = 0; r < ranks; r++) {
-        while (t->place[r] == MAP_NONE && used[empty]) {
-            empty++;
-        }
-        if (t->place[r] == MAP_NONE) {
-            used[empty] = true;
-            t->place[r] = t->leaves[empty];
-        }
+    for (size_t e = 0; e < edges; e++) {
+        lists.with[e] = (SCOTCH_Num)graph->with[e];
+        lists.load[e] = steps_of(graph->bytes[e], highest);
     }
+    for (uint32_t r = 0; r <= graph->count; r++) {
+        lists.start[r] = (SCOTCH_Num)graph->start[r];
+    }
+    for (uint32_t p = 0; p < parts; p++) {
+        lists.sizes[p] = (SCOTCH_Num)sizes[p];
+    }
+    *out = lists;
     return 0;
 }
 
-static int map_graph(SCOTCH_Graph *source, SCOTCH_Graph *target, SCOTCH_Num *part)
+static int map_graph(uint32_t count, uint32_t parts, struct lists *lists)
 {
+    SCOTCH_Graph graph;
     SCOTCH_Arch arch;
-    SCOTCH_Strat build, map;
+    SCOTCH_Strat strategy;
+    SCOTCH_graphInit(&graph);
     SCOTCH_archInit(&arch);
-    SCOTCH_stratInit(&build);
-    SCOTCH_stratInit(&map);
+    SCOTCH_stratInit(&strategy);
     SCOTCH_randomReset(); /* the same matrix gives the same placement */
-    bool done = SCOTCH_archBuild(&arch, target, 0, NULL, &build) == 0 &&
-                SCOTCH_graphMap(source, &arch, &map, part) == 0;
-    SCOTCH_stratExit(&map);
-    SCOTCH_stratExit(&build);
+    bool done = SCOTCH_graphBuild(&graph, 0, (SCOTCH_Num)count, lists->start, NULL, NULL, NULL,
+                                  lists->start[count], lists->with, lists->load) == 0 &&
+                SCOTCH_archCmpltw(&arch, (SCOTCH_Num)parts, lists->sizes) == 0 &&
+                SCOTCH_graphMap(&graph, &arch, &strategy, lists->part) == 0;
+    SCOTCH_stratExit(&strategy);
     SCOTCH_archExit(&arch);
+    SCOTCH_graphExit(&graph);
     return done ? 0 : -ENOMEM;
+}
+
+/* Bytes of a rank to the ranks of one part. */
+static double bytes_to(const struct map_subgraph *graph, uint32_t rank, const uint32_t *part,
+                       uint32_t wanted)
+{
+    double bytes = 0;
+    for (size_t e = graph->start[rank]; e < graph->start[rank + 1]; e++) {
+        bytes += part[graph->with[e]] == wanted ? graph->bytes[e] : 0;
+    }
+    return bytes;
+}
+
+/* The part with room that the rank talks to most; the first with room where it talks to none. */
+static uint32_t best_with_room(const struct map_subgraph *graph, uint32_t rank,
+                               const uint32_t *part, const int64_t *room, uint32_t first)
+{
+    uint32_t best = first;
+    double most = 0;
+    for (size_t e = graph->start[rank]; e < graph->start[rank + 1]; e++) {
+        uint32_t other = part[graph->with[e]];
+        double bytes = room[other] > 0 ? bytes_to(graph, rank, part, other) : 0;
+        if (bytes > most) {
+            best = other;
+            most = bytes;
+        }
+    }
+    return best;
+}
+
+struct leaving {
+    double loss;
+    uint32_t rank;
+};
+
+static int by_loss(const void *a, const void *b)
+{
+    const struct leaving *x = a, *y = b;
+    if (x->loss < y->loss || x->loss > y->loss) {
+        return x->loss < y->loss ? -1 : 1;
+    }
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Makes the parts exactly as large as they must be: whoever loses least leaves first. */
+static int even_out(const struct map_subgraph *graph, const uint32_t *sizes, uint32_t parts,
+                    uint32_t *part)
+{
+    int64_t *room = calloc(parts, sizeof *room);
+    struct leaving *leaving = calloc(graph->count, sizeof *leaving);
+    int rc = room && leaving ? 0 : -ENOMEM;
+    size_t count = 0;
+    for (uint32_t p = 0; rc == 0 && p < parts; p++) {
+        room[p] = sizes[p];
+    }
+    for (uint32_t r = 0; rc == 0 && r < graph->count; r++) {
+        room[part[r]]--;
+    }
+    for (uint32_t r = 0; rc == 0 && r < graph->count; r++) {
+        if (room[part[r]] < 0) {
+            leaving[count++] = (struct leaving){bytes_to(graph, r, part, part[r]), r};
+        }
+    }
+    qsort(leaving, count, sizeof *leaving, by_loss);
+    uint32_t first = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        uint32_t rank = leaving[i].rank;
+        if (room[part[rank]] >= 0) {
+            continue;
+        }
+        while (room[first] <= 0) {
+            first++;
+        }
+        uint32_t to = best_with_room(graph, rank, part, room, first);
+        room[part[rank]]++;
+        room[to]--;
+        part[rank] = to;
+    }
+    free(leaving);
+    free(room);
+    return rc;
+}
+
+static int cut_by_scotch(const struct map_subgraph *graph, const uint32_t *sizes, uint32_t parts,
+                         uint32_t *part)
+{
+    struct lists lists;
+    if (!graph->start[graph->count]) {
+        return map_cut_by_growth(graph, sizes, parts, part);
+    }
+    int rc = make_lists(graph, sizes, parts, &lists);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = map_graph(graph->count, parts, &lists);
+    for (uint32_t r = 0; rc == 0 && r < graph->count; r++) {
+        bool known = lists.part[r] >= 0 && lists.part[r] < (SCOTCH_Num)parts;
+        part[r] = known ? (uint32_t)lists.part[r] : 0;
+    }
+    free_lists(&lists);
+    return rc < 0 ? rc : even_out(graph, sizes, parts, part);
 }
 
 int map_place_by_scotch(struct map_traffic *t)
 {
-    uint32_t ranks = t->matrix->ranks;
-    if (ranks < 2 || ranks > MOST_RANKS || !t->matrix->start[ranks]) {
-        return map_place_greedily(t);
-    }
-    struct map_arena *arena = &t->view->arena;
-    struct lists from, onto;
-    SCOTCH_Num *part = map_arena_get(arena, ranks, sizeof *part);
-    if (!part || !alloc_lists(arena, ranks, t->matrix->start[ranks], &from) ||
-        !alloc_lists(arena, ranks, (size_t)ranks * (ranks - 1), &onto)) {
-        return -ENOMEM;
-    }
-    fill_ranks(t->matrix, &from);
-    fill_pus(t, &onto);
-    SCOTCH_Graph source, target;
-    SCOTCH_graphInit(&source);
-    SCOTCH_graphInit(&target);
-    bool built = SCOTCH_graphBuild(&source, 0, (SCOTCH_Num)ranks, from.start, NULL, NULL, NULL,
-                                   from.start[ranks], from.with, from.load) == 0 &&
-                 SCOTCH_graphBuild(&target, 0, (SCOTCH_Num)ranks, onto.start, NULL, NULL, NULL,
-                                   onto.start[ranks], onto.with, onto.load) == 0;
-    int rc = built ? map_graph(&source, &target, part) : -ENOMEM;
-    SCOTCH_graphExit(&target);
-    SCOTCH_graphExit(&source);
-    rc = rc < 0 ? rc : spread_out(t, part);
-    if (rc == 0) {
-        map_improve_by_swaps(t);
-    }
-    return rc;
+    return map_place_by_descent(t, cut_by_scotch);
 }

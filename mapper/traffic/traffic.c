@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "mapper/command/predict.h"
+#include "mapper/traffic/descent.h"
 
 /* Rounds of swaps; each looks at all pairs of ranks. Gains after the third were nowhere seen. */
 #define MOST_ROUNDS 3
 
-/* Above this many ranks the swaps (ranks x ranks x partners) would take minutes. */
-#define MOST_SWAPPED_RANKS 1024
+/* Above this many ranks the swaps (ranks x ranks x partners) take seconds, and what is left to gain
+ * is near the partners: descent.h. */
+#define MOST_SWAPPED_RANKS 256
 
 /* A gain smaller than this part of the cost is rounding. */
 #define LEAST_GAIN 1e-9
@@ -114,6 +116,9 @@ static int grow_placement(struct map_traffic *t)
 int map_place_greedily(struct map_traffic *t)
 {
     uint32_t ranks = t->matrix->ranks;
+    if (ranks > MOST_SWAPPED_RANKS) {
+        return map_place_by_descent(t, map_cut_by_growth);
+    }
     uint32_t *grown = map_arena_get(&t->view->arena, ranks, sizeof *grown);
     if (!grown || grow_placement(t) < 0) {
         return -ENOMEM;

@@ -27,7 +27,7 @@ int map_place_greedily(struct map_traffic *traffic);
 void map_improve_by_swaps(struct map_traffic *traffic);
 
 extern const bool map_scotch_built;
-/* Static mapping by Scotch, then swaps. 0, -ENOTSUP, -ENOMEM. */
+/* By descent, each level cut by Scotch. 0, -ENOTSUP, -ENOMEM. */
 int map_place_by_scotch(struct map_traffic *traffic);
 
 /* Places ranks by who talks to whom: which rank on which of the PUs that the weights have chosen.

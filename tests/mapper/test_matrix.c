@@ -183,6 +183,67 @@ START_TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_wors
 }
 END_TEST
 
+/* A shuffled grid of 4,096 ranks on 512 nodes of 8: cut level by level it is much better than as it
+ * came, each rank has a place of its own, and the greedy way and Scotch both get there. */
+START_TEST(thousands_of_ranks_are_cut_level_by_level)
+{
+    enum { SIDE = 64, RANKS = SIDE * SIDE };
+    char profile_path[] = "/tmp/servet-test-XXXXXX", line[512];
+    close(mkstemp(profile_path));
+    snprintf(line, sizeof line,
+             "sed -e '/\"nodes\"/s/8/512/g' -e '/\"network\"/,$s/0-7/0-511/' " FIXTURES
+             "/nehalem-8-nodes.json >%s",
+             profile_path);
+    ck_assert_int_eq(system(line), 0);
+    static uint32_t number[RANKS], from[2 * RANKS], to[2 * RANKS], leaves[RANKS], placed[RANKS];
+    static double bytes[2 * RANKS];
+    struct random_source random = {7};
+    for (uint32_t i = 0; i < RANKS; i++) {
+        uint32_t at = random_below(&random, i + 1);
+        number[i] = number[at];
+        number[at] = i;
+        leaves[i] = i;
+    }
+    size_t edges = 0;
+    for (uint32_t i = 0; i < RANKS; i++) {
+        uint32_t beside[] = {i % SIDE + 1 < SIDE ? i + 1 : i, i + SIDE < RANKS ? i + SIDE : i};
+        for (size_t n = 0; n < 2; n++) {
+            from[edges] = number[i];
+            to[edges] = number[beside[n]];
+            bytes[edges++] = 8192;
+        }
+    }
+    struct map_matrix matrix;
+    struct map_view view;
+    struct servet_profile *profile;
+    ck_assert_int_eq(map_matrix_make(RANKS, from, to, bytes, edges, &matrix), 0);
+    ck_assert_int_eq(profile_load(profile_path, &profile, NULL), 0);
+    ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
+    double seconds[MAP_PLACERS] = {0};
+    for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
+        static bool used[RANKS];
+        memset(used, 0, sizeof used);
+        if (!map_placer_built(placer)) {
+            continue;
+        }
+        ck_assert_int_eq(map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds[placer]),
+                         0);
+        for (uint32_t r = 0; r < RANKS; r++) {
+            ck_assert(placed[r] < RANKS && !used[placed[r]]);
+            used[placed[r]] = true;
+        }
+        /* Blocks of 8 ranks, as 2 x 4, cross nodes with 3 in 8 of their edges: what is possible. */
+        ck_assert_msg(placer == MAP_RANK_ORDER || seconds[placer] < 0.7 * seconds[MAP_RANK_ORDER],
+                      "%s: %g s, rank order %g s", map_placer_names[placer], seconds[placer],
+                      seconds[MAP_RANK_ORDER]);
+    }
+    map_view_free(&view);
+    profile_free(profile);
+    map_matrix_free(&matrix);
+    unlink(profile_path);
+}
+END_TEST
+
 START_TEST(messages_take_what_the_curve_says)
 {
     struct profile_message_point points[] = {
@@ -219,6 +280,7 @@ int main(void)
     tcase_add_test(
         tcase,
         every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order);
+    tcase_add_test(tcase, thousands_of_ranks_are_cut_level_by_level);
     tcase_add_test(tcase, messages_take_what_the_curve_says);
     return run_tests(tcase);
 }
