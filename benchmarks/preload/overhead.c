@@ -152,7 +152,9 @@ static void measure_plan(const char *path, size_t rounds)
     static double sample[MOST_ROUNDS];
     static struct pin_options options;
     struct pin_launcher launcher = {0};
-    struct profile_mask allowed = {0}, taken = {0};
+    static struct pin_claims claims;
+    struct profile_mask allowed = {0};
+    options.no_registry = true;
     for (uint32_t pu = 0; pu < 256; pu++) {
         profile_mask_add(&allowed, pu);
     }
@@ -160,7 +162,7 @@ static void measure_plan(const char *path, size_t rounds)
     for (size_t i = 0; i < rounds; i++) {
         struct pin_plan plan;
         double start = now_us();
-        if (pin_plan_make(&options, &launcher, 0, &allowed, &taken, &plan) < 0 ||
+        if (pin_plan_make(&options, &launcher, 0, &allowed, &claims, &plan) < 0 ||
             plan.count != 256) {
             fprintf(stderr, "overhead: no plan for 256 PUs\n");
             exit(1);

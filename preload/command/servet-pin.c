@@ -219,12 +219,9 @@ static int make_plan(const struct pin_options *options, const struct pin_launche
                      const struct profile_mask *start, struct pin_plan *plan)
 {
     static struct pin_claims claims;
-    struct profile_mask allowed, taken;
+    struct profile_mask allowed;
     pin_launcher_allowed(launcher, start, &allowed);
-    pin_claims_begin(&claims, options, launcher, &allowed, &taken);
-    int code = pin_plan_make(options, launcher, pin_plan_threads(), &allowed, &taken, plan);
-    pin_claims_commit(&claims, code < 0 ? NULL : &plan->held);
-    return code;
+    return pin_plan_make(options, launcher, pin_plan_threads(), &allowed, &claims, plan);
 }
 
 static void export_places(const struct pin_launcher *launcher, const struct profile_mask *start,

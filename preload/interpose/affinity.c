@@ -4,15 +4,22 @@
  *   sched_getaffinity        Python, OpenBLAS and others count the process's PUs by it
  *   syscall                  libomp and libiomp ask and set by number; each worker of theirs, and
  *                            the main thread, goes back to the process's whole set when it starts
- *                            (and seccomp(2), see interpose_sandbox.c)
+ *                            (and seccomp(2), see process.c)
  *   sched_setaffinity        the same from runtimes that use libc's functions
  *   pthread_setaffinity_np   (as above)
  *
- * Who asks decides: an OpenMP runtime, a numeric library's pool and the Python interpreter mean
- * "what may this process use?" and are told the process's PUs; everybody else (the program, hwloc,
- * numactl, debuggers) means "where am I?" and hears the truth. A runtime that puts a thread of ours
- * back on the whole set has not chosen anything: the thread keeps its PU. All other changes are
- * carried out.
+ * Who asks decides:
+ *
+ *   an OpenMP runtime, a numeric library's pool, Python, a managed runtime    counts: is told what
+ *                                                                             it would be without us
+ *   anybody else in a program that has OpenMP or is a rank (xthi, hwloc)      looks where it is:
+ *                                                                             the truth
+ *   anybody else (ffmpeg, a pool of the program's own)                        as without us
+ *
+ * and only while the thread is where we put it: a thread that the program, or taskset from outside,
+ * has bound since is told the truth by everybody. A runtime that puts a thread of ours back on the
+ * whole set has not chosen anything: the thread keeps its PU. All other changes are carried out,
+ * and end our pin of that thread. /proc and getcpu() always tell the truth.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -41,7 +48,17 @@ static bool counts_pus(const void *caller)
 {
     const char *dso;
     enum pin_owner owner = pin_owner_of_code(caller, &dso);
-    return owner == PIN_RUNTIME || owner == PIN_POOL || is_python(dso);
+    return owner == PIN_RUNTIME || owner == PIN_POOL || is_python(dso) ||
+           pin_owner_program_is_managed() ||
+           (!pin_process_has_openmp() && !pin_process_get()->launcher.name &&
+            !pin_owner_looks(dso));
+}
+
+/* Does it put threads back on the whole set without choosing a place for them? */
+static bool widens_only(const void *caller)
+{
+    enum pin_owner owner = pin_owner_of_code(caller, NULL);
+    return owner == PIN_RUNTIME || owner == PIN_POOL;
 }
 
 static bool is_self(pid_t tid)
@@ -61,12 +78,15 @@ static const struct profile_mask *view_for(const void *caller)
  * buffer and would count the truth while it is there. */
 static long answer(const struct profile_mask *view, size_t size, void *out)
 {
-    struct profile_mask truth;
+    struct profile_mask truth = {0}, ours = {0};
     size_t room = size < sizeof truth ? size : sizeof truth;
     long bytes = profile_raw(SYS_sched_getaffinity, 0, (long)room, (long)&truth, 0, 0, 0);
-    if (bytes > 0) {
-        memcpy(out, view, (size_t)bytes);
+    if (bytes <= 0) {
+        return bytes;
     }
+    profile_mask_add(&ours, (uint32_t)pin_process_thread_pu());
+    /* Not equal: somebody has bound it since. */
+    memcpy(out, profile_mask_equal(&truth, &ours) ? view : &truth, (size_t)bytes);
     return bytes;
 }
 
@@ -84,11 +104,23 @@ static bool is_whole(const struct profile_mask *view, size_t size, const void *s
     return true;
 }
 
+/* True: the change has been dealt with. Else it is to be carried out, and if it is the calling
+ * thread's its mask is not ours any more. */
 static bool keeps_pu(pid_t tid, size_t size, const void *set, const void *caller)
 {
-    const struct profile_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
-    return view && is_whole(view, size, set) &&
-           profile_mask_set_pu(0, (uint32_t)pin_process_thread_pu()) == 0;
+    const struct profile_mask *view =
+        set && is_self(tid) && pin_process_active() ? pin_process_view() : NULL;
+    return view && widens_only(caller) && is_whole(view, size, set) &&
+           pin_process_settle_thread(pin_process_thread_pu()) == 0;
+}
+
+/* A runtime moves about too (libomp visits every PU to ask it for its caches) and goes back to the
+ * whole set at the end. */
+static void set_by_program(bool own, const void *caller, int result)
+{
+    if (own && result == 0 && pin_process_active() && !widens_only(caller)) {
+        pin_process_forget_thread();
+    }
 }
 
 PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
@@ -129,35 +161,57 @@ PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
     if (keeps_pu(tid, size, set, __builtin_return_address(0))) {
         return 0;
     }
-    return PIN_REAL(real, "sched_setaffinity")(tid, size, set);
+    int result = PIN_REAL(real, "sched_setaffinity")(tid, size, set);
+    set_by_program(is_self(tid), __builtin_return_address(0), result);
+    return result;
 }
 
 PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 {
     static int (*real)(pthread_t, size_t, const cpu_set_t *);
-    if (pthread_equal(thread, pthread_self()) &&
-        keeps_pu(0, size, set, __builtin_return_address(0))) {
+    bool own = pthread_equal(thread, pthread_self());
+    if (own && keeps_pu(0, size, set, __builtin_return_address(0))) {
         return 0;
     }
-    return PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
+    int result = PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
+    set_by_program(own, __builtin_return_address(0), result);
+    return result;
 }
 
 #if PROFILE_HAVE_RAW
 
+/* Strict mode takes no arguments; a filter that is NULL is a question. */
+static long shut(long mode, long flag_bits, void *filter)
+{
+    unsigned long flags = (unsigned long)flag_bits;
+    bool everybody = (flags & SECCOMP_FILTER_FLAG_TSYNC) != 0;
+    bool shuts = (mode == SECCOMP_SET_MODE_STRICT || (mode == SECCOMP_SET_MODE_FILTER && filter)) &&
+                 pin_process_shut_begin(everybody);
+    long result = profile_raw(SYS_seccomp, mode, flag_bits, (long)filter, 0, 0, 0);
+    /* With TSYNC a number above 0 is a thread that could not be shut in; SECCOMP_FILTER_FLAG_
+     * NEW_LISTENER answers with a file. */
+    bool failed =
+        result < 0 || (everybody && result > 0 && !(flags & SECCOMP_FILTER_FLAG_NEW_LISTENER));
+    if (shuts && failed) {
+        pin_process_shut_failed(everybody);
+    }
+    return result;
+}
+
 static long affinity_call(long number, long first, long second, void *set, const void *caller)
 {
     if (number == SYS_seccomp) {
-        if (first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER) {
-            pin_process_retire();
-        }
-        return profile_raw(number, first, second, (long)set, 0, 0, 0);
+        return shut(first, second, set);
     }
     pid_t tid = (pid_t)first;
     size_t size = (size_t)second;
     if (number == SYS_sched_setaffinity) {
-        return keeps_pu(tid, size, set, caller)
-                   ? 0
-                   : profile_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+        if (keeps_pu(tid, size, set, caller)) {
+            return 0;
+        }
+        long result = profile_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+        set_by_program(is_self(tid), caller, (int)result);
+        return result;
     }
     const struct profile_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
     return view ? answer(view, size, set)

@@ -17,6 +17,7 @@
 
 #include "preload/interpose/interpose.h"
 #include "preload/node/note.h"
+#include "preload/place/owner.h"
 #include "preload/place/process.h"
 
 /* MPI_ERR_OTHER is not the same number everywhere; what matters is that it is not MPI_SUCCESS
@@ -52,7 +53,8 @@ static void look_for_tracer(const struct pin_process *process)
  */
 static const struct pin_process *enter(void)
 {
-    if (depth++ > 0 || !pin_process_active()) {
+    if (depth++ > 0 || !pin_process_active() ||
+        (!pin_process_get()->options.force && pin_owner_program_is_managed())) {
         return NULL;
     }
     int saved = errno;

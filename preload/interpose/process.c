@@ -15,9 +15,11 @@
  */
 #include <alloca.h>
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,12 +192,13 @@ PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
 }
 
 /* Interposed: prctl, by which a program shuts itself in a sandbox (seccomp); libseccomp and others
- * use syscall(2) with its number, which is in interpose_affinity.c.
+ * use syscall(2) with its number, which is in affinity.c.
  *
  * A sandbox kills the program for a system call that is not on its list, and ours are on nobody's.
- * So the shim makes none from then on: new threads run where they like. A sandbox that was there
- * when the program started, as in every container, is another thing: what it refuses, it refuses
- * with an error.
+ * So the threads that are in it make none from then on, and what they make runs where it likes. By
+ * prctl only the calling thread goes in. A sandbox that was there when the program started, as in
+ * every container, is another thing: what it refuses, it refuses with an error. A filter that is
+ * NULL is a question whether the kernel has filters, and no sandbox.
  */
 
 PIN_EXPORT int prctl(int option, ...)
@@ -212,8 +215,12 @@ PIN_EXPORT int prctl(int option, ...)
         errno = ENOSYS;
         return -1;
     }
-    if (option == PR_SET_SECCOMP) {
-        pin_process_retire();
+    bool shuts = option == PR_SET_SECCOMP &&
+                 (argument[0] != SECCOMP_MODE_FILTER || argument[1] != 0) &&
+                 pin_process_shut_begin(false);
+    int result = real(option, argument[0], argument[1], argument[2], argument[3]);
+    if (shuts && result != 0) {
+        pin_process_shut_failed(false);
     }
-    return real(option, argument[0], argument[1], argument[2], argument[3]);
+    return result;
 }

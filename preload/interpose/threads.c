@@ -29,15 +29,19 @@
 static bool has_affinity(const pthread_attr_t *attributes)
 {
     struct profile_mask mask, all;
-    if (!attributes) {
-        return false;
-    }
+    pthread_attr_t defaults;
     profile_mask_all(&all);
     mask = all;
-    if (pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0) {
+    if (attributes) {
+        return pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) == 0 &&
+               !profile_mask_equal(&mask, &all);
+    }
+    if (pthread_getattr_default_np(&defaults) != 0) {
         return false;
     }
-    return !profile_mask_equal(&mask, &all);
+    int code = pthread_attr_getaffinity_np(&defaults, sizeof mask, (cpu_set_t *)&mask);
+    pthread_attr_destroy(&defaults);
+    return code == 0 && !profile_mask_equal(&mask, &all);
 }
 
 /* The slot of a thread that a runtime puts on one of the places which servet-pin gave it: those are
@@ -105,11 +109,23 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const void
     return thread;
 }
 
+static void say_kept(const struct pin_process *process, const char *dso, const char *why)
+{
+    if (process->options.verbose) {
+        pin_note("process %d: a thread of %s keeps the mask its creator %s", (int)getpid(),
+                 *dso ? dso : "the program", why);
+    }
+}
+
 static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *start,
                                   void *argument)
 {
     const char *dso;
     enum pin_owner owner = pin_owner_of_thread(start, argument, &dso);
+    bool force = pin_process_get()->options.force;
+    if (!force && pin_owner_program_is_managed()) {
+        return NULL;
+    }
     if (owner == PIN_HELPER) {
         return prepare_free(start, argument, dso, "helper", "servet");
     }
@@ -121,16 +137,18 @@ static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *
         return NULL;
     }
     size_t placed = owner == PIN_RUNTIME ? slot_of_place(process, attributes) : NO_SLOT;
-    if (placed == NO_SLOT && has_affinity(attributes) && !process->options.force) {
-        if (process->options.verbose) {
-            pin_note("process %d: a thread of %s keeps the mask its creator chose", (int)getpid(),
-                     *dso ? dso : "the program");
-        }
+    if (placed == NO_SLOT && !force && has_affinity(attributes)) {
+        say_kept(process, dso, "chose");
         return NULL;
     }
     if (pin_process_left_to_user(process)) {
         pin_process_pin_main(process); /* says that it stays */
         return prepare_free(start, argument, dso, "worker", "user");
+    }
+    if (placed == NO_SLOT && !force && pin_process_thread_is_bound(process)) {
+        pin_process_pin_main(process); /* says that it stays, if it is the one that is bound */
+        say_kept(process, dso, "has been given");
+        return NULL;
     }
     return prepare_worker(process, start, argument, dso,
                           owner == PIN_APPLICATION ? "thread" : "worker", placed);
@@ -146,8 +164,10 @@ static struct pin_thread *prepare_thread(const pthread_attr_t *attributes, const
     if (!pin_process_active()) {
         return NULL;
     }
-    int saved = errno;
+    int saved = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* pthread_create() is no such point */
     struct pin_thread *thread = prepare(attributes, start, argument);
+    pthread_setcancelstate(cancel, NULL);
     errno = saved;
     return thread;
 }
@@ -156,10 +176,11 @@ static void release(void *argument)
 {
     struct pin_thread *thread = argument;
     const struct pin_process *process = pin_process_get();
-    if (!pin_process_retired()) {
+    atomic_store_explicit(&thread->tid, 0, memory_order_release);
+    if (pin_process_active()) {
         pin_report_end(thread->report_line);
     }
-    pin_process_set_thread_pu(-1);
+    pin_process_forget_thread();
     if (thread->pu >= 0) {
         pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
     }
@@ -176,9 +197,8 @@ static void forget_thread(struct pin_thread *thread)
     pin_record_give_back(thread);
 }
 
-static void say_thread(const struct pin_thread *thread)
+static void say_thread(const struct pin_thread *thread, int32_t tid)
 {
-    int tid = (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
     const char *dso = *thread->dso ? thread->dso : "the program";
     if (thread->pu < 0) {
         pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
@@ -187,25 +207,33 @@ static void say_thread(const struct pin_thread *thread)
     }
 }
 
-static void settle(struct pin_thread *thread)
+static void settle_quietly(struct pin_thread *thread)
 {
     const struct pin_process *process = pin_process_get();
+    int32_t tid = (int32_t)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    if (!pin_process_active()) {
+        return; /* a sandbox has come since the thread was made */
+    }
     thread->report_line =
         pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);
-    int code = thread->pu < 0 ? profile_mask_set(0, &process->plan.own)
-                              : profile_mask_set_pu(0, (uint32_t)thread->pu);
-    if (code < 0) {
-        pin_failure("cannot pin a thread to PU %d: %s", thread->pu, strerrordesc_np(-code));
+    atomic_store_explicit(&thread->tid, tid, memory_order_release);
+    int code = pin_process_settle_thread(thread->pu);
+    if (code == -ECANCELED) {
         return;
     }
-    if (thread->pu < 0) {
-        pin_process_set_thread_spread();
-    } else {
-        pin_process_set_thread_pu(thread->pu);
+    if (code < 0) {
+        pin_failure("cannot pin a thread to PU %d: %s", thread->pu, strerrordesc_np(-code));
+    } else if (process->options.verbose) {
+        say_thread(thread, tid);
     }
-    if (process->options.verbose) {
-        say_thread(thread);
-    }
+}
+
+static void settle(struct pin_thread *thread)
+{
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    settle_quietly(thread);
+    pthread_setcancelstate(cancel, NULL);
 }
 
 /* Start routines to hand to the library: pin, run the program's, give the slot back. */

@@ -46,6 +46,7 @@ void pin_signals_release(const struct pin_signals *before)
 
 /* Longest line, with its newline; longer ones are cut. */
 #define LINE_BYTES 512
+#define DELETE 0x7f
 
 static bool started, had_stderr;
 static dev_t stderr_device;
@@ -62,7 +63,7 @@ void pin_note_start(void)
     started = true;
 }
 
-static bool is_stderr_as_it_was(void)
+bool pin_note_stderr_is_ours(void)
 {
     struct stat about;
     if (!started) {
@@ -91,12 +92,20 @@ static void say(const char *format, va_list arguments)
     static const char prefix[] = "servet: ";
     char line[LINE_BYTES];
     size_t used = sizeof prefix - 1;
+    if (!pin_note_stderr_is_ours()) {
+        return;
+    }
     memcpy(line, prefix, used);
     int length = vsnprintf(line + used, sizeof line - used - 1, format, arguments);
     if (length < 0) {
         return;
     }
     used += (size_t)length < sizeof line - used - 1 ? (size_t)length : sizeof line - used - 2;
+    /* Names of files, programs and threads may hold what a terminal obeys. */
+    for (size_t i = 0; i < used; i++) {
+        unsigned char byte = (unsigned char)line[i];
+        line[i] = byte < ' ' || byte == DELETE ? '?' : line[i];
+    }
     line[used++] = '\n';
     write_line(line, used);
 }
@@ -104,8 +113,7 @@ static void say(const char *format, va_list arguments)
 void pin_failure(const char *format, ...)
 {
     static atomic_uint said;
-    if (atomic_fetch_add_explicit(&said, 1, memory_order_relaxed) >= PIN_FAILURE_CAP ||
-        !is_stderr_as_it_was()) {
+    if (atomic_fetch_add_explicit(&said, 1, memory_order_relaxed) >= PIN_FAILURE_CAP) {
         return;
     }
     va_list arguments;

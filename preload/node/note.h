@@ -7,6 +7,7 @@
 #ifndef SERVET_PRELOAD_NODE_NOTE_H
 #define SERVET_PRELOAD_NODE_NOTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Sets of signals as the kernel takes them: signal n is bit n - 1. */
@@ -24,9 +25,10 @@ void pin_signals_release(const struct pin_signals *before);
  * signal.
  */
 
-/* Remembers what stderr is. A program that closes it and opens a file of its own next gets no
- * failure of ours in that file. Without this call everything is said. */
+/* Remembers what stderr is. A program that closes it and opens a file of its own next, or puts
+ * something else in its place, gets no line of ours there. Without this call everything is said. */
 void pin_note_start(void);
+bool pin_note_stderr_is_ours(void);
 
 /* A failure. No more than PIN_FAILURE_CAP of them in one process: the program that runs is the
  * user's, not ours. */

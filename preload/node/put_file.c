@@ -14,6 +14,7 @@
 #include "profile/base/raw.h"
 
 #define FILE_MODE 0666 /* before the umask */
+#define MOST_LINKS 40  /* one after the other, as the kernel follows */
 
 static int write_pieces(int file, const char *text, size_t length)
 {
@@ -40,21 +41,51 @@ static int write_all(int file, const char *text, size_t length)
     return code;
 }
 
+/* The kernel's rule for links in folders where everybody may make some (protected_symlinks), which a
+ * rename would go round: only the folder's owner's links and one's own are followed. `path` is a
+ * link. */
+static bool may_follow(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat link, around;
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash) {
+        slash[slash == folder] = '\0';
+    }
+    if (lstat(path, &link) < 0 || stat(slash ? folder : ".", &around) < 0) {
+        return false;
+    }
+    bool open_to_all = (around.st_mode & S_ISVTX) && (around.st_mode & S_IWOTH);
+    return !open_to_all || link.st_uid == geteuid() || link.st_uid == around.st_uid;
+}
+
 /* The path itself, or what a link at it points to, which stays a link. */
 static int find_target(const char *path, char *target)
 {
     struct stat info;
-    if (!realpath(path, target)) {
-        if (errno != ENOENT || strlen(path) >= PATH_MAX) {
-            return -errno;
+    if (strlen(path) >= PATH_MAX) {
+        return -ENAMETOOLONG;
+    }
+    strcpy(target, path);
+    for (int links = 0; lstat(target, &info) == 0 && S_ISLNK(info.st_mode); links++) {
+        char next[PATH_MAX];
+        ssize_t length = links < MOST_LINKS ? readlink(target, next, sizeof next - 1) : -1;
+        if (length < 0) {
+            return -ELOOP;
         }
-        strcpy(target, path);
-        return 0;
+        if (!may_follow(target)) {
+            return -EACCES;
+        }
+        next[length] = '\0';
+        char *slash = next[0] == '/' ? NULL : strrchr(target, '/');
+        size_t before = slash ? (size_t)(slash - target) + 1 : 0;
+        if (before + (size_t)length >= PATH_MAX) {
+            return -ENAMETOOLONG;
+        }
+        memcpy(target + before, next, (size_t)length + 1);
     }
-    if (stat(target, &info) == 0 && !S_ISREG(info.st_mode)) {
-        return -EINVAL;
-    }
-    return 0;
+    return stat(target, &info) == 0 && !S_ISREG(info.st_mode) ? -EINVAL : 0;
 }
 
 static int put_beside(const char *target, const char *text, size_t length)
@@ -105,14 +136,19 @@ int pin_file_can_put(const char *path)
 void pin_file_append(const char *variable, const char *where, const char *text, size_t length)
 {
     bool standard = strcmp(where, "stderr") == 0;
-    int file = standard ? STDERR_FILENO
-                        : open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, FILE_MODE);
-    if (file < 0) {
-        pin_failure("%s: %s: %s", variable, where, strerrordesc_np(errno));
+    if (standard && !pin_note_stderr_is_ours()) {
         return;
     }
-    (void)write_all(file, text, length);
-    if (!standard) {
+    /* A pipe that nobody reads, or that is full, must not hold the program up. */
+    int file = standard
+                   ? STDERR_FILENO
+                   : open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+                          FILE_MODE);
+    int code = file < 0 ? -errno : write_all(file, text, length);
+    if (code < 0 && !standard) {
+        pin_failure("%s: %s: %s", variable, where, strerrordesc_np(-code));
+    }
+    if (!standard && file >= 0) {
         close(file);
     }
 }

@@ -6,33 +6,64 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "preload/node/note.h"
+#include "profile/base/clock.h"
+#include "profile/base/raw.h"
 
-/* Also the layout's version: a file of another one is begun anew. */
-#define MAGIC 0x7365727665743031u /* "servet01" */
+/* Also the layout's version. A file of an older one is begun anew; one that is no registry at all is
+ * somebody's text, and is left alone. */
+#define MAGIC 0x7365727665743032u        /* "servet02" */
+#define MAGIC_FAMILY 0x7365727665740000u /* "servet" and two digits */
+#define MAGIC_FAMILY_MASK 0xffffffffffff0000u
 
-/* Longest wait for the lock, which is held for the time it takes to make a plan (about a
- * millisecond). */
-#define LOCK_TRIES 100
-#define LOCK_PAUSE_NANOSECONDS 1000000
+/* Waits between looks at the lock: from as long as a plan takes to a time slice. */
+#define FIRST_PAUSE_NS 50000
+#define LONGEST_PAUSE_NS 8000000
+/* How long to wait for a holder that runs (500 programs that start at once on two PUs take a
+ * second), and for one that is stopped or cannot be seen. */
+#define LONGEST_WAIT_NS 10000000000u
+#define LONGEST_WAIT_FOR_STOPPED_NS 100000000u
+/* Who is gone is looked for in /proc at most that often; between, signal 0 must do. */
+#define CHECK_EVERY_NS 50000000u
+
+/* Names that are tried while somebody else's file has them; one digit. */
+#define MOST_NAMES 9
 
 struct header {
-    uint64_t magic, count;
+    uint64_t magic, count, checked_ns;
 };
 
 struct pin_registry_entry {
     uint64_t pid, start_ticks, job; /* pid 0: free */
-    struct profile_mask taken, held;
+    uint64_t shared; /* 1 + a PU that another process uses or has used at the same time */
+    struct profile_mask taken, held, used;
 };
 
+/* The inode of the user namespace that every system begins with (PROC_USER_INIT_INO). */
+#define FIRST_USER_NAMESPACE 0xEFFFFFFDu
+
+static long raw_statx(int folder, const char *path, int flags, struct statx *out)
+{
+    return profile_raw(SYS_statx, folder, (long)path, flags, STATX_BASIC_STATS, (long)out, 0);
+}
+
+/* The kernel is asked, not libc: fakeroot and its like answer there. In a user namespace a number
+ * says nothing about whose file it is outside (everybody can be 0 in one of his own), so names of
+ * another namespace say which. */
 void pin_registry_default_path(char *path, size_t size)
 {
-    snprintf(path, size, "/dev/shm/servet-%u", (unsigned)geteuid());
+    struct statx about;
+    unsigned user = (unsigned)profile_raw(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+    long rc = raw_statx(AT_FDCWD, "/proc/self/ns/user", 0, &about);
+    if (rc < 0 || about.stx_ino == FIRST_USER_NAMESPACE) {
+        snprintf(path, size, "/dev/shm/servet-%u", user);
+    } else {
+        snprintf(path, size, "/dev/shm/servet-%u-in-%llu", user, (unsigned long long)about.stx_ino);
+    }
 }
 
 /* Field 22 of /proc/PID/stat: start time in clock ticks since boot; 0 when there is no such
@@ -58,42 +89,79 @@ static uint64_t start_of(pid_t pid)
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
-static bool is_alive(const struct pin_registry_entry *entry)
+/* `thoroughly`: also whether the pid is still the same process's. */
+static bool is_alive(const struct pin_registry_entry *entry, bool thoroughly)
 {
     /* Without /proc a process does not know its own start, and nobody could tell when it is
      * gone. */
-    return entry->pid != 0 && entry->pid <= INT32_MAX && entry->start_ticks != 0 &&
-           start_of((pid_t)entry->pid) == entry->start_ticks;
+    if (entry->pid == 0 || entry->pid > INT32_MAX || entry->start_ticks == 0) {
+        return false;
+    }
+    if (profile_raw(SYS_kill, (long)entry->pid, 0, 0, 0, 0, 0) == -ESRCH) {
+        return false;
+    }
+    return !thoroughly || start_of((pid_t)entry->pid) == entry->start_ticks;
 }
 
+/* Field 3 of /proc/PID/stat. */
+static bool is_stopped(pid_t pid)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int file = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0) {
+        close(file);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    const char *state = strrchr(text, ')');
+    return !state || (state[1] && (state[2] == 'T' || state[2] == 't' || state[2] == 'Z'));
+}
+
+/* A lock of the process (fcntl), not of the open file (flock): the child of a fork has none of it,
+ * and it ends with its holder. Among the threads of one process, claims.lock decides. */
 static int take_lock(int file)
 {
-    struct timespec pause = {.tv_nsec = LOCK_PAUSE_NANOSECONDS};
-    for (int i = 0; i < LOCK_TRIES; i++) {
-        if (flock(file, LOCK_EX | LOCK_NB) == 0) {
+    uint64_t begun = profile_now_ns();
+    long pause = FIRST_PAUSE_NS;
+    for (;;) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        if (fcntl(file, F_SETLK, &lock) == 0) {
             return 0;
         }
-        if (errno != EWOULDBLOCK && errno != EINTR) {
+        if (errno != EACCES && errno != EAGAIN && errno != EINTR) {
             return -errno;
         }
-        nanosleep(&pause, NULL);
+        uint64_t waited = profile_now_ns() - begun;
+        if (waited > LONGEST_WAIT_NS) {
+            return -EAGAIN;
+        }
+        if (waited > LONGEST_WAIT_FOR_STOPPED_NS && fcntl(file, F_GETLK, &lock) == 0 &&
+            lock.l_type != F_UNLCK && is_stopped(lock.l_pid)) {
+            return -EAGAIN;
+        }
+        /* Different for each, or all come again at once. */
+        pause = pause < LONGEST_PAUSE_NS ? 2 * pause : LONGEST_PAUSE_NS;
+        nanosleep(&(struct timespec){.tv_nsec = pause / 2 + (long)(waited % (uint64_t)pause)},
+                  NULL);
     }
-    return -EAGAIN;
 }
 
+/* An ordinary file of this user that nobody else may write, locked. */
 static int open_own_file(const char *path)
 {
-    struct stat about;
+    struct statx about;
     int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
     if (file < 0) {
         return -errno;
     }
-    int code = 0;
-    if (fstat(file, &about) < 0) {
-        code = -errno;
-    } else if (!S_ISREG(about.st_mode) || about.st_nlink != 1) {
+    int code = (int)raw_statx(file, "", AT_EMPTY_PATH, &about);
+    if (code < 0) {
+        ;
+    } else if (!S_ISREG(about.stx_mode) || about.stx_nlink != 1) {
         code = -EINVAL;
-    } else if (about.st_uid != geteuid() || (about.st_mode & 077)) {
+    } else if (about.stx_uid != (uint32_t)profile_raw(SYS_geteuid, 0, 0, 0, 0, 0, 0) ||
+               (about.stx_mode & 077)) {
         code = -EPERM;
     } else {
         code = take_lock(file);
@@ -119,23 +187,43 @@ static int make_room(struct pin_registry *registry, uint32_t count)
     return 0;
 }
 
+/* 0: `header` is that of a registry, all zeros where one is to be begun. -EINVAL: another file. */
+static int read_header(int file, struct header *header)
+{
+    ssize_t got = pread(file, header, sizeof *header, 0);
+    if (got < 0) {
+        return -errno;
+    }
+    if (got > 0 && (got < (ssize_t)sizeof header->magic ||
+                    (header->magic & MAGIC_FAMILY_MASK) != MAGIC_FAMILY)) {
+        return -EINVAL;
+    }
+    if (got < (ssize_t)sizeof *header || header->magic != MAGIC) {
+        *header = (struct header){0};
+    }
+    return 0;
+}
+
 static int read_entries(struct pin_registry *registry)
 {
     struct header header;
-    uint64_t count = 0;
-    if (pread(registry->file, &header, sizeof header, 0) == sizeof header &&
-        header.magic == MAGIC) {
-        count = header.count <= PIN_REGISTRY_ENTRIES ? header.count : PIN_REGISTRY_ENTRIES;
-    }
-    size_t bytes = count * sizeof *registry->entries;
-    int code = make_room(registry, (uint32_t)count + 1); /* for ours */
+    int code = read_header(registry->file, &header);
     if (code < 0) {
         return code;
     }
+    uint64_t count = header.count <= PIN_REGISTRY_ENTRIES ? header.count : PIN_REGISTRY_ENTRIES;
+    size_t bytes = count * sizeof *registry->entries;
+    code = make_room(registry, (uint32_t)count + 1); /* for ours */
+    if (code < 0) {
+        return code;
+    }
+    uint64_t now = profile_now_ns();
+    bool thoroughly = now - header.checked_ns > CHECK_EVERY_NS; /* also when that lies ahead */
+    registry->checked_ns = thoroughly ? now : header.checked_ns;
     ssize_t got = pread(registry->file, registry->entries, bytes, sizeof header);
     uint32_t whole = got > 0 ? (uint32_t)((size_t)got / sizeof *registry->entries) : 0;
     for (uint32_t i = 0; i < whole; i++) {
-        if (is_alive(&registry->entries[i])) {
+        if (is_alive(&registry->entries[i], thoroughly)) {
             registry->entries[registry->count++] = registry->entries[i];
         }
     }
@@ -151,6 +239,7 @@ int pin_registry_open(const char *path, struct pin_registry *out)
     int code = read_entries(&registry);
     if (code < 0) {
         close(registry.file);
+        free(registry.entries);
     } else {
         *out = registry;
     }
@@ -159,7 +248,8 @@ int pin_registry_open(const char *path, struct pin_registry *out)
 
 void pin_registry_close(struct pin_registry *registry)
 {
-    struct header header = {.magic = MAGIC, .count = registry->count};
+    struct header header = {
+        .magic = MAGIC, .count = registry->count, .checked_ns = registry->checked_ns};
     size_t bytes = registry->count * sizeof *registry->entries;
     struct pin_signals before;
     pin_signals_hold(&before);
@@ -278,6 +368,27 @@ bool pin_registry_claim(struct pin_registry *registry, uint64_t job, uint32_t pu
     return true;
 }
 
+void pin_registry_use(struct pin_registry *registry, uint32_t pu)
+{
+    struct pin_registry_entry *entry = own_entry(registry);
+    if (!entry) {
+        return;
+    }
+    profile_mask_add(&entry->used, pu);
+    for (uint32_t i = 0; i < registry->count; i++) {
+        struct pin_registry_entry *other = &registry->entries[i];
+        if (other != entry && profile_mask_has(&other->used, pu)) {
+            other->shared = entry->shared = 1 + (uint64_t)pu;
+        }
+    }
+}
+
+int32_t pin_registry_shared(const struct pin_registry *registry)
+{
+    const struct pin_registry_entry *entry = own_entry(registry);
+    return entry && entry->shared <= PROFILE_MASK_PUS ? (int32_t)entry->shared - 1 : -1;
+}
+
 void pin_registry_leave(struct pin_registry *registry)
 {
     struct pin_registry_entry *entry = own_entry(registry);
@@ -286,7 +397,7 @@ void pin_registry_leave(struct pin_registry *registry)
     }
 }
 
-/* This process's side. */
+/* -- this process's side -- */
 
 /* A job of one process: no launcher's number has the highest bit and the pid's place at once. */
 static uint64_t job_of_this_process(void)
@@ -294,13 +405,48 @@ static uint64_t job_of_this_process(void)
     return (uint64_t)1 << 63 | (uint64_t)(uint32_t)getpid();
 }
 
-static bool open_registry(const char *path, bool verbose, struct pin_registry *registry)
+/* The lock is the process's; its threads keep apart by `claims->lock`. */
+static int open_registry(struct pin_claims *claims)
 {
-    int code = pin_registry_open(path, registry);
-    if (code < 0 && verbose) {
-        pin_note("%s: %s; other programs on this node are not seen", path, strerrordesc_np(-code));
+    pthread_mutex_lock(&claims->lock);
+    int code = pin_registry_open(claims->path, &claims->registry);
+    if (code < 0) {
+        pthread_mutex_unlock(&claims->lock);
     }
-    return code == 0;
+    return code;
+}
+
+static void close_registry(struct pin_claims *claims)
+{
+    pin_registry_close(&claims->registry);
+    pthread_mutex_unlock(&claims->lock);
+}
+
+void pin_claims_forget(struct pin_claims *claims)
+{
+    if (claims->registry.file > 0) {
+        close(claims->registry.file);
+    }
+    *claims = (struct pin_claims){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+/* Everybody may make files in /dev/shm, also one with the name of another user's registry: then
+ * that user's programs meet at the next name. */
+static int open_named(struct pin_claims *claims, const struct pin_options *options)
+{
+    int code = -EPERM;
+    if (options->registry[0]) {
+        snprintf(claims->path, sizeof claims->path, "%s", options->registry);
+        return open_registry(claims);
+    }
+    for (int name = 0; code == -EPERM && name < MOST_NAMES; name++) {
+        pin_registry_default_path(claims->path, sizeof claims->path - sizeof "-9");
+        if (name > 0) {
+            snprintf(claims->path + strlen(claims->path), sizeof "-9", "-%d", name);
+        }
+        code = open_registry(claims);
+    }
+    return code;
 }
 
 void pin_claims_begin(struct pin_claims *claims, const struct pin_options *options,
@@ -308,51 +454,57 @@ void pin_claims_begin(struct pin_claims *claims, const struct pin_options *optio
                       struct profile_mask *taken)
 {
     *taken = (struct profile_mask){0};
-    *claims = (struct pin_claims){.job = launcher->job ? launcher->job : job_of_this_process()};
+    *claims = (struct pin_claims){.job = launcher->job ? launcher->job : job_of_this_process(),
+                                  .lock = PTHREAD_MUTEX_INITIALIZER,
+                                  .sharing.pu = -1};
     if (options->no_registry) {
         return;
     }
-    if (options->registry[0]) {
-        snprintf(claims->path, sizeof claims->path, "%s", options->registry);
-    } else {
-        pin_registry_default_path(claims->path, sizeof claims->path);
+    int code = open_named(claims, options);
+    if (code < 0 && options->verbose) {
+        pin_note("%s: %s; other programs on this node are not seen", claims->path,
+                 code == -EINVAL ? "no registry" : strerrordesc_np(-code));
     }
-    claims->on = open_registry(claims->path, options->verbose, &claims->registry);
-    if (!claims->on) {
-        return;
+    claims->on = code == 0;
+    if (claims->on) {
+        pin_registry_taken(&claims->registry, claims->job, allowed, taken);
+        claims->taken = *taken;
     }
-    pin_registry_taken(&claims->registry, claims->job, allowed, taken);
-    claims->taken = *taken;
 }
 
-void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held)
+void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held, uint32_t first)
 {
     if (!claims->on) {
         return;
     }
     claims->on =
         held && pin_registry_enter(&claims->registry, claims->job, &claims->taken, held) == 0;
-    pin_registry_close(&claims->registry);
+    claims->sharing.whole_node = claims->on;
+    pin_registry_use(&claims->registry, first);
+    close_registry(claims);
 }
 
-bool pin_claims_try(struct pin_claims *claims, uint32_t pu)
+bool pin_claims_try(struct pin_claims *claims, uint32_t pu, bool insist)
 {
-    struct pin_registry registry;
-    if (!claims->on || !open_registry(claims->path, false, &registry)) {
+    if (!claims->on || open_registry(claims) < 0) {
         return true;
     }
-    bool claimed = pin_registry_claim(&registry, claims->job, pu);
-    pin_registry_close(&registry);
+    bool claimed = pin_registry_claim(&claims->registry, claims->job, pu);
+    if (claimed || insist) {
+        pin_registry_use(&claims->registry, pu);
+    }
+    close_registry(claims);
     return claimed;
 }
 
-void pin_claims_end(struct pin_claims *claims)
+struct pin_sharing pin_claims_end(struct pin_claims *claims)
 {
-    struct pin_registry registry;
-    if (!claims->on || !open_registry(claims->path, false, &registry)) {
-        return;
+    if (!claims->on || open_registry(claims) < 0) {
+        return claims->sharing;
     }
-    pin_registry_leave(&registry);
-    pin_registry_close(&registry);
+    claims->sharing.pu = pin_registry_shared(&claims->registry);
+    pin_registry_leave(&claims->registry);
+    close_registry(claims);
     claims->on = false;
+    return claims->sharing;
 }

@@ -3,18 +3,21 @@
  *
  * One file for each user, in memory (/dev/shm/servet-UID), mode 0600. Every process that has made a
  * plan has an entry: its pid and start time (a pid alone is used again), the job it belongs to, the
- * PUs it holds, and the PUs that were taken when the first process of its job came. Ranks of one
+ * PUs it holds (what all ranks of its job are sure to use here, and what it took later), those that
+ * it uses itself, and the PUs that were taken when the first process of its job came. Ranks of one
  * job plan together, so they all start from that same set and are not foreigners to each other.
  *
  * Entries of processes that are gone (kill -9 included) are dropped by whoever comes next. The file
- * is read and written, not mapped, under flock(), which the kernel drops with its holder; it is not
- * followed through links, and used only when it is an ordinary file of this user that nobody else
- * may write. Nothing in it can make a reader do more than choose another PU.
+ * is read and written, not mapped, under a lock of fcntl(), which the kernel drops with its holder
+ * and which no child of a fork inherits; it is not followed through links, and used only when it is
+ * an ordinary file of this user that nobody else may write, and a registry or empty. Nothing in it
+ * can make a reader do more than choose another PU.
  */
 #ifndef SERVET_PRELOAD_NODE_REGISTRY_H
 #define SERVET_PRELOAD_NODE_REGISTRY_H
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,14 +33,15 @@ struct pin_registry {
     struct pin_registry_entry *entries;
     uint32_t room; /* entries that there is memory for */
     uint32_t count;
+    uint64_t checked_ns; /* when all pids were last looked up in /proc */
 };
 
 /* Where it is when SERVET_REGISTRY does not say. */
 void pin_registry_default_path(char *path, size_t size);
 
 /* Opens, locks and reads the registry, without the processes that are gone. 0; -ELOOP, -EPERM,
- * -EINVAL (not a file of ours); -EAGAIN (somebody has held the lock for too long: a stopped
- * process); -ENOMEM; what open(2) answers. */
+ * -EINVAL (not a file of ours, or no registry: it is left as it is); -EAGAIN (somebody has held the
+ * lock for too long: a stopped process); -ENOMEM; what open(2) answers. */
 int pin_registry_open(const char *path, struct pin_registry *out);
 /* Writes back what has changed, unlocks and closes. */
 void pin_registry_close(struct pin_registry *registry);
@@ -56,18 +60,31 @@ int pin_registry_enter(struct pin_registry *registry, uint64_t job,
  * it. */
 bool pin_registry_claim(struct pin_registry *registry, uint64_t job, uint32_t pu);
 
+/* This process has a thread on `pu`; others that have one there are told. */
+void pin_registry_use(struct pin_registry *registry, uint32_t pu);
+/* A PU that this process and another one have used at one time, of whatever job; -1: none. */
+int32_t pin_registry_shared(const struct pin_registry *registry);
+
 /* Removes this process. */
 void pin_registry_leave(struct pin_registry *registry);
 
 /* This process's side of the registry: what others hold when the plan is made, and what it takes
  * itself. Without a registry that can be used every call does nothing and every PU is free. */
+/* Does a PU of this process have a worker of another process? */
+struct pin_sharing {
+    bool whole_node; /* the registry was there to tell */
+    int32_t pu;      /* -1: none is shared */
+};
+
 struct pin_claims {
     bool on;
     uint64_t job;
     char path[PATH_MAX];
     struct pin_registry registry; /* open between begin and commit: two programs that start at once
-                                     plan one after the other */
+                                     choose one after the other */
     struct profile_mask taken;
+    struct pin_sharing sharing;
+    pthread_mutex_t lock;
 };
 
 /* Looks what of `allowed` is taken. */
@@ -75,13 +92,16 @@ void pin_claims_begin(struct pin_claims *claims, const struct pin_options *optio
                       const struct pin_launcher *launcher, const struct profile_mask *allowed,
                       struct profile_mask *taken);
 
-/* Enters what the plan is sure to use; NULL: there is no plan. */
-void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held);
+/* Enters what the plan is sure to use, and the main thread's PU. `held` NULL: there is no plan. */
+void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held, uint32_t first);
 
-/* Takes one PU more; false when another program holds it. */
-bool pin_claims_try(struct pin_claims *claims, uint32_t pu);
+/* Takes one PU more; false when another program holds it. With `insist` it is used all the same. */
+bool pin_claims_try(struct pin_claims *claims, uint32_t pu, bool insist);
 
-/* Gives everything back. */
-void pin_claims_end(struct pin_claims *claims);
+/* Gives everything back; what is shared until then. */
+struct pin_sharing pin_claims_end(struct pin_claims *claims);
+
+/* In the child of a fork: the entry is the parent's. */
+void pin_claims_forget(struct pin_claims *claims);
 
 #endif

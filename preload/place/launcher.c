@@ -12,6 +12,7 @@
 
 #include "preload/place/options.h"
 #include "preload/place/plan.h"
+#include "profile/base/hash.h"
 
 static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
 /* Thread i of a team on place i. */
@@ -22,7 +23,7 @@ bool pin_users_places_set(void)
     static const char *const names[] = {places_name, bind_name, "GOMP_CPU_AFFINITY",
                                         "KMP_AFFINITY"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]);
+        const char *value = pin_environment(names[i]);
         if (value && *value) {
             return true;
         }
@@ -108,8 +109,9 @@ static bool read_list(const char *text, size_t length, struct profile_mask *out)
 
 bool pin_places_read(const struct pin_launcher *launcher, struct profile_mask *before)
 {
-    const char *marker = getenv(pin_option_table[PIN_RANK].name), *places = getenv(places_name);
-    const char *bind = getenv(bind_name);
+    const char *marker = pin_environment(pin_option_table[PIN_RANK].name),
+               *places = pin_environment(places_name);
+    const char *bind = pin_environment(bind_name);
     char rank[64];
     if (!launcher->name || !marker || !places || !bind || strcmp(bind, bind_value) != 0) {
         return false;
@@ -205,13 +207,13 @@ static const struct {
 
 static bool read_number(const char *name, uint32_t *out)
 {
-    const char *text = name ? getenv(name) : NULL;
+    const char *text = name ? pin_environment(name) : NULL;
     char *end;
     if (!text || *text < '0' || *text > '9') {
         return false;
     }
     unsigned long value = strtoul(text, &end, 10);
-    if (*end || value > INT32_MAX) {
+    if (*end || value >= PIN_MOST_RANKS) {
         return false;
     }
     *out = (uint32_t)value;
@@ -228,7 +230,7 @@ static bool entry_of_counts(const char *text, uint32_t node, uint32_t *out)
             times = strtoul(end + 2, &end, 10);
             end += *end == ')';
         }
-        if (node < times && tasks <= INT32_MAX) {
+        if (node < times && tasks <= PIN_MOST_RANKS) {
             *out = (uint32_t)tasks;
             return true;
         }
@@ -243,7 +245,7 @@ static bool entry_of_counts(const char *text, uint32_t node, uint32_t *out)
 static bool read_slurm(struct pin_launcher *out)
 {
     uint32_t node = 0;
-    const char *counts = getenv("SLURM_STEP_TASKS_PER_NODE");
+    const char *counts = pin_environment("SLURM_STEP_TASKS_PER_NODE");
     if (!counts || !read_number("SLURM_LOCALID", &out->local_rank)) {
         return false;
     }
@@ -272,7 +274,7 @@ static bool read_dialect(struct pin_launcher *out)
 
 static bool is_set(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = pin_environment(name);
     return value && *value;
 }
 
@@ -282,7 +284,7 @@ static enum pin_binding who_bound(bool slurm, bool rebind)
      * fact. */
     if (is_set("OMPI_MCA_hwloc_base_binding_policy") ||
         is_set("PRTE_MCA_hwloc_default_binding_policy")) {
-        const char *policy = getenv("OMPI_MCA_hwloc_base_binding_policy");
+        const char *policy = pin_environment("OMPI_MCA_hwloc_base_binding_policy");
         return policy && strcmp(policy, "none") == 0 ? PIN_SHARED_MASK : PIN_USERS_CHOICE;
     }
     if (is_set("OMPI_MCA_orte_bound_at_launch") || is_set("PRTE_MCA_prte_bound_at_launch")) {
@@ -293,7 +295,7 @@ static enum pin_binding who_bound(bool slurm, bool rebind)
     }
     /* Slurm's variable looks the same whether the user or Slurm chose; the plugin knows. Without
      * it, what Slurm bound stays. */
-    const char *slurm_binding = slurm ? getenv("SLURM_CPU_BIND_TYPE") : NULL;
+    const char *slurm_binding = slurm ? pin_environment("SLURM_CPU_BIND_TYPE") : NULL;
     if (slurm_binding && *slurm_binding && strncmp(slurm_binding, "none", 4) != 0) {
         return rebind ? PIN_LAUNCHERS_CHOICE : PIN_USERS_CHOICE;
     }
@@ -356,12 +358,10 @@ static pid_t find_launcher(void)
     return 0;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+/* The text and an end that no text has. */
+static uint64_t hash_entry(uint64_t hash, const char *text)
 {
-    for (; text && *text; text++) {
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    }
-    return (hash ^ '/') * 0x100000001b3u;
+    return profile_hash_bytes(profile_hash_text(hash, text ? text : ""), "/", 1);
 }
 
 /* Launchers name their jobs in the environment; hydra does not, and there the daemon is the job. */
@@ -369,13 +369,13 @@ static uint64_t job_of_launcher(void)
 {
     static const char *const names[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
                                         "PALS_APID"};
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = PROFILE_HASH_BEGIN;
     char daemon[16];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        hash = hash_text(hash, getenv(names[i]));
+        hash = hash_entry(hash, pin_environment(names[i]));
     }
     snprintf(daemon, sizeof daemon, "%d", is_set("PMIX_NAMESPACE") ? 0 : (int)find_launcher());
-    return hash_text(hash, daemon) | 1;
+    return hash_entry(hash, daemon) | 1;
 }
 
 void pin_launcher_read(bool rebind, struct pin_launcher *out)
@@ -390,6 +390,8 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
     } else {
         return;
     }
+    out->node_rank = out->local_rank;
+    out->node_ranks = out->local_size > out->local_rank ? out->local_size : out->local_rank + 1;
     if (out->binding == PIN_USERS_CHOICE) {
         out->local_rank = 0;
         out->local_size = 1;
@@ -401,20 +403,40 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
     }
 }
 
-void pin_launcher_allowed(const struct pin_launcher *launcher, const struct profile_mask *start,
-                          struct profile_mask *out)
+/* What all ranks of the job on this node may use together, as far as the launcher tells; else
+ * `out` is left as it is. */
+static void find_job_pus(const struct pin_launcher *launcher, struct profile_mask *out)
 {
     struct profile_mask mask;
-    *out = *start;
-    if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE) {
-        return;
-    }
     if (strcmp(launcher->name, slurm_name) == 0) {
-        pin_slurm_step_pus(getenv("SLURM_CPU_BIND_TYPE"), getenv("SLURM_CPU_BIND_LIST"), out);
+        pin_slurm_step_pus(pin_environment("SLURM_CPU_BIND_TYPE"),
+                           pin_environment("SLURM_CPU_BIND_LIST"), out);
         return;
     }
     pid_t pid = find_launcher();
     if (pid > 0 && profile_mask_get(pid, &mask) == 0) {
         *out = mask;
     }
+}
+
+void pin_launcher_allowed(const struct pin_launcher *launcher, const struct profile_mask *start,
+                          struct profile_mask *out)
+{
+    *out = *start;
+    if (launcher->name && launcher->binding == PIN_LAUNCHERS_CHOICE) {
+        find_job_pus(launcher, out);
+    }
+}
+
+bool pin_launcher_oversubscribed(const struct pin_launcher *launcher,
+                                 const struct profile_mask *start)
+{
+    struct profile_mask pus = *start;
+    if (!launcher->name) {
+        return false;
+    }
+    if (launcher->binding != PIN_SHARED_MASK) {
+        find_job_pus(launcher, &pus);
+    }
+    return launcher->node_ranks > profile_mask_count(&pus);
 }

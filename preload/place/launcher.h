@@ -12,6 +12,9 @@
 
 struct pin_plan;
 
+/* Ranks of one node at most; a variable that says more is not believed. */
+#define PIN_MOST_RANKS PROFILE_MASK_PUS
+
 enum pin_binding {
     PIN_SHARED_MASK, /* nobody bound the ranks one by one: all of the node have the same mask */
     PIN_LAUNCHERS_CHOICE, /* the launcher bound this rank by its own default */
@@ -25,6 +28,8 @@ struct pin_launcher {
     uint32_t local_rank;
     uint32_t local_size; /* ranks on this node, > local_rank; 1 where a user's binding gives the
                             rank PUs of its own */
+    uint32_t node_rank, node_ranks; /* the same whoever has bound them: which of how many on this
+                                       node */
     enum pin_binding binding;
     uint64_t job; /* the same for all ranks of a job on this node, and for no other job that runs;
                      0: not known */
@@ -44,7 +49,12 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out);
 void pin_launcher_allowed(const struct pin_launcher *launcher, const struct profile_mask *start,
                           struct profile_mask *out);
 
-/* What servet-pin hands over to the rank it becomes, for OpenMP runtimes and for the shim.
+/* Has this node more ranks of the job than PUs that the job may use here? False where no launcher
+ * tells. */
+bool pin_launcher_oversubscribed(const struct pin_launcher *launcher,
+                                 const struct profile_mask *start);
+
+/* The places that servet-pin exports for the rank it becomes, for OpenMP runtimes and for the shim.
  *
  * A rank's domain is exported as OMP_PLACES (one PU for each thread, in the order of the slots) and
  * OMP_PROC_BIND=close, and the rank starts on the whole domain, so that a runtime counts its PUs

@@ -1,8 +1,17 @@
-/* Every SERVET_* variable that the shim and servet-pin know. */
+/* Every SERVET_* variable that the shim and servet-pin know.
+ *
+ * The only place of this room that reads the environment: a privileged program's belongs to whoever
+ * started it, so there every variable counts as not set.
+ */
 #include "preload/place/options.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "preload/node/note.h"
 
 const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_MEM_PRIOR] = {"SERVET_MEM_PRIOR", "on unless SERVET_COMM_PRIOR is",
@@ -46,9 +55,19 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
                      "pattern,…: libraries (or programs) whose threads are workers"},
 };
 
+bool pin_options_privileged(void)
+{
+    return getauxval(AT_SECURE) != 0;
+}
+
+const char *pin_environment(const char *name)
+{
+    return pin_options_privileged() ? NULL : getenv(name);
+}
+
 static const char *value_of(enum pin_option_id id)
 {
-    return getenv(pin_option_table[id].name);
+    return pin_environment(pin_option_table[id].name);
 }
 
 static bool is_on(enum pin_option_id id)
@@ -58,12 +77,47 @@ static bool is_on(enum pin_option_id id)
 }
 
 /* Copied, because programs that change their title write over the environment's memory. */
-static void copy_value(enum pin_option_id id, char *out, size_t size)
+static void copy_value(enum pin_option_id id, struct pin_options *options, char *out, size_t size)
 {
     const char *value = value_of(id);
-    if (value && strlen(value) < size) {
-        strcpy(out, value);
+    if (!value) {
+        return;
     }
+    if (strlen(value) >= size) {
+        options->too_long = pin_option_table[id].name;
+        return;
+    }
+    strcpy(out, value);
+}
+
+/* A file's name, absolute: the program may change its folder before the file is needed. `words` are
+ * those that name no file. */
+static void copy_path(enum pin_option_id id, struct pin_options *options, char *out,
+                      const char *const *words)
+{
+    char folder[PATH_MAX];
+    copy_value(id, options, out, PATH_MAX);
+    if (out[0] == '\0' || out[0] == '/') {
+        return;
+    }
+    for (; *words; words++) {
+        if (strcmp(out, *words) == 0) {
+            return;
+        }
+    }
+    size_t length = strlen(out), before;
+    if (!getcwd(folder, sizeof folder)) {
+        return;
+    }
+    before = strlen(folder);
+    if (before + 1 + length >= PATH_MAX) {
+        options->too_long = pin_option_table[id].name;
+        out[0] = '\0';
+        return;
+    }
+    memmove(out + before + 1, out, length + 1);
+    memcpy(out, folder, before);
+    out[before] = '/';
 }
 
 static enum pin_membind membind_of(const char *value)
@@ -86,19 +140,36 @@ void pin_options_read(struct pin_options *out)
     out->disable = is_on(PIN_DISABLE);
     out->rebind = is_on(PIN_REBIND);
     out->membind = membind_of(value_of(PIN_MEMBIND));
-    copy_value(PIN_PROFILE, out->profile, sizeof out->profile);
-    copy_value(PIN_REGISTRY, out->registry, sizeof out->registry);
+    static const char *const none[] = {NULL}, *const off[] = {"0", NULL},
+                             *const streams[] = {"0", "stderr", NULL},
+                             *const dash[] = {"0", "-", NULL};
+    int saved = errno;
+    copy_path(PIN_PROFILE, out, out->profile, none);
+    copy_path(PIN_REGISTRY, out, out->registry, off);
     out->no_registry = strcmp(out->registry, "0") == 0;
-    copy_value(PIN_REPORT, out->report, sizeof out->report);
+    copy_path(PIN_REPORT, out, out->report, streams);
     if (strcmp(out->report, "0") == 0) {
         out->report[0] = '\0';
     }
-    copy_value(PIN_TRACE, out->trace, sizeof out->trace);
+    copy_path(PIN_TRACE, out, out->trace, dash);
     if (strcmp(out->trace, "0") == 0) {
         out->trace[0] = '\0';
     }
     out->trace_times = is_on(PIN_TRACE_TIMES);
     out->auto_priority = is_on(PIN_AUTO);
-    copy_value(PIN_HELPERS, out->helpers, sizeof out->helpers);
-    copy_value(PIN_WORKERS, out->workers, sizeof out->workers);
+    copy_value(PIN_HELPERS, out, out->helpers, sizeof out->helpers);
+    copy_value(PIN_WORKERS, out, out->workers, sizeof out->workers);
+    errno = saved;
+}
+
+void pin_options_say_refused(const struct pin_options *options)
+{
+    if (options->too_long) {
+        pin_failure("%s: too long, expected less than %d characters; it counts as not set",
+                    options->too_long,
+                    strcmp(options->too_long, pin_option_table[PIN_HELPERS].name) == 0 ||
+                            strcmp(options->too_long, pin_option_table[PIN_WORKERS].name) == 0
+                        ? PIN_PATTERNS_SIZE
+                        : PATH_MAX);
+    }
 }

@@ -49,9 +49,10 @@ enum pin_membind {
 struct pin_options {
     bool mem_prior, comm_prior, verbose, force, disable, no_registry, rebind, trace_times,
         auto_priority;
+    const char *too_long; /* name of a variable whose value was, NULL: none */
     enum pin_membind membind;
     char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
-    char profile[PATH_MAX]; /* "" when not set, as all texts here */
+    char profile[PATH_MAX]; /* "" when not set, as all texts here; files by absolute path */
     char registry[PATH_MAX];
     char report[PATH_MAX];
     char trace[PATH_MAX];
@@ -61,5 +62,15 @@ struct pin_options {
  * allocates nothing. `out` must be all zeros: writing 18 KB of them at every start of a program
  * would be five page faults. */
 void pin_options_read(struct pin_options *out);
+
+/* Says on stderr which value was too long, if one was. */
+void pin_options_say_refused(const struct pin_options *options);
+
+/* Has the kernel started this program with more rights than its caller has (set-user-ID,
+ * set-group-ID, file capabilities)? */
+bool pin_options_privileged(void);
+
+/* getenv(), but NULL in a privileged program. */
+const char *pin_environment(const char *name);
 
 #endif

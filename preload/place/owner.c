@@ -4,10 +4,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "profile/base/hash.h"
 
 /* Beginnings of file names, each list ended by NULL. A wheel's runtime is called
  * libgomp-a34b3233.so.1.0.0, so the beginning must do. */
@@ -35,6 +39,10 @@ static const char *const known_helpers[] = {
     "libjvm",
     NULL,
 };
+/* Runtimes that size and place their own threads: programs by the name of their file, and objects
+ * that only such programs load. Go has neither: its programs have a note. */
+static const char *const managed_programs[] = {"java", "node", "ruby", "dotnet", "beam", "deno", "bun", "mono", NULL};
+static const char *const managed_objects[] = {"libjli.", "libnode.", "libcoreclr.", "libhostfxr.", NULL};
 // clang-format on
 
 static bool begins(const char *name, const char *const *list)
@@ -97,16 +105,6 @@ static enum pin_owner look_up(const char *name)
     return begins(name, known_helpers) ? PIN_HELPER : PIN_APPLICATION;
 }
 
-/* FNV-1a, 64 bits. */
-static uint64_t hash_of(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++) {
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    }
-    return hash;
-}
-
 /* Answers are kept by name, not by address: a name's class never changes, so nothing goes stale
  * when objects are loaded or another one takes an address over. An entry is the hash with its
  * lowest bits replaced by the class plus 1, so that 0 is free; what does not fit is looked up
@@ -118,7 +116,7 @@ enum pin_owner pin_owner_of_name(const char *path)
 {
     static _Atomic(uint64_t) cache[CACHE_ENTRIES];
     const char *name = file_name(path);
-    uint64_t hash = hash_of(name);
+    uint64_t hash = profile_hash_text(PROFILE_HASH_BEGIN, name);
     _Atomic(uint64_t) *entry = &cache[(hash >> 32) % CACHE_ENTRIES];
     uint64_t seen = atomic_load_explicit(entry, memory_order_relaxed);
     if (seen != 0 && (seen & ~(uint64_t)CLASS_BITS) == (hash & ~(uint64_t)CLASS_BITS)) {
@@ -181,7 +179,72 @@ static int stop_at_runtime(struct dl_phdr_info *info, size_t size, void *unused)
     return pin_owner_of_name(info->dlpi_name) == PIN_RUNTIME;
 }
 
+bool pin_owner_looks(const char *name)
+{
+    static const char *const tools[] = {"libhwloc", "libnuma", "liblikwid", NULL};
+    return begins(name, tools);
+}
+
 bool pin_owner_runtime_loaded(void)
 {
     return dl_iterate_phdr(stop_at_runtime, NULL) != 0;
+}
+
+/* "Go" with its type 4 is the build ID that Go's linker writes; it stands beside the GNU one. */
+static bool has_go_note(const struct dl_phdr_info *program)
+{
+    static const char name[] = "Go";
+    for (size_t i = 0; i < program->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &program->dlpi_phdr[i];
+        const char *at = (const char *)(program->dlpi_addr + part->p_vaddr);
+        const char *end = at + part->p_memsz;
+        if (part->p_type != PT_NOTE) {
+            continue;
+        }
+        while ((size_t)(end - at) >= sizeof(ElfW(Nhdr)) + sizeof "Go\0") {
+            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
+            size_t sizes = (note->n_namesz + 3) / 4 * 4 + (note->n_descsz + 3) / 4 * 4;
+            if (memcmp(at + sizeof *note, name, sizeof name) == 0) {
+                return true;
+            }
+            if (sizes > (size_t)(end - at) - sizeof *note) {
+                break;
+            }
+            at += sizeof *note + sizes;
+        }
+    }
+    return false;
+}
+
+static int stop_at_managed(struct dl_phdr_info *info, size_t size, void *first)
+{
+    (void)size;
+    bool is_program = *(bool *)first;
+    *(bool *)first = false;
+    return is_program ? has_go_note(info) : begins(file_name(info->dlpi_name), managed_objects);
+}
+
+static bool look_for_managed(void)
+{
+    char path[PATH_MAX];
+    bool first = true;
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    const char *name = length > 0 ? file_name(path) : program_invocation_short_name;
+    if (matches_any(worker_patterns, name) ||
+        matches_any(worker_patterns, program_invocation_short_name)) {
+        return false;
+    }
+    return begins(name, managed_programs) || dl_iterate_phdr(stop_at_managed, &first) != 0;
+}
+
+bool pin_owner_program_is_managed(void)
+{
+    static atomic_int known; /* 0: not looked yet, else 1 + the answer */
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == 0) {
+        answer = 1 + look_for_managed();
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == 2;
 }

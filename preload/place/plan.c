@@ -18,6 +18,10 @@
 extern FILE *__wrap_stdin;
 FILE *__wrap_stdin;
 
+/* Workers of all ranks of a node; what says more is a mistake in the environment that would take
+ * seconds to work out, and each rank's threads then share the PUs of the whole node. */
+#define MOST_WORKERS (4u * PROFILE_MASK_PUS)
+
 /* One request: what may be used, and what the profile says of it. */
 struct site {
     const struct pin_options *options;
@@ -48,11 +52,12 @@ static int load_profile(const char *path, const struct profile_set *allowed,
     return 0;
 }
 
-static int topology_profile(const char *why, struct pin_plan *plan, struct servet_profile **out)
+static int topology_profile(const struct site *site, const char *why, struct pin_plan *plan,
+                            struct servet_profile **out)
 {
     struct servet_error error = {0};
     int code = profile_from_sysfs("", out, &error);
-    if (code < 0) {
+    if (code < 0 && site->launcher->node_rank == 0) {
         pin_failure("threads are not pinned: %s", error.text);
     }
     snprintf(plan->source, sizeof plan->source, "declared topology, %s", why);
@@ -68,14 +73,17 @@ static int find_profile(const struct site *site, struct pin_plan *plan, struct s
     if (site->options->profile[0]) {
         snprintf(path, sizeof path, "%s", site->options->profile);
     } else if (profile_find(path, sizeof path) < 0) {
-        return topology_profile("no profile found", plan, out);
+        return topology_profile(site, "no profile found", plan, out);
     }
     if (load_profile(path, &site->allowed, out, &error) == 0) {
         snprintf(plan->source, sizeof plan->source, "%.200s", path);
         return 0;
     }
-    pin_failure("%s; using the declared topology instead", error.text);
-    return topology_profile("profile not usable", plan, out);
+    if (site->launcher->node_rank == 0) { /* else said once for all */
+        pin_failure("%s; using the declared topology instead%s", error.text,
+                    site->launcher->node_ranks > 1 ? " (as all ranks of the job here)" : "");
+    }
+    return topology_profile(site, "profile not usable", plan, out);
 }
 
 static char *host_name(char *name, size_t size)
@@ -263,7 +271,8 @@ static int place(struct site *site, uint32_t threads, const struct servet_profil
     int code = restrict_to(node_class, site);
     if (code == 0) {
         map_one_node(node_class, &site->view);
-        bool domains = site->launcher->local_size > 1 && threads > 1;
+        bool domains = site->launcher->local_size > 1 && threads > 1 &&
+                       (uint64_t)site->launcher->local_size * threads <= MOST_WORKERS;
         code = domains ? take_domain(site, threads, plan, &error)
                        : deal_out(site, threads, plan, &error);
     }
@@ -279,9 +288,10 @@ static int place(struct site *site, uint32_t threads, const struct servet_profil
     return 0;
 }
 
-static enum map_priority priority_of(const struct pin_options *options)
+static enum map_priority priority_of(const struct pin_options *options,
+                                     const struct pin_launcher *launcher)
 {
-    if (options->mem_prior && options->comm_prior) {
+    if (options->mem_prior && options->comm_prior && launcher->node_rank == 0) {
         pin_failure("SERVET_MEM_PRIOR and SERVET_COMM_PRIOR are both set; using memory priority");
     }
     return options->comm_prior && !options->mem_prior ? MAP_COMMUNICATION : MAP_MEMORY;
@@ -289,28 +299,45 @@ static enum map_priority priority_of(const struct pin_options *options)
 
 uint32_t pin_plan_threads(void)
 {
-    const char *text = getenv("OMP_NUM_THREADS");
+    const char *text = pin_environment("OMP_NUM_THREADS");
     unsigned long value = text ? strtoul(text, NULL, 10) : 0;
     return value <= PROFILE_MASK_PUS ? (uint32_t)value : 0;
 }
 
-int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher,
-                  uint32_t threads, const struct profile_mask *allowed,
-                  const struct profile_mask *taken, struct pin_plan *out)
+/* The registry is open, and others wait for it, only while the PUs are chosen. */
+static int place_among_others(struct site *site, uint32_t threads,
+                              const struct servet_profile *profile, struct pin_claims *claims,
+                              struct pin_plan *plan)
 {
-    struct site site = {.options = options, .launcher = launcher, .priority = priority_of(options)};
+    struct profile_mask allowed = {0}, taken;
+    profile_mask_from_set(&site->allowed, &allowed);
+    pin_claims_begin(claims, site->options, site->launcher, &allowed, &taken);
+    int code = profile_mask_to_set(&taken, &site->taken);
+    if (code < 0) {
+        pin_failure("no memory for the plan; threads are not pinned");
+    } else {
+        code = place(site, threads, profile, plan);
+    }
+    pin_claims_commit(claims, code < 0 ? NULL : &plan->held, code < 0 ? 0 : plan->pus[0]);
+    return code;
+}
+
+int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher,
+                  uint32_t threads, const struct profile_mask *allowed, struct pin_claims *claims,
+                  struct pin_plan *out)
+{
+    struct site site = {
+        .options = options, .launcher = launcher, .priority = priority_of(options, launcher)};
     struct pin_plan plan = {0};
     struct servet_profile *profile;
     int code = profile_mask_to_set(allowed, &site.allowed);
-    code = code < 0 ? code : profile_mask_to_set(taken, &site.taken);
     if (code < 0) {
-        profile_set_free(&site.allowed);
         pin_failure("no memory for the plan; threads are not pinned");
         return code;
     }
     code = find_profile(&site, &plan, &profile);
     if (code == 0) {
-        code = place(&site, threads, profile, &plan);
+        code = place_among_others(&site, threads, profile, claims, &plan);
         profile_free(profile);
     }
     profile_set_free(&site.allowed);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "preload/node/registry.h"
 #include "preload/place/launcher.h"
 #include "preload/place/memory.h"
 #include "preload/place/options.h"
@@ -31,13 +32,13 @@ struct pin_plan {
 /* First number of OMP_NUM_THREADS ("4,2" has one for each level of nesting), 0 without one. */
 uint32_t pin_plan_threads(void);
 
-/* Makes the plan for a process that may use `allowed`, of which other programs hold `taken`.
- * `threads` is what OMP_NUM_THREADS says, 0 if it says nothing. A profile that cannot be used is
- * one line on stderr, and the plan is made from the declared topology. 0 or -errno (said on
- * stderr). */
+/* Makes the plan for a process that may use `allowed`, around what other programs hold, and enters
+ * what it is sure to use into the registry (`claims`). `threads` is what OMP_NUM_THREADS says, 0 if
+ * it says nothing. A profile that cannot be used is one line on stderr, said by the first of a
+ * node's ranks, and the plan is made from the declared topology. 0 or -errno (said on stderr). */
 int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher,
-                  uint32_t threads, const struct profile_mask *allowed,
-                  const struct profile_mask *taken, struct pin_plan *out);
+                  uint32_t threads, const struct profile_mask *allowed, struct pin_claims *claims,
+                  struct pin_plan *out);
 
 void pin_plan_free(struct pin_plan *plan);
 

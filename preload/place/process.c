@@ -1,41 +1,72 @@
-/* The process that the shim lives in. */
+/* The process that the shim lives in.
+ *
+ * Its life, in one struct:
+ *
+ *    NEW --start--> IDLE --first thread, MPI_Init--> PLANNED    (or FAILED: no plan can be made)
+ *     |              ^ |                                |
+ *     | privileged   | +-------------+------------------+
+ *     v              |               | sandbox of all threads
+ *    RETIRED <-----------------------+
+ *                    |
+ *                    +-- the child of a fork, from IDLE, PLANNED and FAILED
+ *
+ * The main thread's place (`main_pu`), which whoever makes the first worker gives to it:
+ *
+ *    MAIN_FREE --claim--> MAIN_CLAIMED --> its PU (>= 0) --the program binds it--> MAIN_LEFT
+ *                              +---------> MAIN_LEFT: the user, the program or the kernel objects
+ *
+ * And each thread's mask: its own business (MASK_FREE), one PU of ours (MASK_PU) or all PUs of the
+ * plan by our doing (MASK_SPREAD); it is free again as soon as somebody else has changed it.
+ */
 #include "preload/place/process.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
 #include "preload/node/note.h"
-#include "preload/place/launcher.h"
 #include "preload/place/owner.h"
 #include "preload/place/report.h"
 #include "profile/base/raw.h"
 
 static struct pin_process process;
-static atomic_bool started;
-static atomic_bool openmp_found;
-static atomic_bool retired;
-static pid_t own_pid;
 
+enum { NEW, IDLE, PLANNED, FAILED, RETIRED };
 enum { MAIN_FREE = -1, MAIN_CLAIMED = -2, MAIN_LEFT = -3 };
-static atomic_int main_pu = MAIN_FREE; /* where the main thread has been put, or one of those */
-static pthread_once_t plan_once = PTHREAD_ONCE_INIT;
-static bool planned;
 
-/* Set while this thread does the shim's own work. */
-static __thread bool inside __attribute__((tls_model("initial-exec")));
-static __thread bool own_spread __attribute__((tls_model("initial-exec")));
-static __thread bool on_main __attribute__((tls_model("initial-exec")));
-/* The thread that the process began with, in a fork's child too: not `on_main`. */
-static __thread bool first_stack __attribute__((tls_model("initial-exec")));
-/* PU + 1 of this thread if it is another one, 0: not pinned by us. */
-static __thread int32_t own_pu __attribute__((tls_model("initial-exec")));
+static struct {
+    atomic_int state;
+    atomic_int main_pu;
+    atomic_bool openmp_found;
+    atomic_int calls;   /* threads that are changing a mask at this moment */
+    atomic_int shut_of; /* the state before the sandbox that is being made, 0: none */
+    pid_t pid;          /* not a vfork child's */
+    pthread_once_t planning;
+    bool forks_seen;
+} life = {.main_pu = MAIN_FREE, .planning = PTHREAD_ONCE_INIT};
+
+static __thread struct {
+    bool inside;     /* does the shim's own work */
+    bool is_main;    /* also in a fork's child, whose one thread is the main thread from then on */
+    bool is_first;   /* the thread that the process began with, in a fork's child too */
+    bool shut;       /* in a sandbox of its own */
+    bool shut_child; /* its vfork child is */
+    enum { MASK_FREE, MASK_PU, MASK_SPREAD } mask; /* of a thread that is not main */
+    int32_t pu;
+} self __attribute__((tls_model("initial-exec")));
+
+static int life_state(void)
+{
+    return atomic_load_explicit(&life.state, memory_order_acquire);
+}
 
 /* Work on a stack of our own: a thread that makes another one may have 16 KiB (PTHREAD_STACK_MIN),
  * which a path and a parser use up. */
@@ -97,22 +128,24 @@ static int with_enough_stack(bool is_first, void (*work)(void))
 
 void pin_process_start(void)
 {
-    if (atomic_load_explicit(&started, memory_order_acquire)) {
+    if (life_state() != NEW) {
         return;
     }
     /* Only the first caller can be here: no second thread exists before the first interposed call
      * has returned. */
-    on_main = first_stack = true;
-    own_pid = getpid();
+    if (pin_options_privileged()) {
+        atomic_store_explicit(&life.state, RETIRED, memory_order_release);
+        return;
+    }
+    self.is_main = self.is_first = true;
+    life.pid = getpid();
     int saved = errno;
     pin_note_start();
     errno = saved;
     pin_options_read(&process.options);
     pin_owner_extend(process.options.helpers, process.options.workers);
-    if (!process.options.disable && profile_mask_get(0, &process.start) < 0) {
-        process.options.disable = true;
-    }
-    atomic_store_explicit(&started, true, memory_order_release);
+    bool off = process.options.disable || profile_mask_get(0, &process.start) < 0;
+    atomic_store_explicit(&life.state, off ? RETIRED : IDLE, memory_order_release);
 }
 
 __attribute__((constructor)) static void constructor(void)
@@ -123,28 +156,12 @@ __attribute__((constructor)) static void constructor(void)
 bool pin_process_active(void)
 {
     pin_process_start();
-    return !process.options.disable && !inside && !pin_process_retired();
+    return !pin_process_retired() && !self.inside && !self.shut;
 }
 
 bool pin_process_retired(void)
 {
-    return atomic_load_explicit(&retired, memory_order_relaxed);
-}
-
-void pin_process_retire(void)
-{
-    /* A child of vfork() has our memory, but it is not this process that is shut in. */
-    if (!pin_process_active() || getpid() != own_pid) {
-        return;
-    }
-    int saved = errno;
-    pin_process_unpin_thread();
-    if (planned && process.options.verbose) {
-        pin_note("process %d: shuts itself in a sandbox; threads are not placed from now on",
-                 (int)getpid());
-    }
-    atomic_store(&retired, true);
-    errno = saved;
+    return atomic_load_explicit(&life.state, memory_order_relaxed) == RETIRED;
 }
 
 const struct pin_process *pin_process_get(void)
@@ -152,13 +169,185 @@ const struct pin_process *pin_process_get(void)
     return &process;
 }
 
+/* -- masks -- */
+
+/* Changes a mask, unless a sandbox of all threads has been announced: whoever announces one waits
+ * for those who are at it. `mask` NULL: one PU. 0, -ECANCELED, as sched_setaffinity(2). */
+static int change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu)
+{
+    int rc = -ECANCELED;
+    atomic_fetch_add(&life.calls, 1);
+    if (atomic_load(&life.state) != RETIRED) {
+        rc = mask ? profile_mask_set(tid, mask) : profile_mask_set_pu(tid, pu);
+    }
+    atomic_fetch_sub(&life.calls, 1);
+    return rc;
+}
+
+int32_t pin_process_thread_pu(void)
+{
+    if (self.is_main) {
+        int pu = atomic_load_explicit(&life.main_pu, memory_order_relaxed);
+        return pu >= 0 ? pu : -1;
+    }
+    return self.mask == MASK_PU ? self.pu : -1;
+}
+
+void pin_process_forget_thread(void)
+{
+    if (!self.is_main) {
+        self.mask = MASK_FREE;
+    } else if (atomic_load(&life.main_pu) >= 0) {
+        atomic_store(&life.main_pu, MAIN_LEFT);
+    }
+}
+
+int pin_process_settle_thread(int32_t pu)
+{
+    int rc = change_mask(0, pu < 0 ? &process.plan.own : NULL, (uint32_t)pu);
+    if (rc == 0) {
+        self.mask = pu < 0 ? MASK_SPREAD : MASK_PU;
+        self.pu = pu;
+    }
+    return rc;
+}
+
+/* The mask that we gave to the calling thread last. */
+static bool given_mask(struct profile_mask *out)
+{
+    int32_t pu = pin_process_thread_pu();
+    bool spread = self.is_main
+                      ? atomic_load_explicit(&life.main_pu, memory_order_relaxed) == MAIN_CLAIMED
+                      : self.mask == MASK_SPREAD;
+    *out = (struct profile_mask){0};
+    if (pu >= 0) {
+        profile_mask_add(out, (uint32_t)pu);
+    } else if (spread) {
+        *out = process.plan.own;
+    }
+    return pu >= 0 || spread;
+}
+
+bool pin_process_unpin_thread(void)
+{
+    struct profile_mask given, now;
+    if (self.shut_child || !given_mask(&given) || profile_mask_get(0, &now) < 0 ||
+        !profile_mask_equal(&now, &given)) {
+        return false;
+    }
+    return change_mask(0, &process.children, 0) == 0;
+}
+
+void pin_process_repin_thread(void)
+{
+    struct profile_mask given, now;
+    self.shut_child = false; /* only a child that did not become another program is still in it */
+    if (!given_mask(&given) || profile_mask_get(0, &now) < 0) {
+        return;
+    }
+    if (profile_mask_equal(&now, &process.children)) {
+        change_mask(0, &given, 0);
+    } else {
+        pin_process_forget_thread();
+    }
+}
+
+const struct profile_mask *pin_process_view(void)
+{
+    if (pin_process_thread_pu() < 0) {
+        return NULL;
+    }
+    return process.launcher.name ? &process.plan.own : &process.start;
+}
+
+/* -- sandboxes -- */
+
+/* One thread that we have pinned: unpinned, or with `again` pinned once more. */
+static void change_pinned(pid_t tid, int32_t pu, bool again)
+{
+    struct profile_mask now, given = {0};
+    if (tid == 0 || pu < 0 || profile_mask_get(tid, &now) < 0) {
+        return;
+    }
+    profile_mask_add(&given, (uint32_t)pu);
+    if (profile_mask_equal(&now, again ? &process.children : &given)) {
+        profile_mask_set(tid, again ? &given : &process.children);
+    }
+}
+
+static void unpin_record(const struct pin_thread *thread)
+{
+    change_pinned(atomic_load(&thread->tid), thread->pu, false);
+}
+
+static void repin_record(const struct pin_thread *thread)
+{
+    change_pinned(atomic_load(&thread->tid), thread->pu, true);
+}
+
+static void shut_everybody(void)
+{
+    int before = atomic_exchange(&life.state, RETIRED);
+    atomic_store(&life.shut_of, before);
+    while (atomic_load(&life.calls) > 0) {
+        sched_yield();
+    }
+    if (before == PLANNED) {
+        change_pinned(life.pid, atomic_load(&life.main_pu), false);
+        pin_records_each(unpin_record);
+    }
+}
+
+bool pin_process_shut_begin(bool everybody)
+{
+    if (!pin_process_active()) {
+        return false;
+    }
+    int saved = errno;
+    bool of_child = getpid() != life.pid; /* a child of vfork() has our memory */
+    if (!of_child && life_state() == PLANNED && process.options.verbose) {
+        pin_note("process %d: %s in a sandbox; threads are not placed %s", (int)life.pid,
+                 everybody ? "shuts itself" : "a thread shuts itself",
+                 everybody ? "from now on" : "by it from now on");
+    }
+    if (of_child) {
+        pin_process_unpin_thread();
+        self.shut_child = true;
+    } else if (everybody) {
+        shut_everybody();
+    } else {
+        pin_process_unpin_thread();
+        self.shut = true;
+    }
+    errno = saved;
+    return true;
+}
+
+void pin_process_shut_failed(bool everybody)
+{
+    int saved = errno;
+    if (!self.shut && !self.shut_child && everybody) {
+        int before = atomic_exchange(&life.shut_of, 0);
+        if (before == PLANNED) {
+            change_pinned(life.pid, atomic_load(&life.main_pu), true);
+            pin_records_each(repin_record);
+        }
+        atomic_store(&life.state, before);
+    } else {
+        self.shut = false;
+        pin_process_repin_thread();
+    }
+    errno = saved;
+}
+
+/* -- the plan -- */
+
 static void after_fork_in_child(void);
 
 static int watch_forks(void)
 {
-    static bool watched;
-    int code = watched ? 0 : pthread_atfork(NULL, NULL, after_fork_in_child);
-    watched = code == 0;
+    int code = life.forks_seen ? 0 : pthread_atfork(NULL, NULL, after_fork_in_child);
+    life.forks_seen = code == 0;
     return code;
 }
 
@@ -175,6 +364,7 @@ static void recall_priority(void)
 static void make_plan(void)
 {
     pin_resolve_process_calls();
+    pin_options_say_refused(&process.options);
     pin_launcher_read(process.options.rebind, &process.launcher);
     process.places_exported = pin_places_read(&process.launcher, &process.children);
     if (!process.places_exported) {
@@ -186,35 +376,33 @@ static void make_plan(void)
         pin_process_openmp_found();
     }
     recall_priority();
-    struct profile_mask taken;
-    pin_claims_begin(&process.claims, &process.options, &process.launcher, &process.allowed,
-                     &taken);
-    if (pin_plan_make(&process.options, &process.launcher, pin_plan_threads(), &process.allowed,
-                      &taken, &process.plan) == 0) {
-        if (pin_slots_make(process.plan.count, &process.slots) == 0) {
-            planned = watch_forks() == 0;
-        }
-        if (!planned) {
-            pin_failure("no memory for the plan; threads are not pinned");
-        }
+    /* Before the registry is opened: a fork must not keep it. */
+    bool made =
+        watch_forks() == 0 && pin_plan_make(&process.options, &process.launcher, pin_plan_threads(),
+                                            &process.allowed, &process.claims, &process.plan) == 0;
+    if (made && pin_slots_make(process.plan.count, &process.slots) < 0) {
+        pin_failure("no memory for the plan; threads are not pinned");
+        made = false;
     }
-    pin_claims_commit(&process.claims, planned ? &process.plan.held : NULL);
+    atomic_store_explicit(&life.state, made ? PLANNED : FAILED, memory_order_release);
 }
 
 static void make_plan_aside(void)
 {
-    inside = true;
-    if (with_enough_stack(first_stack, make_plan) < 0) {
+    self.inside = true;
+    if (with_enough_stack(self.is_first, make_plan) < 0) {
         pin_failure("no memory for the plan; threads are not pinned");
+        atomic_store_explicit(&life.state, FAILED, memory_order_release);
     }
-    inside = false;
+    self.inside = false;
 }
 
 size_t pin_process_take_slot(struct pin_process *this, unsigned pool)
 {
     size_t slot = pin_slots_take(&this->slots, pool);
-    for (size_t i = 1; i < this->slots.count && pin_slots_is_new(&this->slots, slot); i++) {
-        if (pin_claims_try(&this->claims, this->plan.pus[slot])) {
+    for (size_t i = 1; pin_slots_is_new(&this->slots, slot); i++) {
+        if (pin_claims_try(&this->claims, this->plan.pus[slot], i >= this->slots.count) ||
+            i >= this->slots.count) {
             break;
         }
         /* Another program has come to that PU since the plan was made. */
@@ -227,15 +415,19 @@ size_t pin_process_take_slot(struct pin_process *this, unsigned pool)
 
 struct pin_process *pin_process_plan(void)
 {
-    pthread_once(&plan_once, make_plan_aside);
-    return planned ? &process : NULL;
+    if (life_state() == IDLE) {
+        pthread_once(&life.planning, make_plan_aside);
+    }
+    return life_state() == PLANNED ? &process : NULL;
 }
 
+/* -- who has chosen already -- */
+
 /* Has the program, or a runtime in it, changed the main thread's mask since it started? */
-static bool bound_by_program(const struct pin_process *this)
+static bool main_is_bound(const struct pin_process *this)
 {
     struct profile_mask now, first = {0};
-    if (profile_mask_get(getpid(), &now) < 0 || profile_mask_equal(&now, &this->start)) {
+    if (profile_mask_get(life.pid, &now) < 0 || profile_mask_equal(&now, &this->start)) {
         return false;
     }
     /* A runtime that follows servet-pin's places puts the main thread where we would. */
@@ -243,18 +435,45 @@ static bool bound_by_program(const struct pin_process *this)
     return !this->places_exported || !profile_mask_equal(&now, &first);
 }
 
+bool pin_process_thread_is_bound(const struct pin_process *this)
+{
+    struct profile_mask given, now;
+    if (self.is_main && atomic_load_explicit(&life.main_pu, memory_order_relaxed) == MAIN_FREE) {
+        return main_is_bound(this);
+    }
+    if (profile_mask_get(0, &now) < 0) {
+        return false;
+    }
+    if (!given_mask(&given)) {
+        return !profile_mask_equal(&now, &this->start) &&
+               !profile_mask_equal(&now, &this->children) &&
+               !profile_mask_equal(&now, &this->plan.own);
+    }
+    if (profile_mask_equal(&now, &given)) {
+        return false;
+    }
+    pin_process_forget_thread();
+    return true;
+}
+
 /* The user's word for OpenMP counts for the whole process once there is a runtime in it that heeds
  * it. */
 bool pin_process_left_to_user(const struct pin_process *this)
 {
-    return this->users_choice && !this->options.force &&
-           atomic_load_explicit(&openmp_found, memory_order_relaxed);
+    return this->users_choice && !this->options.force && pin_process_has_openmp();
 }
 
 void pin_process_openmp_found(void)
 {
-    atomic_store_explicit(&openmp_found, true, memory_order_relaxed);
+    atomic_store_explicit(&life.openmp_found, true, memory_order_relaxed);
 }
+
+bool pin_process_has_openmp(void)
+{
+    return atomic_load_explicit(&life.openmp_found, memory_order_relaxed);
+}
+
+/* -- the main thread -- */
 
 static void say_main(const struct pin_process *this, uint32_t pu)
 {
@@ -271,28 +490,27 @@ static void say_main(const struct pin_process *this, uint32_t pu)
     }
 }
 
-/* MAIN_FREE -> MAIN_CLAIMED by the one thread that places the main thread -> its PU, or MAIN_LEFT
- * for good. */
+/* Only one thread gets true. */
 static bool claim_main(const struct pin_process *this)
 {
     int expected = MAIN_FREE;
-    if (!atomic_compare_exchange_strong(&main_pu, &expected, MAIN_CLAIMED)) {
+    if (!atomic_compare_exchange_strong(&life.main_pu, &expected, MAIN_CLAIMED)) {
         return false;
     }
     const char *winner = NULL;
     if (pin_process_left_to_user(this)) {
         winner = "the environment's OpenMP variables";
-    } else if (!this->options.force && bound_by_program(this)) {
+    } else if (!this->options.force && main_is_bound(this)) {
         winner = "the program";
     }
     if (!winner) {
         pin_memory_follow(&this->options, &this->plan.nodes);
         return true;
     }
-    atomic_store(&main_pu, MAIN_LEFT);
+    atomic_store(&life.main_pu, MAIN_LEFT);
     pin_report_main(&this->options, -1, winner);
     if (this->options.verbose) {
-        pin_note("process %d: main thread stays where %s wants it", (int)getpid(), winner);
+        pin_note("process %d: main thread stays where %s wants it", (int)life.pid, winner);
     }
     return false;
 }
@@ -300,8 +518,11 @@ static bool claim_main(const struct pin_process *this)
 static void place_main(const struct pin_process *this)
 {
     uint32_t pu = this->plan.pus[0];
-    int code = profile_mask_set_pu(getpid(), pu);
-    atomic_store(&main_pu, code < 0 ? MAIN_LEFT : (int)pu);
+    int code = change_mask(life.pid, NULL, pu);
+    atomic_store(&life.main_pu, code < 0 ? MAIN_LEFT : (int)pu);
+    if (code == -ECANCELED) {
+        return;
+    }
     if (code < 0) {
         pin_failure("cannot pin the main thread to PU %u: %s", pu, strerrordesc_np(-code));
     } else {
@@ -312,7 +533,8 @@ static void place_main(const struct pin_process *this)
 
 void pin_process_pin_main(const struct pin_process *this)
 {
-    if (atomic_load_explicit(&main_pu, memory_order_relaxed) == MAIN_FREE && claim_main(this)) {
+    if (atomic_load_explicit(&life.main_pu, memory_order_relaxed) == MAIN_FREE &&
+        claim_main(this)) {
         place_main(this);
     }
 }
@@ -322,8 +544,8 @@ bool pin_process_widen_main(const struct pin_process *this)
     if (!claim_main(this)) {
         return false;
     }
-    int code = profile_mask_set(getpid(), &this->plan.own);
-    if (code < 0) {
+    int code = change_mask(life.pid, &this->plan.own, 0);
+    if (code < 0 && code != -ECANCELED) {
         pin_failure("cannot give the rank its PUs: %s", strerrordesc_np(-code));
     }
     return true;
@@ -334,94 +556,47 @@ void pin_process_narrow_main(const struct pin_process *this)
     place_main(this);
 }
 
-int32_t pin_process_thread_pu(void)
-{
-    int32_t pu = on_main ? atomic_load_explicit(&main_pu, memory_order_relaxed) : own_pu - 1;
-    return pu >= 0 ? pu : -1;
-}
-
-void pin_process_set_thread_pu(int32_t pu)
-{
-    own_pu = pu + 1;
-    own_spread = false;
-}
-
-void pin_process_set_thread_spread(void)
-{
-    own_spread = true;
-}
-
-/* The mask that we gave to the calling thread last. */
-static bool given_mask(struct profile_mask *out)
-{
-    int32_t pu = pin_process_thread_pu();
-    bool spread =
-        on_main ? atomic_load_explicit(&main_pu, memory_order_relaxed) == MAIN_CLAIMED : own_spread;
-    *out = (struct profile_mask){0};
-    if (pu >= 0) {
-        profile_mask_add(out, (uint32_t)pu);
-    } else if (spread) {
-        *out = process.plan.own;
-    }
-    return pu >= 0 || spread;
-}
-
-bool pin_process_unpin_thread(void)
-{
-    struct profile_mask given, now;
-    if (!given_mask(&given) || profile_mask_get(0, &now) < 0 || !profile_mask_equal(&now, &given)) {
-        return false;
-    }
-    return profile_mask_set(0, &process.children) == 0;
-}
-
-void pin_process_repin_thread(void)
-{
-    struct profile_mask given;
-    if (given_mask(&given)) {
-        profile_mask_set(0, &given);
-    }
-}
+/* -- ends -- */
 
 /* The child of a fork has one thread, on the mask the process was started with, and starts afresh:
  * it is another process, and what others hold has changed. (The old plan's memory is left, for
- * another thread may have been at it.)
+ * another thread may have been at it.) A sandbox is inherited.
  */
 static void after_fork_in_child(void)
 {
     static const pthread_once_t again = PTHREAD_ONCE_INIT;
-    if (!pin_process_retired() && pin_process_unpin_thread()) {
+    if (self.shut || pin_process_retired()) {
+        atomic_store(&life.state, RETIRED);
+        return;
+    }
+    if (pin_process_unpin_thread()) {
         process.start = process.children;
     }
-    on_main = true;
-    own_pid = getpid();
-    own_pu = 0;
-    own_spread = false;
-    atomic_store(&main_pu, MAIN_FREE);
-    planned = false;
-    process.claims = (struct pin_claims){0};
+    self.is_main = true;
+    self.mask = MASK_FREE;
+    life.pid = getpid();
+    life.planning = again;
+    atomic_store(&life.calls, 0);
+    atomic_store(&life.main_pu, MAIN_FREE);
+    pin_claims_forget(&process.claims);
     pin_report_reset();
-    plan_once = again;
+    pin_records_reset();
+    atomic_store(&life.state, IDLE);
 }
 
 static void say_goodbye(void)
 {
-    pin_claims_end(&process.claims);
+    struct pin_sharing sharing = pin_claims_end(&process.claims);
     pin_report_write(&process.options, &process.launcher,
-                     process.recalled_priority ? &process.recalled : NULL);
+                     process.recalled_priority ? &process.recalled : NULL, &sharing);
 }
 
 /* A process that ends otherwise is dropped from the registry by the next one that looks. */
 __attribute__((destructor)) static void destructor(void)
 {
-    if (!planned || pin_process_retired()) {
+    if (life_state() != PLANNED || self.shut) {
         return;
     }
-    inside = true;
-    (void)with_enough_stack(first_stack, say_goodbye);
-}
-
-const struct profile_mask *pin_process_view(void)
-{
-    return pin_process_thread_pu() >= 0 ? &process.plan.own : NULL;
+    self.inside = true;
+    (void)with_enough_stack(self.is_first, say_goodbye);
 }

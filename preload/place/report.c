@@ -166,16 +166,19 @@ static void print_others(const struct output *to, const struct line *all, uint32
     }
 }
 
-static void print_check(const struct output *to)
+static void print_check(const struct output *to, const struct pin_sharing *sharing)
 {
-    int pu = atomic_load(&shared_pu);
+    int own = atomic_load(&shared_pu), pu = own >= 0 ? own : sharing->pu;
+    const char *scope = sharing->whole_node ? "on this node" : "this process only";
     if (to->json) {
-        fprintf(to->file, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d}\n", to->host,
-                (int)getpid(), pu);
+        fprintf(to->file, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d,\"scope\":\"%s\"}\n",
+                to->host, (int)getpid(), pu, sharing->whole_node ? "node" : "process");
     } else if (pu < 0) {
-        fprintf(to->file, "%s %d check: no two workers shared a PU\n", to->host, (int)getpid());
+        fprintf(to->file, "%s %d check: no two workers shared a PU (%s)\n", to->host, (int)getpid(),
+                scope);
     } else {
-        fprintf(to->file, "%s %d check: workers shared a PU (%d)\n", to->host, (int)getpid(), pu);
+        fprintf(to->file, "%s %d check: workers shared a PU (%d)%s\n", to->host, (int)getpid(), pu,
+                own >= 0 ? "" : ", with another process");
     }
 }
 
@@ -194,7 +197,7 @@ static void print_choice(const struct output *to, const struct pin_remembered *r
 }
 
 void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
-                      const struct pin_remembered *recalled)
+                      const struct pin_remembered *recalled, const struct pin_sharing *sharing)
 {
     char *text = NULL, host[256] = "?";
     size_t length;
@@ -220,7 +223,7 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
     if (begun > count && !to.json) {
         fprintf(file, "%s %d and %u threads more\n", host, (int)getpid(), begun - count);
     }
-    print_check(&to);
+    print_check(&to, sharing);
     if (recalled) {
         print_choice(&to, recalled);
     }

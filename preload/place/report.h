@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "preload/node/registry.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
 #include "preload/trace/remembered.h"
@@ -33,8 +34,9 @@ void pin_report_shared(uint32_t pu);
 void pin_report_reset(void);
 
 /* Writes the report. Called once, when the process ends. `recalled`: what the priority was chosen
- * by, or NULL. */
+ * by, or NULL. `sharing`: what the
+ * registry knows of other processes on this one's PUs. */
 void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
-                      const struct pin_remembered *recalled);
+                      const struct pin_remembered *recalled, const struct pin_sharing *sharing);
 
 #endif

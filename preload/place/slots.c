@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "profile/base/hash.h"
 #include "profile/base/raw.h"
 
 #define BLOCK_RECORDS 256u
@@ -79,6 +80,23 @@ void pin_record_give_back(struct pin_thread *record)
     } while (!atomic_compare_exchange_weak(&free_list, &head, next));
 }
 
+void pin_records_each(void (*visit)(const struct pin_thread *record))
+{
+    uint32_t count = atomic_load_explicit(&used, memory_order_acquire);
+    for (uint32_t number = 1; number <= count; number++) {
+        visit(record_of(number));
+    }
+}
+
+void pin_records_reset(void)
+{
+    uint32_t count = atomic_load_explicit(&used, memory_order_acquire);
+    for (uint32_t number = 1; number <= count; number++) {
+        atomic_store_explicit(&record_of(number)->tid, 0, memory_order_relaxed);
+        record_of(number)->pu = -1;
+    }
+}
+
 /* Which slot of the plan a new thread takes. */
 
 enum { SLOT_NEW, SLOT_USED, SLOT_AVOID };
@@ -113,19 +131,10 @@ void pin_slots_avoid(struct pin_slots *slots, size_t slot)
     atomic_store_explicit(&slots->state[slot], SLOT_AVOID, memory_order_relaxed);
 }
 
-/* FNV-1a, 64 bits; never 0, which marks a free entry. */
-static uint64_t key_of(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++) {
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    }
-    return hash | 1;
-}
-
 unsigned pin_slots_pool(struct pin_slots *slots, const char *name)
 {
-    uint64_t key = key_of(name);
+    /* Never 0, which marks a free entry. */
+    uint64_t key = profile_hash_text(PROFILE_HASH_BEGIN, name) | 1;
     for (unsigned pool = 0; pool < PIN_POOLS - 1; pool++) {
         uint64_t seen = atomic_load_explicit(&slots->pool_key[pool], memory_order_relaxed);
         if (seen == 0 && atomic_compare_exchange_strong(&slots->pool_key[pool], &seen, key)) {

@@ -9,6 +9,7 @@
 
 #include "preload/node/put_file.h"
 #include "preload/trace/trace.h"
+#include "profile/base/clock.h"
 
 static void print_rank(FILE *out, int32_t number, const struct trace_rank *rank)
 {
@@ -87,16 +88,9 @@ int pin_trace_file_write(const char *path, const struct trace_sum *sum)
 
 static double begun_s;
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void pin_trace_gather_begin(void)
 {
-    begun_s = now_s();
+    begun_s = profile_now_s();
 }
 
 /* -- waiting, with a limit -- */
@@ -105,9 +99,9 @@ static int complete(trace_word request, double limit_s)
 {
     int done = 0;
     long pause = FIRST_PAUSE_NS;
-    double end = now_s() + limit_s;
+    double end = profile_now_s() + limit_s;
     while (pin_trace_mpi.test(&request, &done, pin_trace_mpi.status_ignore) == 0 && !done) {
-        if (now_s() > end) {
+        if (profile_now_s() > end) {
             return -ETIMEDOUT;
         }
         nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
@@ -121,7 +115,7 @@ int pin_trace_gather_meet(trace_word *comm)
     static trace_word fresh; /* the library writes to it when the last rank comes, which may be
                                 later than this ends */
     trace_word request = 0;
-    double limit = TRACE_MEET_LEAST_S + TRACE_MEET_PART * (now_s() - begun_s);
+    double limit = TRACE_MEET_LEAST_S + TRACE_MEET_PART * (profile_now_s() - begun_s);
     if (pin_trace_mpi.comm_idup(pin_trace_mpi.comm_world, &fresh, &request) != 0) {
         return -EIO;
     }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "preload/node/put_file.h"
+#include "profile/base/hash.h"
 
 /* Longest build ID that is told apart: SHA-256 has 32 bytes. */
 #define BUILD_ID_BYTES 32
@@ -118,25 +119,16 @@ static int make_folder(char *path)
     return 0;
 }
 
-/* FNV-1a, 64 bits: a name for the file, no more; the path stands in it. */
-static uint64_t hash_path(const char *path)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *path; path++) {
-        hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
-    }
-    return hash;
-}
-
 static int find_file(const char *executable, char *out)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *cache = pin_environment("XDG_CACHE_HOME"), *home = pin_environment("HOME");
     bool own = cache && *cache == '/';
     if (!own && !(home && *home == '/')) {
         return -ENOENT;
     }
     int length = snprintf(out, PATH_MAX, "%s%s/servet/auto/%016llx", own ? cache : home,
-                          own ? "" : "/.cache", (unsigned long long)hash_path(executable));
+                          own ? "" : "/.cache",
+                          (unsigned long long)profile_hash_text(PROFILE_HASH_BEGIN, executable));
     return length < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 

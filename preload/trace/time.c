@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "profile/base/clock.h"
+
 /* Iterations whose times are kept for the median (1 MiB, touched as they come); later ones are only
  * counted. */
 #define SAMPLES 65536u
@@ -22,13 +24,6 @@ static struct {
     double *iteration, *compute;
 } times;
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int pin_trace_time_begin(void)
 {
     size_t bytes = 2 * SAMPLES * sizeof *times.iteration;
@@ -39,7 +34,7 @@ int pin_trace_time_begin(void)
     times.iteration = samples;
     times.compute = samples + SAMPLES;
     times.first_peer = -1;
-    times.begun = times.entered = now_s();
+    times.begun = times.entered = profile_now_s();
     timed = true;
     return 0;
 }
@@ -47,14 +42,14 @@ int pin_trace_time_begin(void)
 void pin_trace_time_enter(void)
 {
     if (timed) {
-        times.entered = now_s();
+        times.entered = profile_now_s();
     }
 }
 
 void pin_trace_time_leave(void)
 {
     if (timed) {
-        times.inside += now_s() - times.entered;
+        times.inside += profile_now_s() - times.entered;
     }
 }
 
@@ -100,7 +95,7 @@ void pin_trace_time_stop(void)
 {
     uint64_t samples = times.marks > 0 ? times.marks - 1 : 0;
     samples = samples < SAMPLES ? samples : SAMPLES;
-    final = (struct trace_times){.seconds = now_s() - times.begun,
+    final = (struct trace_times){.seconds = profile_now_s() - times.begun,
                                  .inside = times.inside,
                                  .iteration = median(times.iteration, samples),
                                  .compute = median(times.compute, samples),

@@ -11,8 +11,10 @@
 
 #include "preload/node/note.h"
 #include "preload/node/put_file.h"
+#include "preload/place/launcher.h"
 #include "preload/trace/gather.h"
 #include "preload/trace/verdict.h"
+#include "profile/base/mask.h"
 
 #define INIT(name, parameters, arguments)                                                          \
     PIN_EXPORT int name parameters;                                                                \
@@ -64,6 +66,7 @@ extern const int servet_trace_version;
 PIN_EXPORT const int servet_trace_version = 1;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct profile_mask start; /* what this process was started with: the shim pins it later */
 static char file[PATH_MAX]; /* absolute: the program may change its folder; "": none is written */
 
 static void set_state(enum trace_state state)
@@ -82,7 +85,9 @@ static void read_options(void)
     if (pin_trace_options.disable ||
         (!pin_trace_options.trace[0] && !pin_trace_options.auto_priority)) {
         set_state(TRACE_OFF);
+        return;
     }
+    (void)profile_mask_get(0, &start);
 }
 
 __attribute__((constructor)) static void constructor(void)
@@ -100,18 +105,10 @@ bool pin_trace_times_wanted(void)
 
 static int find_file(void)
 {
-    char folder[PATH_MAX];
     if (strcmp(pin_trace_options.trace, "-") == 0) {
         return -EINVAL;
     }
-    if (pin_trace_options.trace[0] == '/') {
-        strcpy(file, pin_trace_options.trace);
-    } else if (!getcwd(folder, sizeof folder)) {
-        return -errno;
-    } else if (snprintf(file, sizeof file, "%s/%s", folder, pin_trace_options.trace) >=
-               (int)sizeof file) {
-        return -ENAMETOOLONG;
-    }
+    strcpy(file, pin_trace_options.trace);
     return pin_file_can_put(file);
 }
 
@@ -124,6 +121,9 @@ static void say(int code)
 /* Told at the start, not after hours. Only rank 0 writes. */
 static void prepare_file(void)
 {
+    if (pin_trace_counts.rank == 0) {
+        pin_options_say_refused(&pin_trace_options);
+    }
     int code = pin_trace_options.trace[0] && pin_trace_counts.rank == 0 ? find_file() : 0;
     if (code == 0) {
         return;
@@ -198,17 +198,22 @@ static void conclude(trace_word comm, const struct trace_sum *sum)
 {
     static struct trace_verdict verdict;
     struct pin_remembered before;
+    struct pin_launcher launcher;
+    struct profile_mask first = start;
     if (!pin_trace_options.auto_priority) {
         return;
     }
+    pin_launcher_read(pin_trace_options.rebind, &launcher);
+    (void)pin_places_read(&launcher, &first);
     verdict = (struct trace_verdict){.judged = TRACE_NOT_GATHERED};
     if (sum->rank) {
         bool known = pin_remembered_recall(NULL, &before) == 0;
-        pin_trace_verdict_judge(sum, known ? &before : NULL, pin_trace_verdict_oversubscribed(),
-                                &verdict);
+        pin_trace_verdict_judge(sum, known ? &before : NULL,
+                                pin_launcher_oversubscribed(&launcher, &first), &verdict);
     }
     if (pin_trace_gather_tell(comm, &verdict, sizeof verdict) == 0) {
-        pin_trace_verdict_conclude(&verdict);
+        pin_trace_verdict_conclude(&verdict, launcher.name ? launcher.node_rank
+                                                           : (uint32_t)pin_trace_counts.rank);
     }
 }
 

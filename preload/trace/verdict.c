@@ -35,36 +35,6 @@ void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remem
     *out = verdict;
 }
 
-/* -- where the ranks are -- */
-
-static long read_first(const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *text = getenv(names[i]);
-        if (text && *text >= '0' && *text <= '9') {
-            return strtol(text, NULL, 10);
-        }
-    }
-    return -1;
-}
-
-bool pin_trace_verdict_oversubscribed(void)
-{
-    static const char *const sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
-                                        "MPI_LOCALNRANKS"};
-    return read_first(sizes, sizeof sizes / sizeof sizes[0]) > sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-/* One rank of each node remembers; nodes often share the folder, and then the last one wins with
- * the same verdict. */
-static bool is_first_of_node(void)
-{
-    static const char *const ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
-                                        "MPI_LOCALRANKID", "SLURM_LOCALID"};
-    long local = read_first(ranks, sizeof ranks / sizeof ranks[0]);
-    return local >= 0 ? local == 0 : pin_trace_counts.rank == 0;
-}
-
 /* -- saying so -- */
 
 static void host_name(char *name, size_t size)
@@ -121,10 +91,12 @@ static void report_verdict(const struct trace_verdict *verdict, const char *reme
     report(text);
 }
 
-void pin_trace_verdict_conclude(const struct trace_verdict *verdict)
+/* One rank of each node remembers; nodes often share the folder, and then the last one wins with
+ * the same verdict. */
+void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t node_rank)
 {
     int code = 0;
-    if (!is_first_of_node()) {
+    if (node_rank > 0) {
         return;
     }
     if (verdict->judged == TRACE_JUDGED) {

@@ -42,13 +42,10 @@ void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remem
                              bool oversubscribed, struct trace_verdict *out);
 
 /* Remembers the verdict for this executable; says in SERVET_REPORT what it is and what it rests
- * on. */
-void pin_trace_verdict_conclude(const struct trace_verdict *verdict);
+ * on. `node_rank`: which of its node's ranks this one is. */
+void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t node_rank);
 
 /* The calling rank's line of SERVET_REPORT. */
 void pin_trace_report_rank(void);
-
-/* More ranks on this node than PUs, as far as the launcher tells. */
-bool pin_trace_verdict_oversubscribed(void);
 
 #endif

@@ -15,7 +15,7 @@
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static struct child child;
+static struct child child, plain;
 static uint32_t order[2];
 static char all_pus[256]; /* cpulist of the start mask */
 
@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(other_ways_to_make_a_thread)
 {
-    char line[64];
+    char line[512];
 #ifdef THREAD_SANITIZER
     return; /* it does not know thrd_create(): its own state is missing in such a thread */
 #endif
@@ -133,10 +133,11 @@ START_TEST(other_ways_to_make_a_thread)
     child_expect(&child, 0, 1, order[1]);
     child_expect(&child, 0, 0, order[0]);
     expect_all(0, 2); /* the timer's thread is left alone */
-    for (int thread = 0; thread < 2; thread++) {
-        snprintf(line, sizeof line, "asked %d sched %u\n", thread, order[thread]);
-        ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
-        snprintf(line, sizeof line, "asked %d pthread %u\n", thread, order[thread]);
+    /* Neither OpenMP nor MPI: who asks counts, and is told what it would be without the shim. */
+    child_run(&plain, NULL, ARGV(PROGRAMS "/ways"));
+    for (const char *asked = strstr(plain.out, "asked "); asked;
+         asked = strstr(asked + 1, "asked ")) {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(asked, "\n") + 1, asked);
         ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
     }
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "preload/node/registry.h"
 #include "tests/base/runner.h"
+#include "profile/base/clock.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -158,6 +160,7 @@ START_TEST(a_reused_pid_is_recognised)
     ck_assert_uint_eq(registry.count, 1);
     /* The entry's second word is the start time: that of another process with our pid. */
     ((uint64_t *)(void *)registry.entries)[1] += 1;
+    registry.checked_ns = 0; /* it is long since anybody has looked */
     pin_registry_close(&registry);
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     ck_assert_uint_eq(registry.count, 0);
@@ -282,10 +285,34 @@ START_TEST(a_forged_registry_is_not_used)
 }
 END_TEST
 
-START_TEST(garbage_in_the_registry_is_begun_anew)
+/* SERVET_REGISTRY=thesis.tex, and nothing that is shorter than a registry's first words. */
+START_TEST(a_file_that_is_no_registry_is_never_written)
+{
+    static const char *const texts[] = {"\\documentclass{book}\n% four years of work\n", "x"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct pin_registry registry;
+        char after[128] = "";
+        FILE *file = fopen(path, "w");
+        fputs(texts[i], file);
+        fclose(file);
+        chmod(path, 0600);
+        ck_assert_int_eq(pin_registry_open(path, &registry), -EINVAL);
+        ck_assert_uint_eq(next_pu(), order[0]);
+        ck_assert_str_eq(child.err, "");
+        file = fopen(path, "r");
+        after[fread(after, 1, sizeof after - 1, file)] = '\0';
+        fclose(file);
+        ck_assert_str_eq(after, texts[i]);
+        unlink(path);
+    }
+}
+END_TEST
+
+START_TEST(a_damaged_or_older_registry_is_begun_anew)
 {
     struct stat about;
     FILE *file = fopen(path, "w");
+    fputs("10tevres", file); /* "servet01" as a number of this machine's order of bytes */
     for (int i = 0; i < 100000; i++) {
         fputc(i * 7, file);
     }
@@ -294,6 +321,53 @@ START_TEST(garbage_in_the_registry_is_begun_anew)
     ck_assert_uint_eq(next_pu(), order[0]);
     ck_assert_int_eq(stat(path, &about), 0);
     ck_assert_int_lt(about.st_size, 10000);
+}
+END_TEST
+
+/* A name of the default folder that somebody else has taken does not blind anybody. */
+START_TEST(a_default_name_says_whose_it_is)
+{
+    char name[PATH_MAX];
+    pin_registry_default_path(name, sizeof name);
+    ck_assert_msg(strncmp(name, "/dev/shm/servet-", 16) == 0, "%s", name);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char inside[PATH_MAX];
+        if (unshare(CLONE_NEWUSER) < 0) {
+            _exit(77);
+        }
+        pin_registry_default_path(inside, sizeof inside);
+        _exit(strcmp(inside, name) == 0 || strcmp(inside, "/dev/shm/servet-0") == 0);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    ck_assert_msg(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77),
+                  "in a user namespace the name is that of the first one");
+}
+END_TEST
+
+/* The child of a fork while the registry is open must not keep others waiting. */
+START_TEST(a_fork_does_not_keep_the_lock)
+{
+    struct pin_registry registry;
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    pin_registry_close(&registry);
+    pid_t other = fork();
+    if (other == 0) {
+        uint64_t begun = profile_now_ns();
+        int rc = pin_registry_open(path, &registry);
+        _exit(rc == 0 && profile_now_ns() - begun < 5000000000u ? 0 : 1);
+    }
+    int status;
+    waitpid(other, &status, 0);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -308,6 +382,43 @@ START_TEST(independent_jobs_start_on_different_pus)
     end_stayer(&first);
     end_stayer(&second);
     unsetenv("OMP_NUM_THREADS");
+}
+END_TEST
+
+/* Two ranks of one job that have one PU between them, each with one worker. */
+START_TEST(two_ranks_on_one_pu_are_told)
+{
+    char report[96], line[4096] = "", expected[64], pu[16];
+    snprintf(report, sizeof report, "%s/report", folder);
+    snprintf(pu, sizeof pu, "%u", order[0]);
+    setenv("PMIX_NAMESPACE", "two-on-one", 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
+    setenv("SERVET_REPORT", report, 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
+    cpu_set_t all, one;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    CPU_SET(order[0], &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    struct stayer first = start_stayer("0");
+    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
+    struct stayer second = start_stayer("0");
+    end_stayer(&second);
+    end_stayer(&first);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
+    unsetenv("PMIX_NAMESPACE");
+    unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    unsetenv("SERVET_REPORT");
+    FILE *file = fopen(report, "r");
+    ck_assert_ptr_nonnull(file);
+    line[fread(line, 1, sizeof line - 1, file)] = '\0';
+    fclose(file);
+    unlink(report);
+    snprintf(expected, sizeof expected, "check: workers shared a PU (%s), with another", pu);
+    const char *told = strstr(line, expected);
+    ck_assert_msg(told, "%s", line);
+    ck_assert_msg(!strstr(line, "check: no two workers"), "%s", line);
 }
 END_TEST
 
@@ -353,7 +464,11 @@ int main(void)
     tcase_add_test(test, the_least_loaded_counts_as_free);
     tcase_add_test(test, a_running_program_can_be_looked_at);
     tcase_add_test(test, a_forged_registry_is_not_used);
-    tcase_add_test(test, garbage_in_the_registry_is_begun_anew);
+    tcase_add_test(test, a_file_that_is_no_registry_is_never_written);
+    tcase_add_test(test, a_damaged_or_older_registry_is_begun_anew);
+    tcase_add_test(test, a_default_name_says_whose_it_is);
+    tcase_add_test(test, a_fork_does_not_keep_the_lock);
+    tcase_add_test(test, two_ranks_on_one_pu_are_told);
     int failed = run_tests(test);
     unlink(path);
     rmdir(folder);
