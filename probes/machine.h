@@ -157,7 +157,7 @@ struct machine {
 int probe_machine_open_native(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
                               struct machine *out, struct servet_error *error);
 
-/* Ranks of servet-probe-mpi, one per PU, through `mpirun`. -ENOENT when mpirun or the program is
+/* Ranks of servet-ranks, one per PU, through `mpirun`. -ENOENT when mpirun or the program is
  * not installed. */
 int probe_machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
                            struct machine *out, struct servet_error *error);

@@ -2,7 +2,7 @@
  * tested against machines whose r, g and l are known.
  *
  * Backends: threads    pinned threads, puts into queues that a synchronisation delivers
- *           mpi        ranks of servet-bsp-mpi, an all-to-all-v per superstep
+ *           mpi        ranks of servet-ranks, an all-to-all-v per superstep
  *           simulated  a formula with noise, or the `bsp` of a described machine (sim.h) with the
  * noise of that
  *

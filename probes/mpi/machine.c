@@ -1,22 +1,311 @@
+/* The ranks of one node behind mpirun, as a machine that exchanges messages and as one that runs
+ * supersteps. servet-probe itself is linked with no MPI: it starts servet-ranks-LIBRARY (serve.c)
+ * as a child, asks line by line, and can end it whatever state it is in.
+ */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "probes/bsp/machine.h"
 #include "probes/machine.h"
-#include "probes/mpi/launch.h"
+#include "profile/base/child.h"
 #include "profile/base/cli.h"
+#include "profile/base/clock.h"
 
-/* An answer takes milliseconds. Longer than this and something hangs. */
+/* Starting many ranks takes seconds. Longer than this and something hangs. */
+static const double start_timeout_s = 60;
+
+/* An answer takes milliseconds, the longest run of supersteps a second. */
 static const double answer_timeout_s = 60;
+enum { POLL_MS = 100, END_TRIES = 50 /* of a quarter of POLL_MS */ };
 
-struct messenger {
-    struct mpi_child child;
+/* mpirun with its ranks, as a child that answers line by line. */
+struct child {
+    pid_t pid;
+    int to, from, errors; /* pipes, and a memory file with its stderr */
+    char pending[4096];   /* read but not yet handed out */
+    size_t pending_count;
+};
+
+/* -- finding -- */
+
+static bool executable(const char *path)
+{
+    return access(path, X_OK) == 0;
+}
+
+/* Beside this command (build folder), in its prefix's libexec, or where it was to be installed. */
+static int find_helper(const char *helper, char *path, size_t size)
+{
+    static const char *const beside[] = {"", "/../libexec/servet"};
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    for (size_t i = 0; length > 0 && i < sizeof beside / sizeof *beside; i++) {
+        self[length] = '\0';
+        int folder = (int)(strrchr(self, '/') - self);
+        int needed = snprintf(path, size, "%.*s%s/%s", folder, self, beside[i], helper);
+        if (needed < (int)size && executable(path)) {
+            return 0;
+        }
+    }
+    snprintf(path, size, SERVET_LIBEXECDIR "/%s", helper);
+    return executable(path) ? 0 : -ENOENT;
+}
+
+/* -- starting -- */
+
+/* With the mpirun of the library that the ranks are linked with; several may be installed. */
+static int run_mpirun(struct child *child, size_t ranks, char *helper, const char *pus)
+{
+    /* As variables and not as options: another MPI's mpirun ignores them. The ranks pin themselves;
+     * slots are cores there, and we want one rank per PU, without the yielding that Open MPI then
+     * switches on. */
+    static const char *const environment[] = {
+        "OMPI_MCA_hwloc_base_binding_policy=none", "OMPI_MCA_rmaps_base_oversubscribe=1",
+        "OMPI_MCA_mpi_yield_when_idle=0",          "OMPI_ALLOW_RUN_AS_ROOT=1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",        NULL};
+    char count[24], *mpirun[] = {(char[]){SERVET_MPIRUN}, (char[]){"mpirun"}};
+    int in[2], out[2], rc = -ENOENT;
+    if (pipe2(in, O_CLOEXEC) < 0) {
+        return -errno;
+    }
+    if (pipe2(out, O_CLOEXEC) < 0) {
+        rc = -errno;
+        close(in[0]);
+        close(in[1]);
+        return rc;
+    }
+    snprintf(count, sizeof count, "%zu", ranks);
+    *child = (struct child){.to = in[1], .from = out[0], .errors = profile_child_file()};
+    for (size_t i = 0; i < sizeof mpirun / sizeof *mpirun && rc == -ENOENT; i++) {
+        char *arguments[] = {mpirun[i],           (char[]){"-np"},        count, helper,
+                             (char[]){"--serve"}, (char *)(uintptr_t)pus, NULL};
+        /* Own process group: Ctrl-C on the terminal is for servet-probe, which then ends this one in
+         * order. */
+        rc = profile_child_start(&(struct profile_child){.argv = arguments,
+                                                         .environment = environment,
+                                                         .in = in[0],
+                                                         .out = out[1],
+                                                         .errors = child->errors,
+                                                         .own_group = true,
+                                                         .dies_with_us = SIGTERM},
+                                 &child->pid);
+    }
+    close(in[0]);
+    close(out[1]);
+    if (rc < 0) {
+        close(child->to);
+        close(child->from);
+        close(child->errors);
+    }
+    return rc;
+}
+
+/* Starts one rank on each PU of the list. -ENOENT (mpirun or the ranks are not installed, `error` says
+ * which), -errno. As root the two variables that Open MPI asks for are set, for the child only. */
+static int child_start(size_t ranks, const char *pus, struct child *child,
+                       struct servet_error *error)
+{
+    char helper[PATH_MAX];
+    if (find_helper(SERVET_RANKS, helper, sizeof helper) < 0) {
+        return profile_error(error, -ENOENT, "the program %s is not installed (built without MPI)",
+                             SERVET_RANKS);
+    }
+    int rc = run_mpirun(child, ranks, helper, pus);
+    if (rc == -ENOENT) {
+        return profile_error(error, rc, "%s is not installed", SERVET_MPIRUN);
+    }
+    if (rc < 0) {
+        return profile_error(error, rc, "cannot start mpirun: %s", strerror(-rc));
+    }
+    if (geteuid() == 0 && !getenv("OMPI_ALLOW_RUN_AS_ROOT")) {
+        cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                 "are set for mpirun");
+    }
+    return 0;
+}
+
+/* -- talking -- */
+
+/* One line. 0 or -EIO. */
+static int child_send(struct child *child, const char *line)
+{
+    size_t length = strlen(line);
+    while (length > 0) {
+        ssize_t sent = write(child->to, line, length);
+        if (sent < 0 && errno == EINTR) {
+            continue;
+        }
+        if (sent <= 0) {
+            return -EIO;
+        }
+        line += sent;
+        length -= (size_t)sent;
+    }
+    return 0;
+}
+
+static bool take_line(struct child *child, char *line, size_t size)
+{
+    char *end = memchr(child->pending, '\n', child->pending_count);
+    if (!end) {
+        return false;
+    }
+    size_t length = (size_t)(end - child->pending);
+    snprintf(line, size, "%.*s", (int)length, child->pending);
+    child->pending_count -= length + 1;
+    memmove(child->pending, end + 1, child->pending_count);
+    return true;
+}
+
+/* One line, without its end. 0, -EINTR (*cancel), -ETIMEDOUT, -EIO (it ended). */
+static int child_receive(struct child *child, double seconds, const volatile sig_atomic_t *cancel,
+                         char *line, size_t size)
+{
+    double until = profile_now_s() + seconds;
+    while (!take_line(child, line, size)) {
+        struct pollfd ready = {.fd = child->from, .events = POLLIN};
+        if (cancel && *cancel) {
+            return -EINTR;
+        }
+        if (profile_now_s() > until) {
+            return -ETIMEDOUT;
+        }
+        if (poll(&ready, 1, POLL_MS) <= 0) {
+            continue;
+        }
+        ssize_t got = read(child->from, child->pending + child->pending_count,
+                           sizeof child->pending - child->pending_count);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return -EIO;
+        }
+        child->pending_count += (size_t)got;
+    }
+    return 0;
+}
+
+/* Waits for its first line. 0, -EINTR, -EIO with what it or mpirun said instead. */
+static int child_greet(struct child *child, const volatile sig_atomic_t *cancel,
+                       struct servet_error *error)
+{
+    char line[256], complaint[256];
+    int rc = child_receive(child, start_timeout_s, cancel, line, sizeof line);
+    if (rc == 0 && strncmp(line, "ready ", strlen("ready ")) == 0) {
+        return 0;
+    }
+    if (rc == -EINTR) {
+        return profile_error(error, rc, "starting mpirun: %s", probe_machine_strerror(rc));
+    }
+    if (rc == 0) {
+        return profile_error(error, -EIO, "mpirun: %s", line + strspn(line, "! "));
+    }
+    profile_child_complaint(child->errors, complaint, sizeof complaint);
+    return profile_error(
+        error, -EIO, "mpirun: %s",
+        complaint[0] ? complaint : (rc == -ETIMEDOUT ? "no answer within a minute" : "it ended"));
+}
+
+static bool reaped(pid_t pid)
+{
+    return waitpid(pid, NULL, WNOHANG) != 0;
+}
+
+/* Lets it end by itself (`patient`) or not, and reaps it: afterwards no process of it is left. */
+static void child_end(struct child *child, bool patient)
+{
+    const struct timespec step = {.tv_nsec = POLL_MS * 1000000L / 4};
+    close(child->to);
+    close(child->from);
+    bool ended = false;
+    if (!patient) {
+        kill(child->pid, SIGTERM); /* mpirun passes it on to its ranks */
+    }
+    for (int i = 0; i < END_TRIES && !ended; i++) {
+        ended = reaped(child->pid);
+        if (!ended) {
+            nanosleep(&step, NULL);
+        }
+    }
+    if (!ended) {
+        kill(-child->pid, SIGKILL); /* the ranks die with mpirun: they asked the kernel for it */
+        waitpid(child->pid, NULL, 0);
+    }
+    close(child->errors);
+}
+
+/* -- what both machines share -- */
+
+struct team {
+    struct child child;
     bool broken;
     double waited_s; /* by ranks that had messages to send: ready, and without their PU */
-    struct timespec opened;
+    double opened_s;
 };
+
+static void team_close(struct team *team, const volatile sig_atomic_t *cancel)
+{
+    child_end(&team->child, !team->broken && !(cancel && *cancel));
+    free(team);
+}
+
+/* 0, -ENOMEM, or as child_start() and child_greet(). */
+static int team_open(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
+                     struct team **out, struct servet_error *error)
+{
+    struct team *team = calloc(1, sizeof *team);
+    char *text = profile_set_text(pus);
+    int rc = team && text ? child_start(pus->count, text, &team->child, error)
+                          : profile_error(error, -ENOMEM, "starting mpirun: %s", strerror(ENOMEM));
+    free(text);
+    if (rc < 0) {
+        free(team);
+        return rc;
+    }
+    team->opened_s = profile_now_s();
+    rc = child_greet(&team->child, cancel, error);
+    if (rc < 0) {
+        team->broken = true;
+        team_close(team, cancel);
+        return rc;
+    }
+    *out = team;
+    return 0;
+}
+
+/* An order, and the numbers of its answer. 0, -EINTR, -EIO; -ENODEV: a rank was moved off its PU. */
+static int team_ask(struct team *team, const char *order, const volatile sig_atomic_t *cancel,
+                    double *numbers, size_t count)
+{
+    char line[4096], *at = line + 1;
+    int rc = team->broken ? -EIO : child_send(&team->child, order);
+    if (rc == 0) {
+        rc = child_receive(&team->child, answer_timeout_s, cancel, line, sizeof line);
+    }
+    if (rc == 0 && line[0] != '=') {
+        rc = strcmp(line, "! moved") == 0 ? -ENODEV : -EIO;
+    }
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        char *end;
+        numbers[i] = strtod(at, &end);
+        rc = end == at || !(numbers[i] >= 0) ? -EIO : 0;
+        at = end;
+    }
+    team->broken |= rc < 0;
+    return rc == -ETIMEDOUT ? -EIO : rc;
+}
+
+/* -- messages -- */
 
 static uint32_t rank_of(const struct machine *machine, uint32_t pu)
 {
@@ -36,7 +325,7 @@ static char *order_text(const struct machine *machine, const struct machine_exch
     if (!stream) {
         return NULL;
     }
-    fprintf(stream, "%zu %u %u %zu", what->bytes, what->round_trips, what->batches, count);
+    fprintf(stream, "exchange %zu %u %u %zu", what->bytes, what->round_trips, what->batches, count);
     for (size_t i = 0; i < count; i++) {
         fprintf(stream, " %u %u", rank_of(machine, pairs[i].a), rank_of(machine, pairs[i].b));
     }
@@ -44,115 +333,95 @@ static char *order_text(const struct machine *machine, const struct machine_exch
     return fclose(stream) == 0 ? text : (free(text), NULL);
 }
 
-static int parse_answer(const char *line, size_t count, double *seconds, double *waited_s)
-{
-    char *rest;
-    bool displaced = false;
-    if (line[0] != '=') {
-        return -EIO;
-    }
-    line++;
-    for (size_t i = 0; i < count; i++) {
-        char *end;
-        seconds[i] = strtod(line, &end);
-        if (end == line || !(seconds[i] > 0 || seconds[i] < 0)) {
-            return -EIO;
-        }
-        displaced |= seconds[i] < 0;
-        line = end;
-    }
-    double waited = strtod(line, &rest);
-    if (rest == line || !(waited >= 0)) {
-        return -EIO;
-    }
-    *waited_s += waited;
-    return displaced ? -ENODEV : 0;
-}
-
 static int mpi_exchange(struct machine *machine, const struct machine_exchange *what,
                         const struct profile_pair *pairs, size_t count, double *seconds)
 {
-    struct messenger *messenger = machine->state;
-    char line[4096];
+    struct team *team = machine->state;
     char *order = order_text(machine, what, pairs, count);
-    if (!order) {
-        return -ENOMEM;
+    double *numbers = calloc(count + 1, sizeof *numbers);
+    int rc =
+        order && numbers ? team_ask(team, order, machine->cancel, numbers, count + 1) : -ENOMEM;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rc = numbers[i + 1] > 0 ? 0 : -EIO;
+        seconds[i] = numbers[i + 1];
     }
-    int rc = messenger->broken ? -EIO : probe_mpi_child_send(&messenger->child, order);
+    team->waited_s += rc == 0 ? numbers[0] : 0;
+    free(numbers);
     free(order);
-    if (rc == 0) {
-        rc = probe_mpi_child_receive(&messenger->child, answer_timeout_s, machine->cancel, line,
-                                     sizeof line);
-    }
-    if (rc == 0) {
-        rc = parse_answer(line, count, seconds, &messenger->waited_s);
-    }
-    messenger->broken |= rc < 0;
-    return rc == -ETIMEDOUT ? -EIO : rc;
+    return rc;
 }
 
 static void mpi_close(struct machine *machine)
 {
-    struct messenger *messenger = machine->state;
-    if (messenger) {
-        probe_mpi_child_end(&messenger->child,
-                            !messenger->broken && !(machine->cancel && *machine->cancel));
+    if (machine->state) {
+        team_close(machine->state, machine->cancel);
     }
-    free(messenger);
     machine->state = NULL;
 }
 
 static double mpi_elapsed(struct machine *machine)
 {
-    const struct messenger *messenger = machine->state;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - messenger->opened.tv_sec) +
-           1e-9 * (double)(now.tv_nsec - messenger->opened.tv_nsec);
+    return profile_now_s() - ((const struct team *)machine->state)->opened_s;
 }
 
 static double mpi_disturbed(struct machine *machine)
 {
-    return ((const struct messenger *)machine->state)->waited_s;
+    return ((const struct team *)machine->state)->waited_s;
 }
-
-static const struct machine_ops mpi_ops = {.exchange = mpi_exchange,
-                                           .elapsed = mpi_elapsed,
-                                           .disturbed = mpi_disturbed,
-                                           .close = mpi_close};
 
 int probe_machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
                            struct machine *out, struct servet_error *error)
 {
-    struct machine machine = {.ops = &mpi_ops, .name = "mpi", .cancel = cancel};
-    bool as_root = false;
-    struct messenger *messenger = calloc(1, sizeof *messenger);
-    char *text = profile_set_text(pus);
-    int rc = messenger && text ? profile_set_copy(pus, &machine.pus) : -ENOMEM;
+    static const struct machine_ops ops = {.exchange = mpi_exchange,
+                                           .elapsed = mpi_elapsed,
+                                           .disturbed = mpi_disturbed,
+                                           .close = mpi_close};
+    struct machine machine = {.ops = &ops, .name = "mpi", .cancel = cancel};
+    struct team *team;
+    int rc = profile_set_copy(pus, &machine.pus);
     if (rc < 0) {
-        profile_error(error, rc, "starting mpirun: %s", strerror(-rc));
-    } else {
-        rc = probe_mpi_child_start("servet-probe-mpi", pus->count, text, &messenger->child,
-                                   &as_root, error);
+        return profile_error(error, rc, "starting mpirun: %s", strerror(-rc));
     }
-    free(text);
+    rc = team_open(pus, cancel, &team, error);
     if (rc < 0) {
-        free(messenger);
         profile_set_free(&machine.pus);
         return rc;
     }
-    if (as_root) {
-        cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                 "are set for mpirun");
-    }
-    machine.state = messenger;
-    clock_gettime(CLOCK_MONOTONIC, &messenger->opened);
-    rc = probe_mpi_child_greet(&messenger->child, cancel, error);
-    if (rc < 0) {
-        messenger->broken = true;
-        probe_machine_close(&machine);
-        return rc;
-    }
+    machine.state = team;
     *out = machine;
     return 0;
+}
+
+/* -- supersteps -- */
+
+static int mpi_superstep(struct bsp_machine *machine, uint32_t processors,
+                         const struct bsp_superstep *what, double *seconds)
+{
+    char order[128];
+    double found;
+    snprintf(order, sizeof order, "superstep %u %u %d %u %u\n", processors, what->h, what->packing,
+             what->supersteps, what->batches);
+    int rc = team_ask(machine->state, order, machine->native->cancel, &found, 1);
+    if (rc < 0 || !(found > 0)) {
+        return rc < 0 ? rc : -EIO;
+    }
+    *seconds = found;
+    return 0;
+}
+
+static void bsp_close(struct bsp_machine *machine)
+{
+    team_close(machine->state, machine->native->cancel);
+    machine->state = NULL;
+}
+
+int probe_bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_error *error)
+{
+    static const struct bsp_machine_ops ops = {probe_native_bsp_daxpy, mpi_superstep, bsp_close};
+    struct team *team;
+    int rc = team_open(&native->pus, native->cancel, &team, error);
+    if (rc == 0) {
+        *out = (struct bsp_machine){&ops, "mpi", (uint32_t)native->pus.count, native, team};
+    }
+    return rc;
 }

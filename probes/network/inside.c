@@ -1,118 +1,26 @@
+/* What is measured inside the nodes of a cluster: by each node's first rank, which runs servet-probe
+ * on its own node in a process of its own (the MPI library's threads and spinning ranks stay out of
+ * it), and between the ranks of one node, for one node of each class; the other nodes of the class
+ * are only compared with it.
+ */
 #include "probes/network/inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "probes/pairs/messages.h"
 #include "probes/run/result.h"
 #include "probes/run/topology.h"
-#include "profile/base/first_line.h"
 #include "profile/query.h"
-
-static char guard_text[512];
-static volatile int guard_status;
-static int launcher = -1; /* process file descriptor of mpirun or of its daemon on this node */
-
-/* mpirun waits for ever for the daemon of a node that has vanished: it is given a few seconds to
- * end by itself. */
-static void end_launcher(void)
-{
-    const int patience_ms[] = {4000, 3000}, signals[] = {SIGTERM, SIGKILL};
-    if (launcher < 0 || fork() != 0) {
-        return;
-    }
-    setsid(); /* or it is killed with the rank */
-    dup2(launcher, 0);
-    close_range(1, ~0u, 0); /* the launcher waits until nobody can write to it */
-    for (int i = 0; i < 2; i++) {
-        struct pollfd ended = {.fd = 0, .events = POLLIN};
-        if (poll(&ended, 1, patience_ms[i]) != 0) {
-            break;
-        }
-        syscall(SYS_pidfd_send_signal, 0, signals[i], NULL, 0);
-    }
-    _exit(0);
-}
-
-static void over(int number)
-{
-    (void)number;
-    if (guard_status != 0) {
-        end_launcher();
-    }
-    if (guard_text[0] != '\0' && write(STDERR_FILENO, guard_text, strlen(guard_text)) < 0) {
-        /* nobody reads any more */
-    }
-    _exit(guard_status);
-}
-
-static bool is_launcher(pid_t pid)
-{
-    static const char *const names[] = {"mpirun",  "mpiexec", "orterun",        "orted",
-                                        "prterun", "prted",   "hydra_pmi_proxy"};
-    char path[32], name[64];
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    profile_first_line(path, name, sizeof name);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strncmp(name, names[i], strlen(names[i])) == 0) { /* also mpirun.openmpi */
-            return true;
-        }
-    }
-    return false;
-}
-
-static void start(double seconds)
-{
-    static bool ready;
-    if (!ready) {
-        launcher = is_launcher(getppid()) ? (int)syscall(SYS_pidfd_open, getppid(), 0) : -1;
-        struct sigaction action = {.sa_handler = over};
-        sigaction(SIGALRM, &action, NULL);
-        ready = true;
-    }
-    const struct itimerval limit = {
-        .it_value = {(time_t)seconds, (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)}};
-    setitimer(ITIMER_REAL, &limit, NULL);
-}
-
-void probe_network_guard(double seconds, const char *format, ...)
-{
-    char prepared[sizeof guard_text - 16]; /* the alarm of the call before may still come */
-    va_list args;
-    va_start(args, format);
-    vsnprintf(prepared, sizeof prepared, format, args);
-    va_end(args);
-    probe_network_guard_off();
-    snprintf(guard_text, sizeof guard_text, "servet-probe: %s\n", prepared);
-    guard_status = 1;
-    start(seconds);
-}
-
-void probe_network_guard_silently(double seconds, int code)
-{
-    probe_network_guard_off();
-    guard_text[0] = '\0';
-    guard_status = code;
-    start(seconds);
-}
-
-void probe_network_guard_off(void)
-{
-    start(0);
-}
 
 /* Up to this factor two nodes of a class are equal here; see cluster_nodes.c. */
 static const double same_latency = 2;

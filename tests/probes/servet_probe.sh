@@ -116,7 +116,7 @@ for what in message cache; do
     [ "$(cat "$folder/kept.json")" = "the old profile" ] || fail "interrupted $what: the old profile is gone"
     [ "$(grep -c interrupted "$folder/err")" -eq 1 ] || fail "interrupted $what: $(cat "$folder/err")"
     [ "$(ls "$folder" | grep -c kept.json)" -eq 1 ] || fail "interrupted $what: left $(ls "$folder")"
-    left=$(ps -eo args | grep -c "^[^ ]*servet-probe-mpi ")
+    left=$(ps -eo args | grep -c "^[^ ]*servet-ranks-")
     [ "$left" -eq 0 ] || fail "interrupted $what: $left ranks are left"
 done
 

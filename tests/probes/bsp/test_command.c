@@ -79,7 +79,7 @@ END_TEST
 
 START_TEST(ranks_are_measured)
 {
-    if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || !*SERVET_BSP_MPI) {
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || !*SERVET_RANKS_PROGRAM) {
         return;
     }
     unlink(profile_path);

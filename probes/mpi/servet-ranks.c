@@ -1,9 +1,12 @@
-/* servet-probe --cluster, one process per rank. Built once for each MPI library that is installed
- * and started by servet-probe in the place of itself (cluster_launch.c): a program is linked with
- * one MPI and cannot run under another's launcher.
+/* servet-ranks-LIBRARY, one process per rank. Built once for each MPI library that is installed: a
+ * program is linked with one MPI and cannot run under another's launcher. Started in two ways:
  *
- * Every node's first rank runs the node's probes; rank 0 finds the node classes, then asks pairs of
- * ranks to exchange messages, and writes the profile. The other ranks sleep meanwhile.
+ * --serve CPULIST: by servet-probe through mpirun, the ranks of one node (serve.c).
+ *
+ * --cluster …: as servet-probe by the user's mpirun or srun; it becomes this program
+ * (network/launch.c). Every node's first rank runs the node's probes; rank 0 finds the node
+ * classes, then asks pairs of ranks to exchange messages, and writes the profile. The other ranks
+ * sleep meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "probes/mpi/ranks.h"
 #include "probes/network/curves.h"
 #include "probes/network/inside.h"
 #include "probes/network/launch.h"
-#include "probes/network/ranks.h"
 #include "probes/pairs/messages.h"
 #include "probes/run/conditions.h"
 #include "probes/run/output.h"
@@ -341,10 +344,14 @@ int main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a launcher may be killed without a chance to clean up */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit of the size of files is an error to report */
+    if (argc == 3 && strcmp(argv[1], "--serve") == 0) {
+        return probe_ranks_serve(argv[2]);
+    }
     read_options(&job, argc, argv);
     time_t now = time(NULL);
     strftime(job.started, sizeof job.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    if (probe_ranks_open(&job.ranks, job.options.per_node, &error) < 0) {
+    if (probe_ranks_open(&job.ranks, job.options.per_node ? RANKS_ONE_A_NODE : RANKS_ON_EACH_PU,
+                         &error) < 0) {
         if (job.ranks.rank == 0) {
             cli_note("%s", error.text);
         }

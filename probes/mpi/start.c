@@ -1,3 +1,6 @@
+/* How the ranks of a job come to know each other: who is on which node, who sits where, and does that
+ * fit together. All of them see the same table, so all of them find the same fault in it.
+ */
 #include <errno.h>
 #include <mpi.h>
 #include <sched.h>
@@ -6,10 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/mpi/rank.h"
-#include "probes/network/inside.h"
+#include "probes/mpi/deadline.h"
+#include "probes/mpi/ranks.h"
 #include "probes/network/nodes.h"
-#include "probes/network/ranks.h"
 
 /* Until every rank knows of every other one. */
 static const double start_limit_s = 60;
@@ -41,8 +43,10 @@ static int allow_all(struct profile_set *allowed)
 }
 
 /* On rank 0 and everywhere alike: they all see the same table. */
-static int check_table(const struct ranks *ranks, bool per_node, struct servet_error *error)
+static int check_table(const struct ranks *ranks, enum rank_places places,
+                       struct servet_error *error)
 {
+    bool per_node = places == RANKS_ONE_A_NODE;
     const struct rank_info *first = &ranks->info[0];
     for (int i = 0; i < ranks->size; i++) {
         const struct rank_info *info = &ranks->info[i];
@@ -103,7 +107,31 @@ static int list_nodes(struct ranks *ranks)
     return 0;
 }
 
-static void introduce(const struct ranks *ranks, bool per_node, struct rank_info *mine)
+static int pin(uint32_t pu)
+{
+    size_t size = CPU_ALLOC_SIZE(pu + 1);
+    cpu_set_t *mask = CPU_ALLOC(pu + 1);
+    if (!mask) {
+        return -ENOMEM;
+    }
+    CPU_ZERO_S(size, mask);
+    CPU_SET_S(pu, size, mask);
+    int rc = sched_setaffinity(0, size, mask) < 0 ? -errno : 0;
+    CPU_FREE(mask);
+    return rc;
+}
+
+/* Which PU this rank is to sit on: the i-th of `pus` for rank i, or (NULL) the i-th of its node for
+ * the i-th rank there. -1: none. */
+static int32_t place_of(const struct ranks *ranks, const struct profile_set *pus, int local_rank)
+{
+    const struct profile_set *from = pus ? pus : &ranks->allowed;
+    size_t at = (size_t)(pus ? ranks->rank : local_rank);
+    return at < from->count && pin(from->ids[at]) == 0 ? (int32_t)from->ids[at] : -1;
+}
+
+static void introduce(const struct ranks *ranks, enum rank_places places,
+                      const struct profile_set *pus, struct rank_info *mine)
 {
     MPI_Comm node;
     int local_rank, leader = ranks->rank;
@@ -116,9 +144,8 @@ static void introduce(const struct ranks *ranks, bool per_node, struct rank_info
     snprintf(mine->version, sizeof mine->version, "%s", SERVET_VERSION);
     gethostname(mine->host, sizeof mine->host - 1);
     mine->host[strcspn(mine->host, ".")] = '\0';
-    if (!per_node && local_rank < (int)ranks->allowed.count) {
-        uint32_t pu = ranks->allowed.ids[local_rank];
-        mine->pu = probe_rank_pin(pu) == 0 ? (int32_t)pu : -1;
+    if (places == RANKS_ON_EACH_PU) {
+        mine->pu = place_of(ranks, pus, local_rank);
     }
 }
 
@@ -138,11 +165,12 @@ static void connect_ranks(const struct ranks *ranks)
     }
 }
 
-int probe_ranks_open(struct ranks *ranks, bool per_node, struct servet_error *error)
+static int meet(struct ranks *ranks, enum rank_places places, const struct profile_set *pus,
+                struct servet_error *error)
 {
     struct rank_info mine;
-    *ranks = (struct ranks){0};
-    probe_network_guard(start_limit_s, "MPI did not start within %.0f s", start_limit_s);
+    *ranks = (struct ranks){.patient = pus != NULL};
+    probe_deadline_set(start_limit_s, "MPI did not start within %.0f s", start_limit_s);
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks->size);
@@ -152,13 +180,35 @@ int probe_ranks_open(struct ranks *ranks, bool per_node, struct servet_error *er
         return profile_error(error, rc < 0 ? rc : -ENOMEM, "starting: %s",
                              strerror(rc < 0 ? -rc : ENOMEM));
     }
-    introduce(ranks, per_node, &mine);
+    introduce(ranks, places, pus, &mine);
     MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, ranks->info, (int)sizeof mine, MPI_BYTE,
                   MPI_COMM_WORLD);
     connect_ranks(ranks);
-    probe_network_guard_off();
-    rc = check_table(ranks, per_node, error);
-    rc = rc < 0 ? rc : list_nodes(ranks);
+    probe_deadline_clear();
+    return 0;
+}
+
+int probe_ranks_open(struct ranks *ranks, enum rank_places places, struct servet_error *error)
+{
+    int rc = meet(ranks, places, NULL, error);
+    rc = rc < 0 ? rc : check_table(ranks, places, error);
+    return rc < 0 ? rc : list_nodes(ranks);
+}
+
+int probe_ranks_open_on(struct ranks *ranks, const struct profile_set *pus,
+                        struct servet_error *error)
+{
+    int rc = meet(ranks, RANKS_ON_EACH_PU, pus, error);
+    if (rc == 0 && pus->count != (size_t)ranks->size) {
+        return profile_error(error, -EINVAL,
+                             "expected one rank per PU and the list of PUs; this program is "
+                             "started by servet-probe");
+    }
+    for (int i = 0; rc == 0 && i < ranks->size; i++) {
+        if (ranks->info[i].pu < 0) {
+            rc = profile_error(error, -EIO, "a rank cannot be pinned to its PU");
+        }
+    }
     return rc;
 }
 

@@ -1,38 +1,13 @@
-/* The ranks behind bsp_mpi.c: one per PU, each pinned by itself, told through rank 0's standard
- * input what to do.
- *
- *     mpirun -np N servet-bsp-mpi CPULIST            rank i sits on the i-th PU of CPULIST
- *     <- ready N
- *     -> PROCESSORS H PACKING SUPERSTEPS BATCHES     ranks below PROCESSORS; PACKING 0 words, 1
- *                                                    packets
- *     <- = SECONDS                                   of one superstep in the fastest batch, %a
- *     -> (end of file)                               all ranks end
- *
- * Trouble is one line "! …". A superstep is an all-to-all-v and a barrier, as in mpibench of
- * MPIedupack; without the barrier a 0-relation would cost nothing, because libraries leave out
- * empty messages. Single words are packed one by one into what the all-to-all-v sends, and unpacked
- * one by one into their places.
+/* Supersteps between ranks: an all-to-all-v and a barrier, as in mpibench of MPIedupack. Without the
+ * barrier a 0-relation would cost nothing, because libraries leave out empty messages. Single words
+ * are packed one by one into what the all-to-all-v sends, and unpacked one by one into their
+ * places.
  */
-#include <errno.h>
 #include <math.h>
 #include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "probes/bsp/machine.h"
-#include "probes/mpi/rank.h"
-
-enum { FIELDS = 5 };
-
-struct order {
-    uint64_t processors, h, packing, supersteps, batches;
-};
-
-struct team {
-    MPI_Comm comm; /* ranks below `processors`; MPI_COMM_NULL for the others */
-    uint64_t processors;
-};
+#include "probes/mpi/ranks.h"
 
 struct relation {
     uint32_t me, p, h;
@@ -51,51 +26,30 @@ static void *needed(size_t count, size_t size)
     return memory;
 }
 
-static int read_order(struct order *order, int ranks)
+/* The first `processors` ranks, made when they are asked for the first time and then kept: all of
+ * them are asked the same questions, so they make the same teams. */
+static MPI_Comm team_of(uint32_t processors)
 {
-    char *line = NULL;
-    size_t size = 0;
-    uint64_t *fields = &order->processors;
-    int ok = getline(&line, &size, stdin) > 0;
-    char *at = line;
-    for (int i = 0; ok && i < FIELDS; i++) {
-        char *end;
-        fields[i] = strtoull(at, &end, 10);
-        ok = end != at;
-        at = end;
+    enum { TAG_TEAM = 100 };
+    static MPI_Comm *teams;
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!teams) {
+        teams = needed((size_t)size, sizeof *teams);
+        for (int i = 0; i <= size; i++) {
+            teams[i] = MPI_COMM_NULL;
+        }
     }
-    free(line);
-    return ok && order->processors >= 1 && order->processors <= (uint64_t)ranks &&
-           order->h <= INT32_MAX / 8;
-}
-
-/* Ranks outside of the team stay asleep: awake they would disturb what it measures. */
-static int share_order(struct order *order, int rank, int ranks, const struct team *team)
-{
-    MPI_Request request;
-    if (rank == 0 && !read_order(order, ranks)) {
-        order->processors = 0;
+    if (teams[processors] == MPI_COMM_NULL) {
+        int range[1][3] = {{0, (int)processors - 1, 1}};
+        MPI_Group world, members;
+        MPI_Comm_group(MPI_COMM_WORLD, &world);
+        MPI_Group_range_incl(world, 1, range, &members);
+        MPI_Comm_create_group(MPI_COMM_WORLD, members, TAG_TEAM, &teams[processors]);
+        MPI_Group_free(&members);
+        MPI_Group_free(&world);
     }
-    MPI_Ibcast(order, FIELDS, MPI_UINT64_T, 0, MPI_COMM_WORLD, &request);
-    if (team->comm == MPI_COMM_NULL) {
-        probe_rank_wait_asleep(&request);
-    } else {
-        probe_rank_wait_awake(&request);
-    }
-    return order->processors > 0;
-}
-
-static void form_team(struct team *team, uint64_t processors, int rank)
-{
-    if (team->processors == processors) {
-        return;
-    }
-    if (team->comm != MPI_COMM_NULL) {
-        MPI_Comm_free(&team->comm);
-    }
-    MPI_Comm_split(MPI_COMM_WORLD, (uint64_t)rank < processors ? 0 : MPI_UNDEFINED, rank,
-                   &team->comm);
-    team->processors = processors;
+    return teams[processors];
 }
 
 /* Words that `from` sends to `to`: the i with destination `to` are those of one remainder of p -
@@ -112,9 +66,10 @@ static int count_between(uint32_t from, uint32_t to, uint32_t h, uint32_t p)
     return (int)(h / (p - 1) + (remainder < h % (p - 1)));
 }
 
-static void make_relation(struct relation *r, const struct order *order, int rank)
+static void make_relation(struct relation *r, uint32_t p, const struct bsp_superstep *what,
+                          int rank)
 {
-    uint32_t p = (uint32_t)order->processors, h = (uint32_t)order->h, me = (uint32_t)rank;
+    uint32_t h = what->h, me = (uint32_t)rank;
     *r = (struct relation){.me = me, .p = p, .h = h};
     r->source = needed(h, sizeof *r->source);
     r->packed = needed(h, sizeof *r->packed);
@@ -127,7 +82,7 @@ static void make_relation(struct relation *r, const struct order *order, int ran
     r->receive_count = needed(p, sizeof(int));
     r->receive_at = needed(p, sizeof(int));
     for (uint32_t i = 0; i < p; i++) {
-        bool packet = order->packing == BSP_PACKETS;
+        bool packet = what->packing == BSP_PACKETS;
         r->send_count[i] = packet ? (i == (me + 1) % p ? (int)h : 0) : count_between(me, i, h, p);
         r->receive_count[i] =
             packet ? (i == (me + p - 1) % p ? (int)h : 0) : count_between(i, me, h, p);
@@ -195,51 +150,29 @@ static bool delivered(const struct relation *r)
     return true;
 }
 
-static void obey(const struct order *order, const struct team *team, int rank)
+double probe_superstep_play(uint32_t processors, const struct bsp_superstep *what, int rank)
 {
     struct relation r;
-    bool single_words = order->packing == BSP_WORDS;
+    MPI_Comm team = team_of(processors);
+    bool single_words = what->packing == BSP_WORDS;
     double best = INFINITY;
-    make_relation(&r, order, rank);
+    make_relation(&r, processors, what, rank);
     if (single_words) {
         make_pattern(&r);
     }
-    superstep(&r, single_words, team->comm); /* untimed: connections and buffers are made now */
+    superstep(&r, single_words, team); /* untimed: connections and buffers are made now */
     int lost = single_words && !delivered(&r), any = 0;
-    MPI_Allreduce(&lost, &any, 1, MPI_INT, MPI_MAX, team->comm);
-    for (uint64_t b = 0; b < order->batches; b++) {
-        MPI_Barrier(team->comm);
+    MPI_Allreduce(&lost, &any, 1, MPI_INT, MPI_MAX, team);
+    for (uint32_t b = 0; b < what->batches; b++) {
+        MPI_Barrier(team);
         double start = MPI_Wtime();
-        for (uint64_t i = 0; i < order->supersteps; i++) {
-            superstep(&r, single_words, team->comm);
+        for (uint32_t i = 0; i < what->supersteps; i++) {
+            superstep(&r, single_words, team);
         }
         double taken = MPI_Wtime() - start, slowest;
-        MPI_Allreduce(&taken, &slowest, 1, MPI_DOUBLE, MPI_MAX, team->comm);
-        best = fmin(best, slowest / (double)order->supersteps);
+        MPI_Allreduce(&taken, &slowest, 1, MPI_DOUBLE, MPI_MAX, team);
+        best = fmin(best, slowest / (double)what->supersteps);
     }
     free_relation(&r);
-    if (rank == 0) {
-        char line[64];
-        snprintf(line, sizeof line, any ? "! words were lost" : "= %a", best);
-        probe_rank_say(line);
-    }
-}
-
-int main(int argc, char **argv)
-{
-    struct order order = {0};
-    struct rank_team world;
-    struct team team = {.comm = MPI_COMM_NULL};
-    int status = probe_rank_team_start(&argc, &argv, &world);
-    while (status == 0 && share_order(&order, world.rank, world.ranks, &team)) {
-        form_team(&team, order.processors, world.rank);
-        if (team.comm != MPI_COMM_NULL) {
-            obey(&order, &team, world.rank);
-        }
-    }
-    if (team.comm != MPI_COMM_NULL) {
-        MPI_Comm_free(&team.comm);
-    }
-    probe_rank_team_end(&world);
-    return status;
+    return any ? 0 : best;
 }

@@ -1,0 +1,111 @@
+/* Limits of waits (deadline.h), by the alarm of the process: a rank that hangs does so inside the MPI
+ * library, where nothing but a signal reaches it. The handler therefore only does what is allowed
+ * in one: it writes a line that was prepared before, and ends the process.
+ */
+#include "probes/mpi/deadline.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "profile/base/first_line.h"
+
+/* What the alarm says and ends with; written while no alarm is set. */
+static char last_words[512];
+static volatile int end_status;
+static int launcher = -1; /* process file descriptor of mpirun or of its daemon on this node */
+
+/* mpirun waits for ever for the daemon of a node that has vanished: it is given a few seconds to
+ * end by itself. */
+static void end_launcher(void)
+{
+    const int patience_ms[] = {4000, 3000}, signals[] = {SIGTERM, SIGKILL};
+    if (launcher < 0 || fork() != 0) {
+        return;
+    }
+    setsid(); /* or it is killed with the rank */
+    dup2(launcher, 0);
+    close_range(1, ~0u, 0); /* the launcher waits until nobody can write to it */
+    for (int i = 0; i < 2; i++) {
+        struct pollfd ended = {.fd = 0, .events = POLLIN};
+        if (poll(&ended, 1, patience_ms[i]) != 0) {
+            break;
+        }
+        syscall(SYS_pidfd_send_signal, 0, signals[i], NULL, 0);
+    }
+    _exit(0);
+}
+
+static void over(int number)
+{
+    (void)number;
+    if (end_status != 0) {
+        end_launcher();
+    }
+    if (last_words[0] != '\0' && write(STDERR_FILENO, last_words, strlen(last_words)) < 0) {
+        /* nobody reads any more */
+    }
+    _exit(end_status);
+}
+
+static bool is_launcher(pid_t pid)
+{
+    static const char *const names[] = {"mpirun",  "mpiexec", "orterun",        "orted",
+                                        "prterun", "prted",   "hydra_pmi_proxy"};
+    char path[32], name[64];
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    profile_first_line(path, name, sizeof name);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strncmp(name, names[i], strlen(names[i])) == 0) { /* also mpirun.openmpi */
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set_timer(double seconds)
+{
+    static bool ready;
+    if (!ready) {
+        launcher = is_launcher(getppid()) ? (int)syscall(SYS_pidfd_open, getppid(), 0) : -1;
+        struct sigaction action = {.sa_handler = over};
+        sigaction(SIGALRM, &action, NULL);
+        ready = true;
+    }
+    const struct itimerval limit = {
+        .it_value = {(time_t)seconds, (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)}};
+    setitimer(ITIMER_REAL, &limit, NULL);
+}
+
+void probe_deadline_set(double seconds, const char *format, ...)
+{
+    char prepared[sizeof last_words - 16]; /* the alarm of the call before may still come */
+    va_list args;
+    va_start(args, format);
+    vsnprintf(prepared, sizeof prepared, format, args);
+    va_end(args);
+    probe_deadline_clear();
+    snprintf(last_words, sizeof last_words, "servet-probe: %s\n", prepared);
+    end_status = 1;
+    set_timer(seconds);
+}
+
+void probe_deadline_set_silently(double seconds, int code)
+{
+    probe_deadline_clear();
+    last_words[0] = '\0';
+    end_status = code;
+    set_timer(seconds);
+}
+
+void probe_deadline_clear(void)
+{
+    set_timer(0);
+}

@@ -1,0 +1,652 @@
+/* The rank server: orders of rank 0, and how the others obey them (ranks.h).
+ *
+ * MPI has no time-outs, and a computer that vanishes leaves the others waiting inside the library:
+ * every wait here has a deadline (deadline.h). Ranks without an order look for one now and then and
+ * sleep between: they may share their PU with what is measured, and must not spin there.
+ */
+#include "probes/mpi/ranks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/mpi/deadline.h"
+
+enum tag {
+    TAG_ORDER = 1,
+    TAG_READY, /* to rank 0: sits and waits */
+    TAG_GO,
+    TAG_MESSAGE,
+    TAG_RESULT,
+    TAG_ENOUGH, /* from rank 0: all pairs have their figure */
+    TAG_MORE,   /* within a pair: one more batch, or none */
+    TAG_BEAT,
+    TAG_TEXT
+};
+enum order_kind { ORDER_EXCHANGE = 1, ORDER_SUPERSTEP, ORDER_STAY, ORDER_END };
+/* Between two looks of a rank that waits. Who has just obeyed stays awake for a while: the next order
+ * comes some 0.3 ms after an answer. */
+enum { SLEEP_US = 500 };
+static const double awake_s = 1e-3;
+
+/* Limits of waits. Rank 0 speaks to everybody every few seconds, so silence of half a minute means
+ * that it is gone; it hears of a missing answer before the others give up, and can name it. */
+static const double answer_limit_s = 15, silence_limit_s = 25, speak_every_s = 5, end_limit_s = 3;
+/* No network that anybody measures is slower than this: longer messages are given longer. */
+static const double slowest_bytes_per_s = 1e6;
+/* The longest run of supersteps asked for takes a second or so. */
+static const double superstep_limit_s = 50;
+
+struct order {
+    uint64_t kind;
+    union {
+        struct {
+            uint64_t bytes, round_trips, batches, partner;
+            uint64_t first;    /* this rank sends first */
+            uint64_t together; /* other pairs do the same at the same time */
+        } exchange;
+        struct {
+            uint64_t processors, h, packing, supersteps, batches;
+        } superstep;
+        int64_t status; /* ORDER_END */
+    };
+};
+enum { ORDER_WORDS = sizeof(struct order) / sizeof(uint64_t) };
+
+/* What a rank answers to ORDER_EXCHANGE. */
+struct result {
+    double seconds;  /* of one message */
+    double waited_s; /* this rank was ready to run, and another task had its PU */
+    double moved;    /* not 0: it is not on its PU any more */
+};
+enum { RESULT_WORDS = sizeof(struct result) / sizeof(double) };
+
+/* One look does not always make progress on the network (MPICH looks there now and then only):
+ * several in a row do. */
+enum { LOOKS = 64 };
+
+static bool there_is(int source, int tag, MPI_Status *status)
+{
+    int there = 0;
+    for (int i = 0; i < LOOKS && !there; i++) {
+        MPI_Iprobe(source, tag, MPI_COMM_WORLD, &there, status);
+    }
+    return there;
+}
+
+static bool is_done(MPI_Request *request)
+{
+    int done = 0;
+    for (int i = 0; i < LOOKS && !done; i++) {
+        MPI_Test(request, &done, MPI_STATUS_IGNORE);
+    }
+    return done;
+}
+
+static void wait_for(MPI_Request *request, unsigned sleep_us)
+{
+    while (!is_done(request)) {
+        if (sleep_us) {
+            usleep(sleep_us);
+        } else {
+            sched_yield();
+        }
+    }
+}
+
+static void limit_silence(const struct ranks *ranks)
+{
+    if (ranks->patient) {
+        return;
+    }
+    probe_deadline_set(silence_limit_s, "%s: nothing from rank 0 on %s for %.0f s",
+                       ranks->info[ranks->rank].host, ranks->info[0].host, silence_limit_s);
+}
+
+/* -- rank 0 speaks -- */
+
+static void send_order(int to, const struct order *order)
+{
+    MPI_Send(order, ORDER_WORDS, MPI_UINT64_T, to, TAG_ORDER, MPI_COMM_WORLD);
+}
+
+static void tell_all(struct ranks *ranks, const struct order *order)
+{
+    probe_deadline_set(silence_limit_s, "a node does not take messages any more");
+    for (int i = 1; i < ranks->size; i++) {
+        send_order(i, order);
+    }
+    probe_deadline_clear();
+    ranks->spoke = MPI_Wtime();
+}
+
+static void speak(struct ranks *ranks)
+{
+    if (MPI_Wtime() - ranks->spoke > speak_every_s) {
+        tell_all(ranks, &(struct order){.kind = ORDER_STAY});
+    }
+}
+
+void probe_ranks_dismiss(struct ranks *ranks, int status)
+{
+    tell_all(ranks, &(struct order){.kind = ORDER_END, .status = status});
+}
+
+_Noreturn void probe_ranks_end(struct ranks *ranks, int status)
+{
+    (void)ranks;
+    fflush(NULL);
+    probe_deadline_set_silently(end_limit_s,
+                                status); /* MPICH 4.0.2 over UCX was seen to hang there */
+    MPI_Finalize();
+    _exit(status);
+}
+
+/* -- texts of the nodes -- */
+
+/* What rank 0 says meanwhile: to stay, or (something went wrong there) to end. */
+static void listen_to_root(struct ranks *ranks)
+{
+    struct order order;
+    if (!there_is(0, TAG_ORDER, MPI_STATUS_IGNORE)) {
+        return;
+    }
+    MPI_Recv(&order, ORDER_WORDS, MPI_UINT64_T, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    limit_silence(ranks);
+    if (order.kind == ORDER_END) {
+        probe_ranks_end(ranks, (int)order.status);
+    }
+}
+
+static void tell_text(struct ranks *ranks, const struct ranks_teller *teller)
+{
+    double beat = 0;
+    int nothing = 0;
+    limit_silence(ranks);
+    while (teller->busy && teller->busy(teller->context)) {
+        listen_to_root(ranks);
+        if (MPI_Wtime() - beat > speak_every_s) {
+            beat = MPI_Wtime();
+            MPI_Send(&nothing, 1, MPI_INT, 0, TAG_BEAT, MPI_COMM_WORLD);
+        }
+        usleep(SLEEP_US);
+    }
+    char *text = teller->text(teller->context);
+    limit_silence(ranks);
+    MPI_Send(text, (int)strlen(text) + 1, MPI_CHAR, 0, TAG_TEXT, MPI_COMM_WORLD);
+    free(text);
+}
+
+static int node_of(const struct ranks *ranks, int leader)
+{
+    int node = 0;
+    while (ranks->leaders[node] != leader) {
+        node++;
+    }
+    return node;
+}
+
+enum message { MESSAGE_NONE, MESSAGE_BEAT, MESSAGE_TEXT };
+
+/* One message from a leader, if there is any. */
+static enum message take_message(struct ranks *ranks, double *heard, char **texts)
+{
+    int length, nothing;
+    MPI_Status status;
+    if (there_is(MPI_ANY_SOURCE, TAG_TEXT, &status)) {
+        int node = node_of(ranks, status.MPI_SOURCE);
+        MPI_Get_count(&status, MPI_CHAR, &length);
+        texts[node] = calloc(1, (size_t)length + 1);
+        probe_deadline_set(answer_limit_s, "%s stopped in the middle of its answer",
+                           ranks->info[status.MPI_SOURCE].host);
+        MPI_Recv(texts[node], length, MPI_CHAR, status.MPI_SOURCE, TAG_TEXT, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+        probe_deadline_clear();
+        return MESSAGE_TEXT;
+    }
+    if (there_is(MPI_ANY_SOURCE, TAG_BEAT, &status)) {
+        MPI_Recv(&nothing, 1, MPI_INT, status.MPI_SOURCE, TAG_BEAT, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+        heard[node_of(ranks, status.MPI_SOURCE)] = MPI_Wtime();
+        return MESSAGE_BEAT;
+    }
+    return MESSAGE_NONE;
+}
+
+static void miss(const struct ranks *ranks, const double *heard, char *const *texts)
+{
+    for (int i = 0; i < ranks->node_count; i++) {
+        if (!texts[i] && MPI_Wtime() - heard[i] > answer_limit_s) {
+            probe_deadline_set(
+                0.001,
+                "%s has not been heard of for %.0f s while it was measured: no profile was "
+                "written, an older "
+                "one is untouched",
+                ranks->info[ranks->leaders[i]].host, answer_limit_s);
+            pause();
+        }
+    }
+}
+
+/* Rank 0 may not run for seconds itself where its node is busy: that silence is not the others'. */
+static void excuse(const struct ranks *ranks, double *heard, double *looked)
+{
+    double now = MPI_Wtime(), away = now - *looked;
+    for (int i = 0; i < ranks->node_count && away > 1; i++) {
+        heard[i] += away;
+    }
+    *looked = now;
+}
+
+static void collect(struct ranks *ranks, const struct ranks_teller *teller, char **texts)
+{
+    double *heard = calloc((size_t)ranks->node_count, sizeof *heard), looked = MPI_Wtime();
+    int missing = ranks->node_count, mine = node_of(ranks, 0);
+    for (int i = 0; i < ranks->node_count; i++) {
+        heard[i] = looked;
+    }
+    while (missing > 0) {
+        bool busy = !texts[mine] && teller->busy && teller->busy(teller->context);
+        if (!texts[mine] && !busy) {
+            texts[mine] = teller->text(teller->context);
+            missing--;
+        }
+        heard[mine] = MPI_Wtime();
+        excuse(ranks, heard, &looked);
+        enum message got = take_message(ranks, heard, texts);
+        missing -= got == MESSAGE_TEXT;
+        if (got != MESSAGE_NONE) {
+            continue; /* silence is judged when nothing is waiting to be heard */
+        }
+        miss(ranks, heard, texts);
+        speak(ranks);
+        usleep(SLEEP_US);
+    }
+    free(heard);
+}
+
+char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller)
+{
+    if (ranks->rank == 0) {
+        char **texts = calloc((size_t)ranks->node_count, sizeof *texts);
+        if (texts) {
+            collect(ranks, teller, texts);
+        }
+        return texts;
+    }
+    if (ranks->info[ranks->rank].leader == ranks->rank) {
+        tell_text(ranks, teller);
+    }
+    return NULL;
+}
+
+/* -- messages: what each rank of a pair does -- */
+
+static double batch(char *buffer, const struct order *order)
+{
+    int partner = (int)order->exchange.partner, bytes = (int)order->exchange.bytes;
+    uint64_t round_trips = order->exchange.round_trips;
+    double start = MPI_Wtime();
+    for (uint64_t i = 0; i < round_trips; i++) {
+        if (order->exchange.first) {
+            MPI_Send(buffer, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD);
+        }
+        MPI_Recv(buffer, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!order->exchange.first) {
+            MPI_Send(buffer, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD);
+        }
+    }
+    return (MPI_Wtime() - start) / (2.0 * (double)round_trips);
+}
+
+static double time_for(const struct order *order)
+{
+    return (double)(order->exchange.bytes * order->exchange.round_trips * 2) / slowest_bytes_per_s;
+}
+
+static double limited_batch(const struct ranks *ranks, char *buffer, const struct order *order)
+{
+    const struct rank_info *partner = &ranks->info[order->exchange.partner];
+    probe_deadline_set(answer_limit_s + 5 + time_for(order),
+                       "%s: no message from rank %d on %s for %.0f s",
+                       ranks->info[ranks->rank].host, (int)order->exchange.partner, partner->host,
+                       answer_limit_s + 5);
+    return batch(buffer, order);
+}
+
+/* Since this thread began; 0 where the kernel keeps no account. */
+static double waited_for_pu(void)
+{
+    FILE *file = fopen("/proc/thread-self/schedstat", "re");
+    unsigned long long ran, waited;
+    int fields = file ? fscanf(file, "%llu %llu", &ran, &waited) : 0;
+    if (file) {
+        fclose(file);
+    }
+    return fields == 2 ? (double)waited * 1e-9 : 0;
+}
+
+/* The smallest batch, alone and beside others: disturbance only lengthens, and beside others every
+ * pair goes on until all have their figure (go_on()), so that no batch of one is measured with
+ * fewer messages of the others on the way. */
+static struct result play(const struct ranks *ranks, const struct order *order, char *buffer)
+{
+    int pu = ranks->info[ranks->rank].pu;
+    struct result result = {.seconds = INFINITY, .waited_s = waited_for_pu()};
+    limited_batch(ranks, buffer, order); /* untimed: connections and buffers are made now */
+    for (uint64_t i = 0; i < order->exchange.batches; i++) {
+        result.seconds = fmin(result.seconds, limited_batch(ranks, buffer, order));
+    }
+    probe_deadline_clear();
+    result.waited_s = waited_for_pu() - result.waited_s;
+    result.moved = pu >= 0 && sched_getcpu() != pu; /* so does the kernel when a PU goes offline */
+    return result;
+}
+
+/* Does rank 0 say that all pairs have their figure? Rank 0 itself looks whether it has them all. */
+struct answers {
+    MPI_Request *requests; /* on rank 0, otherwise NULL */
+    int count;
+};
+
+static bool is_enough(const struct answers *answers)
+{
+    bool all = answers->requests || there_is(0, TAG_ENOUGH, MPI_STATUS_IGNORE);
+    for (int i = 0; i < answers->count && all; i++) {
+        all = is_done(&answers->requests[i]);
+    }
+    return all;
+}
+
+/* The first of a pair sees when it is enough, and tells the other. */
+static void go_on(const struct ranks *ranks, const struct order *order, char *buffer,
+                  const struct answers *answers)
+{
+    int partner = (int)order->exchange.partner, nothing;
+    char more = 1;
+    while (more) {
+        if (order->exchange.first) {
+            more = !is_enough(answers);
+            MPI_Send(&more, 1, MPI_CHAR, partner, TAG_MORE, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(&more, 1, MPI_CHAR, partner, TAG_MORE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        if (more) {
+            limited_batch(ranks, buffer, order);
+        }
+    }
+    probe_deadline_clear();
+    if (order->exchange.first && !answers->requests) {
+        MPI_Recv(&nothing, 1, MPI_INT, 0, TAG_ENOUGH, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static char *message_buffer(const struct ranks *ranks, const struct order *order)
+{
+    char *buffer = calloc(1, order->exchange.bytes + 1);
+    if (!buffer) {
+        probe_deadline_set(0.001, "%s: not enough memory for messages",
+                           ranks->info[ranks->rank].host);
+        pause();
+    }
+    return buffer;
+}
+
+static void say_ready(void)
+{
+    int nothing = 0;
+    MPI_Send(&nothing, 1, MPI_INT, 0, TAG_READY, MPI_COMM_WORLD);
+}
+
+static void obey_exchange(const struct ranks *ranks, const struct order *order)
+{
+    int nothing = 0;
+    char *buffer = message_buffer(ranks, order);
+    if (order->exchange.together) {
+        MPI_Request go;
+        limit_silence(ranks);
+        say_ready();
+        MPI_Irecv(&nothing, 1, MPI_INT, 0, TAG_GO, MPI_COMM_WORLD, &go);
+        wait_for(&go, 0);
+    }
+    struct result result = play(ranks, order, buffer);
+    MPI_Send(&result, RESULT_WORDS, MPI_DOUBLE, 0, TAG_RESULT, MPI_COMM_WORLD);
+    if (order->exchange.together) {
+        go_on(ranks, order, buffer, &(struct answers){0});
+        say_ready(); /* or the next order would be measured beside this one's last messages */
+    }
+    free(buffer);
+}
+
+static void obey_superstep(const struct ranks *ranks, const struct order *order)
+{
+    const struct bsp_superstep what = {
+        (uint32_t)order->superstep.h, (enum bsp_packing)order->superstep.packing,
+        (uint32_t)order->superstep.supersteps, (uint32_t)order->superstep.batches};
+    probe_superstep_play((uint32_t)order->superstep.processors, &what, ranks->rank);
+}
+
+/* -- orders -- */
+
+static void take_order(const struct ranks *ranks, double awake_until, struct order *order)
+{
+    limit_silence(ranks);
+    while (!there_is(0, TAG_ORDER, MPI_STATUS_IGNORE)) {
+        if (MPI_Wtime() > awake_until) {
+            usleep(SLEEP_US);
+        }
+    }
+    MPI_Recv(order, ORDER_WORDS, MPI_UINT64_T, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    probe_deadline_clear();
+}
+
+int probe_ranks_obey(struct ranks *ranks)
+{
+    double awake_until = 0;
+    for (;;) {
+        struct order order;
+        take_order(ranks, awake_until, &order);
+        switch (order.kind) {
+        case ORDER_EXCHANGE:
+            obey_exchange(ranks, &order);
+            break;
+        case ORDER_SUPERSTEP:
+            obey_superstep(ranks, &order);
+            break;
+        case ORDER_END:
+            return (int)order.status;
+        default:
+            continue; /* to stay: nobody is to wake up for that */
+        }
+        awake_until = MPI_Wtime() + awake_s;
+    }
+}
+
+/* -- messages: what rank 0 does -- */
+
+/* Rank 0 is the first of its pair: it is the one that sees when all have their figure. */
+static int end_of(const struct profile_pair *pair, bool second)
+{
+    return (int)(second == (pair->b != 0) ? pair->b : pair->a);
+}
+
+static void wait_until_ready(const struct ranks *ranks, const struct profile_pair *pairs,
+                             size_t count)
+{
+    int nothing;
+    for (size_t i = 0; i < 2 * count; i++) {
+        int rank = end_of(&pairs[i / 2], i % 2);
+        MPI_Request request;
+        if (rank == 0) {
+            continue;
+        }
+        probe_deadline_set(
+            answer_limit_s,
+            "rank %d on %s does not answer for %.0f s: no profile was written, an older one is "
+            "untouched",
+            rank, ranks->info[rank].host, answer_limit_s);
+        MPI_Irecv(&nothing, 1, MPI_INT, rank, TAG_READY, MPI_COMM_WORLD, &request);
+        wait_for(&request, SLEEP_US / 4);
+    }
+    probe_deadline_clear();
+}
+
+static void tell_pairs(const struct profile_pair *pairs, size_t count, enum tag tag)
+{
+    int nothing = 0;
+    for (size_t i = 0; i < 2 * count; i++) {
+        int rank = end_of(&pairs[i / 2], i % 2);
+        if (rank != 0 && (tag != TAG_ENOUGH || i % 2 == 0)) {
+            MPI_Send(&nothing, 1, MPI_INT, rank, tag, MPI_COMM_WORLD);
+        }
+    }
+}
+
+/* Sends the orders; `mine` is that of rank 0, of kind 0 where it has none. */
+static void order_exchange(const struct machine_exchange *what, const struct profile_pair *pairs,
+                           size_t count, struct order *mine)
+{
+    *mine = (struct order){0};
+    probe_deadline_set(answer_limit_s,
+                       "a node does not take messages any more: no profile was written, an "
+                       "older one is untouched");
+    for (size_t i = 0; i < 2 * count; i++) {
+        int rank = end_of(&pairs[i / 2], i % 2);
+        const struct order order = {
+            .kind = ORDER_EXCHANGE,
+            .exchange = {.bytes = what->bytes,
+                         .round_trips = what->round_trips,
+                         .batches = what->batches,
+                         .partner = (uint64_t)end_of(&pairs[i / 2], !(i % 2)),
+                         .first = i % 2 == 0,
+                         .together = count > 1}};
+        if (rank == 0) {
+            *mine = order;
+        } else {
+            send_order(rank, &order);
+        }
+    }
+    probe_deadline_clear();
+}
+
+/* In the order of the ends of the pairs. */
+static void wait_for_results(const struct ranks *ranks, const struct machine_exchange *what,
+                             const struct profile_pair *pairs, size_t count, MPI_Request *requests)
+{
+    const struct order longest = {
+        .exchange = {.bytes = what->bytes, .round_trips = what->round_trips}};
+    double limit = answer_limit_s + (what->batches + 1) * time_for(&longest);
+    for (size_t i = 0; i < 2 * count; i++) {
+        uint32_t a = pairs[i / 2].a, b = pairs[i / 2].b;
+        probe_deadline_set(
+            limit,
+            "rank %u on %s and rank %u on %s have not answered for %.0f s: no profile was "
+            "written, an older one is "
+            "untouched",
+            a, ranks->info[a].host, b, ranks->info[b].host, limit);
+        wait_for(&requests[i], SLEEP_US / 4);
+    }
+    probe_deadline_clear();
+}
+
+static void lead_exchange(struct ranks *ranks, const struct machine_exchange *what,
+                          const struct profile_pair *pairs, size_t count, struct result *results,
+                          MPI_Request *requests)
+{
+    struct order mine;
+    bool together = count > 1;
+    order_exchange(what, pairs, count, &mine);
+    char *buffer = mine.kind ? message_buffer(ranks, &mine) : NULL;
+    if (together) {
+        wait_until_ready(ranks, pairs, count);
+        tell_pairs(pairs, count, TAG_GO);
+    }
+    for (size_t i = 0; i < 2 * count; i++) {
+        int rank = end_of(&pairs[i / 2], i % 2);
+        requests[i] = MPI_REQUEST_NULL;
+        if (rank != 0) {
+            MPI_Irecv(&results[i], RESULT_WORDS, MPI_DOUBLE, rank, TAG_RESULT, MPI_COMM_WORLD,
+                      &requests[i]);
+        }
+    }
+    if (mine.kind) {
+        struct result own = play(ranks, &mine, buffer);
+        for (size_t i = 0; i < count; i++) {
+            results[2 * i] = end_of(&pairs[i], false) == 0 ? own : results[2 * i];
+        }
+        if (together) {
+            go_on(ranks, &mine, buffer, &(struct answers){requests, (int)(2 * count)});
+        }
+    }
+    wait_for_results(ranks, what, pairs, count, requests);
+    if (together) {
+        tell_pairs(pairs, count, TAG_ENOUGH);
+        wait_until_ready(ranks, pairs, count);
+    }
+    free(buffer);
+}
+
+static int ranks_exchange(struct machine *machine, const struct machine_exchange *what,
+                          const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    struct ranks *ranks = machine->state;
+    struct result *results = calloc(2 * count, sizeof *results);
+    MPI_Request *requests = calloc(2 * count, sizeof *requests);
+    int rc = results && requests ? 0 : -ENOMEM;
+    if (rc == 0) {
+        speak(ranks);
+        lead_exchange(ranks, what, pairs, count, results, requests);
+    }
+    for (size_t i = 0; i < 2 * count && rc == 0; i++) {
+        seconds[i / 2] = results[i - i % 2].seconds;
+        ranks->waited_s += results[i].waited_s;
+        rc = results[i].moved > 0 ? -ENODEV : 0;
+    }
+    free(results);
+    free(requests);
+    return rc;
+}
+
+int probe_ranks_superstep(uint32_t processors, const struct bsp_superstep *what, double *seconds)
+{
+    const struct order order = {.kind = ORDER_SUPERSTEP,
+                                .superstep = {.processors = processors,
+                                              .h = what->h,
+                                              .packing = (uint64_t)what->packing,
+                                              .supersteps = what->supersteps,
+                                              .batches = what->batches}};
+    probe_deadline_set(superstep_limit_s, "supersteps of %u ranks have not ended for %.0f s",
+                       processors, superstep_limit_s);
+    for (uint32_t i = 1; i < processors; i++) {
+        send_order((int)i, &order);
+    }
+    double found = probe_superstep_play(processors, what, 0);
+    probe_deadline_clear();
+    if (!(found > 0)) {
+        return -EIO;
+    }
+    *seconds = found;
+    return 0;
+}
+
+static double ranks_elapsed(struct machine *machine)
+{
+    (void)machine;
+    return MPI_Wtime();
+}
+
+static const struct machine_ops ranks_ops = {.exchange = ranks_exchange, .elapsed = ranks_elapsed};
+
+void probe_ranks_machine(struct ranks *ranks, struct machine *out)
+{
+    *out = (struct machine){.ops = &ranks_ops, .name = "mpi", .state = ranks};
+    out->pus.ids = malloc((size_t)ranks->size * sizeof *out->pus.ids);
+    for (int i = 0; out->pus.ids && i < ranks->size; i++) {
+        out->pus.ids[out->pus.count++] = (uint32_t)i;
+    }
+}
