@@ -7,20 +7,32 @@
  *
  *   rule 1   for every cache level that x shares with c           weight(x) += A
  *   rule 2   for every memory overhead level that x shares with c weight(x) += A
- *   rule 3   if latency(c,x) is below MaxLatency                  weight(x) -= B (Max -
- * latency(c,x)) / (Max - Min)
+ *   rule 3   if latency(c,x) is below MaxLatency
+ *                                weight(x) -= B (Max - latency(c,x)) / (Max - Min)
  *
  * Memory priority: A = 10, B = 1. Communication priority: A = 1, B = 10. "Significantly below" is
  * decided when the layers are made: pairs of one layer have one latency. Weights are exact
  * (integers over the common denominator Max - Min, in units of MAP_LATENCY_QUANTUM_SECONDS), so
  * that the same profile gives the same mapping on every machine and compiler.
  *
+ * A priority is a priority: the rules are compared in order, not added. Memory priority: rules 1 and
+ * 2 (how much is shared) first, rule 3 (latency) among equals; communication priority: rule 3 first,
+ * rules 1 and 2 among equals. On the papers' machines both give the same; on nodes of ten and more
+ * memory domains the sum lets the nearness of ten workers outweigh one collision, and two workers
+ * share a domain while a node is empty. `paper` asks for the literal sum.
+ *
  * What the paper leaves open:
  *   occupancy   The least occupied PUs come first, whatever their weight; among them those on the
  *               least occupied core (SMT: no two workers on one core while a core is free); then
  *               the weight.
- *   kinds       Kinds of cores (P and E) are not mixed while the cores of one kind suffice; the
- *               most capable kind comes first.
+ *   nodes       Memory priority goes on to the next node when the next worker would lose more than
+ *               10 % of its bandwidth by the measured curves, at once where pairs collide and
+ *               nothing more is known: a job is not spread thinner over a network than its bandwidth
+ *               asks for.
+ *   memory      PUs without memory of their own come behind those that have some.
+ *   kinds       The most capable kind of core comes first, the others join when each of its cores
+ *               has a worker.
+ *   ties        The larger last-level cache, then the lower PU number.
  *   no layer    A pair that no layer lists has MaxLatency.
  *
  * A `taken` PU is one that another program holds: it counts as chosen before the first worker.
@@ -43,6 +55,7 @@ struct map_request {
     size_t workers; /* >= 1; more than PUs: the least occupied PUs first, then the weight */
     const struct profile_set *allowed; /* PU numbers that may be used; NULL: all of the profile */
     const struct profile_set *taken;   /* PU numbers that other programs hold; NULL: none */
+    bool paper;                        /* the paper's literal sums decide */
 };
 
 /* What --explain and the golden tests see: one row of the papers' tables, before the choice of one
@@ -57,19 +70,20 @@ struct map_row {
     const int64_t *rule1, *rule2, *rule3, *total;
     const bool *taken;
     uint32_t chosen;
+    uint32_t by_sum; /* what the paper's sums would choose; another PU: the order decided */
 };
 
-struct map_trace {
+struct map_explainer {
     void (*row)(void *context, const struct map_row *row);
     void *context;
 };
 
-/* Chooses request->workers PUs, in worker order. `out` has room for that many. A trace costs
- * workers x PUs.
+/* Chooses request->workers PUs, in worker order. `out` has room for that many. An explainer (may be NULL) is called
+ * for every row and costs workers x PUs.
  * 0; -EINVAL (no worker or too many, `allowed` holds no PU of the profile: the text says which);
  * -ENOMEM. */
 int map_workers(const struct servet_profile *profile, const struct map_request *request,
-                uint32_t *out, const struct map_trace *trace, struct servet_error *error);
+                uint32_t *out, const struct map_explainer *explainer, struct servet_error *error);
 
 /* A hybrid program: ranks (processes), each with threads. */
 struct map_domain_request {

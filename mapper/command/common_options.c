@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/domains/placing.h"
+#include "mapper/weights/hierarchy.h"
 #include "mapper/weights/view.h"
 #include "profile/base/cli.h"
 
@@ -32,9 +32,15 @@ static uint32_t mates_before(const struct map_class *class, uint32_t first_leaf,
     return mates;
 }
 
-static int restrict_view(struct map_view *view, const struct map_limits *limits,
-                         struct profile_set *out, struct servet_error *error)
+static int allowed_of_view(struct map_view *view, const struct map_limits *limits,
+                           struct profile_set *out, struct servet_error *error)
 {
+    for (size_t i = 0; limits->pus && i < limits->pus->count; i++) {
+        if (map_view_leaf(view, limits->pus->ids[i]) == MAP_NONE) {
+            return profile_error(error, -EINVAL, "allowed PUs: expected PUs of the profile, got %u",
+                                 limits->pus->ids[i]);
+        }
+    }
     bool *in = map_arena_get(&view->arena, view->leaf_count, sizeof *in);
     uint32_t *pus = map_arena_get(&view->arena, view->leaf_count, sizeof *pus);
     size_t count = 0;
@@ -61,15 +67,15 @@ static int restrict_view(struct map_view *view, const struct map_limits *limits,
     return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
 }
 
-int map_restrict(const struct servet_profile *profile, const struct map_limits *limits,
-                 struct profile_set *out, struct servet_error *error)
+int map_allowed_pus(const struct servet_profile *profile, const struct map_limits *limits,
+                    struct profile_set *out, struct servet_error *error)
 {
     struct map_view view;
     int rc = map_view_make(profile, MAP_MEMORY, 1, &view, error);
     if (rc < 0) {
         return rc;
     }
-    rc = restrict_view(&view, limits, out, error);
+    rc = allowed_of_view(&view, limits, out, error);
     map_view_free(&view);
     return rc;
 }
@@ -116,9 +122,9 @@ static int append_group(const struct map_family *families, const struct profile_
 static int look_at(struct map_arena *arena, const struct map_family *families, size_t count,
                    uint32_t items, const struct profile_class *of, char *text, size_t size)
 {
-    struct map_nest nest;
+    struct map_hierarchy hierarchy;
     struct map_crossing crossing = {.first_group = MAP_NONE};
-    int rc = map_nest_make(arena, families, count, items, &nest, &crossing);
+    int rc = map_hierarchy_make(arena, families, count, items, &hierarchy, &crossing);
     if (rc != -ENOTSUP || crossing.first_group == MAP_NONE) {
         return rc == -ENOTSUP ? 0 : rc; /* pairs contradict nothing */
     }
@@ -128,8 +134,8 @@ static int look_at(struct map_arena *arena, const struct map_family *families, s
     return rc < 0 ? rc : 1;
 }
 
-int map_contradiction(const struct servet_profile *profile, char *text, size_t size,
-                      struct servet_error *error)
+int map_crossing_groups(const struct servet_profile *profile, char *text, size_t size,
+                        struct servet_error *error)
 {
     struct map_view view;
     int rc = map_view_make(profile, MAP_MEMORY, 1, &view, error);

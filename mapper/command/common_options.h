@@ -16,20 +16,20 @@ struct map_limits {
 #define MAP_KIND_ANY (-1)
 #define MAP_KIND_LAST 1000
 
-/* The PU numbers that are left. 0; -EINVAL (no PU is left, or there is no such kind: the text says
+/* The PU numbers that are left. 0; -EINVAL (a PU that the profile does not have, none is left, or there is no such kind: the text says
  * which); -ENOMEM. */
-int map_restrict(const struct servet_profile *profile, const struct map_limits *limits,
-                 struct profile_set *out, struct servet_error *error);
+int map_allowed_pus(const struct servet_profile *profile, const struct map_limits *limits,
+                    struct profile_set *out, struct servet_error *error);
 
-/* Groups that contradict each other, as a noisy measurement leaves them: neither inside the other
- * nor apart. */
+/* Groups that cross each other, as a noisy measurement leaves them: neither inside the other nor
+ * apart. */
 
 /* Names the first two groups of the profile that cross, "L3 cache 0-1 and memory level 1 0,2,4,6".
  * The mapping is made all the same: each rule counts its own groups, pair by pair, and only the
  * short cut through nested groups is lost. 0: none cross (`text` is empty); 1: some do; -ENOMEM,
  * -EINVAL as map_workers(). */
-int map_contradiction(const struct servet_profile *profile, char *text, size_t size,
-                      struct servet_error *error);
+int map_crossing_groups(const struct servet_profile *profile, char *text, size_t size,
+                        struct servet_error *error);
 
 /* The options that servet-map and servet-spmd have in common: which machine, and the language of a
  * mapping. */

@@ -204,11 +204,15 @@ static void print_row(void *context, const struct map_row *row)
         fprintf(out, "%6s", "");
     }
     print_line(out, row, "Total", row->total, true);
+    if (row->by_sum != row->chosen) {
+        fprintf(out, "%6s%-7s %u, not %u: the rules are compared in order, not added\n", "",
+                "Order", row->chosen, row->by_sum);
+    }
 }
 
 int map_explain_table(FILE *out, const struct servet_profile *profile,
                       const struct map_request *request, uint32_t *pus, struct servet_error *error)
 {
-    struct map_trace trace = {print_row, out};
-    return map_workers(profile, request, pus, &trace, error);
+    struct map_explainer explainer = {print_row, out};
+    return map_workers(profile, request, pus, &explainer, error);
 }

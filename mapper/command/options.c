@@ -17,7 +17,8 @@ enum {
     MATRIX,
     CLUSTER,
     NODES,
-    SLURM
+    SLURM,
+    PAPER
 };
 
 /* Most hardware threads of a core that anybody asks for (8 on POWER). */
@@ -30,6 +31,8 @@ static const struct argp_option option_table[] = {
      0},
     {"mem-prior", MEM_PRIOR, NULL, 0, "memory bandwidth and caches before latency (default)", 0},
     {"comm-prior", COMM_PRIOR, NULL, 0, "latency before memory bandwidth and caches", 0},
+    {"paper", PAPER, NULL, 0, "add the rules as the paper does instead of comparing them in order",
+     0},
     {"cluster", CLUSTER, NULL, 0, "map a job over the nodes of a cluster's profile", 0},
     {"nodes", NODES, "FILE", 0,
      "with --cluster: only the nodes in FILE, one to a line, as in a hostfile", 0},
@@ -80,6 +83,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case MEM_PRIOR:
         options->memory = true;
+        return 0;
+    case PAPER:
+        options->paper = true;
         return 0;
     case COMM_PRIOR:
         options->communication = true;

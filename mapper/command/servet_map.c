@@ -41,11 +41,11 @@ static size_t count_places(const struct map_options *options)
     return places;
 }
 
-static void note_contradiction(const struct servet_profile *profile)
+static void note_crossing_groups(const struct servet_profile *profile)
 {
     char text[512];
     struct servet_error error;
-    int rc = map_contradiction(profile, text, sizeof text, &error);
+    int rc = map_crossing_groups(profile, text, sizeof text, &error);
     refuse(rc, &error);
     if (rc > 0) {
         cli_note("groups of the profile contradict each other: %s; both are kept, and each rule "
@@ -65,8 +65,10 @@ static void map(const struct map_options *options, const struct servet_profile *
                 const struct profile_set *allowed, FILE *out, uint32_t *pus)
 {
     struct servet_error error;
-    struct map_request workers = {
-        .priority = priority_of(options), .workers = options->workers, .allowed = allowed};
+    struct map_request workers = {.priority = priority_of(options),
+                                  .workers = options->workers,
+                                  .allowed = allowed,
+                                  .paper = options->paper};
     struct map_domain_request ranks = {.priority = priority_of(options),
                                        .ranks = options->ranks,
                                        .threads = options->threads,
@@ -241,8 +243,8 @@ int main(int argc, char **argv)
                                 options.smt, options.kind};
     struct profile_set allowed;
     struct servet_error error;
-    refuse(map_restrict(profile, &limits, &allowed, &error), &error);
-    note_contradiction(profile);
+    refuse(map_allowed_pus(profile, &limits, &allowed, &error), &error);
+    note_crossing_groups(profile);
     char *text = NULL;
     size_t size = 0;
     FILE *out = map_needed(open_memstream(&text, &size));

@@ -304,8 +304,7 @@ static int make_placing(struct map_placing *p)
     p->classes = map_arena_get(arena, view->class_count, sizeof *p->classes);
     p->open_in = map_arena_get(arena, view->node_count, sizeof *p->open_in);
     p->open = map_arena_get(arena, view->leaf_count, sizeof *p->open);
-    if (!p->classes || !p->open_in || !p->open ||
-        map_plain_make(arena, view, false, &p->plain) < 0) {
+    if (!p->classes || !p->open_in || !p->open || map_exact_make(view, false, &p->exact) < 0) {
         return -ENOMEM;
     }
     for (size_t c = 0; c < view->class_count; c++) {
@@ -382,7 +381,7 @@ static int map_wide(struct map_view *view, const struct map_domain_request *requ
                     uint32_t *out, struct servet_error *error)
 {
     struct map_placing p = {.view = view};
-    int rc = map_slots_make(view, request->allowed, request->taken, total, &p.slots, error);
+    int rc = map_slots_make(view, request->allowed, request->taken, &p.slots, error);
     if (rc < 0) {
         return rc;
     }
@@ -392,7 +391,7 @@ static int map_wide(struct map_view *view, const struct map_domain_request *requ
         return profile_error(error, -ENOMEM, "out of memory");
     }
     for (size_t i = 0; i < p.slots.taken_count; i++) {
-        map_plain_choose(&p.plain, p.slots.taken[i]);
+        map_exact_raise(&p.exact, p.slots.taken[i]);
     }
     set_smt(&p, total);
     map_placing_run(&p, ranks, sizes, request->ranks, out);
@@ -409,8 +408,10 @@ int map_domains(const struct servet_profile *profile, const struct map_domain_re
         return rc;
     }
     if (most == 1) {
-        struct map_request narrow = {request->priority, request->ranks, request->allowed,
-                                     request->taken};
+        struct map_request narrow = {.priority = request->priority,
+                                     .workers = request->ranks,
+                                     .allowed = request->allowed,
+                                     .taken = request->taken};
         return map_workers(profile, &narrow, out, NULL, error);
     }
     struct map_view view;

@@ -1,41 +1,13 @@
-/* Groups that lie inside each other, as a tree. */
+/* The work behind map_domains(): which PUs are open, which container a rank gets, and which PUs of
+ * it in which order.
+ */
 #ifndef SERVET_MAPPER_DOMAINS_PLACING_H
 #define SERVET_MAPPER_DOMAINS_PLACING_H
 
 #include "mapper/domains/containers.h"
-#include "mapper/weights/plain.h"
+#include "mapper/weights/engine.h"
 #include "mapper/weights/slots.h"
 #include "mapper/weights/view.h"
-
-/* One set of items that one or more families have as a group. Parents come before their
- * children. */
-struct map_nest_group {
-    const uint32_t *members;
-    uint32_t count;
-    uint32_t parent; /* MAP_NONE: the root */
-    int64_t collide; /* sum of the values of rules 1 and 2 */
-    uint32_t layer;  /* lowest index of a layer's family that has it; MAP_NONE: none */
-};
-
-struct map_nest {
-    struct map_nest_group *groups; /* groups[0] is the root: all items */
-    uint32_t group_count;
-    uint32_t *owner; /* by item: the smallest group that has it */
-    uint32_t item_count;
-};
-
-/* 0; -ENOTSUP: some groups cross each other, or a family has pairs (`first` and `second`, if not
- * NULL, are then the families that contradict each other, or one twice); -ENOMEM. */
-struct map_crossing {
-    size_t first, second;               /* families */
-    uint32_t first_group, second_group; /* MAP_NONE: pairs */
-};
-int map_nest_make(struct map_arena *arena, const struct map_family *families, size_t family_count,
-                  uint32_t item_count, struct map_nest *out, struct map_crossing *crossing);
-
-/* The work behind map_domains(): which PUs are open, which container a rank gets, and which PUs of
- * it in which order.
- */
 
 struct map_rank {
     size_t index; /* in the request */
@@ -48,7 +20,7 @@ struct map_rank {
 struct map_placing {
     struct map_view *view;
     struct map_slots slots;
-    struct map_plain plain;
+    struct map_exact exact;
     struct map_containers *classes; /* by class */
     uint32_t **open_in;             /* by node, then by container: open PUs */
     bool *open;                     /* by leaf */

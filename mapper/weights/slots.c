@@ -1,3 +1,5 @@
+/* Keys: who is where. A key changes only for the chosen PU and those of its core, so that keys are
+ * kept and never worked out again. */
 #include "mapper/weights/slots.h"
 
 #include <errno.h>
@@ -16,8 +18,21 @@ struct map_core map_core_of(const struct map_view *view, uint32_t leaf)
                              cores->start[group + 1] - start};
 }
 
+map_key map_slots_node_key(const struct map_slots *slots, uint32_t node)
+{
+    if (!slots->in_node) {
+        return 0;
+    }
+    const struct map_view *view = slots->view;
+    uint32_t room = view->classes[view->nodes[node].class_index].memory_room;
+    return slots->in_node[node] && slots->in_node[node] < room ? 0 : MAP_KEY_OTHER_NODE;
+}
+
 void map_slots_choose(struct map_slots *slots, uint32_t leaf)
 {
+    if (slots->in_node) {
+        slots->in_node[map_view_node(slots->view, leaf)]++;
+    }
     struct map_core core = map_core_of(slots->view, leaf);
     if (slots->key[leaf] != MAP_KEY_NEVER) {
         slots->key[leaf] += MAP_KEY_WORKER + (core.count ? 0 : MAP_KEY_CORE_WORKER);
@@ -28,22 +43,33 @@ void map_slots_choose(struct map_slots *slots, uint32_t leaf)
     }
 }
 
-uint32_t map_slots_lowest(const struct map_slots *slots, const int64_t *weight)
+static map_key full_key(const struct map_slots *slots, uint32_t leaf)
+{
+    map_key key = slots->key[leaf];
+    return key == MAP_KEY_NEVER ? key
+                                : key + map_slots_node_key(slots, map_view_node(slots->view, leaf));
+}
+
+uint32_t map_slots_lowest(const struct map_slots *slots, const map_weight *weight)
 {
     uint32_t best = 0;
+    map_key least = full_key(slots, 0);
     for (uint32_t leaf = 1; leaf < slots->view->leaf_count; leaf++) {
-        if (slots->key[leaf] < slots->key[best] ||
-            (slots->key[leaf] == slots->key[best] && weight[leaf] < weight[best])) {
+        map_key key = full_key(slots, leaf);
+        if (key < least || (key == least && weight[leaf] < weight[best])) {
             best = leaf;
+            least = key;
         }
     }
     return best;
 }
 
-static uint16_t kind_of(const struct map_view *view, uint32_t leaf)
+static map_key first_key(const struct map_view *view, uint32_t leaf)
 {
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
-    return view->classes[node->class_index].kind[leaf - node->first_leaf];
+    const struct map_class *class = &view->classes[node->class_index];
+    uint32_t item = leaf - node->first_leaf;
+    return (class->far[item] ? MAP_KEY_FAR : 0) + class->kind[item];
 }
 
 /* Both lists ascend, so one walk finds the common PUs. */
@@ -56,7 +82,7 @@ static uint32_t allow(const struct map_view *view, const struct profile_set *all
             i++;
         }
         bool in = !allowed || (i < allowed->count && allowed->ids[i] == view->pu[leaf]);
-        key[leaf] = in ? kind_of(view, leaf) : MAP_KEY_NEVER;
+        key[leaf] = in ? first_key(view, leaf) : MAP_KEY_NEVER;
         count += in;
     }
     return count;
@@ -81,59 +107,8 @@ static int take(struct map_view *view, const struct profile_set *taken, struct m
     return 0;
 }
 
-/* Free cores of every kind: a core counts once, by its lowest PU that may be used. */
-static void count_cores(const struct map_slots *slots, size_t *cores)
-{
-    const struct map_view *view = slots->view;
-    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
-        map_key key = slots->key[leaf];
-        if (key == MAP_KEY_NEVER || map_key_workers(key) || map_key_core_workers(key)) {
-            continue;
-        }
-        struct map_core core = map_core_of(view, leaf);
-        bool first = true;
-        for (uint32_t i = 0; first && i < core.count && core.first_leaf + core.members[i] < leaf;
-             i++) {
-            first = slots->key[core.first_leaf + core.members[i]] == MAP_KEY_NEVER;
-        }
-        cores[kind_of(view, leaf)] += first;
-    }
-}
-
-static void keep_kind(const struct map_slots *slots, uint16_t kind)
-{
-    for (uint32_t leaf = 0; leaf < slots->view->leaf_count; leaf++) {
-        if (kind_of(slots->view, leaf) != kind) {
-            slots->key[leaf] = MAP_KEY_NEVER;
-        }
-    }
-}
-
-static int prefer_one_kind(struct map_view *view, struct map_slots *slots, size_t workers)
-{
-    uint32_t kinds = 1;
-    for (size_t c = 0; c < view->class_count; c++) {
-        kinds = view->classes[c].kind_count > kinds ? view->classes[c].kind_count : kinds;
-    }
-    if (kinds == 1) {
-        return 0;
-    }
-    size_t *cores = map_arena_get(&view->arena, kinds, sizeof *cores);
-    if (!cores) {
-        return -ENOMEM;
-    }
-    count_cores(slots, cores);
-    for (uint16_t kind = 0; kind < kinds; kind++) {
-        if (cores[kind] >= workers) {
-            keep_kind(slots, kind);
-            return 0;
-        }
-    }
-    return 0;
-}
-
 int map_slots_make(struct map_view *view, const struct profile_set *allowed,
-                   const struct profile_set *taken, size_t workers, struct map_slots *out,
+                   const struct profile_set *taken, struct map_slots *out,
                    struct servet_error *error)
 {
     struct map_slots slots = {.view = view};
@@ -145,8 +120,14 @@ int map_slots_make(struct map_view *view, const struct profile_set *allowed,
         return profile_error(error, -EINVAL,
                              "allowed PUs: expected at least one PU of the profile");
     }
-    if (take(view, taken, &slots) < 0 || prefer_one_kind(view, &slots, workers) < 0) {
+    if (take(view, taken, &slots) < 0) {
         return profile_error(error, -ENOMEM, "out of memory");
+    }
+    if (view->node_count > 1 && view->priority == MAP_MEMORY && !view->sums) {
+        slots.in_node = map_arena_get(&view->arena, view->node_count, sizeof *slots.in_node);
+        if (!slots.in_node) {
+            return profile_error(error, -ENOMEM, "out of memory");
+        }
     }
     *out = slots;
     return 0;

@@ -1,18 +1,23 @@
-#include "mapper/weights/tree.h"
+/* The tree engine: a tree over the PUs of every node, of one shape for all nodes of a class, and a
+ * tree over the nodes. What a group adds stands at its root; what a PU weighs is what is written on
+ * the way to the top, so that the best PU of a subtree stays its best when something is added to all
+ * of it. */
+#include "mapper/weights/engine.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Slot 1 is the root; siblings are slots 2i and 2i + 1 and so share a cache line. */
+#include "mapper/weights/hierarchy.h"
+
+/* Slot 1 is the root; siblings are slots 2i and 2i + 1. */
 #define ROOT 1u
 
 /* What is known of a subtree from outside: its best PU. */
 struct slot {
+    map_weight weight; /* of the best PU, with what was added to this subtree and those inside it */
+    map_weight added;  /* to this subtree */
     map_key key;
-    int64_t weight; /* of the best PU, with what was added to this subtree and those inside it */
-    int64_t added;  /* to this subtree */
     uint32_t leaf;
-    uint32_t unused; /* makes a pair of slots one cache line */
 };
 
 /* The shape of a tree over `item_count` items: the same for all nodes of a class. */
@@ -20,9 +25,9 @@ struct shape {
     uint32_t item_count, slot_count; /* slot 0 is not used */
     uint32_t *parent;                /* by slot */
     uint32_t *slot_of;               /* by item */
-    int64_t *raise;                  /* by slot: what is added when a PU below it is chosen */
+    map_weight *raise;               /* by slot: what is added when a PU below it is chosen */
     bool *top_layer;                 /* by slot: no layer is above it in this shape */
-    int64_t *own;                    /* by item: sum of `raise` on the way to the root */
+    map_weight *own;                 /* by item: sum of `raise` on the way to the root */
     bool *in_layer;                  /* by item: some slot on that way is in top_layer */
 };
 
@@ -30,7 +35,7 @@ struct node {
     struct slot *slots;
     const struct shape *shape;
     uint32_t first_leaf, item_count;
-    int64_t outer_latency; /* rule 3 for two PUs of this node that no layer of its class lists */
+    map_weight outer_latency; /* rule 3 for two PUs of this node that no layer of its class lists */
 };
 
 struct map_tree {
@@ -45,10 +50,10 @@ struct map_tree {
 /* -- shapes -- */
 
 struct shaping {
-    const struct map_nest *nest;
+    const struct map_hierarchy *hierarchy;
     struct shape *shape;
     uint32_t next_slot;
-    int64_t *raise;     /* by group of the nest */
+    map_weight *raise;  /* by group of the hierarchy */
     bool *top_layer;    /* by group */
     uint32_t *start;    /* by group, and one more: where its children begin in `children` */
     uint32_t *children; /* items below item_count, then groups */
@@ -58,14 +63,14 @@ struct shaping {
  * to the root, and what a group adds is the difference to its parent. */
 static void set_raises(struct shaping *s, const struct map_family *families, uint32_t *layer)
 {
-    for (uint32_t g = 0; g < s->nest->group_count; g++) {
-        const struct map_nest_group *group = &s->nest->groups[g];
+    for (uint32_t g = 0; g < s->hierarchy->group_count; g++) {
+        const struct map_hierarchy_group *group = &s->hierarchy->groups[g];
         uint32_t outer = group->parent == MAP_NONE ? MAP_NONE : layer[group->parent];
         layer[g] = group->layer < outer ? group->layer : outer;
         s->raise[g] = group->collide;
         if (layer[g] != outer) {
             s->raise[g] +=
-                families[layer[g]].value - (outer == MAP_NONE ? 0 : families[outer].value);
+                families[layer[g]].weight - (outer == MAP_NONE ? 0 : families[outer].weight);
             s->top_layer[g] = outer == MAP_NONE;
         }
     }
@@ -73,27 +78,27 @@ static void set_raises(struct shaping *s, const struct map_family *families, uin
 
 static void list_children(struct shaping *s)
 {
-    const struct map_nest *nest = s->nest;
-    for (uint32_t i = 0; i < nest->item_count; i++) {
-        s->start[nest->owner[i] + 2]++;
+    const struct map_hierarchy *hierarchy = s->hierarchy;
+    for (uint32_t i = 0; i < hierarchy->item_count; i++) {
+        s->start[hierarchy->owner[i] + 2]++;
     }
-    for (uint32_t g = 1; g < nest->group_count; g++) {
-        s->start[nest->groups[g].parent + 2]++;
+    for (uint32_t g = 1; g < hierarchy->group_count; g++) {
+        s->start[hierarchy->groups[g].parent + 2]++;
     }
-    for (uint32_t g = 2; g < nest->group_count + 2; g++) {
+    for (uint32_t g = 2; g < hierarchy->group_count + 2; g++) {
         s->start[g] += s->start[g - 1];
     }
-    for (uint32_t i = 0; i < nest->item_count; i++) {
-        s->children[s->start[nest->owner[i] + 1]++] = i;
+    for (uint32_t i = 0; i < hierarchy->item_count; i++) {
+        s->children[s->start[hierarchy->owner[i] + 1]++] = i;
     }
-    for (uint32_t g = 1; g < nest->group_count; g++) {
-        s->children[s->start[nest->groups[g].parent + 1]++] = nest->item_count + g;
+    for (uint32_t g = 1; g < hierarchy->group_count; g++) {
+        s->children[s->start[hierarchy->groups[g].parent + 1]++] = hierarchy->item_count + g;
     }
 }
 
 static void build(struct shaping *s, uint32_t slot, const uint32_t *children, uint32_t count)
 {
-    uint32_t items = s->nest->item_count;
+    uint32_t items = s->hierarchy->item_count;
     while (count == 1 && children[0] >= items) { /* a group */
         uint32_t group = children[0] - items;
         s->shape->raise[slot] += s->raise[group];
@@ -145,14 +150,14 @@ static int alloc_shape(struct map_arena *arena, uint32_t items, uint32_t groups,
 static int make_shape(struct map_arena *arena, const struct map_family *families,
                       size_t family_count, uint32_t item_count, struct shape *out)
 {
-    struct map_nest nest;
-    int rc = map_nest_make(arena, families, family_count, item_count, &nest, NULL);
+    struct map_hierarchy hierarchy;
+    int rc = map_hierarchy_make(arena, families, family_count, item_count, &hierarchy, NULL);
     if (rc < 0) {
         return rc;
     }
-    struct shaping s = {.nest = &nest, .shape = out, .next_slot = ROOT + 1};
-    uint32_t *layer = map_arena_get(arena, nest.group_count, sizeof *layer);
-    if (!layer || alloc_shape(arena, item_count, nest.group_count, &s) < 0) {
+    struct shaping s = {.hierarchy = &hierarchy, .shape = out, .next_slot = ROOT + 1};
+    uint32_t *layer = map_arena_get(arena, hierarchy.group_count, sizeof *layer);
+    if (!layer || alloc_shape(arena, item_count, hierarchy.group_count, &s) < 0) {
         return -ENOMEM;
     }
     set_raises(&s, families, layer);
@@ -179,7 +184,7 @@ static bool refresh(struct slot *slots, uint32_t child, uint32_t parent)
     const struct slot *best =
         before(&slots[child], &slots[child ^ 1]) ? &slots[child] : &slots[child ^ 1];
     struct slot *slot = &slots[parent];
-    int64_t weight = best->weight + slot->added;
+    map_weight weight = best->weight + slot->added;
     if (slot->key == best->key && slot->weight == weight && slot->leaf == best->leaf) {
         return false;
     }
@@ -202,6 +207,8 @@ static void fill_node(const struct map_tree *tree, const struct node *node)
         struct slot *slot = &node->slots[node->shape->slot_of[i]];
         slot->leaf = node->first_leaf + i;
         slot->key = tree->keys->key[slot->leaf];
+        slot->added = map_view_first_weight(tree->view, slot->leaf);
+        slot->weight = slot->added;
     }
     if (node->item_count > 1) {
         refresh_all(node->slots, node->shape);
@@ -217,7 +224,8 @@ static void lift(struct map_tree *tree, uint32_t node)
         return;
     }
     const struct slot *root = &tree->nodes[node].slots[ROOT];
-    slot->key = root->key;
+    slot->key =
+        root->key == MAP_KEY_NEVER ? root->key : root->key + map_slots_node_key(tree->keys, node);
     slot->weight = root->weight + slot->added;
     slot->leaf = root->leaf;
 }
@@ -230,11 +238,11 @@ static void raise_node(struct node *node, uint32_t item)
     const struct shape *shape = node->shape;
     struct slot *slots = node->slots;
     uint32_t slot = shape->slot_of[item];
-    int64_t own = shape->own[item] + (shape->in_layer[item] ? 0 : node->outer_latency);
+    map_weight own = shape->own[item] + (shape->in_layer[item] ? 0 : node->outer_latency);
     slots[slot].added -= own;
     slots[slot].weight -= own;
     for (;;) {
-        int64_t raise = shape->raise[slot] - (shape->top_layer[slot] ? node->outer_latency : 0);
+        map_weight raise = shape->raise[slot] - (shape->top_layer[slot] ? node->outer_latency : 0);
         slots[slot].added += raise;
         slots[slot].weight += raise;
         if (slot == ROOT) {
@@ -276,7 +284,7 @@ uint32_t map_tree_lowest(const struct map_tree *tree)
     return tree->top[ROOT].leaf;
 }
 
-void map_tree_choose(struct map_tree *tree, uint32_t leaf)
+void map_tree_raise(struct map_tree *tree, uint32_t leaf)
 {
     uint32_t index = map_view_node(tree->view, leaf);
     struct node *node = &tree->nodes[index];

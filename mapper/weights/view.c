@@ -1,3 +1,6 @@
+/* Makes the view: PUs of all nodes as leaves without gaps, relations as arrays over them, and what
+ * each relation adds. Latencies become whole quanta here, once, so that everything after it is
+ * integer arithmetic and the same on every machine. */
 #include "mapper/weights/view.h"
 
 #include <errno.h>
@@ -5,6 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "profile/query.h"
 
 /* Enough for everything that a node of a few hundred PUs needs; larger arrays get a chunk of their
  * own. */
@@ -266,6 +271,46 @@ static int64_t rule3_value(const struct latencies *all, int64_t factor, double s
 
 /* -- classes and nodes -- */
 
+/* Where the figures of a weight begin. Rule 3 sums to less than 2^62 quanta (WEIGHT_LIMIT), sharing
+ * to less than 2^40 groups (2^24 choices, fewer than 2^16 relations), the tie-break stays below
+ * 2^16. Memory priority: sharing, latency, tie-break; communication priority: latency, sharing,
+ * tie-break. */
+#define LOWER_SHIFT 16
+#define SHARING_FIRST_SHIFT 80
+#define LATENCY_FIRST_SHIFT 58
+
+static map_weight weight_of(enum map_priority priority, enum map_rule rule, int64_t value)
+{
+    bool memory = priority == MAP_MEMORY;
+    if (rule == MAP_RULE_LATENCY) {
+        return (map_weight)value * ((map_weight)1 << (memory ? LOWER_SHIFT : LATENCY_FIRST_SHIFT));
+    }
+    return (map_weight)1 << (memory ? SHARING_FIRST_SHIFT : LOWER_SHIFT);
+}
+
+static void use_values(struct map_family *families, size_t count)
+{
+    for (size_t f = 0; f < count; f++) {
+        families[f].weight = families[f].value;
+    }
+}
+
+void map_view_use_sums(struct map_view *view)
+{
+    for (size_t c = 0; c < view->class_count; c++) {
+        use_values(view->classes[c].families, view->classes[c].family_count);
+    }
+    use_values(view->network, view->network_count);
+    view->sums = true;
+}
+
+map_weight map_view_first_weight(const struct map_view *view, uint32_t leaf)
+{
+    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    const uint16_t *rank = view->classes[node->class_index].cache_rank;
+    return view->sums ? 0 : rank[leaf - node->first_leaf];
+}
+
 struct making {
     struct map_view *view;
     struct latencies latencies;
@@ -280,6 +325,7 @@ static int add_family(struct making *making, enum map_rule rule, int64_t value,
 {
     family->rule = rule;
     family->value = value;
+    family->weight = weight_of(making->view->priority, rule, value);
     return map_groups_make(&making->view->arena, relation, making->position_of, making->span, items,
                            &family->groups);
 }
@@ -355,6 +401,95 @@ static int add_kinds(struct making *making, const struct profile_class *of, stru
     return 0;
 }
 
+static uint64_t last_cache_bytes(const struct profile_class *of, uint32_t os_index)
+{
+    uint32_t last = of->cache_count ? of->caches[of->cache_count - 1].level : 0;
+    for (size_t i = 0; i < of->cache_count; i++) {
+        const struct profile_cache *cache = &of->caches[i];
+        if (cache->level == last && (!cache->pus.count || profile_set_has(&cache->pus, os_index))) {
+            return cache->size_bytes;
+        }
+    }
+    return 0;
+}
+
+/* The caches that hold the last level, most of a class have one: so PUs are compared with the caches
+ * and not with each other. A PU without a last level comes last. */
+static int rank_caches(struct making *making, const struct profile_class *of, struct map_class *out)
+{
+    out->cache_rank = map_arena_get(&making->view->arena, of->pus.count, sizeof *out->cache_rank);
+    if (!out->cache_rank) {
+        return -ENOMEM;
+    }
+    uint32_t last = of->cache_count ? of->caches[of->cache_count - 1].level : 0;
+    for (size_t i = 0; i < of->pus.count; i++) {
+        uint64_t bytes = last_cache_bytes(of, of->pus.ids[i]);
+        for (size_t c = 0; c < of->cache_count; c++) {
+            out->cache_rank[i] =
+                (uint16_t)(out->cache_rank[i] +
+                           (of->caches[c].level == last && of->caches[c].size_bytes > bytes));
+        }
+    }
+    return 0;
+}
+
+/* PUs that are local to no memory (two dies of four on a Threadripper 2990WX, a node whose memory is
+ * offline) where the profile knows the memory of others. */
+static int find_far(struct making *making, const struct profile_class *of, struct map_class *out)
+{
+    bool known = false;
+    out->far = map_arena_get(&making->view->arena, of->pus.count, sizeof *out->far);
+    if (!out->far) {
+        return -ENOMEM;
+    }
+    for (size_t n = 0; n < of->numa_count; n++) {
+        known = known || (of->numa[n].memory_bytes && of->numa[n].pus.count);
+    }
+    for (size_t i = 0; known && i < of->pus.count; i++) {
+        out->far[i] = true;
+        for (size_t n = 0; n < of->numa_count; n++) {
+            bool local = profile_set_has(&of->numa[n].pus, of->pus.ids[i]);
+            out->far[i] = out->far[i] && !(local && of->numa[n].memory_bytes);
+        }
+    }
+    return 0;
+}
+
+/* A worker that keeps this share of the bandwidth of one alone has not lost any to speak of. */
+#define BANDWIDTH_KEPT 0.9
+
+/* Workers in a group of this size until the next one would lose bandwidth: by the measured curve; a
+ * level without one is a collision of pairs, as in the papers. */
+static uint32_t room_in_group(const struct profile_class *of,
+                              const struct profile_memory_level *level, uint32_t size)
+{
+    uint32_t room = 1;
+    double enough = BANDWIDTH_KEPT * of->memory.reference_bytes_per_s;
+    while (level->scaling_count && room < size &&
+           profile_scaled_bandwidth(level, room + 1) / (room + 1) >= enough) {
+        room++;
+    }
+    return room;
+}
+
+/* The same of the whole node: of the level that leaves least. 1: not measured, or a level is known
+ * as single pairs only. */
+static uint32_t room_in_node(const struct profile_class *of)
+{
+    size_t least = of->memory.reference_bytes_per_s > 0 ? of->pus.count : 1;
+    for (size_t l = 0; l < of->memory.level_count; l++) {
+        const struct profile_memory_level *level = &of->memory.levels[l];
+        size_t room = of->pus.count;
+        for (size_t g = 0; g < level->collisions.group_count; g++) {
+            uint32_t size = (uint32_t)level->collisions.groups[g].count;
+            room -= size - room_in_group(of, level, size);
+        }
+        room = level->collisions.pair_count ? 1 : room;
+        least = room < least ? room : least;
+    }
+    return (uint32_t)least;
+}
+
 static int number_items(struct making *making, const uint32_t *ids, size_t count, uint32_t span)
 {
     making->position_of = map_arena_get(&making->view->arena, span, sizeof *making->position_of);
@@ -375,6 +510,7 @@ static int make_class(struct making *making, const struct profile_class *of, str
         out->of = of; /* profile_check() refuses it; a node of it has no PU to choose */
         return 0;
     }
+    out->memory_room = room_in_node(of);
     int rc = number_items(making, of->pus.ids, of->pus.count, of->pus.ids[of->pus.count - 1] + 1);
     out->of = of;
     if (rc == 0) {
@@ -388,6 +524,12 @@ static int make_class(struct making *making, const struct profile_class *of, str
     if (rc == 0) {
         rc =
             map_groups_make(arena, &of->packages, position_of, making->span, items, &out->packages);
+    }
+    if (rc == 0) {
+        rc = rank_caches(making, of, out);
+    }
+    if (rc == 0) {
+        rc = find_far(making, of, out);
     }
     return rc < 0 ? rc : add_kinds(making, of, out);
 }

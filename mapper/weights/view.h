@@ -33,11 +33,17 @@ struct map_groups {
 
 enum map_rule { MAP_RULE_CACHE, MAP_RULE_MEMORY, MAP_RULE_LATENCY, MAP_RULE_COUNT };
 
+/* Two figures that are compared in order and a tie-break, in one number: what the priority favours
+ * in the upper bits, the other rules below it, and lowest what a PU starts with. Both figures fit
+ * for MAP_WORKER_LIMIT choices (view.c has the shifts). */
+typedef __int128 map_weight;
+
 /* One cache level, memory overhead level or communication layer. */
 struct map_family {
     enum map_rule rule;
-    int64_t value; /* what a chosen PU adds to one related to it, over the view's denominator; <= 0
-                      for rule 3 */
+    int64_t value;     /* what the paper adds to a PU related to the chosen one, over the view's
+                      denominator; <= 0 for rule 3 */
+    map_weight weight; /* what is added and compared: in order, or the paper's value */
     struct map_groups groups;
 };
 
@@ -46,8 +52,11 @@ struct map_class {
     struct map_family *families; /* caches, memory levels, then layers from the lowest latency */
     size_t family_count;
     struct map_groups cores, packages;
-    uint16_t *kind; /* by position: 0 is the most capable */
+    uint16_t *kind;       /* by position: 0 is the most capable */
+    bool *far;            /* by position: has no memory of its own, though others have */
+    uint16_t *cache_rank; /* by position: 0 has the largest last-level cache */
     uint32_t kind_count;
+    uint32_t memory_room; /* workers of a node until the next one would lose bandwidth */
 };
 
 struct map_node {
@@ -59,6 +68,7 @@ struct map_view {
     struct map_arena arena;
     const struct servet_profile *profile;
     enum map_priority priority;
+    bool sums; /* the paper's sums decide, see map_view_use_sums() */
     int64_t denominator;
     struct map_class *classes;
     size_t class_count;
@@ -78,6 +88,13 @@ struct map_view {
 int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load,
                   struct map_view *view, struct servet_error *error);
 void map_view_free(struct map_view *view);
+
+/* From here on the paper's literal sums decide, not the order of the rules. */
+void map_view_use_sums(struct map_view *view);
+
+/* What the leaf weighs before any choice: more where its last-level cache is smaller, by less than
+ * any rule adds; 0 of the paper's sums. */
+map_weight map_view_first_weight(const struct map_view *view, uint32_t leaf);
 
 /* The relation with ids replaced by their position in `ids`; ids that are not there are left out.
  * `position_of` is indexed by id (span entries, MAP_NONE where absent). */

@@ -128,6 +128,42 @@ static void random_kinds(struct making *m, struct profile_class *of)
     free(relation.pairs);
 }
 
+static void random_bandwidths(struct making *m, struct profile_memory *memory)
+{
+    memory->reference_bytes_per_s = 1e9;
+    for (size_t l = 0; l < memory->level_count; l++) {
+        struct profile_memory_level *level = &memory->levels[l];
+        level->scaling_count = random_below(m->random, 3);
+        level->scaling = zeroed(level->scaling_count, sizeof *level->scaling);
+        for (size_t i = 0; i < level->scaling_count; i++) {
+            uint32_t workers = (uint32_t)(2 * i) + 2;
+            level->scaling[i].workers = workers;
+            level->scaling[i].bytes_per_s =
+                (0.8 + 0.1 * random_below(m->random, 3)) * 1e9 * workers;
+        }
+    }
+}
+
+/* Memory of some nodes is 0, and some PUs are local to none. */
+static void random_numa(struct making *m, struct profile_class *of)
+{
+    if (random_below(m->random, 2)) {
+        return;
+    }
+    struct making cutting = *m;
+    cutting.nested = false;
+    struct profile_relation relation = cut_relation(&cutting);
+    of->numa_count = relation.group_count;
+    of->numa = zeroed(relation.group_count, sizeof *of->numa);
+    for (size_t n = 0; n < of->numa_count; n++) {
+        of->numa[n] = (struct profile_numa){.os_index = (uint32_t)n,
+                                            .pus = relation.groups[n],
+                                            .memory_bytes = random_below(m->random, 3)};
+    }
+    free(relation.groups);
+    free(relation.pairs);
+}
+
 static void random_class(struct random_source *random, bool nested, struct profile_class *of)
 {
     struct making m = {
@@ -147,14 +183,23 @@ static void random_class(struct random_source *random, bool nested, struct profi
     of->caches = zeroed(of->cache_count, sizeof *of->caches);
     for (size_t i = 0; i < of->cache_count; i++) {
         of->caches[i].sharing = cut_relation(&m);
+        of->caches[i].level = 1 + (uint32_t)(i / 2); /* the last level may be there twice */
+        of->caches[i].size_bytes = random_below(random, 3);
+        if (random_below(random, 4) == 0) {
+            ck_assert_int_eq(profile_set_from_array(m.ids, 1 + m.count / 2, &of->caches[i].pus), 0);
+        }
     }
     of->memory.level_count = random_below(random, 3);
     of->memory.levels = zeroed(of->memory.level_count, sizeof *of->memory.levels);
     for (size_t i = 0; i < of->memory.level_count; i++) {
         of->memory.levels[i].collisions = cut_relation(&m);
     }
+    if (random_below(random, 2)) {
+        random_bandwidths(&m, &of->memory);
+    }
     of->communication = random_layers(&m, 3);
     random_kinds(&m, of);
+    random_numa(&m, of);
 }
 
 struct servet_profile *random_profile(struct random_source *random, bool nested)

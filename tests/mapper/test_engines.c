@@ -1,11 +1,11 @@
-/* Do the tree and the plain engine map as the algorithm says, on machines that nobody thought
+/* Do the tree and the exact engine map as the algorithm says, on machines that nobody thought
  * of? */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/weights/tree.h"
+#include "mapper/weights/engine.h"
 #include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
 #include "tests/mapper/reference.h"
@@ -19,16 +19,16 @@
 #endif
 #define MOST_WORKERS (2 * REFERENCE_MOST_PUS)
 
-struct traced {
+struct explained {
     const uint32_t *out;
     size_t rows;
 };
 
 static void count_row(void *context, const struct map_row *row)
 {
-    struct traced *traced = context;
-    ck_assert_uint_eq(row->worker, traced->rows);
-    traced->rows++;
+    struct explained *explained = context;
+    ck_assert_uint_eq(row->worker, explained->rows);
+    explained->rows++;
 }
 
 static void fail_with(const struct servet_profile *profile, uint64_t seed,
@@ -51,7 +51,7 @@ static void assert_tree_takes(const struct servet_profile *profile)
     struct map_slots slots;
     struct map_tree *tree;
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
-    ck_assert_int_eq(map_slots_make(&view, NULL, NULL, 1, &slots, NULL), 0);
+    ck_assert_int_eq(map_slots_make(&view, NULL, NULL, &slots, NULL), 0);
     ck_assert_int_eq(map_tree_make(&view, &slots, &tree), 0);
     map_view_free(&view);
 }
@@ -67,24 +67,25 @@ static void compare_once(uint64_t seed, bool nested)
         .workers = 1 + random_below(&random, 30),
         .allowed = random_below(&random, 2) ? &allowed : NULL,
         .taken = random_below(&random, 2) ? &taken : NULL,
+        .paper = random_below(&random, 4) == 0,
     };
     uint32_t expected[MOST_WORKERS], fast[MOST_WORKERS], slow[MOST_WORKERS];
     struct servet_error error = {""};
     if (nested) {
         assert_tree_takes(profile);
     }
-    struct traced traced = {slow, 0};
-    struct map_trace trace = {count_row, &traced};
+    struct explained explained = {slow, 0};
+    struct map_explainer explainer = {count_row, &explained};
     int rc = map_workers(profile, &request, fast, NULL, &error);
     if (rc == -EINVAL && request.allowed && strstr(error.text, "allowed PUs")) {
         rc = 1; /* only the PU that the profile does not have */
     } else {
         ck_assert_msg(rc == 0, "seed %lu: %s", seed, error.text);
-        ck_assert_int_eq(map_workers(profile, &request, slow, &trace, &error), 0);
-        ck_assert_uint_eq(traced.rows, request.workers);
+        ck_assert_int_eq(map_workers(profile, &request, slow, &explainer, &error), 0);
+        ck_assert_uint_eq(explained.rows, request.workers);
         reference_map(profile, &request, expected);
-        fail_with(profile, seed, &request, expected, fast, nested ? "tree" : "tree or plain");
-        fail_with(profile, seed, &request, expected, slow, "traced");
+        fail_with(profile, seed, &request, expected, fast, nested ? "tree" : "tree or exact");
+        fail_with(profile, seed, &request, expected, slow, "explained");
     }
     profile_set_free(&allowed);
     profile_set_free(&taken);

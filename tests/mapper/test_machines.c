@@ -7,6 +7,7 @@
 
 #include "mapper/command/common_options.h"
 #include "mapper/map.h"
+#include "profile/query.h"
 #include "tests/base/runner.h"
 
 #define MOST 256
@@ -61,34 +62,159 @@ START_TEST(every_core_has_a_worker_before_any_has_two)
 }
 END_TEST
 
-START_TEST(kinds_of_cores_are_not_mixed_while_one_suffices)
+/* Workers on each core, and whether the core is of the most capable kind. */
+static void assert_fast_cores_first(const struct servet_profile *profile, size_t workers)
+{
+    const struct profile_class *node = &profile->classes[0];
+    const struct profile_kind *best = &node->kinds[0];
+    for (size_t k = 1; k < node->kind_count; k++) {
+        best = node->kinds[k].efficiency > best->efficiency ? &node->kinds[k] : best;
+    }
+    struct map_request request = {.workers = workers};
+    uint32_t out[MOST], idle = 0, slow = 0, on_core[MOST] = {0};
+    ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
+    for (size_t w = 0; w < workers; w++) {
+        const struct profile_set *core = profile_group_of(&node->cores, out[w]);
+        on_core[core ? core->ids[0] : out[w]]++;
+        slow += !profile_set_has(&best->pus, out[w]);
+    }
+    for (size_t i = 0; i < best->pus.count; i++) {
+        const struct profile_set *core = profile_group_of(&node->cores, best->pus.ids[i]);
+        idle += (!core || core->ids[0] == best->pus.ids[i]) && !on_core[best->pus.ids[i]];
+    }
+    ck_assert_msg(!slow || !idle, "%zu workers: %u on slow cores, %u fast cores idle", workers,
+                  slow, idle);
+}
+
+START_TEST(fast_cores_are_never_idle_while_slow_ones_work)
 {
     struct servet_profile *profile =
         described(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
-    const struct profile_class *node = &profile->classes[0];
-    ck_assert_uint_ge(node->kind_count, 2);
-    for (size_t workers = 1; workers <= node->pus.count; workers++) {
-        struct map_request request = {.workers = workers};
+    ck_assert_uint_ge(profile->classes[0].kind_count, 2);
+    for (size_t workers = 1; workers <= profile->classes[0].pus.count; workers++) {
+        assert_fast_cores_first(profile, workers);
+    }
+    profile_free(profile);
+}
+END_TEST
+
+/* A cluster of alike nodes with `domains` memory domains of two PUs each; free with
+ * profile_free(). */
+static struct servet_profile *cluster_of(uint32_t nodes, uint32_t domains)
+{
+    struct servet_profile *profile = calloc(1, sizeof *profile);
+    struct profile_class *node = calloc(1, sizeof *node);
+    profile->classes = node;
+    profile->class_count = profile->node_range_count = 1;
+    profile->nodes = calloc(1, sizeof *profile->nodes);
+    profile->nodes[0].count = nodes;
+    char text[32];
+    snprintf(text, sizeof text, "0-%u", 2 * domains - 1);
+    ck_assert_int_eq(profile_set_parse(text, &node->pus), 0);
+    node->memory.reference_bytes_per_s = 10e9;
+    node->memory.levels = calloc(1, sizeof *node->memory.levels);
+    node->memory.level_count = 1;
+    node->memory.levels[0].bytes_per_s = 5e9;
+    struct profile_relation *pairs = &node->memory.levels[0].collisions;
+    pairs->groups = calloc(domains, sizeof *pairs->groups);
+    for (; pairs->group_count < domains; pairs->group_count++) {
+        uint32_t first = 2 * (uint32_t)pairs->group_count;
+        ck_assert_int_eq(profile_set_from_array((uint32_t[]){first, first + 1}, 2,
+                                                &pairs->groups[pairs->group_count]),
+                         0);
+    }
+    struct profile_communication *levels[] = {&node->communication, &profile->network};
+    for (size_t i = 0; i < 2; i++) {
+        levels[i]->layers = calloc(1, sizeof *levels[i]->layers);
+        levels[i]->layer_count = 1;
+        levels[i]->layers[0].seconds = i ? 2e-6 : 0.5e-6;
+        levels[i]->layers[0].members.groups = calloc(1, sizeof(struct profile_set));
+        levels[i]->layers[0].members.group_count = 1;
+        snprintf(text, sizeof text, "0-%u", i ? nodes - 1 : 2 * domains - 1);
+        ck_assert_int_eq(profile_set_parse(text, &levels[i]->layers[0].members.groups[0]), 0);
+    }
+    return profile;
+}
+
+START_TEST(two_workers_share_no_domain_while_a_node_has_free_ones)
+{
+    for (uint32_t domains = 2; domains <= 32; domains++) {
+        struct servet_profile *profile = cluster_of(2, domains);
+        for (int paper = 0; paper < 2; paper++) {
+            struct map_request request = {.workers = 2 * (size_t)domains, .paper = paper};
+            uint32_t out[MOST], on_domain[MOST] = {0}, most = 0;
+            ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
+            for (size_t w = 0; w < request.workers; w++) {
+                uint32_t workers = ++on_domain[out[w] / 2];
+                most = workers > most ? workers : most;
+            }
+            /* The paper's sum lets ten workers' nearness outweigh one collision. */
+            ck_assert_msg(most == 1 || paper, "%u domains a node: %u workers in one", domains,
+                          most);
+            ck_assert_msg(most == 2 || !paper || domains < 12, "%u domains: the sum?", domains);
+        }
+        profile_free(profile);
+    }
+}
+END_TEST
+
+START_TEST(a_node_is_filled_until_the_next_worker_loses_bandwidth)
+{
+    struct servet_profile *profile = cluster_of(2, 2);
+    assert_mapping(profile, &(struct map_request){.workers = 4}, PUS(0, 2, 4, 6));
+    struct profile_memory_level *level = &profile->classes[0].memory.levels[0];
+    level->scaling = calloc(1, sizeof *level->scaling);
+    level->scaling_count = 1;
+    /* Two in a domain get 91 % each: all PUs of the node come before the next node. */
+    level->scaling[0] = (struct profile_scaling_point){.workers = 2, .bytes_per_s = 18.2e9};
+    assert_mapping(profile, &(struct map_request){.workers = 6}, PUS(0, 2, 1, 3, 4, 6));
+    level->scaling[0].bytes_per_s = 17.8e9; /* 89 % */
+    assert_mapping(profile, &(struct map_request){.workers = 6}, PUS(0, 2, 4, 6, 1, 3));
+    profile_free(profile);
+}
+END_TEST
+
+START_TEST(pus_without_memory_of_their_own_come_last)
+{
+    struct servet_profile *profile = described("package:1 [numa] group:4 [numa] core:2 pu:1");
+    struct profile_class *node = &profile->classes[0];
+    for (size_t n = 0; n < node->numa_count; n++) {
+        bool without = profile_set_has(&node->numa[n].pus, 0) || node->numa[n].pus.count > 2;
+        node->numa[n].memory_bytes = without ? 0 : 1 << 30; /* of PUs 0 and 1 */
+    }
+    for (int priority = MAP_MEMORY; priority <= MAP_COMMUNICATION; priority++) {
+        struct map_request request = {.priority = (enum map_priority)priority, .workers = 6};
         uint32_t out[MOST];
         ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
-        size_t most = 0,
-               kinds = 0; /* cores of the largest kind (its PUs without siblings), kinds in use */
-        for (size_t k = 0; k < node->kind_count; k++) {
-            size_t cores = node->kinds[k].pus.count, used = 0;
-            for (size_t g = 0; g < node->cores.group_count; g++) {
-                cores -= profile_set_subset(&node->cores.groups[g], &node->kinds[k].pus)
-                             ? node->cores.groups[g].count - 1
-                             : 0;
-            }
-            for (size_t w = 0; w < workers; w++) {
-                used += profile_set_has(&node->kinds[k].pus, out[w]);
-            }
-            most = cores > most ? cores : most;
-            kinds += used > 0;
+        for (size_t w = 0; w < 6; w++) {
+            ck_assert_uint_gt(out[w], 1);
         }
-        ck_assert_msg(workers > most || kinds == 1, "%zu workers use %zu kinds, one has %zu cores",
-                      workers, kinds, most);
     }
+    profile_free(profile);
+}
+END_TEST
+
+START_TEST(the_larger_last_level_cache_comes_first_among_equals)
+{
+    struct servet_profile *profile = described("package:1 l3:2(size=32MB) core:4 pu:1");
+    struct profile_class *node = &profile->classes[0];
+    /* As on a Ryzen 9 7950X3D, whose second half has 32 MB where the first has 96: here the other
+     * way round. */
+    struct profile_cache *caches = calloc(node->cache_count + 1, sizeof *caches);
+    memcpy(caches, node->caches, node->cache_count * sizeof *caches);
+    free(node->caches);
+    node->caches = caches;
+    struct profile_cache *l3 = &caches[node->cache_count - 1], *large = l3 + 1;
+    ck_assert_uint_eq(l3->level, 3);
+    *large = (struct profile_cache){.level = 3, .size_bytes = 96 << 20};
+    profile_set_free(&l3->pus);
+    ck_assert_int_eq(profile_set_parse("0-3", &l3->pus), 0);
+    ck_assert_int_eq(profile_set_parse("4-7", &large->pus), 0);
+    large->sharing.groups = calloc(1, sizeof *large->sharing.groups);
+    large->sharing.groups[0] = l3->sharing.groups[1];
+    large->sharing.group_count = l3->sharing.group_count = 1;
+    node->cache_count++;
+    assert_mapping(profile, &(struct map_request){.workers = 3}, PUS(4, 0, 5));
     profile_free(profile);
 }
 END_TEST
@@ -127,14 +253,14 @@ START_TEST(limits_leave_what_was_asked_for)
         {{&list, 0, 0}, "1-7,12"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ck_assert_int_eq(map_restrict(profile, &cases[i].limits, &left, &error), 0);
+        ck_assert_int_eq(map_allowed_pus(profile, &cases[i].limits, &left, &error), 0);
         char *text = profile_set_text(&left);
         ck_assert_str_eq(text, cases[i].expected);
         free(text);
         profile_set_free(&left);
     }
     struct map_limits none = {NULL, 0, 1};
-    ck_assert_int_lt(map_restrict(profile, &none, &left, &error), 0);
+    ck_assert_int_lt(map_allowed_pus(profile, &none, &left, &error), 0);
     profile_set_free(&list);
     profile_free(profile);
 }
@@ -194,8 +320,12 @@ int main(void)
 {
     TCase *tcase = tcase_create("machines");
     tcase_add_test(tcase, every_core_has_a_worker_before_any_has_two);
-    tcase_add_test(tcase, kinds_of_cores_are_not_mixed_while_one_suffices);
+    tcase_add_test(tcase, fast_cores_are_never_idle_while_slow_ones_work);
     tcase_add_test(tcase, most_capable_cores_come_first);
+    tcase_add_test(tcase, two_workers_share_no_domain_while_a_node_has_free_ones);
+    tcase_add_test(tcase, a_node_is_filled_until_the_next_worker_loses_bandwidth);
+    tcase_add_test(tcase, pus_without_memory_of_their_own_come_last);
+    tcase_add_test(tcase, the_larger_last_level_cache_comes_first_among_equals);
     tcase_add_test(tcase, limits_leave_what_was_asked_for);
     tcase_add_test(tcase, memory_only_nodes_and_odd_machines_are_mapped_completely);
     tcase_add_test(tcase, one_pu_takes_all);

@@ -332,6 +332,7 @@ START_TEST(bad_input_is_one_line_and_status_2)
         {"-n 4 --topology pu:0", "pu:0"},
         {"-n 4 --cpuset 3-1" NEHALEM, "'3-1'"},
         {"-n 4 --cpuset 77" NEHALEM, "allowed PUs"},
+        {"-n 4 --cpuset 0-99" NEHALEM, "got 16"},
         {"-n 4 --format taskset" NEHALEM, "--format taskset"},
         {"-n 4 --format cpu-list" NEHALEM, "rankfile can say this mapping"},
         {"-r 2 -t 2 --format cpu-list --topology pu:4", "expected one PU per rank"},

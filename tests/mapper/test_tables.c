@@ -95,6 +95,7 @@ static void compare_row(void *context, const struct map_row *row)
     assert_column("rule 3", row->worker, expected->rule3, row->rule3, row);
     assert_column("total", row->worker, expected->total, row->total, row);
     ck_assert_uint_eq(row->chosen, expected->chosen);
+    ck_assert_uint_eq(row->by_sum, expected->chosen); /* order and sum agree in both tables */
     comparison->rows++;
 }
 
@@ -102,12 +103,12 @@ static void assert_table(enum map_priority priority, const struct expected_row *
                          const uint32_t *placement)
 {
     struct comparison comparison = {.table = table};
-    struct map_trace trace = {compare_row, &comparison};
+    struct map_explainer explainer = {compare_row, &comparison};
     struct map_request request = {.priority = priority, .workers = 4};
-    uint32_t traced[4], silent[4];
-    ck_assert_int_eq(map_workers(profile, &request, traced, &trace, NULL), 0);
+    uint32_t explained[4], silent[4];
+    ck_assert_int_eq(map_workers(profile, &request, explained, &explainer, NULL), 0);
     ck_assert_uint_eq(comparison.rows, 4);
-    ck_assert_mem_eq(traced, placement, sizeof traced);
+    ck_assert_mem_eq(explained, placement, sizeof explained);
     ck_assert_int_eq(map_workers(profile, &request, silent, NULL, NULL), 0);
     ck_assert_mem_eq(silent, placement, sizeof silent);
 }
