@@ -1,0 +1,226 @@
+/* Other people's programs under the shim: does what they do themselves with masks count, do they
+ * hear what they would hear without it, and does a sandbox of theirs stay unharmed?
+ */
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/base/runner.h"
+#include "tests/preload/child.h"
+#include "tests/preload/here.h"
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define PROGRAM PROGRAMS "/stranger"
+
+static struct child child, plain;
+static uint32_t order[2];
+static char first[16], second[16], pair[32], whole[256];
+
+static void setup(void)
+{
+    here_order(MAP_MEMORY, 2, order);
+    snprintf(first, sizeof first, "%u", order[0]);
+    snprintf(second, sizeof second, "%u", order[1]);
+    snprintf(pair, sizeof pair, "%u,%u", order[0], order[1]);
+    child_run(&plain, NULL, ARGV(PROGRAM, "probe"));
+    child_worker(&plain, 0, 0, whole, sizeof whole);
+}
+
+static void run(const char *what, const char *pu)
+{
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, what, pu));
+    ck_assert_msg(child.status == 0, "%s: exit status %d: %s%s", what, child.status, child.out,
+                  child.err);
+    ck_assert_str_eq(child.err, "");
+}
+
+static void expect_whole(int thread)
+{
+    char pus[256];
+    child_worker(&child, 0, thread, pus, sizeof pus);
+    ck_assert_msg(strcmp(pus, whole) == 0, "thread %d: %s, expected %s", thread, pus, whole);
+}
+
+START_TEST(a_mask_from_outside_wins_before_the_first_thread)
+{
+    run("outside", second);
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 0, order[1]);
+    run("outside", first);
+    child_expect(&child, 0, 1, order[0]);
+    child_expect(&child, 0, 0, order[0]);
+}
+END_TEST
+
+START_TEST(a_mask_that_the_program_sets_wins_before_the_first_thread)
+{
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/odd", "bound", first));
+    child_expect(&child, 0, 1, order[0]);
+    child_expect(&child, 0, 0, order[0]);
+}
+END_TEST
+
+START_TEST(default_attributes_win)
+{
+    run("defaults", first);
+    child_expect(&child, 0, 1, order[0]);
+}
+END_TEST
+
+START_TEST(a_mask_set_while_a_child_is_made_stays)
+{
+    run("system", second);
+    child_expect(&child, 0, 0, order[1]);
+    child_expect(&child, 0, 1, order[1]);
+}
+END_TEST
+
+START_TEST(a_worker_that_binds_itself_is_the_programs)
+{
+    for (int i = 0; i < 2; i++) {
+        run("rebind", i == 0 ? first : second);
+        child_expect(&child, 0, 1, order[i]);
+        child_expect(&child, 0, 2, order[i]);
+        ck_assert_msg(strstr(child.out, "count 1 1\n"), "%s", child.out);
+    }
+}
+END_TEST
+
+START_TEST(making_a_thread_is_no_cancellation_point)
+{
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "cancelled"));
+    ck_assert_msg(strstr(child.out, "made\n") && !strstr(child.out, "not made"), "%s%s", child.out,
+                  child.err);
+}
+END_TEST
+
+START_TEST(asking_for_filters_changes_nothing)
+{
+    run("probe", NULL);
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 0, order[0]);
+}
+END_TEST
+
+START_TEST(a_worker_that_shuts_itself_in_is_alone_in_it)
+{
+    run("worker", NULL);
+    expect_whole(3);
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 0, order[0]);
+}
+END_TEST
+
+START_TEST(a_sandbox_of_all_leaves_nobody_on_one_pu)
+{
+    run("everybody", NULL);
+    for (int thread = 0; thread < 4; thread++) {
+        expect_whole(thread);
+    }
+}
+END_TEST
+
+START_TEST(a_vfork_child_that_shuts_itself_in_is_not_killed)
+{
+    run("vfork", NULL);
+    ck_assert_msg(strstr(child.out, "count 2 0\n"), "%s", child.out);
+    child_expect(&child, 0, 1, order[1]);
+}
+END_TEST
+
+#ifndef SANITIZERS /* other people's programs do not bring a sanitizer's runtime */
+
+static bool have(const char *tool)
+{
+    char command[64];
+    snprintf(command, sizeof command, "command -v %s >/dev/null", tool);
+    if (system(command) == 0) {
+        return true;
+    }
+    fprintf(stderr, "not checked: %s is not installed\n", tool);
+    return false;
+}
+
+static void expect_the_same(const char *const *argv)
+{
+    child_run(&plain, NULL, argv);
+    ck_assert_msg(plain.status == 0, "without: %d %s", plain.status, plain.err);
+    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"), argv);
+    ck_assert_str_eq(child.out, plain.out);
+    /* No thread of it has been placed: no plan, no report. */
+    ck_assert_str_eq(child.err, "");
+}
+
+START_TEST(java_is_left_alone)
+{
+    if (have("java") && have("javac")) {
+        expect_the_same(ARGV("java", "-XX:TieredStopAtLevel=1", "-Xshare:auto", JAVA_SOURCE));
+    }
+}
+END_TEST
+
+START_TEST(node_is_left_alone)
+{
+    static const char script[] = "const os = require('os'), w = require('worker_threads');"
+                                 "const say = () => console.log('count', os.availableParallelism ? "
+                                 "os.availableParallelism() : 0, os.cpus().length);"
+                                 "say(); require('fs').readFile('/dev/null', () => {"
+                                 "new w.Worker('0', {eval: true}).on('exit', say); });";
+    if (have("node")) {
+        expect_the_same(ARGV("node", "-e", script));
+    }
+}
+END_TEST
+
+/* Python is placed, and what it says to the kernel itself counts. */
+START_TEST(python_binds_itself_and_knows_it)
+{
+    char script[512];
+    snprintf(script, sizeof script,
+             "import os, threading\n"
+             "t = threading.Thread(target=lambda: 0); t.start(); t.join()\n"
+             "print(sorted(os.sched_getaffinity(0)))\n"
+             "os.sched_setaffinity(0, {%u})\n"
+             "print(os.sched_getaffinity(0) == {%u})\n"
+             "os.sched_setaffinity(0, {%s})\n"
+             "print(len(os.sched_getaffinity(0)))\n"
+             "print([l for l in open('/proc/self/status') if 'allowed_list' in l][0])",
+             order[1], order[1], pair);
+    if (!have("python3")) {
+        return;
+    }
+    child_run(&plain, NULL, ARGV("taskset", "-c", pair, "python3", "-c", script));
+    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", pair, "python3", "-c", script));
+    ck_assert_msg(strstr(plain.out, "True\n2\n"), "%s%s", plain.out, plain.err);
+    ck_assert_str_eq(child.out, plain.out);
+}
+END_TEST
+
+#endif
+
+int main(void)
+{
+    here_need_two_pus();
+    TCase *test = tcase_create("strangers");
+    tcase_add_checked_fixture(test, setup, NULL);
+    tcase_add_test(test, a_mask_from_outside_wins_before_the_first_thread);
+    tcase_add_test(test, a_mask_that_the_program_sets_wins_before_the_first_thread);
+    tcase_add_test(test, default_attributes_win);
+    tcase_add_test(test, a_mask_set_while_a_child_is_made_stays);
+    tcase_add_test(test, a_worker_that_binds_itself_is_the_programs);
+    tcase_add_test(test, making_a_thread_is_no_cancellation_point);
+    tcase_add_test(test, asking_for_filters_changes_nothing);
+    tcase_add_test(test, a_worker_that_shuts_itself_in_is_alone_in_it);
+    tcase_add_test(test, a_sandbox_of_all_leaves_nobody_on_one_pu);
+    tcase_add_test(test, a_vfork_child_that_shuts_itself_in_is_not_killed);
+#ifndef SANITIZERS
+    tcase_add_test(test, java_is_left_alone);
+    tcase_add_test(test, node_is_left_alone);
+    tcase_add_test(test, python_binds_itself_and_knows_it);
+#endif
+    return run_tests(test);
+}
