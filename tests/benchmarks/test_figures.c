@@ -157,11 +157,11 @@ static bool is_part_of_all(const char *name, size_t length)
     return false;
 }
 
-/* Every figure of the README comes from a command that servet-bench --all runs, or from
+/* Every figure of docs/MEASUREMENTS.md comes from a command that servet-bench --all runs, or from
  * servet-bench itself. */
-START_TEST(commands_of_the_readme_are_parts_of_all)
+START_TEST(commands_of_the_measurements_are_parts_of_all)
 {
-    FILE *file = fopen(README, "r");
+    FILE *file = fopen(MEASUREMENTS, "r");
     char line[4096];
     bool figures = false;
     size_t commands = 0;
@@ -191,6 +191,6 @@ int main(void)
     tcase_add_test(cases, npb_names);
     tcase_add_test(cases, predictions_follow_the_papers_bandwidths);
     tcase_add_test(cases, the_default_fills_nodes_in_order);
-    tcase_add_test(cases, commands_of_the_readme_are_parts_of_all);
+    tcase_add_test(cases, commands_of_the_measurements_are_parts_of_all);
     return run_tests(cases);
 }
