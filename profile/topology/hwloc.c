@@ -200,6 +200,51 @@ static int read_class(const struct source *source)
     return rc < 0 ? rc : read_kinds(source);
 }
 
+/* hwloc's bitmaps cost the square of the PUs: 16,384 take two seconds and 32,768 ten. Larger
+ * machines are clusters, and a cluster's profile has a line for a thousand nodes alike. */
+#define MOST_SYNTHETIC_PUS 16384
+
+/* PUs of a description such as "package:2 core:4(memory=1GB) pu:2": the product of its levels, what
+ * stands in brackets left out. */
+static double count_synthetic_pus(const char *text)
+{
+    double product = 1;
+    while (*text) {
+        text += strspn(text, " \t\n");
+        if (*text == '[' || *text == '(') {
+            text += strcspn(text, "])");
+            text += *text != '\0';
+            continue;
+        }
+        size_t length = strcspn(text, " \t\n(["), name = strcspn(text, ":");
+        const char *number = name < length ? text + name + 1 : text;
+        if (*number >= '0' && *number <= '9') {
+            product *= strtod(number, NULL);
+        }
+        text += length;
+    }
+    return product;
+}
+
+/* What hwloc says of a file that it does not read; of its own newer format, how to get the older. */
+static int refuse_xml(const char *path, struct servet_error *error)
+{
+    char head[1024] = "";
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(head, 1, sizeof head - 1, file) : 0;
+    head[length] = '\0';
+    if (file) {
+        fclose(file);
+    }
+    if (strstr(head, "<topology version=\"3")) {
+        return profile_error(error, -EINVAL,
+                             "%s: hwloc XML of version 3, expected version 2: export it with "
+                             "'lstopo --export-xml-flags v2 FILE.xml'",
+                             path);
+    }
+    return profile_error(error, -EINVAL, "%s: expected a topology in hwloc's XML", path);
+}
+
 /* A machine that is here has all its online PUs in the profile, whatever this process may use:
  * another process may use others. Of one that is not here only those that it allows. */
 static int load_topology(hwloc_topology_t topology, const char *text, struct servet_error *error)
@@ -213,9 +258,13 @@ static int load_topology(hwloc_topology_t topology, const char *text, struct ser
     } else {
         failed = hwloc_topology_set_synthetic(topology, text);
     }
+    if (text && !xml && !failed && count_synthetic_pus(text) > MOST_SYNTHETIC_PUS) {
+        return profile_error(error, -EINVAL, "'%s': expected at most %d PUs", text,
+                             MOST_SYNTHETIC_PUS);
+    }
     if (failed || hwloc_topology_load(topology) < 0) {
         return !text ? profile_error(error, -EIO, "hwloc cannot read the topology of this machine")
-               : xml ? profile_error(error, -EINVAL, "%s: expected a topology in hwloc's XML", text)
+               : xml ? refuse_xml(text, error)
                      : profile_error(
                            error, -EINVAL,
                            "'%s': expected a file with hwloc's XML, or a description such as "

@@ -310,6 +310,24 @@ START_TEST(memory_is_bound_where_only_some_nodes_are_used)
 }
 END_TEST
 
+START_TEST(xml_of_a_newer_hwloc_says_how_to_get_the_older)
+{
+    char path[] = "/tmp/servet-test-XXXXXX.xml", line[512];
+    int fd = mkstemps(path, 4);
+    static const char newer[] =
+        "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+        "<topology version=\"3.0\">\n</topology>\n";
+    ck_assert(write(fd, newer, sizeof newer - 1) == sizeof newer - 1 && close(fd) == 0);
+    snprintf(line, sizeof line, "-n 4 --topology %s", path);
+    struct run run = map_with(line);
+    ck_assert_int_eq(run.status, 2);
+    ck_assert_msg(strstr(run.err, "expected version 2: export it with") && !*run.out, "%s%s",
+                  run.out, run.err);
+    run_free(&run);
+    unlink(path);
+}
+END_TEST
+
 START_TEST(bad_input_is_one_line_and_status_2)
 {
     /* options, and what the line must name */
@@ -330,6 +348,8 @@ START_TEST(bad_input_is_one_line_and_status_2)
         {"-n 4 --topology /nonexistent/t.xml", "/nonexistent/t.xml"},
         {"-n 4 --topology " SERVET_MAP, SERVET_MAP},
         {"-n 4 --topology pu:0", "pu:0"},
+        {"-n 4 --topology 'package:100 core:500 pu:2'", "expected at most 16384 PUs"},
+        {"-n 4 --topology 'package:100(memory=1GB) [numa] core:500 2'", "at most 16384 PUs"},
         {"-n 4 --cpuset 3-1" NEHALEM, "'3-1'"},
         {"-n 4 --cpuset 77" NEHALEM, "allowed PUs"},
         {"-n 4 --cpuset 0-99" NEHALEM, "got 16"},
@@ -380,6 +400,7 @@ int main(void)
     tcase_add_test(tcase, more_workers_than_pus_is_said_and_done);
     tcase_add_test(tcase, node_names_that_a_shell_interprets_are_refused);
     tcase_add_test(tcase, memory_is_bound_where_only_some_nodes_are_used);
+    tcase_add_test(tcase, xml_of_a_newer_hwloc_says_how_to_get_the_older);
     tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
     return run_tests(tcase);
 }
