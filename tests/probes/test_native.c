@@ -159,18 +159,22 @@ static pid_t stop_me_for_a_while(void)
     return child;
 }
 
+/* On a busy machine a whole pause can fall between two measurements, which is nobody's loss; of
+ * several one falls into one. */
+#define MOST_PAUSES 20
+
 START_TEST(a_measurement_that_stood_still_is_made_again)
 {
     const struct machine_copy what = {.bytes = 8u << 20, .passes = 20, .numa = -1};
     double rate = 0;
-    /* The first one also makes the memory, and may spend the whole while with it. */
-    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
-    size_t operations = 1;
-    pid_t child = stop_me_for_a_while();
-    ck_assert_int_gt(child, 0);
-    while (waitpid(child, NULL, WNOHANG) == 0) {
-        ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
-        operations++;
+    size_t operations = 0;
+    for (int i = 0; i < MOST_PAUSES && machine.guard.still_s <= 0.3; i++) {
+        pid_t child = stop_me_for_a_while();
+        ck_assert_int_gt(child, 0);
+        while (waitpid(child, NULL, WNOHANG) == 0) {
+            ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+            operations++;
+        }
     }
     ck_assert_msg(machine.guard.still_s > 0.3, "%g s of %zu operations", machine.guard.still_s,
                   operations);

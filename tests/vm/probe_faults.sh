@@ -6,7 +6,7 @@
 probe=$1
 without_mbind=$2
 folder=$(mktemp -d)
-limit=100 # seconds until a command counts as hanging; here everything takes ten times as long
+limit=300 # seconds until a command counts as hanging; here everything takes ten times as long, and more on a busy host
 failed=0
 
 fail() {

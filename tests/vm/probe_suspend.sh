@@ -5,7 +5,7 @@
 # usage: probe_suspend.sh SERVET-PROBE
 probe=$1
 folder=$(mktemp -d)
-limit=100 # seconds until the probe counts as hanging
+limit=300 # seconds until the probe counts as hanging
 asleep=5  # seconds; getting there takes two of them under emulation
 clock=/sys/class/rtc/rtc0
 failed=0
