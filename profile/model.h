@@ -159,9 +159,8 @@ struct profile_concurrency_point {
 /* One communication layer (2010 paper, Section III-D). */
 struct profile_layer {
     char *name;     /* "core", "L3", "package", "node", "network" … or NULL */
-    double seconds; /* one-way latency of a message of profile_communication.message_bytes; of a
-                       topology profile a rank (1, 2, 3 …) instead of seconds: only the order means
-                       something there */
+    double seconds; /* one-way latency of a message of profile_communication.message_bytes; 0: not
+                       measured (declared), then only the order of the layers means something */
     struct profile_relation members;
     struct profile_message_point *curve; /* ascending bytes; may be empty */
     size_t curve_count;

@@ -1,3 +1,6 @@
+/* The answers are looked up in lists that are as short as a machine's levels and layers, and every
+ * number that lies between two measured ones is made here and nowhere else: two commands that are
+ * asked one question have to give one answer. */
 #include "profile/query.h"
 
 #include <string.h>
@@ -85,52 +88,171 @@ const struct profile_layer *profile_layer_of(const struct profile_communication 
     return NULL;
 }
 
+/* -- what lies between two PUs -- */
+
+static uint32_t most_inner_layers(const struct servet_profile *profile)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < profile->class_count; i++) {
+        size_t layers = profile->classes[i].communication.layer_count;
+        most = layers > most ? layers : most;
+    }
+    return (uint32_t)most;
+}
+
+uint32_t profile_layer_rank(const struct servet_profile *profile,
+                            const struct profile_communication *communication, size_t index)
+{
+    bool between = communication == &profile->network;
+    return (uint32_t)index + 1 + (between ? most_inner_layers(profile) : 0);
+}
+
+static bool all_known(const struct profile_communication *communication)
+{
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        if (!(communication->layers[i].seconds > 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool profile_latencies_known(const struct servet_profile *profile)
+{
+    size_t layers = profile->network.layer_count;
+    bool known = all_known(&profile->network);
+    for (size_t i = 0; known && i < profile->class_count; i++) {
+        known = all_known(&profile->classes[i].communication);
+        layers += profile->classes[i].communication.layer_count;
+    }
+    return known && layers > 0;
+}
+
+double profile_layer_distance(const struct servet_profile *profile,
+                              const struct profile_communication *communication, size_t index)
+{
+    return profile_latencies_known(profile) ? communication->layers[index].seconds
+                                            : profile_layer_rank(profile, communication, index);
+}
+
+bool profile_link_of(const struct servet_profile *profile, const struct profile_place *a,
+                     const struct profile_place *b, struct profile_link *out)
+{
+    bool inside = a->node == b->node;
+    struct profile_link link = {inside ? &a->node_class->communication : &profile->network, NULL,
+                                0};
+    size_t index;
+    link.layer = inside ? profile_layer_of(link.communication, a->os_index, b->os_index, &index)
+                        : profile_layer_of(link.communication, a->node, b->node, &index);
+    if (!link.layer) {
+        return false;
+    }
+    link.rank = profile_layer_rank(profile, link.communication, index);
+    *out = link;
+    return true;
+}
+
+/* -- interpolation: nowhere else -- */
+
 static double line_through(double x0, double y0, double x1, double y1, double x)
 {
     return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
 }
 
-double profile_message_seconds(const struct profile_layer *layer, uint64_t bytes)
+/* Of a message whose time was measured at one size: latency up to that size, bandwidth above. */
+static double by_one_size(double seconds, uint64_t measured_bytes, double bytes)
+{
+    static const uint64_t usual_bytes = 32768; /* L1 of the papers' machines: 2010 paper, III-D */
+    double size = (double)(measured_bytes ? measured_bytes : usual_bytes);
+    return bytes > size ? seconds * (bytes / size) : seconds;
+}
+
+double profile_message_seconds(const struct profile_layer *layer, uint64_t message_bytes,
+                               double bytes)
 {
     const struct profile_message_point *curve = layer->curve;
-    size_t count = layer->curve_count;
-    if (layer->quality.origin == PROFILE_DECLARED) {
-        return 0; /* its "seconds" are a rank */
+    size_t count = layer->curve_count, next = 1;
+    if (!(layer->seconds > 0)) {
+        return 0;
     }
     if (count < 2) {
-        return count ? curve[0].seconds : layer->seconds;
+        return count ? by_one_size(curve[0].seconds, curve[0].bytes, bytes)
+                     : by_one_size(layer->seconds, message_bytes, bytes);
     }
-    if (bytes <= curve[0].bytes) {
+    if (bytes <= (double)curve[0].bytes) {
         return curve[0].seconds;
     }
-    size_t next = 1;
-    while (next + 1 < count && curve[next].bytes < bytes) {
+    while (next + 1 < count && (double)curve[next].bytes < bytes) {
         next++;
     }
     double seconds = line_through((double)curve[next - 1].bytes, curve[next - 1].seconds,
-                                  (double)curve[next].bytes, curve[next].seconds, (double)bytes);
-    /* A falling last segment (noise) must not make long messages free. */
-    return bytes > curve[next].bytes && seconds < curve[next].seconds ? curve[next].seconds
-                                                                      : seconds;
+                                  (double)curve[next].bytes, curve[next].seconds, bytes);
+    bool beyond = bytes > (double)curve[next].bytes;
+    return beyond && seconds < curve[next].seconds ? curve[next].seconds : seconds;
 }
 
-double profile_scaled_bandwidth(const struct profile_memory_level *level, uint32_t workers)
+double profile_messages_slower(const struct profile_layer *layer, uint64_t messages)
 {
-    const struct profile_scaling_point *points = level->scaling;
-    size_t count = level->scaling_count;
-    if (!count) {
-        return 0;
+    size_t count = layer->concurrency_count, next = 1;
+    const struct profile_concurrency_point *points = layer->concurrency;
+    if (count < 2 || messages <= points[0].messages) {
+        return 1;
     }
-    size_t next = 0;
-    while (next < count && points[next].workers < workers) {
+    while (next < count && points[next].messages < messages) {
         next++;
     }
-    if (next == 0 || next == count) {
-        return points[next ? count - 1 : 0].bytes_per_s;
+    if (next == count) {
+        const struct profile_concurrency_point *last = &points[count - 1];
+        return last->seconds / points[0].seconds * (double)messages / last->messages;
     }
-    return line_through(points[next - 1].workers, points[next - 1].bytes_per_s,
-                        points[next].workers, points[next].bytes_per_s, workers);
+    return line_through(points[next - 1].messages, points[next - 1].seconds, points[next].messages,
+                        points[next].seconds, (double)messages) /
+           points[0].seconds;
 }
+
+/* A level's figures are one curve: one worker, the pair, the scaling. Its points below a number of
+ * workers, and at it or above it; beyond the last one both are that. */
+static void points_around(const struct profile_memory *memory,
+                          const struct profile_memory_level *level, uint32_t workers,
+                          struct profile_scaling_point *below, struct profile_scaling_point *above)
+{
+    const struct profile_scaling_point *points = level->scaling;
+    const struct profile_scaling_point pair = {.workers = 2, .bytes_per_s = 2 * level->bytes_per_s};
+    bool has_pair = pair.bytes_per_s > 0 && (!level->scaling_count || points[0].workers > 2);
+    size_t next = 0;
+    *below =
+        (struct profile_scaling_point){.workers = 1, .bytes_per_s = memory->reference_bytes_per_s};
+    if (has_pair && workers <= pair.workers) {
+        *above = pair;
+        return;
+    }
+    *below = has_pair ? pair : *below;
+    for (; next < level->scaling_count && points[next].workers < workers; next++) {
+        *below = points[next];
+    }
+    *above = next < level->scaling_count ? points[next] : *below;
+}
+
+double profile_memory_bandwidth(const struct profile_memory *memory,
+                                const struct profile_memory_level *level, uint32_t workers)
+{
+    struct profile_scaling_point below, above;
+    if (workers <= 1) {
+        return workers ? memory->reference_bytes_per_s : 0;
+    }
+    if (!level->scaling_count && !(level->bytes_per_s > 0)) {
+        return 0;
+    }
+    points_around(memory, level, workers, &below, &above);
+    if (above.workers <= workers) {
+        return above.bytes_per_s;
+    }
+    return below.bytes_per_s > 0 ? line_through(below.workers, below.bytes_per_s, above.workers,
+                                                above.bytes_per_s, workers)
+                                 : 0;
+}
+
+/* -- supersteps -- */
 
 static bool of_backend(const struct profile_bsp *bsp, const char *backend)
 {

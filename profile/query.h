@@ -30,16 +30,56 @@ const struct profile_cache *profile_cache_of(const struct profile_class *node_cl
 const struct profile_layer *profile_layer_of(const struct profile_communication *communication,
                                              uint32_t a, uint32_t b, size_t *index);
 
-/* Seconds of one message, one way: linear between the points of the layer's curve, the first
- * point's below it, at the last segment's bandwidth above it; without a curve the layer's latency,
- * whatever the size. 0 of a layer that is only declared. */
-double profile_message_seconds(const struct profile_layer *layer, uint64_t bytes);
+/* -- what lies between two PUs -- */
 
-/* Bytes per second that `workers` get together: linear between the points of the level's scaling
- * curve, the nearest point outside of it; 0 without a curve. */
-double profile_scaled_bandwidth(const struct profile_memory_level *level, uint32_t workers);
+struct profile_link {
+    const struct profile_communication *communication; /* inside the node, or between nodes */
+    const struct profile_layer *layer;
+    uint32_t rank; /* profile_layer_rank() of it */
+};
 
-/* Questions to the BSP parameters of a profile. */
+/* The link of two PUs that were located. False: the same PU, or no layer holds both. */
+bool profile_link_of(const struct servet_profile *profile, const struct profile_place *a,
+                     const struct profile_place *b, struct profile_link *out);
+
+/* 1, 2, 3 … from the nearest layer of a communication outwards; layers between nodes come after the
+ * most that any class has. What the order of layers means, where their latencies are not known. */
+uint32_t profile_layer_rank(const struct servet_profile *profile,
+                            const struct profile_communication *communication, size_t index);
+
+/* Are there layers, and is the latency of every one of them known? Where one is not, latencies of
+ * the others cannot be weighed against it, and only the order is left. */
+bool profile_latencies_known(const struct servet_profile *profile);
+
+/* How far the members of a layer are from one another, for weighing layers against layers: seconds
+ * where profile_latencies_known(), else the rank. */
+double profile_layer_distance(const struct servet_profile *profile,
+                              const struct profile_communication *communication, size_t index);
+
+/* Seconds of one message of a layer, one way: linear between the points of its curve, the first
+ * point's below it. Above the curve at the last segment's bandwidth, or as long as the last point
+ * where that segment falls (noise): never less, never negative. Without a curve, or with one point
+ * only, the time of the size that was measured (`message_bytes`, profile_communication; 0: not
+ * said, then 32 KiB as in the papers) for all that is smaller, and in proportion above. 0 of a layer
+ * whose latency is not known. */
+double profile_message_seconds(const struct profile_layer *layer, uint64_t message_bytes,
+                               double bytes);
+
+/* How many times as long each of `messages` of a layer takes when they are sent at once: linear
+ * between measured numbers, in proportion beyond the last. 1 where one number alone was measured (no
+ * two pairs of that layer could be) or none. */
+double profile_messages_slower(const struct profile_layer *layer, uint64_t messages);
+
+/* -- memory -- */
+
+/* Bytes per second that `workers` inside one group of a level get together: linear between what was
+ * measured, which is one worker alone (the reference), the colliding pair, and the level's scaling
+ * curve, that counts where it has the same number. Beyond the last one its figure: more workers get
+ * no more. 0: not measured. */
+double profile_memory_bandwidth(const struct profile_memory *memory,
+                                const struct profile_memory_level *level, uint32_t workers);
+
+/* -- supersteps -- */
 
 /* The parameters for `processors`, of `backend` (NULL: of the first one that covers this number):
  * those measured, or between two measured numbers on a straight line. False outside what was

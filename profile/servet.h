@@ -96,8 +96,8 @@ uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uin
 
 /* Bytes per second, read and written, that `workers` (>= 1) copying at the same time get together
  * from the memory of `pu`, when they run in the group of PUs around it that collide worst. Between
- * measured numbers of workers a straight line; above the largest one its figure. 0: not measured,
- * or `workers` is 0. */
+ * measured numbers of workers, of which one alone is the first, a straight line; above the largest
+ * one its figure. 0: not measured, or `workers` is 0. */
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers);
 
 /* The same of one worker on `pu` that copies within the memory of NUMA node `numa_node` (the
@@ -112,8 +112,9 @@ double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t 
 /* -- messages (2010 paper, Section III-D) -- */
 
 /* Seconds that a message of `bytes` takes from one PU to the other, one way. Between measured sizes
- * a straight line; above the largest one at its bandwidth. When only one size was measured for the
- * pair's layer, that one's. 0: not measured, or the same PU twice. */
+ * a straight line; above the largest one at its bandwidth, and never less than that one took. When
+ * only one size was measured for the pair's layer: as long as that one up to its size, in proportion
+ * above. 0: not measured, or the same PU twice. */
 double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                               uint64_t bytes);
 

@@ -158,12 +158,14 @@ static void add_numa_access(struct item_list *list, const char *where,
 }
 
 static void add_layers(struct item_list *list, const char *where,
-                       const struct profile_communication *communication, bool measured)
+                       const struct profile_communication *communication)
 {
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
-        say_number(list, add(list, where, "message layer %zu, latency", i), layer->seconds,
-                   measured ? profile_figure_seconds(layer->seconds).text : "not measured",
+        say_number(list, add(list, where, "message layer %zu, latency", i),
+                   layer->seconds > 0 ? layer->seconds : NAN,
+                   layer->seconds > 0 ? profile_figure_seconds(layer->seconds).text
+                                      : "not measured",
                    &layer->quality);
         say_relation(list, add(list, where, "message layer %zu, between", i), &layer->members);
     }
@@ -180,7 +182,7 @@ static void add_class(struct item_list *list, const struct servet_profile *profi
     add_caches(list, where, node_class);
     add_memory(list, where, &node_class->memory);
     add_numa_access(list, where, node_class);
-    add_layers(list, where, &node_class->communication, profile->measured);
+    add_layers(list, where, &node_class->communication);
 }
 
 static void add_bsp(struct item_list *list, const struct servet_profile *profile)
@@ -221,7 +223,7 @@ int report_items_collect(const struct servet_profile *profile, struct item_list 
     for (size_t i = 0; i < profile->class_count; i++) {
         add_class(&list, profile, i);
     }
-    add_layers(&list, "network", &profile->network, profile->measured);
+    add_layers(&list, "network", &profile->network);
     add_bsp(&list, profile);
     if (list.rc < 0) {
         report_items_free(&list);

@@ -145,6 +145,7 @@ static int order_class(const struct profile_class *node_class, uint32_t *out)
 struct map {
     const struct profile_class *node_class;            /* of sharing */
     const struct profile_communication *communication; /* of latency */
+    bool measured;                                     /* latencies; else the layers are numbered */
     const uint32_t *order;                             /* of all members */
     size_t step, count;                                /* every step-th is drawn: so many */
 };
@@ -225,6 +226,12 @@ static void palette(FILE *out)
           out);
 }
 
+/* Its latency, or where latencies are not known its number. */
+static double layer_value(const struct map *map, size_t index)
+{
+    return map->measured ? map->communication->layers[index].seconds : (double)index + 1;
+}
+
 static void draw(FILE *out, const struct map *map)
 {
     fputs("$map << EOD\n", out);
@@ -236,10 +243,9 @@ static void draw(FILE *out, const struct map *map)
             } else if (map->node_class) {
                 fprintf(out, "%zu ", shared(map->node_class, a, b));
             } else {
-                const struct profile_layer *layer =
-                    profile_layer_of(map->communication, a, b, NULL);
-                if (layer) {
-                    fprintf(out, "%.5g ", layer->seconds);
+                size_t index;
+                if (profile_layer_of(map->communication, a, b, &index)) {
+                    fprintf(out, "%.5g ", layer_value(map, index));
                 } else {
                     fputs("NaN ", out);
                 }
@@ -283,8 +289,8 @@ static void latency_map(struct plot_list *list, const struct profile_communicati
     struct map map = *where;
     char said[64];
     map.communication = communication;
-    double low = communication->layers[0].seconds;
-    double high = communication->layers[communication->layer_count - 1].seconds;
+    map.measured = measured;
+    double low = layer_value(&map, 0), high = layer_value(&map, communication->layer_count - 1);
     ticks(out, &map);
     palette(out);
     if (high > low) {
@@ -331,11 +337,12 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
                 "The same, with PUs of one group beside one another.");
     if (node_class->communication.layer_count) {
         struct map core = map_of(order, count), group = map_of(order + count, count);
-        latency_map(list, &node_class->communication, profile->measured, &core, index, classes,
-                    "latency-core-order", "Latency between two PUs, in core order",
+        latency_map(list, &node_class->communication, profile_latencies_known(profile), &core,
+                    index, classes, "latency-core-order", "Latency between two PUs, in core order",
                     "One way, of the layer that holds both; PUs by number.");
-        latency_map(list, &node_class->communication, profile->measured, &group, index, classes,
-                    "latency-group-order", "Latency between two PUs, in group order",
+        latency_map(list, &node_class->communication, profile_latencies_known(profile), &group,
+                    index, classes, "latency-group-order",
+                    "Latency between two PUs, in group order",
                     "The same, with PUs of one group beside one another.");
     }
     free(order);
@@ -366,10 +373,10 @@ static void network_maps(struct plot_list *list, const struct servet_profile *pr
         list->rc = rc;
     } else {
         struct map number = map_of(order, count), group = map_of(order + count, count);
-        latency_map(list, network, profile->measured, &number, PLOT_NETWORK, 0,
+        latency_map(list, network, profile_latencies_known(profile), &number, PLOT_NETWORK, 0,
                     "network-node-order", "Latency between two nodes, in their order",
                     "One way, of the layer that holds both.");
-        latency_map(list, network, profile->measured, &group, PLOT_NETWORK, 0,
+        latency_map(list, network, profile_latencies_known(profile), &group, PLOT_NETWORK, 0,
                     "network-group-order", "Latency between two nodes, in group order",
                     "The same, with nodes of one group beside one another.");
     }

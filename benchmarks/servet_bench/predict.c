@@ -21,13 +21,6 @@ static uint32_t workers_in(const struct servet_profile *profile, const uint32_t 
     return found;
 }
 
-/* What k colliding workers get together. Without a curve: what two do. */
-static double together(const struct profile_memory_level *level, uint32_t k)
-{
-    double scaled = profile_scaled_bandwidth(level, k);
-    return scaled > 0.0 ? scaled : 2.0 * level->bytes_per_s;
-}
-
 static double worker_bandwidth(const struct servet_profile *profile, const uint32_t *workers,
                                size_t count, const struct profile_place *place)
 {
@@ -38,7 +31,8 @@ static double worker_bandwidth(const struct servet_profile *profile, const uint3
             profile_group_of(&memory->levels[i].collisions, place->os_index);
         uint32_t k = group ? workers_in(profile, workers, count, place->node, group) : 1;
         if (k > 1) {
-            bandwidth = fmin(bandwidth, together(&memory->levels[i], k) / k);
+            double together = profile_memory_bandwidth(memory, &memory->levels[i], k);
+            bandwidth = together > 0 ? fmin(bandwidth, together / k) : bandwidth;
         }
     }
     return bandwidth;
@@ -50,11 +44,12 @@ static double message(const struct servet_profile *profile, uint32_t from, uint3
     if (!profile_locate(profile, from, &a) || !profile_locate(profile, to, &b)) {
         return 0.0;
     }
-    const struct profile_communication *inside = &a.node_class->communication;
-    const struct profile_layer *layer =
-        a.node == b.node ? profile_layer_of(inside, a.os_index, b.os_index, NULL)
-                         : profile_layer_of(&profile->network, a.node, b.node, NULL);
-    return layer ? profile_message_seconds(layer, inside->message_bytes) : 0.0;
+    struct profile_link link;
+    uint64_t bytes = a.node_class->communication.message_bytes;
+    return profile_link_of(profile, &a, &b, &link)
+               ? profile_message_seconds(link.layer, link.communication->message_bytes,
+                                         (double)bytes)
+               : 0.0;
 }
 
 static double mean_of_pairs(const struct servet_profile *profile, const uint32_t *workers,

@@ -114,7 +114,7 @@ static void print_all(FILE *out, const struct comparing *c, const struct map_map
     print_memory(out, c);
     print_caches(out, c);
     LINE(out, c, "most workers on a core", core_most, "%.0f", 1);
-    if (measured) {
+    if (c->view->latencies_known) {
         LINE(out, c, "latency between neighbours, mean, us", neighbour_mean, "%.3f", MICRO);
         LINE(out, c, "latency between neighbours, worst, us", neighbour_worst, "%.3f", MICRO);
     } else {

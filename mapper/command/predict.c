@@ -3,48 +3,66 @@
 #include <errno.h>
 #include <string.h>
 
-/* -- latency -- */
+/* -- distance -- */
 
-static double highest_latency(const struct servet_profile *profile)
+static void take_farther(const struct servet_profile *profile, struct map_between *than,
+                         const struct profile_communication *in)
 {
-    double highest = 0;
-    for (size_t c = 0; c < profile->class_count; c++) {
-        const struct profile_communication *inside = &profile->classes[c].communication;
-        for (size_t i = 0; i < inside->layer_count; i++) {
-            highest = inside->layers[i].seconds > highest ? inside->layers[i].seconds : highest;
+    for (size_t i = 0; i < in->layer_count; i++) {
+        double distance = profile_layer_distance(profile, in, i);
+        if (distance > than->distance) {
+            *than = (struct map_between){in, &in->layers[i], distance};
         }
     }
-    for (size_t i = 0; i < profile->network.layer_count; i++) {
-        highest = profile->network.layers[i].seconds > highest ? profile->network.layers[i].seconds
-                                                               : highest;
-    }
-    return highest;
 }
 
-double map_pair_latency(const struct map_view *view, uint32_t a, uint32_t b)
+/* A pair that no layer lists is as far as any. */
+static struct map_between farthest(const struct servet_profile *profile)
+{
+    struct map_between found = {0};
+    for (size_t c = 0; c < profile->class_count; c++) {
+        take_farther(profile, &found, &profile->classes[c].communication);
+    }
+    take_farther(profile, &found, &profile->network);
+    return found;
+}
+
+static struct map_between between(const struct map_view *view,
+                                  const struct profile_communication *in, size_t index)
+{
+    return (struct map_between){in, &in->layers[index],
+                                profile_layer_distance(view->profile, in, index)};
+}
+
+struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b)
 {
     uint32_t node = map_view_node(view, a);
+    bool inside = node == map_view_node(view, b);
     if (a == b) {
-        return 0;
+        return (struct map_between){0};
     }
-    if (node == map_view_node(view, b)) {
-        const struct map_class *class = &view->classes[view->nodes[node].class_index];
-        uint32_t first = view->nodes[node].first_leaf;
-        size_t layers = class->of->communication.layer_count, skip = class->family_count - layers;
-        for (size_t i = 0; i < layers; i++) {
-            if (map_groups_related(&class->families[skip + i].groups, a - first, b - first)) {
-                return class->of->communication.layers[i].seconds;
-            }
+    const struct map_class *class = &view->classes[view->nodes[node].class_index];
+    const struct profile_communication *in = &class->of->communication;
+    uint32_t first = view->nodes[node].first_leaf;
+    size_t skip = class->family_count - in->layer_count;
+    for (size_t i = 0; inside && i < in->layer_count; i++) {
+        if (map_groups_related(&class->families[skip + i].groups, a - first, b - first)) {
+            return between(view, in, i);
         }
     }
     for (size_t i = 0; i < view->network_count; i++) {
         const struct map_groups *groups = &view->network[i].groups;
-        bool same = node == map_view_node(view, b) && groups->group_of[node] != MAP_NONE;
-        if (same || map_groups_related(groups, node, map_view_node(view, b))) {
-            return view->profile->network.layers[i].seconds;
+        if ((inside && groups->group_of[node] != MAP_NONE) ||
+            map_groups_related(groups, node, map_view_node(view, b))) {
+            return between(view, &view->profile->network, i);
         }
     }
-    return highest_latency(view->profile);
+    return farthest(view->profile);
+}
+
+double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b)
+{
+    return map_between(view, a, b).distance;
 }
 
 static void neighbours(const struct map_view *view, const uint32_t *leaves, size_t count,
@@ -52,9 +70,9 @@ static void neighbours(const struct map_view *view, const uint32_t *leaves, size
 {
     double sum = 0;
     for (size_t i = 0; i + 1 < count; i++) {
-        double latency = map_pair_latency(view, leaves[i], leaves[i + 1]);
-        sum += latency;
-        out->neighbour_worst = latency > out->neighbour_worst ? latency : out->neighbour_worst;
+        double distance = map_pair_distance(view, leaves[i], leaves[i + 1]);
+        sum += distance;
+        out->neighbour_worst = distance > out->neighbour_worst ? distance : out->neighbour_worst;
     }
     out->neighbour_mean = count > 1 ? sum / (double)(count - 1) : 0;
 }
@@ -115,33 +133,6 @@ static uint32_t sharers(const struct counting *c, const struct map_groups *group
     return c->count[stand_in(groups, first_leaf, c->leaves[worker])];
 }
 
-/* Bandwidth of one of `workers` in a group, by the curve (between its points in a straight line,
- * beyond its last point as much in all as there), else by the pair figure as what saturates the
- * level. */
-static double bandwidth_of_one(const struct profile_memory *memory,
-                               const struct profile_memory_level *level, uint32_t workers)
-{
-    if (workers <= 1) {
-        return memory->reference_bytes_per_s;
-    }
-    const struct profile_scaling_point *points = level->scaling;
-    for (size_t i = 0; i < level->scaling_count; i++) {
-        if (points[i].workers == workers ||
-            (i + 1 == level->scaling_count && points[i].workers < workers)) {
-            return points[i].bytes_per_s / workers;
-        }
-        if (points[i].workers > workers) {
-            struct profile_scaling_point low =
-                i ? points[i - 1]
-                  : (struct profile_scaling_point){1, memory->reference_bytes_per_s, 0, -1};
-            double part =
-                (double)(workers - low.workers) / (double)(points[i].workers - low.workers);
-            return (low.bytes_per_s + part * (points[i].bytes_per_s - low.bytes_per_s)) / workers;
-        }
-    }
-    return level->bytes_per_s * 2 / workers;
-}
-
 static void look_at_memory(struct counting *c, size_t worker, uint32_t level, uint32_t workers,
                            struct map_figures *out)
 {
@@ -153,7 +144,7 @@ static void look_at_memory(struct counting *c, size_t worker, uint32_t level, ui
         out->memory_most[level] =
             workers > out->memory_most[level] ? workers : out->memory_most[level];
     }
-    double bandwidth = bandwidth_of_one(memory, &memory->levels[level], workers);
+    double bandwidth = profile_memory_bandwidth(memory, &memory->levels[level], workers) / workers;
     if (bandwidth > 0 && (c->memory[worker] < 0 || bandwidth < c->memory[worker])) {
         c->memory[worker] = bandwidth;
     }

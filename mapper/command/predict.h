@@ -6,6 +6,7 @@
 #define SERVET_MAPPER_COMMAND_PREDICT_H
 
 #include "mapper/weights/view.h"
+#include "profile/query.h"
 
 #define MAP_FIGURE_LEVELS 8 /* memory overhead levels, cache levels: more are not looked at */
 
@@ -21,8 +22,8 @@ struct map_figures {
      * a cache. */
     double cache_worst_bytes[MAP_FIGURE_LEVELS], cache_mean_bytes[MAP_FIGURE_LEVELS];
     uint32_t cache_most[MAP_FIGURE_LEVELS]; /* most workers on one cache */
-    /* Between worker i and i + 1; seconds, or ranks of layers in a topology profile; 0 with one
-     * worker. */
+    /* Between worker i and i + 1; seconds, or ranks of layers where latencies are not known; 0
+     * with one worker. */
     double neighbour_mean, neighbour_worst;
 };
 
@@ -30,8 +31,14 @@ struct map_figures {
 int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
                    struct map_figures *out);
 
-/* One-way latency between two leaves: that of the first layer that lists them, else the highest of
- * the profile; 0 for the same leaf and for profiles without layers. */
-double map_pair_latency(const struct map_view *view, uint32_t a, uint32_t b);
+/* What lies between two leaves: the first layer that lists them, else the farthest of the profile.
+ * No layer, distance 0: the same leaf, and profiles without layers. */
+struct map_between {
+    const struct profile_communication *communication;
+    const struct profile_layer *layer;
+    double distance; /* profile_layer_distance(): seconds, or the layer's rank */
+};
+struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b);
+double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b);
 
 #endif

@@ -132,10 +132,13 @@ static int place_best(struct map_view *view, const struct map_matrix *matrix, ui
     return 0;
 }
 
-static void explain_traffic(FILE *out, const struct traffic_choice *choice, bool measured)
+static void explain_traffic(FILE *out, const struct traffic_choice *choice,
+                            const struct map_view *view)
 {
     fprintf(out, "predicted time of all messages%s:",
-            measured ? ", s" : " (layers x bytes, nothing was measured)");
+            view->latencies_known     ? ", s"
+            : view->profile->measured ? " (layers x bytes, latencies were not measured)"
+                                      : " (layers x bytes, nothing was measured)");
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
         if (map_placer_built(placer)) {
             fprintf(out, " %s %.6g%s", map_placer_names[placer], choice->seconds[placer],
@@ -163,7 +166,7 @@ static void place_by_traffic(const struct map_options *options,
         pus[r] = view.pu[pus[r]];
     }
     if (options->explain || options->compare) {
-        explain_traffic(out, &choice, profile->measured);
+        explain_traffic(out, &choice, &view);
     }
     map_view_free(&view);
 }

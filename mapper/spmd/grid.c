@@ -35,27 +35,16 @@ int64_t spmd_neighbour(const struct spmd_grid *grid, uint64_t rank, struct spmd_
 }
 
 size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b,
-                  const struct profile_layer **out)
+                  struct profile_link *out)
 {
     struct profile_place x, y;
-    const struct profile_layer *layer = NULL;
-    size_t index = SPMD_LAYERS - 1, inside = 0;
-    if (profile_locate(profile, a, &x) && profile_locate(profile, b, &y)) {
-        bool same = x.node == y.node;
-        for (size_t i = 0; i < profile->class_count; i++) {
-            size_t layers = profile->classes[i].communication.layer_count;
-            inside = layers > inside ? layers : inside;
-        }
-        layer = same
-                    ? profile_layer_of(&x.node_class->communication, x.os_index, y.os_index, &index)
-                    : profile_layer_of(&profile->network, x.node, y.node, &index);
-        index += same || !layer ? 0 : inside;
-        index = layer && index < SPMD_LAYERS - 1 ? index : SPMD_LAYERS - 1;
-    }
+    struct profile_link link = {0};
+    bool known = profile_locate(profile, a, &x) && profile_locate(profile, b, &y) &&
+                 profile_link_of(profile, &x, &y, &link);
     if (out) {
-        *out = layer;
+        *out = link;
     }
-    return index;
+    return known && link.rank < SPMD_LAYERS ? link.rank - 1 : SPMD_LAYERS - 1;
 }
 
 /* -- counting -- */
@@ -278,31 +267,6 @@ int spmd_grid_map(const struct servet_profile *profile, const struct profile_set
 
 /* -- times -- */
 
-/* How much longer a message of that layer takes when `messages` are sent at once: linear between
- * measured numbers, in proportion beyond the last. One number alone (no two pairs of that layer
- * could be measured at once) tells nothing.
- */
-static double slower(const struct profile_layer *layer, uint64_t messages)
-{
-    size_t count = layer->concurrency_count;
-    const struct profile_concurrency_point *points = layer->concurrency;
-    if (count < 2 || messages <= points[0].messages) {
-        return 1;
-    }
-    const struct profile_concurrency_point *last = &points[count - 1];
-    if (messages >= last->messages) {
-        return last->seconds / points[0].seconds * (double)messages / last->messages;
-    }
-    size_t i = 1;
-    while (points[i].messages < messages) {
-        i++;
-    }
-    double part =
-        (double)(messages - points[i - 1].messages) / (points[i].messages - points[i - 1].messages);
-    double seconds = points[i - 1].seconds + part * (points[i].seconds - points[i - 1].seconds);
-    return seconds / points[0].seconds;
-}
-
 double spmd_grid_comm(const struct servet_profile *profile, const struct spmd_problem *problem,
                       const struct spmd_tile *tile, const struct spmd_grid *grid)
 {
@@ -311,17 +275,19 @@ double spmd_grid_comm(const struct servet_profile *profile, const struct spmd_pr
     double slowest = 0;
     for (uint64_t rank = 0; rank < grid->n * grid->m; rank++) {
         for (size_t d = 0; d < count; d++) {
-            const struct profile_layer *layer;
+            struct profile_link link = {0};
             int64_t other = spmd_neighbour(grid, rank, directions[d]);
             size_t index =
-                other < 0 ? 0 : spmd_layer(profile, grid->pus[rank], grid->pus[other], &layer);
-            if (other < 0 || !layer || !profile->measured) {
+                other < 0 ? 0 : spmd_layer(profile, grid->pus[rank], grid->pus[other], &link);
+            if (other < 0 || !link.layer) {
                 continue;
             }
             double bytes =
                 (double)spmd_edge_tasks(&problem->stencil, tile, directions[d]) * problem->bytes;
-            double seconds = profile_message_seconds(layer, (uint64_t)ceil(bytes));
-            slowest = fmax(slowest, seconds * slower(layer, grid->messages[index]));
+            double seconds =
+                profile_message_seconds(link.layer, link.communication->message_bytes, ceil(bytes));
+            slowest =
+                fmax(slowest, seconds * profile_messages_slower(link.layer, grid->messages[index]));
         }
     }
     return slowest;

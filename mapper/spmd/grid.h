@@ -6,6 +6,7 @@
 
 #include "mapper/map.h"
 #include "mapper/spmd/model.h"
+#include "profile/query.h"
 
 /* More layers than any machine has, the network's included. */
 #define SPMD_LAYERS 16
@@ -24,9 +25,9 @@ int64_t spmd_neighbour(const struct spmd_grid *grid, uint64_t rank,
                        struct spmd_direction direction);
 
 /* Layer of a message between two PUs (SPMD_LAYERS - 1 where the profile lists none), and its
- * profile_layer (NULL). */
+ * link (may be NULL; its layer is NULL where there is none). */
 size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b,
-                  const struct profile_layer **out);
+                  struct profile_link *out);
 
 /* The mapper chooses n m PUs (communication priority, out of `allowed` or all); the grid is cut
  * into blocks along the groups they lie in, and exchanges of two processes are made as long as they

@@ -257,9 +257,9 @@ void spmd_planner_open(struct spmd_planner *p)
     if (!p->pus) {
         cli_usage("--cpuset: expected PUs of the profile");
     }
-    if (!(o->comm_s > 0) && !p->profile->measured && p->pus > 1) {
+    if (!(o->comm_s > 0) && !profile_latencies_known(p->profile) && p->pus > 1) {
         cli_usage("--comm: missing, expected the time to communicate one edge task (the profile "
-                  "has no measured times)");
+                  "has no measured times of messages)");
     }
 }
 

@@ -49,17 +49,19 @@ static void make_links(const struct servet_profile *profile, const struct spmd_p
         for (size_t d = 0; d < world->directions; d++) {
             struct link *link = &world->links[r * world->directions + d];
             double tasks = (double)spmd_edge_tasks(&problem->stencil, tile, directions[d]);
-            const struct profile_layer *layer = NULL;
             *link = (struct link){.to = spmd_neighbour(grid, r, directions[d])};
             if (link->to < 0) {
                 continue;
             }
-            spmd_layer(profile, grid->pus[r], grid->pus[link->to], &layer);
+            struct profile_link way;
+            spmd_layer(profile, grid->pus[r], grid->pus[link->to], &way);
             link->node = node_of(profile, grid->pus[r]);
             link->node_to = node_of(profile, grid->pus[link->to]);
             link->off_node = link->node != link->node_to;
             link->seconds =
-                layer ? profile_message_seconds(layer, (uint64_t)(tasks * problem->bytes)) : 0;
+                way.layer ? profile_message_seconds(way.layer, way.communication->message_bytes,
+                                                    tasks * problem->bytes)
+                          : 0;
             if (world->simulation->comm_s > 0) {
                 link->seconds = tasks * world->simulation->comm_s;
             }

@@ -138,57 +138,16 @@ const char *const map_placer_names[MAP_PLACERS] = {"rank order", "greedy", "Scot
 
 /* -- the time of a message -- */
 
-static const struct profile_layer *layer_between(const struct map_view *view, uint32_t a,
-                                                 uint32_t b, uint64_t *message_bytes)
-{
-    uint32_t node = map_view_node(view, a);
-    bool same_node = node == map_view_node(view, b);
-    const struct map_class *class = &view->classes[view->nodes[node].class_index];
-    uint32_t first = view->nodes[node].first_leaf;
-    const struct profile_communication *inside = &class->of->communication;
-    *message_bytes = inside->message_bytes;
-    for (size_t i = 0; same_node && i < inside->layer_count; i++) {
-        size_t family = class->family_count - inside->layer_count + i;
-        if (map_groups_related(&class->families[family].groups, a - first, b - first)) {
-            return &inside->layers[i];
-        }
-    }
-    *message_bytes = view->profile->network.message_bytes;
-    for (size_t i = 0; i < view->network_count; i++) {
-        if (map_groups_related(&view->network[i].groups, node, map_view_node(view, b))) {
-            return &view->profile->network.layers[i];
-        }
-    }
-    return NULL;
-}
-
-/* By the curve, in straight lines between its points and on with its last slope. */
-static double by_curve(const struct profile_message_point *points, size_t count, double bytes)
-{
-    if (count == 1 || bytes <= (double)points[0].bytes) {
-        return points[0].seconds;
-    }
-    size_t i = 1;
-    while (i + 1 < count && (double)points[i].bytes < bytes) {
-        i++;
-    }
-    double run = (double)(points[i].bytes - points[i - 1].bytes);
-    double slope = run > 0 ? (points[i].seconds - points[i - 1].seconds) / run : 0;
-    return points[i].seconds + slope * (bytes - (double)points[i].bytes);
-}
-
 double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes)
 {
-    uint64_t message_bytes;
-    const struct profile_layer *layer = a == b ? NULL : layer_between(view, a, b, &message_bytes);
-    if (layer && layer->curve_count) {
-        return by_curve(layer->curve, layer->curve_count, bytes);
+    struct map_between between = map_between(view, a, b);
+    if (!between.layer) {
+        return 0;
     }
-    double latency = map_pair_latency(view, a, b);
-    if (!view->profile->measured || !layer || !message_bytes) {
-        return latency * bytes;
+    if (!view->latencies_known) {
+        return between.distance * bytes;
     }
-    return bytes > (double)message_bytes ? latency * bytes / (double)message_bytes : latency;
+    return profile_message_seconds(between.layer, between.communication->message_bytes, bytes);
 }
 
 /* -- placing -- */

@@ -49,7 +49,7 @@ bool map_placer_built(enum map_placer placer);
 int map_place_ranks(struct map_view *view, enum map_placer placer, const struct map_matrix *matrix,
                     const uint32_t *leaves, uint32_t *out, double *seconds);
 
-/* One way, seconds (of a topology profile: layers times bytes). */
+/* One way, seconds; where latencies are not known, layers times bytes: a weight, no time. */
 double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes);
 
 #endif

@@ -201,11 +201,11 @@ static void each_layer(const struct servet_profile *profile, struct latencies *a
     for (size_t c = 0; c < profile->class_count; c++) {
         const struct profile_communication *inside = &profile->classes[c].communication;
         for (size_t i = 0; i < inside->layer_count; i++) {
-            visit(all, quanta_of(inside->layers[i].seconds) >> all->shift);
+            visit(all, quanta_of(profile_layer_distance(profile, inside, i)) >> all->shift);
         }
     }
     for (size_t i = 0; i < profile->network.layer_count; i++) {
-        visit(all, quanta_of(profile->network.layers[i].seconds) >> all->shift);
+        visit(all, quanta_of(profile_layer_distance(profile, &profile->network, i)) >> all->shift);
     }
 }
 
@@ -261,12 +261,12 @@ static struct latencies bounded_latencies(const struct servet_profile *profile, 
     return all;
 }
 
-static int64_t rule3_value(const struct latencies *all, int64_t factor, double seconds)
+static int64_t rule3_value(const struct latencies *all, int64_t factor, double distance)
 {
     if (all->highest == all->lowest) {
         return 0; /* one latency: no pair is below the highest */
     }
-    return -factor * ((all->highest - (quanta_of(seconds) >> all->shift)) / all->divisor);
+    return -factor * ((all->highest - (quanta_of(distance) >> all->shift)) / all->divisor);
 }
 
 /* -- classes and nodes -- */
@@ -335,7 +335,8 @@ static int add_layers(struct making *making, const struct profile_communication 
 {
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
-        int64_t value = rule3_value(&making->latencies, making->approach, layer->seconds);
+        double distance = profile_layer_distance(making->view->profile, communication, i);
+        int64_t value = rule3_value(&making->latencies, making->approach, distance);
         int rc = add_family(making, MAP_RULE_LATENCY, value, &layer->members, items, &families[i]);
         if (rc < 0) {
             return rc;
@@ -466,7 +467,7 @@ static uint32_t room_in_group(const struct profile_class *of,
     uint32_t room = 1;
     double enough = BANDWIDTH_KEPT * of->memory.reference_bytes_per_s;
     while (level->scaling_count && room < size &&
-           profile_scaled_bandwidth(level, room + 1) / (room + 1) >= enough) {
+           profile_memory_bandwidth(&of->memory, level, room + 1) / (room + 1) >= enough) {
         room++;
     }
     return room;
@@ -619,7 +620,9 @@ static void number_leaves(struct map_view *view)
 int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load,
                   struct map_view *view, struct servet_error *error)
 {
-    struct map_view made = {.profile = profile, .priority = priority};
+    struct map_view made = {.profile = profile,
+                            .latencies_known = profile_latencies_known(profile),
+                            .priority = priority};
     struct making making = {.view = &made, .latencies = bounded_latencies(profile, load)};
     made.denominator = denominator_of(&making.latencies);
     making.collide = (priority == MAP_MEMORY ? FAVOURED : OTHER) * made.denominator;

@@ -67,6 +67,7 @@ struct map_node {
 struct map_view {
     struct map_arena arena;
     const struct servet_profile *profile;
+    bool latencies_known; /* of all layers; else their order is what counts */
     enum map_priority priority;
     bool sums; /* the paper's sums decide, see map_view_use_sums() */
     int64_t denominator;

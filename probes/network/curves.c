@@ -212,7 +212,8 @@ static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t 
         fprintf(out, "only one pair at a time was possible");
         return;
     }
-    double one = profile_message_seconds(layer, many->messages * message_bytes);
+    double one =
+        profile_message_seconds(layer, message_bytes, (double)(many->messages * message_bytes));
     fprintf(out,
             "%u messages at once take %.3g times as long as one; one of %llu bytes takes %.3g of "
             "that: %s",

@@ -1,3 +1,4 @@
+/* profile_check_class(): what the part of a profile that describes one kind of node promises. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -356,13 +357,24 @@ static int check_concurrency(const struct json_path *at, const struct profile_la
     return 0;
 }
 
+static double highest_before(const struct profile_communication *communication, size_t index)
+{
+    double highest = 0;
+    for (size_t i = 0; i < index; i++) {
+        double seconds = communication->layers[i].seconds;
+        highest = seconds > highest ? seconds : highest;
+    }
+    return highest;
+}
+
 static int check_layer(const struct json_path *at,
                        const struct profile_communication *communication, size_t index,
                        const struct profile_set *members, struct servet_error *error)
 {
     const struct profile_layer *layer = &communication->layers[index];
-    int rc = profile_check_number(at, "seconds", layer->seconds, false, error);
-    if (rc == 0 && index && layer->seconds < layer[-1].seconds) {
+    bool declared = layer->quality.origin == PROFILE_DECLARED;
+    int rc = profile_check_number(at, "seconds", layer->seconds, declared, error);
+    if (rc == 0 && layer->seconds > 0 && layer->seconds < highest_before(communication, index)) {
         rc = profile_refuse(error, at, "seconds",
                             "expected layers from the lowest latency to the highest");
     }

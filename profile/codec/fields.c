@@ -175,7 +175,7 @@ static const struct profile_object concurrency =
 
 static const struct profile_field layer_fields[] = {
     PLAIN(FIELD_STRING, NO, struct profile_layer, name),
-    PLAIN(FIELD_NUMBER, YES, struct profile_layer, seconds),
+    PLAIN(FIELD_NUMBER, NO, struct profile_layer, seconds),
     NESTED(YES, struct profile_layer, members, relation),
     ARRAY(NO, struct profile_layer, "curve", curve, curve_count, message),
     ARRAY(NO, struct profile_layer, "concurrency", concurrency, concurrency_count, concurrency),

@@ -406,6 +406,15 @@ static int refuse_syntax(struct loader *loader, const json_error_t *why)
                          why->column, why->text);
 }
 
+/* Profiles of before had the layer's number in "seconds" where nothing was measured. */
+static void forget_ranks(struct profile_communication *communication)
+{
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        struct profile_layer *layer = &communication->layers[i];
+        layer->seconds = layer->quality.origin == PROFILE_DECLARED ? 0 : layer->seconds;
+    }
+}
+
 static int load_document(struct loader *loader, const json_t *json, struct servet_profile **out)
 {
     struct servet_profile *profile = calloc(1, sizeof *profile);
@@ -413,6 +422,10 @@ static int load_document(struct loader *loader, const json_t *json, struct serve
         return no_memory(loader);
     }
     int rc = load_object(loader, &JSON_PATH_ROOT, json, &profile_document, profile);
+    forget_ranks(&profile->network);
+    for (size_t i = 0; i < profile->class_count; i++) {
+        forget_ranks(&profile->classes[i].communication);
+    }
     if (rc == 0) {
         struct servet_error why;
         rc = profile_check(profile, &why);

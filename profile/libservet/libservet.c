@@ -156,11 +156,9 @@ double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint3
         if (!profile_group_of(&level->collisions, place.os_index)) {
             continue;
         }
-        if (level->scaling_count) {
-            return profile_scaled_bandwidth(level, workers);
-        }
-        if (workers == 2 && level->bytes_per_s > 0) {
-            return 2 * level->bytes_per_s; /* of each of two */
+        /* More than a pair of them is only known where it was measured. */
+        if (level->scaling_count || (workers == 2 && level->bytes_per_s > 0)) {
+            return profile_memory_bandwidth(memory, level, workers);
         }
     }
     return workers == 1 ? memory->reference_bytes_per_s : 0;
@@ -196,41 +194,28 @@ double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t 
 
 /* -- messages -- */
 
-static const struct profile_layer *find_layer(const servet_profile *profile, uint32_t pu_a,
-                                              uint32_t pu_b, int *number)
+static bool find_link(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                      struct profile_link *link)
 {
     struct profile_place a, b;
-    size_t index = 0;
-    if (!profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b)) {
-        return NULL;
-    }
-    bool inside = a.node == b.node;
-    const struct profile_layer *layer =
-        inside ? profile_layer_of(&a.node_class->communication, a.os_index, b.os_index, &index)
-               : profile_layer_of(&profile->network, a.node, b.node, &index);
-    /* Classes may have different numbers of layers: those of the network come after the most that
-     * any has. */
-    for (size_t i = 0, most = 0; !inside && i < profile->class_count; i++) {
-        size_t layers = profile->classes[i].communication.layer_count;
-        index += layers > most ? layers - most : 0;
-        most = layers > most ? layers : most;
-    }
-    *number = (int)index;
-    return layer;
+    return profile_locate(profile, pu_a, &a) && profile_locate(profile, pu_b, &b) &&
+           profile_link_of(profile, &a, &b, link);
 }
 
 double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                               uint64_t bytes)
 {
-    int number;
-    const struct profile_layer *layer = find_layer(profile, pu_a, pu_b, &number);
-    return layer && profile->measured ? profile_message_seconds(layer, bytes) : 0;
+    struct profile_link link;
+    if (!profile->measured || !find_link(profile, pu_a, pu_b, &link)) {
+        return 0;
+    }
+    return profile_message_seconds(link.layer, link.communication->message_bytes, (double)bytes);
 }
 
 int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
 {
-    int number;
-    return find_layer(profile, pu_a, pu_b, &number) ? number : -1;
+    struct profile_link link;
+    return find_link(profile, pu_a, pu_b, &link) ? (int)link.rank - 1 : -1;
 }
 
 /* -- how sure a figure is -- */
@@ -340,19 +325,18 @@ int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t num
 int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                            struct servet_quality *out)
 {
-    int number;
+    struct profile_link link;
     struct profile_place a, b;
-    const struct profile_layer *layer = find_layer(profile, pu_a, pu_b, &number);
-    if (!layer || !profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b)) {
+    if (!profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b) ||
+        !profile_link_of(profile, &a, &b, &link)) {
         return -ENOENT;
     }
     bool inside = a.node == b.node;
-    const struct profile_relation *measured =
-        inside ? &a.node_class->communication.measured : &profile->network.measured;
+    const struct profile_relation *measured = &link.communication->measured;
     bool listed =
         measured->group_count + measured->pair_count == 0 ||
         profile_related(measured, inside ? a.os_index : a.node, inside ? b.os_index : b.node);
-    answer(&layer->quality, out);
+    answer(&link.layer->quality, out);
     out->origin = out->origin == SERVET_MEASURED && !listed ? SERVET_INFERRED : out->origin;
     return 0;
 }

@@ -14,21 +14,22 @@ struct ordering {
     const struct servet_profile *profile;
     const struct profile_place *places; /* by old rank */
     const double *traffic;              /* of new ranks; NULL: neighbours talk */
-    double farthest;                    /* latency of a pair that no layer has */
+    double farthest;                    /* distance of a pair that no layer has */
+    bool known;                         /* latencies: distances are seconds; else ranks of layers */
     uint32_t ranks;
 };
 
-static double seconds_between(const struct ordering *ordering, uint32_t a, uint32_t b)
+static double distance(const struct ordering *ordering, uint32_t a, uint32_t b)
 {
     const struct profile_place *x = &ordering->places[a], *y = &ordering->places[b];
     if (x->node == y->node && x->os_index == y->os_index) {
         return 0;
     }
-    const struct profile_layer *layer =
-        x->node == y->node
-            ? profile_layer_of(&x->node_class->communication, x->os_index, y->os_index, NULL)
-            : profile_layer_of(&ordering->profile->network, x->node, y->node, NULL);
-    return layer ? layer->seconds : ordering->farthest;
+    struct profile_link link;
+    if (!profile_link_of(ordering->profile, x, y, &link)) {
+        return ordering->farthest;
+    }
+    return ordering->known ? link.layer->seconds : link.rank;
 }
 
 static double traffic_between(const struct ordering *ordering, uint32_t i, uint32_t j)
@@ -40,7 +41,7 @@ static double traffic_between(const struct ordering *ordering, uint32_t i, uint3
            ordering->traffic[(size_t)j * ordering->ranks + i];
 }
 
-/* Seconds spent if old rank sits[i] is new rank i; each pair once. */
+/* Cost if old rank sits[i] is new rank i; each pair once. */
 static double cost_of(const struct ordering *ordering, const uint32_t *sits)
 {
     double cost = 0;
@@ -50,7 +51,7 @@ static double cost_of(const struct ordering *ordering, const uint32_t *sits)
                                                   : ordering->ranks;
         for (uint32_t j = i + 1; j < last; j++) {
             double traffic = traffic_between(ordering, i, j);
-            cost += traffic > 0 ? traffic * seconds_between(ordering, sits[i], sits[j]) : 0;
+            cost += traffic > 0 ? traffic * distance(ordering, sits[i], sits[j]) : 0;
         }
     }
     return cost;
@@ -80,7 +81,7 @@ static uint32_t nearest_place(const struct ordering *ordering, uint32_t rank,
         double seconds = 0;
         for (uint32_t k = 0; !used[place] && k < count; k++) {
             seconds += traffic_between(ordering, rank, partners[k]) *
-                       seconds_between(ordering, place, sits[partners[k]]);
+                       distance(ordering, place, sits[partners[k]]);
         }
         if (!used[place] && (best == UINT32_MAX || seconds < least)) {
             best = place;
@@ -126,11 +127,11 @@ static double farthest(const struct servet_profile *profile)
     for (size_t c = 0; c < profile->class_count; c++) {
         const struct profile_communication *inside = &profile->classes[c].communication;
         for (size_t i = 0; i < inside->layer_count; i++) {
-            most = fmax(most, inside->layers[i].seconds);
+            most = fmax(most, profile_layer_distance(profile, inside, i));
         }
     }
     for (size_t i = 0; i < profile->network.layer_count; i++) {
-        most = fmax(most, profile->network.layers[i].seconds);
+        most = fmax(most, profile_layer_distance(profile, &profile->network, i));
     }
     return most;
 }
@@ -164,7 +165,8 @@ int rank_order(const struct servet_profile *profile, const uint32_t *pus, uint32
                                pus[i]);
         }
     }
-    const struct ordering ordering = {profile, places, traffic, farthest(profile), ranks};
+    const struct ordering ordering = {
+        profile, places, traffic, farthest(profile), profile_latencies_known(profile), ranks};
     if (rc == 0 && place_all(&ordering, sits) < 0) {
         rc = profile_error(error, -ENOMEM, "out of memory");
     }

@@ -473,9 +473,9 @@ static void show_communication(struct show *show, const struct profile_communica
         profile_table_row(&table);
         profile_table_cell(&table, "%zu%s", i, i ? "" : " (fastest)");
         profile_table_cell(&table, "%s", layer->name ? layer->name : "-");
-        bool measured = show->profile->measured && layer->quality.origin != PROFILE_DECLARED;
         profile_table_cell(&table, "%s",
-                           measured ? profile_figure_seconds(layer->seconds).text : "not measured");
+                           layer->seconds > 0 ? profile_figure_seconds(layer->seconds).text
+                                              : "not measured");
         profile_table_cell(&table, "%s", profile_figure_relation(&layer->members).text);
         profile_table_cell(&table, "%s", profile_figure_quality(&layer->quality).text);
     }

@@ -355,9 +355,6 @@ static int derive_layers(struct profile_class *node_class, const struct profile_
     rc = rc < 0 ? rc : add_copy(&everyone, &node_class->pus);
     rc = rc < 0 ? rc : add_layer(communication, "node", &everyone);
     free_relation(&everyone);
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        communication->layers[i].seconds = (double)(i + 1); /* a rank: nothing was measured */
-    }
     if (node_class->cache_count && node_class->caches[0].level == 1) {
         communication->message_bytes = node_class->caches[0].size_bytes;
     }

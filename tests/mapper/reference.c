@@ -115,7 +115,7 @@ static size_t room(const struct profile_class *of)
         for (size_t g = 0; g < level->collisions.group_count; g++) {
             uint32_t size = (uint32_t)level->collisions.groups[g].count, fit = 1;
             while (fit < size && level->scaling_count &&
-                   profile_scaled_bandwidth(level, fit + 1) / (fit + 1) >=
+                   profile_memory_bandwidth(&of->memory, level, fit + 1) / (fit + 1) >=
                        0.9 * of->memory.reference_bytes_per_s) {
                 fit++;
             }

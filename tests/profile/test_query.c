@@ -1,0 +1,141 @@
+/* Is every number between two measured ones the one that the measurements say, whoever asks? */
+#include <math.h>
+
+#include "profile/query.h"
+#include "tests/base/runner.h"
+#include "tests/profile/fixture.h"
+
+static const struct profile_message_point falling[] = {
+    {64, 1e-6, 0, -1}, {1024, 2e-6, 0, -1}, {4096, 5e-6, 0, -1}, {16384, 4.5e-6, 0, -1}};
+
+START_TEST(long_messages_never_take_less_than_the_longest_that_was_measured)
+{
+    struct profile_message_point points[4];
+    memcpy(points, falling, sizeof points);
+    struct profile_layer layer = {.seconds = 1e-6, .curve = points, .curve_count = 4};
+    double last = 4.5e-6;
+    for (double bytes = 16384; bytes < 1e12; bytes *= 2) {
+        double seconds = profile_message_seconds(&layer, 1024, bytes);
+        ck_assert_double_ge(seconds, last);
+        last = seconds;
+    }
+    /* A rising last segment goes on with its bandwidth. */
+    layer.curve_count = 3;
+    ck_assert_double_eq_tol(profile_message_seconds(&layer, 1024, 7168), 8e-6, 1e-12);
+    ck_assert_double_eq_tol(profile_message_seconds(&layer, 1024, 544), 1.5e-6, 1e-12);
+    ck_assert_double_eq(profile_message_seconds(&layer, 1024, 0), 1e-6);
+}
+END_TEST
+
+START_TEST(one_measured_size_is_a_latency_below_and_a_bandwidth_above)
+{
+    struct profile_message_point point = {4096, 4e-6, 0, -1};
+    struct profile_layer layer = {.seconds = 1e-6};
+    ck_assert_double_eq_tol(profile_message_seconds(&layer, 1024, 8), 1e-6, 1e-18);
+    ck_assert_double_eq_tol(profile_message_seconds(&layer, 1024, 10240), 1e-5, 1e-15);
+    ck_assert_double_eq_tol(profile_message_seconds(&layer, 0, 65536), 2e-6, 1e-15);
+    layer.curve = &point;
+    layer.curve_count = 1;
+    ck_assert_double_eq_tol(profile_message_seconds(&layer, 1024, 8192), 8e-6, 1e-15);
+    layer.seconds = 0; /* declared: its order is all that is known */
+    ck_assert_double_eq(profile_message_seconds(&layer, 1024, 8192), 0);
+}
+END_TEST
+
+START_TEST(bandwidth_starts_with_one_worker_and_with_the_pair)
+{
+    /* One worker 4 GB/s, four together 6: three get 5.33, not what four get. */
+    struct profile_scaling_point points[] = {{4, 6e9, 0, -1}, {8, 7e9, 0, -1}};
+    struct profile_memory memory = {.reference_bytes_per_s = 4e9};
+    struct profile_memory_level level = {.scaling = points, .scaling_count = 2};
+    ck_assert_double_eq(profile_memory_bandwidth(&memory, &level, 0), 0);
+    ck_assert_double_eq(profile_memory_bandwidth(&memory, &level, 1), 4e9);
+    ck_assert_double_eq_tol(profile_memory_bandwidth(&memory, &level, 3), 16e9 / 3, 1);
+    ck_assert_double_eq(profile_memory_bandwidth(&memory, &level, 4), 6e9);
+    ck_assert_double_eq_tol(profile_memory_bandwidth(&memory, &level, 6), 6.5e9, 1);
+    ck_assert_double_eq(profile_memory_bandwidth(&memory, &level, 100), 7e9);
+    /* The pair was measured: 5 GB/s together. */
+    level.bytes_per_s = 2.5e9;
+    ck_assert_double_eq(profile_memory_bandwidth(&memory, &level, 2), 5e9);
+    ck_assert_double_eq_tol(profile_memory_bandwidth(&memory, &level, 3), 5.5e9, 1);
+    /* Without a curve the pair is what saturates the level; without either nothing is known. */
+    level.scaling_count = 0;
+    ck_assert_double_eq(profile_memory_bandwidth(&memory, &level, 7), 5e9);
+    level.bytes_per_s = 0;
+    ck_assert_double_eq(profile_memory_bandwidth(&memory, &level, 7), 0);
+}
+END_TEST
+
+START_TEST(messages_at_once_follow_the_concurrency_curve)
+{
+    struct profile_concurrency_point points[] = {
+        {1, 2e-6, 0, -1}, {2, 3e-6, 0, -1}, {4, 4e-6, 0, -1}};
+    struct profile_layer layer = {.concurrency = points, .concurrency_count = 3};
+    ck_assert_double_eq(profile_messages_slower(&layer, 1), 1);
+    ck_assert_double_eq_tol(profile_messages_slower(&layer, 3), 1.75, 1e-12);
+    ck_assert_double_eq_tol(profile_messages_slower(&layer, 8), 4, 1e-12);
+    layer.concurrency_count = 1;
+    ck_assert_double_eq(profile_messages_slower(&layer, 8), 1);
+}
+END_TEST
+
+START_TEST(what_was_not_measured_has_an_order_and_no_seconds)
+{
+    struct servet_profile *declared, *measured = loaded(NEHALEM);
+    ck_assert_int_eq(profile_from_hwloc("package:2 l3:2 core:2 pu:2", &declared, NULL), 0);
+    struct profile_communication *inside = &declared->classes[0].communication;
+    ck_assert(!profile_latencies_known(declared) && profile_latencies_known(measured));
+    for (size_t i = 0; i < inside->layer_count; i++) {
+        ck_assert(inside->layers[i].seconds == 0);
+        ck_assert_uint_eq(profile_layer_rank(declared, inside, i), i + 1);
+        ck_assert_double_eq(profile_layer_distance(declared, inside, i), (double)i + 1);
+    }
+    ck_assert_uint_eq(profile_layer_rank(measured, &measured->network, 0), 2);
+    ck_assert_double_eq(profile_layer_distance(measured, &measured->network, 0),
+                        measured->network.layers[0].seconds);
+    /* One latency that is not known, and the others cannot be weighed against it. */
+    measured->classes[0].communication.layers[0].seconds = 0;
+    ck_assert(!profile_latencies_known(measured));
+    ck_assert_double_eq(profile_layer_distance(measured, &measured->network, 0), 2);
+    profile_free(declared);
+    profile_free(measured);
+}
+END_TEST
+
+START_TEST(ranks_of_older_profiles_are_no_seconds)
+{
+    char *text = read_text(NEHALEM);
+    char *older = replaced(text, "\"origin\": \"measured\"", "\"origin\": \"measured\"");
+    struct servet_profile *profile;
+    /* The layer inside a node as profiles had it where the message probe did not run. */
+    char *at = strstr(older, "\"layers\"");
+    ck_assert(at != NULL);
+    char *layer = replaced(at, "measured", "declared");
+    char *whole;
+    ck_assert_int_gt(asprintf(&whole, "%.*s%s", (int)(at - older), older, layer), 0);
+    ck_assert_int_eq(profile_parse(whole, strlen(whole), "older", &profile, NULL), 0);
+    ck_assert(profile->classes[0].communication.layers[0].quality.origin == PROFILE_DECLARED);
+    ck_assert(profile->classes[0].communication.layers[0].seconds == 0);
+    ck_assert(profile->network.layers[0].seconds > 0);
+    char *saved = profile_to_json(profile);
+    ck_assert(strstr(strstr(saved, "\"layers\""), "\"seconds\"") > strstr(saved, "\"network\""));
+    profile_free(profile);
+    free(saved);
+    free(whole);
+    free(layer);
+    free(older);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("query");
+    tcase_add_test(tests, long_messages_never_take_less_than_the_longest_that_was_measured);
+    tcase_add_test(tests, one_measured_size_is_a_latency_below_and_a_bandwidth_above);
+    tcase_add_test(tests, bandwidth_starts_with_one_worker_and_with_the_pair);
+    tcase_add_test(tests, messages_at_once_follow_the_concurrency_curve);
+    tcase_add_test(tests, what_was_not_measured_has_an_order_and_no_seconds);
+    tcase_add_test(tests, ranks_of_older_profiles_are_no_seconds);
+    return run_tests(tests);
+}
