@@ -1,0 +1,56 @@
+/* The ways to place a program that are compared: each makes a command line and an environment out
+ * of a program. */
+#ifndef SERVET_BENCHMARKS_BENCH_COMPARATOR_H
+#define SERVET_BENCHMARKS_BENCH_COMPARATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "benchmarks/bench/run.h"
+#include "profile/base/error.h"
+
+struct program {
+    char *label;
+    struct words argv;
+    size_t ranks;   /* 0: not started by mpirun */
+    size_t threads; /* OMP_NUM_THREADS; 0: as the environment has it */
+    /* Of one with ranks, see bench_program_launcher(): */
+    char *launcher; /* path; NULL: there is none, and why is in `obstacle` */
+    bool hydra;     /* its options are those of MPICH's hydra, not Open MPI's */
+    char *obstacle;
+};
+
+/* Finds the launcher of program->argv[0], once for all runs. 0, or as bench_launcher(): the reason
+ * stays with the program, and every comparator is left out with it. */
+int bench_program_launcher(struct program *program, struct servet_error *error);
+void bench_program_free(struct program *program);
+
+struct comparator {
+    const char *name;
+    const char *meaning;
+    bool for_threads; /* of one process */
+    bool for_ranks;
+    const char *needs; /* a command in $PATH, or NULL */
+    bool ours;         /* `needs` is a command of this project */
+    /* argv: what to run. environment: "NAME=value" beside the inherited one, which is free of
+     * OMP_*BIND, OMP_PLACES, *_AFFINITY, SERVET_* (but SERVET_PROFILE). */
+    void (*wrap)(const struct program *program, const char *tool, struct words *argv,
+                 struct words *environment);
+};
+
+extern const struct comparator bench_comparators[];
+extern const size_t bench_comparator_count;
+
+/* NULL when there is none of that name. */
+const struct comparator *bench_comparator_find(const char *name);
+
+/* Why the comparator cannot be used for that program here, as a new string; NULL when it can: *tool
+ * (may be NULL in the result) is then the path of what it needs, a new string. */
+char *bench_comparator_obstacle(const struct comparator *comparator, const struct program *program,
+                                char **tool);
+
+/* Command line and environment of the program under that comparator; bench_words_free() both. */
+void bench_comparator_command(const struct comparator *comparator, const struct program *program,
+                              const char *tool, struct words *argv, struct words *environment);
+
+#endif

@@ -1,0 +1,347 @@
+/* Comparisons of what is asked for: which comparators suit a program, how they share the time that
+ * there is, and the second look at programs that servet is slower on. */
+#include "benchmarks/bench/compare.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "benchmarks/bench/programs.h"
+#include "benchmarks/bench/report.h"
+#include "benchmarks/bench/run.h"
+#include "benchmarks/bench/tools.h"
+#include "profile/base/cli.h"
+#include "profile/base/clock.h"
+
+/* Names of the comparators to run on a program: the user's, or all that suit its form. */
+static void choose(const struct request *request, const struct program *program, const char **names)
+{
+    size_t count = 0;
+    if (request->names[0]) {
+        memcpy(names, request->names, sizeof request->names);
+        return;
+    }
+    for (size_t i = 0; i < bench_comparator_count; i++) {
+        const struct comparator *c = &bench_comparators[i];
+        bool binds_threads = strncmp(c->name, "omp-", 4) == 0;
+        if ((program->ranks ? c->for_ranks : c->for_threads) &&
+            !(program->ranks && program->threads <= 1 && binds_threads)) {
+            names[count++] = c->name;
+        }
+    }
+    names[count] = NULL;
+}
+
+/* request->plot, or the picture of that name where it is a folder. */
+static const char *plot_path(const struct request *request, const char *name, char *path,
+                             size_t size)
+{
+    struct stat status;
+    bool folder = stat(request->plot, &status) == 0 && S_ISDIR(status.st_mode);
+    snprintf(path, size, folder ? "%s/%s" : "%s", request->plot, name);
+    return path;
+}
+
+/* A run may take such a part of its comparison's time, or so many seconds: ours take about one. */
+#define RUN_SHARE 0.5
+#define LEAST_RUN_SECONDS 10.0
+
+/* The user's conditions, with a share of the time that is left. One share is kept back: a program
+ * that is slow may take twice its own (measure.h). */
+static struct conditions share_time(const struct request *request, struct share *share,
+                                    const char *label)
+{
+    struct conditions conditions = request->conditions;
+    if (share->end == 0.0 || conditions.budget_seconds > 0.0) {
+        return conditions;
+    }
+    double left = share->end - profile_now_s(), least = 1.0;
+    conditions.budget_seconds = left / (double)(share->left + 1);
+    conditions.budget_seconds =
+        conditions.budget_seconds > least ? conditions.budget_seconds : least;
+    /* one run that other work on the machine holds up for minutes must not take the others' time */
+    double patience = RUN_SHARE * conditions.budget_seconds;
+    patience = patience > LEAST_RUN_SECONDS ? patience : LEAST_RUN_SECONDS;
+    conditions.limit_seconds =
+        conditions.limit_seconds < patience ? conditions.limit_seconds : patience;
+    cli_note("%s; %zu comparisons and at most %.0f s left", label, share->left,
+             left > 0 ? left : 0);
+    share->left -= share->left > 0;
+    return conditions;
+}
+
+/* The best of the others was picked by the same rounds that condemn servet: both are measured
+ * again, alone. */
+static bool confirmed(const struct comparison *comparison, const struct verdict *verdict,
+                      struct verdict *again)
+{
+    const char *const names[] = {verdict->best->comparator->name, verdict->ours->comparator->name,
+                                 NULL};
+    struct comparison second;
+    bench_measure(comparison->program, comparison->metric, &comparison->conditions, names, &second);
+    bool known = bench_verdict(&second, again), slower = !known || again->slower;
+    if (!known) {
+        again->ratio = 0;
+    }
+    bench_measure_free(&second);
+    return slower;
+}
+
+static void keep_exception(const struct comparison *comparison, const struct verdict *verdict,
+                           struct results *results)
+{
+    struct verdict again;
+    bool slower = confirmed(comparison, verdict, &again);
+    const char *reason = slower ? bench_reason(comparison, verdict)
+                                : "not found again when both were measured alone";
+    json_t *object = bench_json_conditions(comparison);
+    json_object_set_new(object, "servet", json_string(verdict->ours->comparator->name));
+    json_object_set_new(object, "best_other", json_string(verdict->best->comparator->name));
+    json_object_set_new(object, "slowdown", json_real(verdict->ratio));
+    if (again.ratio > 0) {
+        json_object_set_new(object, "again",
+                            json_pack("{s:f,s:[f,f]}", "slowdown", again.ratio, "interval",
+                                      again.interval.low, again.interval.high));
+    }
+    json_object_set_new(object, "confirmed", json_boolean(slower));
+    json_object_set_new(object, "reason", json_string(reason));
+    json_array_append_new(results->exceptions, object);
+}
+
+static bool time_is_over(const struct results *results, const struct program *program)
+{
+    if (results->share.end == 0.0 || profile_now_s() < results->share.end) {
+        return false;
+    }
+    fprintf(results->text, "%s\n  left out: no time left for it (--within)\n\n", program->label);
+    json_array_append_new(results->comparisons, json_pack("{s:s,s:s}", "program", program->label,
+                                                          "left_out", "no time left"));
+    return true;
+}
+
+/* The first *count programs; *count becomes how many there was time for. */
+static struct comparison *compare_all(const struct request *request, const struct program *programs,
+                                      size_t *count, const struct metric *metric,
+                                      struct results *results)
+{
+    size_t measured = 0;
+    struct comparison *comparisons = calloc(*count ? *count : 1, sizeof *comparisons);
+    if (!comparisons) {
+        cli_fail("out of memory");
+    }
+    for (size_t i = 0; i < *count; i++) {
+        const char *names[MOST_COMPARATORS + 1];
+        if (time_is_over(results, &programs[i])) {
+            continue;
+        }
+        const struct conditions conditions =
+            share_time(request, &results->share, programs[i].label);
+        struct verdict verdict;
+        choose(request, &programs[i], names);
+        bench_measure(&programs[i], metric, &conditions, names, &comparisons[i]);
+        bench_table(results->text, &comparisons[i]);
+        fflush(results->text);
+        json_array_append_new(results->comparisons, bench_json(&comparisons[i]));
+        if (bench_verdict(&comparisons[i], &verdict) && verdict.slower) {
+            keep_exception(&comparisons[i], &verdict, results);
+        }
+        measured++;
+    }
+    *count = measured; /* what there is no time for comes last */
+    return comparisons;
+}
+
+static void free_all(struct comparison *comparisons, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bench_measure_free(&comparisons[i]);
+    }
+    free(comparisons);
+}
+
+/* Programs of one process and MPI programs have different comparators: a plot each. */
+static void plot_suite(const struct request *request, const struct comparison *comparisons,
+                       size_t count)
+{
+    char path[PATH_MAX];
+    size_t threads = 0;
+    while (threads < count && comparisons[threads].program->ranks == 0) {
+        threads++;
+    }
+    if (threads) {
+        bench_plot_ratios(plot_path(request, "threads.svg", path, sizeof path), comparisons,
+                          threads);
+    }
+    size_t ranks = threads;
+    while (ranks < count && comparisons[ranks].program->threads <= 1) {
+        ranks++;
+    }
+    if (ranks > threads) {
+        bench_plot_ratios(plot_path(request, "ranks.svg", path, sizeof path), comparisons + threads,
+                          ranks - threads);
+    }
+    if (count > ranks) {
+        bench_plot_ratios(plot_path(request, "hybrid.svg", path, sizeof path), comparisons + ranks,
+                          count - ranks);
+    }
+}
+
+static void compare_under(const struct request *request, const struct programs *suite,
+                          const char *plot, const struct metric *metric, struct results *results)
+{
+    char path[PATH_MAX];
+    size_t count = suite->count;
+    struct comparison *comparisons = compare_all(request, suite->list, &count, metric, results);
+    if (request->plot && count) {
+        bench_plot_ratios(plot_path(request, plot, path, sizeof path), comparisons, count);
+    }
+    free_all(comparisons, count);
+}
+
+/* Beside a background job on half of the PUs, and two jobs at once that each want all: the papers
+ * measured on loaded machines. */
+static void compare_loaded(const struct request *request, const struct metric *metric,
+                           struct results *results)
+{
+    struct programs half, whole;
+    struct request loaded = *request, twice = *request;
+    size_t pus = request->threads ? request->threads : bench_tools_pus();
+    bench_kernels_loaded(pus > 1 ? pus / 2 : 1, &half);
+    bench_kernels_loaded(pus, &whole);
+    loaded.conditions.load_pus = pus > 1 ? pus / 2 : 1;
+    twice.conditions.jobs = 2;
+    compare_under(&loaded, &half, "loaded.svg", metric, results);
+    compare_under(&twice, &whole, "two-jobs.svg", metric, results);
+    bench_programs_free(&half);
+    bench_programs_free(&whole);
+}
+
+static bool also_loaded(const struct request *request)
+{
+    return request->conditions.load_pus == 0 && request->conditions.jobs == 1;
+}
+
+size_t bench_compare_kernels_count(const struct request *request)
+{
+    struct programs suite, loaded;
+    bench_kernels(1, &suite);
+    bench_kernels_loaded(1, &loaded);
+    size_t count = suite.count + (also_loaded(request) ? 2 * loaded.count : 0);
+    bench_programs_free(&suite);
+    bench_programs_free(&loaded);
+    return count;
+}
+
+void bench_compare_kernels(const struct request *request, struct results *results)
+{
+    struct programs suite;
+    struct metric metric = {.expression = BENCH_KERNEL_METRIC};
+    bench_kernels(request->threads ? request->threads : bench_tools_pus(), &suite);
+    bench_metric_compile(&metric);
+    size_t count = suite.count;
+    struct comparison *comparisons = compare_all(request, suite.list, &count, &metric, results);
+    if (request->plot) {
+        plot_suite(request, comparisons, count);
+    }
+    free_all(comparisons, count);
+    if (also_loaded(request)) {
+        compare_loaded(request, &metric, results);
+    }
+    regfree(&metric.compiled);
+    bench_programs_free(&suite);
+}
+
+void bench_compare_npb(const struct request *request, struct results *results)
+{
+    char path[PATH_MAX];
+    struct programs list;
+    struct metric metric = request->metric;
+    if (!metric.expression) {
+        metric = (struct metric){.expression = BENCH_NPB_METRIC, .higher = true};
+        bench_metric_compile(&metric);
+    }
+    size_t pus = bench_tools_pus();
+    int code = bench_npb_find(request->npb_folder, request->ranks ? request->ranks : pus,
+                              request->threads ? request->threads : pus, &list);
+    if (code) {
+        cli_usage("--npb %s: %s", request->npb_folder, strerror(-code));
+    }
+    if (list.count == 0) {
+        cli_usage("--npb %s: expected programs called like bt.A.x or cg.B.x in it",
+                  request->npb_folder);
+    }
+    size_t count = list.count;
+    struct comparison *comparisons = compare_all(request, list.list, &count, &metric, results);
+    if (request->plot) {
+        bench_plot_ratios(plot_path(request, "npb.svg", path, sizeof path), comparisons, count);
+    }
+    free_all(comparisons, count);
+    bench_programs_free(&list);
+    if (!request->metric.expression) {
+        regfree(&metric.compiled);
+    }
+}
+
+void bench_compare_program(const struct request *request, char **argv, struct results *results)
+{
+    char path[PATH_MAX];
+    struct program program = {
+        .label = strdup(argv[0]), .ranks = request->ranks, .threads = request->threads};
+    if (program.threads == 0) {
+        program.threads = program.ranks ? 1 : bench_tools_pus();
+    }
+    char *found = bench_tools_find(argv[0]);
+    if (!found) {
+        cli_usage("%s: expected a program that can be run", argv[0]);
+    }
+    free(found);
+    bench_words_add_all(&program.argv, argv);
+    struct servet_error error;
+    if (program.ranks && bench_program_launcher(&program, &error) < 0) {
+        cli_usage("%s", error.text);
+    }
+    size_t count = 1;
+    struct comparison *comparisons =
+        compare_all(request, &program, &count, &request->metric, results);
+    if (request->plot) {
+        bench_plot_ratios(plot_path(request, "comparison.svg", path, sizeof path), comparisons, 1);
+    }
+    bool any =
+        bench_measure_best(&comparisons[0], false) || bench_measure_best(&comparisons[0], true);
+    free_all(comparisons, 1);
+    bench_program_free(&program);
+    if (!any) {
+        cli_fail("%s did not succeed under any comparator", argv[0]);
+    }
+}
+
+void bench_compare_exceptions(const struct results *results)
+{
+    size_t i, confirmed_ones = 0;
+    const json_t *exception;
+    json_array_foreach(results->exceptions, i, exception)
+    {
+        confirmed_ones += json_is_true(json_object_get(exception, "confirmed"));
+    }
+    fprintf(
+        results->text,
+        "servet slower than the best of the others beyond the interval: %zu of %zu programs%s\n",
+        confirmed_ones, json_array_size(results->comparisons),
+        json_array_size(results->exceptions) > confirmed_ones
+            ? ", and in these that were not confirmed:"
+            : "");
+    json_array_foreach(results->exceptions, i, exception)
+    {
+        const json_t *again = json_object_get(json_object_get(exception, "again"), "slowdown");
+        fprintf(results->text, "  %s: %s takes %.3f of %s",
+                json_string_value(json_object_get(exception, "program")),
+                json_string_value(json_object_get(exception, "servet")),
+                json_number_value(json_object_get(exception, "slowdown")),
+                json_string_value(json_object_get(exception, "best_other")));
+        if (again) {
+            fprintf(results->text, ", again alone %.3f", json_number_value(again));
+        }
+        fprintf(results->text, ": %s\n", json_string_value(json_object_get(exception, "reason")));
+    }
+}

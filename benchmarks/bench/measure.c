@@ -1,0 +1,311 @@
+/* One program under every comparator, round by round, and the figures of that.
+ *
+ * Rounds are interleaved (A B C A B C …), so that a slow spell of the machine meets all of them, and
+ * everything that is compared is compared round by round (statistics.h). */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "benchmarks/bench/measure.h"
+#include "benchmarks/bench/run.h"
+#include "profile/base/cli.h"
+#include "profile/base/clock.h"
+
+/* -- a background job: processes that keep some PUs busy with memory traffic -- */
+
+struct load {
+    pid_t *pids;
+    size_t count;
+};
+
+#define LOAD_BYTES ((size_t)32 << 20) /* past most caches, little enough for many PUs */
+
+static void pin_to_nth(size_t nth)
+{
+    cpu_set_t allowed, one;
+    if (sched_getaffinity(0, sizeof allowed, &allowed)) {
+        return;
+    }
+    for (size_t pu = 0; pu < CPU_SETSIZE; pu++) {
+        if (CPU_ISSET(pu, &allowed) && nth-- == 0) {
+            CPU_ZERO(&one);
+            CPU_SET(pu, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            return;
+        }
+    }
+}
+
+static _Noreturn void keep_busy(size_t nth, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(0); /* it ended before the line above */
+    }
+    pin_to_nth(nth);
+    volatile char *from = malloc(LOAD_BYTES), *to = malloc(LOAD_BYTES);
+    for (char value = 0; from && to; value++) {
+        memset((char *)from, value, LOAD_BYTES);
+        memcpy((char *)to, (const char *)from, LOAD_BYTES);
+    }
+    _exit(1);
+}
+
+/* One process on each of the first `pus` allowed PUs, pinned there. They end with load_stop(), and
+ * with this process whatever its end. */
+static void load_start(size_t pus, struct load *out)
+{
+    *out = (struct load){.pids = calloc(pus ? pus : 1, sizeof(pid_t))};
+    if (!out->pids) {
+        cli_fail("out of memory");
+    }
+    pid_t self = getpid();
+    for (; out->count < pus; out->count++) {
+        pid_t pid = fork();
+        if (pid < 0) {
+            cli_fail("cannot start the background job: %s", strerror(errno));
+        }
+        if (pid == 0) {
+            keep_busy(out->count, self);
+        }
+        out->pids[out->count] = pid;
+    }
+}
+
+static void load_stop(struct load *load)
+{
+    for (size_t i = 0; i < load->count; i++) {
+        kill(load->pids[i], SIGKILL);
+        waitpid(load->pids[i], NULL, 0);
+    }
+    free(load->pids);
+    *load = (struct load){0};
+}
+
+/* -- figures -- */
+
+void bench_metric_compile(struct metric *metric)
+{
+    if (!metric->expression) {
+        return;
+    }
+    int code = regcomp(&metric->compiled, metric->expression, REG_EXTENDED | REG_NEWLINE);
+    if (code) {
+        char text[128];
+        regerror(code, &metric->compiled, text, sizeof text);
+        cli_usage("--metric \"%s\": %s", metric->expression, text);
+    }
+}
+
+static bool number_in(const char *text, regoff_t from, regoff_t to, double *value)
+{
+    for (const char *at = text + from; at < text + to; at++) {
+        char *end;
+        double number = strtod(at, &end);
+        if (end > at) {
+            *value = number;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bench_metric_find(const struct metric *metric, const char *text, double *value)
+{
+    regmatch_t match[2];
+    bool found = false;
+    for (int flags = 0; *text && regexec(&metric->compiled, text, 2, match, flags) == 0;) {
+        const regmatch_t *number = match[1].rm_so >= 0 ? &match[1] : &match[0];
+        found = number_in(text, number->rm_so, number->rm_eo, value) || found;
+        text += match[0].rm_eo > 0 ? match[0].rm_eo : 1;
+        flags = REG_NOTBOL;
+    }
+    return found;
+}
+
+static char *text_of(const char *format, const char *name, const char *detail)
+{
+    char *text = NULL;
+    if (asprintf(&text, format, name, detail) < 0) {
+        cli_fail("out of memory");
+    }
+    return text;
+}
+
+static char *failure(const struct bench_run *run, double limit)
+{
+    char number[64];
+    if (run->timed_out) {
+        snprintf(number, sizeof number, "%g", limit);
+        return text_of("%stook more than %s s", "", number);
+    }
+    snprintf(number, sizeof number, "exit status %d", run->status);
+    return text_of("%s: %s", number, run->complaint ? run->complaint : "nothing on stderr");
+}
+
+/* The figure of one run, or the reason why there is none. */
+static char *figure(const struct metric *metric, const struct bench_run *run, double limit,
+                    double *value)
+{
+    if (run->status != 0 || run->timed_out) {
+        return failure(run, limit);
+    }
+    if (!metric->expression) {
+        *value = run->seconds;
+        return NULL;
+    }
+    return bench_metric_find(metric, run->out, value)
+               ? NULL
+               : text_of("no number like \"%s\" in the output%s", metric->expression, "");
+}
+
+/* One run (of all jobs) under one comparator: the worst figure of the jobs. */
+static void run_once(struct comparison *comparison, struct series *series, size_t round)
+{
+    struct words argv, environment;
+    size_t jobs = comparison->conditions.jobs;
+    struct bench_run *runs = calloc(jobs, sizeof *runs);
+    if (!runs) {
+        cli_fail("out of memory");
+    }
+    bench_comparator_command(series->comparator, comparison->program, series->tool, &argv,
+                             &environment);
+    bench_run(&argv, &environment, jobs, comparison->conditions.limit_seconds, runs);
+    for (size_t job = 0; job < jobs; job++) {
+        double value = 0.0;
+        char *reason =
+            figure(comparison->metric, &runs[job], comparison->conditions.limit_seconds, &value);
+        if (reason && !series->left_out) {
+            series->left_out = reason;
+            reason = NULL;
+        }
+        free(reason);
+        bool worse = comparison->metric->higher ? value < series->values[round]
+                                                : value > series->values[round];
+        if (job == 0 || worse) {
+            series->values[round] = value;
+        }
+        bench_run_free(&runs[job]);
+    }
+    bench_words_free(&argv);
+    bench_words_free(&environment);
+    free(runs);
+}
+
+static char *command_line(const struct comparator *comparator, const struct program *program,
+                          const char *tool)
+{
+    struct words argv, environment;
+    bench_comparator_command(comparator, program, tool, &argv, &environment);
+    bench_words_add_all(&environment, argv.list);
+    char *text = bench_words_text(&environment);
+    bench_words_free(&argv);
+    bench_words_free(&environment);
+    return text;
+}
+
+static void prepare(struct comparison *comparison, const char *const *names)
+{
+    size_t count = 0;
+    while (names[count]) {
+        count++;
+    }
+    comparison->series = calloc(count, sizeof *comparison->series);
+    comparison->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct series *series = &comparison->series[i];
+        series->comparator = bench_comparator_find(names[i]);
+        series->left_out =
+            bench_comparator_obstacle(series->comparator, comparison->program, &series->tool);
+        series->values = calloc(comparison->conditions.rounds, sizeof *series->values);
+        if (!series->left_out) {
+            series->command = command_line(series->comparator, comparison->program, series->tool);
+        }
+    }
+}
+
+static void evaluate(struct comparison *comparison)
+{
+    size_t first = 0, rounds = comparison->rounds;
+    while (first < comparison->count && comparison->series[first].left_out) {
+        first++;
+    }
+    for (size_t i = first; i < comparison->count; i++) {
+        struct series *series = &comparison->series[i];
+        if (series->left_out) {
+            continue;
+        }
+        series->median = bench_statistics_median(series->values, rounds);
+        series->interval = bench_statistics_interval(series->values, rounds);
+        series->ratio = bench_statistics_ratio(series->values, comparison->series[first].values,
+                                               rounds, &series->ratio_interval);
+    }
+}
+
+/* No verdict is better than none of the programs that follow: on a machine that is that busy, fewer
+ * rounds it is. */
+#define OVERRUN 2.0
+
+static bool spent(const struct conditions *conditions, size_t rounds, double gone)
+{
+    double budget = conditions->budget_seconds;
+    if (budget <= 0.0 || rounds == 0) {
+        return false;
+    }
+    return gone > (rounds < BENCH_LEAST_ROUNDS ? OVERRUN * budget : budget);
+}
+
+void bench_measure(const struct program *program, const struct metric *metric,
+                   const struct conditions *conditions, const char *const *names,
+                   struct comparison *out)
+{
+    *out = (struct comparison){.program = program, .metric = metric, .conditions = *conditions};
+    prepare(out, names);
+    struct load load;
+    load_start(conditions->load_pus, &load);
+    double started = profile_now_s();
+    for (; out->rounds < conditions->rounds; out->rounds++) {
+        if (spent(conditions, out->rounds, profile_now_s() - started)) {
+            break;
+        }
+        for (size_t i = 0; i < out->count; i++) {
+            if (!out->series[i].left_out) {
+                run_once(out, &out->series[i], out->rounds);
+            }
+        }
+    }
+    load_stop(&load);
+    evaluate(out);
+}
+
+void bench_measure_free(struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++) {
+        free(comparison->series[i].tool);
+        free(comparison->series[i].command);
+        free(comparison->series[i].left_out);
+        free(comparison->series[i].values);
+    }
+    free(comparison->series);
+}
+
+const struct series *bench_measure_best(const struct comparison *comparison, bool ours)
+{
+    const struct series *best = NULL;
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct series *series = &comparison->series[i];
+        if (series->left_out || (strncmp(series->comparator->name, "servet-", 7) == 0) != ours) {
+            continue;
+        }
+        bool better = !best || (comparison->metric->higher ? series->median > best->median
+                                                           : series->median < best->median);
+        best = better ? series : best;
+    }
+    return best;
+}

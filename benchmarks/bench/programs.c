@@ -1,0 +1,186 @@
+/* Which programs are compared: those of NPB that a user has built, and the kernels that come with
+ * servet-bench; and what a program is linked with, which says how it must be started. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "benchmarks/bench/launcher.h"
+#include "benchmarks/bench/programs.h"
+#include "benchmarks/bench/tools.h"
+#include "profile/base/cli.h"
+
+void bench_programs_free(struct programs *programs)
+{
+    for (size_t i = 0; i < programs->count; i++) {
+        bench_program_free(&programs->list[i]);
+    }
+    free(programs->list);
+    *programs = (struct programs){0};
+}
+
+/* -- NPB -- */
+
+#define DEPTH_LIMIT 3
+
+bool bench_npb_is_name(const char *name, size_t *ranks)
+{
+    regex_t expression;
+    regmatch_t match[4];
+    if (regcomp(&expression,
+                "^(bt|cg|dt|ep|ft|is|lu|mg|sp|ua)(-mz)?\\.[SWABCDEF]\\.(x|[1-9][0-9]{0,5})$",
+                REG_EXTENDED)) {
+        cli_fail("out of memory");
+    }
+    bool is = regexec(&expression, name, 4, match, 0) == 0;
+    regfree(&expression);
+    *ranks = is && name[match[3].rm_so] != 'x' ? strtoul(name + match[3].rm_so, NULL, 10) : 0;
+    return is;
+}
+
+static void add_npb(struct programs *list, const char *path, const char *name,
+                    const struct program *wanted)
+{
+    struct program *room = realloc(list->list, (list->count + 1) * sizeof *room);
+    if (!room) {
+        cli_fail("out of memory");
+    }
+    list->list = room;
+    struct program *program = &room[list->count++];
+    *program = (struct program){.label = strdup(name)};
+    bench_words_add(&program->argv, "%s", path);
+    struct bench_linked linked;
+    size_t fixed;
+    bench_linked_with(path, &linked);
+    bench_npb_is_name(name, &fixed);
+    bool mpi = linked.mpi != BENCH_MPI_UNKNOWN;
+    program->ranks = mpi ? (fixed ? fixed : wanted->ranks) : 0;
+    program->threads = linked.openmp ? wanted->threads : (mpi ? 1 : 0);
+    if (mpi) {
+        (void)bench_program_launcher(program, NULL); /* left out with its reason */
+    }
+}
+
+static int scan(const char *folder, int depth, const struct program *wanted, struct programs *out)
+{
+    DIR *directory = opendir(folder);
+    if (!directory) {
+        return -errno;
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(directory))) {
+        char path[PATH_MAX];
+        struct stat status;
+        size_t ranks;
+        int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] == '.' || length >= (int)sizeof path || stat(path, &status)) {
+            continue;
+        }
+        if (S_ISDIR(status.st_mode) && depth < DEPTH_LIMIT) {
+            scan(path, depth + 1, wanted, out);
+        } else if (S_ISREG(status.st_mode) && access(path, X_OK) == 0 &&
+                   bench_npb_is_name(entry->d_name, &ranks)) {
+            add_npb(out, path, entry->d_name, wanted);
+        }
+    }
+    closedir(directory);
+    return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct program *x = a, *y = b;
+    return strcmp(x->argv.list[0], y->argv.list[0]);
+}
+
+int bench_npb_find(const char *folder, size_t ranks, size_t threads, struct programs *out)
+{
+    *out = (struct programs){0};
+    const struct program wanted = {.ranks = ranks, .threads = threads};
+    int code = scan(folder, 0, &wanted, out);
+    if (out->count) {
+        qsort(out->list, out->count, sizeof *out->list, by_path);
+    }
+    return code;
+}
+
+/* -- our kernels -- */
+
+enum form { OMP, MPI, HYBRID };
+static const char *const suffixes[] = {"omp", "mpi", "hybrid"};
+
+static const struct entry {
+    const char *kernel;
+    char problem;
+    enum form form;
+} entries[] = {
+    {"ep", 'S', OMP},   {"cg", 'W', OMP},    {"mg", 'W', OMP},    {"ft", 'W', OMP},
+    {"is", 'A', OMP},   {"triad", 'A', OMP}, {"halo", 'W', OMP},  {"random_access", 'W', OMP},
+    {"cg", 'W', MPI},   {"mg", 'W', MPI},    {"ft", 'W', MPI},    {"is", 'W', MPI},
+    {"halo", 'W', MPI}, {"triad", 'A', MPI}, {"mz", 'S', HYBRID}, {"mg", 'W', HYBRID},
+};
+
+/* MG and FT want powers of two. */
+static size_t power_of_two(size_t n)
+{
+    size_t power = 1;
+    while (2 * power <= n) {
+        power *= 2;
+    }
+    return power;
+}
+
+static void add_kernel(struct programs *suite, const char *folder, const struct entry *entry,
+                       size_t threads)
+{
+    char path[PATH_MAX], label[64];
+    snprintf(path, sizeof path, "%s/%s_%s", folder, entry->kernel, suffixes[entry->form]);
+    if (access(path, X_OK)) {
+        return; /* built without MPI or OpenMP */
+    }
+    struct program *program = &suite->list[suite->count++];
+    snprintf(label, sizeof label, "%s.%c %s", entry->kernel, entry->problem, suffixes[entry->form]);
+    *program = (struct program){.label = strdup(label), .threads = threads};
+    if (entry->form == MPI) {
+        program->ranks = power_of_two(threads);
+        program->threads = 1;
+    }
+    if (entry->form == HYBRID) {
+        program->ranks = 2;
+        program->threads = threads > 2 ? threads / 2 : 1;
+    }
+    bench_words_add(&program->argv, "%s", path);
+    bench_words_add(&program->argv, "%c", entry->problem);
+    if (program->ranks) {
+        (void)bench_program_launcher(program, NULL);
+    }
+}
+
+static void add_all(struct programs *suite, const struct entry *list, size_t count, size_t threads)
+{
+    char *folder = bench_tools_kernels();
+    *suite = (struct programs){.list = calloc(count, sizeof *suite->list)};
+    if (!folder || !suite->list) {
+        cli_fail("the kernels were not built with this servet-bench");
+    }
+    for (size_t i = 0; i < count; i++) {
+        add_kernel(suite, folder, &list[i], threads);
+    }
+    free(folder);
+}
+
+void bench_kernels(size_t threads, struct programs *out)
+{
+    add_all(out, entries, sizeof entries / sizeof *entries, threads);
+}
+
+void bench_kernels_loaded(size_t threads, struct programs *out)
+{
+    static const struct entry list[] = {{"cg", 'W', OMP}};
+    add_all(out, list, sizeof list / sizeof *list, threads);
+}

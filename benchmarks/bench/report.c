@@ -1,0 +1,256 @@
+/* A comparison in words and as JSON, and what is known of the reason where ours is not the best. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "benchmarks/bench/report.h"
+#include "benchmarks/bench/tools.h"
+#include "profile/base/cli.h"
+
+/* -- verdicts, tables, JSON -- */
+
+#define LINE_SIZE 512
+
+struct verdict bench_verdict_between(const struct comparison *comparison, const struct series *ours,
+                                     const struct series *other)
+{
+    struct verdict verdict = {.ours = ours, .best = other};
+    const double *a = ours->values, *b = other->values;
+    bool higher = comparison->metric->higher;
+    verdict.ratio = bench_statistics_ratio(higher ? b : a, higher ? a : b, comparison->rounds,
+                                           &verdict.interval);
+    verdict.slower = verdict.interval.low > 1.0;
+    return verdict;
+}
+
+bool bench_verdict(const struct comparison *comparison, struct verdict *out)
+{
+    *out = (struct verdict){.best = bench_measure_best(comparison, false)};
+    for (size_t i = 0; i < comparison->count && !out->ours; i++) {
+        const struct series *series = &comparison->series[i];
+        if (!series->left_out && strncmp(series->comparator->name, "servet-", 7) == 0) {
+            out->ours = series;
+        }
+    }
+    if (!out->ours || !out->best || comparison->rounds < BENCH_LEAST_ROUNDS) {
+        return false;
+    }
+    *out = bench_verdict_between(comparison, out->ours, out->best);
+    return true;
+}
+
+static void print_program(FILE *out, const struct comparison *comparison)
+{
+    const struct program *program = comparison->program;
+    fprintf(out, "%s", program->label);
+    if (program->ranks) {
+        fprintf(out, ", %zu ranks", program->ranks);
+    }
+    if (program->threads) {
+        fprintf(out, ", %zu threads%s", program->threads, program->ranks ? " each" : "");
+    }
+    if (comparison->conditions.jobs > 1) {
+        fprintf(out, ", %zu jobs at once (the worst)", comparison->conditions.jobs);
+    }
+    if (comparison->conditions.load_pus) {
+        fprintf(out, ", background job on %zu PUs", comparison->conditions.load_pus);
+    }
+    const struct metric *metric = comparison->metric;
+    fprintf(out, "; %s; %zu interleaved rounds\n",
+            metric->expression ? metric->expression : "wall time in s", comparison->rounds);
+}
+
+/* An interval in words, "-" of too few rounds for one. */
+struct span {
+    char text[64];
+};
+
+static struct span span_of(const struct comparison *comparison, struct interval interval,
+                           int digits)
+{
+    struct span span = {"-"};
+    if (comparison->rounds >= BENCH_LEAST_ROUNDS) {
+        snprintf(span.text, sizeof span.text, "[%10.*g, %10.*g]", digits, interval.low, digits,
+                 interval.high);
+    }
+    return span;
+}
+
+void bench_table(FILE *out, const struct comparison *comparison)
+{
+    print_program(out, comparison);
+    fprintf(out, "  %-12s %12s  %-25s %8s  %s\n", "", "median", "95 % interval", "ratio",
+            "95 % interval");
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct series *s = &comparison->series[i];
+        if (s->left_out) {
+            fprintf(out, "  %-12s %s\n", s->comparator->name, s->left_out);
+            continue;
+        }
+        struct span median = span_of(comparison, s->interval, 5);
+        struct span ratio = span_of(comparison, s->ratio_interval, 4);
+        fprintf(out, "  %-12s %12.6g  %-24s  %8.3f  %s\n", s->comparator->name, s->median,
+                median.text, s->ratio, ratio.text);
+    }
+    struct verdict verdict;
+    if (bench_verdict(comparison, &verdict)) {
+        fprintf(out, "  %s / %s (best of the others): %.3f [%.3f, %.3f], %s\n",
+                verdict.ours->comparator->name, verdict.best->comparator->name, verdict.ratio,
+                verdict.interval.low, verdict.interval.high,
+                verdict.slower ? "SLOWER beyond the interval" : "not slower beyond the interval");
+    } else if (comparison->rounds < BENCH_LEAST_ROUNDS) {
+        fprintf(out, "  no intervals and no verdict: they need %d rounds\n", BENCH_LEAST_ROUNDS);
+    }
+    fprintf(out, "\n");
+}
+
+/* A ratio to a figure of 0 is none: null, JSON has no infinity. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Of fewer rounds than an interval needs there is none: null. */
+static json_t *pair(const struct comparison *comparison, struct interval interval)
+{
+    if (comparison->rounds < BENCH_LEAST_ROUNDS) {
+        return json_null();
+    }
+    return json_pack("[o,o]", number(interval.low), number(interval.high));
+}
+
+static json_t *series_json(const struct comparison *comparison, const struct series *series)
+{
+    if (series->left_out) {
+        return json_pack("{s:s,s:s}", "name", series->comparator->name, "left_out",
+                         series->left_out);
+    }
+    json_t *values = json_array();
+    for (size_t round = 0; round < comparison->rounds; round++) {
+        json_array_append_new(values, json_real(series->values[round]));
+    }
+    return json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:o}", "name", series->comparator->name, "command",
+                     series->command, "median", number(series->median), "interval",
+                     pair(comparison, series->interval), "ratio", number(series->ratio),
+                     "ratio_interval", pair(comparison, series->ratio_interval), "values", values);
+}
+
+json_t *bench_json_conditions(const struct comparison *comparison)
+{
+    const struct metric *metric = comparison->metric;
+    return json_pack("{s:s,s:I,s:I,s:s,s:b,s:I,s:I,s:I}", "program", comparison->program->label,
+                     "ranks", (json_int_t)comparison->program->ranks, "threads",
+                     (json_int_t)comparison->program->threads, "metric",
+                     metric->expression ? metric->expression : "wall time", "higher_is_better",
+                     (int)metric->higher, "rounds", (json_int_t)comparison->rounds, "jobs",
+                     (json_int_t)comparison->conditions.jobs, "load_pus",
+                     (json_int_t)comparison->conditions.load_pus);
+}
+
+json_t *bench_json(const struct comparison *comparison)
+{
+    json_t *list = json_array(), *object = bench_json_conditions(comparison);
+    for (size_t i = 0; i < comparison->count; i++) {
+        json_array_append_new(list, series_json(comparison, &comparison->series[i]));
+    }
+    json_object_set_new(object, "comparators", list);
+    struct verdict verdict;
+    if (bench_verdict(comparison, &verdict)) {
+        json_object_set_new(
+            object, "verdict",
+            json_pack("{s:s,s:s,s:o,s:o,s:b}", "servet", verdict.ours->comparator->name,
+                      "best_other", verdict.best->comparator->name, "slowdown",
+                      number(verdict.ratio), "interval", pair(comparison, verdict.interval),
+                      "slower", (int)verdict.slower));
+    }
+    return object;
+}
+
+static void cpu_model(char *text, size_t size)
+{
+    char line[LINE_SIZE];
+    snprintf(text, size, "unknown");
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        char *colon = strstr(line, ": ");
+        if (strncmp(line, "model name", 10) == 0 && colon) {
+            snprintf(text, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+            break;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+}
+
+json_t *bench_json_machine(void)
+{
+    struct utsname name;
+    char cpu[LINE_SIZE], date[32];
+    time_t now = time(NULL);
+    struct tm parts;
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+    cpu_model(cpu, sizeof cpu);
+    uname(&name);
+    return json_pack("{s:s,s:s,s:s,s:I,s:s}", "host", name.nodename, "cpu", cpu, "kernel",
+                     name.release, "pus", (json_int_t)bench_tools_pus(), "date", date);
+}
+
+/* -- reasons -- */
+
+/* Whether a comparator leaves the choice of PUs to the system's scheduler. mpirun binds ranks by
+ * itself up to two. */
+static bool leaves_threads_free(const struct comparator *comparator, const struct program *program)
+{
+    return strcmp(comparator->name, "bind-none") == 0 ||
+           (strcmp(comparator->name, "default") == 0 && program->ranks == 0);
+}
+
+static size_t workers(const struct comparison *comparison)
+{
+    const struct program *program = comparison->program;
+    size_t ranks = program->ranks ? program->ranks : 1,
+           threads = program->threads ? program->threads : 1;
+    return ranks * threads * comparison->conditions.jobs;
+}
+
+/* Whether another of servet's priorities is not slower than the best of the others. */
+static bool other_priority_is_not(const struct comparison *comparison,
+                                  const struct verdict *verdict)
+{
+    const struct series *best = bench_measure_best(comparison, true);
+    if (!best || best == verdict->ours) {
+        return false;
+    }
+    const struct verdict other = bench_verdict_between(comparison, best, verdict->best);
+    return !other.slower;
+}
+
+const char *bench_reason(const struct comparison *comparison, const struct verdict *verdict)
+{
+    size_t pus = bench_tools_pus(), count = workers(comparison);
+    bool free_threads = leaves_threads_free(verdict->best->comparator, comparison->program);
+    if (comparison->conditions.load_pus && free_threads) {
+        return "a pinned thread stays beside the background job, from which the system moves its "
+               "own";
+    }
+    if (count > pus && free_threads) {
+        return "more threads than PUs: the system moves threads to PUs that fall idle, pinned ones "
+               "stay";
+    }
+    if (count > pus) {
+        return "more threads than PUs: who shares a PU with whom decides, not the cores";
+    }
+    if (other_priority_is_not(comparison, verdict)) {
+        return "the other priority is not slower: the program wants that one";
+    }
+    if (count == pus) {
+        return "every PU has one thread under both: which one is on which is all that differs";
+    }
+    if (free_threads) {
+        return "threads that the system may move do better than on the PUs that were chosen";
+    }
+    return "other PUs were chosen: SERVET_VERBOSE=1 and servet-map --explain say which and why";
+}

@@ -1,0 +1,54 @@
+/* Comparisons as a table, as JSON, and as a plot. */
+#ifndef SERVET_BENCHMARKS_BENCH_REPORT_H
+#define SERVET_BENCHMARKS_BENCH_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "benchmarks/bench/measure.h"
+
+/* The comparison in words, and the verdict: is servet slower than the best of the others, beyond
+ * the interval? */
+void bench_table(FILE *out, const struct comparison *comparison);
+
+/* How servet (its first priority that was run, memory unless chosen otherwise) stands beside the
+ * best of the others: the ratio of its figure to that, turned so that above 1 means slower. The
+ * best was picked by the same rounds, which favours it. False when one of the two is missing, or
+ * there were fewer than BENCH_LEAST_ROUNDS rounds. */
+struct verdict {
+    const struct series *ours, *best;
+    double ratio;
+    struct interval interval;
+    bool slower; /* beyond the interval */
+};
+bool bench_verdict(const struct comparison *comparison, struct verdict *out);
+/* The same of two of its series that have figures; the interval says 95 % only from
+ * BENCH_LEAST_ROUNDS on. */
+struct verdict bench_verdict_between(const struct comparison *comparison, const struct series *ours,
+                                     const struct series *other);
+
+/* What is known of why servet is slower there: one line. */
+const char *bench_reason(const struct comparison *comparison, const struct verdict *verdict);
+
+/* The program and how it was run, without figures. */
+json_t *bench_json_conditions(const struct comparison *comparison);
+json_t *bench_json(const struct comparison *comparison);
+
+/* "host", "cpu", "kernel", "pus", "date": where and when. */
+json_t *bench_json_machine(void);
+
+/* Ratios to the first comparator with their intervals, one group of bars a program, by gnuplot; the
+ * format follows the name (.svg, .png). Fails by cli_fail(). */
+void bench_plot_ratios(const char *path, const struct comparison *comparisons, size_t count);
+
+/* -- gnuplot -- */
+
+/* Starts gnuplot with a terminal that follows the name of `path` (.svg, .png). cli_fail()
+ * when it cannot, or the name says none of these. */
+FILE *bench_plot_open(const char *path, unsigned width, unsigned height);
+/* Ends it; cli_fail() when gnuplot was not content. */
+void bench_plot_close(FILE *gnuplot, const char *path);
+/* Writes `text` with what gnuplot would take for markup or quotes made harmless. */
+void bench_plot_text(FILE *gnuplot, const char *text);
+
+#endif

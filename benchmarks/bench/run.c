@@ -1,0 +1,232 @@
+/* Command lines as lists of words, and running them: many copies at once where that is asked for,
+ * killed with all that they started when their time is over.
+ *
+ * A run is polled for its end, every 0.2 ms: a signal handler or a thread of ours would be one more
+ * thing that the machine does while it is measured. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "benchmarks/bench/run.h"
+#include "profile/base/cli.h"
+#include "profile/base/clock.h"
+
+/* -- words -- */
+
+static void append(struct words *words, char *word)
+{
+    char **list = realloc(words->list, (words->count + 2) * sizeof *list);
+    if (!list || !word) {
+        cli_fail("out of memory");
+    }
+    list[words->count++] = word;
+    list[words->count] = NULL;
+    words->list = list;
+}
+
+void bench_words_add(struct words *words, const char *format, ...)
+{
+    char *word = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&word, format, arguments) < 0) {
+        word = NULL;
+    }
+    va_end(arguments);
+    append(words, word);
+}
+
+void bench_words_add_all(struct words *words, char *const *list)
+{
+    for (; *list; list++) {
+        append(words, strdup(*list));
+    }
+}
+
+void bench_words_free(struct words *words)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        free(words->list[i]);
+    }
+    free(words->list);
+    *words = (struct words){0};
+}
+
+char *bench_words_text(const struct words *words)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) {
+        cli_fail("out of memory");
+    }
+    for (size_t i = 0; i < words->count; i++) {
+        fprintf(out, "%s%s", i ? " " : "", words->list[i]);
+    }
+    fclose(out);
+    return text;
+}
+
+/* -- runs -- */
+
+extern char **environ;
+
+#define CANNOT_START 127
+#define POLL_NANOSECONDS 200000 /* how often a run is looked at: 0.2 ms */
+
+/* Variables that place programs: a comparison starts without the user's. */
+static const char *const placing[] = {
+    "OMP_PROC_BIND",     "OMP_PLACES",   "GOMP_CPU_AFFINITY", "KMP_AFFINITY",   "SERVET_MEM_PRIOR",
+    "SERVET_COMM_PRIOR", "SERVET_FORCE", "SERVET_VERBOSE",    "SERVET_DISABLE", "LD_PRELOAD"};
+
+struct child {
+    pid_t pid;
+    int out, err;
+    bool ended;
+};
+
+static _Noreturn void become(const struct words *argv, const struct words *environment,
+                             const struct child *child)
+{
+    setpgid(0, 0);
+    /* Out of the terminal's process group Ctrl-C does not reach it: it ends when this command
+     * does. */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(child->out, STDOUT_FILENO) < 0 ||
+        dup2(child->err, STDERR_FILENO) < 0) {
+        _exit(CANNOT_START);
+    }
+    for (size_t i = 0; i < sizeof placing / sizeof *placing; i++) {
+        unsetenv(placing[i]);
+    }
+    for (size_t i = 0; i < environment->count; i++) {
+        putenv(environment->list[i]);
+    }
+    execvp(argv->list[0], argv->list);
+    dprintf(STDERR_FILENO, "%s: %s\n", argv->list[0], strerror(errno));
+    _exit(CANNOT_START);
+}
+
+static void start(const struct words *argv, const struct words *environment, struct child *child)
+{
+    *child = (struct child){.out = memfd_create("out", MFD_CLOEXEC),
+                            .err = memfd_create("err", MFD_CLOEXEC)};
+    if (child->out < 0 || child->err < 0) {
+        cli_fail("cannot keep the output of %s: %s", argv->list[0], strerror(errno));
+    }
+    child->pid = fork();
+    if (child->pid < 0) {
+        cli_fail("cannot start %s: %s", argv->list[0], strerror(errno));
+    }
+    if (child->pid == 0) {
+        become(argv, environment, child);
+    }
+    setpgid(child->pid,
+            child->pid); /* whoever comes first: the group must exist before it is killed */
+}
+
+static char *text_of(int fd)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    size_t length = size > 0 ? (size_t)size : 0;
+    length = length < BENCH_OUTPUT_LIMIT ? length : BENCH_OUTPUT_LIMIT;
+    char *text = calloc(length + 1, 1);
+    if (!text) {
+        cli_fail("out of memory");
+    }
+    ssize_t got = pread(fd, text, length, 0);
+    text[got > 0 ? got : 0] = '\0';
+    return text;
+}
+
+static char *last_line(char *text)
+{
+    char *line = NULL, *next;
+    for (char *at = strtok_r(text, "\n", &next); at; at = strtok_r(NULL, "\n", &next)) {
+        if (at[strspn(at, " \t-")]) {
+            line = at;
+        }
+    }
+    return line ? strdup(line) : NULL;
+}
+
+static void finish(struct child *child, int status, double seconds, struct bench_run *run)
+{
+    child->ended = true;
+    run->seconds = seconds;
+    run->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    run->out = text_of(child->out);
+    char *err = text_of(child->err);
+    run->complaint = last_line(err);
+    free(err);
+    close(child->out);
+    close(child->err);
+}
+
+static size_t collect(struct child *children, size_t copies, double started, struct bench_run *runs)
+{
+    size_t running = 0;
+    for (size_t i = 0; i < copies; i++) {
+        int status;
+        if (children[i].ended) {
+            continue;
+        }
+        if (waitpid(children[i].pid, &status, WNOHANG) == children[i].pid) {
+            finish(&children[i], status, profile_now_s() - started, &runs[i]);
+        } else {
+            running++;
+        }
+    }
+    return running;
+}
+
+static void kill_all(struct child *children, size_t copies, struct bench_run *runs)
+{
+    for (size_t i = 0; i < copies; i++) {
+        if (!children[i].ended) {
+            runs[i].timed_out = true;
+            kill(-children[i].pid, SIGKILL);
+        }
+    }
+}
+
+void bench_run(const struct words *argv, const struct words *environment, size_t copies,
+               double limit_seconds, struct bench_run *runs)
+{
+    struct child *children = calloc(copies, sizeof *children);
+    if (!children) {
+        cli_fail("out of memory");
+    }
+    memset(runs, 0, copies * sizeof *runs);
+    double started = profile_now_s();
+    for (size_t i = 0; i < copies; i++) {
+        start(argv, environment, &children[i]);
+    }
+    const struct timespec pause = {0, POLL_NANOSECONDS};
+    bool killed = false;
+    while (collect(children, copies, started, runs)) {
+        if (!killed && profile_now_s() - started > limit_seconds) {
+            kill_all(children, copies, runs);
+            killed = true;
+        }
+        nanosleep(&pause, NULL);
+    }
+    free(children);
+}
+
+void bench_run_free(struct bench_run *run)
+{
+    free(run->out);
+    free(run->complaint);
+    *run = (struct bench_run){0};
+}

@@ -1,0 +1,38 @@
+/* Command lines, and running them: how long one took and what it printed. Memory that is not there
+ * ends the command. */
+#ifndef SERVET_BENCHMARKS_BENCH_RUN_H
+#define SERVET_BENCHMARKS_BENCH_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* An argument vector or an environment under construction. */
+struct words {
+    char **list; /* ended by NULL */
+    size_t count;
+};
+
+void bench_words_add(struct words *words, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void bench_words_add_all(struct words *words, char *const *list);
+void bench_words_free(struct words *words);
+/* All words with blanks between, as a new string. */
+char *bench_words_text(const struct words *words);
+
+struct bench_run {
+    int status;      /* exit status; 128 + signal; 127 when it cannot be started */
+    bool timed_out;  /* it, and its process group, were killed */
+    double seconds;  /* wall time from before fork to after wait */
+    char *out;       /* what it wrote on stdout, as much as BENCH_OUTPUT_LIMIT bytes */
+    char *complaint; /* the last line of stderr that is not empty, or NULL */
+};
+
+#define BENCH_OUTPUT_LIMIT (1u << 20)
+
+/* Runs `copies` of the command at the same time and fills runs[copies]; after `limit_seconds` they
+ * are killed. The inherited environment loses whatever places programs (see comparator.h). */
+void bench_run(const struct words *argv, const struct words *environment, size_t copies,
+               double limit_seconds, struct bench_run *runs);
+void bench_run_free(struct bench_run *run);
+
+#endif

@@ -1,0 +1,32 @@
+/* Medians and their uncertainty.
+ *
+ * GSL has medians and random numbers, but no bootstrap, and its licence (GPL 3) would become that
+ * of a command that links it; what is needed of it is this file.
+ */
+#ifndef SERVET_BENCHMARKS_BENCH_STATISTICS_H
+#define SERVET_BENCHMARKS_BENCH_STATISTICS_H
+
+#include <stddef.h>
+
+/* The smallest and the largest of n values hold the median between them with probability 1 - 2 /
+ * 2^n: below 95 % under six values, so that no interval of fewer can claim it. */
+#define BENCH_LEAST_ROUNDS 6
+
+struct interval {
+    double low, high;
+};
+
+/* Of count > 0 values: the middle one, or the mean of the two. */
+double bench_statistics_median(const double *values, size_t count);
+
+/* Median of `a` over median of `b`, count > 0 rounds each: a[i] and b[i] were measured in the same
+ * round, and a resample draws rounds, so that a slow spell of the machine that hit both does not
+ * look like a difference. `interval`: percentile bootstrap, 95 %. The draws are the same for the
+ * same count: figures can be reproduced. */
+double bench_statistics_ratio(const double *a, const double *b, size_t count,
+                              struct interval *interval);
+
+/* The 95 % interval of a median by the same bootstrap. */
+struct interval bench_statistics_interval(const double *values, size_t count);
+
+#endif

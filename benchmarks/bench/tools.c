@@ -1,0 +1,106 @@
+/* Where the programs are that are run: beside servet-bench, in the build tree around it, in $PATH. */
+#include "benchmarks/bench/tools.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Folders of the build tree that hold commands, seen from the folder of servet-bench. */
+static const char *const build_folders[] = {
+    ".", "../../preload", "../../mapper", "../../probes", "../../report", "../../profile"};
+
+static bool is_program(const char *path)
+{
+    struct stat status;
+    return access(path, X_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static bool own_folder(char folder[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    if (length <= 0) {
+        return false;
+    }
+    folder[length] = '\0';
+    char *slash = strrchr(folder, '/');
+    if (!slash) {
+        return false;
+    }
+    *slash = '\0';
+    return true;
+}
+
+char *bench_tools_find(const char *name)
+{
+    if (strchr(name, '/')) {
+        return is_program(name) ? strdup(name) : NULL;
+    }
+    const char *path = getenv("PATH");
+    char candidate[PATH_MAX];
+    for (const char *next = path ? path : "/usr/bin:/bin"; *next;) {
+        size_t length = strcspn(next, ":");
+        snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, next, name);
+        if (is_program(candidate)) {
+            return strdup(candidate);
+        }
+        next += length + (next[length] == ':');
+    }
+    return NULL;
+}
+
+char *bench_tools_ours(const char *name)
+{
+    char folder[PATH_MAX], candidate[2 * PATH_MAX];
+    if (own_folder(folder)) {
+        for (size_t i = 0; i < sizeof build_folders / sizeof *build_folders; i++) {
+            snprintf(candidate, sizeof candidate, "%s/%s/%s", folder, build_folders[i], name);
+            if (is_program(candidate)) {
+                return realpath(candidate, NULL);
+            }
+        }
+    }
+    return bench_tools_find(name);
+}
+
+/* The first of two folders, relative to that of servet-bench, that is there. */
+static char *first_folder(const char *const places[2])
+{
+    char folder[PATH_MAX], candidate[2 * PATH_MAX];
+    struct stat status;
+    for (size_t i = 0; own_folder(folder) && i < 2; i++) {
+        snprintf(candidate, sizeof candidate, "%s/%s", folder, places[i]);
+        if (stat(candidate, &status) == 0 && S_ISDIR(status.st_mode)) {
+            return realpath(candidate, NULL);
+        }
+    }
+    return NULL;
+}
+
+char *bench_tools_built(const char *path)
+{
+    char folder[PATH_MAX], candidate[2 * PATH_MAX];
+    if (!own_folder(folder)) {
+        return NULL;
+    }
+    snprintf(candidate, sizeof candidate, "%s/%s", folder, path);
+    return access(candidate, R_OK | X_OK) == 0 ? realpath(candidate, NULL) : NULL;
+}
+
+char *bench_tools_kernels(void)
+{
+    static const char *const places[2] = {"../kernels", SERVET_KERNELS_FROM_BIN};
+    return first_folder(places);
+}
+
+size_t bench_tools_pus(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set)) {
+        return 1; /* more PUs than cpu_set_t holds: the user says -t */
+    }
+    return (size_t)CPU_COUNT(&set);
+}

@@ -1,0 +1,275 @@
+/* Are the statistics and the predicted figures what they are said to be, and does the laboratory
+ * account for all of its parts? */
+#include <check.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benchmarks/bench/programs.h"
+#include "benchmarks/bench/statistics.h"
+#include "benchmarks/lab/lab.h"
+#include "tests/base/command.h"
+#include "tests/base/runner.h"
+
+START_TEST(medians_and_intervals)
+{
+    const double odd[] = {5.0, 1.0, 3.0}, even[] = {4.0, 1.0, 3.0, 2.0},
+                 same[] = {2.0, 2.0, 2.0, 2.0};
+    ck_assert_double_eq_tol(bench_statistics_median(odd, 3), 3.0, 1e-15);
+    ck_assert_double_eq_tol(bench_statistics_median(even, 4), 2.5, 1e-15);
+    struct interval interval = bench_statistics_interval(same, 4);
+    ck_assert_double_eq_tol(interval.low, 2.0, 1e-15);
+    ck_assert_double_eq_tol(interval.high, 2.0, 1e-15);
+    interval = bench_statistics_interval(odd, 3);
+    ck_assert_double_eq_tol(interval.low, 1.0, 1e-15);
+    ck_assert_double_eq_tol(interval.high, 5.0, 1e-15);
+}
+END_TEST
+
+/* A slow spell that hits both programs in the same rounds is no difference: with independent
+ * resamples the interval would reach from 0.2 to 20. */
+START_TEST(ratios_are_paired_by_round)
+{
+    double a[20], b[20];
+    for (int i = 0; i < 20; i++) {
+        b[i] = i % 2 ? 10.0 : 1.0;
+        a[i] = 2.0 * b[i];
+    }
+    struct interval interval;
+    ck_assert_double_eq_tol(bench_statistics_ratio(a, b, 20, &interval), 2.0, 1e-12);
+    ck_assert_double_eq_tol(interval.low, 2.0, 1e-12);
+    ck_assert_double_eq_tol(interval.high, 2.0, 1e-12);
+}
+END_TEST
+
+/* Of 200 comparisons of equal distributions about 5 % may exclude 1; with an interval that is too
+ * narrow many do. */
+START_TEST(the_interval_covers_what_it_says)
+{
+    uint64_t state = 7;
+    int excluded = 0;
+    for (int trial = 0; trial < 200; trial++) {
+        double a[15], b[15];
+        for (int i = 0; i < 15; i++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            a[i] = 1.0 + 0.1 * (double)(state >> 40) / (double)(1 << 24);
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            b[i] = 1.0 + 0.1 * (double)(state >> 40) / (double)(1 << 24);
+        }
+        struct interval interval;
+        bench_statistics_ratio(a, b, 15, &interval);
+        excluded += interval.low > 1.0 || interval.high < 1.0;
+    }
+    ck_assert_int_le(excluded, 20);
+}
+END_TEST
+
+START_TEST(npb_names)
+{
+    static const char *const good[] = {"bt.A.x", "cg.B.4", "sp-mz.W.x", "lu.C.16"};
+    static const char *const bad[] = {"bt.A",    "bt.Z.x",   "cg.B.0", "cg.b.x",
+                                      "xcg.B.x", "cg.B.x.o", "bt.A.4x"};
+    static const size_t numbers[] = {0, 4, 0, 16};
+    size_t ranks;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        ck_assert_msg(bench_npb_is_name(good[i], &ranks), "%s", good[i]);
+        ck_assert_uint_eq(ranks, numbers[i]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_msg(!bench_npb_is_name(bad[i], &ranks), "%s", bad[i]);
+    }
+}
+END_TEST
+
+static struct servet_profile *load(const char *name)
+{
+    char path[4096];
+    struct servet_profile *profile;
+    snprintf(path, sizeof path, "%s/%s", FIXTURES, name);
+    ck_assert_int_eq(profile_load(path, &profile, NULL), 0);
+    return profile;
+}
+
+/* The bandwidths that the 2012 paper quotes for the Finis Terrae (Section 4.3): 2200 MB/s alone and
+ * in different cells, 1700 in one cell, 1000 on one bus; two workers of a ring send two
+ * messages. */
+START_TEST(predictions_follow_the_papers_bandwidths)
+{
+    struct servet_profile *profile = load("finis-terrae-2-nodes.json");
+    static const uint32_t pairs[][2] = {{0, 1}, {0, 4}, {0, 8}, {0, 16}};
+    static const double bytes[] = {2e9, 3.4e9, 4.4e9, 4.4e9},
+                        seconds[] = {16e-6, 16e-6, 16e-6, 32e-6};
+    for (size_t i = 0; i < 4; i++) {
+        struct prediction prediction;
+        ck_assert_int_eq(lab_predict(profile, pairs[i], 2, &prediction), 0);
+        ck_assert_double_eq_tol(prediction.bytes_per_s, bytes[i], 1.0);
+        ck_assert_double_eq_tol(prediction.ring_seconds, seconds[i], 1e-12);
+        ck_assert_uint_eq(prediction.nodes, i == 3 ? 2 : 1);
+    }
+    const uint32_t bus[] = {0, 1, 2, 3}, unknown[] = {32};
+    struct prediction prediction;
+    ck_assert_int_eq(lab_predict(profile, bus, 4, &prediction), 0);
+    ck_assert_double_eq_tol(prediction.bytes_per_s, 2e9, 1.0); /* the bus is full with two */
+    ck_assert_int_eq(lab_predict(profile, unknown, 1, &prediction), -EINVAL);
+    profile_free(profile);
+}
+END_TEST
+
+START_TEST(the_default_fills_nodes_in_order)
+{
+    struct servet_profile *profile = load("finis-terrae-2-nodes.json");
+    uint32_t pus[33];
+    ck_assert_int_eq(lab_default_placement(profile, 20, pus), 0);
+    ck_assert_uint_eq(pus[0], 0);
+    ck_assert_uint_eq(pus[19], 19);
+    ck_assert_int_eq(lab_default_placement(profile, 33, pus), -ERANGE);
+    ck_assert_int_eq(lab_enlarge(profile, 32), 0);
+    ck_assert_uint_eq(profile_node_count(profile), 32);
+    ck_assert_int_eq(lab_default_placement(profile, 33, pus), 0);
+    profile_free(profile);
+}
+END_TEST
+
+static struct run lab(const char *format, ...)
+{
+    char line[4096];
+    int used = snprintf(line, sizeof line, "%s ", LAB);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line + used, sizeof line - (size_t)used, format, arguments);
+    va_end(arguments);
+    return run_command(line);
+}
+
+static json_t *parsed(struct run *run)
+{
+    ck_assert_msg(run->status == 0, "status %d: %s", run->status, run->err);
+    json_t *root = json_loads(run->out, 0, NULL);
+    ck_assert_msg(root != NULL, "not JSON: %s", run->out);
+    run_free(run);
+    return root;
+}
+
+/* Too little time for anything: every part is there all the same, and says so. */
+START_TEST(every_part_is_accounted_for_in_the_time_that_there_is)
+{
+    char folder[] = "/tmp/servet-lab-test-XXXXXX", line[128];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    struct run run = lab("--within 1 -n 1 --json -o %s", folder);
+    ck_assert_ptr_nonnull(strstr(run.err, "part 1 of "));
+    json_t *root = parsed(&run), *part;
+    size_t i, parts = json_array_size(json_object_get(root, "parts"));
+    ck_assert_uint_eq(parts, lab_part_count + 3);
+    snprintf(line, sizeof line, "/bin/cat %s/MEASUREMENTS.md", folder);
+    run = run_command(line);
+    json_array_foreach(json_object_get(root, "parts"), i, part)
+    {
+        ck_assert_msg(strstr(run.out, json_string_value(json_object_get(part, "what"))), "no %s",
+                      json_string_value(json_object_get(part, "name")));
+    }
+    size_t left_out = 0;
+    for (const char *at = run.out; (at = strstr(at, "no time left")); at++) {
+        left_out++;
+    }
+    ck_assert_uint_ge(left_out, 17);
+    run_free(&run);
+    json_decref(root);
+    snprintf(line, sizeof line, "/bin/rm -rf %s", folder);
+    run = run_command(line);
+    run_free(&run);
+}
+END_TEST
+
+/* Section 4.2 of the 2012 paper: one core per package up to 16 cores, one per L3 on 32, on 8 nodes;
+ * and whatever is predicted says that it is. */
+START_TEST(figures_are_predicted_for_the_papers_core_counts)
+{
+    struct run run = lab("--figures --json");
+    json_t *root = parsed(&run), *figures = json_object_get(root, "figures"), *figure, *point;
+    size_t i, j;
+    ck_assert_uint_eq(json_array_size(figures), 3);
+    json_array_foreach(figures, i, figure)
+    {
+        ck_assert_ptr_nonnull(
+            strstr(json_string_value(json_object_get(figure, "origin")), "not measured"));
+        ck_assert_uint_eq(json_array_size(json_object_get(figure, "points")), 15);
+    }
+    json_array_foreach(json_object_get(json_array_get(figures, 0), "points"), j, point)
+    {
+        json_int_t cores = json_integer_value(json_object_get(point, "cores"));
+        bool memory =
+            strcmp(json_string_value(json_object_get(point, "placement")), "servet-mem") == 0;
+        json_int_t nodes = cores / (memory ? 2 : 8);
+        nodes = nodes < 1 ? 1 : (nodes > 8 ? 8 : nodes);
+        ck_assert_int_eq(json_integer_value(json_object_get(point, "nodes")), nodes);
+    }
+    json_decref(root);
+}
+END_TEST
+
+/* What follows the last '/' or '}' of the first word. */
+static const char *program_of(const char *command, size_t *length)
+{
+    size_t end = strcspn(command, " `");
+    const char *name = command;
+    for (size_t i = 0; i < end; i++) {
+        name = command[i] == '/' || command[i] == '}' ? command + i + 1 : name;
+    }
+    *length = (size_t)(command + end - name);
+    return name;
+}
+
+static bool is_part_of_all(const char *name, size_t length)
+{
+    for (size_t i = 0; i < lab_part_count; i++) {
+        for (const char *const *word = lab_parts[i].command; *word; word++) {
+            size_t own;
+            const char *other = program_of(*word, &own);
+            if (own == length && memcmp(other, name, length) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Every command in the table of measurements is one that lab runs, lab itself, or servet-bench. */
+START_TEST(commands_of_the_measurements_are_parts)
+{
+    FILE *file = fopen(MEASUREMENTS, "r");
+    char line[4096];
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file)) {
+        for (char *at = line; (at = strstr(at, "`benchmarks/"));) {
+            size_t length;
+            const char *name = program_of(++at, &length);
+            bool itself = (length == 3 && memcmp(name, "lab", 3) == 0) ||
+                          (length == 12 && memcmp(name, "servet-bench", 12) == 0);
+            ck_assert_msg(itself || is_part_of_all(name, length), "lab does not run %.*s",
+                          (int)length, name);
+            at += length;
+        }
+    }
+    fclose(file);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("lab");
+    tcase_set_timeout(cases, 100); /* of a busy machine */
+    tcase_add_test(cases, medians_and_intervals);
+    tcase_add_test(cases, ratios_are_paired_by_round);
+    tcase_add_test(cases, the_interval_covers_what_it_says);
+    tcase_add_test(cases, npb_names);
+    tcase_add_test(cases, predictions_follow_the_papers_bandwidths);
+    tcase_add_test(cases, the_default_fills_nodes_in_order);
+    tcase_add_test(cases, every_part_is_accounted_for_in_the_time_that_there_is);
+    tcase_add_test(cases, figures_are_predicted_for_the_papers_core_counts);
+    tcase_add_test(cases, commands_of_the_measurements_are_parts);
+    return run_tests(cases);
+}
