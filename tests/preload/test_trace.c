@@ -6,6 +6,7 @@
  *                                     PREFIXtraffic_f08 and so on
  */
 #include <check.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -403,6 +404,26 @@ START_TEST(the_last_run_decides_the_next_ones_priority)
 }
 END_TEST
 
+/* The ranks have one of the node's PUs, as below taskset, in a container or a small batch job: they
+ * wait for it, not for messages, and that is no verdict on the program. */
+START_TEST(ranks_that_share_a_pu_are_not_judged)
+{
+    cpu_set_t all, one;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (size_t pu = 0; pu < CPU_SETSIZE && CPU_COUNT(&one) == 0; pu++) {
+        if (CPU_ISSET(pu, &all)) {
+            CPU_SET(pu, &one);
+        }
+    }
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/cache", folder);
+    ck_assert_uint_eq(run_auto("talk", "OMP_DYNAMIC=0", "auto: communication intensive"), 0);
+    ck_assert_msg(strstr(child.err, "auto: undecided: more ranks than PUs"), "%s", child.err);
+    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "priority, for the run before"), 0);
+}
+END_TEST
+
 /* A link, a file that others can write to, and one of another build are nobody's memory. */
 START_TEST(a_memory_that_is_not_ours_is_not_read)
 {
@@ -466,6 +487,7 @@ int main(int argc, char **argv)
     tcase_add_test(test, a_program_that_loads_mpi_privately_is_traced);
     tcase_add_test(test, the_last_run_decides_the_next_ones_priority);
     tcase_add_test(test, a_memory_that_is_not_ours_is_not_read);
+    tcase_add_test(test, ranks_that_share_a_pu_are_not_judged);
     int failed = run_tests(test);
     unlink(file);
     rmdir(folder);
