@@ -176,7 +176,7 @@ static void release(void *argument)
 {
     struct pin_thread *thread = argument;
     const struct pin_process *process = pin_process_get();
-    atomic_store_explicit(&thread->tid, 0, memory_order_release);
+    atomic_store_explicit(&thread->runs, false, memory_order_release);
     if (pin_process_active()) {
         pin_report_end(thread->report_line);
     }
@@ -197,8 +197,9 @@ static void forget_thread(struct pin_thread *thread)
     pin_record_give_back(thread);
 }
 
-static void say_thread(const struct pin_thread *thread, int32_t tid)
+static void say_thread(const struct pin_thread *thread)
 {
+    int tid = (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
     const char *dso = *thread->dso ? thread->dso : "the program";
     if (thread->pu < 0) {
         pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
@@ -210,13 +211,12 @@ static void say_thread(const struct pin_thread *thread, int32_t tid)
 static void settle_quietly(struct pin_thread *thread)
 {
     const struct pin_process *process = pin_process_get();
-    int32_t tid = (int32_t)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
     if (!pin_process_active()) {
         return; /* a sandbox has come since the thread was made */
     }
     thread->report_line =
         pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);
-    atomic_store_explicit(&thread->tid, tid, memory_order_release);
+    atomic_store_explicit(&thread->runs, true, memory_order_release);
     int code = pin_process_settle_thread(thread->pu);
     if (code == -ECANCELED) {
         return;
@@ -224,13 +224,19 @@ static void settle_quietly(struct pin_thread *thread)
     if (code < 0) {
         pin_failure("cannot pin a thread to PU %d: %s", thread->pu, strerrordesc_np(-code));
     } else if (process->options.verbose) {
-        say_thread(thread, tid);
+        say_thread(thread);
     }
 }
 
+/* What is said and opened on the way must not be the end of a thread that has not begun. */
 static void settle(struct pin_thread *thread)
 {
+    const struct pin_options *options = &pin_process_get()->options;
     int cancel;
+    if (!options->verbose && !options->report[0]) {
+        settle_quietly(thread);
+        return;
+    }
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     settle_quietly(thread);
     pthread_setcancelstate(cancel, NULL);

@@ -11,6 +11,7 @@
 enum pin_option_id {
     PIN_MEM_PRIOR,
     PIN_COMM_PRIOR,
+    PIN_PAPER,
     PIN_PROFILE,
     PIN_VERBOSE,
     PIN_FORCE,
@@ -47,7 +48,7 @@ enum pin_membind {
 };
 
 struct pin_options {
-    bool mem_prior, comm_prior, verbose, force, disable, no_registry, rebind, trace_times,
+    bool mem_prior, comm_prior, paper, verbose, force, disable, no_registry, rebind, trace_times,
         auto_priority;
     const char *too_long; /* name of a variable whose value was, NULL: none */
     enum pin_membind membind;

@@ -98,8 +98,11 @@ static char *host_name(char *name, size_t size)
 static int map_order(const struct site *site, const struct profile_set *taken, size_t count,
                      uint32_t *out, struct servet_error *error)
 {
-    struct map_request request = {
-        .priority = site->priority, .workers = count, .allowed = &site->allowed, .taken = taken};
+    struct map_request request = {.priority = site->priority,
+                                  .paper = site->options->paper,
+                                  .workers = count,
+                                  .allowed = &site->allowed,
+                                  .taken = taken};
     return count == 0 ? 0 : map_workers(&site->view.profile, &request, out, NULL, error);
 }
 

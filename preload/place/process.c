@@ -20,11 +20,13 @@
  */
 #include "preload/place/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -262,27 +264,62 @@ const struct profile_mask *pin_process_view(void)
 
 /* -- sandboxes -- */
 
-/* One thread that we have pinned: unpinned, or with `again` pinned once more. */
-static void change_pinned(pid_t tid, int32_t pu, bool again)
+static struct profile_mask one_pu(int32_t pu)
 {
-    struct profile_mask now, given = {0};
-    if (tid == 0 || pu < 0 || profile_mask_get(tid, &now) < 0) {
+    struct profile_mask mask = {0};
+    profile_mask_add(&mask, (uint32_t)pu);
+    return mask;
+}
+
+/* One thread that we have pinned gets the one mask in place of the other, if it has that. */
+static bool exchange_mask(pid_t tid, const struct profile_mask *from, const struct profile_mask *to)
+{
+    struct profile_mask now;
+    return profile_mask_get(tid, &now) == 0 && profile_mask_equal(&now, from) &&
+           profile_mask_set(tid, to) == 0;
+}
+
+/* The thread that is being looked at. Records do not know their threads by number: asking for it
+ * would be one more system call in every thread, for what happens once in few programs. */
+static pid_t looked_at;
+
+static void unpin_if_it(struct pin_thread *thread)
+{
+    if (looked_at == 0 || thread->tid != 0 || thread->pu < 0 || !atomic_load(&thread->runs)) {
         return;
     }
-    profile_mask_add(&given, (uint32_t)pu);
-    if (profile_mask_equal(&now, again ? &process.children : &given)) {
-        profile_mask_set(tid, again ? &given : &process.children);
+    struct profile_mask given = one_pu(thread->pu);
+    if (exchange_mask(looked_at, &given, &process.children)) {
+        thread->tid = looked_at;
+        looked_at = 0;
     }
 }
 
-static void unpin_record(const struct pin_thread *thread)
+static void repin(struct pin_thread *thread)
 {
-    change_pinned(atomic_load(&thread->tid), thread->pu, false);
+    if (thread->tid != 0 && thread->pu >= 0) {
+        struct profile_mask given = one_pu(thread->pu);
+        (void)exchange_mask(thread->tid, &process.children, &given);
+    }
+    thread->tid = 0;
 }
 
-static void repin_record(const struct pin_thread *thread)
+static void unpin_everybody(void)
 {
-    change_pinned(atomic_load(&thread->tid), thread->pu, true);
+    struct dirent *entry;
+    int32_t main_pu = atomic_load(&life.main_pu);
+    if (main_pu >= 0) {
+        struct profile_mask given = one_pu(main_pu);
+        (void)exchange_mask(life.pid, &given, &process.children);
+    }
+    DIR *folder = opendir("/proc/self/task");
+    while (folder && (entry = readdir(folder))) {
+        looked_at = atoi(entry->d_name);
+        pin_records_each(unpin_if_it);
+    }
+    if (folder) {
+        closedir(folder);
+    }
 }
 
 static void shut_everybody(void)
@@ -293,8 +330,7 @@ static void shut_everybody(void)
         sched_yield();
     }
     if (before == PLANNED) {
-        change_pinned(life.pid, atomic_load(&life.main_pu), false);
-        pin_records_each(unpin_record);
+        unpin_everybody();
     }
 }
 
@@ -328,10 +364,11 @@ void pin_process_shut_failed(bool everybody)
     int saved = errno;
     if (!self.shut && !self.shut_child && everybody) {
         int before = atomic_exchange(&life.shut_of, 0);
-        if (before == PLANNED) {
-            change_pinned(life.pid, atomic_load(&life.main_pu), true);
-            pin_records_each(repin_record);
+        if (before == PLANNED && atomic_load(&life.main_pu) >= 0) {
+            struct profile_mask given = one_pu(atomic_load(&life.main_pu));
+            (void)exchange_mask(life.pid, &process.children, &given);
         }
+        pin_records_each(repin);
         atomic_store(&life.state, before);
     } else {
         self.shut = false;
@@ -441,19 +478,13 @@ bool pin_process_thread_is_bound(const struct pin_process *this)
     if (self.is_main && atomic_load_explicit(&life.main_pu, memory_order_relaxed) == MAIN_FREE) {
         return main_is_bound(this);
     }
-    if (profile_mask_get(0, &now) < 0) {
+    /* Where we have given it one, whoever changes that is seen when it happens (affinity.c), and
+     * asking would cost every thread that is made a system call. */
+    if (given_mask(&given) || profile_mask_get(0, &now) < 0) {
         return false;
     }
-    if (!given_mask(&given)) {
-        return !profile_mask_equal(&now, &this->start) &&
-               !profile_mask_equal(&now, &this->children) &&
-               !profile_mask_equal(&now, &this->plan.own);
-    }
-    if (profile_mask_equal(&now, &given)) {
-        return false;
-    }
-    pin_process_forget_thread();
-    return true;
+    return !profile_mask_equal(&now, &this->start) && !profile_mask_equal(&now, &this->children) &&
+           !profile_mask_equal(&now, &this->plan.own);
 }
 
 /* The user's word for OpenMP counts for the whole process once there is a runtime in it that heeds

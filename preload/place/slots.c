@@ -80,7 +80,7 @@ void pin_record_give_back(struct pin_thread *record)
     } while (!atomic_compare_exchange_weak(&free_list, &head, next));
 }
 
-void pin_records_each(void (*visit)(const struct pin_thread *record))
+void pin_records_each(void (*visit)(struct pin_thread *record))
 {
     uint32_t count = atomic_load_explicit(&used, memory_order_acquire);
     for (uint32_t number = 1; number <= count; number++) {
@@ -92,7 +92,7 @@ void pin_records_reset(void)
 {
     uint32_t count = atomic_load_explicit(&used, memory_order_acquire);
     for (uint32_t number = 1; number <= count; number++) {
-        atomic_store_explicit(&record_of(number)->tid, 0, memory_order_relaxed);
+        atomic_store_explicit(&record_of(number)->runs, false, memory_order_relaxed);
         record_of(number)->pu = -1;
     }
 }

@@ -16,7 +16,8 @@ struct pin_thread {
     _Atomic(uint32_t) next; /* of a free record: the next free one's number, 0: none */
     uint32_t number;        /* 1, 2, … */
     uint32_t slot, pool;
-    _Atomic(int32_t) tid; /* 0: it does not run (yet, or any more) */
+    atomic_bool runs;     /* settled on its PU, and not ended */
+    int32_t tid;          /* only where a sandbox of all threads is made; 0: not known */
     int32_t pu;           /* -1: no PU of its own but all of the plan */
     uint32_t report_line; /* 0: none */
     const char *dso, *role, *decided_by;
@@ -27,7 +28,7 @@ struct pin_thread {
 struct pin_thread *pin_record_take(void);
 void pin_record_give_back(struct pin_thread *record);
 /* All records, those of threads that do not run too. */
-void pin_records_each(void (*visit)(const struct pin_thread *record));
+void pin_records_each(void (*visit)(struct pin_thread *record));
 /* In the child of a fork, where none of those threads is: they hold nothing any more. */
 void pin_records_reset(void);
 
