@@ -10,6 +10,7 @@
 #include "probes/pairs/layers.h"
 #include "probes/pairs/memory_rounds.h"
 #include "probes/pairs/repeat.h"
+#include "probes/pairs/scaling.h"
 #include "probes/pairs/schedule.h"
 #include "profile/query.h"
 
@@ -84,38 +85,6 @@ int probe_memory_levels(const struct profile_set *pus, double reference,
     return 0;
 }
 
-enum { SCALING_ALL_UP_TO = 8 };
-static const double not_less = 0.85; /* of what fewer workers got together */
-
-static uint32_t next_workers(uint32_t workers)
-{
-    return workers < SCALING_ALL_UP_TO ? workers + 1 : workers + workers / 4;
-}
-
-/* What so many workers of the group get together: the median of as many rounds as it takes. */
-static int measure_workers(struct probe *probe, size_t bytes, const struct profile_set *group,
-                           uint32_t workers, double *rates, struct profile_scaling_point *point)
-{
-    size_t room = probe->machine->memory_limit_bytes / (3 * (size_t)workers), done = 0;
-    double totals[REPEAT_MEDIAN_MOST];
-    while (!probe_repeat_median_settled(totals, done) && !(done > 0 && probe_late(probe))) {
-        int rc = probe_memory_copy(probe, bytes < room ? bytes : room, group->ids, workers, rates);
-        if (rc < 0) {
-            return rc;
-        }
-        totals[done] = 0;
-        for (uint32_t i = 0; i < workers; i++) {
-            totals[done] += rates[i];
-        }
-        done++;
-    }
-    *point = (struct profile_scaling_point){.workers = workers,
-                                            .bytes_per_s = probe_median(totals, done),
-                                            .repetitions = (uint32_t)done,
-                                            .spread = probe_spread(totals, done)};
-    return 0;
-}
-
 /* What two workers get together is known from the rounds of the pairs; another measurement, at
  * another time, might contradict them. 0 when no pair of the level was measured. */
 static double total_of_two(const struct memory_rounds *rounds,
@@ -138,58 +107,56 @@ static double total_of_two(const struct memory_rounds *rounds,
     return total;
 }
 
-/* More workers than before that get clearly less were disturbed: asked again once, and the better
- * figure counts. */
-static int measure_point(struct memory_rounds *rounds, const struct profile_set *group,
-                         uint32_t workers, double before, double *rates,
-                         struct profile_scaling_point *point)
+/* The points that the pairs' rounds gave; bytes_per_s 0: not known. */
+static void known_points(const struct memory_rounds *rounds, const struct profile_memory *alone,
+                         const struct profile_memory_level *level,
+                         struct profile_scaling_point out[2])
 {
-    struct profile_scaling_point again;
-    int rc = measure_workers(rounds->probe, rounds->bytes, group, workers, rates, point);
-    if (rc < 0 || point->bytes_per_s > not_less * before) {
-        return rc;
+    out[0] = (struct profile_scaling_point){1, alone->reference_bytes_per_s,
+                                            alone->quality.repetitions, alone->quality.spread};
+    out[1] = (struct profile_scaling_point){2, total_of_two(rounds, level),
+                                            level->quality.repetitions, level->quality.spread};
+}
+
+/* The curve of the level's first group, one worker per group of the levels within it first. */
+static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *memory,
+                           size_t index)
+{
+    const struct profile_set *pus = &rounds->probe->machine->pus;
+    const struct profile_class *declared = rounds->probe->declared;
+    struct profile_memory_level *level = &memory->levels[index];
+    const struct profile_set *group = &level->collisions.groups[0];
+    static const struct profile_relation nothing;
+    uint32_t **inner = calloc(index + 1, sizeof *inner),
+             *order = malloc(group->count * sizeof *order);
+    size_t *positions = malloc(group->count * sizeof *positions), count = 0;
+    int rc = inner && order && positions ? 0 : -ENOMEM;
+    for (size_t i = 0; i <= index && rc == 0; i++) {
+        inner[i] = probe_together_units(pus, i          ? &memory->levels[i - 1].collisions
+                                             : declared ? &declared->cores
+                                                        : &nothing);
+        rc = inner[i] ? 0 : -ENOMEM;
     }
-    rc = measure_workers(rounds->probe, rounds->bytes, group, workers, rates, &again);
-    *point = rc == 0 && again.bytes_per_s > point->bytes_per_s ? again : *point;
-    return rc;
-}
-
-/* bytes_per_s 0: not known yet. */
-static struct profile_scaling_point known_point(const struct memory_rounds *rounds,
-                                                const struct profile_memory *alone,
-                                                const struct profile_memory_level *level,
-                                                uint32_t workers)
-{
-    const struct profile_quality *quality = workers == 1 ? &alone->quality : &level->quality;
-    return (struct profile_scaling_point){.workers = workers,
-                                          .bytes_per_s = workers == 1 ? alone->reference_bytes_per_s
-                                                         : workers == 2
-                                                             ? total_of_two(rounds, level)
-                                                             : 0,
-                                          .repetitions = quality->repetitions,
-                                          .spread = quality->spread};
-}
-
-int probe_memory_scaling(struct memory_rounds *rounds, const struct profile_set *group,
-                         const struct profile_memory *alone, struct profile_memory_level *level)
-{
-    level->scaling = calloc(group->count, sizeof *level->scaling);
-    double *rates = malloc(group->count * sizeof *rates);
-    int rc = level->scaling && rates ? 0 : -ENOMEM;
-    for (uint32_t workers = 1; rc == 0 && workers <= group->count;) {
-        struct profile_scaling_point point = known_point(rounds, alone, level, workers);
-        double before =
-            level->scaling_count ? level->scaling[level->scaling_count - 1].bytes_per_s : 0;
-        probe_tell(rounds->probe, 0.95, "memory with %u workers", workers);
-        rc = point.bytes_per_s > 0 ? 0
-                                   : measure_point(rounds, group, workers, before, rates, &point);
-        if (rc == 0) {
-            level->scaling[level->scaling_count++] = point;
+    for (size_t i = 0; i < pus->count && rc == 0; i++) {
+        if (profile_set_has(group, pus->ids[i])) {
+            positions[count++] = i;
         }
-        uint32_t next = next_workers(workers);
-        workers = next > group->count && workers < group->count ? (uint32_t)group->count : next;
     }
-    free(rates);
+    if (rc == 0) {
+        struct profile_scaling_point known[2];
+        known_points(rounds, memory, level, known);
+        probe_scaling_order(positions, count, (const uint32_t *const *)inner, index + 1);
+        for (size_t k = 0; k < count; k++) {
+            order[k] = pus->ids[positions[k]];
+        }
+        rc = probe_scaling_measure(rounds->probe, rounds->bytes, order, count, known, level);
+    }
+    for (size_t i = 0; inner && i <= index; i++) {
+        free(inner[i]);
+    }
+    free(inner);
+    free(order);
+    free(positions);
     return rc;
 }
 
@@ -438,8 +405,7 @@ static int measure(struct probe *probe, struct probe_memory *result)
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];
         if (level->collisions.group_count > 0 && !probe_late(probe)) {
-            rc =
-                probe_memory_scaling(&rounds, &level->collisions.groups[0], &result->memory, level);
+            rc = measure_scaling(&rounds, &result->memory, i);
         }
     }
     free(outcome.values);

@@ -47,8 +47,4 @@ int probe_memory_rounds_ask(void *rounds, const struct pair_position *pairs, siz
 int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
                                double *bytes_per_s);
 
-/* What the level's first group gets by the number of its workers. */
-int probe_memory_scaling(struct memory_rounds *rounds, const struct profile_set *group,
-                         const struct profile_memory *alone, struct profile_memory_level *level);
-
 #endif

@@ -34,8 +34,8 @@ static size_t count_units(const uint32_t *unit_of, size_t pus)
     return (size_t)last + 1;
 }
 
-/* Units are numbered by their first PU; PUs in none of the groups are units of their own. */
-static uint32_t *divide(const struct profile_set *pus, const struct profile_relation *relation)
+uint32_t *probe_together_units(const struct profile_set *pus,
+                               const struct profile_relation *relation)
 {
     uint32_t *unit_of = malloc((pus->count + 1) * sizeof *unit_of), units = 0;
     for (size_t i = 0; unit_of && i < pus->count; i++) {
@@ -58,7 +58,7 @@ static uint32_t *divide(const struct profile_set *pus, const struct profile_rela
 static int add(struct together *together, const struct profile_set *pus,
                const struct profile_relation *relation)
 {
-    uint32_t *fresh = divide(pus, relation);
+    uint32_t *fresh = probe_together_units(pus, relation);
     size_t units = fresh ? count_units(fresh, pus->count) : 0, at = 0;
     if (!fresh) {
         return -ENOMEM;

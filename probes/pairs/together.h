@@ -47,6 +47,11 @@ int probe_together_init(struct together *together, const struct profile_set *pus
                         const struct profile_class *declared);
 void probe_together_free(struct together *together);
 
+/* The unit of each PU, by position, when the groups of `relation` divide them: numbered by their
+ * first PU; a PU in none of the groups is a unit of its own. To be freed; NULL: no memory. */
+uint32_t *probe_together_units(const struct profile_set *pus,
+                               const struct profile_relation *relation);
+
 /* Moves the pairs of one batch to the front of `pairs`, which are in random order; how many: at
  * least 1. */
 size_t probe_together_compose(const struct together *together, const struct together_limit *limit,

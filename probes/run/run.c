@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "probes/cache/paper.h"
+#include "probes/pairs/sets.h"
 #include "probes/run/checkpoint.h"
 #include "probes/run/conditions.h"
 #include "probes/run/estimate.h"
@@ -254,6 +255,57 @@ static void next(const struct campaign *campaign, struct findings *findings, uns
     probe_progress_next(campaign->progress, name, all > 0 ? planned(findings, probe) / all : 0);
 }
 
+/* What may be a domain of memory: whatever PUs are found or said to have in common. */
+struct candidates {
+    const struct profile_relation **relations;
+    size_t count;
+    struct profile_relation nodes; /* the sets are the declared ones */
+};
+
+static int add_candidates(struct findings *findings, struct candidates *out)
+{
+    const struct profile_class *declared = findings->node_class;
+    const struct profile_communication *messages = &findings->messages;
+    size_t most = 2 + declared->cache_count + messages->layer_count + KINDS_MAX * CACHE_LEVELS_MAX;
+    out->relations = calloc(most, sizeof(struct profile_relation *));
+    out->nodes.groups = calloc(declared->numa_count + 1, sizeof *out->nodes.groups);
+    if (!out->relations || !out->nodes.groups) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        out->nodes.groups[out->nodes.group_count++] = declared->numa[i].pus;
+    }
+    out->relations[out->count++] = &out->nodes;
+    out->relations[out->count++] = &declared->packages;
+    for (size_t i = 0; i < declared->cache_count; i++) {
+        out->relations[out->count++] = &declared->caches[i].sharing;
+    }
+    for (size_t kind = 0; kind < findings->kinds.count; kind++) {
+        const struct probe_sharing *sharing = &findings->of[kind].sharing;
+        for (size_t i = 0; i < sharing->count; i++) {
+            out->relations[out->count++] = &sharing->levels[i].sharing;
+        }
+    }
+    for (size_t i = 0; i < messages->layer_count; i++) {
+        out->relations[out->count++] = &messages->layers[i].members;
+    }
+    return 0;
+}
+
+/* Domains that no pair fills, after all that tells what PUs have in common. */
+static int run_sets(struct findings *findings, struct servet_error *error)
+{
+    struct candidates candidates = {0};
+    findings->probe.deadline = findings->until_s;
+    int rc = add_candidates(findings, &candidates);
+    rc = rc < 0 ? profile_error(error, rc, "measuring sets of PUs: %s", strerror(-rc))
+                : probe_memory_sets(&findings->probe, candidates.relations, candidates.count,
+                                    &findings->memory, error);
+    free(candidates.nodes.groups);
+    free(candidates.relations);
+    return rc;
+}
+
 static int run_probes(const struct campaign *campaign, struct findings *findings,
                       struct servet_error *error)
 {
@@ -278,6 +330,9 @@ static int run_probes(const struct campaign *campaign, struct findings *findings
         next(campaign, findings, CAMPAIGN_MESSAGE, "message");
         rc = run_messages(campaign, findings, error);
         finished(findings, CAMPAIGN_MESSAGE, rc);
+    }
+    if (rc == 0 && (findings->done & CAMPAIGN_MEMORY) && !over(findings)) {
+        rc = run_sets(findings, error);
     }
     return rc;
 }

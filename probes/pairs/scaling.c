@@ -1,0 +1,116 @@
+/* Curves of memory bandwidth. Workers are added to a group one per inner domain first: filled from
+ * one end, the curve of a cell would show the bus inside it twice (3.4, 4.2, 4.2, 5.6 GB/s), and a
+ * prediction from it would be of that bus. */
+#include "probes/pairs/scaling.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "probes/pairs/memory_rounds.h"
+#include "probes/pairs/repeat.h"
+
+enum { ALL_UP_TO = 8 }; /* every number of workers; then a quarter more each time */
+/* More workers than before that get clearly less than those did were disturbed. */
+static const double not_less = 0.85;
+
+/* Members of `unit` among the first `count`. */
+static size_t before_in(const uint32_t *unit_of, const size_t *positions, size_t count,
+                        uint32_t unit)
+{
+    size_t before = 0;
+    for (size_t k = 0; k < count; k++) {
+        before += unit_of[positions[k]] == unit;
+    }
+    return before;
+}
+
+void probe_scaling_order(size_t *positions, size_t count, const uint32_t *const *inner,
+                         size_t inner_count)
+{
+    for (size_t done = 0; done + 1 < count; done++) {
+        size_t best = done;
+        for (size_t k = done + 1; k < count; k++) {
+            size_t here = 0, there = 0;
+            for (size_t i = inner_count; i > 0 && here == there; i--) {
+                const uint32_t *of = inner[i - 1];
+                here = before_in(of, positions, done, of[positions[k]]);
+                there = before_in(of, positions, done, of[positions[best]]);
+            }
+            best = here < there ? k : best;
+        }
+        size_t chosen = positions[best];
+        for (size_t k = best; k > done; k--) { /* the others keep their order */
+            positions[k] = positions[k - 1];
+        }
+        positions[done] = chosen;
+    }
+}
+
+static uint32_t next_workers(uint32_t workers)
+{
+    return workers < ALL_UP_TO ? workers + 1 : workers + workers / 4;
+}
+
+/* What so many workers get together: the median of as many rounds as it takes. */
+static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pus, double *rates,
+                           struct profile_scaling_point *point)
+{
+    size_t room = probe->machine->memory_limit_bytes / (3 * (size_t)point->workers), done = 0;
+    double totals[REPEAT_MEDIAN_MOST];
+    while (!probe_repeat_median_settled(totals, done) && !(done > 0 && probe_late(probe))) {
+        int rc = probe_memory_copy(probe, bytes < room ? bytes : room, pus, point->workers, rates);
+        if (rc < 0) {
+            return rc;
+        }
+        totals[done] = 0;
+        for (uint32_t i = 0; i < point->workers; i++) {
+            totals[done] += rates[i];
+        }
+        done++;
+    }
+    point->bytes_per_s = probe_median(totals, done);
+    point->repetitions = (uint32_t)done;
+    point->spread = probe_spread(totals, done);
+    return 0;
+}
+
+/* A disturbed point is asked again once, and the better figure counts. */
+static int measure_point(struct probe *probe, size_t bytes, const uint32_t *pus, double before,
+                         double *rates, struct profile_scaling_point *point)
+{
+    int rc = measure_workers(probe, bytes, pus, rates, point);
+    if (rc < 0 || point->bytes_per_s > not_less * before) {
+        return rc;
+    }
+    struct profile_scaling_point again = *point;
+    rc = measure_workers(probe, bytes, pus, rates, &again);
+    *point = rc == 0 && again.bytes_per_s > point->bytes_per_s ? again : *point;
+    return rc;
+}
+
+int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *order, size_t count,
+                          const struct profile_scaling_point known[2],
+                          struct profile_memory_level *level)
+{
+    level->scaling = calloc(count, sizeof *level->scaling);
+    double *rates = malloc(count * sizeof *rates), before = 0;
+    int rc = level->scaling && rates ? 0 : -ENOMEM;
+    for (uint32_t workers = 1; rc == 0 && workers <= count;) {
+        struct profile_scaling_point point = {.workers = workers};
+        probe_tell(probe, 0.95, "memory with %u workers", workers);
+        if (workers <= 2 && known[workers - 1].bytes_per_s > 0) {
+            point = known[workers - 1];
+        } else {
+            rc = measure_point(probe, bytes, order, before, rates, &point);
+        }
+        if (rc == 0) {
+            level->scaling[level->scaling_count++] = point;
+            before = point.bytes_per_s;
+        }
+        uint32_t next = next_workers(workers);
+        workers = next > count && workers < count ? (uint32_t)count : next;
+    }
+    free(rates);
+    return rc;
+}

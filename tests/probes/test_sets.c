@@ -1,0 +1,250 @@
+/* Are domains of memory found that only sets of workers fill: declared, hidden and declared
+ * wrongly? And does a curve take one worker per inner group first? */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapper/map.h"
+#include "probes/pairs/partition.h"
+#include "probes/pairs/relation.h"
+#include "probes/pairs/scaling.h"
+#include "probes/pairs/together.h"
+#include "probes/run/progress.h"
+#include "probes/run/run.h"
+#include "probes/simulated/sim.h"
+#include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
+
+static struct machine machine;
+static struct servet_profile *profile;
+
+static void drop_relation(struct profile_relation *relation)
+{
+    probe_relation_free(relation);
+}
+
+/* As a virtual machine shows it: PUs, and nothing that they have in common. */
+static void hide(struct profile_class *declared)
+{
+    drop_relation(&declared->packages);
+    drop_relation(&declared->cores);
+    for (size_t i = 0; i < declared->cache_count; i++) {
+        drop_relation(&declared->caches[i].sharing);
+    }
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        profile_set_free(&declared->numa[i].pus);
+    }
+    declared->numa_count = 0;
+}
+
+/* Packages of every second PU, and caches of neighbours: as broken firmware says it. */
+static void mislead(struct profile_class *declared)
+{
+    uint32_t ids[2][1024];
+    size_t count[2] = {0};
+    hide(declared);
+    for (size_t i = 0; i < declared->pus.count; i++) {
+        ids[i % 2][count[i % 2]++] = declared->pus.ids[i];
+    }
+    declared->packages.groups = calloc(2, sizeof *declared->packages.groups);
+    declared->packages.group_count = 2;
+    for (size_t p = 0; p < 2; p++) {
+        ck_assert_int_eq(profile_set_from_array(ids[p], count[p], &declared->packages.groups[p]),
+                         0);
+    }
+}
+
+static void probe_it(const char *name, void (*change)(struct profile_class *declared),
+                     unsigned probes)
+{
+    struct progress progress = {.events = -1};
+    struct servet_error error;
+    open_machine_of(name, &machine);
+    if (change) {
+        change(&machine.declared->classes[0]);
+    }
+    struct campaign run = {.probes = probes, .seed = 1, .machine = &machine, .progress = &progress};
+    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+}
+
+static void close_it(void)
+{
+    probe_machine_close(&machine);
+    profile_free(profile);
+    profile = NULL;
+}
+
+/* What so many workers of memory priority get together, without noise. */
+static double mapped(size_t workers)
+{
+    const struct machine_copy what = {.bytes = 1u << 20, .passes = 1, .numa = -1};
+    const struct map_request request = {.priority = MAP_MEMORY, .workers = workers};
+    struct servet_error error;
+    uint32_t pus[1024];
+    double rates[1024], sum = 0;
+    ((struct sim *)machine.state)->noise = (struct sim_noise){0};
+    ck_assert_int_eq(map_workers(profile, &request, pus, NULL, &error), 0);
+    ck_assert_int_eq(probe_machine_copy(&machine, &what, pus, workers, rates), 0);
+    for (size_t i = 0; i < workers; i++) {
+        sum += rates[i];
+    }
+    return sum;
+}
+
+/* The level that has this group, or NULL. */
+static const struct profile_memory_level *level_of(const char *group)
+{
+    const struct profile_memory *memory = &profile->classes[0].memory;
+    struct profile_set wanted;
+    const struct profile_memory_level *found = NULL;
+    ck_assert_int_eq(profile_set_parse(group, &wanted), 0);
+    for (size_t i = 0; i < memory->level_count; i++) {
+        for (size_t g = 0; g < memory->levels[i].collisions.group_count; g++) {
+            bool same = profile_set_equal(&memory->levels[i].collisions.groups[g], &wanted);
+            found = same ? &memory->levels[i] : found;
+        }
+    }
+    profile_set_free(&wanted);
+    return found;
+}
+
+/* Two L3 caches behind one link of 37 GB/s, of which the topology says nothing: 4 workers get 63
+ * GB/s on two dies as measured by others, 36 on one; and more on four. */
+START_TEST(the_dies_of_an_epyc_are_found_though_no_topology_has_them)
+{
+    probe_it("epyc-7402", NULL, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+    static const char *const dies[] = {"0-5,24-29", "6-11,30-35", "12-17,36-41", "18-23,42-47"};
+    for (size_t i = 0; i < 4; i++) {
+        const struct profile_memory_level *level = level_of(dies[i]);
+        ck_assert_ptr_nonnull(level);
+        ck_assert_uint_eq(level->collisions.group_count, 4);
+        ck_assert(level->quality.origin == PROFILE_MEASURED);
+        ck_assert(level->scaling_count > 3);
+    }
+    ck_assert_double_ge(mapped(2), 33.5e9);
+    ck_assert_double_ge(mapped(4), 63.1e9);
+    ck_assert_double_ge(mapped(8), 101.5e9);
+    ck_assert_double_ge(mapped(16), 109.6e9);
+    close_it();
+}
+END_TEST
+
+START_TEST(declared_domains_that_sets_fill_are_levels)
+{
+    probe_it("epyc-2-sockets", NULL, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+    ck_assert_ptr_nonnull(level_of("0-31"));
+    ck_assert_ptr_nonnull(level_of("32-63"));
+    close_it();
+    probe_it("xeon-snc4", NULL, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+    const struct profile_class *node_class = &profile->classes[0];
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        char *text = profile_set_text(&node_class->numa[i].pus);
+        ck_assert_msg(level_of(text) != NULL, "node %s", text);
+        free(text);
+    }
+    close_it();
+}
+END_TEST
+
+/* Hidden and wrong topologies lead to the same bandwidth for every number of workers. */
+START_TEST(structure_hidden_or_declared_wrongly_changes_no_bandwidth)
+{
+    static const char *const names[] = {"epyc-7402", "epyc-2-sockets", "xeon-snc4", "two-packages"};
+    void (*const changes[])(struct profile_class *) = {hide, mislead};
+    double expected[16];
+    size_t counts[16];
+    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+        size_t known = 0, pus;
+        probe_it(names[m], NULL, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+        pus = machine.pus.count;
+        for (size_t n = 1; n <= pus; n *= 2) {
+            counts[known] = n;
+            expected[known++] = mapped(n);
+        }
+        close_it();
+        for (size_t change = 0; change < 2; change++) {
+            probe_it(names[m], changes[change], CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+            for (size_t k = 0; k < known; k++) {
+                double found = mapped(counts[k]);
+                ck_assert_msg(found > 0.99 * expected[k], "%s, %s: %zu workers get %.3g, not %.3g",
+                              names[m], change ? "wrong" : "hidden", counts[k], found, expected[k]);
+            }
+            close_it();
+        }
+    }
+}
+END_TEST
+
+/* Without messages nothing is known of who belongs together: the sets are all there is. */
+START_TEST(domains_are_found_where_nothing_at_all_is_known)
+{
+    probe_it("epyc-2-sockets", hide, CAMPAIGN_MEMORY);
+    ck_assert_double_ge(mapped(2), 49.9e9);
+    ck_assert_double_ge(mapped(8), 199e9);
+    ck_assert_double_ge(mapped(16), 399e9);
+    close_it();
+}
+END_TEST
+
+START_TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
+{
+    probe_it("finis-terrae", NULL, CAMPAIGN_MEMORY);
+    const struct profile_memory_level *cell = level_of("0-7");
+    ck_assert_ptr_nonnull(cell);
+    ck_assert_uint_ge(cell->scaling_count, 4);
+    for (size_t i = 2; i < cell->scaling_count; i++) {
+        ck_assert_double_ge(cell->scaling[i].bytes_per_s, 0.97 * cell->scaling[1].bytes_per_s);
+    }
+    close_it();
+    const uint32_t bus[] = {0, 0, 1, 1, 2, 2}, core[] = {0, 1, 2, 3, 4, 5};
+    const uint32_t *const inner[] = {core, bus};
+    size_t order[] = {0, 1, 2, 3, 4, 5};
+    const size_t expected[] = {0, 2, 4, 1, 3, 5};
+    probe_scaling_order(order, 6, inner, 2);
+    ck_assert_mem_eq(order, expected, sizeof expected);
+}
+END_TEST
+
+START_TEST(partitions_merge_refine_and_dissolve)
+{
+    struct profile_set pus;
+    struct profile_relation none = {0}, groups = {0};
+    struct partition fine, coarse, all;
+    ck_assert_int_eq(profile_set_parse("0-5", &pus), 0);
+    ck_assert_int_eq(probe_partition_make(&pus, &none, &fine), 0);
+    ck_assert_int_eq(probe_partition_copy(&fine, &coarse), 0);
+    probe_partition_merge(&coarse, 1, 4);
+    probe_partition_merge(&coarse, 0, 2);
+    ck_assert_uint_eq(coarse.count, 4);
+    ck_assert(probe_partition_refines(&fine, &coarse));
+    ck_assert(!probe_partition_refines(&coarse, &fine));
+    ck_assert_int_eq(probe_partition_one(6, &all), 0);
+    ck_assert(probe_partition_refines(&coarse, &all));
+    ck_assert_int_eq(probe_partition_groups(&coarse, &pus, &groups), 0);
+    ck_assert_uint_eq(groups.group_count, 2);
+    ck_assert(profile_set_has(&groups.groups[0], 2) && profile_set_has(&groups.groups[1], 4));
+    probe_relation_free(&groups);
+    const bool keep[] = {true, false, true, true};
+    ck_assert_int_eq(probe_partition_dissolve(&coarse, keep), 0);
+    ck_assert_uint_eq(coarse.count, 5);
+    probe_partition_free(&fine);
+    probe_partition_free(&coarse);
+    probe_partition_free(&all);
+    profile_set_free(&pus);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("sets");
+    tcase_set_timeout(tests, 100);
+    tcase_add_test(tests, the_dies_of_an_epyc_are_found_though_no_topology_has_them);
+    tcase_add_test(tests, declared_domains_that_sets_fill_are_levels);
+    tcase_add_test(tests, structure_hidden_or_declared_wrongly_changes_no_bandwidth);
+    tcase_add_test(tests, domains_are_found_where_nothing_at_all_is_known);
+    tcase_add_test(tests, curves_of_an_outer_level_use_one_worker_per_inner_group_first);
+    tcase_add_test(tests, partitions_merge_refine_and_dissolve);
+    return run_tests(tests);
+}
