@@ -130,8 +130,16 @@ static int refused(void)
 static int shut_in(int by_prctl)
 {
     static const unsigned forbidden[] = {
-        SYS_sched_setaffinity, SYS_openat, SYS_open, SYS_flock, SYS_getcpu, SYS_prctl,
-        SYS_set_mempolicy};
+        SYS_sched_setaffinity,
+        SYS_openat,
+        SYS_flock,
+        SYS_getcpu,
+        SYS_prctl,
+        SYS_set_mempolicy,
+#ifdef SYS_open /* newer architectures have openat() only */
+        SYS_open,
+#endif
+    };
     enum { COUNT = sizeof forbidden / sizeof forbidden[0] };
     struct sock_filter code[COUNT + 3];
     code[0] =
