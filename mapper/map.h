@@ -56,6 +56,10 @@ struct map_request {
     const struct profile_set *allowed; /* PU numbers that may be used; NULL: all of the profile */
     const struct profile_set *taken;   /* PU numbers that other programs hold; NULL: none */
     bool paper;                        /* the paper's literal sums decide */
+    /* The number of workers is known beforehand: they are numbered by the machine's tree (its
+     * communication layers), so that neighbours are near, and communication priority takes the
+     * smallest group that holds them all. False: workers come one by one, in the order of choice. */
+    bool known;
 };
 
 /* What --explain and the golden tests see: one row of the papers' tables, before the choice of one
@@ -93,17 +97,21 @@ struct map_domain_request {
     uint32_t threads_each;
     const struct profile_set *allowed; /* as in map_request */
     const struct profile_set *taken;
+    bool paper;
 };
 
-/* Gives every rank a domain: PUs of one node, as compact as the groups of the profile allow, inside
- * one memory domain (group of a memory overhead level, NUMA node) while there is another way than
- * straddling; the domains are spread or packed by the weights, and the threads of a rank are
- * ordered inside their domain by the same weights. Where all ranks have one thread this is
- * map_workers(). SMT siblings are used only when there are more threads than cores. More threads
- * than PUs: the least occupied PUs are shared.
+/* Divides the allowed machine among the ranks top down (nodes, packages, memory domains, caches), as
+ * evenly as it goes: a rank's part is its region, which straddles two groups only where whole groups
+ * do not go round. Memory priority spreads a rank's threads over its region by the weights;
+ * communication priority fills the smallest group that holds all threads, one rank after the
+ * other. A rank never leaves its node. One thread per rank is map_workers() with a known number; one rank on one
+ * node gets the PUs that as many workers get. SMT siblings are used only when there are more threads
+ * than cores; with more threads than PUs each rank keeps PUs of its own while there are enough for
+ * the ranks (2012 paper, Section 4.5 and Figure 5, for one rank a node).
  *
- * `out` gets the PU numbers of rank 0's threads in thread order, then those of rank 1, …: the sum
- * of all threads. 0; -EINVAL (as map_workers(), or a rank without threads); -ENOMEM. */
+ * `out` gets the PU numbers of rank 0's threads in the order of the machine's tree, then those of
+ * rank 1, …: the sum of all threads. 0; -EINVAL (as map_workers(), or a rank without threads);
+ * -ENOMEM. */
 int map_domains(const struct servet_profile *profile, const struct map_domain_request *request,
                 uint32_t *out, struct servet_error *error);
 

@@ -11,6 +11,7 @@
 #include "benchmarks/mapper/cluster.h"
 #include "mapper/map.h"
 
+#define THREADS 8     /* of a rank */
 #define REPETITIONS 5 /* the fastest counts: the machine is shared */
 
 static double now_seconds(clockid_t clock)
@@ -20,7 +21,7 @@ static double now_seconds(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static int measure(const struct cluster_shape *shape, enum map_priority priority)
+static int measure_workers(const struct cluster_shape *shape, enum map_priority priority)
 {
     size_t pus = (size_t)shape->nodes * shape->packages * shape->l3_groups * shape->cores;
     struct servet_profile *profile = cluster_make(shape);
@@ -50,7 +51,35 @@ static int measure(const struct cluster_shape *shape, enum map_priority priority
     return 0;
 }
 
-static int measure_apart(const struct cluster_shape *shape, enum map_priority priority)
+/* Ranks of THREADS threads on all PUs, as a hybrid program has them. */
+static int measure_hybrid(const struct cluster_shape *shape, enum map_priority priority)
+{
+    size_t pus = (size_t)shape->nodes * shape->packages * shape->l3_groups * shape->cores;
+    struct servet_profile *profile = cluster_make(shape);
+    uint32_t *out = calloc(pus, sizeof *out);
+    struct map_domain_request request = {
+        .priority = priority, .ranks = pus / THREADS, .threads_each = THREADS};
+    struct servet_error error;
+    double start = now_seconds(CLOCK_MONOTONIC), start_cpu = now_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    if (map_domains(profile, &request, out, &error) < 0) {
+        fprintf(stderr, "scale: %s\n", error.text);
+        return 1;
+    }
+    double seconds = now_seconds(CLOCK_MONOTONIC) - start;
+    double cpu = now_seconds(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf("%9zu %7u %-13s %10.4f %10.4f %9.0f %9.1f  %zu ranks of %d threads\n", pus, shape->nodes,
+           priority == MAP_MEMORY ? "memory" : "communication", seconds, cpu,
+           cpu / (double)pus * 1e9, (double)usage.ru_maxrss / 1024, request.ranks, THREADS);
+    free(out);
+    profile_free(profile);
+    return 0;
+}
+
+static int measure_apart(const struct cluster_shape *shape, enum map_priority priority,
+                         int (*measure)(const struct cluster_shape *shape,
+                                        enum map_priority priority))
 {
     fflush(stdout);
     pid_t child = fork();
@@ -76,8 +105,10 @@ int main(void)
            "ns/worker", "peak MiB");
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
         struct cluster_shape shape = {nodes[i], 25, 2, 5, 4};
-        failed |= measure_apart(&shape, MAP_MEMORY);
-        failed |= measure_apart(&shape, MAP_COMMUNICATION);
+        failed |= measure_apart(&shape, MAP_MEMORY, measure_workers);
+        failed |= measure_apart(&shape, MAP_COMMUNICATION, measure_workers);
+        failed |= measure_apart(&shape, MAP_MEMORY, measure_hybrid);
+        failed |= measure_apart(&shape, MAP_COMMUNICATION, measure_hybrid);
     }
     return failed != 0;
 }

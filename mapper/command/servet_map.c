@@ -68,11 +68,13 @@ static void map(const struct map_options *options, const struct servet_profile *
     struct map_request workers = {.priority = priority_of(options),
                                   .workers = options->workers,
                                   .allowed = allowed,
-                                  .paper = options->paper};
+                                  .paper = options->paper,
+                                  .known = true};
     struct map_domain_request ranks = {.priority = priority_of(options),
                                        .ranks = options->ranks,
                                        .threads = options->threads,
-                                       .allowed = allowed};
+                                       .allowed = allowed,
+                                       .paper = options->paper};
     int rc = options->threads ? map_domains(profile, &ranks, pus, &error)
              : wants_table(options, allowed)
                  ? map_explain_table(out, profile, &workers, pus, &error)

@@ -1,246 +1,326 @@
+/* Hybrid programs: the machine is divided among the ranks, then each rank's threads are placed inside
+ * its region by the same weights that place workers.
+ *
+ * The 2012 paper runs one process a node and spreads its threads over the node (Section 4.5, Figure
+ * 5). With more processes a node the same holds for what each of them gets: memory priority spreads a
+ * rank's threads over its region. Communication priority packs: ranks fill the groups of the
+ * smallest group that holds all threads, one after the other. A process cannot leave its node, so nodes come first. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/domains/containers.h"
-#include "mapper/domains/placing.h"
+#include "mapper/domains/split.h"
 #include "mapper/map.h"
+#include "mapper/weights/engine.h"
 
-struct making {
-    struct map_arena *arena;
-    const struct map_class *of;
-    uint32_t items;
-    struct map_groups numa;
-    const struct map_groups *domains;
-    uint32_t *all; /* every position: the node */
+/* A class of nodes as a machine of its own. */
+struct machine {
+    struct map_node_view node;
+    struct map_view view;
+    struct map_slots slots;
+    struct map_exact exact;
+    struct map_order tree, layers;
+    bool made;
 };
 
-static int make_groups(struct making *m)
-{
-    const struct profile_class *of = m->of->of;
-    uint32_t span = of->pus.ids[of->pus.count - 1] + 1;
-    uint32_t *position_of = map_arena_get(m->arena, span, sizeof *position_of);
-    struct profile_set *sets = map_arena_get(m->arena, of->numa_count, sizeof *sets);
-    m->all = map_arena_get(m->arena, m->items, sizeof *m->all);
-    if (!position_of || !sets || !m->all) {
-        return -ENOMEM;
-    }
-    memset(position_of, 0xff, span * sizeof *position_of);
-    for (uint32_t i = 0; i < m->items; i++) {
-        position_of[of->pus.ids[i]] = i;
-        m->all[i] = i;
-    }
-    for (size_t n = 0; n < of->numa_count; n++) {
-        sets[n] = of->numa[n].pus;
-    }
-    struct profile_relation numa = {.groups = sets, .group_count = of->numa_count};
-    return map_groups_make(m->arena, &numa, position_of, span, m->items, &m->numa);
-}
+struct hybrid {
+    const struct map_domain_request *request;
+    struct map_view *view;
+    struct map_slots slots;
+    bool *usable;             /* by leaf */
+    struct machine *machines; /* by class */
+    struct map_share *shares; /* by rank at first, then by node */
+    uint32_t *node_of;        /* by place in `shares` */
+    size_t *first;            /* by rank: where its threads begin in the output */
+    size_t threads;           /* of all ranks */
+    uint32_t *out;
+    /* of the node that is being filled, by place in the order of the tree or by share */
+    uint32_t *items, *starts, *units, *begin, *end;
+};
 
-static bool inside_one_group(const struct map_container *container, const struct map_groups *groups)
+/* -- which PUs -- */
+
+/* Is it the first usable PU of its core? */
+static bool first_of_core(const struct hybrid *h, uint32_t leaf)
 {
-    uint32_t group = groups->group_of[container->members[0]];
-    if (group == MAP_NONE) {
-        return container->count == 1;
-    }
-    for (uint32_t i = 1; i < container->count; i++) {
-        if (groups->group_of[container->members[i]] != group) {
+    struct map_core core = map_core_of(h->view, leaf);
+    for (uint32_t i = 0; i < core.count && core.first_leaf + core.members[i] < leaf; i++) {
+        if (h->usable[core.first_leaf + core.members[i]]) {
             return false;
         }
     }
-    return true;
+    return h->usable[leaf];
 }
 
-static uint32_t count_straddles(const struct making *m, const struct map_container *container)
+/* The key's lowest part: memory of its own and kind. */
+static map_key kind_of(map_key key)
 {
-    uint32_t straddles = 0;
-    for (size_t f = 0; f < m->of->family_count; f++) {
-        const struct map_family *family = &m->of->families[f];
-        bool domain = family->rule == MAP_RULE_MEMORY && family->groups.group_count;
-        straddles += domain && !inside_one_group(container, &family->groups);
-    }
-    return straddles + (m->numa.group_count && !inside_one_group(container, &m->numa));
+    return key % (2 * MAP_KEY_FAR);
 }
 
-static void add(const struct making *m, struct map_containers *out, const uint32_t *members,
-                uint32_t count)
+/* Uses PUs up to this kind; gives the cores that makes, and the next kind. */
+static size_t use_up_to(struct hybrid *h, map_key kind, bool held_too, map_key *next)
 {
-    struct map_container *container = &out->list[out->count++];
-    *container = (struct map_container){.members = members, .count = count};
-    container->straddles = count_straddles(m, container);
-    bool inside = m->domains->group_count && inside_one_group(container, m->domains);
-    container->domain = inside ? m->domains->group_of[members[0]] : MAP_NONE;
-}
-
-static void add_groups(const struct making *m, struct map_containers *out,
-                       const struct map_groups *groups)
-{
-    for (uint32_t g = 0; g < groups->group_count; g++) {
-        uint32_t count = groups->start[g + 1] - groups->start[g];
-        if (count > 1) {
-            add(m, out, groups->members + groups->start[g], count);
+    size_t cores = 0;
+    *next = MAP_KEY_NEVER;
+    for (uint32_t leaf = 0; leaf < h->view->leaf_count; leaf++) {
+        map_key key = h->slots.key[leaf];
+        bool open = key != MAP_KEY_NEVER && (held_too || !map_key_workers(key));
+        h->usable[leaf] = open && kind_of(key) <= kind;
+        cores += first_of_core(h, leaf);
+        if (open && kind_of(key) > kind && kind_of(key) < *next) {
+            *next = kind_of(key);
         }
     }
+    return cores;
 }
 
-/* Levels are ordered from the worst collision, so the first one has the smallest groups. */
-static int find_domains(struct making *m)
+/* The PUs that nobody holds when they suffice, else all; of the most capable kinds no more than are
+ * needed to give every thread a core. */
+static void find_usable(struct hybrid *h)
 {
-    for (size_t f = 0; f < m->of->family_count; f++) {
-        const struct map_family *family = &m->of->families[f];
-        if (family->rule == MAP_RULE_MEMORY && family->groups.group_count) {
-            m->domains = &family->groups;
-            return 0;
-        }
+    size_t free_pus = 0;
+    for (uint32_t leaf = 0; leaf < h->view->leaf_count; leaf++) {
+        map_key key = h->slots.key[leaf];
+        free_pus += key != MAP_KEY_NEVER && !map_key_workers(key);
     }
-    struct map_groups *numa = map_arena_get(m->arena, 1, sizeof *numa);
-    if (numa) {
-        *numa = m->numa;
+    bool held_too = free_pus < h->threads;
+    map_key kind = 0, next = 0;
+    while (use_up_to(h, kind, held_too, &next) < h->threads && next != MAP_KEY_NEVER) {
+        kind = next;
     }
-    m->domains = numa;
-    return numa ? 0 : -ENOMEM;
 }
 
-static int compare(const void *a, const void *b)
+/* -- nodes -- */
+
+/* Room of each node, in the order of the tree. */
+static void count_room(const struct hybrid *h, const struct map_order *nodes, bool cores,
+                       uint64_t *room)
 {
-    const struct map_container *x = a, *y = b;
-    if (x->straddles != y->straddles) {
-        return x->straddles < y->straddles ? -1 : 1;
+    for (uint32_t leaf = 0; leaf < h->view->leaf_count; leaf++) {
+        uint32_t place = nodes->place[map_view_node(h->view, leaf)];
+        room[place] += cores ? first_of_core(h, leaf) : h->usable[leaf];
     }
-    if (x->count != y->count) {
-        return x->count < y->count ? -1 : 1;
-    }
-    return memcmp(x->members, y->members, x->count * sizeof *x->members);
 }
 
-static void drop_repeats(struct map_containers *out)
+/* Communication priority: the smallest node that holds all, else one node after the other. */
+static int pack_nodes(struct hybrid *h, const uint64_t *room, uint32_t count)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < out->count; i++) {
-        if (kept == 0 || compare(&out->list[kept - 1], &out->list[i]) != 0) {
-            out->list[kept++] = out->list[i];
+    uint32_t least = MAP_NONE;
+    for (uint32_t n = 0; n < count; n++) {
+        if (room[n] >= h->threads && (least == MAP_NONE || room[n] < room[least])) {
+            least = n;
         }
     }
-    out->count = kept;
-}
-
-static int index_members(const struct making *m, struct map_containers *out)
-{
-    size_t total = 0;
-    for (uint32_t c = 0; c < out->count; c++) {
-        total += out->list[c].count;
+    if (least == MAP_NONE) {
+        return map_share_out(h->shares, h->request->ranks, room, count, MAP_PACK_THREADS,
+                             h->node_of);
     }
-    out->start = map_arena_get(m->arena, (size_t)m->items + 2, sizeof *out->start);
-    out->of = map_arena_get(m->arena, total, sizeof *out->of);
-    if (!out->start || !out->of) {
-        return -ENOMEM;
-    }
-    for (uint32_t c = 0; c < out->count; c++) {
-        for (uint32_t i = 0; i < out->list[c].count; i++) {
-            out->start[out->list[c].members[i] + 2]++;
-        }
-    }
-    for (uint32_t i = 2; i < m->items + 2; i++) {
-        out->start[i] += out->start[i - 1];
-    }
-    for (uint32_t c = 0; c < out->count; c++) {
-        for (uint32_t i = 0; i < out->list[c].count; i++) {
-            out->of[out->start[out->list[c].members[i] + 1]++] = c;
-        }
+    for (size_t r = 0; r < h->request->ranks; r++) {
+        h->node_of[r] = least;
     }
     return 0;
 }
 
-int map_containers_make(struct map_arena *arena, const struct map_class *of,
-                        struct map_containers *out)
+/* Gives every rank a node: by cores where they suffice, else by PUs, else overfull alike. */
+static int choose_nodes(struct hybrid *h, const struct map_order *nodes)
 {
-    struct making m = {.arena = arena, .of = of, .items = (uint32_t)of->of->pus.count};
-    if (make_groups(&m) < 0 || find_domains(&m) < 0) {
-        return -ENOMEM;
+    uint32_t count = h->view->node_count;
+    int rc = -ENOSPC;
+    for (int by = 0; rc == -ENOSPC && by < 3; by++) {
+        uint64_t *room = map_arena_get(&h->view->arena, count, sizeof *room);
+        if (!room) {
+            return -ENOMEM;
+        }
+        count_room(h, nodes, by == 0, room);
+        bool packed = h->request->priority == MAP_COMMUNICATION && by < 2;
+        if (packed) {
+            rc = pack_nodes(h, room, count);
+        } else {
+            rc = map_share_out(h->shares, h->request->ranks, room, count,
+                               by < 2 ? MAP_FIT_THREADS : MAP_FIT_NOTHING, h->node_of);
+        }
     }
-    size_t most =
-        (size_t)of->cores.group_count + of->packages.group_count + m.numa.group_count + 1 + m.items;
-    for (size_t f = 0; f < of->family_count; f++) {
-        most += of->families[f].groups.group_count;
-    }
-    struct map_containers made = {.list = map_arena_get(arena, most, sizeof *made.list),
-                                  .domains = m.domains};
-    if (!made.list) {
-        return -ENOMEM;
-    }
-    for (size_t f = 0; f < of->family_count; f++) {
-        add_groups(&m, &made, &of->families[f].groups);
-    }
-    add_groups(&m, &made, &of->cores);
-    add_groups(&m, &made, &of->packages);
-    add_groups(&m, &made, &m.numa);
-    add(&m, &made, m.all, m.items);
-    for (uint32_t i = 0; i < m.items; i++) {
-        add(&m, &made, m.all + i, 1); /* a rank of one thread fits into a PU */
-    }
-    qsort(made.list, made.count, sizeof *made.list, compare);
-    drop_repeats(&made);
-    int rc = index_members(&m, &made);
-    if (rc == 0) {
-        *out = made;
+    for (size_t r = 0; rc == 0 && r < h->request->ranks; r++) {
+        h->node_of[r] = nodes->item[h->node_of[r]];
     }
     return rc;
 }
 
-struct search {
-    const uint32_t *sizes;
-    size_t count, domains;
-    uint32_t *room;
-    size_t steps;
-};
+/* -- inside a node -- */
 
-/* The smallest room above `last` (by room, then index) that holds `size`: tight domains first,
- * equal ones once. */
-static size_t next_tightest(const struct search *s, uint32_t size, uint32_t above)
+static int make_machine(struct hybrid *h, uint32_t class_index, struct machine **out)
 {
-    size_t best = s->domains;
-    for (size_t d = 0; d < s->domains; d++) {
-        bool fits = s->room[d] >= size && s->room[d] > above;
-        if (fits && (best == s->domains || s->room[d] < s->room[best])) {
-            best = d;
-        }
+    struct machine *m = &h->machines[class_index];
+    *out = m;
+    if (m->made) {
+        return 0;
     }
-    return best;
+    const struct servet_profile *profile = map_one_node(h->view->classes[class_index].of, &m->node);
+    size_t load = h->threads + h->slots.taken_count;
+    int rc = map_view_make(profile, h->request->priority, load, &m->view, NULL);
+    if (rc < 0) {
+        return rc;
+    }
+    m->made = true;
+    if (h->request->paper) {
+        map_view_use_sums(&m->view);
+    }
+    rc = map_slots_make(&m->view, NULL, NULL, &m->slots, NULL);
+    if (rc == 0) {
+        rc = map_exact_make(&m->view, false, &m->exact);
+    }
+    if (rc == 0) {
+        rc = map_order_by_all(&m->view.arena, &m->view.classes[0], &m->tree);
+    }
+    return rc < 0 ? rc : map_order_by_layers(&m->view.arena, &m->view.classes[0], &m->layers);
 }
 
-static bool fits_from(struct search *s, size_t index)
+/* What other programs hold in the node, and the first weights of `items`. */
+static void begin_region(const struct hybrid *h, struct machine *m, uint32_t first_leaf,
+                         const uint32_t *items, uint32_t count)
 {
-    if (index == s->count) {
-        return true;
+    for (uint32_t i = 0; i < count; i++) {
+        m->slots.key[items[i]] = h->slots.key[first_leaf + items[i]];
+        m->exact.weight[items[i]] = map_view_first_weight(&m->view, items[i]);
     }
-    uint32_t size = s->sizes[index], above = 0;
-    for (;;) {
-        size_t domain = next_tightest(s, size, above);
-        if (domain == s->domains || ++s->steps > MAP_PACKING_STEPS) {
-            return false;
-        }
-        above = s->room[domain];
-        s->room[domain] -= size;
-        bool fits = fits_from(s, index + 1);
-        s->room[domain] += size;
-        if (fits) {
-            return true;
+    for (size_t i = 0; i < h->slots.taken_count; i++) {
+        uint32_t leaf = h->slots.taken[i];
+        if (leaf >= first_leaf && leaf - first_leaf < m->view.leaf_count) {
+            map_exact_raise(&m->exact, leaf - first_leaf);
         }
     }
 }
 
-bool map_packing_fits(const uint32_t *sizes, size_t count, uint32_t *room, size_t domains)
+/* Takes `threads` of the items by key and weight, in the order of choice. */
+static void choose_items(struct machine *m, const uint32_t *items, uint32_t count, size_t threads,
+                         uint32_t *chosen)
 {
-    uint64_t need = 0, have = 0;
-    for (size_t i = 0; i < count; i++) {
-        need += sizes[i];
+    for (size_t t = 0; t < threads; t++) {
+        uint32_t best = items[0];
+        for (uint32_t i = 1; i < count; i++) {
+            uint32_t item = items[i];
+            map_key key = m->slots.key[item], least = m->slots.key[best];
+            map_weight weight = m->exact.weight[item], lowest = m->exact.weight[best];
+            if (key < least || (key == least && weight < lowest) ||
+                (key == least && weight == lowest && item < best)) {
+                best = item;
+            }
+        }
+        chosen[t] = best;
+        map_slots_choose(&m->slots, best);
+        map_exact_raise(&m->exact, best);
     }
-    for (size_t d = 0; d < domains; d++) {
-        have += room[d];
-    }
-    struct search search = {sizes, count, domains, room, 0};
-    return need <= have && fits_from(&search, 0);
 }
+
+static int by_place(const void *a, const void *b, void *context)
+{
+    const struct map_order *order = context;
+    uint32_t x = order->place[*(const uint32_t *)a], y = order->place[*(const uint32_t *)b];
+    return x < y ? -1 : x > y;
+}
+
+/* A rank's threads, the first of every PU before any second one: workers that share a region of PUs
+ * take them in turn. */
+static void place_threads(struct hybrid *h, uint32_t node, const struct map_share *share,
+                          uint32_t *region, uint32_t count)
+{
+    const struct map_node *at = &h->view->nodes[node];
+    struct machine *m = &h->machines[at->class_index];
+    uint32_t *out = h->out + h->first[share->rank], first_leaf = at->first_leaf;
+    if (share->threads < count) {
+        begin_region(h, m, first_leaf, region, count);
+        choose_items(m, region, count, share->threads, out);
+        count = share->threads;
+    } else {
+        memcpy(out, region, count * sizeof *out);
+    }
+    qsort_r(out, count, sizeof *out, by_place, &m->layers);
+    for (uint32_t t = 0; t < share->threads; t++) {
+        out[t] = t < count ? h->view->pu[first_leaf + out[t]] : out[t - count];
+    }
+}
+
+/* Communication priority divides the smallest group that holds all threads. */
+static int keep_smallest_group(struct hybrid *h, struct machine *m, uint32_t first_leaf,
+                               size_t threads, uint32_t *count)
+{
+    uint32_t open = 0;
+    memset(m->slots.key, 0xff, m->view.leaf_count * sizeof *m->slots.key); /* MAP_KEY_NEVER */
+    for (uint32_t i = 0; i < *count; i++) {
+        m->slots.key[h->items[i]] = h->slots.key[first_leaf + h->items[i]];
+    }
+    if (map_order_limit(&m->view, &m->slots, threads) < 0) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < *count; i++) {
+        if (m->slots.key[h->items[i]] != MAP_KEY_NEVER) {
+            h->items[open++] = h->items[i];
+        }
+    }
+    *count = open;
+    return 0;
+}
+
+/* Units are cores while each thread gets one, else PUs: starts[unit] is its place in `items`. */
+static uint32_t make_units(struct hybrid *h, const struct map_groups *cores, uint32_t count,
+                           size_t threads)
+{
+    uint32_t units = 0;
+    for (int by_core = 1; by_core >= 0; by_core--) {
+        units = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t core = cores->group_of[h->items[i]];
+            bool mate = i && core != MAP_NONE && core == cores->group_of[h->items[i - 1]];
+            if (!by_core || !mate) {
+                h->units[units] = h->items[i];
+                h->starts[units++] = i;
+            }
+        }
+        if (units >= threads) {
+            break;
+        }
+    }
+    h->starts[units] = count;
+    return units;
+}
+
+static int fill_node(struct hybrid *h, uint32_t node, struct map_share *shares, size_t ranks)
+{
+    const struct map_node *at = &h->view->nodes[node];
+    struct machine *m;
+    int rc = make_machine(h, at->class_index, &m);
+    if (rc < 0) {
+        return rc;
+    }
+    uint32_t count = 0;
+    size_t threads = 0;
+    for (size_t r = 0; r < ranks; r++) {
+        threads += shares[r].threads;
+    }
+    for (uint32_t i = 0; i < m->view.leaf_count; i++) {
+        if (h->usable[at->first_leaf + m->tree.item[i]]) {
+            h->items[count++] = m->tree.item[i];
+        }
+    }
+    bool pack = h->request->priority == MAP_COMMUNICATION;
+    if (pack && !h->request->paper) {
+        rc = keep_smallest_group(h, m, at->first_leaf, threads, &count);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    struct map_units units = {&m->tree, h->units,
+                              make_units(h, &m->view.classes[0].cores, count, threads)};
+    rc = map_split(&units, pack, shares, ranks, h->begin, h->end);
+    for (size_t r = 0; rc == 0 && r < ranks; r++) {
+        uint32_t begin = h->starts[h->begin[r]];
+        place_threads(h, node, &shares[r], h->items + begin, h->starts[h->end[r]] - begin);
+    }
+    return rc;
+}
+
+/* -- the request -- */
 
 static uint32_t threads_of(const struct map_domain_request *request, size_t rank)
 {
@@ -271,139 +351,81 @@ static int sum_threads(const struct map_domain_request *request, size_t *total, 
     return 0;
 }
 
-static int compare_ranks(const void *a, const void *b)
+static int make_hybrid(struct hybrid *h)
 {
-    const struct map_rank *x = a, *y = b;
-    if (x->threads != y->threads) {
-        return x->threads > y->threads ? -1 : 1;
+    struct map_arena *arena = &h->view->arena;
+    size_t ranks = h->request->ranks;
+    uint32_t widest = 0;
+    for (size_t c = 0; c < h->view->class_count; c++) {
+        uint32_t pus = (uint32_t)h->view->classes[c].of->pus.count;
+        widest = pus > widest ? pus : widest;
     }
-    return x->index < y->index ? -1 : 1;
-}
-
-/* Widest first: a wide rank that comes last finds only remainders of memory domains. */
-static struct map_rank *sort_ranks(struct map_arena *arena,
-                                   const struct map_domain_request *request)
-{
-    struct map_rank *ranks = map_arena_get(arena, request->ranks, sizeof *ranks);
+    h->usable = map_arena_get(arena, h->view->leaf_count, sizeof *h->usable);
+    h->machines = map_arena_get(arena, h->view->class_count, sizeof *h->machines);
+    h->shares = map_arena_get(arena, ranks, sizeof *h->shares);
+    h->node_of = map_arena_get(arena, ranks, sizeof *h->node_of);
+    h->first = map_arena_get(arena, ranks, sizeof *h->first);
+    h->items = map_arena_get(arena, widest, sizeof *h->items);
+    h->units = map_arena_get(arena, widest, sizeof *h->units);
+    h->starts = map_arena_get(arena, (size_t)widest + 1, sizeof *h->starts);
+    h->begin = map_arena_get(arena, ranks, sizeof *h->begin);
+    h->end = map_arena_get(arena, ranks, sizeof *h->end);
+    if (!h->usable || !h->machines || !h->shares || !h->node_of || !h->first || !h->items ||
+        !h->units || !h->starts || !h->begin || !h->end) {
+        return -ENOMEM;
+    }
     size_t at = 0;
-    for (size_t r = 0; ranks && r < request->ranks; r++) {
-        ranks[r] = (struct map_rank){r, threads_of(request, r), at};
-        at += ranks[r].threads;
+    for (size_t r = 0; r < ranks; r++) {
+        h->shares[r] = (struct map_share){(uint32_t)r, threads_of(h->request, r)};
+        h->first[r] = at;
+        at += h->shares[r].threads;
     }
-    if (ranks && request->threads) {
-        qsort(ranks, request->ranks, sizeof *ranks, compare_ranks);
-    }
-    return ranks;
+    return 0;
 }
 
-static int make_placing(struct map_placing *p)
+static int fill_nodes(struct hybrid *h)
 {
-    struct map_view *view = p->view;
-    struct map_arena *arena = &view->arena;
-    uint32_t widest = 0, most = 0;
-    p->classes = map_arena_get(arena, view->class_count, sizeof *p->classes);
-    p->open_in = map_arena_get(arena, view->node_count, sizeof *p->open_in);
-    p->open = map_arena_get(arena, view->leaf_count, sizeof *p->open);
-    if (!p->classes || !p->open_in || !p->open || map_exact_make(view, false, &p->exact) < 0) {
-        return -ENOMEM;
-    }
-    for (size_t c = 0; c < view->class_count; c++) {
-        if (view->classes[c].of->pus.count &&
-            map_containers_make(arena, &view->classes[c], &p->classes[c]) < 0) {
-            return -ENOMEM;
-        }
-        most = p->classes[c].count > most ? p->classes[c].count : most;
-    }
-    for (uint32_t node = 0; node < view->node_count; node++) {
-        p->open_in[node] =
-            map_arena_get(arena, map_containers_of(p, node)->count, sizeof *p->open_in[node]);
-        widest = map_node_size(p, node) > widest ? map_node_size(p, node) : widest;
-        if (!p->open_in[node]) {
-            return -ENOMEM;
-        }
-    }
-    p->distance = map_arena_get(arena, widest, sizeof *p->distance);
-    p->in = map_arena_get(arena, widest, sizeof *p->in);
-    p->domain = map_arena_get(arena, widest, sizeof *p->domain);
-    p->reached = map_arena_get(arena, most, sizeof *p->reached);
-    return p->distance && p->in && p->domain && p->reached ? 0 : -ENOMEM;
-}
-
-/* Ranks of one width need no looking ahead: whatever they leave of a memory domain is too small for
- * any of them. */
-static int make_packing(struct map_placing *p, const struct map_rank *ranks, size_t count,
-                        uint32_t **sizes)
-{
-    struct map_arena *arena = &p->view->arena;
-    *sizes = map_arena_get(arena, count, sizeof **sizes);
-    p->first_domain = map_arena_get(arena, p->view->node_count, sizeof *p->first_domain);
-    if (!*sizes || !p->first_domain) {
-        return -ENOMEM;
-    }
-    for (size_t r = 0; r < count; r++) {
-        (*sizes)[r] = ranks[r].threads;
-    }
-    for (uint32_t node = 0; node < p->view->node_count; node++) {
-        const struct map_groups *domains = map_containers_of(p, node)->domains;
-        p->first_domain[node] = (uint32_t)p->domains;
-        p->domains += domains ? domains->group_count : 0;
-    }
-    p->room = map_arena_get(arena, p->domains, sizeof *p->room);
-    p->suits = map_arena_get(arena, p->domains, sizeof *p->suits);
-    p->packing = ranks[0].threads != ranks[count - 1].threads;
-    return p->room && p->suits ? 0 : -ENOMEM;
-}
-
-static size_t count_open(const struct map_placing *p)
-{
-    size_t count = 0;
-    for (uint32_t leaf = 0; leaf < p->view->leaf_count; leaf++) {
-        count += p->open[leaf];
-    }
-    return count;
-}
-
-/* The fewest threads on one core with which all threads find an open PU. */
-static void set_smt(struct map_placing *p, size_t total)
-{
-    size_t before = 0;
-    for (p->smt = 1;; p->smt++) {
-        map_placing_open(p);
-        size_t open = count_open(p);
-        if (open >= total || (p->smt > 1 && open == before)) {
-            return;
-        }
-        before = open;
-    }
-}
-
-static int map_wide(struct map_view *view, const struct map_domain_request *request, size_t total,
-                    uint32_t *out, struct servet_error *error)
-{
-    struct map_placing p = {.view = view};
-    int rc = map_slots_make(view, request->allowed, request->taken, &p.slots, error);
+    struct map_order nodes;
+    int rc = map_order_of_nodes(h->view, &nodes);
     if (rc < 0) {
         return rc;
     }
-    struct map_rank *ranks = sort_ranks(&view->arena, request);
-    uint32_t *sizes;
-    if (!ranks || make_placing(&p) < 0 || make_packing(&p, ranks, request->ranks, &sizes) < 0) {
-        return profile_error(error, -ENOMEM, "out of memory");
+    find_usable(h);
+    rc = choose_nodes(h, &nodes);
+    for (size_t low = 0, high; rc == 0 && low < h->request->ranks; low = high) {
+        for (high = low + 1; high < h->request->ranks && h->node_of[high] == h->node_of[low];
+             high++) {
+        }
+        rc = fill_node(h, h->node_of[low], h->shares + low, high - low);
     }
-    for (size_t i = 0; i < p.slots.taken_count; i++) {
-        map_exact_raise(&p.exact, p.slots.taken[i]);
+    return rc;
+}
+
+static int map_in_view(struct hybrid *h, struct servet_error *error)
+{
+    const struct map_domain_request *request = h->request;
+    int rc = map_slots_make(h->view, request->allowed, request->taken, &h->slots, error);
+    if (rc < 0) {
+        return rc;
     }
-    set_smt(&p, total);
-    map_placing_run(&p, ranks, sizes, request->ranks, out);
-    return 0;
+    rc = make_hybrid(h);
+    if (rc == 0) {
+        rc = fill_nodes(h);
+    }
+    for (size_t c = 0; h->machines && c < h->view->class_count; c++) {
+        if (h->machines[c].made) {
+            map_view_free(&h->machines[c].view);
+        }
+    }
+    return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
 }
 
 int map_domains(const struct servet_profile *profile, const struct map_domain_request *request,
                 uint32_t *out, struct servet_error *error)
 {
-    size_t total = 0;
+    struct hybrid h = {.request = request, .out = out};
     uint32_t most = 0;
-    int rc = sum_threads(request, &total, &most, error);
+    int rc = sum_threads(request, &h.threads, &most, error);
     if (rc < 0) {
         return rc;
     }
@@ -411,16 +433,19 @@ int map_domains(const struct servet_profile *profile, const struct map_domain_re
         struct map_request narrow = {.priority = request->priority,
                                      .workers = request->ranks,
                                      .allowed = request->allowed,
-                                     .taken = request->taken};
+                                     .taken = request->taken,
+                                     .paper = request->paper,
+                                     .known = true};
         return map_workers(profile, &narrow, out, NULL, error);
     }
     struct map_view view;
-    rc = map_view_make(profile, request->priority,
-                       total + (request->taken ? request->taken->count : 0), &view, error);
+    size_t load = h.threads + (request->taken ? request->taken->count : 0);
+    rc = map_view_make(profile, request->priority, load, &view, error);
     if (rc < 0) {
         return rc;
     }
-    rc = map_wide(&view, request, total, out, error);
+    h.view = &view;
+    rc = map_in_view(&h, error);
     map_view_free(&view);
     return rc;
 }

@@ -6,12 +6,13 @@
 
 #include "mapper/map.h"
 #include "mapper/weights/engine.h"
+#include "mapper/weights/order.h"
 
 /* -- the rows of the papers' tables -- */
 
 struct rows {
     const struct map_explainer *explainer;
-    struct map_slots *slots;
+    struct map_slots slots; /* as they were asked for: the limit to a group shows in no table */
     struct map_exact exact; /* its sums: what was added since the last row */
     int64_t *total;         /* by leaf: the sum of all rules so far */
     uint32_t *leaves;       /* the allowed ones, in the order of the row */
@@ -21,19 +22,20 @@ struct rows {
     int64_t *shown[MAP_RULE_COUNT + 1]; /* rules 1 to 3 and total, by place in the row */
 };
 
-static int make_rows(struct map_view *view, struct map_slots *slots, struct rows *rows)
+static int make_rows(struct map_view *view, const struct map_slots *slots, struct rows *rows)
 {
     struct map_arena *arena = &view->arena;
     uint32_t leaves = view->leaf_count;
     if (map_exact_make(view, true, &rows->exact) < 0) {
         return -ENOMEM;
     }
-    rows->slots = slots;
+    rows->slots = (struct map_slots){.view = view};
+    rows->slots.key = map_arena_get(arena, leaves, sizeof *rows->slots.key);
     rows->total = map_arena_get(arena, leaves, sizeof *rows->total);
     rows->leaves = map_arena_get(arena, leaves, sizeof *rows->leaves);
     rows->pus = map_arena_get(arena, leaves, sizeof *rows->pus);
     rows->taken = map_arena_get(arena, leaves, sizeof *rows->taken);
-    bool all = rows->total && rows->leaves && rows->pus && rows->taken;
+    bool all = rows->slots.key && rows->total && rows->leaves && rows->pus && rows->taken;
     for (int r = 0; r <= MAP_RULE_COUNT; r++) {
         rows->shown[r] = map_arena_get(arena, leaves, sizeof *rows->shown[r]);
         all = all && rows->shown[r];
@@ -41,6 +43,7 @@ static int make_rows(struct map_view *view, struct map_slots *slots, struct rows
     if (!all) {
         return -ENOMEM;
     }
+    memcpy(rows->slots.key, slots->key, leaves * sizeof *slots->key);
     for (uint32_t leaf = 0; leaf < leaves; leaf++) {
         if (slots->key[leaf] != MAP_KEY_NEVER) {
             rows->pus[rows->count] = view->pu[leaf];
@@ -55,12 +58,12 @@ static void fill_row(struct rows *rows)
 {
     uint32_t fewest = UINT32_MAX;
     for (size_t i = 0; i < rows->count; i++) {
-        uint32_t workers = map_key_workers(rows->slots->key[rows->leaves[i]]);
+        uint32_t workers = map_key_workers(rows->slots.key[rows->leaves[i]]);
         fewest = workers < fewest ? workers : fewest;
     }
     for (size_t i = 0; i < rows->count; i++) {
         uint32_t leaf = rows->leaves[i];
-        rows->taken[i] = map_key_workers(rows->slots->key[leaf]) > fewest;
+        rows->taken[i] = map_key_workers(rows->slots.key[leaf]) > fewest;
         for (int r = 0; r < MAP_RULE_COUNT; r++) {
             rows->total[leaf] += rows->exact.sum[r][leaf];
             rows->shown[r][i] = rows->taken[i] ? 0 : rows->exact.sum[r][leaf];
@@ -78,7 +81,7 @@ static uint32_t lowest_sum(const struct rows *rows)
     uint32_t best = rows->leaves[0];
     for (size_t i = 1; i < rows->count; i++) {
         uint32_t leaf = rows->leaves[i];
-        map_key key = rows->slots->key[leaf], least = rows->slots->key[best];
+        map_key key = rows->slots.key[leaf], least = rows->slots.key[best];
         if (key < least || (key == least && rows->total[leaf] < rows->total[best])) {
             best = leaf;
         }
@@ -120,9 +123,6 @@ static int make_choosing(struct choosing *c)
     if (rc == -ENOTSUP) {
         rc = map_exact_make(c->view, false, &c->exact);
     }
-    if (rc == 0 && c->rows.explainer) {
-        rc = make_rows(c->view, &c->slots, &c->rows);
-    }
     return rc;
 }
 
@@ -151,6 +151,9 @@ static void choose_all(struct choosing *c, size_t workers, uint32_t *out)
         }
         out[w] = leaf;
         map_slots_choose(&c->slots, leaf);
+        if (c->rows.explainer) {
+            map_slots_choose(&c->rows.slots, leaf);
+        }
         raise_others(c, leaf);
     }
 }
@@ -173,10 +176,18 @@ static int map_in_view(struct map_view *view, const struct map_request *request,
     if (rc < 0) {
         return rc;
     }
-    if (make_choosing(&choosing) < 0) {
+    bool limit = request->known && request->priority == MAP_COMMUNICATION && !request->paper;
+    if (explainer && make_rows(view, &choosing.slots, &choosing.rows) < 0) {
+        return profile_error(error, -ENOMEM, "out of memory");
+    }
+    if ((limit && map_order_limit(view, &choosing.slots, request->workers) < 0) ||
+        make_choosing(&choosing) < 0) {
         return profile_error(error, -ENOMEM, "out of memory");
     }
     choose_all(&choosing, request->workers, out);
+    if (request->known && map_order_workers(view, out, request->workers) < 0) {
+        return profile_error(error, -ENOMEM, "out of memory");
+    }
     for (size_t w = 0; w < request->workers; w++) {
         out[w] = view->pu[out[w]];
     }

@@ -1,5 +1,5 @@
-/* Do the ranks of a hybrid program get compact domains, none across memory domains while there is
- * another way? */
+/* Is the machine divided evenly among the ranks of a hybrid program, and are their threads spread or
+ * packed inside? */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,18 +48,20 @@ static void assert_domains(const struct servet_profile *profile, enum map_priori
 START_TEST(one_rank_per_node_fills_it_as_in_the_paper)
 {
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
+    /* Figure 5 of the 2012 paper: one process on each node, its threads spread over it. */
+    assert_domains(profile, MAP_MEMORY, 2, THREADS(2, 2), PUS(0, 1, 8, 9));
+    assert_domains(profile, MAP_MEMORY, 2, THREADS(4, 4), PUS(0, 1, 4, 5, 8, 9, 12, 13));
     assert_domains(profile, MAP_MEMORY, 2, THREADS(8, 8),
-                   PUS(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
+                   PUS(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
     profile_free(profile);
 }
 END_TEST
 
-START_TEST(memory_priority_spreads_domains_and_communication_priority_packs_them)
+START_TEST(memory_priority_spreads_threads_and_communication_priority_packs_them)
 {
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
-    assert_domains(profile, MAP_MEMORY, 4, THREADS(2, 2, 2, 2), PUS(0, 2, 1, 3, 8, 10, 9, 11));
-    assert_domains(profile, MAP_COMMUNICATION, 4, THREADS(2, 2, 2, 2), PUS(0, 2, 1, 3, 4, 6, 5, 7));
-    assert_domains(profile, MAP_MEMORY, 2, THREADS(4, 4), PUS(0, 4, 2, 6, 1, 5, 3, 7));
+    assert_domains(profile, MAP_MEMORY, 4, THREADS(2, 2, 2, 2), PUS(0, 4, 1, 5, 8, 12, 9, 13));
+    assert_domains(profile, MAP_COMMUNICATION, 4, THREADS(2, 2, 2, 2), PUS(0, 2, 4, 6, 1, 3, 5, 7));
     profile_free(profile);
 }
 END_TEST
@@ -70,30 +72,116 @@ START_TEST(uneven_ranks_keep_their_order_and_their_memory_domain)
     struct map_node_view view;
     const struct servet_profile *node = map_one_node(&cluster->classes[0], &view);
     assert_domains(node, MAP_MEMORY, 3, THREADS(3, 3, 2),
-                   PUS(0, 4, 2, 1, 5, 3, 6, 7)); /* 4 + 4 cannot hold it */
-    assert_domains(node, MAP_MEMORY, 3, THREADS(2, 2, 4), PUS(1, 3, 5, 7, 0, 4, 2, 6));
-    assert_domains(node, MAP_MEMORY, 3, THREADS(1, 3, 4), PUS(7, 1, 5, 3, 0, 4, 2, 6));
+                   PUS(0, 2, 4, 1, 3, 6, 5, 7)); /* 4 + 4 cannot hold it: one rank straddles */
+    assert_domains(node, MAP_MEMORY, 3, THREADS(2, 2, 4), PUS(1, 3, 5, 7, 0, 2, 4, 6));
+    assert_domains(node, MAP_MEMORY, 3, THREADS(1, 3, 4), PUS(1, 3, 5, 7, 0, 2, 4, 6));
     profile_free(cluster);
 }
 END_TEST
 
-START_TEST(more_threads_than_pus_share_them)
+/* No PU is two ranks'. */
+static void assert_apart(const uint32_t *out, size_t ranks, size_t threads)
 {
+    for (size_t i = 0; i < ranks * threads; i++) {
+        for (size_t j = 0; j < i; j++) {
+            ck_assert_msg(i / threads == j / threads || out[i] != out[j],
+                          "ranks %zu and %zu share PU %u", j / threads, i / threads, out[i]);
+        }
+    }
+}
+
+START_TEST(ranks_keep_pus_of_their_own_while_there_are_enough_for_the_ranks)
+{
+    struct servet_profile *two;
+    ck_assert_int_eq(profile_from_hwloc("package:1 core:2 pu:1", &two, NULL), 0);
+    for (int priority = MAP_MEMORY; priority <= MAP_COMMUNICATION; priority++) {
+        /* The real bt-mz: spinning threads of one rank hold up the other. */
+        assert_domains(two, (enum map_priority)priority, 2, THREADS(2, 2), PUS(0, 0, 1, 1));
+        assert_domains(two, (enum map_priority)priority, 3, THREADS(2, 2, 2),
+                       PUS(0, 0, 1, 1, 0, 0));
+    }
+    profile_free(two);
     struct servet_profile *cluster = loaded(FIXTURES "/nehalem-2-nodes.json");
     struct map_node_view view;
     const struct servet_profile *node = map_one_node(&cluster->classes[0], &view);
-    struct map_domain_request request = {.ranks = 3, .threads_each = 8};
-    uint32_t out[MOST], held[8] = {0};
-    ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
-    for (size_t i = 0; i < 24; i++) {
-        held[out[i]]++;
+    for (uint32_t ranks = 1; ranks <= 8; ranks++) {
+        struct map_domain_request request = {.ranks = ranks, .threads_each = 9};
+        uint32_t out[MOST], used = 0;
+        ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
+        assert_apart(out, ranks, 9);
+        for (size_t i = 0; i < 9 * (size_t)ranks; i++) {
+            used |= 1u << out[i];
+        }
+        ck_assert_uint_eq(used, 0xff);
     }
-    for (size_t i = 0; i < 8; i++) {
-        ck_assert_uint_eq(held[i], 3);
-    }
-    request = (struct map_domain_request){.ranks = 1, .threads_each = 20};
-    ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
     profile_free(cluster);
+}
+END_TEST
+
+START_TEST(no_rank_gets_the_crumbs)
+{
+    /* A node of Frontier: 9 ranks of 7 threads on 64 cores do not fit into 8 caches of 8 cores. */
+    struct servet_profile *node;
+    ck_assert_int_eq(profile_from_hwloc("package:1 group:4 [numa] l3:2 core:8 pu:1", &node, NULL),
+                     0);
+    struct map_domain_request request = {.ranks = 9, .threads_each = 7};
+    uint32_t out[MOST];
+    ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
+    assert_apart(out, 9, 7);
+    for (size_t r = 0; r < 9; r++) {
+        uint32_t caches = 0;
+        for (size_t t = 0; t < 7; t++) {
+            caches |= 1u << out[7 * r + t] / 8;
+        }
+        ck_assert_int_le(__builtin_popcount(caches), 2);
+    }
+    profile_free(node);
+}
+END_TEST
+
+START_TEST(threads_are_spread_over_all_caches_of_the_region)
+{
+    struct servet_profile *milan;
+    ck_assert_int_eq(profile_from_hwloc("package:2 [numa] l3:8 core:8 pu:2", &milan, NULL), 0);
+    for (uint32_t ranks = 1; ranks <= 16; ranks *= 2) {
+        struct map_domain_request request = {.ranks = ranks, .threads_each = 16 / ranks};
+        uint32_t out[MOST], caches = 0;
+        ck_assert_int_eq(map_domains(milan, &request, out, NULL), 0);
+        for (size_t i = 0; i < 16; i++) {
+            caches |= 1u << out[i] / 16;
+        }
+        ck_assert_uint_eq(caches, 0xffff);
+        for (size_t i = 0; i < 16 && ranks > 1; i++) { /* ranks do not straddle packages */
+            ck_assert_uint_eq(out[i] / 128, i / (16 / ranks) / ((ranks + 1) / 2));
+        }
+    }
+    profile_free(milan);
+}
+END_TEST
+
+START_TEST(one_rank_gets_the_pus_of_as_many_workers)
+{
+    size_t compared = 0;
+    for (uint64_t seed = 1; seed < 6000; seed++) {
+        struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
+        struct servet_profile *profile = random_profile(&random, seed % 2);
+        uint32_t threads = 1 + random_below(&random, 20), a[MOST], b[MOST];
+        struct map_request workers = {.priority = seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION,
+                                      .workers = threads,
+                                      .known = true};
+        struct map_domain_request rank = {
+            .priority = workers.priority, .ranks = 1, .threads_each = threads};
+        /* Another class would have a say in what the highest latency is. */
+        if (profile_node_count(profile) == 1 && profile->class_count == 1 &&
+            threads <= profile->classes[0].pus.count) {
+            ck_assert_int_eq(map_workers(profile, &workers, a, NULL, NULL), 0);
+            ck_assert_int_eq(map_domains(profile, &rank, b, NULL), 0);
+            ck_assert_msg(memcmp(a, b, threads * sizeof *a) == 0, "seed %lu", seed);
+            compared++;
+        }
+        profile_free(profile);
+    }
+    ck_assert_uint_gt(compared, 100);
 }
 END_TEST
 
@@ -145,7 +233,8 @@ START_TEST(ranks_of_one_thread_are_plain_workers)
         struct random_source random = {seed};
         struct servet_profile *profile = random_profile(&random, seed % 2);
         struct map_request workers = {.priority = seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION,
-                                      .workers = 1 + seed % 20};
+                                      .workers = 1 + seed % 20,
+                                      .known = true};
         struct map_domain_request ranks = {
             .priority = workers.priority, .ranks = workers.workers, .threads_each = 1};
         uint32_t a[MOST], b[MOST];
@@ -302,9 +391,12 @@ int main(void)
     TCase *tcase = tcase_create("domains");
     tcase_set_timeout(tcase, 600);
     tcase_add_test(tcase, one_rank_per_node_fills_it_as_in_the_paper);
-    tcase_add_test(tcase, memory_priority_spreads_domains_and_communication_priority_packs_them);
+    tcase_add_test(tcase, memory_priority_spreads_threads_and_communication_priority_packs_them);
     tcase_add_test(tcase, uneven_ranks_keep_their_order_and_their_memory_domain);
-    tcase_add_test(tcase, more_threads_than_pus_share_them);
+    tcase_add_test(tcase, ranks_keep_pus_of_their_own_while_there_are_enough_for_the_ranks);
+    tcase_add_test(tcase, no_rank_gets_the_crumbs);
+    tcase_add_test(tcase, threads_are_spread_over_all_caches_of_the_region);
+    tcase_add_test(tcase, one_rank_gets_the_pus_of_as_many_workers);
     tcase_add_test(tcase, pus_of_others_are_left_to_them_while_there_are_free_ones);
     tcase_add_test(tcase, smt_siblings_wait_until_every_core_has_a_thread);
     tcase_add_test(tcase, ranks_of_one_thread_are_plain_workers);

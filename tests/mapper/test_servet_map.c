@@ -35,6 +35,18 @@ START_TEST(list_is_one_line)
     assert_prints("-n 4 --comm-prior" NEHALEM, "0,1,4,5\n");
     assert_prints("-n 3 --cpuset 2-4,9 --format list" NEHALEM, "2,3,9\n");
     assert_prints("-n 2 --topology 'package:2 core:2 pu:1'", "0,2\n");
+    assert_prints("-n 3 --paper" NEHALEM, "0,1,8\n");
+}
+END_TEST
+
+START_TEST(a_known_number_of_workers_is_numbered_by_the_tree)
+{
+    assert_prints("-n 8 --profile " FIXTURES "/finis-terrae-2-nodes.json",
+                  "0,4,8,12,16,20,24,28\n");
+    assert_prints("-n 4 --no-smt --topology 'package:2 core:2 pu:2'", "0,2,4,6\n");
+    assert_prints("-n 8 --topology 'package:2 core:2 pu:2'", "0,1,2,3,4,5,6,7\n");
+    assert_prints("-n 8 --comm-prior --cpuset 6-15 --topology 'package:2 core:8 pu:1'",
+                  "8,9,10,11,12,13,14,15\n"); /* the smallest group that holds all */
 }
 END_TEST
 
@@ -127,16 +139,16 @@ START_TEST(formats_speak_their_launcher)
         {"-n 2 --cpuset 1,4 --format flux", "-o cpu-affinity=map:1;4\n"},
         {"-n 2 --cpuset 1,4 --format pe-list",
          "--bind-to hwthread --map-by pe-list=4,2:ordered:hwtcpus\n"},
-        {"-r 4 -t 2 --format list", "0,2\n1,3\n8,10\n9,11\n"},
+        {"-r 4 -t 2 --format list", "0,4\n1,5\n8,12\n9,13\n"},
         {"-r 4 -t 2 --format omp-places",
-         "OMP_PLACES={0},{2} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
-         "OMP_PLACES={1},{3} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
-         "OMP_PLACES={0},{2} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
-         "OMP_PLACES={1},{3} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"},
-        {"-r 4 -t 2 --format rankfile", "rank 0=node1 slot=0,2\nrank 1=node1 slot=1,3\nrank "
-                                        "2=node2 slot=0,2\nrank 3=node2 slot=1,3\n"},
-        {"-r 4 -t 2 --format hydra", "-bind-to user:0+2,1+3\n"},
-        {"-r 4 -t 2 --format slurm-mask", "--cpu-bind=mask_cpu:0x5,0xa\n"},
+         "OMP_PLACES={0},{4} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
+         "OMP_PLACES={1},{5} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
+         "OMP_PLACES={0},{4} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"
+         "OMP_PLACES={1},{5} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"},
+        {"-r 4 -t 2 --format rankfile", "rank 0=node1 slot=0,4\nrank 1=node1 slot=1,5\nrank "
+                                        "2=node2 slot=0,4\nrank 3=node2 slot=1,5\n"},
+        {"-r 4 -t 2 --format hydra", "-bind-to user:0+4,1+5\n"},
+        {"-r 4 -t 2 --format slurm-mask", "--cpu-bind=mask_cpu:0x11,0x22\n"},
         {"-r 2 -t 8 --format impi-domain", "I_MPI_PIN=1 I_MPI_PIN_DOMAIN=[ff]\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -193,7 +205,7 @@ START_TEST(explain_sums_up_large_machines)
     const char *superdome = "-n 40 --explain --profile " FIXTURES "/superdome.json";
     assert_says(superdome, "memory domains, level 2 16: 8 with 3, 8 with 2\n");
     assert_says(superdome, "memory domains, level 1 32: 8 with 2, 24 with 1\n");
-    assert_says("-r 4 -t 2 --explain" NEHALEM, "L3 caches 8: 4 with 2, 4 with 0\n");
+    assert_says("-r 4 -t 2 --explain" NEHALEM, "L3 caches 8: 8 with 1\n");
 }
 END_TEST
 
@@ -225,7 +237,7 @@ END_TEST
 
 START_TEST(limits_are_obeyed)
 {
-    assert_prints("-n 4 --no-smt --topology 'package:2 core:2 pu:2'", "0,4,2,6\n");
+    assert_prints("-n 4 --no-smt --topology 'package:2 core:2 pu:2'", "0,2,4,6\n");
     assert_prints("-n 2 --kind p --topology " FIXTURES
                   "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml",
                   "0,2\n");
@@ -387,6 +399,7 @@ int main(void)
 {
     TCase *tcase = tcase_create("servet-map");
     tcase_add_test(tcase, list_is_one_line);
+    tcase_add_test(tcase, a_known_number_of_workers_is_numbered_by_the_tree);
     tcase_add_test(tcase, explain_prints_table_1_of_the_paper);
     tcase_add_test(tcase, explain_prints_table_2_of_the_paper);
     tcase_add_test(tcase, formats_speak_their_launcher);

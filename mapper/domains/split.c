@@ -1,0 +1,377 @@
+/* Why top down: a rank whose region is a whole package, memory domain or cache shares it with nobody,
+ * and its neighbour in rank order is in the group beside it. Why not by weights: the weights see one
+ * worker at a time, and what is good for the first rank leaves crumbs to the last. */
+#include "mapper/domains/split.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- shares into boxes -- */
+
+struct box {
+    uint64_t load, room;
+    uint32_t index;
+};
+
+/* Which box is emptier with `threads` more in it. */
+static bool emptier(const struct box *a, const struct box *b, uint32_t threads)
+{
+    uint64_t x = (a->load + threads) * b->room, y = (b->load + threads) * a->room;
+    return x != y ? x < y : a->index < b->index;
+}
+
+static void sift_down(struct box *heap, size_t count, size_t at, uint32_t threads)
+{
+    for (;;) {
+        size_t best = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++) {
+            best = emptier(&heap[child], &heap[best], threads) ? child : best;
+        }
+        if (best == at) {
+            return;
+        }
+        struct box kept = heap[at];
+        heap[at] = heap[best];
+        heap[best] = kept;
+        at = best;
+    }
+}
+
+static int widest_first(const void *a, const void *b)
+{
+    const struct map_share *x = a, *y = b;
+    if (x->threads != y->threads) {
+        return x->threads > y->threads ? -1 : 1;
+    }
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Emptiest box first. A box that is too full for this share is too full for all of this width, and
+ * shares come widest first, so what does not fit into the emptiest box of equal ones fits nowhere. */
+static bool share_evenly(const struct map_share *shares, size_t share_count, struct box *heap,
+                         size_t count, enum map_fit fit, uint32_t *box_of)
+{
+    uint32_t narrowest = fit == MAP_FIT_RANKS ? 1 : shares[share_count - 1].threads, before = 0;
+    for (size_t s = 0; s < share_count; s++) {
+        uint32_t threads = fit == MAP_FIT_RANKS ? 1 : shares[s].threads;
+        if (threads != before) {
+            for (size_t i = count / 2 + 1; i-- > 0;) {
+                sift_down(heap, count, i, threads);
+            }
+        }
+        before = threads;
+        while (fit != MAP_FIT_NOTHING && count && heap[0].load + threads > heap[0].room) {
+            if (narrowest != threads) {
+                return false; /* a narrower one may fit here: leave it to the other way */
+            }
+            heap[0] = heap[--count];
+            sift_down(heap, count, 0, threads);
+        }
+        if (!count) {
+            return false;
+        }
+        heap[0].load += threads;
+        box_of[s] = heap[0].index;
+        sift_down(heap, count, 0, threads);
+    }
+    return true;
+}
+
+/* The first box with room, in rank order. */
+static bool share_in_order(const struct map_share *shares, size_t share_count, struct box *boxes,
+                           size_t count, uint32_t *box_of)
+{
+    uint32_t narrowest = UINT32_MAX;
+    for (size_t s = 0; s < share_count; s++) {
+        narrowest = shares[s].threads < narrowest ? shares[s].threads : narrowest;
+    }
+    for (size_t s = 0, full = 0; s < share_count; s++) {
+        while (full < count && boxes[full].load + narrowest > boxes[full].room) {
+            full++; /* for everybody that is still to come */
+        }
+        size_t at = full;
+        while (at < count && boxes[at].load + shares[s].threads > boxes[at].room) {
+            at++;
+        }
+        if (at == count) {
+            return false;
+        }
+        boxes[at].load += shares[s].threads;
+        box_of[s] = boxes[at].index;
+    }
+    return true;
+}
+
+/* Fullest box first (best fit decreasing): leaves the least unused. */
+static bool share_tightly(const struct map_share *shares, size_t share_count, struct box *boxes,
+                          size_t count, uint32_t *box_of)
+{
+    for (size_t s = 0; s < share_count; s++) {
+        struct box *best = NULL;
+        for (size_t i = 0; i < count; i++) {
+            uint64_t left = boxes[i].room - boxes[i].load;
+            if (left >= shares[s].threads && (!best || left < best->room - best->load)) {
+                best = &boxes[i];
+            }
+        }
+        if (!best) {
+            return false;
+        }
+        best->load += shares[s].threads;
+        box_of[s] = best->index;
+    }
+    return true;
+}
+
+static size_t fill_boxes(struct box *boxes, const uint64_t *room, size_t count)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (room[i]) {
+            boxes[used++] = (struct box){0, room[i], (uint32_t)i};
+        }
+    }
+    return used;
+}
+
+struct placed {
+    struct map_share share;
+    uint32_t box;
+};
+
+static int by_box_and_rank(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    if (x->box != y->box) {
+        return x->box < y->box ? -1 : 1;
+    }
+    return x->share.rank < y->share.rank ? -1 : x->share.rank > y->share.rank;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct map_share *x = a, *y = b;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Puts the boxes in order. Shares of one width are alike, so consecutive ranks get the same box. */
+static void settle(struct map_share *shares, struct placed *placed, size_t count, uint32_t *box_of)
+{
+    bool alike = true;
+    for (size_t s = 1; s < count; s++) {
+        alike = alike && shares[s].threads == shares[0].threads;
+    }
+    for (size_t s = 0; s < count; s++) {
+        placed[s] = (struct placed){shares[s], box_of[s]};
+    }
+    qsort(placed, count, sizeof *placed, by_box_and_rank);
+    for (size_t s = 0; s < count; s++) {
+        shares[s] = placed[s].share;
+        box_of[s] = placed[s].box;
+    }
+    if (alike) {
+        qsort(shares, count, sizeof *shares, by_rank);
+    }
+}
+
+int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *room, size_t count,
+                  enum map_fit fit, uint32_t *box_of)
+{
+    struct box *boxes = calloc(count, sizeof *boxes);
+    struct placed *placed = calloc(share_count, sizeof *placed);
+    bool done = false;
+    if (boxes && placed) {
+        size_t used = fill_boxes(boxes, room, count);
+        if (fit == MAP_PACK_THREADS) {
+            done = share_in_order(shares, share_count, boxes, used, box_of);
+        }
+        if (!done) {
+            qsort(shares, share_count, sizeof *shares, widest_first);
+        }
+        if (fit != MAP_PACK_THREADS) {
+            done = share_evenly(shares, share_count, boxes, used, fit, box_of);
+        }
+        if (!done && fit <= MAP_FIT_THREADS &&
+            shares[0].threads != shares[share_count - 1].threads) {
+            used = fill_boxes(boxes, room, count);
+            done = share_tightly(shares, share_count, boxes, used, box_of);
+        }
+        if (done) {
+            settle(shares, placed, share_count, box_of);
+        } else {
+            qsort(shares, share_count, sizeof *shares, by_rank);
+        }
+    }
+    int rc = done ? 0 : boxes && placed ? -ENOSPC : -ENOMEM;
+    free(boxes);
+    free(placed);
+    return rc;
+}
+
+/* -- units among shares -- */
+
+struct splitting {
+    const struct map_units *units;
+    struct map_share *shares;
+    bool pack;
+    uint32_t *begin, *end; /* by place in `shares` */
+    /* Scratch of one division, used up before the next: */
+    uint32_t *cut;    /* where the groups of a division begin, and the end of the last */
+    uint64_t *room;   /* of each group */
+    uint32_t *box_of; /* by place in `shares` */
+};
+
+/* A part of the machine and who gets it. */
+struct part {
+    uint32_t first, last; /* units, and one more */
+    size_t low, high;     /* places in `shares`, and one more */
+    uint32_t level;
+};
+
+static uint64_t sum_threads(const struct splitting *s, size_t low, size_t high)
+{
+    uint64_t sum = 0;
+    for (size_t i = low; i < high; i++) {
+        sum += s->shares[i].threads;
+    }
+    return sum;
+}
+
+/* Without regard to groups: in proportion to threads where all of them fit, else as many units to
+ * each rank, else ranks take units in turn. */
+static void divide_evenly(struct splitting *s, const struct part *part)
+{
+    uint64_t units = part->last - part->first, ranks = part->high - part->low, sum = 0;
+    uint64_t threads = sum_threads(s, part->low, part->high);
+    for (size_t i = part->low; i < part->high; i++) {
+        uint64_t nth = i - part->low, next = sum + s->shares[i].threads;
+        uint64_t from = threads <= units ? units * sum / threads : units * nth / ranks;
+        uint64_t to = threads <= units ? units * next / threads : units * (nth + 1) / ranks;
+        if (ranks > units) {
+            from = nth % units;
+            to = from + 1;
+        }
+        s->begin[i] = part->first + (uint32_t)from;
+        s->end[i] = part->first + (uint32_t)to;
+        sum = next;
+    }
+}
+
+/* Groups of a level inside a part: their number; cut[0 … number] are where they begin. */
+static uint32_t cut_groups(struct splitting *s, const struct part *part)
+{
+    const struct map_order *order = s->units->order;
+    uint32_t count = 0, before = 0;
+    for (uint32_t u = part->first; u < part->last; u++) {
+        uint32_t item = s->units->item[u];
+        uint32_t group = order->group[(size_t)item * order->depth + part->level];
+        if (u == part->first || group != before) {
+            s->cut[count++] = u;
+        }
+        before = group;
+    }
+    s->cut[count] = part->last;
+    return count;
+}
+
+/* At least as many groups as ranks: each rank gets some of them in a row, as near to its part of all
+ * threads as whole groups go. False: somebody's threads would not fit. */
+static bool deal_groups(struct splitting *s, const struct part *part, uint32_t groups)
+{
+    size_t ranks = part->high - part->low;
+    uint64_t threads = sum_threads(s, part->low, part->high), sum = 0;
+    uint64_t units = part->last - part->first;
+    bool fits = threads <= units;
+    uint32_t at = 0;
+    for (size_t i = 0; i < ranks; i++) {
+        sum += fits ? s->shares[part->low + i].threads : 1;
+        uint64_t ideal = units * sum / (fits ? threads : ranks);
+        uint32_t last = groups - (uint32_t)(ranks - 1 - i), next = at + 1;
+        while (next < last &&
+               2 * (part->first + ideal) >= (uint64_t)s->cut[next] + s->cut[next + 1]) {
+            next++;
+        }
+        next = i + 1 == ranks ? groups : next;
+        s->begin[part->low + i] = s->cut[at];
+        s->end[part->low + i] = s->cut[next];
+        if (fits && s->cut[next] - s->cut[at] < s->shares[part->low + i].threads) {
+            return false;
+        }
+        at = next;
+    }
+    return true;
+}
+
+static int split_part(struct splitting *s, struct part part);
+
+/* Fewer groups than ranks: ranks are shared out to groups, each of which is then divided. -ENOSPC:
+ * somebody's threads would not fit. */
+static int share_groups(struct splitting *s, const struct part *part, uint32_t groups)
+{
+    size_t count = part->high - part->low;
+    struct map_share *shares = s->shares + part->low;
+    uint32_t *box_of = s->box_of + part->low;
+    uint32_t *cut = calloc((size_t)groups + 1, sizeof *cut); /* the next division needs its own */
+    if (!cut) {
+        return -ENOMEM;
+    }
+    memcpy(cut, s->cut, ((size_t)groups + 1) * sizeof *cut);
+    for (uint32_t g = 0; g < groups; g++) {
+        s->room[g] = cut[g + 1] - cut[g];
+    }
+    bool fits = sum_threads(s, part->low, part->high) <= part->last - part->first;
+    enum map_fit whole = s->pack ? MAP_PACK_THREADS : MAP_FIT_THREADS;
+    int rc = map_share_out(shares, count, s->room, groups, fits ? whole : MAP_FIT_RANKS, box_of);
+    for (size_t low = 0, high; rc == 0 && low < count; low = high) {
+        uint32_t group = box_of[low];
+        for (high = low + 1; high < count && box_of[high] == group; high++) {
+        }
+        struct part inner = {cut[group], cut[group + 1], part->low + low, part->low + high,
+                             part->level + 1};
+        rc = split_part(s, inner);
+    }
+    free(cut);
+    return rc;
+}
+
+static int split_part(struct splitting *s, struct part part)
+{
+    size_t ranks = part.high - part.low;
+    uint32_t groups = 1;
+    if (ranks > 1 && ranks <= part.last - part.first) {
+        for (; groups == 1 && part.level < s->units->order->depth; part.level++) {
+            groups = cut_groups(s, &part);
+        }
+        part.level -= groups > 1;
+    }
+    int rc = -ENOSPC;
+    if (groups > 1 && ranks <= groups && !s->pack && deal_groups(s, &part, groups)) {
+        rc = 0;
+    } else if (groups > 1) {
+        rc = share_groups(s, &part, groups);
+    }
+    if (rc == -ENOSPC) {
+        divide_evenly(s, &part);
+        rc = 0;
+    }
+    return rc;
+}
+
+int map_split(const struct map_units *units, bool pack, struct map_share *shares, size_t count,
+              uint32_t *begin, uint32_t *end)
+{
+    struct splitting s = {
+        .units = units, .shares = shares, .pack = pack, .begin = begin, .end = end};
+    s.cut = calloc((size_t)units->count + 1, sizeof *s.cut);
+    s.room = calloc((size_t)units->count + 1, sizeof *s.room);
+    s.box_of = calloc(count, sizeof *s.box_of);
+    int rc = -ENOMEM;
+    if (s.cut && s.room && s.box_of) {
+        rc = split_part(&s, (struct part){0, units->count, 0, count, 0});
+    }
+    free(s.cut);
+    free(s.room);
+    free(s.box_of);
+    return rc;
+}

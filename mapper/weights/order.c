@@ -1,0 +1,294 @@
+/* The set and the order are two questions. The weights choose the set; where the number of workers
+ * is known they are numbered by the machine's tree, because parallel programs talk mostly to
+ * neighbours in rank order. The tree is made of paths, not of nested groups: measured groups may
+ * cross. */
+#include "mapper/weights/order.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static uint32_t lowest_member(const struct map_groups *groups, uint32_t item)
+{
+    uint32_t group = groups->group_of[item];
+    return group == MAP_NONE ? item : groups->members[groups->start[group]];
+}
+
+static uint32_t count_groups(const struct map_groups *groups)
+{
+    uint32_t count = groups->group_count;
+    for (uint32_t i = 0; i < groups->item_count; i++) {
+        count += groups->group_of[i] == MAP_NONE;
+    }
+    return count;
+}
+
+/* Few relations: put where it belongs, behind those with as many groups. */
+static void sort_levels(const struct map_groups **levels, uint32_t depth)
+{
+    for (uint32_t i = 1; i < depth; i++) {
+        const struct map_groups *level = levels[i];
+        uint32_t count = count_groups(level), at = i;
+        for (; at > 0 && count_groups(levels[at - 1]) > count; at--) {
+            levels[at] = levels[at - 1];
+        }
+        levels[at] = level;
+    }
+}
+
+static int by_path(const void *a, const void *b, void *context)
+{
+    const struct map_order *order = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const uint32_t *p = order->group + (size_t)x * order->depth;
+    const uint32_t *q = order->group + (size_t)y * order->depth;
+    for (uint32_t d = 0; d < order->depth; d++) {
+        if (p[d] != q[d]) {
+            return p[d] < q[d] ? -1 : 1;
+        }
+    }
+    return x < y ? -1 : x > y;
+}
+
+int map_order_make(struct map_arena *arena, const struct map_groups **levels, uint32_t depth,
+                   uint32_t items, struct map_order *out)
+{
+    struct map_order order = {.depth = depth};
+    order.item = map_arena_get(arena, items, sizeof *order.item);
+    order.place = map_arena_get(arena, items, sizeof *order.place);
+    order.group = map_arena_get(arena, (size_t)items * depth, sizeof *order.group);
+    if (!order.item || !order.place || !order.group) {
+        return -ENOMEM;
+    }
+    sort_levels(levels, depth);
+    for (uint32_t i = 0; i < items; i++) {
+        order.item[i] = i;
+        for (uint32_t d = 0; d < depth; d++) {
+            order.group[(size_t)i * depth + d] = lowest_member(levels[d], i);
+        }
+    }
+    qsort_r(order.item, items, sizeof *order.item, by_path, &order);
+    for (uint32_t i = 0; i < items; i++) {
+        order.place[order.item[i]] = i;
+    }
+    *out = order;
+    return 0;
+}
+
+static int order_class(struct map_arena *arena, const struct map_class *class, bool all,
+                       struct map_order *out)
+{
+    const struct map_groups **levels =
+        map_arena_get(arena, class->family_count + 2, sizeof *levels);
+    uint32_t depth = 0;
+    if (!levels) {
+        return -ENOMEM;
+    }
+    for (size_t f = 0; f < class->family_count; f++) {
+        if (all || class->families[f].rule == MAP_RULE_LATENCY) {
+            levels[depth++] = &class->families[f].groups;
+        }
+    }
+    if (all) {
+        levels[depth++] = &class->packages;
+        levels[depth++] = &class->cores;
+    }
+    return map_order_make(arena, levels, depth, (uint32_t) class->of->pus.count, out);
+}
+
+int map_order_by_layers(struct map_arena *arena, const struct map_class *class,
+                        struct map_order *out)
+{
+    return order_class(arena, class, false, out);
+}
+
+int map_order_by_all(struct map_arena *arena, const struct map_class *class, struct map_order *out)
+{
+    return order_class(arena, class, true, out);
+}
+
+int map_order_of_nodes(struct map_view *view, struct map_order *out)
+{
+    const struct map_groups **levels =
+        map_arena_get(&view->arena, view->network_count, sizeof *levels);
+    if (!levels) {
+        return -ENOMEM;
+    }
+    for (size_t f = 0; f < view->network_count; f++) {
+        levels[f] = &view->network[f].groups;
+    }
+    return map_order_make(&view->arena, levels, (uint32_t)view->network_count, view->node_count,
+                          out);
+}
+
+/* -- numbering -- */
+
+struct worker {
+    uint32_t round, node, place, leaf;
+};
+
+static int by_round_and_place(const void *a, const void *b)
+{
+    const struct worker *x = a, *y = b;
+    if (x->round != y->round) {
+        return x->round < y->round ? -1 : 1;
+    }
+    if (x->node != y->node) {
+        return x->node < y->node ? -1 : 1;
+    }
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+int map_order_workers(struct map_view *view, uint32_t *leaves, size_t count)
+{
+    struct map_arena *arena = &view->arena;
+    struct map_order nodes, *classes = map_arena_get(arena, view->class_count, sizeof *classes);
+    struct worker *workers = map_arena_get(arena, count, sizeof *workers);
+    uint32_t *rounds = map_arena_get(arena, view->leaf_count, sizeof *rounds);
+    if (!classes || !workers || !rounds || map_order_of_nodes(view, &nodes) < 0) {
+        return -ENOMEM;
+    }
+    for (size_t c = 0; c < view->class_count; c++) {
+        if (view->classes[c].of->pus.count &&
+            map_order_by_layers(arena, &view->classes[c], &classes[c]) < 0) {
+            return -ENOMEM;
+        }
+    }
+    for (size_t w = 0; w < count; w++) {
+        uint32_t leaf = leaves[w], node = map_view_node(view, leaf);
+        const struct map_node *of = &view->nodes[node];
+        workers[w] = (struct worker){rounds[leaf]++, nodes.place[node],
+                                     classes[of->class_index].place[leaf - of->first_leaf], leaf};
+    }
+    qsort(workers, count, sizeof *workers, by_round_and_place);
+    for (size_t w = 0; w < count; w++) {
+        leaves[w] = workers[w].leaf;
+    }
+    return 0;
+}
+
+/* -- the smallest group -- */
+
+struct limiting {
+    struct map_view *view;
+    struct map_slots *slots;
+    size_t workers;
+    bool *counts;   /* by leaf: a place for a worker */
+    uint32_t *room; /* by node: places */
+    uint32_t least;
+    /* The best so far: a group inside `node`, or of nodes; NULL: none. */
+    const struct map_groups *groups;
+    uint32_t node, group;
+};
+
+/* The key's lowest part: memory of its own and kind. */
+static map_key kind_of(map_key key)
+{
+    return key % (2 * MAP_KEY_FAR);
+}
+
+/* Places: free PUs of the kind that comes first, one for each core if `cores`. */
+static size_t mark_places(struct limiting *l, bool cores)
+{
+    const struct map_view *view = l->view;
+    map_key best = MAP_KEY_NEVER;
+    size_t count = 0;
+    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
+        map_key key = l->slots->key[leaf];
+        best = key != MAP_KEY_NEVER && kind_of(key) < best ? kind_of(key) : best;
+    }
+    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
+        map_key key = l->slots->key[leaf];
+        bool place = key != MAP_KEY_NEVER && kind_of(key) == best && !map_key_workers(key) &&
+                     !(cores && map_key_core_workers(key));
+        struct map_core core = map_core_of(view, leaf);
+        for (uint32_t i = 0; place && cores && i < core.count; i++) {
+            uint32_t mate = core.first_leaf + core.members[i];
+            place = mate >= leaf || !l->counts[mate];
+        }
+        l->counts[leaf] = place;
+        count += place;
+    }
+    return count;
+}
+
+static void offer(struct limiting *l, const struct map_groups *groups, uint32_t node,
+                  uint32_t group, size_t room)
+{
+    if (room >= l->workers && room < l->least) {
+        l->least = (uint32_t)room;
+        l->groups = groups;
+        l->node = node;
+        l->group = group;
+    }
+}
+
+static void look_in_node(struct limiting *l, uint32_t node)
+{
+    const struct map_node *at = &l->view->nodes[node];
+    const struct map_class *class = &l->view->classes[at->class_index];
+    for (uint32_t i = 0; i < class->of->pus.count; i++) {
+        l->room[node] += l->counts[at->first_leaf + i];
+    }
+    for (size_t f = 0; f < class->family_count && l->room[node] >= l->workers; f++) {
+        const struct map_groups *groups = &class->families[f].groups;
+        bool layer = class->families[f].rule == MAP_RULE_LATENCY;
+        for (uint32_t g = 0; layer && g < groups->group_count; g++) {
+            size_t room = 0;
+            for (uint32_t i = groups->start[g]; i < groups->start[g + 1]; i++) {
+                room += l->counts[at->first_leaf + groups->members[i]];
+            }
+            offer(l, groups, node, g, room);
+        }
+    }
+}
+
+static void look_over_nodes(struct limiting *l)
+{
+    for (size_t f = 0; f < l->view->network_count; f++) {
+        const struct map_groups *groups = &l->view->network[f].groups;
+        for (uint32_t g = 0; g < groups->group_count; g++) {
+            size_t room = 0;
+            for (uint32_t i = groups->start[g]; i < groups->start[g + 1]; i++) {
+                room += l->room[groups->members[i]];
+            }
+            offer(l, groups, MAP_NONE, g, room);
+        }
+    }
+}
+
+static void close_others(struct limiting *l)
+{
+    for (uint32_t leaf = 0; leaf < l->view->leaf_count; leaf++) {
+        uint32_t node = map_view_node(l->view, leaf);
+        bool in = l->node == MAP_NONE
+                      ? l->groups->group_of[node] == l->group
+                      : node == l->node &&
+                            l->groups->group_of[leaf - l->view->nodes[node].first_leaf] == l->group;
+        if (!in) {
+            l->slots->key[leaf] = MAP_KEY_NEVER;
+        }
+    }
+}
+
+int map_order_limit(struct map_view *view, struct map_slots *slots, size_t workers)
+{
+    struct limiting l = {.view = view, .slots = slots, .workers = workers, .least = UINT32_MAX};
+    l.counts = map_arena_get(&view->arena, view->leaf_count, sizeof *l.counts);
+    l.room = map_arena_get(&view->arena, view->node_count, sizeof *l.room);
+    if (!l.counts || !l.room) {
+        return -ENOMEM;
+    }
+    if (mark_places(&l, true) < workers && mark_places(&l, false) < workers) {
+        return 0;
+    }
+    for (uint32_t node = 0; node < view->node_count; node++) {
+        look_in_node(&l, node);
+    }
+    if (!l.groups) {
+        look_over_nodes(&l);
+    }
+    if (l.groups) {
+        close_others(&l);
+    }
+    return 0;
+}
