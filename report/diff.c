@@ -63,12 +63,11 @@ static void say_number(struct item_list *list, struct item *item, double number,
     item->quality = quality;
 }
 
-static void say_relation(struct item_list *list, struct item *item,
-                         const struct profile_relation *relation)
+char *report_relation_text(const struct profile_relation *relation)
 {
-    char *exact = NULL;
+    char *all = NULL;
     size_t length;
-    FILE *stream = open_memstream(&exact, &length);
+    FILE *stream = open_memstream(&all, &length);
     for (size_t i = 0; stream && i < relation->group_count; i++) {
         char *text = profile_set_text(&relation->groups[i]);
         fprintf(stream, "%s ", text ? text : "");
@@ -78,6 +77,17 @@ static void say_relation(struct item_list *list, struct item *item,
         fprintf(stream, "%u+%u ", relation->pairs[i].a, relation->pairs[i].b);
     }
     if (!stream || fclose(stream) != 0) {
+        free(all);
+        return NULL;
+    }
+    return all;
+}
+
+static void say_relation(struct item_list *list, struct item *item,
+                         const struct profile_relation *relation)
+{
+    char *exact = report_relation_text(relation);
+    if (!exact) {
         list->rc = -ENOMEM;
     }
     bool none = !relation->group_count && !relation->pair_count;

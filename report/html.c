@@ -42,7 +42,7 @@ static const char style[] =
     "grid-template-columns:repeat(auto-fill,minmax(min(100%,430px),1fr))}\n"
     ".card,figure{background:var(--card);border:1px solid var(--line);border-radius:.6rem;"
     "padding:.8rem;margin:0;min-width:0}\n"
-    ".card+.grid,.card+.card,.grid+.card{margin-top:1rem}\n"
+    ".card+.grid,section>.card+.card,.grid+.card{margin-top:1rem}\n"
     "figure.plot svg{width:100%;height:auto;display:block;margin:0 auto}\n"
     ".wide{grid-column:1/-1}\n"
     "figure svg image{image-rendering:pixelated}\n"
@@ -83,19 +83,39 @@ struct page {
 };
 
 static const struct {
-    const char *id, *heading, *none;
+    const char *id, *heading;
 } sections[PLOT_SECTIONS] = {
-    [PLOT_CACHES] = {"caches", "Caches",
-                     "This profile keeps no latency curve: run servet-probe to measure one."},
-    [PLOT_SHARING] = {"sharing", "Who shares what",
-                      "No heat map: it takes from 2 to 1024 PUs in a node class, and this profile "
-                      "has fewer or more."},
-    [PLOT_MEMORY] =
-        {"memory", "Memory bandwidth",
-         "No bandwidth by number of workers was measured, or no two PUs disturb one another."},
-    [PLOT_MESSAGES] = {"messages", "Messages", "No messages were measured."},
-    [PLOT_BSP] = {"bsp", "BSP parameters", "No BSP parameters were measured (servet-probe --bsp)."},
+    [PLOT_CORES] = {"cores", "Core to core"},        [PLOT_CACHES] = {"caches", "Caches"},
+    [PLOT_SHARING] = {"sharing", "Who shares what"}, [PLOT_MEMORY] = {"memory", "Memory bandwidth"},
+    [PLOT_MESSAGES] = {"messages", "Messages"},      [PLOT_BSP] = {"bsp", "BSP parameters"},
 };
+
+/* Why there is no plot in a section: the one reason that holds for this profile. */
+static const char *why_none(const struct servet_profile *profile, enum plot_section section)
+{
+    bool alone = true, copied = false;
+    for (size_t i = 0; i < profile->class_count; i++) {
+        alone &= profile->classes[i].pus.count < 2;
+        copied |= profile->classes[i].memory.reference_bytes_per_s > 0;
+    }
+    switch (section) {
+    case PLOT_CORES:
+        return alone ? "A node has one PU." : "No messages between two PUs were measured.";
+    case PLOT_CACHES:
+        return "This profile keeps no latency curve: run servet-probe to measure one.";
+    case PLOT_SHARING:
+        return "A node has one PU, which has nobody to share with.";
+    case PLOT_MEMORY:
+        return alone    ? "A node has one PU, which nobody disturbs."
+               : copied ? "No two PUs were found to disturb one another."
+                        : "No bandwidth was measured.";
+    case PLOT_MESSAGES:
+        return alone && profile_node_count(profile) < 2 ? "There is one PU, and nobody to send to."
+                                                        : "No messages were measured.";
+    default:
+        return "No BSP parameters were measured (servet-probe --bsp).";
+    }
+}
 
 void report_html_text(FILE *out, const char *text)
 {
@@ -125,6 +145,28 @@ static void cell(FILE *out, const char *class_name, const char *text)
             class_name ? "\"" : "");
     report_html_text(out, text ? text : "");
     fputs("</td>", out);
+}
+
+/* Cell of groups that are too many for a table: the first ones, and all of them when it is
+ * opened. */
+static void cell_that_opens(FILE *out, const char *shown, const char *all)
+{
+    if (!all || !strstr(shown, "... (")) {
+        cell(out, NULL, shown);
+        return;
+    }
+    fputs("<td><details><summary>", out);
+    report_html_text(out, shown);
+    fputs("</summary>", out);
+    report_html_text(out, all);
+    fputs("</details></td>", out);
+}
+
+static void cell_of_groups(FILE *out, const struct profile_relation *relation)
+{
+    char *all = report_relation_text(relation);
+    cell_that_opens(out, profile_figure_relation(relation).text, all);
+    free(all);
 }
 
 static void term(FILE *out, const char *name, const char *text)
@@ -173,6 +215,73 @@ static void put_kinds(FILE *out, const struct servet_profile *p)
     }
 }
 
+/* Packages, NUMA nodes and memory: of a node, or of one of each class. */
+static void put_parts(FILE *out, const struct servet_profile *p)
+{
+    for (size_t c = 0; c < p->class_count; c++) {
+        const struct profile_class *node_class = &p->classes[c];
+        char text[FIGURE_SIZE + 64], of[48] = "";
+        uint64_t bytes = 0;
+        if (p->class_count > 1) {
+            snprintf(of, sizeof of, " in class %zu", c);
+        }
+        for (size_t i = 0; i < node_class->numa_count; i++) {
+            bytes += node_class->numa[i].memory_bytes;
+        }
+        snprintf(text, sizeof text, "%zu%s", node_class->packages.group_count, of);
+        term(out, "Packages", node_class->packages.group_count ? text : NULL);
+        snprintf(text, sizeof text, "%zu%s", node_class->numa_count, of);
+        term(out, "NUMA nodes", node_class->numa_count ? text : NULL);
+        snprintf(text, sizeof text, "%.*s%s", FIGURE_SIZE, profile_figure_bytes(bytes).text, of);
+        term(out, "Memory", bytes ? text : NULL);
+    }
+}
+
+/* Conditions as a reader calls them; of one that is not listed its key, with blanks. */
+static const char *const condition_names[][2] = {
+    {"budget", "Time granted"},
+    {"busy", "Busy with other work"},
+    {"governor", "Frequency governor"},
+    {"huge_pages", "Huge pages"},
+    {"incomplete", "Incomplete"},
+    {"largest_working_set", "Largest working set"},
+    {"load_average", "Load average before"},
+    {"machine", "Measured on"},
+    {"memory_limited", "Limited by memory"},
+    {"microcode", "Microcode"},
+    {"numa_access", "Memory of NUMA nodes"},
+    {"resumed", "Resumed"},
+    {"smt", "SMT (hyper-threading)"},
+    {"smt_siblings", "Use of SMT siblings by others"},
+    {"steal", "Time taken by the hypervisor"},
+    {"stood_still", "Time that the machine stood still"},
+    {"suspended", "Time suspended"},
+    {"transparent_huge_pages", "Transparent huge pages"},
+    {"virtual_machine", "Virtual machine"},
+    {"warm_up", "Warm-up"},
+};
+
+static void put_condition(FILE *out, const struct profile_condition *condition)
+{
+    const char *name = NULL, *value = condition->value;
+    for (size_t i = 0; !name && i < sizeof condition_names / sizeof *condition_names; i++) {
+        name = strcmp(condition->key, condition_names[i][0]) == 0 ? condition_names[i][1] : NULL;
+    }
+    char text[64];
+    snprintf(text, sizeof text, "%s", name ? name : condition->key);
+    for (char *c = text; *c; c++) {
+        *c = *c == '_' ? ' ' : *c;
+    }
+    if (strcmp(condition->key, "machine") == 0) {
+        value = strcmp(value, "native") == 0 ? "this machine" : value;
+    }
+    fputs("<dt>", out);
+    report_html_text(out, text);
+    fputs("</dt><dd>", out);
+    report_html_text(out, value);
+    fputs("</dd>\n", out);
+}
+
 static void put_summary(struct page *page)
 {
     const struct servet_profile *p = page->report->profile;
@@ -199,6 +308,7 @@ static void put_summary(struct page *page)
     snprintf(text, sizeof text, "%zu%s", pus,
              p->class_count > 1 ? " in one node of each class" : " in a node");
     term(out, "PUs", text);
+    put_parts(out, p);
     put_kinds(out, p);
     fputs("</dl></div>\n<div class=\"card\"><h3>Measurement</h3><dl>\n", out);
     term(out, "Profile",
@@ -211,11 +321,7 @@ static void put_summary(struct page *page)
         term(out, "Took", p->seconds > 0 ? text : NULL);
     }
     for (size_t i = 0; i < p->condition_count; i++) {
-        fputs("<dt>", out);
-        report_html_text(out, p->conditions[i].key);
-        fputs("</dt><dd>", out);
-        report_html_text(out, p->conditions[i].value);
-        fputs("</dd>\n", out);
+        put_condition(out, &p->conditions[i]);
     }
     fputs("</dl></div>\n</div>\n", out);
 }
@@ -326,13 +432,14 @@ static void put_cache_table(struct page *page, const struct profile_class *node_
     FILE *out = page->out;
     fputs("<div class=\"card "
           "scroll\">\n<table><tr><th>Level</th><th>Effective</th><th>Declared</th><th>Line</th>"
-          "<th>Shared by</th><th>PUs</th><th>Quality</th></tr>\n",
+          "<th>Ways</th><th>Shared by</th><th>PUs</th><th>Quality</th></tr>\n",
           out);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
         bool alone = !cache->sharing.group_count && !cache->sharing.pair_count;
         const struct profile_relation holders = {.groups = (struct profile_set *)&cache->pus,
                                                  .group_count = 1};
+        char ways[16];
         fprintf(out, "<tr><td>L%u</td>", cache->level);
         cell(out, "n",
              cache->quality.origin == PROFILE_DECLARED
@@ -340,9 +447,40 @@ static void put_cache_table(struct page *page, const struct profile_class *node_
                  : profile_figure_bytes(cache->size_bytes).text);
         cell(out, "n", profile_figure_bytes(cache->declared_size_bytes).text);
         cell(out, "n", profile_figure_bytes(cache->line_bytes).text);
-        cell(out, NULL, alone ? "nobody" : profile_figure_relation(&cache->sharing).text);
-        cell(out, NULL, cache->pus.count ? profile_figure_relation(&holders).text : "all");
+        snprintf(ways, sizeof ways, "%u", cache->associativity);
+        cell(out, "n", cache->associativity ? ways : "-");
+        if (alone) {
+            cell(out, NULL, "nobody");
+        } else {
+            cell_of_groups(out, &cache->sharing);
+        }
+        if (cache->pus.count) {
+            cell_of_groups(out, &holders);
+        } else {
+            cell(out, NULL, "all");
+        }
         cell(out, NULL, profile_figure_quality(&cache->quality).text);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n</div>\n", out);
+}
+
+static void put_tlb_table(struct page *page, const struct profile_class *node_class)
+{
+    FILE *out = page->out;
+    if (!node_class->tlb_count) {
+        return;
+    }
+    fputs("<div class=\"card scroll\" id=\"tlb\">\n<h3>TLB</h3>\n<table><tr><th>Pages</th>"
+          "<th>Reach</th><th>A miss adds</th><th>Quality</th></tr>\n",
+          out);
+    for (size_t i = 0; i < node_class->tlb_count; i++) {
+        const struct profile_tlb *level = &node_class->tlb[i];
+        fputs("<tr>", out);
+        cell(out, "n", profile_figure_bytes(level->page_bytes).text);
+        cell(out, "n", profile_figure_bytes(level->reach_bytes).text);
+        cell(out, "n", profile_figure_seconds(level->seconds).text);
+        cell(out, NULL, profile_figure_quality(&level->quality).text);
         fputs("</tr>\n", out);
     }
     fputs("</table>\n</div>\n", out);
@@ -368,7 +506,7 @@ static void put_access_table(struct page *page, const struct profile_class *node
         const struct profile_relation pus = {.groups = (struct profile_set *)&row->pus,
                                              .group_count = 1};
         fputs("<tr>", out);
-        cell(out, NULL, profile_figure_relation(&pus).text);
+        cell_of_groups(out, &pus);
         fprintf(out, "<td class=\"n\">%u</td>", row->node);
         cell(out, "n", profile_figure_seconds(row->seconds_per_access).text);
         cell(out, "n", profile_figure_bandwidth(row->bytes_per_s).text);
@@ -378,29 +516,44 @@ static void put_access_table(struct page *page, const struct profile_class *node
     fputs("</table>\n</div>\n", out);
 }
 
+/* The tables that belong to a section, for one class. */
+static void put_tables(struct page *page, enum plot_section section,
+                       const struct profile_class *node_class)
+{
+    if (section == PLOT_CACHES && node_class->cache_count) {
+        put_cache_table(page, node_class);
+        put_tlb_table(page, node_class);
+    }
+    if (section == PLOT_MEMORY) {
+        put_access_table(page, node_class);
+    }
+}
+
+static int put_section(struct page *page, enum plot_section section, struct servet_error *error)
+{
+    const struct servet_profile *profile = page->report->profile;
+    int rc = 0;
+    size_t shown = 0;
+    fprintf(page->out, "<section id=\"%s\">\n<h2>%s</h2>\n", sections[section].id,
+            sections[section].heading);
+    for (size_t i = 0; rc == 0 && i < profile->class_count && section != PLOT_BSP; i++) {
+        put_class_name(page, i);
+        put_tables(page, section, &profile->classes[i]);
+        rc = put_plots(page, section, i, &shown, error);
+    }
+    rc = rc < 0 ? rc : put_plots(page, section, PLOT_NETWORK, &shown, error);
+    if (!shown) {
+        fprintf(page->out, "<p class=\"note\">%s</p>\n", why_none(profile, section));
+    }
+    fputs("</section>\n", page->out);
+    return rc;
+}
+
 static int put_sections(struct page *page, struct servet_error *error)
 {
     int rc = 0;
-    size_t classes = page->report->profile->class_count;
     for (unsigned s = 0; rc == 0 && s < PLOT_SECTIONS; s++) {
-        size_t shown = 0;
-        fprintf(page->out, "<section id=\"%s\">\n<h2>%s</h2>\n", sections[s].id,
-                sections[s].heading);
-        for (size_t i = 0; rc == 0 && i < classes && s != PLOT_BSP; i++) {
-            put_class_name(page, i);
-            if (s == PLOT_CACHES && page->report->profile->classes[i].cache_count) {
-                put_cache_table(page, &page->report->profile->classes[i]);
-            }
-            if (s == PLOT_MEMORY) {
-                put_access_table(page, &page->report->profile->classes[i]);
-            }
-            rc = put_plots(page, s, i, &shown, error);
-        }
-        rc = rc < 0 ? rc : put_plots(page, s, PLOT_NETWORK, &shown, error);
-        if (!shown) {
-            fprintf(page->out, "<p class=\"note\">%s</p>\n", sections[s].none);
-        }
-        fputs("</section>\n", page->out);
+        rc = put_section(page, s, error);
     }
     return rc;
 }
@@ -425,7 +578,7 @@ static void put_figures(struct page *page)
         fputs("<tr>", out);
         cell(out, "n", item->where);
         cell(out, NULL, item->name);
-        cell(out, NULL, item->shown);
+        cell_that_opens(out, item->shown, item->exact);
         cell(out, "n", item->quality ? profile_origin_names[item->quality->origin] : "");
         cell(out, "n", repetitions);
         cell(out, "n", spread);

@@ -282,7 +282,8 @@ static void latency_map(struct plot_list *list, const struct profile_communicati
                         bool measured, const struct map *where, size_t index, size_t classes,
                         const char *name, const char *title, const char *caption)
 {
-    FILE *out = report_plot_open(list, PLOT_MESSAGES, PLOT_MAP, index, classes, name, title);
+    enum plot_section section = index == PLOT_NETWORK ? PLOT_MESSAGES : PLOT_CORES;
+    FILE *out = report_plot_open(list, section, PLOT_MAP, index, classes, name, title);
     if (!out) {
         return;
     }
@@ -296,7 +297,7 @@ static void latency_map(struct plot_list *list, const struct profile_communicati
     if (high > low) {
         fprintf(out, "set cbrange [%.5g:%.5g]\n", low, high);
     } else {
-        fprintf(out, "set cbrange [0:%.5g]\n", 2 * high);
+        fprintf(out, "set cbrange [0:%.5g]\nset cbtics add ('0' 0)\n", 2 * high);
     }
     /* Without measured times the layers are numbered: no tick between two of them. */
     fprintf(out, "set format cb '%s'\nset cbtics %sscale 0.3\n", measured ? "%.1s %cs" : "%.0f",

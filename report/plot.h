@@ -16,6 +16,7 @@
 #define PLOT_COLOURS 6
 
 enum plot_section {
+    PLOT_CORES,
     PLOT_CACHES,
     PLOT_SHARING,
     PLOT_MEMORY,

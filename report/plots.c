@@ -112,7 +112,8 @@ static void plot_quantity(struct plot_list *list, const struct servet_profile *p
         return;
     }
     fprintf(out,
-            "set xrange [0.7:%g]\nset yrange [0:*]\nset format y '%%.1s %%c%s'\nset xlabel "
+            "set xrange [0.7:%g]\nset yrange [0:*]\nset ytics add ('0' 0)\nset format y '%%.1s "
+            "%%c%s'\nset xlabel "
             "'processors'\nset xtics %u\n",
             most + 0.3, quantity == BSP_R ? "flop/s" : "s", most <= 16 ? 1 : most / 8);
     fprintf(out, "set key %s left Left reverse\n", quantity == BSP_R ? "bottom" : "top");
@@ -286,7 +287,8 @@ static void plot_memory_of(struct plot_list *list, const struct servet_profile *
         return;
     }
     fprintf(out,
-            "set xrange [0.7:%g]\nset yrange [0:*]\nset format y '%%.1s %%cB/s'\nset xlabel "
+            "set xrange [0.7:%g]\nset yrange [0:*]\nset ytics add ('0' 0)\nset format y '%%.1s "
+            "%%cB/s'\nset xlabel "
             "'workers at once'\n",
             most + 0.3);
     fprintf(out, "set ylabel 'together'\nset key top left Left reverse\nset xtics %u\n",
@@ -446,7 +448,8 @@ static void plot_concurrency(struct plot_list *list,
         return;
     }
     fprintf(out,
-            "set xrange [0.7:%g]\nset yrange [0:*]\nset format y '%%.1s %%cs'\nset xlabel "
+            "set xrange [0.7:%g]\nset yrange [0:*]\nset ytics add ('0' 0)\nset format y '%%.1s "
+            "%%cs'\nset xlabel "
             "'messages at once'\n",
             most + 0.3);
     fprintf(out,

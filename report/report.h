@@ -51,6 +51,9 @@ struct item_list {
 int report_items_collect(const struct servet_profile *profile, struct item_list *out);
 void report_items_free(struct item_list *list);
 
+/* All groups and pairs of a relation, a new string or NULL. */
+char *report_relation_text(const struct profile_relation *relation);
+
 /* What a reader should doubt, in one sentence, or NULL: a spread above SUSPICIOUS_SPREAD, a note.
  * free() it. */
 char *report_item_doubt(const struct item *item);

@@ -51,7 +51,7 @@ def page(profile, *more):
     return text, root, ids
 
 
-EVERYTHING = """summary suspicious caches sharing memory messages bsp topology figures mapping cache-curve sharing-core-order
+EVERYTHING = """summary suspicious cores caches sharing memory messages bsp topology figures mapping cache-curve sharing-core-order
 sharing-group-order latency-core-order latency-group-order memory-scaling message-time message-bandwidth message-concurrency
 bsp-r bsp-g bsp-l topology-0 map-memory-0 map-communication-0""".split()
 
@@ -80,7 +80,21 @@ for name, picture in svg.items():
 styled = set(re.findall(r"\.picture rect\.(\w+)", text)) | {"machine", "pu"}
 check({word for box in boxes for word in box.split()} <= styled, f"boxes without a colour: {boxes}")
 
+# The heat map of the times between cores is the first picture; all groups of a table can be opened.
+figures = [f.get("id") for f in root.iter("figure")]
+check(figures[0] == "latency-core-order", f"the first picture is {figures[0]}")
+folded = [d for d in root.iter("details")]
+check(folded and all("... (" in d.find("summary").text and "255" in "".join(d.itertext()) for d in folded),
+      f"groups that are cut short cannot be opened: {len(folded)}")
+check("... (" not in "".join(cell.text or "" for cell in root.iter("td")), "a cell is cut short for good")
+check("<dt>Load average before</dt>" in text and "load_average" not in text, "conditions are not in words")
+check("<th>Ways</th>" in text, "no ways in the table of caches")
+check(">0.0 " not in text, "an axis begins at 0.0")
+
 text, root, ids = page(f"{fixtures}/every-field.json")
+check("tlb" in ids, "no table of the TLB")
+check("<dt>NUMA nodes</dt><dd>2" in text and "<dt>Packages</dt><dd>2" in text and "<dt>Memory</dt><dd>8192 TiB" in text,
+      "packages, NUMA nodes and memory are not in the summary")
 check("numa-access" in ids and "<td class=\"n\">150 ns</td>" in text, "no table of the NUMA nodes' memory")
 check("Measured with m." in text, "how memory was measured is not said")
 check("latency of NUMA node 2 from PUs 0-3" in text, "a NUMA node is not among the figures")
