@@ -28,19 +28,23 @@
 #define LONGEST_WAIT_NS 10000000000u
 #define LONGEST_WAIT_FOR_STOPPED_NS 100000000u
 /* Who is gone is looked for in /proc at most that often; between, signal 0 must do. */
-#define CHECK_EVERY_NS 50000000u
+#define CHECK_EVERY_NS 1000000000u
 
 /* Names that are tried while somebody else's file has them; one digit. */
 #define MOST_NAMES 9
 
 struct header {
-    uint64_t magic, count, checked_ns;
+    uint64_t magic, words, count, checked_ns;
 };
+
+/* The masks of an entry, in this order. They are as long as the kernel's are on this machine, or
+ * 500 entries would be a megabyte and a half to read and to write for each of 500 programs. */
+enum { TAKEN, HELD, USED, MASKS };
 
 struct pin_registry_entry {
     uint64_t pid, start_ticks, job; /* pid 0: free */
     uint64_t shared; /* 1 + a PU that another process uses or has used at the same time */
-    struct profile_mask taken, held, used;
+    unsigned long bits[];
 };
 
 /* The inode of the user namespace that every system begins with (PROC_USER_INIT_INO). */
@@ -173,12 +177,55 @@ static int open_own_file(const char *path)
     return code;
 }
 
+static size_t entry_bytes(const struct pin_registry *registry)
+{
+    return sizeof(struct pin_registry_entry) + MASKS * registry->words * sizeof(unsigned long);
+}
+
+static struct pin_registry_entry *entry_at(const struct pin_registry *registry, uint32_t i)
+{
+    return (struct pin_registry_entry *)(void *)((char *)registry->entries +
+                                                 i * entry_bytes(registry));
+}
+
+static unsigned long *mask_of(const struct pin_registry *registry, struct pin_registry_entry *entry,
+                              int mask)
+{
+    return entry->bits + (size_t)mask * registry->words;
+}
+
+static bool has(const struct pin_registry *registry, struct pin_registry_entry *entry, int mask,
+                uint32_t pu)
+{
+    return pu / PROFILE_MASK_WORD_BITS < registry->words &&
+           (mask_of(registry, entry, mask)[pu / PROFILE_MASK_WORD_BITS] >>
+                (pu % PROFILE_MASK_WORD_BITS) &
+            1) != 0;
+}
+
+static void add(const struct pin_registry *registry, struct pin_registry_entry *entry, int mask,
+                uint32_t pu)
+{
+    if (pu / PROFILE_MASK_WORD_BITS < registry->words) {
+        mask_of(registry, entry, mask)[pu / PROFILE_MASK_WORD_BITS] |=
+            1ul << (pu % PROFILE_MASK_WORD_BITS);
+    }
+}
+
+/* Words of the kernel's masks here: that many bytes it writes, however large the buffer. */
+static uint32_t words_here(void)
+{
+    struct profile_mask mask;
+    long bytes = profile_raw(SYS_sched_getaffinity, 0, sizeof mask, (long)&mask, 0, 0, 0);
+    return bytes > 0 ? (uint32_t)((size_t)bytes / sizeof(unsigned long)) : PROFILE_MASK_WORDS;
+}
+
 static int make_room(struct pin_registry *registry, uint32_t count)
 {
     if (count <= registry->room) {
         return 0;
     }
-    struct pin_registry_entry *entries = realloc(registry->entries, count * sizeof *entries);
+    struct pin_registry_entry *entries = realloc(registry->entries, count * entry_bytes(registry));
     if (!entries) {
         return -ENOMEM;
     }
@@ -212,7 +259,9 @@ static int read_entries(struct pin_registry *registry)
         return code;
     }
     uint64_t count = header.count <= PIN_REGISTRY_ENTRIES ? header.count : PIN_REGISTRY_ENTRIES;
-    size_t bytes = count * sizeof *registry->entries;
+    registry->words = words_here();
+    count = header.words == registry->words ? count : 0;
+    size_t bytes = count * entry_bytes(registry);
     code = make_room(registry, (uint32_t)count + 1); /* for ours */
     if (code < 0) {
         return code;
@@ -221,10 +270,11 @@ static int read_entries(struct pin_registry *registry)
     bool thoroughly = now - header.checked_ns > CHECK_EVERY_NS; /* also when that lies ahead */
     registry->checked_ns = thoroughly ? now : header.checked_ns;
     ssize_t got = pread(registry->file, registry->entries, bytes, sizeof header);
-    uint32_t whole = got > 0 ? (uint32_t)((size_t)got / sizeof *registry->entries) : 0;
+    uint32_t whole = got > 0 ? (uint32_t)((size_t)got / entry_bytes(registry)) : 0;
     for (uint32_t i = 0; i < whole; i++) {
-        if (is_alive(&registry->entries[i], thoroughly)) {
-            registry->entries[registry->count++] = registry->entries[i];
+        if (is_alive(entry_at(registry, i), thoroughly)) {
+            memmove(entry_at(registry, registry->count++), entry_at(registry, i),
+                    entry_bytes(registry));
         }
     }
     return 0;
@@ -248,9 +298,11 @@ int pin_registry_open(const char *path, struct pin_registry *out)
 
 void pin_registry_close(struct pin_registry *registry)
 {
-    struct header header = {
-        .magic = MAGIC, .count = registry->count, .checked_ns = registry->checked_ns};
-    size_t bytes = registry->count * sizeof *registry->entries;
+    struct header header = {.magic = MAGIC,
+                            .words = registry->words,
+                            .count = registry->count,
+                            .checked_ns = registry->checked_ns};
+    size_t bytes = registry->count * entry_bytes(registry);
     struct pin_signals before;
     pin_signals_hold(&before);
     /* Should a write fail (memory of /dev/shm used up, ulimit -f), the next reader drops what it
@@ -265,12 +317,11 @@ void pin_registry_close(struct pin_registry *registry)
     *registry = (struct pin_registry){.file = -1};
 }
 
-static const struct pin_registry_entry *entry_of_job(const struct pin_registry *registry,
-                                                     uint64_t job, uint32_t before)
+static struct pin_registry_entry *entry_of_job(const struct pin_registry *registry, uint64_t job)
 {
-    for (uint32_t i = 0; i < before; i++) {
-        if (registry->entries[i].job == job) {
-            return &registry->entries[i];
+    for (uint32_t i = 0; i < registry->count; i++) {
+        if (entry_at(registry, i)->job == job) {
+            return entry_at(registry, i);
         }
     }
     return NULL;
@@ -278,9 +329,9 @@ static const struct pin_registry_entry *entry_of_job(const struct pin_registry *
 
 static bool job_holds_before(const struct pin_registry *registry, uint32_t entry, uint32_t pu)
 {
+    uint64_t job = entry_at(registry, entry)->job;
     for (uint32_t i = 0; i < entry; i++) {
-        if (registry->entries[i].job == registry->entries[entry].job &&
-            profile_mask_has(&registry->entries[i].held, pu)) {
+        if (entry_at(registry, i)->job == job && has(registry, entry_at(registry, i), HELD, pu)) {
             return true;
         }
     }
@@ -292,7 +343,8 @@ static uint32_t load_of(const struct pin_registry *registry, uint64_t job, uint3
 {
     uint32_t load = 0;
     for (uint32_t i = 0; i < registry->count; i++) {
-        if (registry->entries[i].job != job && profile_mask_has(&registry->entries[i].held, pu)) {
+        struct pin_registry_entry *entry = entry_at(registry, i);
+        if (entry->job != job && has(registry, entry, HELD, pu)) {
             load += !job_holds_before(registry, i, pu);
         }
     }
@@ -302,10 +354,12 @@ static uint32_t load_of(const struct pin_registry *registry, uint64_t job, uint3
 void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
                         const struct profile_mask *allowed, struct profile_mask *taken)
 {
-    const struct pin_registry_entry *first = entry_of_job(registry, job, registry->count);
+    struct pin_registry_entry *first = entry_of_job(registry, job);
     uint32_t least = UINT32_MAX;
-    *taken = first ? first->taken : (struct profile_mask){0};
+    *taken = (struct profile_mask){0};
     if (first) {
+        memcpy(taken->word, mask_of(registry, first, TAKEN),
+               registry->words * sizeof(unsigned long));
         return;
     }
     for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
@@ -323,8 +377,8 @@ static struct pin_registry_entry *own_entry(const struct pin_registry *registry)
 {
     uint64_t pid = (uint64_t)getpid();
     for (uint32_t i = 0; i < registry->count; i++) {
-        if (registry->entries[i].pid == pid) {
-            return &registry->entries[i];
+        if (entry_at(registry, i)->pid == pid) {
+            return entry_at(registry, i);
         }
     }
     return NULL;
@@ -346,13 +400,15 @@ int pin_registry_enter(struct pin_registry *registry, uint64_t job,
         if (code < 0) {
             return code;
         }
-        entry = &registry->entries[registry->count++];
+        entry = entry_at(registry, registry->count++);
     }
-    *entry = (struct pin_registry_entry){.pid = (uint64_t)getpid(),
-                                         .start_ticks = start,
-                                         .job = job,
-                                         .taken = *taken,
-                                         .held = *held};
+    size_t bytes = registry->words * sizeof(unsigned long);
+    memset(entry, 0, entry_bytes(registry));
+    entry->pid = (uint64_t)getpid();
+    entry->start_ticks = start;
+    entry->job = job;
+    memcpy(mask_of(registry, entry, TAKEN), taken->word, bytes);
+    memcpy(mask_of(registry, entry, HELD), held->word, bytes);
     return 0;
 }
 
@@ -363,7 +419,7 @@ bool pin_registry_claim(struct pin_registry *registry, uint64_t job, uint32_t pu
         return false;
     }
     if (entry) {
-        profile_mask_add(&entry->held, pu);
+        add(registry, entry, HELD, pu);
     }
     return true;
 }
@@ -374,10 +430,10 @@ void pin_registry_use(struct pin_registry *registry, uint32_t pu)
     if (!entry) {
         return;
     }
-    profile_mask_add(&entry->used, pu);
+    add(registry, entry, USED, pu);
     for (uint32_t i = 0; i < registry->count; i++) {
-        struct pin_registry_entry *other = &registry->entries[i];
-        if (other != entry && profile_mask_has(&other->used, pu)) {
+        struct pin_registry_entry *other = entry_at(registry, i);
+        if (other != entry && has(registry, other, USED, pu)) {
             other->shared = entry->shared = 1 + (uint64_t)pu;
         }
     }
@@ -393,7 +449,7 @@ void pin_registry_leave(struct pin_registry *registry)
 {
     struct pin_registry_entry *entry = own_entry(registry);
     if (entry) {
-        *entry = registry->entries[--registry->count];
+        memmove(entry, entry_at(registry, --registry->count), entry_bytes(registry));
     }
 }
 

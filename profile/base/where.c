@@ -100,6 +100,23 @@ static void map_print_json(FILE *out, const char *name, const char *text, const 
     fputs(after, out);
 }
 
+/* The same as text: "\\n" and "\\x1b" for what would break the line or be obeyed by a terminal. */
+static void escape(const char *text, char *out, size_t size)
+{
+    size_t used = 0;
+    for (; *text && used + sizeof "\\xff" < size; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte == '\n') {
+            used += (size_t)snprintf(out + used, size - used, "\\n");
+        } else if (byte < 0x20 || byte >= 0x7f) {
+            used += (size_t)snprintf(out + used, size - used, "\\x%02x", byte);
+        } else {
+            out[used++] = (char)byte;
+        }
+    }
+    out[used] = '\0';
+}
+
 void profile_where_print(FILE *out, bool json, const char *host, const char *rank,
                          const struct profile_thread_now *now, const char *role, const char *pus,
                          const char *decided_by)
@@ -109,9 +126,11 @@ void profile_where_print(FILE *out, bool json, const char *host, const char *ran
     read_number("/sys/devices/system/cpu/cpu%d/cache/index3/id", now->last_pu, l3, sizeof l3);
     find_node(now->last_pu, node, sizeof node);
     if (!json) {
+        char name[4 * sizeof now->name + 1];
+        escape(now->name, name, sizeof name);
         fprintf(out, "%s %d rank %s tid %d %s %s PU %s last %d core %s L3 %s NUMA %s by %s\n", host,
-                (int)now->pid, rank, (int)now->tid, now->name, role, pus, now->last_pu, core, l3,
-                node, decided_by);
+                (int)now->pid, rank, (int)now->tid, name, role, pus, now->last_pu, core, l3, node,
+                decided_by);
         return;
     }
     fprintf(out, "{\"pid\":%d,\"tid\":%d,\"last_pu\":%d,", (int)now->pid, (int)now->tid,

@@ -422,6 +422,18 @@ START_TEST(two_ranks_on_one_pu_are_told)
 }
 END_TEST
 
+/* All of them wait for each other's choice, and none loses patience with a holder that runs. */
+START_TEST(many_programs_at_once_all_see_each_other)
+{
+    child_run_preloaded(
+        &child, CHANGES(change, "SERVET_VERBOSE=1"),
+        ARGV("/bin/sh", "-c", "for i in $(seq 200); do " PROGRAMS "/pthreads 1 & done; wait"));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_msg(!strstr(child.err, "are not seen"), "%.2000s", strstr(child.err, "servet: /"));
+    ck_assert_msg(strstr(child.err, "main thread on PU"), "%.2000s", child.err);
+}
+END_TEST
+
 START_TEST(a_running_program_can_be_looked_at)
 {
     char pid[16], expected[64];
@@ -469,6 +481,7 @@ int main(void)
     tcase_add_test(test, a_default_name_says_whose_it_is);
     tcase_add_test(test, a_fork_does_not_keep_the_lock);
     tcase_add_test(test, two_ranks_on_one_pu_are_told);
+    tcase_add_test(test, many_programs_at_once_all_see_each_other);
     int failed = run_tests(test);
     unlink(path);
     rmdir(folder);

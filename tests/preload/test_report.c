@@ -3,10 +3,12 @@
  */
 #include <check.h>
 #include <jansson.h>
+#include <limits.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/base/runner.h"
@@ -90,6 +92,53 @@ START_TEST(a_report_that_cannot_be_written_is_one_line)
 }
 END_TEST
 
+/* A pipe that nobody reads holds nothing up. */
+START_TEST(a_report_to_a_pipe_without_a_reader_does_not_hang)
+{
+    char pipe[64], change[96];
+    snprintf(pipe, sizeof pipe, "%s/pipe", folder);
+    snprintf(change, sizeof change, "SERVET_REPORT=%s", pipe);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    child_run_preloaded(&child, CHANGES(change), ARGV("timeout", "20", PROGRAMS "/pthreads", "1"));
+    unlink(pipe);
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_REPORT: "), 1);
+}
+END_TEST
+
+/* A thread may call itself what it likes; a report is one line for each, and obeyed by no
+ * terminal. */
+START_TEST(names_are_printed_escaped)
+{
+    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"), ARGV(PROGRAMS "/named"));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_msg(strstr(child.err, "x\\n0 root\\x1b[2J"), "%s", child.err);
+    ck_assert_msg(!strchr(child.err, '\033'), "%s", child.err);
+}
+END_TEST
+
+/* The program goes elsewhere before it ends. */
+START_TEST(a_relative_name_is_that_of_the_start)
+{
+    char command[256], path[64];
+    snprintf(path, sizeof path, "%s/here", folder);
+    snprintf(command, sizeof command, "cd %s && exec " PROGRAMS "/named /", folder);
+    child_run_preloaded(&child, CHANGES("SERVET_REPORT=here"), ARGV("/bin/sh", "-c", command));
+    ck_assert_msg(child.status == 0 && access(path, R_OK) == 0, "%d %s", child.status, child.err);
+    unlink(path);
+}
+END_TEST
+
+START_TEST(a_name_that_is_too_long_is_told)
+{
+    static char change[PATH_MAX + 64] = "SERVET_REPORT=/";
+    memset(change + strlen(change), 'x', PATH_MAX);
+    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/pthreads", "1"));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_REPORT: too long"), 1);
+}
+END_TEST
+
 static void expect_policy(const char *change, int policy)
 {
     char expected[32];
@@ -143,6 +192,10 @@ int main(void)
     tcase_add_test(test, shared_pus_are_told);
     tcase_add_test(test, a_json_report_is_appended_to);
     tcase_add_test(test, a_report_that_cannot_be_written_is_one_line);
+    tcase_add_test(test, a_report_to_a_pipe_without_a_reader_does_not_hang);
+    tcase_add_test(test, names_are_printed_escaped);
+    tcase_add_test(test, a_relative_name_is_that_of_the_start);
+    tcase_add_test(test, a_name_that_is_too_long_is_told);
     tcase_add_test(test, memory_follows_as_asked);
     tcase_add_test(test, a_refused_policy_is_one_line);
     int failed = run_tests(test);
