@@ -5,7 +5,9 @@
  *     MACHINE.json …
  *
  * Right is the size of the description; of a level that holds victims also that size plus the level
- * before it, which is what a program can use. Levels are compared in order of size: each found one
+ * before it, which is what a program can use. Within is a size off by up to 3 %, of a third level
+ * and beyond by up to 10 %: as near as a curve of eight points an octave can tell. An interval holds
+ * the truth when one of the sizes that are right is in it. Levels are compared in order of size: each found one
  * with the nearest true one. Each kind of cores counts as a machine of its own.
  */
 #include <jansson.h>
@@ -21,15 +23,18 @@
 #include "profile/base/cli.h"
 
 enum { LEVELS = 5, JOBS_MAX = 64 };
+static const double within_first = 1.03, within_last = 1.10;
+enum { LAST_FROM = 2 };             /* levels before it, of what is judged as a last level */
 static const double near = 1.15;    /* sizes that differ by less are called near */
 static const double same_level = 3; /* sizes that differ by more are of different levels */
 
-enum verdict { RIGHT, NEAR, WRONG, MISSED, VERDICTS };
+enum verdict { RIGHT, WITHIN, NEAR, WRONG, MISSED, VERDICTS };
 
 enum told { TOLD_RIGHT, TOLD_WRONG, NOT_TOLD, TELLINGS };
 
 struct table {
     unsigned count[LEVELS][VERDICTS], ways[LEVELS][TELLINGS], spurious, machines;
+    unsigned held[LEVELS], found[LEVELS]; /* intervals that hold the truth, of so many */
 };
 
 enum { FIT, PAPER, METHODS };
@@ -93,7 +98,18 @@ static enum verdict judge(const struct truth *truth, size_t level, uint64_t foun
     if (found == size || (truth->victim[level] && found >= size && found <= with_previous)) {
         return RIGHT;
     }
-    return ratio < near && ratio > 1 / near ? NEAR : WRONG;
+    const double within = level < LAST_FROM ? within_first : within_last;
+    double nearest =
+        fmin(fabs(log(ratio)),
+             truth->victim[level] ? fabs(log((double)found / (double)with_previous)) : INFINITY);
+    return nearest <= log(within) ? WITHIN : nearest < log(near) ? NEAR : WRONG;
+}
+
+static bool holds(const struct truth *truth, size_t level, const struct probe_cache_level *found)
+{
+    uint64_t size = truth->bytes[level],
+             most = truth->victim[level] ? size + truth->bytes[level - 1] : size;
+    return found->low_bytes <= most && found->high_bytes >= size;
 }
 
 static enum told judge_ways(uint32_t truth, uint32_t found)
@@ -119,10 +135,12 @@ static void compare(const struct truth *truth, const struct probe_cache_level *f
         enum told told = judge_ways(truth->ways[level], best < count ? found[best].ways : 0);
         if (best < count) {
             used[best] = true;
+            table->found[level]++;
+            table->held[level] += holds(truth, level, &found[best]);
         }
         table->count[level][verdict]++;
         table->ways[level][told]++;
-        text += sprintf(text, "%c%s", "=~xo"[verdict], told == TOLD_WRONG ? "w" : "");
+        text += sprintf(text, "%c%s", "=:~xo"[verdict], told == TOLD_WRONG ? "w" : "");
     }
     for (size_t i = 0; i < count; i++) {
         table->spurious += !used[i];
@@ -149,7 +167,13 @@ static void run_pu(const struct arguments *arguments, const char *path, struct m
         printf("%-8s %-5s %-45s", paper ? "paper" : "default", verdicts,
                machine->declared->host_name);
         for (size_t i = 0; i < result.count; i++) {
-            printf(" %g", (double)result.levels[i].size_bytes / 1024);
+            printf(" %g (%g-%g)", (double)result.levels[i].size_bytes / 1024,
+                   (double)result.levels[i].low_bytes / 1024,
+                   (double)result.levels[i].high_bytes / 1024);
+        }
+        printf(" of");
+        for (size_t i = 0; i < truth.count; i++) {
+            printf(" %g", (double)truth.bytes[i] / 1024);
         }
         printf("\n");
         fflush(stdout);
@@ -179,6 +203,8 @@ static void run(const struct arguments *arguments, const char *path, bool paper,
 static void add(struct table *sum, const struct table *part)
 {
     for (size_t i = 0; i < LEVELS; i++) {
+        sum->held[i] += part->held[i];
+        sum->found[i] += part->found[i];
         for (size_t v = 0; v < VERDICTS; v++) {
             sum->count[i][v] += part->count[i][v];
         }
@@ -252,24 +278,36 @@ static void print_ways(const struct table *table)
            right + wrong ? 100.0 * wrong / (right + wrong) : 0);
 }
 
-/* Returns the percentage of levels that are right. */
+static unsigned all_of(const unsigned *count)
+{
+    unsigned sum = 0;
+    for (size_t v = 0; v < VERDICTS; v++) {
+        sum += count[v];
+    }
+    return sum;
+}
+
+/* Returns the percentage of levels that are right or within what is asked of them. */
 static double print(const char *method, const struct table *table)
 {
-    unsigned right = 0, all = 0;
-    printf("%s method, %u machines\n  level    right   near  wrong missed\n", method,
-           table->machines);
+    unsigned right = 0, within = 0, all = 0;
+    printf("%s method, %u machines\n  level    right within   near  wrong missed  good  interval "
+           "holds\n",
+           method, table->machines);
     for (size_t i = 0; i < LEVELS; i++) {
-        const unsigned *c = table->count[i];
-        unsigned sum = c[RIGHT] + c[NEAR] + c[WRONG] + c[MISSED];
+        const unsigned *c = table->count[i], sum = all_of(c);
         if (sum > 0) {
-            printf("  L%zu      %6u %6u %6u %6u\n", i + 1, c[RIGHT], c[NEAR], c[WRONG], c[MISSED]);
+            printf("  L%zu      %6u %6u %6u %6u %6u %5.1f  %u of %u\n", i + 1, c[RIGHT], c[WITHIN],
+                   c[NEAR], c[WRONG], c[MISSED], 100.0 * (c[RIGHT] + c[WITHIN]) / sum,
+                   table->held[i], table->found[i]);
         }
         right += c[RIGHT];
+        within += c[WITHIN];
         all += sum;
     }
-    printf("  all      %u of %u right (%.1f %%), %u spurious levels\n", right, all,
-           all ? 100.0 * right / all : 0, table->spurious);
-    return all ? 100.0 * right / all : 0;
+    printf("  all      %u of %u right (%.1f %%), %u within, %u spurious levels\n", right, all,
+           all ? 100.0 * right / all : 0, within, table->spurious);
+    return all ? 100.0 * (right + within) / all : 0;
 }
 
 /* The table of the README. */
@@ -288,9 +326,9 @@ static void print_markdown(const struct arguments *arguments, const struct table
         }
         printf("| %s |", names[m]);
         for (size_t i = 0; i < LEVELS; i++) {
-            const unsigned *c = tables[m].count[i], sum = c[RIGHT] + c[NEAR] + c[WRONG] + c[MISSED];
+            const unsigned *c = tables[m].count[i], sum = all_of(c);
             right += c[RIGHT];
-            close += c[NEAR];
+            close += c[WITHIN] + c[NEAR];
             all += sum;
             if (i < 3) {
                 printf(" %u of %u |", c[RIGHT], sum);
@@ -338,10 +376,12 @@ int main(int argc, char **argv)
     static const struct argp_option options[] = {
         {"method", 'm', "NAME", 0, "default, paper or both (default: both)", 0},
         {"list", 'l', NULL, 0,
-         "One line per machine: = right, ~ near, x wrong, o missed, w wrong ways, + spurious", 0},
+         "One line per machine: = right, : within, ~ near, x wrong, o missed, w wrong ways, + "
+         "spurious",
+         0},
         {"markdown", 't', NULL, 0, "Print the table of the README as well", 0},
         {"least", 'p', "PERCENT", 0,
-         "Fail if fewer levels than that are right with the default method", 0},
+         "Fail if fewer levels than that are right or within with the default method", 0},
         {"jobs", 'j', "N", 0, "Processes that share the machines (default: 1)", 0},
         {"seed", 's', "N", 0, "Of the noise and the page placement (default: 1)", 0},
         {0}};

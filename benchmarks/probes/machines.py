@@ -2,13 +2,18 @@
 """Writes descriptions of simulated machines: CPU families that were really built, two variants of each.
 
     machines.py --seed 1 --part train|final|all [--noise] DIRECTORY
+    machines.py --seed 7 --part drawn --count 100 [--noise | --busy] DIRECTORY
 
 Every third machine belongs to the part "final", which nothing may be tuned on. The variants differ in where pages
 fall (random, coloured, side by side), in huge pages, TLBs and latencies. Sizes and ways are those of the data sheets;
 replacement policies are what is published or measured by others, guessed from the family where it is not.
+
+"drawn" are machines that nobody built: sizes, ways, slices, policies, page mappings and latencies out of continuous
+ranges, so that no list of sizes can help. A new seed gives new ones.
 """
 import argparse
 import json
+import math
 import os
 import random
 
@@ -138,6 +143,9 @@ KINDS = [
 NOISE = dict(relative=0.01, outlier_probability=0.03, outlier_factor=3, neighbour_probability=0.2, neighbour_lines=0.15,
              sibling_probability=0.05, sibling_lines=0.3)
 
+BUSY = dict(relative=0.03, outlier_probability=0.08, outlier_factor=4, neighbour_probability=0.35, neighbour_lines=0.2,
+            sibling_probability=0.1, sibling_lines=0.3)
+
 
 def machine(name, l1, l2, l3, memory_ns, base, tlb, variant, rng, noise):
     jitter = lambda ns: round(ns * rng.uniform(0.9, 1.1), 3) * 1e-9
@@ -165,6 +173,41 @@ def machine(name, l1, l2, l3, memory_ns, base, tlb, variant, rng, noise):
     if noise:
         result["noise"] = NOISE
     return result
+
+
+def log_uniform(rng, low, high):
+    return low * (high / low) ** rng.random()
+
+
+def drawn_cache(rng, level, low, high, ways, slices, policies):
+    """A cache of a size out of the range: sets of a slice are a power of two, ways and slices are any number."""
+    wanted, ways, slices = log_uniform(rng, low, high), rng.randint(*ways), rng.randint(*slices)
+    sets = 1 << max(4, round(math.log2(wanted / (64 * ways * slices))))
+    return dict(level=level, size_bytes=64 * ways * slices * sets, ways=ways, slices=slices, policy=rng.choice(policies))
+
+
+def drawn_machine(number, rng, noise):
+    l1 = dict(drawn_cache(rng, 1, 16 * K, 160 * K, (4, 16), (1, 1), ["plru", "plru", "lru", "random"]), indexing="virtual",
+              seconds=rng.uniform(1, 2) * 1e-9)
+    l2 = dict(drawn_cache(rng, 2, max(128 * K, 4 * l1["size_bytes"]), 4 * M, (4, 20), (1, 1),
+                          ["plru", "plru", "lru", "random", "aged"]), seconds=rng.uniform(3, 6) * l1["seconds"])
+    caches = [l1, l2]
+    if rng.random() < 0.7:
+        l3 = drawn_cache(rng, 3, max(3 * M, 3 * l2["size_bytes"]), 128 * M, (8, 24), (1, 48),
+                         ["plru", "plru", "lru", "random", "adaptive"])
+        inclusion = rng.choice(["filled", "inclusive", "victim"]) if l3["policy"] in ("plru", "random") else "filled"
+        caches.append(dict(l3, inclusion=inclusion, seconds=rng.uniform(2.5, 5) * l2["seconds"]))
+    memory_s = caches[-1]["seconds"] * rng.uniform(3, 8)
+    result = dict(servet_machine=1, name=f"drawn-{number}", source="drawn; see machines.py", pus="0-1",
+                  page_bytes=rng.choice([4096, 4096, 4096, 16384, 65536]), page_mapping=rng.choice(
+                      ["random", "random", "coloured", "contiguous"]), caches=caches,
+                  tlbs=[dict(entries=rng.randint(16, 128), seconds=rng.uniform(1.5, 3) * 1e-9),
+                        dict(entries=rng.randint(512, 4096), seconds=rng.uniform(5, 9) * 1e-9)],
+                  memory=dict(seconds=memory_s, pu_bytes_per_s=1e10, domains=[dict(pus="0-1", bytes_per_s=1.6e10)]),
+                  layers=[dict(name="node", groups=["0-1"], seconds=5e-7, bytes_per_s=8e9)])
+    if result["page_bytes"] == 4096 and rng.random() < 0.4:
+        result["huge_page_bytes"] = 2 * M
+    return dict(result, noise=noise) if noise else result
 
 
 def span(first, count):
@@ -214,9 +257,11 @@ def write(directory, name, description):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--part", choices=["train", "final", "all", "kinds"], default="all",
+    parser.add_argument("--part", choices=["train", "final", "all", "kinds", "drawn"], default="all",
                         help="kinds: machines with several kinds of cores, which are in none of the others")
     parser.add_argument("--noise", action="store_true", help="like that measured on virtual machines")
+    parser.add_argument("--busy", action="store_true", help="like that beside other programs")
+    parser.add_argument("--count", type=int, default=100, help="of machines to be drawn")
     parser.add_argument("--every", type=int, default=1, help="only every N-th machine of the part")
     parser.add_argument("directory")
     options = parser.parse_args()
@@ -225,6 +270,12 @@ def main():
         for number, entry in enumerate(KINDS):
             rng = random.Random(options.seed * 1000003 + number)
             write(options.directory, entry[0], machine_of_kinds(*entry, rng, options.noise))
+        return
+    if options.part == "drawn":
+        noise = BUSY if options.busy else NOISE if options.noise else None
+        for number in range(options.count):
+            rng = random.Random(options.seed * 1000003 + number)
+            write(options.directory, f"drawn-{number:03}", drawn_machine(number, rng, noise))
         return
     number, taken = 0, 0
     for family, l1, l2s, l3s, memory, base, tlb in FAMILIES:

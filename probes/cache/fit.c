@@ -115,7 +115,7 @@ static const double least_rise = 1.25;  /* a smaller step in latency is not a le
 static const double least_distance = 2; /* between the sizes of two levels */
 static const size_t refined_levels = 3; /* of fewer levels the last is hardly a shared cache */
 static const double alternative_margin =
-    6; /* sizes within this of the best objective are reported as its range */
+    12; /* sizes within this of the best objective, how often they are built aside, are its range */
 
 static const double least_tlb_distance = 4; /* between the entries of two TLB levels */
 static const double mistaken_up_to =
@@ -359,7 +359,7 @@ struct range {
 static void widen(const struct cache_candidate *candidate, double objective, void *argument)
 {
     struct range *range = argument;
-    if (objective > range->limit || candidate->reach_bytes > 0) {
+    if (objective - candidate->size_price > range->limit || candidate->reach_bytes > 0) {
         return;
     }
     if (candidate->shape.bytes < range->low) {
@@ -474,8 +474,8 @@ static size_t report(const struct cache_terms *fit, const struct cache_curve *cu
             levels[count++] = (struct cache_level_fit){last.shape, latency, next / latency,
                                                        last.low_bytes, last.high_bytes};
         } else if (latency > 0 && next / latency >= least_rise) {
-            struct range range = {solution->objective + alternative_margin, chosen->shape.bytes,
-                                  chosen->shape.bytes};
+            struct range range = {solution->objective - chosen->size_price + alternative_margin,
+                                  chosen->shape.bytes, chosen->shape.bytes};
             struct solution copy = *solution;
             best_at(fit, &copy, i, widen, &range);
             levels[count++] = (struct cache_level_fit){chosen->shape, latency, next / latency,

@@ -7,14 +7,14 @@
 
 /* Chosen on measured and simulated curves (see PROBING in the README's sources): */
 const double probe_cache_relative_floor = 0.02;
-static const double disbelief_weight = 10; /* of an unusual size, against n * log(error) */
-static const double tlb_disbelief = 0.3;   /* its shape, a slow rise, is seldom mistaken */
+static const double prior_weight = 10; /* of an unusual size, against n * log(error) */
+static const double tlb_prior = 0.3;   /* its shape, a slow rise, is seldom mistaken */
 static const uint64_t adaptive_from =
     2u << 20; /* bytes; policies that resist thrashing are for last level caches */
 static const uint64_t aged_from =
     128u << 10; /* bytes; first levels are of (pseudo-)LRU or random replacement */
 
-enum { KNOWN_MAX = 2, WAYS = 13 };
+enum { KNOWN_MAX = 2, WAYS = 24 };
 
 static bool power_of_two(uint64_t n)
 {
@@ -22,12 +22,17 @@ static bool power_of_two(uint64_t n)
 }
 
 /* Large caches have many ways, and direct-mapped ones are a thing of the past. */
-static double ways_disbelief(uint64_t bytes, uint32_t ways)
+static double ways_prior(uint64_t bytes, uint32_t ways)
 {
     if (ways == 1 || (bytes >= (256u << 10) && ways < 4) || (bytes >= (2u << 20) && ways < 8)) {
         return 1;
     }
     return ways == 5 || ways == 10 || ways == 15 || (ways == 6 && bytes > (128u << 10)) ? 0.3 : 0;
+}
+
+static bool usual_of_slices(uint32_t ways)
+{
+    return ways == 11 || ways == 12 || ways == 15 || ways == 16 || ways == 20 || ways == 24;
 }
 
 static void add_candidates_of_size(struct cache_terms *fit, const struct cache_size *size,
@@ -36,10 +41,9 @@ static void add_candidates_of_size(struct cache_terms *fit, const struct cache_s
     /* Sets are selected by address bits, except in large sliced caches, where a hash chooses the
      * slice. */
     const uint64_t sliced_from = 4u << 20;
-    static const uint32_t ways[WAYS] = {1, 2, 4, 5, 6, 8, 10, 11, 12, 15, 16, 20, 24};
-    for (size_t w = 0; w < WAYS; w++) {
-        bool sets_fit = size->bytes % ways[w] == 0 && power_of_two(size->bytes / ways[w]);
-        if (!sets_fit && (size->bytes < sliced_from || ways[w] < 11)) {
+    for (uint32_t ways = 1; ways <= WAYS; ways++) {
+        bool sets_fit = size->bytes % ways == 0 && power_of_two(size->bytes / ways);
+        if (!sets_fit && (size->bytes < sliced_from || !usual_of_slices(ways))) {
             continue;
         }
         for (int policy = 0; policy < CACHE_POLICIES; policy++) {
@@ -48,15 +52,14 @@ static void add_candidates_of_size(struct cache_terms *fit, const struct cache_s
                 continue;
             }
             for (int scattered = sets_fit ? 0 : 1; scattered < 2; scattered++) {
-                if (scattered && size->bytes / ways[w] <= curve->page_bytes) {
+                if (scattered && size->bytes / ways <= curve->page_bytes) {
                     continue; /* the same as contiguous */
                 }
                 fit->candidates[fit->candidate_count++] = (struct cache_candidate){
-                    .shape = {size->bytes, ways[w], (enum cache_policy)policy, scattered},
-                    .price =
-                        disbelief_weight *
-                        (size->disbelief + probe_cache_policy_prior((enum cache_policy)policy) +
-                         ways_disbelief(size->bytes, ways[w])),
+                    .shape = {size->bytes, ways, (enum cache_policy)policy, scattered},
+                    .price = prior_weight *
+                             (size->prior + probe_cache_policy_prior((enum cache_policy)policy) +
+                              ways_prior(size->bytes, ways)),
                 };
             }
         }
@@ -67,9 +70,8 @@ static void add_tlb_candidates(struct cache_terms *fit, size_t page_bytes)
 {
     for (uint32_t entries = 16; entries <= 1u << 16; entries *= 2) {
         for (uint32_t n = entries; n <= entries + entries / 2; n += entries / 2) {
-            fit->candidates[fit->candidate_count++] =
-                (struct cache_candidate){.reach_bytes = (double)n * (double)page_bytes,
-                                         .price = disbelief_weight * tlb_disbelief};
+            fit->candidates[fit->candidate_count++] = (struct cache_candidate){
+                .reach_bytes = (double)n * (double)page_bytes, .price = prior_weight * tlb_prior};
         }
     }
 }
@@ -92,7 +94,9 @@ static void list_candidates(struct cache_terms *fit, const struct cache_curve *c
     }
     for (size_t i = 0; i < size_count; i++) {
         double bytes = (double)sizes[i].bytes;
-        if (bytes > curve->bytes[0] && bytes < curve->bytes[curve->count - 1]) {
+        /* Large sizes of any number of slices are for the second look, which knows slices. */
+        if (bytes > curve->bytes[0] && bytes < curve->bytes[curve->count - 1] &&
+            sizes[i].prior < probe_cache_free_prior) {
             add_candidates_of_size(fit, &sizes[i], curve);
         }
     }
@@ -195,7 +199,7 @@ void probe_cache_candidates_free(struct cache_terms *fit)
 /* Chosen on simulated machines (the part "train" of benchmarks/probes/machines.py), in units of the
  * objective. Where sets, ways and slices make a size, it is built about as often as any other: a
  * power of two counts little. */
-static const double size_weight = 2;    /* of the catalogue's disbelief; the search's own is 10 */
+static const double size_weight = 2;    /* of the catalogue's prior; the search's own is 10 */
 static const double policy_weight = 10; /* of a policy's */
 static const double loose_policy = 4;   /* large caches are seldom leaky, or of four ages */
 static const double unusual_ways = 2;   /* 8, 24 and 32 */
@@ -240,7 +244,7 @@ struct search {
     double *fixed,
         *latencies; /* columns: the terms that stay, one after the other, and what was measured */
     double *column;
-    double *best_of; /* by size of the catalogue: the least objective */
+    double *best_of; /* by size of the catalogue: the least objective, without the size's prior */
     double best;
     struct cache_last_found found;
 };
@@ -291,15 +295,13 @@ static bool one_slice(uint64_t way)
 static void try_placements(struct search *search, struct cache_shape shape, double price,
                            double *best_of_size)
 {
+    const bool whole = shape.bytes % shape.ways == 0;
     const uint64_t way = shape.bytes / shape.ways;
     bool sets_fit = false, in_pairs = false;
-    if (shape.bytes % shape.ways != 0) {
-        return;
-    }
-    if (one_slice(way)) {
+    if (whole && one_slice(way)) {
         try_shape(search, &shape, price, best_of_size);
     }
-    for (size_t i = 0; i < WAY_SIZES; i++) {
+    for (size_t i = 0; whole && i < WAY_SIZES; i++) {
         uint64_t slices = way / slice_ways_bytes[i];
         if (way % slice_ways_bytes[i] != 0 || slices > SLICES_MAX) {
             continue;
@@ -333,7 +335,7 @@ static void try_size(struct search *search, const struct cache_size *size, doubl
         for (int policy = 0; policy < CACHE_POLICIES; policy++) {
             struct cache_shape shape = {
                 .bytes = size->bytes, .ways = kinds[w].ways, .policy = (enum cache_policy)policy};
-            double price = size_weight * size->disbelief +
+            double price = size_weight * size->prior +
                            policy_weight * probe_cache_policy_prior(shape.policy) +
                            (kinds[w].unusual ? unusual_ways : 0) +
                            (policy == CACHE_LEAKY || policy == CACHE_AGED ? loose_policy : 0);
@@ -383,17 +385,28 @@ static void set_fixed(struct search *search)
     }
 }
 
+/* Sizes that explain the curve about as well as the best does, how often they are built aside; and
+ * since not every size is listed, half way to the next ones. */
 static void set_range(struct search *search, const struct cache_size *sizes, size_t count)
 {
     struct cache_last_found *found = &search->found;
-    found->low_bytes = found->high_bytes = found->shape.bytes;
+    size_t low = count, high = 0;
+    double best = INFINITY;
     for (size_t i = 0; i < count; i++) {
-        if (search->best_of[i] > search->best + search->last->margin) {
-            continue;
-        }
-        found->low_bytes = sizes[i].bytes < found->low_bytes ? sizes[i].bytes : found->low_bytes;
-        found->high_bytes = sizes[i].bytes > found->high_bytes ? sizes[i].bytes : found->high_bytes;
+        best = fmin(best, search->best_of[i]);
     }
+    for (size_t i = 0; i < count; i++) {
+        if (search->best_of[i] <= best + search->last->margin ||
+            sizes[i].bytes == found->shape.bytes) {
+            low = low == count ? i : low;
+            high = i;
+        }
+    }
+    if (low == count) {
+        return;
+    }
+    found->low_bytes = (sizes[low].bytes + sizes[low > 0 ? low - 1 : low].bytes) / 2;
+    found->high_bytes = (sizes[high].bytes + sizes[high + 1 < count ? high + 1 : high].bytes) / 2;
 }
 
 bool probe_cache_last_refine(const struct cache_last *last, struct cache_last_found *out)
@@ -420,6 +433,7 @@ bool probe_cache_last_refine(const struct cache_last *last, struct cache_last_fo
         if (ratio < size_reach && ratio > 1 / size_reach &&
             (double)sizes[i].bytes >= least_distance * (double)last->before_bytes) {
             try_size(&search, &sizes[i], &search.best_of[i]);
+            search.best_of[i] -= size_weight * sizes[i].prior;
         }
     }
     set_range(&search, sizes, count);

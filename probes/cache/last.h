@@ -13,7 +13,8 @@ struct cache_candidate {
     double reach_bytes; /* of a TLB; 0: a cache */
     double miss_s;      /* of a TLB that was measured: what a miss costs; 0: not known */
     double price;
-    double *column; /* miss share * weight, by point of the curve */
+    double size_price; /* what of it is the size's: not counted where a range is told */
+    double *column;    /* miss share * weight, by point of the curve */
 };
 
 struct cache_terms {

@@ -205,15 +205,15 @@ double probe_cache_miss_share(const struct cache_shape *shape, uint64_t working_
                             : contiguous_miss(shape, bytes, held);
 }
 
-double probe_cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes,
-                                 uint64_t cache_bytes)
+double probe_cache_page_conflicts(uint64_t pages, uint32_t ways, size_t page_bytes,
+                                  uint64_t cache_bytes)
 {
-    double p = (double)ways * (double)page_bytes / (double)cache_bytes, n = (double)pages,
+    double p = (double)ways * (double)page_bytes / (double)cache_bytes, n = (double)pages - 1,
            below = 0;
     if (p >= 1) {
         return pages > ways ? 1 : 0;
     }
-    for (double k = 0; k <= ways && k <= n; k++) {
+    for (double k = 0; k < ways && k <= n; k++) {
         below += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
                      (n - k) * log1p(-p));
     }
@@ -225,9 +225,9 @@ double probe_cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_byte
 /* Most caches are pseudo-LRU or LRU; what is neither must explain more. */
 double probe_cache_policy_prior(enum cache_policy policy)
 {
-    static const double disbelief[CACHE_POLICIES] = {
+    static const double prior[CACHE_POLICIES] = {
         [CACHE_LEAKY] = 0.3, [CACHE_RANDOM] = 0.4, [CACHE_AGED] = 0.2, [CACHE_ADAPTIVE] = 0.3};
-    return disbelief[policy];
+    return prior[policy];
 }
 
 enum { SIZES_MAX = 512 };
@@ -235,17 +235,17 @@ enum { SIZES_MAX = 512 };
 static struct cache_size sizes[SIZES_MAX];
 static size_t size_count;
 
-static void add_size(double bytes, double disbelief)
+static void add_size(double bytes, double prior)
 {
     uint64_t whole = (uint64_t)bytes;
     for (size_t i = 0; i < size_count; i++) {
         if (sizes[i].bytes == whole) {
-            sizes[i].disbelief = disbelief < sizes[i].disbelief ? disbelief : sizes[i].disbelief;
+            sizes[i].prior = fmin(prior, sizes[i].prior);
             return;
         }
     }
     if (size_count < SIZES_MAX) {
-        sizes[size_count++] = (struct cache_size){whole, disbelief};
+        sizes[size_count++] = (struct cache_size){whole, prior};
     }
 }
 
@@ -255,21 +255,41 @@ static int by_bytes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What was ever built, roughly: powers of two; three times a power of two (24K, 48K, 96K, 192K, 3M,
- * 6M, 12M, 24M, 96M); 1.25M and 2.5M and their multiples; Intel's slices of 1.375, 1.875, 2.5 and 3
- * MiB by the number of cores; whole megabytes. */
+/* Any size may be measured; how often it is built decides only between sizes that the curve cannot
+ * tell apart. Sets are selected by address bits, so that a cache is its ways times a power of two:
+ * sixteen sizes an octave hold all of up to 32 ways. Of large caches, sliced by hashes, the number
+ * of slices is anything: sixteen an octave again, without a meaning of their own. */
+const double probe_cache_free_prior = 4;
+
+static void fill_any(void)
+{
+    const double kib = 1024, mib = 1024 * kib;
+    for (double way = kib / 4; way < 256 * kib; way *= 2) {
+        for (int ways = 16; ways < 32; ways++) {
+            static const double prior_of_odd[] = {0, 0.7, 1.5, 1.5, 2, 2, 2, 2}; /* 1, 3 … 15 */
+            const int odd = ways >> __builtin_ctz((unsigned)ways);
+            add_size(ways * way, odd < 16 ? prior_of_odd[odd / 2] : 2.5);
+        }
+    }
+    for (double bytes = 4 * mib; bytes < 512 * mib; bytes *= exp2(1.0 / 16)) {
+        add_size(floor(bytes / (64 * kib)) * 64 * kib, probe_cache_free_prior);
+    }
+}
+
+/* What was built often: powers of two; three times a power of two (24K, 48K, 96K, 192K, 3M, 6M,
+ * 12M, 24M, 96M); 1.25M and 2.5M and their multiples; Intel's slices of 1.375, 1.875, 2.5 and 3 MiB
+ * by the number of cores; whole megabytes. */
 static void fill_sizes(void)
 {
     const double kib = 1024, mib = 1024 * kib;
+    fill_any();
     for (double bytes = 4 * kib; bytes <= 512 * mib; bytes *= 2) {
         add_size(bytes, 0);
         if (bytes >= 8 * kib) {
-            add_size(1.5 * bytes, bytes >= 256 * kib && bytes < 1 * mib   ? 6
-                                  : bytes >= 128 * kib && bytes < 1 * mib ? 2
-                                                                          : 1);
+            add_size(1.5 * bytes, 1);
         }
-        if (bytes >= 256 * kib && bytes <= 256 * mib) {
-            add_size(1.25 * bytes, bytes >= 1 * mib ? 1 : 4);
+        if (bytes >= 1 * mib && bytes <= 256 * mib) {
+            add_size(1.25 * bytes, 1);
         }
     }
     for (double megabytes = 3; megabytes <= 64; megabytes++) {

@@ -50,15 +50,19 @@ double probe_cache_policy_prior(enum cache_policy policy);
 double probe_cache_miss_share(const struct cache_shape *shape, uint64_t working_set,
                               size_t page_bytes);
 
-/* P(X > K), X ~ B(pages, K * PS / CS): the paper's expected miss rate, for --method paper. */
-double probe_cache_binomial_tail(uint64_t pages, uint32_t ways, size_t page_bytes,
-                                 uint64_t cache_bytes);
+/* P(1 + X > K), X ~ B(pages - 1, K * PS / CS): the share of pages whose set is too full, by which
+ * --method paper predicts misses (Section III-A2). A page shares its set with X others: seen from
+ * the page that is loaded, X + 1 are there. With the X of the formula as printed, that of a set
+ * which nobody asked for, sizes come out a part in K too small, and not as the paper has them. */
+double probe_cache_page_conflicts(uint64_t pages, uint32_t ways, size_t page_bytes,
+                                  uint64_t cache_bytes);
 
-/* Sizes that caches come in, with what it takes to believe in them (0: power of two). */
+/* Sizes that are tried, with what it takes to believe in them (0: power of two). */
 struct cache_size {
     uint64_t bytes;
-    double disbelief;
+    double prior;
 };
+extern const double probe_cache_free_prior; /* of large sizes without a meaning of their own */
 /* Ascending sizes from 4 KiB to 512 MiB. The array is static; *count is set. */
 const struct cache_size *probe_cache_sizes(size_t *count);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double rising = 1.05, peak = 1.2;
+static const double flat = 1.005, rising = 1.05, peak = 1.2;
 static const size_t stride_bytes = 1024, first_bytes = 4u << 10, doubling_up_to = 2u << 20,
                     step_bytes = 1u << 20;
 static const size_t last_bytes = (size_t)64
@@ -76,7 +76,7 @@ static uint64_t probabilistic(const struct cache_curve *curve, size_t first, siz
                 double miss = overhead > 0 ? (curve->seconds[i] - hit) / overhead : 0;
                 uint64_t pages = (uint64_t)curve->bytes[i] / curve->page_bytes;
                 divergence += fabs(
-                    miss - probe_cache_binomial_tail(pages, ways[w], curve->page_bytes, bytes));
+                    miss - probe_cache_page_conflicts(pages, ways[w], curve->page_bytes, bytes));
             }
             keep(best, &count, (struct tentative){bytes, divergence});
         }
@@ -114,6 +114,42 @@ static size_t foot(const struct cache_curve *curve, size_t k)
     return k;
 }
 
+/* Where the one gradient that is no noise is. */
+static uint64_t steepest(const struct cache_curve *curve, size_t first, size_t end)
+{
+    size_t best = first;
+    for (size_t k = first; k < end; k++) {
+        best = gradient(curve, k) > gradient(curve, best) ? k : best;
+    }
+    return (uint64_t)curve->bytes[best];
+}
+
+struct rise {
+    size_t end; /* the last point: one beyond the last gradient */
+    double highest;
+    size_t steep; /* gradients that are no noise */
+};
+
+/* The gradients larger than 1 from k on, as far as they belong together: two peaks are two levels
+ * where the curve is all but flat between them, even if it never comes to rest. */
+static struct rise rise_from(const struct cache_curve *curve, size_t k)
+{
+    struct rise rise = {.end = k}, before = rise;
+    double lowest = INFINITY;
+    for (; rise.end + 1 < curve->count && gradient(curve, rise.end) > flat; rise.end++) {
+        const double now = gradient(curve, rise.end);
+        if (rise.highest >= peak && now < rising && now < lowest) {
+            lowest = now;
+            before = rise;
+        } else if (now >= peak && lowest < INFINITY) {
+            return before;
+        }
+        rise.highest = fmax(rise.highest, now);
+        rise.steep += now > rising;
+    }
+    return rise;
+}
+
 size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[CACHE_LEVELS_MAX])
 {
     size_t count = 0, k = first_peak(curve);
@@ -122,18 +158,15 @@ size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[C
     }
     sizes[count++] = (uint64_t)curve->bytes[k];
     for (k = foot(curve, k); k + 1 < curve->count && count < CACHE_LEVELS_MAX;) {
-        size_t end = k;
-        double highest = 0;
-        while (end + 1 < curve->count && gradient(curve, end) > rising) {
-            highest = fmax(highest, gradient(curve, end));
-            end++;
+        const struct rise rise = rise_from(curve, k);
+        const bool at_the_end =
+            rise.end + 1 == curve->count && rise.end > k && gradient(curve, rise.end - 1) > rising;
+        if (rise.highest >= peak || at_the_end) {
+            bool single = rise.highest >= peak && rise.steep == 1;
+            sizes[count++] =
+                single ? steepest(curve, k, rise.end) : probabilistic(curve, k, rise.end);
         }
-        bool is_peak = highest >= peak, at_the_end = end + 1 == curve->count && end > k;
-        if (is_peak || at_the_end) {
-            bool single = is_peak && end == k + 1;
-            sizes[count++] = single ? (uint64_t)curve->bytes[k] : probabilistic(curve, k, end);
-        }
-        k = end > k ? end : k + 1;
+        k = rise.end > k ? rise.end : k + 1;
     }
     return count;
 }

@@ -313,7 +313,8 @@ static double one_turn(struct stage *stage, struct stream *streams, size_t count
 }
 
 /* TLBs by formula: in a chase every page is visited several times a turn in random order, in
- * MACHINE_SPREAD once, and nodes that were chosen are no more than one to a page. */
+ * MACHINE_SPREAD once, and nodes that were chosen are no more than one to a page. A stride goes
+ * through one page after the other, and only the first load in each can miss. */
 static double tlb_seconds(const struct sim *sim, const struct machine_traversal *what, uint32_t pu)
 {
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
@@ -330,6 +331,9 @@ static double tlb_seconds(const struct sim *sim, const struct machine_traversal 
         if (what->order == MACHINE_SPREAD || what->nodes) {
             miss =
                 fmin(1, 4 * miss); /* a least recently used entry is always the one needed next */
+        }
+        if (what->order == MACHINE_STRIDE) {
+            miss = fmin(1, 4 * miss) * (double)what->stride_bytes / apart;
         }
         seconds += miss * sim->tlbs[i].seconds;
     }

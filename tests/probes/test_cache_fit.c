@@ -76,6 +76,21 @@ START_TEST(sizes_between_powers_of_two_are_found)
 }
 END_TEST
 
+/* In no list of what was built: 40, 80 and 192 KiB, 320 and 448 KiB, 1.75 MiB, 84 and 105 MiB. */
+START_TEST(sizes_that_nobody_listed_are_found)
+{
+    const struct truth small[] = {{{40 * KIB, 10, CACHE_PLRU, false, 0, 0}, 5},
+                                  {{320 * KIB, 10, CACHE_PLRU, true, 0, 0}, 40}};
+    const struct truth odd[] = {{{80 * KIB, 10, CACHE_LRU, false, 0, 0}, 5},
+                                {{448 * KIB, 14, CACHE_PLRU, true, 0, 0}, 40}};
+    const struct truth large[] = {{{192 * KIB, 12, CACHE_PLRU, false, 0, 0}, 5},
+                                  {{1792 * KIB, 14, CACHE_PLRU, true, 0, 0}, 40}};
+    assert_found(small, 2, 0.01, 13);
+    assert_found(odd, 2, 0.01, 14);
+    assert_found(large, 2, 0.01, 15);
+}
+END_TEST
+
 /* The last level of a hybrid processor and those of servers: by the sizes alone 32, 24 and 48 MiB
  * would be likelier. */
 START_TEST(hashed_last_levels_between_powers_of_two_are_found)
@@ -253,6 +268,7 @@ int main(void)
     TCase *tests = tcase_create("cache fit");
     tcase_add_test(tests, three_levels_of_a_server_core_are_found);
     tcase_add_test(tests, sizes_between_powers_of_two_are_found);
+    tcase_add_test(tests, sizes_that_nobody_listed_are_found);
     tcase_add_test(tests, hashed_last_levels_between_powers_of_two_are_found);
     tcase_add_test(tests, an_l2_with_ages_is_not_taken_for_a_larger_one);
     tcase_add_test(tests, points_that_are_not_sure_do_not_decide);

@@ -221,11 +221,11 @@ END_TEST
 
 START_TEST(the_papers_binomial_model_is_reproduced)
 {
-    /* X ~ B(3, 1/2), K = 1: P(X > 1) = 1/2 */
-    ck_assert_double_eq_tol(probe_cache_binomial_tail(3, 1, PAGE, 2 * PAGE), 0.5, 1e-12);
+    /* two others, X ~ B(2, 1/2), K = 1: P(1 + X > 1) = 3/4 */
+    ck_assert_double_eq_tol(probe_cache_page_conflicts(3, 1, PAGE, 2 * PAGE), 0.75, 1e-12);
     /* one page set: every page meets every other */
-    ck_assert_double_eq_tol(probe_cache_binomial_tail(9, 8, PAGE, 8 * PAGE), 1, 1e-12);
-    ck_assert_double_eq_tol(probe_cache_binomial_tail(8, 8, PAGE, 8 * PAGE), 0, 1e-12);
+    ck_assert_double_eq_tol(probe_cache_page_conflicts(9, 8, PAGE, 8 * PAGE), 1, 1e-12);
+    ck_assert_double_eq_tol(probe_cache_page_conflicts(8, 8, PAGE, 8 * PAGE), 0, 1e-12);
 }
 END_TEST
 
@@ -251,6 +251,28 @@ START_TEST(the_catalogue_has_the_sizes_that_are_built)
 }
 END_TEST
 
+/* Sets are a power of two: any number of ways up to 31 of any such way; beyond, steps of less than 6 %. */
+START_TEST(no_size_is_left_out)
+{
+    size_t count;
+    const struct cache_size *sizes = probe_cache_sizes(&count);
+    for (uint64_t way = 1 * KIB; way <= 128 * KIB; way *= 2) {
+        for (uint64_t ways = 4; ways < 32; ways++) {
+            bool found = false;
+            for (size_t i = 0; i < count; i++) {
+                found |= sizes[i].bytes == ways * way;
+            }
+            ck_assert_msg(found, "%lu ways of %lu KiB", ways, way / KIB);
+        }
+    }
+    for (size_t i = 1; i < count; i++) {
+        if (sizes[i - 1].bytes >= 4096 * KIB && sizes[i].bytes <= (uint64_t)512 << 20) {
+            ck_assert_double_lt((double)sizes[i].bytes / (double)sizes[i - 1].bytes, 1.06);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("cache model");
@@ -265,5 +287,6 @@ int main(void)
     tcase_add_test(tests, shares_rise_with_the_working_set);
     tcase_add_test(tests, the_papers_binomial_model_is_reproduced);
     tcase_add_test(tests, the_catalogue_has_the_sizes_that_are_built);
+    tcase_add_test(tests, no_size_is_left_out);
     return run_tests(tests);
 }

@@ -88,13 +88,14 @@ static void draw(const uint64_t *after, const double *factor, size_t count)
     }
 }
 
-/* P(X > K), X ~ B(NP, K PS / CS), summed up term by term. */
+/* P(1 + X > K), X ~ B(NP - 1, K PS / CS), summed up term by term. */
 static double conflicts(double pages, double ways, double size)
 {
-    double p = ways * 4096 / size, term = pow(1 - p, pages), below = 0;
-    for (double k = 0; k <= ways; k++) {
+    double p = ways * 4096 / size, others = pages - 1;
+    double term = pow(1 - p, others), below = 0;
+    for (double k = 0; k < ways; k++) {
         below += term;
-        term *= (pages - k) / (k + 1) * p / (1 - p);
+        term *= (others - k) / (k + 1) * p / (1 - p);
     }
     return 1 - below;
 }
@@ -166,6 +167,17 @@ START_TEST(a_rise_up_to_the_largest_size_is_one_too)
 }
 END_TEST
 
+START_TEST(two_peaks_that_never_come_to_rest_are_two_levels)
+{
+    const uint64_t after[] = {16 * KIB, 1 * MIB, 2 * MIB, 3 * MIB, 6 * MIB, 7 * MIB};
+    const double factor[] = {3, 1.4, 1.3, 1.02, 1.4, 1.3};
+    draw(after, factor, 6);
+    ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 3);
+    ck_assert_uint_lt(sizes[1], 4 * MIB);
+    ck_assert_uint_gt(sizes[2], 4 * MIB);
+}
+END_TEST
+
 /* -- Section IV-A: what the paper found, on the simulated machines -- */
 
 static void expect(const char *name, const uint64_t *expected, size_t count)
@@ -181,10 +193,12 @@ static void expect(const char *name, const uint64_t *expected, size_t count)
     probe_machine_close(&machine);
 }
 
-START_TEST(the_papers_machines_of_two_levels_are_found)
+START_TEST(the_papers_machines_are_found)
 {
     expect("dempsey", (const uint64_t[]){16 * KIB, 2 * MIB}, 2);
     expect("athlon-3200", (const uint64_t[]){64 * KIB, 512 * KIB}, 2);
+    expect("dunnington", (const uint64_t[]){32 * KIB, 3 * MIB, 12 * MIB}, 3);
+    expect("finis-terrae", (const uint64_t[]){16 * KIB, 256 * KIB, 9 * MIB}, 3);
 }
 END_TEST
 
@@ -197,6 +211,7 @@ int main(void)
     tcase_add_test(tests, a_peak_of_one_size_is_a_level_of_that_size);
     tcase_add_test(tests, a_wide_peak_is_held_against_the_binomial_model);
     tcase_add_test(tests, a_rise_up_to_the_largest_size_is_one_too);
-    tcase_add_test(tests, the_papers_machines_of_two_levels_are_found);
+    tcase_add_test(tests, two_peaks_that_never_come_to_rest_are_two_levels);
+    tcase_add_test(tests, the_papers_machines_are_found);
     return run_tests(tests);
 }

@@ -268,6 +268,18 @@ START_TEST(a_tlb_counts_the_pages_that_are_visited)
 }
 END_TEST
 
+/* Four loads to a page, of which one can miss the TLB. */
+START_TEST(a_stride_misses_the_tlb_once_in_a_page)
+{
+    open_text(MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
+                      ", \"tlbs\": [{\"entries\": 8, \"seconds\": 4e-8}]"));
+    assert_near(chase((struct machine_traversal){
+                    .bytes = 64 * KIB, .stride_bytes = 1024, .order = MACHINE_STRIDE}),
+                l2_s + 1e-8);
+    probe_machine_close(&machine);
+}
+END_TEST
+
 START_TEST(a_prefetcher_follows_strides_but_no_chase)
 {
     struct machine_traversal what = {
@@ -338,6 +350,7 @@ int main(void)
     tcase_add_test(tests, pages_fall_where_the_mapping_says);
     tcase_add_test(tests, huge_pages_spare_the_cache_and_the_tlb);
     tcase_add_test(tests, a_tlb_counts_the_pages_that_are_visited);
+    tcase_add_test(tests, a_stride_misses_the_tlb_once_in_a_page);
     tcase_add_test(tests, a_prefetcher_follows_strides_but_no_chase);
     tcase_add_test(tests, noise_is_what_is_described);
     tcase_add_test(tests, a_network_switches_protocol_at_the_eager_size);
