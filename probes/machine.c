@@ -1,3 +1,5 @@
+/* The checks that hold for every backend, the journal of answers for --resume, and the guard that
+ * repeats what was disturbed. */
 #include "probes/machine.h"
 
 #include <assert.h>

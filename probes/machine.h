@@ -82,7 +82,7 @@ static inline size_t machine_traversal_loads(const struct machine_traversal *wha
 
 struct machine_copy {
     size_t bytes;    /* of the source and of the target, each, per PU */
-    uint32_t passes; /* of which the median is reported */
+    uint32_t passes; /* through all of it, in bursts of which the upper quartile is reported */
     int32_t numa;    /* OS index of the NUMA node to place both on; < 0: local to each PU */
     enum machine_pages pages;
 };
@@ -118,7 +118,7 @@ struct machine_ops {
     void (*close)(struct machine *machine);
 };
 
-/* What machine_guard.c has seen so far. */
+/* What run/sentinel.c has seen so far. */
 struct machine_guard {
     size_t operations, repeated;
     size_t disturbed; /* operations that stayed so */
@@ -148,7 +148,7 @@ struct machine {
     const volatile sig_atomic_t *cancel; /* may be NULL */
     struct machine_guard guard;
     struct machine_journal
-        *journal; /* answers kept for --resume (machine_journal.h); may be NULL. Not owned */
+        *journal; /* answers kept for --resume (run/checkpoint.h); may be NULL. Not owned */
     void *state;
 };
 

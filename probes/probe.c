@@ -1,3 +1,4 @@
+/* What the probes share (probe.h). */
 #include "probes/probe.h"
 
 #include <math.h>

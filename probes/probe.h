@@ -40,7 +40,7 @@ struct probe {
     size_t largest_bytes;  /* the user's limit of working sets for cache sizes; 0: none */
     struct machine *clock; /* whose elapsed time counts; NULL: `machine` (a messenger has none) */
     double deadline;       /* of the probe at hand, on that clock; 0: none. From then on nothing is
-                              repeated that       need not be */
+                              repeated that need not be */
 };
 
 /* Seconds gone on that clock. */

@@ -1,3 +1,9 @@
+/* The search for levels in a latency curve, and where a cache size is decided. Greedy, because the
+ * columns (shape by size by ways by policy) are thousands and exact subset search is not to be
+ * had; with detours, because greedy alone lets a wrong first level stand (search(),
+ * exchange_sizes()). The objective is n log(squared relative error) with a price for each level,
+ * what it takes to believe in a size, and a floor of 2 %: models of replacement are no better. To
+ * see it: `accuracy --list --method default MACHINE.json` (benchmarks/probes). */
 #include "probes/cache/fit.h"
 
 #include <errno.h>
@@ -106,7 +112,7 @@ void probe_cache_isotonic(double *values, size_t count)
     free(size);
 }
 
-/* Chosen on measured and simulated curves (see PROBING in the README's sources): */
+/* Chosen on measured and simulated curves: */
 static const double level_price = 8; /* what one more level must gain */
 static const double rival_margin =
     16; /* sizes within this of the best objective may do better with others */
@@ -424,7 +430,7 @@ static double *raw_columns(const struct cache_terms *fit, const struct cache_cur
     return columns;
 }
 
-/* The last of three levels or more in the finer shapes of cache_last.h; its term's position or, if
+/* The last of three levels or more in the finer shapes of last.h; its term's position or, if
  * it stays as it is, SIZE_MAX. What came after it, too small a rise to be a level, made up for its
  * shape: it goes. */
 static size_t refine_last(const struct cache_terms *fit, const struct cache_curve *curve,

@@ -25,14 +25,14 @@ void probe_cache_isotonic(double *values, size_t count);
 /* Cache levels out of a latency curve.
  *
  * The curve is fitted, with relative errors, by  y(S) = base + sum_i rise_i * miss_i(S), rises >=
- * 0, where miss_i is one of the shapes of cache_model.h, and a point counts the less the less sure
+ * 0, where miss_i is one of the shapes of model.h, and a point counts the less the less sure
  * it is. Levels are added greedily as long as each pays for itself, and every level is then tried
  * at every other size, number of ways, policy and page mapping until nothing improves; so that a
  * first choice does not stand in the way of a better whole, a level that does not pay for itself is
  * tried together with the moves that it allows, and every level at its next best size. Sizes are
  * weighed by how often caches of that size are built, which decides only between sizes the curve
  * cannot tell apart. The last of three levels or more is then looked at again, in the shapes of
- * caches that many share (cache_last.h).
+ * caches that many share (last.h).
  */
 
 #define CACHE_LEVELS_MAX 4
@@ -52,7 +52,7 @@ struct cache_curve {
     bool quick; /* leave out that second look, most of the time that a fit takes */
     const struct cache_curve
         *fine; /* the same curve with more points around the last knee, for the second look at the
-                  last level (cache_last.h); NULL: this one is all there is */
+                  last level (last.h); NULL: this one is all there is */
 };
 
 struct cache_level_fit {

@@ -1,3 +1,8 @@
+/* What a curve may be made of, and the second look at the last level. Candidates are listed once
+ * and their miss shares kept, since computing them takes longer than the fit. The last level has a
+ * search of its own because its shapes (slices, victims) would multiply every other level's.
+ * Prices were chosen on the part "train" of benchmarks/probes/machines.py; what they do to a
+ * machine is seen with `accuracy --list`. */
 #include "probes/cache/last.h"
 
 #include <errno.h>
@@ -5,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chosen on measured and simulated curves (see PROBING in the README's sources): */
+/* Chosen on measured and simulated curves: */
 const double probe_cache_relative_floor = 0.02;
 static const double prior_weight = 10; /* of an unusual size, against n * log(error) */
 static const double tlb_prior = 0.3;   /* its shape, a slow rise, is seldom mistaken */

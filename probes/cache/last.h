@@ -1,5 +1,5 @@
 /* What a latency curve may be made of: every cache of the catalogue in every shape, and TLBs, as
- * weighted columns of least squares (see cache_fit.h). */
+ * weighted columns of least squares (see fit.h). */
 #ifndef SERVET_PROBES_CACHE_LAST_H
 #define SERVET_PROBES_CACHE_LAST_H
 
@@ -39,7 +39,7 @@ void probe_cache_candidates_free(struct cache_terms *fit);
 
 /* A second look at the last level: shapes that only large shared caches have.
  *
- * The search of cache_fit.h knows caches whose lines fall into sets side by side or by random
+ * The search of fit.h knows caches whose lines fall into sets side by side or by random
  * pages. The last level of most processors is hashed over slices, or holds the victims of the level
  * before it: shapes that depend on more than the catalogue lists. Beside the other terms, which
  * stay, the last level is tried in every shape whose sets, ways and slices give a size near the one

@@ -1,3 +1,5 @@
+/* Line size and ways of the first level, by chases that are a few lines long: they take
+ * milliseconds, and no physical address is needed since first levels are indexed virtually. */
 #include "probes/cache/line.h"
 
 #include <math.h>

@@ -4,9 +4,10 @@
  * ways  A cycle of k lines that lie s bytes apart stays in the cache as long as no set gets more
  * lines than it has ways. The largest such k halves from stride to stride until s is the size of a
  * way (sets * line); from there on it is the number of ways. Whatever disturbs takes ways away, so
- * the largest of several trials counts, and ways that do not make up the size are not told. line In
- * a working set 4/3 as large as the cache lines miss. Nodes closer together than a line share one,
- * so the latency rises with their distance until that is the line size.
+ * the largest of several trials counts, and ways that do not make up the size are not told.
+ *
+ * line  In a working set 4/3 as large as the cache lines miss. Nodes closer together than a line
+ * share one, so the latency rises with their distance until that is the line size.
  */
 #ifndef SERVET_PROBES_CACHE_LINE_H
 #define SERVET_PROBES_CACHE_LINE_H

@@ -1,3 +1,7 @@
+/* Miss shares of caches by working set, the samples of a curve, and the sizes that are tried.
+ * Binomial sums are cut where they stop to matter, because the fit asks for a hundred thousand of
+ * them. Section III-A2 of the 2010 paper has the model; the size bias is ours (model.h). To see
+ * it: tests/probes/test_cache_model.c holds every policy against a cache that is played through. */
 #include "probes/cache/model.h"
 
 #include <errno.h>
@@ -6,7 +10,6 @@
 #include <string.h>
 
 #include "probes/cache/fit.h"
-#include "probes/cache/set.h"
 #include "probes/probe.h"
 
 /* How many of a point's samples count, fastest first. Disturbance only slows down, so the more is

@@ -50,6 +50,15 @@ double probe_cache_policy_prior(enum cache_policy policy);
 double probe_cache_miss_share(const struct cache_shape *shape, uint64_t working_set,
                               size_t page_bytes);
 
+/* Misses per visit, in [0, 1], of one set in which `lines` (a whole number) are visited over and
+ * over in the same order. */
+double probe_cache_set_miss(enum cache_policy policy, uint32_t ways, double lines);
+
+/* The same of a cache that holds what the level before it evicted; that one holds a share `held` of
+ * the working set, the lines visited last. CACHE_PLRU and CACHE_RANDOM. */
+double probe_cache_set_victims_miss(enum cache_policy policy, uint32_t ways, double lines,
+                                    double held);
+
 /* P(1 + X > K), X ~ B(pages - 1, K * PS / CS): the share of pages whose set is too full, by which
  * --method paper predicts misses (Section III-A2). A page shares its set with X others: seen from
  * the page that is loaded, X + 1 are there. With the X of the formula as printed, that of a set

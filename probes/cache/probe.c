@@ -1,3 +1,6 @@
+/* The measuring plan of a latency curve: which sizes, how often, how far apart in time, and what
+ * is left out when the time is short. Levels are fitted in fit.c; line size, ways and the TLB of
+ * ordinary pages are asked for afterwards. */
 #include "probes/cache/probe.h"
 
 #include <errno.h>

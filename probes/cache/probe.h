@@ -1,12 +1,12 @@
 /* Cache levels and effective sizes of one PU (2010 paper, Section III-A; the method is ours, see
- * cache_fit.h).
+ * fit.h).
  *
  * The latency of a random cycle is measured on a grid of eight sizes an octave, from 4 KiB until
  * well beyond the last knee, in several sweeps that lie apart in time. Around the knees that a
  * first fit gives, all but the first, further samples are taken within a few seconds, and around
  * the last of three levels or more at sizes in between as well; then the levels are fitted again.
  * What disturbs a measurement (a neighbour in the L3, a busy sibling) only ever makes caches look
- * smaller and slower, so the slowest samples of a point are dropped (cache_samples.h).
+ * smaller and slower, so the slowest samples of a point are dropped (model.h).
  *
  * Where there is a deadline, every other size is measured first, and then as many sweeps of all as
  * there is time for; what comes after them is left out when it is past. The least that a curve

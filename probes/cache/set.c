@@ -1,4 +1,7 @@
-#include "probes/cache/set.h"
+/* What replacement makes of X lines in K ways. LRU and random have formulas; for the others a set
+ * is played through once for each (K, X) and remembered, because the fit asks for the same few
+ * again and again. */
+#include "probes/cache/model.h"
 
 #include <math.h>
 #include <stdlib.h>

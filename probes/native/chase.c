@@ -1,3 +1,5 @@
+/* Latency of a traversal on this machine. The cycle is warmed with independent loads in the order
+ * of the chase: the same lines end up in the caches ten times faster than by chasing. */
 #include <errno.h>
 #include <stdlib.h>
 

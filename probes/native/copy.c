@@ -1,3 +1,5 @@
+/* Bandwidth of a copy on this machine, by several PUs at once: those that have their figure go on
+ * copying until the last one has its own. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,12 +90,34 @@ const char *probe_native_copy_method(void)
     return name;
 }
 
-static double timed_copy(copy_function *copy, unsigned char *start, size_t bytes)
+/* A figure is of many short bursts, and the upper quartile of their rates: a whole pass takes as
+ * long as a time slice of the kernel, and on a busy machine says how much of the PU was had, not
+ * what the memory gives (2.5 to 7.2 GB/s for 36.4, where bursts gave 36.9 to 40.1). */
+static const size_t burst_bytes = 512 << 10;
+static const double upper_quartile = 0.75;
+
+static double timed_copy(copy_function *copy, unsigned char *to, const unsigned char *from,
+                         size_t bytes)
 {
     uint64_t begin = probe_native_now_ns();
-    copy(start + bytes, start, bytes);
+    copy(to, from, bytes);
     uint64_t taken = probe_native_now_ns() - begin;
     return 2 * (double)bytes / ((double)(taken ? taken : 1) * 1e-9);
+}
+
+/* Goes through the whole of the memory, burst by burst. Returns how many rates were noted. */
+static size_t copy_in_bursts(copy_function *copy, unsigned char *start, size_t bytes, double *rates)
+{
+    size_t count = 0;
+    for (size_t at = 0; at < bytes; at += burst_bytes) {
+        size_t some = bytes - at < burst_bytes ? bytes - at : burst_bytes;
+        double rate = timed_copy(copy, start + bytes + at, start + at, some);
+        /* What is left over at the end is too short to say anything. */
+        if (some == burst_bytes || bytes < burst_bytes) {
+            rates[count++] = rate;
+        }
+    }
+    return count;
 }
 
 static int run_copy(struct native_worker *worker, struct native_job *job)
@@ -101,9 +125,9 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     const struct machine_copy *what = job->what;
     const char *name;
     copy_function *copy = best_copy(&name);
-    size_t bytes = what->bytes & ~(size_t)4095;
+    size_t bytes = what->bytes & ~(size_t)4095, count = 0;
     int rc = probe_native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
-    double *rates = malloc(what->passes * sizeof *rates);
+    double *rates = malloc(what->passes * (bytes / burst_bytes + 1) * sizeof *rates);
     if (rc < 0 || !rates) {
         free(rates);
         return rc < 0 ? rc : -ENOMEM;
@@ -115,7 +139,7 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     copy(worker->copy.start + bytes, worker->copy.start,
          bytes / 8); /* frequency and TLB, untimed */
     for (uint32_t i = 0; i < what->passes && !probe_native_cancelled(worker); i++) {
-        rates[i] = timed_copy(copy, worker->copy.start, bytes);
+        count += copy_in_bursts(copy, worker->copy.start, bytes, rates + count);
     }
     probe_native_done(job);
     const size_t piece =
@@ -127,7 +151,7 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
              worker->copy.start + (at & ~(size_t)4095), some);
     }
     if (!probe_native_cancelled(worker)) {
-        job->result[worker->index] = probe_native_quantile(rates, what->passes, 0.5);
+        job->result[worker->index] = probe_native_quantile(rates, count, upper_quartile);
     }
     free(rates);
     return probe_native_cancelled(worker) ? -EINTR : 0;

@@ -1,3 +1,4 @@
+/* Messages between threads through shared memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

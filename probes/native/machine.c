@@ -1,3 +1,5 @@
+/* This machine as a `struct machine`: its PUs, pages and limits, and the operations of the other
+ * files of this folder. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Inside of the native backend: pinned workers, their memory, and the clock. Only machine_native.c
- * and native_*.c. */
+/* Inside of the native backend: pinned workers, their memory, and the clock. Only native/machine.c
+ * and the files beside it. */
 #ifndef SERVET_PROBES_NATIVE_NATIVE_H
 #define SERVET_PROBES_NATIVE_NATIVE_H
 
@@ -53,8 +53,8 @@ struct native {
     double batch_s;      /* shortest stretch that is worth timing */
 };
 
-/* One operation on several PUs. `run` is called by every worker; it uses probe_native_meet() for the
- * common start. */
+/* One operation on several PUs. `run` is called by every worker; it uses probe_native_meet() for
+ * the common start. */
 struct native_job {
     int (*run)(struct native_worker *worker, struct native_job *job);
     const void *what;
@@ -65,14 +65,14 @@ struct native_job {
     atomic_int failed; /* first -errno */
 };
 
-/* -- machine_native.c -- */
+/* -- native/machine.c -- */
 /* This machine as if it had `count` PUs, 0 to count - 1, whose workers share the allowed ones: as
  * many pairs at a time as a large machine has run on a small one. Its figures mean nothing; nothing
  * but the PUs is declared. */
 int probe_machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel,
                               struct machine *out, struct servet_error *error);
 
-/* -- native_worker.c -- */
+/* -- worker.c -- */
 /* Runs the job on all `pus` at once and waits. 0 or the first -errno. */
 int probe_native_run(struct native *native, struct native_job *job, const uint32_t *pus,
                      size_t count);
@@ -99,7 +99,7 @@ static inline bool native_wait_on(const struct native_worker *worker, struct nat
 }
 void probe_native_end_workers(struct native *native);
 
-/* -- native_memory.c -- */
+/* -- memory.c -- */
 /* At least `bytes` of touched memory, or -ENOMEM. Memory of workers that are idle is given back
  * first. */
 int probe_native_region_grow(struct native_worker *worker, struct native_region *region,
@@ -115,17 +115,16 @@ void probe_native_region_free(struct native_region *region);
 size_t probe_native_memory_limit(void);
 size_t probe_native_huge_page_bytes(void);
 
-/* -- native_pages.c -- */
+/* -- memory.c -- */
 /* How much of a stretch of memory is in transparent huge pages, by /proc/self/smaps; -errno where
- * that cannot be read.
- */
+ * that cannot be read. */
 ssize_t probe_native_huge_bytes(const void *start, size_t bytes);
 /* Does memory that is asked for in huge pages come in them? True also where it cannot be seen. */
 bool probe_native_grants_huge_pages(size_t page_bytes);
 /* Keeps in machine->grant what the largest region of huge pages really is. */
 void probe_native_note_grant(struct machine *machine, const struct native_region *region);
 
-/* -- native_clock.c -- */
+/* -- worker.c -- */
 uint64_t probe_native_now_ns(void);
 /* Cost of reading the clock (subtracted from every batch), and the shortest stretch worth timing: 1
  * us, or a hundred of the clock's steps if they are coarser (a TSC may advance in steps of 26
@@ -133,7 +132,7 @@ uint64_t probe_native_now_ns(void);
 void probe_native_clock_calibrate(double *cost_s, double *batch_s);
 double probe_native_quantile(double *values, size_t count, double q); /* sorts */
 
-/* -- native_chase.c, native_copy.c, native_exchange.c -- */
+/* -- chase.c, copy.c, exchange.c -- */
 int probe_native_traverse(struct machine *machine, const struct machine_traversal *what,
                           const uint32_t *pus, size_t count, double *seconds_per_access);
 int probe_native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,

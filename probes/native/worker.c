@@ -1,3 +1,6 @@
+/* Pinned threads, one for each PU that was asked for, which sleep between operations and begin and
+ * end them together; and the clock. They are kept, because making and pinning a thread takes
+ * longer than many operations. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -10,8 +13,7 @@
 #include "probes/native/native.h"
 
 /* clock_gettime, not the TSC itself: it is the same on every architecture, it does not count a
- * suspended
- * machine, and its cost (some 30 ns through the vDSO) is measured and subtracted. */
+ * suspended machine, and its cost (some 30 ns through the vDSO) is measured and subtracted. */
 uint64_t probe_native_now_ns(void)
 {
     struct timespec now;

@@ -1,3 +1,5 @@
+/* BSP supersteps of a machine whose parameters are known: g h + l with noise, so that the fit of
+ * probes/bsp is tested against the truth. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* A machine description as a `struct sim`, and what such a machine declares of itself. Fields and
+ * defaults are documented in tests/fixtures/machines/README.md. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The caches and TLBs of a machine description, and which of them stand in front of each PU. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>

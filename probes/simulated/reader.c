@@ -1,3 +1,4 @@
+/* Fields of a machine description, each refused with its place where it is not as expected. */
 #include "probes/simulated/reader.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Fields of a machine description (sim_load.c, sim_load_caches.c), each with the range that it must
+/* Fields of a machine description (load.c, load_caches.c), each with the range that it must
  * be in. The first error sticks; what is read after it means nothing. */
 #ifndef SERVET_PROBES_SIMULATED_READER_H
 #define SERVET_PROBES_SIMULATED_READER_H
@@ -36,7 +36,7 @@ struct profile_set *probe_sim_groups(struct sim_reader *reader, const json_t *ob
                                      const char *where, const char *key,
                                      const struct profile_set *within, size_t *count);
 
-/* -- sim_load_caches.c: the caches and TLBs of a machine with these PUs, and which of them each PU
+/* -- load_caches.c: the caches and TLBs of a machine with these PUs, and which of them each PU
  * has -- */
 struct sim;
 void probe_sim_load_caches(struct sim_reader *reader, const json_t *root,

@@ -1,5 +1,5 @@
-/* Inside of the simulated backend: a machine described in JSON (sim_load.c, sim_load_caches.c), its
- * caches set by set (sim_cache.c), and what one measurement on it gives (machine_simulated.c). The
+/* Inside of the simulated backend: a machine described in JSON (load.c, load_caches.c), its
+ * caches set by set (cache.c), and what one measurement on it gives (machine.c). The
  * format is documented in tests/fixtures/machines/README.md. */
 #ifndef SERVET_PROBES_SIMULATED_SIM_H
 #define SERVET_PROBES_SIMULATED_SIM_H
@@ -15,7 +15,7 @@ enum sim_policy {
     SIM_LRU,
     SIM_TREE_PLRU, /* for ways that are no power of two: one reference bit per way */
     SIM_RANDOM,
-    SIM_AGED,     /* four ages, as CACHE_AGED of cache_model.h */
+    SIM_AGED,     /* four ages, as CACHE_AGED of model.h */
     SIM_ADAPTIVE, /* DRRIP: set dueling between SRRIP and BRRIP (Jaleel et al., ISCA 2010) */
 };
 
@@ -152,8 +152,8 @@ struct sim {
     size_t bsp_count;
     struct sim_noise noise;
     struct random random;
-    struct sim_ways *
-        ways[SIM_CACHES_MAX]; /* by cache, then instance; made when first asked for (sim_cache.h) */
+    struct sim_ways
+        *ways[SIM_CACHES_MAX]; /* by cache, then instance; made when first asked for (cache.h) */
     uint64_t offline_after, copies; /* a PU is offline after so many copies; 0: never */
     double clock_s; /* what the same measurements would have taken on the machine itself */
 };

@@ -1,3 +1,6 @@
+/* A traversal played through the caches of a simulated machine, line by line. Only a sample of the
+ * sets is played where sets cannot disturb one another: that keeps a working set of hundreds of
+ * MiB within milliseconds. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

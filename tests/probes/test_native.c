@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <math.h>
 #include <numa.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "probes/machine.h"
@@ -183,6 +186,61 @@ START_TEST(a_measurement_that_stood_still_is_made_again)
 }
 END_TEST
 
+/* Takes the PU, or its share of it, until it is killed. */
+static pid_t spin_on(uint32_t pu)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        CPU_SET(pu, &own);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (sched_setaffinity(0, sizeof own, &own) < 0) {
+            _exit(1);
+        }
+        for (volatile unsigned turns = 0;; turns++) {
+        }
+    }
+    return child;
+}
+
+static double wall_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Beside seven programs that want the PU, whole passes last as long as everybody's turn: the more
+ * others there are, the further they are from what the memory gives. */
+START_TEST(bandwidth_is_what_memory_gives_not_how_much_of_the_pu_was_had)
+{
+    const struct machine_copy what = {.bytes = 64u << 20, .passes = 9, .numa = -1};
+    const uint32_t pu = machine.pus.ids[0];
+    double rate = 0;
+    if (pu >= CPU_SETSIZE || machine.memory_limit_bytes < 4 * what.bytes) {
+        return;
+    }
+    ck_assert_int_eq(machine.ops->copy(&machine, &what, &pu, 1, &rate), 0); /* touches it */
+    pid_t others[7];
+    const size_t count = sizeof others / sizeof *others;
+    for (size_t i = 0; i < count; i++) {
+        others[i] = spin_on(pu);
+        ck_assert_int_gt(others[i], 0);
+    }
+    double begun = wall_s();
+    int rc = machine.ops->copy(&machine, &what, &pu, 1, &rate);
+    double by_wall = 2.0 * (double)what.bytes * what.passes / (wall_s() - begun);
+    for (size_t i = 0; i < count; i++) {
+        kill(others[i], SIGKILL);
+        waitpid(others[i], NULL, 0);
+    }
+    ck_assert_int_eq(rc, 0);
+    ck_assert_msg(rate > 4 * by_wall, "%.1f GB/s, and %.1f of whole passes", rate / 1e9,
+                  by_wall / 1e9);
+}
+END_TEST
+
 START_TEST(impossible_orders_are_refused)
 {
     double seconds[2] = {-1, -1};
@@ -278,6 +336,7 @@ int main(void)
     tcase_add_test(tests, where_placing_is_forbidden_that_is_said_and_the_rest_goes_on);
     tcase_add_test(tests, a_longer_message_takes_longer);
     tcase_add_test(tests, a_measurement_that_stood_still_is_made_again);
+    tcase_add_test(tests, bandwidth_is_what_memory_gives_not_how_much_of_the_pu_was_had);
     tcase_add_test(tests, impossible_orders_are_refused);
     tcase_add_test(tests, a_cancelled_machine_stops);
     tcase_add_test(tests, a_pu_that_is_not_ours_is_refused_by_name);
