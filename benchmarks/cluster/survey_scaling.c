@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "benchmarks/cluster/fat_tree.h"
 #include "probes/network/layers.h"
 #include "probes/pairs/messages.h"
 #include "profile/query.h"
-#include "tests/cluster/fat_tree.h"
 
 enum { LOADS = 101 };
 

@@ -5,13 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "benchmarks/cluster/fat_tree.h"
 #include "probes/network/curves.h"
 #include "probes/network/layers.h"
 #include "probes/network/nodes.h"
 #include "probes/pairs/messages.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
-#include "tests/cluster/fat_tree.h"
 
 static struct fat_tree usual_tree(uint32_t nodes)
 {

@@ -1,4 +1,4 @@
-#include "tests/cluster/fat_tree.h"
+#include "benchmarks/cluster/fat_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
