@@ -8,6 +8,13 @@ void profile_free(struct servet_profile *profile)
 {
     if (profile) {
         profile_object_free(&profile_document, profile);
+        for (size_t i = 0; i < profile->extra_count; i++) {
+            free(profile->extras[i].where);
+            free(profile->extras[i].key);
+            free(profile->extras[i].value);
+        }
+        free(profile->extras);
+        free(profile->unknown);
         free(profile);
     }
 }

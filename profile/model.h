@@ -232,6 +232,12 @@ struct profile_condition {
     char *key, *value;
 };
 
+/* A key that this version does not know, or one that begins with x-: kept for whoever does. */
+struct profile_extra {
+    char *where;       /* path of its object: "$.node_classes[0].caches[1]" */
+    char *key, *value; /* JSON */
+};
+
 struct servet_profile {
     /* host */
     char *host_name;
@@ -256,6 +262,10 @@ struct servet_profile {
         network; /* between nodes; PU numbers replaced by node numbers; empty on one node */
     struct profile_bsp *bsp;
     size_t bsp_count;
+    /* what is written back where it was read, as long as its object is still there */
+    struct profile_extra *extras;
+    size_t extra_count;
+    char *unknown; /* one line that names the first key that is not known; NULL: all are */
 };
 
 /* Frees everything the profile owns, and the profile. NULL allowed. */
@@ -276,9 +286,11 @@ uint32_t profile_class_span(const struct profile_class *node_class);
 
 /* -- json_load.c, json_save.c -- */
 
-/* Reads and validates a profile. 0, -ENOENT / -EACCES … (file), -EINVAL (not a profile, wrong
- * version, a field that is missing, unknown or out of range: the text names file, line or JSON
- * path, and what was expected), -ENOMEM. */
+/* Reads and validates a profile. Keys that are not known (a newer version wrote them) are kept and
+ * ignored; profile->unknown says so. Control characters in strings become '?'. 0, -ENOENT / -EACCES
+ * … (file), -EINVAL (no regular file of at most 16 MiB, not a profile, of a newer format, a field
+ * that is missing or out of range: the text names file, line or JSON path, and what was expected),
+ * -ENOMEM. */
 int profile_load(const char *path, struct servet_profile **out, struct servet_error *error);
 /* The same of a cluster's profile without its network: what a process needs that only asks about
  * its own node, at a quarter of a millisecond for 10,000 nodes. */
@@ -287,9 +299,14 @@ int profile_parse(const char *text, size_t length, const char *name, struct serv
                   struct servet_error *error);
 
 /* Writes beside `path`, syncs, renames over it: a reader sees the old profile or the new one, never
- * half of one. */
+ * half of one. Its permissions stay as they were. 0; -EINVAL (the profile breaks a promise; `path`
+ * is no regular file); -EPERM (another user's link in a folder for everybody); -errno of the
+ * system. */
 int profile_save(const struct servet_profile *profile, const char *path,
                  struct servet_error *error);
+/* Is there nothing at `path`, an empty file, what cannot be read, or the beginning of a profile? A
+ * command asks before it measures, for it would replace the file. */
+bool profile_replaceable(const char *path);
 /* Any text in the same way: the old file or the new one. 0, -EINVAL (not a regular file),
  * -errno. */
 int profile_save_text(const char *text, const char *path, struct servet_error *error);

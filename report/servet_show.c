@@ -112,6 +112,7 @@ static struct servet_profile *load(const char *path)
     if (rc < 0) {
         give_up(rc, &error);
     }
+    cli_note_unknown(profile);
     return profile;
 }
 

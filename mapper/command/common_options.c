@@ -221,6 +221,7 @@ static struct servet_profile *from_file(const char *path)
     if (rc < 0) {
         cli_usage("%s", error.text);
     }
+    cli_note_unknown(profile);
     return profile;
 }
 

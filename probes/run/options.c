@@ -6,11 +6,12 @@
 
 #include "profile/base/cli.h"
 
-enum { OPTION_SEED = 0x300, OPTION_BUDGET, OPTION_EXHAUSTIVE, OPTION_JSON };
+enum { OPTION_SEED = 0x300, OPTION_BUDGET, OPTION_EXHAUSTIVE, OPTION_JSON, OPTION_FORCE };
 
 static const struct argp_option table[] = {
     {"output", 'o', "FILE", 0,
      "Write the profile to FILE ('-': standard output) instead of where servet looks for it", 0},
+    {"force", OPTION_FORCE, NULL, 0, "Replace FILE even if it is no profile", 0},
     {"quiet", 'q', NULL, 0, "No progress bar, no closing line", 0},
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"budget", OPTION_BUDGET, "SECONDS", 0,
@@ -43,6 +44,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case 'q':
         options->quiet = true;
+        return 0;
+    case OPTION_FORCE:
+        options->force = true;
         return 0;
     case OPTION_SEED:
         options->seed = (uint64_t)cli_integer("--seed", argument, 0, LONG_MAX);

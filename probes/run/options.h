@@ -10,7 +10,7 @@ struct run_options {
     const char *output; /* NULL: the default place; "-": standard output */
     uint64_t seed;
     double budget_s; /* 0: none */
-    bool quiet, json, exhaustive;
+    bool quiet, json, exhaustive, force;
 };
 
 /* A child parser; its input is a struct run_options. */

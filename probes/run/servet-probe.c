@@ -339,6 +339,7 @@ static struct servet_profile *stored_profile(const struct options *options)
     if (profile_load(options->check_file ? options->check_file : path, &profile, &error) < 0) {
         cli_usage("%s", error.text);
     }
+    cli_note_unknown(profile);
     return profile;
 }
 
@@ -391,6 +392,9 @@ int main(int argc, char **argv)
     }
     if (place < 0) {
         cli_fail("%s", error.text);
+    }
+    if (path[0] != '\0' && !options.run.force && !profile_replaceable(path)) {
+        cli_usage("%s: is no profile, expected one, no file, or --force", path);
     }
     if (options.resume && to_stdout) {
         cli_usage("--resume: expected --output with a file, got '-'");

@@ -1,6 +1,5 @@
 #include "profile/base/cli.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -9,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "profile/base/error.h"
 
 /* Visible, because it is glibc that reads it: in a room built with hidden visibility --version
  * would be missing. */
@@ -19,9 +20,7 @@ static void say(const char *format, va_list args)
     char line[1024];
     vsnprintf(line, sizeof line, format, args);
     /* What was given may hold anything; one line stays one line, and a terminal is told nothing. */
-    for (char *c = line; *c; c++) {
-        *c = iscntrl((unsigned char)*c) ? '?' : *c;
-    }
+    profile_clean_text(line);
     fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 }
 
@@ -99,6 +98,13 @@ void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, i
         *first_argument = rest;
     } else if (rest < argc) {
         cli_usage("unexpected argument '%s'", argv[rest]);
+    }
+}
+
+void cli_note_unknown(const struct servet_profile *profile)
+{
+    if (profile->unknown) {
+        cli_note("%s: not known to servet " SERVET_VERSION ", ignored and kept", profile->unknown);
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include <argp.h>
 
-#include "profile/set.h"
+#include "profile/model.h"
 
 enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
@@ -25,6 +25,9 @@ _Noreturn void cli_usage(const char *format, ...) __attribute__((format(printf, 
 _Noreturn void cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "servet-map: …" on stderr, goes on. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says once that a profile has keys which are not known, if it has. */
+void cli_note_unknown(const struct servet_profile *profile);
 
 /* The argument of `option` as an integer in [low, high], or cli_usage(). */
 long cli_integer(const char *option, const char *text, long low, long high);

@@ -3,13 +3,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Names come from files and from the user: a newline or an escape sequence in one must not reach
- * the terminal. */
-static void keep_one_line(char *text)
+void profile_clean_text(char *text)
 {
-    for (; *text; text++) {
-        if ((unsigned char)*text < ' ' || *text == 0x7f) {
-            *text = '?';
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        if (*c < ' ' || *c == 0x7f) {
+            *c = '?';
+        } else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
+            c[0] = c[1] = '?';
         }
     }
 }
@@ -21,7 +21,7 @@ int profile_error(struct servet_error *error, int code, const char *format, ...)
         va_start(args, format);
         vsnprintf(error->text, sizeof error->text, format, args);
         va_end(args);
-        keep_one_line(error->text);
+        profile_clean_text(error->text);
     }
     return code;
 }

@@ -10,6 +10,11 @@
 
 #include "profile/servet.h"
 
+/* Makes one line of a text that comes from a file or from the user: every control character becomes
+ * '?', those of Latin-1 in UTF-8 too (U+009B begins a terminal's commands as ESC [ does). In
+ * place. */
+void profile_clean_text(char *text);
+
 /* Fills `error` (if not NULL) and returns `code`, so that callers can write `return
  * profile_error(e, -EINVAL, …)`. */
 int profile_error(struct servet_error *error, int code, const char *format, ...)

@@ -1,9 +1,15 @@
-/* profile_save(): the new text beside the old file, then one rename. */
+/* Files that are there whole or not at all: the new text beside the old file, then one rename.
+ *
+ * A link is followed here, one step at a time, and not by realpath(): root that writes to a name in
+ * /tmp must not be sent to another place by whoever put a link there. The kernel refuses that for
+ * open() (protected_symlinks, proc_sys_fs(5)); a rename over what realpath() found goes round it. */
 #include "profile/base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +19,8 @@
 #include "profile/model.h"
 
 #define NEW_FILE_MODE 0666 /* before the umask */
+#define MODE_BITS 0777     /* of an old file, that its successor gets */
+#define HEAD_BYTES 4096    /* of a profile: its first key is there */
 
 static int failed(struct servet_error *error, const char *path, int code)
 {
@@ -41,10 +49,10 @@ static mode_t usual_mode(void)
     return NEW_FILE_MODE & ~mask;
 }
 
-static int write_temporary(int fd, const char *text, size_t length)
+static int write_temporary(int fd, mode_t mode, const char *text, size_t length)
 {
     int rc = write_all(fd, text, length);
-    if (rc == 0 && fchmod(fd, usual_mode()) < 0) {
+    if (rc == 0 && fchmod(fd, mode) < 0) {
         rc = -errno;
     }
     /* Before the rename: after a power cut the name must not stand for an empty file. */
@@ -76,7 +84,8 @@ static void sync_folder(const char *path)
     }
 }
 
-static int replace(const char *path, const char *text, size_t length, struct servet_error *error)
+static int replace(const char *path, mode_t mode, const char *text, size_t length,
+                   struct servet_error *error)
 {
     char temporary[PATH_MAX];
     int n = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
@@ -87,7 +96,7 @@ static int replace(const char *path, const char *text, size_t length, struct ser
     if (fd < 0) {
         return failed(error, path, errno);
     }
-    int rc = write_temporary(fd, text, length);
+    int rc = write_temporary(fd, mode, text, length);
     if (rc == 0 && rename(temporary, path) < 0) {
         rc = -errno;
     }
@@ -99,21 +108,96 @@ static int replace(const char *path, const char *text, size_t length, struct ser
     return 0;
 }
 
+/* -- which file -- */
+
+#define LINKS_MOST 40 /* as many as the kernel follows */
+
+/* Is it a link that somebody else put into a folder for everybody? */
+static bool planted(const char *path, const struct stat *link)
+{
+    char copy[PATH_MAX];
+    struct stat folder;
+    snprintf(copy, sizeof copy, "%s", path);
+    if (stat(dirname(copy), &folder) < 0) {
+        return true;
+    }
+    bool for_everybody = (folder.st_mode & S_ISVTX) && (folder.st_mode & S_IWOTH);
+    return for_everybody && link->st_uid != geteuid() && link->st_uid != folder.st_uid;
+}
+
+static int follow(char *path, size_t size)
+{
+    char target[PATH_MAX], copy[PATH_MAX];
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    if (length < 0) {
+        return -errno;
+    }
+    target[length] = '\0';
+    snprintf(copy, sizeof copy, "%s", path);
+    int n = target[0] == '/' ? snprintf(path, size, "%s", target)
+                             : snprintf(path, size, "%s/%s", dirname(copy), target);
+    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* The file that `path` means, through links; its mode in *mode, 0 where there is none yet. */
+static int find_file(char *path, size_t size, mode_t *mode)
+{
+    struct stat status;
+    for (int links = 0; links < LINKS_MOST; links++) {
+        if (lstat(path, &status) < 0) {
+            *mode = 0;
+            return errno == ENOENT ? 0 : -errno;
+        }
+        if (!S_ISLNK(status.st_mode)) {
+            *mode = status.st_mode;
+            return 0;
+        }
+        int rc = planted(path, &status) ? -EPERM : follow(path, size);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return -ELOOP;
+}
+
 int profile_save_file(const char *path, const char *data, size_t length, struct servet_error *error)
 {
-    /* A link keeps pointing at what it pointed at; a device or a folder is never replaced. */
-    char target[PATH_MAX];
-    struct stat status;
-    const char *real = realpath(path, target);
-    if (real && stat(real, &status) == 0 && !S_ISREG(status.st_mode)) {
+    char file[PATH_MAX];
+    mode_t mode;
+    if ((size_t)snprintf(file, sizeof file, "%s", path) >= sizeof file) {
+        return failed(error, path, ENAMETOOLONG);
+    }
+    int rc = find_file(file, sizeof file, &mode);
+    if (rc == -EPERM) {
+        return profile_error(error, rc,
+                             "%s: another user's link in a folder for everybody, "
+                             "expected a file",
+                             path);
+    }
+    if (rc < 0) {
+        return failed(error, path, -rc);
+    }
+    if (mode && !S_ISREG(mode)) {
         return profile_error(error, -EINVAL, "%s: not a regular file, expected one or none", path);
     }
-    return replace(real ? real : path, data, length, error);
+    return replace(file, mode ? mode & MODE_BITS : usual_mode(), data, length, error);
 }
 
 int profile_save_text(const char *text, const char *path, struct servet_error *error)
 {
     return profile_save_file(path, text, strlen(text), error);
+}
+
+bool profile_replaceable(const char *path)
+{
+    char head[HEAD_BYTES + 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t got = fd < 0 ? 0 : read(fd, head, HEAD_BYTES);
+    if (fd >= 0) {
+        close(fd);
+    }
+    head[got > 0 ? got : 0] = '\0';
+    return got <= 0 || strstr(head, "\"servet_profile\"");
 }
 
 int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error)

@@ -1,3 +1,5 @@
+/* A profile from its text: parsed by jansson, then walked along the table of fields. Whatever is
+ * wrong is named with its path and what was expected there; what is not known is kept. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -6,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profile/codec/fields.h"
@@ -35,16 +38,18 @@ const char *profile_json_path_text(const struct json_path *path, char *buffer, s
 /* Bounds on what a hostile file can make us allocate, far above what a real one needs: a profile of
  * 256 PUs with every pair listed takes half a MiB, a list of 100,000 nodes a few. */
 #define FILE_LIMIT_BYTES ((size_t)16 << 20)
-#define READ_STEP_BYTES ((size_t)64 << 10)
 #define IDS_LIMIT                                                                                  \
     ((size_t)PROFILE_SET_LIMIT) /* members of all sets together: "0-9999999" is short */
 #define ARRAY_LIMIT 65536u      /* objects in one array */
 #define SHOWN_BYTES 48          /* of a value that is refused */
+#define EXTRA_LIMIT 4096u /* keys that are not known: a newer version has a handful an object */
 
 struct loader {
     const char *file;
     struct servet_error *error;
-    size_t ids; /* members of the sets read so far */
+    struct servet_profile *profile;
+    size_t ids;     /* members of the sets read so far */
+    size_t unknown; /* keys that are not known and do not begin with x- */
 };
 
 /* -- refusing -- */
@@ -86,13 +91,13 @@ static int no_memory(struct loader *loader)
 
 static int load_version(struct loader *loader, const struct json_path *at, const json_t *json)
 {
-    if (json_is_integer(json) && json_integer_value(json) == PROFILE_VERSION) {
+    if (json_is_integer(json) && json_integer_value(json) >= 1 &&
+        json_integer_value(json) <= PROFILE_VERSION) {
         return 0;
     }
     char expected[96];
     snprintf(expected, sizeof expected,
-             "version %d, the only one that servet " SERVET_VERSION " understands",
-             PROFILE_VERSION);
+             "version %d, the latest that servet " SERVET_VERSION " understands", PROFILE_VERSION);
     return refuse(loader, at, json, expected);
 }
 
@@ -103,7 +108,11 @@ static int load_string(struct loader *loader, const struct json_path *at, const 
         return refuse(loader, at, json, "a string");
     }
     *out = strdup(json_string_value(json));
-    return *out ? 0 : no_memory(loader);
+    if (!*out) {
+        return no_memory(loader);
+    }
+    profile_clean_text(*out);
+    return 0;
 }
 
 static int load_u32(struct loader *loader, const struct json_path *at, const json_t *json,
@@ -266,6 +275,9 @@ static int load_map(struct loader *loader, const struct json_path *at, const jso
         const char *key = json_object_iter_key(i);
         struct profile_condition *condition = &(*member)[(*count)++];
         condition->key = strdup(key);
+        if (condition->key) {
+            profile_clean_text(condition->key);
+        }
         rc = condition->key ? load_string(loader, &JSON_PATH_KEY(at, key),
                                           json_object_iter_value(i), &condition->value)
                             : no_memory(loader);
@@ -338,33 +350,63 @@ static bool known_key(const struct profile_object *type, const char *key)
             return true;
         }
     }
-    return strncmp(key, "x-", 2) == 0; /* other tools' own notes */
+    return false;
 }
 
-static int refuse_key(struct loader *loader, const struct json_path *at,
-                      const struct profile_object *type)
+static int keep_extra(struct loader *loader, const struct json_path *at, const char *key,
+                      const json_t *value)
 {
-    char path[JSON_PATH_SIZE], keys[192] = "";
-    for (size_t i = 0, used = 0; i < type->field_count && used < sizeof keys; i++) {
-        used += (size_t)snprintf(keys + used, sizeof keys - used, "%s%s", i ? ", " : "",
-                                 type->fields[i].key);
+    char path[JSON_PATH_SIZE];
+    struct servet_profile *profile = loader->profile;
+    size_t count = profile->extra_count;
+    if (count == EXTRA_LIMIT) {
+        return refuse(loader, &JSON_PATH_KEY(at, key), value, "no more than 4096 unknown keys");
     }
-    return profile_error(loader->error, -EINVAL,
-                         "%s: %s: unknown key, expected one of %s or a key beginning with x-",
-                         loader->file, profile_json_path_text(at, path, sizeof path), keys);
+    struct profile_extra *more = reallocarray(profile->extras, count + 1, sizeof *more);
+    if (!more) {
+        return no_memory(loader);
+    }
+    profile->extras = more;
+    struct profile_extra *extra = &more[profile->extra_count++];
+    extra->where = strdup(profile_json_path_text(at, path, sizeof path));
+    extra->key = strdup(key);
+    extra->value = json_dumps(value, JSON_ENCODE_ANY);
+    return extra->where && extra->key && extra->value ? 0 : no_memory(loader);
 }
 
-static int refuse_unknown_keys(struct loader *loader, const struct json_path *at,
-                               const json_t *json, const struct profile_object *type)
+static int note_unknown(struct loader *loader, const struct json_path *at)
+{
+    char path[JSON_PATH_SIZE];
+    if (loader->unknown++) {
+        return 0;
+    }
+    int length = asprintf(&loader->profile->unknown, "%s: %s", loader->file,
+                          profile_json_path_text(at, path, sizeof path));
+    if (length < 0) {
+        loader->profile->unknown = NULL;
+        return no_memory(loader);
+    }
+    profile_clean_text(loader->profile->unknown);
+    return 0;
+}
+
+/* Keys that begin with x- are free for other tools; others are of a newer version, or misspelt. */
+static int keep_unknown_keys(struct loader *loader, const struct json_path *at, const json_t *json,
+                             const struct profile_object *type)
 {
     json_t *object = (json_t *)json; /* jansson iterates without changing it */
-    for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
+    int rc = 0;
+    for (void *i = json_object_iter(object); rc == 0 && i; i = json_object_iter_next(object, i)) {
         const char *key = json_object_iter_key(i);
-        if (!known_key(type, key)) {
-            return refuse_key(loader, &JSON_PATH_KEY(at, key), type);
+        if (known_key(type, key)) {
+            continue;
+        }
+        rc = keep_extra(loader, at, key, json_object_iter_value(i));
+        if (rc == 0 && strncmp(key, "x-", 2) != 0) {
+            rc = note_unknown(loader, &JSON_PATH_KEY(at, key));
         }
     }
-    return 0;
+    return rc;
 }
 
 static int load_object(struct loader *loader, const struct json_path *at, const json_t *json,
@@ -392,7 +434,7 @@ static int load_object(struct loader *loader, const struct json_path *at, const 
             rc = refuse(loader, &here, NULL, expected_kind(field->type));
         }
     }
-    return rc < 0 ? rc : refuse_unknown_keys(loader, at, json, type);
+    return rc < 0 ? rc : keep_unknown_keys(loader, at, json, type);
 }
 
 /* -- the whole -- */
@@ -421,6 +463,7 @@ static int load_document(struct loader *loader, const json_t *json, struct serve
     if (!profile) {
         return no_memory(loader);
     }
+    loader->profile = profile;
     int rc = load_object(loader, &JSON_PATH_ROOT, json, &profile_document, profile);
     forget_ranks(&profile->network);
     for (size_t i = 0; i < profile->class_count; i++) {
@@ -455,54 +498,144 @@ int profile_parse(const char *text, size_t length, const char *name, struct serv
     return rc;
 }
 
-/* Reads to the end of the file, which need not be a regular one. Not stdio: in somebody else's
- * process a FILE costs a lock list entry and a buffer for nothing. */
-static int read_all(int fd, char **out, size_t *length)
+/* -- files -- */
+
+/* Not stdio: in somebody else's process a FILE costs a lock list entry and a buffer for nothing. */
+static int read_all(int fd, size_t size, char **out, size_t *length)
 {
-    char *text = NULL;
-    size_t used = 0, room = 0;
-    for (;;) {
-        if (used == room) {
-            room += READ_STEP_BYTES;
-            char *more = used < FILE_LIMIT_BYTES ? realloc(text, room) : NULL;
-            if (!more) {
-                free(text);
-                return used < FILE_LIMIT_BYTES ? -ENOMEM : -EFBIG;
-            }
-            text = more;
-        }
-        ssize_t got = TEMP_FAILURE_RETRY(read(fd, text + used, room - used));
+    size_t used = 0;
+    char *text = malloc(size + 1);
+    if (!text) {
+        return -ENOMEM;
+    }
+    while (used < size) {
+        ssize_t got = TEMP_FAILURE_RETRY(read(fd, text + used, size - used));
         if (got < 0) {
             int saved = errno;
             free(text);
             return -saved;
         }
         if (got == 0) {
-            *out = text;
-            *length = used;
-            return 0;
+            break;
         }
         used += (size_t)got;
     }
+    *out = text;
+    *length = used;
+    return 0;
+}
+
+/* A path may come from the environment of whoever starts a program: a pipe must not hold that
+ * program up, a device not be read, and a large file not fill its memory. */
+static int read_file(const char *path, char **text, size_t *length, struct servet_error *error)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &info) < 0) {
+        int code = errno;
+        if (fd >= 0) {
+            close(fd);
+        }
+        return profile_error(error, -code, "%s: %s", path, strerrordesc_np(code));
+    }
+    int rc;
+    if (S_ISDIR(info.st_mode)) {
+        rc = profile_error(error, -EISDIR, "%s: %s", path, strerrordesc_np(EISDIR));
+    } else if (!S_ISREG(info.st_mode)) {
+        rc = profile_error(error, -EINVAL, "%s: not a regular file, expected a profile", path);
+    } else if ((size_t)info.st_size > FILE_LIMIT_BYTES) {
+        rc = profile_error(error, -EINVAL, "%s: larger than %zu MiB, expected a profile", path,
+                           FILE_LIMIT_BYTES >> 20);
+    } else {
+        rc = read_all(fd, (size_t)info.st_size, text, length);
+        rc = rc < 0 ? profile_error(error, rc, "%s: %s", path, strerrordesc_np(-rc)) : 0;
+    }
+    close(fd);
+    return rc;
 }
 
 int profile_load(const char *path, struct servet_profile **out, struct servet_error *error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        int code = errno;
-        return profile_error(error, -code, "%s: %s", path, strerrordesc_np(code));
-    }
-    char *text = NULL;
-    size_t length = 0;
-    int rc = read_all(fd, &text, &length);
-    close(fd);
-    if (rc == -EFBIG) {
-        return profile_error(error, -EINVAL, "%s: larger than %zu MiB, expected a profile", path,
-                             FILE_LIMIT_BYTES >> 20);
-    }
+    char *text;
+    size_t length;
+    int rc = read_file(path, &text, &length, error);
     if (rc < 0) {
-        return profile_error(error, rc, "%s: %s", path, strerrordesc_np(-rc));
+        return rc;
+    }
+    rc = profile_parse(text, length, path, out, error);
+    free(text);
+    return rc;
+}
+
+/* -- the part of a cluster's profile that one node needs -- */
+
+/* End of the string that begins at `at`, behind its closing quote; NULL: it has none. */
+static const char *skip_string(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++) {
+        at += *at == '\\';
+    }
+    return at < end ? at + 1 : NULL;
+}
+
+/* End of the object or array that begins at `at`, or NULL. */
+static const char *skip_value(const char *at, const char *end)
+{
+    for (size_t depth = 0; at && at < end;) {
+        if (*at == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        depth += *at == '{' || *at == '[';
+        if ((*at == '}' || *at == ']') && --depth == 0) {
+            return at + 1;
+        }
+        at++;
+    }
+    return NULL;
+}
+
+/* The object of the outermost key "network"; false when there is none. */
+static bool find_network(const char *text, const char *end, const char **first, const char **last)
+{
+    static const char key[] = "\"network\"";
+    size_t depth = 0;
+    for (const char *at = text; at && at < end;) {
+        if (*at == '"') {
+            bool here = depth == 1 && (size_t)(end - at) > sizeof key &&
+                        memcmp(at, key, sizeof key - 1) == 0;
+            at = skip_string(at, end);
+            for (const char *value = at; here && value && value < end; value++) {
+                if (*value == '{') {
+                    *first = value;
+                    *last = skip_value(value, end);
+                    return *last != NULL;
+                }
+                here = *value == ':' || *value == ' ' || *value == '\n' || *value == '\t' ||
+                       *value == '\r';
+            }
+            continue;
+        }
+        depth += *at == '{' || *at == '[';
+        depth -= *at == '}' || *at == ']';
+        at++;
+    }
+    return false;
+}
+
+int profile_load_node(const char *path, struct servet_profile **out, struct servet_error *error)
+{
+    const char *first, *last;
+    char *text;
+    size_t length;
+    int rc = read_file(path, &text, &length, error);
+    if (rc < 0) {
+        return rc;
+    }
+    if (find_network(text, text + length, &first, &last)) {
+        size_t begin = (size_t)(first - text) + 1, rest = (size_t)(text + length - last);
+        memmove(text + begin, last - 1, rest + 1); /* leaves "{}" */
+        length = begin + rest + 1;
     }
     rc = profile_parse(text, length, path, out, error);
     free(text);

@@ -1,3 +1,5 @@
+/* A profile as text: what the table of fields says, in its order, and keys of other versions where
+ * they were read. Printed by ourselves, so that a person can read it and a diff shows what changed. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -5,6 +7,7 @@
 #include <string.h>
 
 #include "profile/codec/fields.h"
+#include "profile/codec/path.h"
 #include "profile/model.h"
 
 #define LINE_WIDTH 120   /* columns: what fits is kept on one line */
@@ -64,14 +67,22 @@ static json_t *save_set(const struct profile_set *set)
     return json;
 }
 
-static json_t *save_object(const struct profile_object *type, const void *object);
+struct place {
+    const struct servet_profile *profile;
+    struct json_path path;
+};
 
-static json_t *save_array(const struct profile_object *element, const void *items, size_t count)
+static json_t *save_object(const struct place *at, const struct profile_object *type,
+                           const void *object);
+
+static json_t *save_array(const struct place *at, const struct profile_object *element,
+                          const void *items, size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; array && i < count; i++) {
-        if (json_array_append_new(
-                array, save_object(element, (const char *)items + i * element->size)) < 0) {
+        struct place here = {at->profile, JSON_PATH_ITEM(&at->path, i)};
+        const void *item = (const char *)items + i * element->size;
+        if (json_array_append_new(array, save_object(&here, element, item)) < 0) {
             json_decref(array);
             return NULL;
         }
@@ -89,8 +100,10 @@ static size_t count_of(const struct profile_field *field, const void *object)
     return *(const size_t *)(const void *)((const char *)object + field->count_offset);
 }
 
-static json_t *save_field(const struct profile_field *field, const void *object)
+static json_t *save_field(const struct place *parent, const struct profile_field *field,
+                          const void *object)
 {
+    struct place at = {parent->profile, JSON_PATH_KEY(&parent->path, field->key)};
     const void *member = (const char *)object + field->offset;
     switch (field->type) {
     case FIELD_VERSION:
@@ -114,11 +127,11 @@ static json_t *save_field(const struct profile_field *field, const void *object)
     case FIELD_PAIRS:
         return save_pairs(items_of(member), count_of(field, object));
     case FIELD_ARRAY:
-        return save_array(field->element, items_of(member), count_of(field, object));
+        return save_array(&at, field->element, items_of(member), count_of(field, object));
     case FIELD_MAP:
         return save_map(items_of(member), count_of(field, object));
     case FIELD_OBJECT:
-        return save_object(field->element, member);
+        return save_object(&at, field->element, member);
     }
     return NULL;
 }
@@ -159,7 +172,27 @@ static bool is_absent(const struct profile_field *field, const void *object)
     }
 }
 
-static json_t *save_object(const struct profile_object *type, const void *object)
+static int add_extras(const struct place *at, json_t *json)
+{
+    char path[JSON_PATH_SIZE];
+    const struct servet_profile *profile = at->profile;
+    if (!profile->extra_count) {
+        return 0;
+    }
+    profile_json_path_text(&at->path, path, sizeof path);
+    for (size_t i = 0; i < profile->extra_count; i++) {
+        const struct profile_extra *extra = &profile->extras[i];
+        if (strcmp(extra->where, path) == 0 &&
+            json_object_set_new(json, extra->key, json_loads(extra->value, JSON_DECODE_ANY, NULL)) <
+                0) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+static json_t *save_object(const struct place *at, const struct profile_object *type,
+                           const void *object)
 {
     json_t *json = json_object();
     for (size_t i = 0; json && i < type->field_count; i++) {
@@ -167,10 +200,14 @@ static json_t *save_object(const struct profile_object *type, const void *object
         if (!field->required && is_absent(field, object)) {
             continue;
         }
-        if (json_object_set_new(json, field->key, save_field(field, object)) < 0) {
+        if (json_object_set_new(json, field->key, save_field(at, field, object)) < 0) {
             json_decref(json);
             return NULL;
         }
+    }
+    if (json && add_extras(at, json) < 0) {
+        json_decref(json);
+        return NULL;
     }
     return json;
 }
@@ -316,7 +353,8 @@ static char *document_text(const json_t *json)
 
 char *profile_to_json(const struct servet_profile *profile)
 {
-    json_t *json = save_object(&profile_document, profile);
+    const struct place root = {profile, JSON_PATH_ROOT};
+    json_t *json = save_object(&root, &profile_document, profile);
     char *text = json ? document_text(json) : NULL;
     json_decref(json);
     return text;

@@ -383,5 +383,5 @@ double servet_bsp_cost(const servet_profile *profile, uint32_t processors, doubl
 int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
                       const double *traffic, uint32_t *order, struct servet_error *error)
 {
-    return rank_order(profile, pus, ranks, traffic, order, error);
+    return profile_rank_order(profile, pus, ranks, traffic, order, error);
 }

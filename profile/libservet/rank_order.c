@@ -148,8 +148,8 @@ static int check(const double *traffic, uint32_t ranks, struct servet_error *err
     return 0;
 }
 
-int rank_order(const struct servet_profile *profile, const uint32_t *pus, uint32_t ranks,
-               const double *traffic, uint32_t *order, struct servet_error *error)
+int profile_rank_order(const struct servet_profile *profile, const uint32_t *pus, uint32_t ranks,
+                       const double *traffic, uint32_t *order, struct servet_error *error)
 {
     if (!ranks || ranks > RANKS_LIMIT) {
         return profile_error(error, -EINVAL, "%u ranks: expected 1 to %u", ranks, RANKS_LIMIT);

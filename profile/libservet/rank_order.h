@@ -6,7 +6,7 @@
 #include "profile/model.h"
 
 /* See servet_rank_order() in servet.h. */
-int rank_order(const struct servet_profile *profile, const uint32_t *pus, uint32_t ranks,
-               const double *traffic, uint32_t *order, struct servet_error *error);
+int profile_rank_order(const struct servet_profile *profile, const uint32_t *pus, uint32_t ranks,
+                       const double *traffic, uint32_t *order, struct servet_error *error);
 
 #endif

@@ -57,7 +57,7 @@ find_group || skip "no memory control group can be made here (not root, or no me
 # limited MIB: runs the probe with so much memory; its status is in $status, the profile $folder/profile.json
 limited() {
     rm -f "$folder/profile.json.partial"
-    echo "the old profile" >"$folder/profile.json"
+    echo '"servet_profile": the old one' >"$folder/profile.json"
     bytes=$(($1 * 1048576))
     # version 1 counts memory and swap together, and wants that limit above the other at any time
     case $swap in
@@ -81,7 +81,7 @@ limited 16
 [ $status -eq 1 ] || fail "16 MiB: expected status 1, got $status"
 [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "16 MiB: expected one line, got: $(cat "$folder/err")"
 grep -q 'not enough memory.*control groups allow [0-9] MiB' "$folder/err" || fail "16 MiB: $(cat "$folder/err")"
-[ "$(cat "$folder/profile.json")" = "the old profile" ] || fail "16 MiB: the old profile is gone"
+[ "$(cat "$folder/profile.json")" = '"servet_profile": the old one' ] || fail "16 MiB: the old profile is gone"
 
 # Some of it: a partial profile beside the old one, or a whole one, marked.
 for mebibytes in 64 256; do
@@ -90,7 +90,7 @@ for mebibytes in 64 256; do
         marked=$folder/profile.json
     else
         marked=$folder/profile.json.partial
-        [ "$(cat "$folder/profile.json")" = "the old profile" ] || fail "$mebibytes MiB: the old profile is gone"
+        [ "$(cat "$folder/profile.json")" = '"servet_profile": the old one' ] || fail "$mebibytes MiB: the old profile is gone"
         grep -q 'not enough memory' "$folder/err" || fail "$mebibytes MiB: $(cat "$folder/err")"
     fi
     grep -q '"memory_limited": "\|"incomplete": "not enough memory' "$marked" ||

@@ -103,7 +103,7 @@ fi
 for what in message cache; do
     delay=1
     [ $what = message ] && delay=0.45
-    echo "the old profile" >"$folder/kept.json"
+    echo '"servet_profile": the old one' >"$folder/kept.json"
     "$probe" -q --probes $what -o "$folder/kept.json" 2>"$folder/err" &
     child=$!
     sleep $delay
@@ -113,7 +113,7 @@ for what in message cache; do
     # a machine quick enough to be done before that has written its new profile, and that is right, too
     [ $status -eq 0 ] && echo "note: $what was done before it could be interrupted" && continue
     [ $status -eq 130 ] || fail "interrupted $what: status $status"
-    [ "$(cat "$folder/kept.json")" = "the old profile" ] || fail "interrupted $what: the old profile is gone"
+    [ "$(cat "$folder/kept.json")" = '"servet_profile": the old one' ] || fail "interrupted $what: the old profile is gone"
     [ "$(grep -c interrupted "$folder/err")" -eq 1 ] || fail "interrupted $what: $(cat "$folder/err")"
     [ "$(ls "$folder" | grep -c kept.json)" -eq 1 ] || fail "interrupted $what: left $(ls "$folder")"
     left=$(ps -eo args | grep -c "^[^ ]*servet-ranks-")

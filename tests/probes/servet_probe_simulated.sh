@@ -48,14 +48,14 @@ for expected in '"size_bytes": 262144' '"declared_size_bytes": 393216' \
 done
 
 # a limit of the size of files is a failure like a full disk: the old profile stays, and nothing else is left
-echo "the old profile" >"$folder/limit.json"
+echo '"servet_profile": the old one' >"$folder/limit.json"
 (
     ulimit -f 1
     "$probe" -q --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/limit.json" 2>"$folder/err"
     echo $? >"$folder/status"
 ) || true
 [ "$(cat "$folder/status")" = 1 ] || fail "ulimit -f: $(cat "$folder/status" "$folder/err")"
-[ "$(cat "$folder/limit.json")" = "the old profile" ] || fail "ulimit -f: the old profile is gone"
+[ "$(cat "$folder/limit.json")" = '"servet_profile": the old one' ] || fail "ulimit -f: the old profile is gone"
 [ "$(ls "$folder" | grep -c limit.json)" -eq 1 ] || fail "ulimit -f: left $(ls "$folder")"
 
 # a closed stream's number goes to no file: what is said would be written into it
@@ -97,10 +97,10 @@ grep -qv '^{.*}$' "$folder/events" && fail "an event that is no object on one li
 # a PU goes offline: early, and nothing is written; later, and what was measured is beside the profile, which stays
 for probes in memory cache,memory; do
     sed "s/\"servet_machine\": 1,/&\"offline_after\": 2,/" "$machines/dempsey.json" >"$folder/offline-machine.json"
-    echo "the old profile" >"$folder/offline.json"
+    echo '"servet_profile": the old one' >"$folder/offline.json"
     refused 1 "a PU went offline" -q --machine "simulated:$folder/offline-machine.json" --probes $probes \
         -o "$folder/offline.json"
-    [ "$(cat "$folder/offline.json")" = "the old profile" ] || fail "offline: the old profile is gone"
+    [ "$(cat "$folder/offline.json")" = '"servet_profile": the old one' ] || fail "offline: the old profile is gone"
     [ $probes = memory ] && [ -e "$folder/offline.json.partial" ] && fail "offline: a profile of nothing"
 done
 grep -q '"incomplete": "a PU went offline while it was measured; not measured: memory"' "$folder/offline.json.partial" ||

@@ -169,6 +169,86 @@ START_TEST(a_link_keeps_pointing_where_it_did)
 }
 END_TEST
 
+START_TEST(an_old_file_keeps_its_mode)
+{
+    const char *root = make_folder();
+    char path[PATH_MAX];
+    struct stat status;
+    struct servet_profile *p = loaded(NEHALEM);
+    snprintf(path, sizeof path, "%s/p.json", root);
+    umask(022);
+    put_file(root, "/p.json", "old");
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    ck_assert_int_eq(profile_save(p, path, NULL), 0);
+    ck_assert(stat(path, &status) == 0 && (status.st_mode & 0777) == 0600);
+    profile_free(p);
+}
+END_TEST
+
+START_TEST(a_link_that_another_user_planted_is_not_followed)
+{
+    const char *root = make_folder();
+    char folder[PATH_MAX], path[PATH_MAX + 16], precious[PATH_MAX + 16];
+    struct servet_profile *p = loaded(NEHALEM);
+    struct servet_error error = {""};
+    snprintf(folder, sizeof folder, "%s/everybody", root);
+    snprintf(path, sizeof path, "%s/p.json", folder);
+    snprintf(precious, sizeof precious, "%s/precious", root);
+    put_file(root, "/precious", "old");
+    ck_assert_int_eq(mkdir(folder, 0777), 0);
+    ck_assert_int_eq(chmod(folder, 01777), 0);
+    ck_assert_int_eq(symlink(precious, path), 0);
+    if (lchown(path, 12345, 12345) < 0) { /* not root: there is no other user to be */
+        profile_free(p);
+        return;
+    }
+    ck_assert_int_eq(profile_save(p, path, &error), -EPERM);
+    ck_assert_msg(strstr(error.text, "another user's link") != NULL, "%s", error.text);
+    char *text = read_text(precious);
+    ck_assert_str_eq(text, "old");
+    free(text);
+    ck_assert_int_eq(lchown(path, geteuid(), getegid()), 0); /* one's own is */
+    ck_assert_int_eq(profile_save(p, path, &error), 0);
+    profile_free(p);
+    profile_free(loaded(precious));
+}
+END_TEST
+
+START_TEST(only_regular_files_of_some_size_are_read)
+{
+    const char *root = make_folder();
+    char path[PATH_MAX];
+    struct servet_profile *p = NULL;
+    struct servet_error error = {""};
+    snprintf(path, sizeof path, "%s/pipe", root);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(profile_load(path, &p, &error), -EINVAL); /* and does not wait for a writer */
+    ck_assert_msg(strstr(error.text, "not a regular file") != NULL, "%s", error.text);
+    ck_assert_int_eq(profile_load_node(path, &p, &error), -EINVAL);
+    ck_assert_int_eq(profile_load("/dev/zero", &p, &error), -EINVAL);
+    put_file(root, "/large", "");
+    snprintf(path, sizeof path, "%s/large", root);
+    ck_assert_int_eq(truncate(path, (16 << 20) + 1), 0);
+    ck_assert_int_eq(profile_load_node(path, &p, &error), -EINVAL);
+    ck_assert_msg(strstr(error.text, "larger than 16 MiB") != NULL, "%s", error.text);
+    ck_assert_ptr_null(p);
+}
+END_TEST
+
+START_TEST(files_that_are_no_profile_are_told_apart)
+{
+    const char *root = make_folder();
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/thesis.tex", root);
+    ck_assert(profile_replaceable(path)); /* nothing is there */
+    put_file(root, "/thesis.tex", "");
+    ck_assert(profile_replaceable(path));
+    put_file(root, "/thesis.tex", "four years of work");
+    ck_assert(!profile_replaceable(path));
+    ck_assert(profile_replaceable(NEHALEM));
+}
+END_TEST
+
 START_TEST(a_wrong_profile_is_not_written)
 {
     const char *root = make_folder();
@@ -195,5 +275,9 @@ int main(void)
     tcase_add_test(tcase, places_that_take_no_profile_are_refused);
     tcase_add_test(tcase, a_link_keeps_pointing_where_it_did);
     tcase_add_test(tcase, a_wrong_profile_is_not_written);
+    tcase_add_test(tcase, files_that_are_no_profile_are_told_apart);
+    tcase_add_test(tcase, only_regular_files_of_some_size_are_read);
+    tcase_add_test(tcase, a_link_that_another_user_planted_is_not_followed);
+    tcase_add_test(tcase, an_old_file_keeps_its_mode);
     return run_tests(tcase);
 }

@@ -159,7 +159,7 @@ static const struct {
     const char *says;
 } wrong[] = {
     {SHOW " /nonexistent.json", 2, "servet-show: /nonexistent.json: No such file or directory"},
-    {SHOW " /dev/null", 2, "/dev/null:1:0: not JSON"},
+    {SHOW " /dev/null", 2, "/dev/null: not a regular file"},
     {SHOW " /", 2, "/: Is a directory"},
     {"SERVET_PROFILE=/nonexistent.json " SHOW, 2, "/nonexistent.json: No such file"},
     {"head -c 900 " NEHALEM " >cut; " SHOW " cut", 2, "cut:"},
