@@ -434,8 +434,13 @@ struct search {
     size_t count;
     uint32_t *group; /* by position in `members`: one of its group; at first itself */
     bool *known;
-    double worst; /* gain that a group came of */
+    double limit;       /* of the gain of a pair; less is a collision */
+    double worst, best; /* gains that groups came of */
 };
+
+/* Two pairs that gain so differently are not of one domain only: buses in a cell, links in a
+ * node. */
+static const double other_domain = 0.25;
 
 static int gain_beside(struct search *search, const bool *busy, size_t one, double *gain)
 {
@@ -459,6 +464,7 @@ static void join(struct search *search, size_t first, size_t other, double gain)
     }
     search->known[first] = search->known[other] = true;
     search->worst = fmin(search->worst, gain);
+    search->best = fmax(search->best, gain);
 }
 
 /* Units of a known group are one domain: the largest of them speaks for all. */
@@ -491,7 +497,7 @@ static int find_partners(struct search *search, size_t one, size_t *partners)
         busy[i] = true;
         rc = gain_beside(search, busy, one, &gain);
         busy[i] = false;
-        if (rc == 0 && gain < pair_gain) {
+        if (rc == 0 && gain < search->limit) {
             join(search, one, i, gain);
             ++*partners;
         }
@@ -604,11 +610,20 @@ static int search_units(struct search *search, bool pairs, bool domains, bool *a
     return rc;
 }
 
+/* A pass over all units: what it looks for, and what it found. */
+struct pass {
+    const struct partition *units, *outer; /* outer NULL: the machine */
+    double limit;                          /* as in struct search */
+    double worst, best;
+};
+
 /* Looks among the units of one outer domain, and merges in `merged` those that belong together. */
-static int search_domain(struct sets *sets, const struct partition *units, uint32_t outer_unit,
-                         const struct partition *outer, struct domain *merged)
+static int search_domain(struct sets *sets, struct pass *pass, uint32_t outer_unit,
+                         struct domain *merged)
 {
-    struct search search = {.sets = sets, .units = units, .worst = 1};
+    const struct partition *units = pass->units, *outer = pass->outer;
+    struct search search = {
+        .sets = sets, .units = units, .limit = pass->limit, .worst = 1, .best = -1};
     size_t room = units->count + 1;
     search.members = malloc(room * sizeof *search.members);
     search.group = malloc(room * sizeof *search.group);
@@ -632,6 +647,8 @@ static int search_domain(struct sets *sets, const struct partition *units, uint3
         }
     }
     merged->share = fmin(merged->share, (1 + search.worst) / 2);
+    pass->worst = fmin(pass->worst, search.worst);
+    pass->best = fmax(pass->best, search.best);
     free(search.members);
     free(search.group);
     free(search.known);
@@ -639,19 +656,34 @@ static int search_domain(struct sets *sets, const struct partition *units, uint3
 }
 
 /* 1: the units were merged to a level; 0: nothing is hidden between them and what is known. */
-static int search_hidden(struct sets *sets, const struct partition *units)
+static int search_pass(struct sets *sets, struct pass *pass)
 {
-    const struct partition *outer = outer_of(sets, units);
     struct domain merged = {.of_pairs = -1, .share = 1, .spread = -1};
-    int rc = probe_partition_copy(units, &merged.partition);
-    for (uint32_t o = 0; rc == 0 && o < (outer ? outer->count : 1); o++) {
-        rc = search_domain(sets, units, o, outer, &merged);
+    pass->outer = outer_of(sets, pass->units);
+    int rc = probe_partition_copy(pass->units, &merged.partition);
+    for (uint32_t o = 0; rc == 0 && o < (pass->outer ? pass->outer->count : 1); o++) {
+        rc = search_domain(sets, pass, o, &merged);
     }
     merged.looked_at = merged.partition.count;
     merged.rounds = REPEAT_MEDIAN_LEAST;
-    rc = rc == 0 && merged.partition.count < units->count ? insert(sets, &merged) : rc;
+    rc = rc == 0 && merged.partition.count < pass->units->count ? insert(sets, &merged) : rc;
     if (rc <= 0) {
         probe_partition_free(&merged.partition);
+    }
+    return rc;
+}
+
+/* Where the pairs of the merged units differ much, a second pass looks for smaller domains in
+ * them. */
+static int search_hidden(struct sets *sets, const struct partition *units)
+{
+    struct pass pass = {.units = units, .limit = pair_gain, .worst = 1, .best = -1};
+    int rc = search_pass(sets, &pass);
+    if (rc > 0 && pass.best > pass.worst + other_domain && !probe_late(sets->probe)) {
+        struct pass inner = {
+            .units = units, .limit = (pass.best + pass.worst) / 2, .worst = 1, .best = -1};
+        int more = search_pass(sets, &inner);
+        rc = more < 0 ? more : rc;
     }
     return rc;
 }
@@ -717,7 +749,8 @@ static int look_at_machine(struct sets *sets)
     return rc < 0 ? rc : 0;
 }
 
-/* Levels that lose nothing against others within the next larger one. */
+/* Levels that lose nothing against others within the next larger one; of pairs, too: a few of them
+ * that speak for all may be the only ones of their level. */
 static int prune(struct sets *sets)
 {
     int rc = 0;
@@ -729,7 +762,7 @@ static int prune(struct sets *sets)
             siblings +=
                 outer->unit[level->partition.first[u]] == outer->unit[level->partition.first[unit]];
         }
-        if (level->of_pairs >= 0 || siblings < 2) {
+        if (siblings < 2) {
             continue;
         }
         rc = look_at_group(sets, &level->partition, unit, &again);
@@ -893,6 +926,13 @@ static void put_in_order(const struct sets *sets, struct profile_memory *memory)
     }
 }
 
+static void free_levels(struct profile_memory *memory)
+{
+    struct probe_memory old = {
+        .memory = {.levels = memory->levels, .level_count = memory->level_count}};
+    probe_memory_free(&old);
+}
+
 /* Levels of pairs move over, those of sets come between them. */
 static int assemble(struct sets *sets, struct probe_memory *found)
 {
@@ -913,10 +953,12 @@ static int assemble(struct sets *sets, struct probe_memory *found)
     }
     for (size_t i = 0; i < sets->count; i++) {
         if (sets->levels[i].of_pairs >= 0) {
-            memory->levels[i] = found->memory.levels[sets->levels[i].of_pairs];
+            struct profile_memory_level *level = &found->memory.levels[sets->levels[i].of_pairs];
+            memory->levels[i] = *level;
+            *level = (struct profile_memory_level){0};
         }
     }
-    free(found->memory.levels);
+    free_levels(&found->memory); /* those that were pruned */
     put_in_order(sets, memory);
     found->memory = *memory;
     return 0;

@@ -177,6 +177,28 @@ START_TEST(structure_hidden_or_declared_wrongly_changes_no_bandwidth)
 }
 END_TEST
 
+/* The few pairs that are measured where all look alike may hold one collision, or none: buses and
+ * cells are found all the same. */
+START_TEST(buses_and_cells_are_found_where_the_topology_is_flat)
+{
+    probe_it("finis-terrae-2-nodes", hide, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+    static const uint32_t expected[] = {0, 8, 16, 24, 4, 12, 20, 28};
+    const struct map_request request = {.priority = MAP_MEMORY, .workers = 8};
+    struct servet_error error;
+    uint32_t pus[8];
+    ck_assert_int_eq(map_workers(profile, &request, pus, NULL, &error), 0);
+    ck_assert_mem_eq(pus, expected, sizeof expected);
+    ck_assert_uint_eq(level_of("12-15")->collisions.group_count, 8);
+    ck_assert_uint_eq(level_of("24-31")->collisions.group_count, 4);
+    close_it();
+    probe_it("superdome", hide, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+    ck_assert_ptr_nonnull(level_of("0-3"));
+    ck_assert_uint_eq(level_of("0-3")->collisions.group_count, 32);
+    ck_assert_uint_eq(level_of("120-127")->collisions.group_count, 16);
+    close_it();
+}
+END_TEST
+
 /* Without messages nothing is known of who belongs together: the sets are all there is. */
 START_TEST(domains_are_found_where_nothing_at_all_is_known)
 {
@@ -243,6 +265,7 @@ int main(void)
     tcase_add_test(tests, the_dies_of_an_epyc_are_found_though_no_topology_has_them);
     tcase_add_test(tests, declared_domains_that_sets_fill_are_levels);
     tcase_add_test(tests, structure_hidden_or_declared_wrongly_changes_no_bandwidth);
+    tcase_add_test(tests, buses_and_cells_are_found_where_the_topology_is_flat);
     tcase_add_test(tests, domains_are_found_where_nothing_at_all_is_known);
     tcase_add_test(tests, curves_of_an_outer_level_use_one_worker_per_inner_group_first);
     tcase_add_test(tests, partitions_merge_refine_and_dissolve);
