@@ -57,10 +57,10 @@ static int measure(const char *path, struct servet_profile **out)
     if (rc < 0) {
         return fail(&error);
     }
-    struct campaign run = {.probes = CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE,
-                           .seed = 1,
-                           .machine = &machine,
-                           .progress = &progress};
+    struct probe_run run = {.probes = PROBE_MEMORY | PROBE_MESSAGE,
+                            .seed = 1,
+                            .machine = &machine,
+                            .progress = &progress};
     rc = probe_run_run(&run, out, &error);
     rc = rc < 0 ? fail(&error) : 0;
     probe_machine_close(&machine);

@@ -153,7 +153,7 @@ void probe_network_parse(int argc, char **argv, struct cluster_options *options)
                                      .doc = "Measures all nodes of the MPI job that it is started "
                                             "in, and the network between them.",
                                      .children = common};
-    *options = (struct cluster_options){.probes = CAMPAIGN_ALL, .run.seed = 1};
+    *options = (struct cluster_options){.probes = PROBE_ALL, .run.seed = 1};
     cli_parse(&argp, argc, argv, 0, NULL, options);
 }
 
@@ -162,12 +162,12 @@ void probe_network_node_probes(const struct cluster_options *options, bool cover
 {
     /* Messages inside a node are always measured: beside measured seconds of the network, a
      * declared layer would count with a rank for seconds. */
-    unsigned probes = options->probes | CAMPAIGN_MESSAGE;
+    unsigned probes = options->probes | PROBE_MESSAGE;
     if (covered && !options->per_node) {
-        probes &= ~(unsigned)CAMPAIGN_MESSAGE;
+        probes &= ~(unsigned)PROBE_MESSAGE;
     }
     names[0] = '\0';
-    for (size_t i = 0; i < CAMPAIGN_NAMES; i++) {
+    for (size_t i = 0; i < PROBE_NAMES; i++) {
         if (probes & 1u << i) {
             size_t used = strlen(names);
             snprintf(names + used, size - used, "%s%s", used ? "," : "", probe_run_names[i]);

@@ -15,7 +15,7 @@
 struct cluster_options {
     struct run_options run;
     bool per_node;
-    unsigned probes; /* enum campaign_probes */
+    unsigned probes; /* enum probe_run_probes */
 };
 
 /* Is --cluster among the arguments (before a "--")? */

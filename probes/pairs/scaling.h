@@ -12,7 +12,7 @@ void probe_scaling_order(size_t *positions, size_t count, const uint32_t *const 
 
 /* Measures the curve of `level` on the first 1, 2, 3 … of `order` (OS indices). Points 1 and 2 are
  * taken from `known` where it has them (bytes_per_s > 0): measured at another time they might
- * contradict what the level comes from. 0 or -errno. */
+ * contradict what the level comes from. 0, -ENOMEM or the machine's -errno. */
 int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *order, size_t count,
                           const struct profile_scaling_point known[2],
                           struct profile_memory_level *level);

@@ -32,9 +32,9 @@ static char *read_text(const char *path)
     return text;
 }
 
-struct surroundings_ticks probe_conditions_sum(const char *stat_text, const struct profile_set *pus)
+struct conditions_ticks probe_conditions_sum(const char *stat_text, const struct profile_set *pus)
 {
-    struct surroundings_ticks sum = {0};
+    struct conditions_ticks sum = {0};
     for (const char *line = stat_text; line && *line;
          line = strchr(line, '\n'), line += line ? 1 : 0) {
         unsigned pu;
@@ -77,7 +77,7 @@ static int siblings_of(const struct machine *machine, const struct profile_class
 }
 
 static int look(const struct machine *machine, const struct profile_class *declared,
-                struct surroundings_ticks *measured, struct surroundings_ticks *siblings)
+                struct conditions_ticks *measured, struct conditions_ticks *siblings)
 {
     struct profile_set others;
     int rc = siblings_of(machine, declared, &others);
@@ -94,7 +94,7 @@ static int look(const struct machine *machine, const struct profile_class *decla
 
 /* A core that was idle starts slow: loads that hit in the L1 take as long as its frequency has
  * it. */
-static int settle(struct machine *machine, struct surroundings *out)
+static int settle(struct machine *machine, struct conditions_before *out)
 {
     const struct machine_traversal what = {
         .bytes = 8192, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 64, .seed = 1};
@@ -134,9 +134,9 @@ static double suspended_s(void)
 }
 
 int probe_conditions_before(struct machine *machine, const struct profile_class *declared,
-                            struct surroundings *out)
+                            struct conditions_before *out)
 {
-    *out = (struct surroundings){.settle_spread = -1, .suspended_s = suspended_s()};
+    *out = (struct conditions_before){.settle_spread = -1, .suspended_s = suspended_s()};
     char *text = read_text("/proc/loadavg");
     if (text) {
         snprintf(out->load, sizeof out->load, "%.*s", (int)strcspn(text, " \n"), text);
@@ -185,7 +185,7 @@ static const double suspended_least_s = 0.1; /* what entering and leaving it tak
 
 /* Said even if no measurement was under way: caches are cold then, and frequencies may be
  * others. */
-static int add_suspended(const struct surroundings *before, struct servet_profile *profile)
+static int add_suspended(const struct conditions_before *before, struct servet_profile *profile)
 {
     char text[160];
     double seconds = suspended_s() - before->suspended_s;
@@ -197,10 +197,10 @@ static int add_suspended(const struct surroundings *before, struct servet_profil
     return probe_conditions_add(profile, "suspended", text);
 }
 
-int probe_conditions_after(const struct surroundings *before, struct machine *machine,
+int probe_conditions_after(const struct conditions_before *before, struct machine *machine,
                            const struct profile_class *declared, struct servet_profile *profile)
 {
-    struct surroundings_ticks measured, siblings;
+    struct conditions_ticks measured, siblings;
     char text[96];
     int rc = look(machine, declared, &measured, &siblings);
     if (rc == 0 && before->load[0]) {
@@ -324,7 +324,7 @@ static char *names_of(unsigned probes)
     char *text = NULL;
     size_t length;
     FILE *stream = probes ? open_memstream(&text, &length) : NULL;
-    for (size_t i = 0; stream && i < CAMPAIGN_NAMES; i++) {
+    for (size_t i = 0; stream && i < PROBE_NAMES; i++) {
         if (probes & 1u << i) {
             fprintf(stream, " %s", probe_run_names[i]);
         }
@@ -332,30 +332,30 @@ static char *names_of(unsigned probes)
     return stream && fclose(stream) == 0 ? text : (free(text), NULL);
 }
 
-static int add_incomplete(const struct campaign *campaign, const struct findings *findings,
+static int add_incomplete(const struct probe_run *run, const struct probe_results *results,
                           struct servet_profile *profile)
 {
     char text[160];
-    if (!campaign->incomplete) {
+    if (!run->incomplete) {
         return 0;
     }
-    char *out = names_of(campaign->probes & ~findings->done);
-    snprintf(text, sizeof text, "%s; not measured:%s", probe_machine_strerror(campaign->incomplete),
+    char *out = names_of(run->probes & ~results->done);
+    snprintf(text, sizeof text, "%s; not measured:%s", probe_machine_strerror(run->incomplete),
              out ? out : "");
     free(out);
     return probe_conditions_add(profile, "incomplete", text);
 }
 
-static int add_budget(const struct campaign *campaign, const struct findings *findings,
+static int add_budget(const struct probe_run *run, const struct probe_results *results,
                       struct servet_profile *profile)
 {
     char text[160];
-    char *out = names_of(findings->left_out), *shortened = names_of(findings->shortened);
-    const struct probe_cache *caches = &findings->of[0].caches;
-    size_t used = (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s", campaign->budget_s,
+    char *out = names_of(results->left_out), *shortened = names_of(results->shortened);
+    const struct probe_cache *caches = &results->of[0].caches;
+    size_t used = (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s", run->budget_s,
                                    shortened ? "; cut short:" : "", shortened ? shortened : "",
                                    out ? "; not measured:" : "", out ? out : "");
-    if (findings->shortened & CAMPAIGN_CACHE && used < sizeof text &&
+    if (results->shortened & PROBE_CACHE && used < sizeof text &&
         caches->sweeps + caches->coarse > 0) {
         snprintf(text + used, sizeof text - used,
                  "; cache sizes from %u sweeps of all and %u of every other size", caches->sweeps,
@@ -386,45 +386,44 @@ static int add_grant(const struct machine *machine, struct servet_profile *profi
 }
 
 /* What was measured with smaller working sets than it should be. */
-static int add_memory_limits(const struct findings *findings, struct servet_profile *profile)
+static int add_memory_limits(const struct probe_results *results, struct servet_profile *profile)
 {
     char text[128] = "";
     size_t used = 0;
-    if (findings->of[0].caches.cut_short) {
+    if (results->of[0].caches.cut_short) {
         used = (size_t)snprintf(text, sizeof text, "curve ends at %llu MiB",
-                                (unsigned long long)(findings->of[0].caches.largest_bytes >> 20));
+                                (unsigned long long)(results->of[0].caches.largest_bytes >> 20));
     }
-    if ((findings->done & CAMPAIGN_MEMORY) && findings->memory.cut_short) {
+    if ((results->done & PROBE_MEMORY) && results->memory.cut_short) {
         snprintf(text + used, sizeof text - used,
                  "%sbandwidth of arrays of %zu MiB, which caches may hold", used ? "; " : "",
-                 findings->memory.array_bytes >> 20);
+                 results->memory.array_bytes >> 20);
     }
     return text[0] ? probe_conditions_add(profile, "memory_limited", text) : 0;
 }
 
-int probe_run_add_conditions(const struct campaign *campaign, const struct findings *findings,
+int probe_run_add_conditions(const struct probe_run *run, const struct probe_results *results,
                              struct servet_profile *profile)
 {
-    bool native = strcmp(campaign->machine->name, "native") == 0;
-    int rc = probe_conditions_add(profile, "machine", campaign->machine->name);
+    bool native = strcmp(run->machine->name, "native") == 0;
+    int rc = probe_conditions_add(profile, "machine", run->machine->name);
     rc = rc < 0 || !native ? rc : probe_conditions_of_this_machine(profile);
-    if (rc == 0 && findings->numa.why[0]) {
-        rc = probe_conditions_add(profile, "numa_access", findings->numa.why);
+    if (rc == 0 && results->numa.why[0]) {
+        rc = probe_conditions_add(profile, "numa_access", results->numa.why);
     }
-    rc = rc < 0 ? rc : add_budget(campaign, findings, profile);
-    rc = rc < 0 ? rc : add_incomplete(campaign, findings, profile);
-    size_t taken = probe_checkpoint_taken(campaign->journal);
+    rc = rc < 0 ? rc : add_budget(run, results, profile);
+    rc = rc < 0 ? rc : add_incomplete(run, results, profile);
+    size_t taken = probe_checkpoint_taken(run->journal);
     if (rc == 0 && taken > 0) {
         char text[96];
         snprintf(text, sizeof text, "%zu measurements are of an earlier, interrupted run", taken);
         rc = probe_conditions_add(profile, "resumed", text);
     }
-    if (rc == 0 && campaign->largest_bytes > 0 && findings->of[0].caches.count > 0) {
+    if (rc == 0 && run->largest_bytes > 0 && results->of[0].caches.count > 0) {
         char text[64];
-        snprintf(text, sizeof text, "%zu KiB, a limit set by the user",
-                 campaign->largest_bytes >> 10);
+        snprintf(text, sizeof text, "%zu KiB, a limit set by the user", run->largest_bytes >> 10);
         rc = probe_conditions_add(profile, "largest_working_set", text);
     }
-    rc = rc < 0 || !native ? rc : add_grant(campaign->machine, profile);
-    return rc < 0 ? rc : add_memory_limits(findings, profile);
+    rc = rc < 0 || !native ? rc : add_grant(run->machine, profile);
+    return rc < 0 ? rc : add_memory_limits(results, profile);
 }

@@ -7,31 +7,30 @@
 #include "profile/model.h"
 
 /* Clock ticks since boot of some PUs together. */
-struct surroundings_ticks {
+struct conditions_ticks {
     unsigned long long all, idle, stolen;
 };
 
-struct surroundings {
+struct conditions_before {
     char load[32]; /* load average of the last minute, before any worker of ours ran; "" if
                       unreadable */
-    struct surroundings_ticks measured, siblings;
+    struct conditions_ticks measured, siblings;
     double settle_spread; /* between the last warm-up figures; < 0: no warm-up */
     bool settled;
     double suspended_s; /* since boot, before the first probe */
 };
 
 /* Sums the ticks of `pus` in a text like /proc/stat. */
-struct surroundings_ticks probe_conditions_sum(const char *stat_text,
-                                               const struct profile_set *pus);
+struct conditions_ticks probe_conditions_sum(const char *stat_text, const struct profile_set *pus);
 
 /* Before the first probe on this very machine: looks around, and keeps the first PU busy until its
  * frequency stands still (at most 0.3 s). 0 or -errno of the machine. */
 int probe_conditions_before(struct machine *machine, const struct profile_class *declared,
-                            struct surroundings *out);
+                            struct conditions_before *out);
 
 /* After the last: conditions load_average, warm_up, steal, smt_siblings, suspended, stood_still,
  * busy. 0 or -ENOMEM. */
-int probe_conditions_after(const struct surroundings *before, struct machine *machine,
+int probe_conditions_after(const struct conditions_before *before, struct machine *machine,
                            const struct profile_class *declared, struct servet_profile *profile);
 
 /* What held while measuring, and might have bent the figures: recorded in the profile. */

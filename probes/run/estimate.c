@@ -73,7 +73,7 @@ static double plan_memory(const struct probe *probe, const struct schedule *sche
                      (double)(nodes * nodes) * row_s);
 }
 
-int probe_estimate_make(const struct probe *probe, bool mpi, struct plan *out)
+int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estimate *out)
 {
     const struct profile_set *pus = &probe->machine->pus;
     const double kinds = probe->kinds ? (double)probe->kinds->count : 1;
@@ -83,7 +83,7 @@ int probe_estimate_make(const struct probe *probe, bool mpi, struct plan *out)
     if (rc == 0) {
         schedule.exhaustive = probe->exhaustive;
         size_t pairs = probe_schedule_planned(&schedule, NULL);
-        *out = (struct plan){
+        *out = (struct probe_estimate){
             .cache_s = kinds * probe_cache_seconds(probe),
             .sharing_s = pus->count > 1 ? plan_sharing(probe, &schedule, inside) : 0,
             .memory_s = plan_memory(probe, &schedule),

@@ -9,11 +9,11 @@
 #include "probes/probe.h"
 
 /* Seconds. */
-struct plan {
+struct probe_estimate {
     double cache_s, sharing_s, memory_s, message_s;
 };
 
 /* `mpi`: messages go through MPI, which has to be started. 0 or -ENOMEM. */
-int probe_estimate_make(const struct probe *probe, bool mpi, struct plan *out);
+int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estimate *out);
 
 #endif

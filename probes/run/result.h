@@ -46,7 +46,7 @@ int probe_result_note_layers(struct profile_class *node_class, const char *note)
 /* Caches of several kinds of cores in one class. */
 
 /* What the probes found on one kind. */
-struct kind_findings {
+struct kind_results {
     struct probe_cache caches;
     struct probe_sharing sharing; /* empty: the declared groups are kept */
 };
@@ -56,11 +56,10 @@ struct kind_findings {
 int probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
                          const struct probe_cache *caches, const struct profile_set **holders);
 
-/* As probe_result_set_caches(), of each kind; a cache that kinds have in common is the one found by the
- * first. 0 or -ENOMEM.
- */
+/* As probe_result_set_caches(), of each kind; a cache that kinds have in common is the one found by
+ * the first. 0 or -ENOMEM. */
 int probe_result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
-                                     struct kind_findings *findings,
+                                     struct kind_results *results,
                                      const struct disagreement_machine *machine);
 
 #endif

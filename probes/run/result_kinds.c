@@ -135,14 +135,14 @@ static int take(const struct profile_class *node_class, const struct kinds *kind
 }
 
 int probe_result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
-                                     struct kind_findings *findings,
+                                     struct kind_results *results,
                                      const struct disagreement_machine *machine)
 {
     size_t room = kinds->count * (node_class->cache_count + CACHE_LEVELS_MAX);
     struct profile_class merged = {.caches = calloc(room + 1, sizeof *merged.caches)};
     int rc = merged.caches ? 0 : -ENOMEM;
     for (size_t kind = 0; rc == 0 && kind < kinds->count; kind++) {
-        struct probe_sharing *sharing = &findings[kind].sharing;
+        struct probe_sharing *sharing = &results[kind].sharing;
         struct disagreement_machine here = *machine;
         struct profile_class view;
         here.pu = kinds->pus[kind].ids[0];
@@ -150,7 +150,7 @@ int probe_result_set_caches_of_kinds(struct profile_class *node_class, const str
         if (rc < 0) {
             break;
         }
-        rc = probe_result_set_caches(&view, &findings[kind].caches,
+        rc = probe_result_set_caches(&view, &results[kind].caches,
                                      sharing->count > 0 ? sharing : NULL, &here);
         rc = rc < 0 ? rc : take(node_class, kinds, kind, &view, &merged);
         free_caches(&view);

@@ -20,7 +20,7 @@
 /* When the caches were not measured. */
 static const size_t usual_message_bytes = 32u << 10, usual_last_level_bytes = 32u << 20;
 
-const char *const probe_run_names[CAMPAIGN_NAMES] = {"cache", "sharing", "memory", "message"};
+const char *const probe_run_names[PROBE_NAMES] = {"cache", "sharing", "memory", "message"};
 
 static bool is_name(const char *text, size_t length, const char *name)
 {
@@ -32,10 +32,10 @@ unsigned probe_run_parse(const char *text, const char *also)
     unsigned probes = 0;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ","), i = 0;
-        while (i < CAMPAIGN_NAMES && !is_name(at, length, probe_run_names[i])) {
+        while (i < PROBE_NAMES && !is_name(at, length, probe_run_names[i])) {
             i++;
         }
-        if (i == CAMPAIGN_NAMES) {
+        if (i == PROBE_NAMES) {
             cli_usage(
                 "--probes: expected %snames out of cache, sharing, memory, message, got '%.*s'",
                 also, (int)length, at);
@@ -47,30 +47,30 @@ unsigned probe_run_parse(const char *text, const char *also)
         }
     }
     /* sharing is asked of caches whose size is known */
-    return probes & CAMPAIGN_SHARING ? probes | CAMPAIGN_CACHE : probes;
+    return probes & PROBE_SHARING ? probes | PROBE_CACHE : probes;
 }
 
-static void free_findings(struct findings *findings)
+static void free_results(struct probe_results *results)
 {
-    for (size_t i = 0; i < findings->kinds.count; i++) {
-        probe_cache_free(&findings->of[i].caches);
-        probe_sharing_free(&findings->of[i].sharing);
+    for (size_t i = 0; i < results->kinds.count; i++) {
+        probe_cache_free(&results->of[i].caches);
+        probe_sharing_free(&results->of[i].sharing);
     }
-    probe_kinds_free(&findings->kinds);
-    probe_memory_free(&findings->memory);
-    probe_numa_free(&findings->numa);
-    probe_message_free(&findings->messages);
+    probe_kinds_free(&results->kinds);
+    probe_memory_free(&results->memory);
+    probe_numa_free(&results->numa);
+    probe_message_free(&results->messages);
 }
 
-static size_t largest_cache(const struct findings *findings)
+static size_t largest_cache(const struct probe_results *results)
 {
     size_t largest = 0;
-    for (size_t i = 0; i < findings->node_class->cache_count; i++) {
-        size_t bytes = findings->node_class->caches[i].declared_size_bytes;
+    for (size_t i = 0; i < results->node_class->cache_count; i++) {
+        size_t bytes = results->node_class->caches[i].declared_size_bytes;
         largest = bytes > largest ? bytes : largest;
     }
-    for (size_t kind = 0; kind < findings->kinds.count; kind++) {
-        const struct probe_cache *caches = &findings->of[kind].caches;
+    for (size_t kind = 0; kind < results->kinds.count; kind++) {
+        const struct probe_cache *caches = &results->of[kind].caches;
         for (size_t i = 0; i < caches->count; i++) {
             largest =
                 caches->levels[i].size_bytes > largest ? caches->levels[i].size_bytes : largest;
@@ -79,49 +79,47 @@ static size_t largest_cache(const struct findings *findings)
     return largest ? largest : usual_last_level_bytes;
 }
 
-static size_t message_bytes(const struct findings *findings)
+static size_t message_bytes(const struct probe_results *results)
 {
-    if (findings->of[0].caches.count > 0) {
-        return findings->of[0].caches.levels[0].size_bytes;
+    if (results->of[0].caches.count > 0) {
+        return results->of[0].caches.levels[0].size_bytes;
     }
-    return findings->node_class->cache_count > 0 ? findings->node_class->caches[0].size_bytes
-                                                 : usual_message_bytes;
+    return results->node_class->cache_count > 0 ? results->node_class->caches[0].size_bytes
+                                                : usual_message_bytes;
 }
 
 /* Messages through MPI; through threads when there is no MPI (or the machine is a simulated
  * one). */
-static int run_messages(const struct campaign *campaign, struct findings *findings,
+static int run_messages(const struct probe_run *run, struct probe_results *results,
                         struct servet_error *error)
 {
     struct machine messenger = {0};
     struct servet_error reason;
-    bool native = strcmp(campaign->machine->name, "native") == 0;
-    bool several = campaign->machine->pus.count > 1;
+    bool native = strcmp(run->machine->name, "native") == 0;
+    bool several = run->machine->pus.count > 1;
     int rc = -ENOTSUP;
-    if (native && several && campaign->mpi) {
-        rc = probe_machine_open_mpi(&campaign->machine->pus, campaign->machine->cancel, &messenger,
-                                    &reason);
+    if (native && several && run->mpi) {
+        rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, &messenger, &reason);
         if (rc == -EINTR) {
             return profile_error(error, rc, "%s", reason.text);
         }
         if (rc < 0) {
-            probe_progress_end(campaign->progress);
+            probe_progress_end(run->progress);
             cli_note("message latency through MPI skipped: %s; measured between threads instead",
                      reason.text);
         }
     }
     if (native && several && rc < 0) {
-        snprintf(findings->layer_note, sizeof findings->layer_note,
+        snprintf(results->layer_note, sizeof results->layer_note,
                  "between threads through shared memory, not through MPI");
     }
-    messenger.journal = rc == 0 ? campaign->journal : NULL;
-    findings->probe.clock = campaign->machine;
-    findings->probe.machine = rc == 0 ? &messenger : campaign->machine;
-    int result =
-        probe_message(&findings->probe, message_bytes(findings), &findings->messages, error);
-    findings->probe.machine = campaign->machine;
+    messenger.journal = rc == 0 ? run->journal : NULL;
+    results->probe.clock = run->machine;
+    results->probe.machine = rc == 0 ? &messenger : run->machine;
+    int result = probe_message(&results->probe, message_bytes(results), &results->messages, error);
+    results->probe.machine = run->machine;
     if (rc == 0) {
-        probe_sentinel_add(&campaign->machine->guard, &messenger.guard);
+        probe_sentinel_add(&run->machine->guard, &messenger.guard);
         probe_machine_close(&messenger);
     }
     return result;
@@ -129,130 +127,129 @@ static int run_messages(const struct campaign *campaign, struct findings *findin
 
 /* -- the budget -- */
 
-static double planned(const struct findings *findings, unsigned probe)
+static double planned(const struct probe_results *results, unsigned probe)
 {
-    const struct plan *plan = &findings->plan;
-    return probe == CAMPAIGN_CACHE     ? plan->cache_s
-           : probe == CAMPAIGN_SHARING ? plan->sharing_s
-           : probe == CAMPAIGN_MEMORY  ? plan->memory_s
-                                       : plan->message_s;
+    const struct probe_estimate *estimate = &results->estimate;
+    return probe == PROBE_CACHE     ? estimate->cache_s
+           : probe == PROBE_SHARING ? estimate->sharing_s
+           : probe == PROBE_MEMORY  ? estimate->memory_s
+                                    : estimate->message_s;
 }
 
 /* What the probes asked for are expected to take, from `first` on. */
-static double planned_from(const struct campaign *campaign, const struct findings *findings,
+static double planned_from(const struct probe_run *run, const struct probe_results *results,
                            unsigned first)
 {
     double sum = 0;
-    for (unsigned probe = first; probe < CAMPAIGN_ALL; probe <<= 1) {
-        sum += campaign->probes & probe ? planned(findings, probe) : 0;
+    for (unsigned probe = first; probe < PROBE_ALL; probe <<= 1) {
+        sum += run->probes & probe ? planned(results, probe) : 0;
     }
     return sum;
 }
 
 /* Grants the probe its part of the time that is left, by what it and those after it are expected to
  * take: what one does not use the others have. `of` parts of it. */
-static void grant(const struct campaign *campaign, struct findings *findings, unsigned probe,
+static void grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
                   double of)
 {
-    double now = probe_elapsed(&findings->probe), sum = planned_from(campaign, findings, probe);
-    findings->probe.deadline =
-        findings->until_s > 0
-            ? now + (findings->until_s - now) * planned(findings, probe) / (sum * of)
-            : 0;
+    double now = probe_elapsed(&results->probe), sum = planned_from(run, results, probe);
+    results->probe.deadline =
+        results->until_s > 0 ? now + (results->until_s - now) * planned(results, probe) / (sum * of)
+                             : 0;
 }
 
-static bool over(const struct findings *findings)
+static bool over(const struct probe_results *results)
 {
-    return findings->until_s > 0 && probe_elapsed(&findings->probe) > findings->until_s;
+    return results->until_s > 0 && probe_elapsed(&results->probe) > results->until_s;
 }
 
 /* Asked for, and still within the budget. What is left out stays as declared; the first probe
  * always runs. */
-static bool wanted(const struct campaign *campaign, struct findings *findings, unsigned probe)
+static bool wanted(const struct probe_run *run, struct probe_results *results, unsigned probe)
 {
-    bool first = (campaign->probes & (probe - 1)) == 0;
-    if (!(campaign->probes & probe)) {
+    bool first = (run->probes & (probe - 1)) == 0;
+    if (!(run->probes & probe)) {
         return false;
     }
-    if (!first && over(findings)) {
-        findings->left_out |= probe;
+    if (!first && over(results)) {
+        results->left_out |= probe;
         return false;
     }
-    grant(campaign, findings, probe, 1);
+    grant(run, results, probe, 1);
     return true;
 }
 
-static int run_memory(const struct campaign *campaign, struct findings *findings,
+static int run_memory(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
-    struct probe_memory *memory = &findings->memory;
-    int rc = probe_memory(&findings->probe, largest_cache(findings), memory, error);
+    struct probe_memory *memory = &results->memory;
+    int rc = probe_memory(&results->probe, largest_cache(results), memory, error);
     if (rc < 0) {
         return rc;
     }
-    memory->memory.method = probe_memory_method(campaign->machine, memory->array_bytes);
+    memory->memory.method = probe_memory_method(run->machine, memory->array_bytes);
     if (!memory->memory.method) {
         return profile_error(error, -ENOMEM, "measuring memory bandwidth: %s", strerror(ENOMEM));
     }
-    return probe_numa(&findings->probe, memory->array_bytes, &findings->numa, error);
+    return probe_numa(&results->probe, memory->array_bytes, &results->numa, error);
 }
 
 /* Of each kind of cores, on its first PU. */
-static int run_caches(const struct campaign *campaign, struct findings *findings,
+static int run_caches(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < findings->kinds.count; i++) {
-        uint32_t pu = findings->kinds.pus[i].ids[0];
-        struct probe_cache *caches = &findings->of[i].caches;
-        grant(campaign, findings, CAMPAIGN_CACHE, (double)(findings->kinds.count - i));
-        findings->probe.told_share = 1.0 / (double)findings->kinds.count;
-        findings->probe.told_from = (double)i * findings->probe.told_share;
-        rc = campaign->paper ? probe_cache_paper(&findings->probe, pu, caches, error)
-                             : probe_cache(&findings->probe, pu, caches, error);
+    for (size_t i = 0; rc == 0 && i < results->kinds.count; i++) {
+        uint32_t pu = results->kinds.pus[i].ids[0];
+        struct probe_cache *caches = &results->of[i].caches;
+        grant(run, results, PROBE_CACHE, (double)(results->kinds.count - i));
+        results->probe.told_share = 1.0 / (double)results->kinds.count;
+        results->probe.told_from = (double)i * results->probe.told_share;
+        rc = run->paper ? probe_cache_paper(&results->probe, pu, caches, error)
+                        : probe_cache(&results->probe, pu, caches, error);
     }
-    findings->probe.told_share = 0;
+    results->probe.told_share = 0;
     return rc;
 }
 
-static int run_sharing(struct findings *findings, struct servet_error *error)
+static int run_sharing(struct probe_results *results, struct servet_error *error)
 {
-    const struct kinds *kinds = &findings->kinds;
+    const struct kinds *kinds = &results->kinds;
     const struct profile_set *holders[CACHE_LEVELS_MAX];
     int rc = 0;
-    findings->probe.holders = kinds->count > 1 ? holders : NULL;
+    results->probe.holders = kinds->count > 1 ? holders : NULL;
     for (size_t kind = 0; rc == 0 && kind < kinds->count; kind++) {
-        struct kind_findings *of = &findings->of[kind];
+        struct kind_results *of = &results->of[kind];
         for (size_t i = 0; i < CACHE_LEVELS_MAX; i++) {
             holders[i] = &kinds->pus[kind];
         }
         if (kinds->count > 1 && kind == 0 &&
-            probe_result_holders(findings->node_class, kinds, &of->caches, holders) < 0) {
+            probe_result_holders(results->node_class, kinds, &of->caches, holders) < 0) {
             rc = profile_error(error, -ENOMEM, "measuring shared caches: %s", strerror(ENOMEM));
         }
         rc = rc < 0 || of->caches.count == 0
                  ? rc
-                 : probe_sharing(&findings->probe, &of->caches, &of->sharing, error);
+                 : probe_sharing(&results->probe, &of->caches, &of->sharing, error);
     }
-    findings->probe.holders = NULL;
+    results->probe.holders = NULL;
     return rc;
 }
 
-static void finished(struct findings *findings, unsigned probe, int rc)
+static void finished(struct probe_results *results, unsigned probe, int rc)
 {
-    findings->done |= rc == 0 ? probe : 0;
-    bool shortened = probe_late(&findings->probe);
-    for (size_t i = 0; i < findings->kinds.count && probe == CAMPAIGN_CACHE; i++) {
-        shortened |= findings->of[i].caches.shortened;
+    results->done |= rc == 0 ? probe : 0;
+    bool shortened = probe_late(&results->probe);
+    for (size_t i = 0; i < results->kinds.count && probe == PROBE_CACHE; i++) {
+        shortened |= results->of[i].caches.shortened;
     }
-    findings->shortened |= shortened ? probe : 0;
+    results->shortened |= shortened ? probe : 0;
 }
 
-static void next(const struct campaign *campaign, struct findings *findings, unsigned probe,
+static void next(const struct probe_run *run, struct probe_results *results, unsigned probe,
                  const char *name)
 {
-    double all = planned_from(campaign, findings, CAMPAIGN_CACHE);
-    probe_progress_next(campaign->progress, name, all > 0 ? planned(findings, probe) / all : 0);
+    double all = planned_from(run, results, PROBE_CACHE);
+    probe_progress_next(run->progress, name, all > 0 ? planned(results, probe) / all : 0);
 }
 
 /* What may be a domain of memory: whatever PUs are found or said to have in common. */
@@ -262,10 +259,10 @@ struct candidates {
     struct profile_relation nodes; /* the sets are the declared ones */
 };
 
-static int add_candidates(struct findings *findings, struct candidates *out)
+static int add_candidates(struct probe_results *results, struct candidates *out)
 {
-    const struct profile_class *declared = findings->node_class;
-    const struct profile_communication *messages = &findings->messages;
+    const struct profile_class *declared = results->node_class;
+    const struct profile_communication *messages = &results->messages;
     size_t most = 2 + declared->cache_count + messages->layer_count + KINDS_MAX * CACHE_LEVELS_MAX;
     out->relations = calloc(most, sizeof(struct profile_relation *));
     out->nodes.groups = calloc(declared->numa_count + 1, sizeof *out->nodes.groups);
@@ -280,8 +277,8 @@ static int add_candidates(struct findings *findings, struct candidates *out)
     for (size_t i = 0; i < declared->cache_count; i++) {
         out->relations[out->count++] = &declared->caches[i].sharing;
     }
-    for (size_t kind = 0; kind < findings->kinds.count; kind++) {
-        const struct probe_sharing *sharing = &findings->of[kind].sharing;
+    for (size_t kind = 0; kind < results->kinds.count; kind++) {
+        const struct probe_sharing *sharing = &results->of[kind].sharing;
         for (size_t i = 0; i < sharing->count; i++) {
             out->relations[out->count++] = &sharing->levels[i].sharing;
         }
@@ -293,46 +290,45 @@ static int add_candidates(struct findings *findings, struct candidates *out)
 }
 
 /* Domains that no pair fills, after all that tells what PUs have in common. */
-static int run_sets(struct findings *findings, struct servet_error *error)
+static int run_sets(struct probe_results *results, struct servet_error *error)
 {
     struct candidates candidates = {0};
-    findings->probe.deadline = findings->until_s;
-    int rc = add_candidates(findings, &candidates);
+    results->probe.deadline = results->until_s;
+    int rc = add_candidates(results, &candidates);
     rc = rc < 0 ? profile_error(error, rc, "measuring sets of PUs: %s", strerror(-rc))
-                : probe_memory_sets(&findings->probe, candidates.relations, candidates.count,
-                                    &findings->memory, error);
+                : probe_memory_sets(&results->probe, candidates.relations, candidates.count,
+                                    &results->memory, error);
     free(candidates.nodes.groups);
     free(candidates.relations);
     return rc;
 }
 
-static int run_probes(const struct campaign *campaign, struct findings *findings,
+static int run_probes(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
     int rc = 0;
-    if (wanted(campaign, findings, CAMPAIGN_CACHE)) {
-        next(campaign, findings, CAMPAIGN_CACHE, "cache");
-        rc = run_caches(campaign, findings, error);
-        finished(findings, CAMPAIGN_CACHE, rc);
+    if (wanted(run, results, PROBE_CACHE)) {
+        next(run, results, PROBE_CACHE, "cache");
+        rc = run_caches(run, results, error);
+        finished(results, PROBE_CACHE, rc);
     }
-    if (rc == 0 && wanted(campaign, findings, CAMPAIGN_SHARING) &&
-        findings->of[0].caches.count > 0) {
-        next(campaign, findings, CAMPAIGN_SHARING, "sharing");
-        rc = run_sharing(findings, error);
-        finished(findings, CAMPAIGN_SHARING, rc);
+    if (rc == 0 && wanted(run, results, PROBE_SHARING) && results->of[0].caches.count > 0) {
+        next(run, results, PROBE_SHARING, "sharing");
+        rc = run_sharing(results, error);
+        finished(results, PROBE_SHARING, rc);
     }
-    if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MEMORY)) {
-        next(campaign, findings, CAMPAIGN_MEMORY, "memory");
-        rc = run_memory(campaign, findings, error);
-        finished(findings, CAMPAIGN_MEMORY, rc);
+    if (rc == 0 && wanted(run, results, PROBE_MEMORY)) {
+        next(run, results, PROBE_MEMORY, "memory");
+        rc = run_memory(run, results, error);
+        finished(results, PROBE_MEMORY, rc);
     }
-    if (rc == 0 && wanted(campaign, findings, CAMPAIGN_MESSAGE)) {
-        next(campaign, findings, CAMPAIGN_MESSAGE, "message");
-        rc = run_messages(campaign, findings, error);
-        finished(findings, CAMPAIGN_MESSAGE, rc);
+    if (rc == 0 && wanted(run, results, PROBE_MESSAGE)) {
+        next(run, results, PROBE_MESSAGE, "message");
+        rc = run_messages(run, results, error);
+        finished(results, PROBE_MESSAGE, rc);
     }
-    if (rc == 0 && (findings->done & CAMPAIGN_MEMORY) && !over(findings)) {
-        rc = run_sets(findings, error);
+    if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results)) {
+        rc = run_sets(results, error);
     }
     return rc;
 }
@@ -340,45 +336,45 @@ static int run_probes(const struct campaign *campaign, struct findings *findings
 /* How high the load average may be before the first probe without a word. */
 static const double idle_load = 0.5;
 
-static struct disagreement_machine evidence(const struct campaign *campaign,
-                                            const struct findings *findings,
-                                            const struct surroundings *around)
+static struct disagreement_machine evidence(const struct probe_run *run,
+                                            const struct probe_results *results,
+                                            const struct conditions_before *around)
 {
-    struct disagreement_machine evidence = {.pu = findings->kinds.pus[0].ids[0]};
-    if (strcmp(campaign->machine->name, "native") == 0) {
+    struct disagreement_machine evidence = {.pu = results->kinds.pus[0].ids[0]};
+    if (strcmp(run->machine->name, "native") == 0) {
         evidence.root = "";
         evidence.task = getpid();
         evidence.virtual = probe_conditions_virtual_machine();
         evidence.busy =
-            probe_machine_was_busy(campaign->machine) || strtod(around->load, NULL) >= idle_load;
+            probe_machine_was_busy(run->machine) || strtod(around->load, NULL) >= idle_load;
     }
     return evidence;
 }
 
-static int assemble(const struct campaign *campaign, struct findings *findings,
+static int assemble(const struct probe_run *run, struct probe_results *results,
                     const struct disagreement_machine *machine)
 {
     int rc = 0;
-    if ((campaign->probes & CAMPAIGN_CACHE) && findings->of[0].caches.count > 0) {
-        struct kind_findings *of = findings->of;
-        rc = findings->kinds.count > 1
-                 ? probe_result_set_caches_of_kinds(findings->node_class, &findings->kinds, of,
+    if ((run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
+        struct kind_results *of = results->of;
+        rc = results->kinds.count > 1
+                 ? probe_result_set_caches_of_kinds(results->node_class, &results->kinds, of,
                                                     machine)
-                 : probe_result_set_caches(findings->node_class, &of->caches,
+                 : probe_result_set_caches(results->node_class, &of->caches,
                                            of->sharing.count > 0 ? &of->sharing : NULL, machine);
-        rc = rc < 0 ? rc : probe_result_set_cache_curve(findings->node_class, &of->caches.curve);
+        rc = rc < 0 ? rc : probe_result_set_cache_curve(results->node_class, &of->caches.curve);
         rc = rc < 0 ? rc
-                    : probe_result_set_tlb(findings->node_class, &of->caches,
-                                           findings->probe.machine->page_bytes);
+                    : probe_result_set_tlb(results->node_class, &of->caches,
+                                           results->probe.machine->page_bytes);
     }
-    if (rc == 0 && (findings->done & CAMPAIGN_MEMORY)) {
-        probe_result_set_memory(findings->node_class, &findings->memory);
-        probe_result_set_numa(findings->node_class, &findings->numa);
+    if (rc == 0 && (results->done & PROBE_MEMORY)) {
+        probe_result_set_memory(results->node_class, &results->memory);
+        probe_result_set_numa(results->node_class, &results->numa);
     }
-    if (rc == 0 && (findings->done & CAMPAIGN_MESSAGE)) {
-        rc = probe_result_set_layers(findings->node_class, &findings->messages);
-        if (rc == 0 && findings->layer_note[0]) {
-            rc = probe_result_note_layers(findings->node_class, findings->layer_note);
+    if (rc == 0 && (results->done & PROBE_MESSAGE)) {
+        rc = probe_result_set_layers(results->node_class, &results->messages);
+        if (rc == 0 && results->layer_note[0]) {
+            rc = probe_result_note_layers(results->node_class, results->layer_note);
         }
     }
     return rc;
@@ -394,12 +390,12 @@ static int set_texts(struct servet_profile *profile, const char *started)
 }
 
 /* Warming up is not part of what is resumed. */
-static int probe_with_journal(const struct campaign *campaign, struct findings *findings,
+static int probe_with_journal(const struct probe_run *run, struct probe_results *results,
                               struct servet_error *error)
 {
-    campaign->machine->journal = campaign->journal;
-    int rc = run_probes(campaign, findings, error);
-    campaign->machine->journal = NULL;
+    run->machine->journal = run->journal;
+    int rc = run_probes(run, results, error);
+    run->machine->journal = NULL;
     return rc;
 }
 
@@ -414,66 +410,64 @@ static void name_memory_limit(const struct machine *machine, struct servet_error
     }
 }
 
-int probe_run_run(struct campaign *campaign, struct servet_profile **out,
-                  struct servet_error *error)
+int probe_run_run(struct probe_run *run, struct servet_profile **out, struct servet_error *error)
 {
-    struct servet_profile *profile = campaign->machine->declared;
+    struct servet_profile *profile = run->machine->declared;
     char started[32];
     time_t now = time(NULL);
     strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    double begun = probe_machine_elapsed(campaign->machine);
-    struct findings findings = {
-        .probe = {.machine = campaign->machine,
+    double begun = probe_machine_elapsed(run->machine);
+    struct probe_results results = {
+        .probe = {.machine = run->machine,
                   .progress = probe_progress_step,
-                  .progress_argument = campaign->progress,
-                  .seed = campaign->seed,
+                  .progress_argument = run->progress,
+                  .seed = run->seed,
                   .declared = &profile->classes[0],
-                  .exhaustive = campaign->exhaustive,
-                  .one_by_one = campaign->one_by_one,
-                  .largest_bytes = campaign->largest_bytes},
+                  .exhaustive = run->exhaustive,
+                  .one_by_one = run->one_by_one,
+                  .largest_bytes = run->largest_bytes},
         .node_class = &profile->classes[0],
-        .until_s = campaign->budget_s > 0 ? begun + campaign->budget_s : 0,
+        .until_s = run->budget_s > 0 ? begun + run->budget_s : 0,
     };
-    struct surroundings around = {0};
-    int known = probe_kinds_of(findings.node_class, &campaign->machine->pus, &findings.kinds);
+    struct conditions_before around = {0};
+    int known = probe_kinds_of(results.node_class, &run->machine->pus, &results.kinds);
     if (known < 0) {
         return profile_error(error, known, "looking for kinds of cores: %s", strerror(-known));
     }
-    findings.probe.kinds = &findings.kinds;
-    bool native = strcmp(campaign->machine->name, "native") == 0;
-    known = probe_estimate_make(&findings.probe, native && campaign->mpi, &findings.plan);
+    results.probe.kinds = &results.kinds;
+    bool native = strcmp(run->machine->name, "native") == 0;
+    known = probe_estimate_make(&results.probe, native && run->mpi, &results.estimate);
     if (known < 0) {
-        free_findings(&findings);
+        free_results(&results);
         return profile_error(error, known, "planning: %s", strerror(-known));
     }
-    probe_progress_plan(campaign->progress, planned_from(campaign, &findings, CAMPAIGN_CACHE),
-                        native ? NULL : campaign->machine);
-    int rc = native ? probe_conditions_before(campaign->machine, findings.node_class, &around) : 0;
+    probe_progress_plan(run->progress, planned_from(run, &results, PROBE_CACHE),
+                        native ? NULL : run->machine);
+    int rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
-                : probe_with_journal(campaign, &findings, error);
-    campaign->incomplete = (rc == -ENODEV || rc == -ENOMEM) && findings.done != 0 ? rc : 0;
+                : probe_with_journal(run, &results, error);
+    run->incomplete = (rc == -ENODEV || rc == -ENOMEM) && results.done != 0 ? rc : 0;
     if (rc == -ENOMEM) {
-        name_memory_limit(campaign->machine, error);
+        name_memory_limit(run->machine, error);
     }
-    rc = campaign->incomplete ? 0 : rc;
+    rc = run->incomplete ? 0 : rc;
     if (rc == 0) {
-        campaign->machine->declared = NULL;
+        run->machine->declared = NULL;
         profile->measured = true;
-        profile->seconds = probe_machine_elapsed(campaign->machine) - begun;
-        rc = native
-                 ? probe_conditions_after(&around, campaign->machine, findings.node_class, profile)
-                 : 0;
-        rc = rc < 0 ? rc : probe_topology_restrict(findings.node_class, &campaign->machine->pus);
-        const struct disagreement_machine known_of_it = evidence(campaign, &findings, &around);
-        rc = rc < 0 ? rc : assemble(campaign, &findings, &known_of_it);
+        profile->seconds = probe_machine_elapsed(run->machine) - begun;
+        rc =
+            native ? probe_conditions_after(&around, run->machine, results.node_class, profile) : 0;
+        rc = rc < 0 ? rc : probe_topology_restrict(results.node_class, &run->machine->pus);
+        const struct disagreement_machine known_of_it = evidence(run, &results, &around);
+        rc = rc < 0 ? rc : assemble(run, &results, &known_of_it);
         rc = rc < 0 ? rc : set_texts(profile, started);
-        rc = rc < 0 ? rc : probe_run_add_conditions(campaign, &findings, profile);
+        rc = rc < 0 ? rc : probe_run_add_conditions(run, &results, profile);
         if (rc < 0) {
             profile_error(error, rc, "putting the profile together: %s", strerror(-rc));
             profile_free(profile);
         }
     }
-    free_findings(&findings);
+    free_results(&results);
     if (rc == 0) {
         *out = profile;
     }

@@ -8,24 +8,24 @@
 #include "probes/run/progress.h"
 #include "probes/run/result.h"
 
-enum campaign_probes {
-    CAMPAIGN_CACHE = 1,
-    CAMPAIGN_SHARING = 2, /* needs the cache sizes */
-    CAMPAIGN_MEMORY = 4,
-    CAMPAIGN_MESSAGE = 8,
-    CAMPAIGN_ALL = 15,
+enum probe_run_probes {
+    PROBE_CACHE = 1,
+    PROBE_SHARING = 2, /* needs the cache sizes */
+    PROBE_MEMORY = 4,
+    PROBE_MESSAGE = 8,
+    PROBE_ALL = 15,
 };
 
-/* As --probes calls them, by bit of enum campaign_probes. */
-enum { CAMPAIGN_NAMES = 4 };
-extern const char *const probe_run_names[CAMPAIGN_NAMES];
+/* As --probes calls them, by bit of enum probe_run_probes. */
+enum { PROBE_NAMES = 4 };
+extern const char *const probe_run_names[PROBE_NAMES];
 
 /* The argument of --probes: comma-separated names; a probe that needs another brings it. An unknown
  * name ends the command with status 2; `also` ("none, or ") says in that line what else is
  * allowed. */
 unsigned probe_run_parse(const char *text, const char *also);
 
-struct campaign {
+struct probe_run {
     unsigned probes;
     bool mpi;             /* messages through MPI where that can be had */
     bool paper;           /* cache sizes by the method of the 2010 paper */
@@ -47,21 +47,20 @@ struct campaign {
  * -ENOMEM. The machine's declared profile becomes the result (machine->declared is NULL
  * afterwards). What could not be measured is said in one line on stderr each, and stays as
  * declared. */
-int probe_run_run(struct campaign *campaign, struct servet_profile **out,
-                  struct servet_error *error);
+int probe_run_run(struct probe_run *run, struct servet_profile **out, struct servet_error *error);
 
-/* What the probes of one campaign have found so far; of campaign.h's rooms alone. */
+/* What the probes of one run have found so far; for run.c and conditions.c alone. */
 
-struct findings {
+struct probe_results {
     struct probe probe;
     struct profile_class *node_class;
     struct kinds kinds;
-    struct kind_findings of[KINDS_MAX];
+    struct kind_results of[KINDS_MAX];
     struct probe_memory memory;
     struct probe_numa numa;
     struct profile_communication messages;
     char layer_note[640];
-    struct plan plan;
+    struct probe_estimate estimate;
     double until_s; /* when the budget of all probes is used up, on the machine's clock; 0: never */
     unsigned left_out;  /* probes that the budget left no time for */
     unsigned shortened; /* and those that it cut short */
@@ -69,7 +68,7 @@ struct findings {
 };
 
 /* Under what conditions it was measured, and what of it was left out or cut short. 0 or -ENOMEM. */
-int probe_run_add_conditions(const struct campaign *campaign, const struct findings *findings,
+int probe_run_add_conditions(const struct probe_run *run, const struct probe_results *results,
                              struct servet_profile *profile);
 
 #endif

@@ -299,26 +299,26 @@ static int measure(const struct options *options, struct machine *machine,
                    struct progress *progress, const char *path, struct machine_journal *journal,
                    bool *incomplete, struct servet_profile **profile, struct servet_error *error)
 {
-    unsigned probes = options->probes ? options->probes : CAMPAIGN_ALL;
-    struct campaign campaign = {.probes = probes,
-                                .mpi = !options->no_mpi,
-                                .paper = options->paper,
-                                .exhaustive = options->run.exhaustive,
-                                .one_by_one = options->one_by_one,
-                                .budget_s = options->run.budget_s,
-                                .largest_bytes = options->largest_bytes,
-                                .seed = options->run.seed,
-                                .journal = journal,
-                                .machine = machine,
-                                .progress = progress};
+    unsigned probes = options->probes ? options->probes : PROBE_ALL;
+    struct probe_run run = {.probes = probes,
+                            .mpi = !options->no_mpi,
+                            .paper = options->paper,
+                            .exhaustive = options->run.exhaustive,
+                            .one_by_one = options->one_by_one,
+                            .budget_s = options->run.budget_s,
+                            .largest_bytes = options->largest_bytes,
+                            .seed = options->run.seed,
+                            .journal = journal,
+                            .machine = machine,
+                            .progress = progress};
     bool bsp_alone = options->bsp.wanted && !options->probes;
     int rc = bsp_alone ? probe_bsp_base_profile(machine, path, profile, error)
-                       : probe_run_run(&campaign, profile, error);
-    *incomplete = campaign.incomplete != 0;
-    if (rc == 0 && !bsp_alone && !campaign.incomplete) {
+                       : probe_run_run(&run, profile, error);
+    *incomplete = run.incomplete != 0;
+    if (rc == 0 && !bsp_alone && !run.incomplete) {
         probe_bsp_keep(path, *profile);
     }
-    if (rc == 0 && options->bsp.wanted && !campaign.incomplete) {
+    if (rc == 0 && options->bsp.wanted && !run.incomplete) {
         rc = probe_bsp_run(&options->bsp, machine, !options->no_mpi, options->run.seed, progress,
                            *profile, error);
     }

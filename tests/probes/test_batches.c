@@ -112,18 +112,18 @@ static struct machine_ops count_operations(void)
     return ops;
 }
 
-static int run_campaign(struct campaign *campaign, struct servet_profile **profile,
-                        struct servet_error *error)
+static int run_it(struct probe_run *run, struct servet_profile **profile,
+                  struct servet_error *error)
 {
     struct progress progress;
     probe_progress_start(&progress, false, -1);
     machine.memory_limit_bytes =
         (size_t)4 << 30; /* room for four pairs, which their small copies do not need */
-    campaign->seed = 1;
-    campaign->exhaustive = true;
-    campaign->machine = &machine;
-    campaign->progress = &progress;
-    return probe_run_run(campaign, profile, error);
+    run->seed = 1;
+    run->exhaustive = true;
+    run->machine = &machine;
+    run->progress = &progress;
+    return probe_run_run(run, profile, error);
 }
 
 START_TEST(the_probes_try_batches_and_give_a_valid_profile)
@@ -131,9 +131,9 @@ START_TEST(the_probes_try_batches_and_give_a_valid_profile)
     struct servet_error error;
     struct servet_profile *profile;
     struct machine_ops ops = count_operations();
-    struct campaign campaign = {.probes = CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE};
+    struct probe_run run = {.probes = PROBE_MEMORY | PROBE_MESSAGE};
     machine.ops = &ops;
-    ck_assert_msg(run_campaign(&campaign, &profile, &error) == 0, "%s", error.text);
+    ck_assert_msg(run_it(&run, &profile, &error) == 0, "%s", error.text);
     ck_assert_uint_ge(most_copying, PUS); /* a check of four pairs */
     ck_assert_uint_ge(most_exchanging, PAIRS);
     const struct profile_class *node_class = &profile->classes[0];
@@ -202,14 +202,14 @@ START_TEST(a_pu_that_goes_offline_in_a_batch_ends_the_run)
     struct servet_error error;
     struct servet_profile *profile;
     struct machine_ops ops = count_operations();
-    struct campaign campaign = {.probes = CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE};
+    struct probe_run run = {.probes = PROBE_MEMORY | PROBE_MESSAGE};
     const struct machine_copy one = {.bytes = 64 << 10, .passes = 1, .numa = -1};
     double rates[PUS];
     ck_assert_int_eq(probe_machine_copy(&machine, &one, pus, PUS, rates), 0);
     ops.copy = go_offline;
     machine.ops = &ops;
     alone_seen = went_offline = false;
-    int rc = run_campaign(&campaign, &profile, &error);
+    int rc = run_it(&run, &profile, &error);
     ck_assert_int_eq(rc, -ENODEV);
     ck_assert(went_offline);
     machine.ops = native;

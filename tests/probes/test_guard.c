@@ -175,7 +175,7 @@ START_TEST(ticks_of_the_measured_pus_are_summed)
         "cpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n";
     struct profile_set pus;
     ck_assert_int_eq(profile_set_parse("0-1", &pus), 0);
-    struct surroundings_ticks sum = probe_conditions_sum(text, &pus);
+    struct conditions_ticks sum = probe_conditions_sum(text, &pus);
     ck_assert_uint_eq(sum.all, 42 + 110);
     ck_assert_uint_eq(sum.idle, 34 + 7);
     ck_assert_uint_eq(sum.stolen, 8);
@@ -215,7 +215,7 @@ static struct servet_profile *watched(const struct profile_set *core)
 {
     static const double waits[] = {0};
     struct servet_profile *profile = profile_topology_new();
-    struct surroundings before;
+    struct conditions_before before;
     struct profile_set pus, copy;
     pthread_t thread;
     ck_assert_ptr_nonnull(profile);
@@ -338,9 +338,9 @@ START_TEST(a_fault_ends_the_run_with_its_reason)
         fault_at = at[i % 2];
         fault = cases[i / 2].fault;
         probe_progress_start(&progress, false, -1);
-        struct campaign campaign = {
-            .probes = CAMPAIGN_MEMORY, .seed = 1, .machine = &simulated, .progress = &progress};
-        ck_assert_int_eq(probe_run_run(&campaign, &profile, &error), cases[i / 2].fault);
+        struct probe_run run = {
+            .probes = PROBE_MEMORY, .seed = 1, .machine = &simulated, .progress = &progress};
+        ck_assert_int_eq(probe_run_run(&run, &profile, &error), cases[i / 2].fault);
         ck_assert_ptr_null(profile);
         ck_assert_msg(strstr(error.text, cases[i / 2].text), "%s", error.text);
         probe_machine_close(&simulated);

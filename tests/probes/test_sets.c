@@ -64,7 +64,8 @@ static void probe_it(const char *name, void (*change)(struct profile_class *decl
     if (change) {
         change(&machine.declared->classes[0]);
     }
-    struct campaign run = {.probes = probes, .seed = 1, .machine = &machine, .progress = &progress};
+    struct probe_run run = {
+        .probes = probes, .seed = 1, .machine = &machine, .progress = &progress};
     ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
 }
@@ -114,7 +115,7 @@ static const struct profile_memory_level *level_of(const char *group)
  * GB/s on two dies as measured by others, 36 on one; and more on four. */
 START_TEST(the_dies_of_an_epyc_are_found_though_no_topology_has_them)
 {
-    probe_it("epyc-7402", NULL, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+    probe_it("epyc-7402", NULL, PROBE_MEMORY | PROBE_MESSAGE);
     static const char *const dies[] = {"0-5,24-29", "6-11,30-35", "12-17,36-41", "18-23,42-47"};
     for (size_t i = 0; i < 4; i++) {
         const struct profile_memory_level *level = level_of(dies[i]);
@@ -133,11 +134,11 @@ END_TEST
 
 START_TEST(declared_domains_that_sets_fill_are_levels)
 {
-    probe_it("epyc-2-sockets", NULL, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+    probe_it("epyc-2-sockets", NULL, PROBE_MEMORY | PROBE_MESSAGE);
     ck_assert_ptr_nonnull(level_of("0-31"));
     ck_assert_ptr_nonnull(level_of("32-63"));
     close_it();
-    probe_it("xeon-snc4", NULL, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+    probe_it("xeon-snc4", NULL, PROBE_MEMORY | PROBE_MESSAGE);
     const struct profile_class *node_class = &profile->classes[0];
     for (size_t i = 0; i < node_class->numa_count; i++) {
         char *text = profile_set_text(&node_class->numa[i].pus);
@@ -157,7 +158,7 @@ START_TEST(structure_hidden_or_declared_wrongly_changes_no_bandwidth)
     size_t counts[16];
     for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
         size_t known = 0, pus;
-        probe_it(names[m], NULL, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+        probe_it(names[m], NULL, PROBE_MEMORY | PROBE_MESSAGE);
         pus = machine.pus.count;
         for (size_t n = 1; n <= pus; n *= 2) {
             counts[known] = n;
@@ -165,7 +166,7 @@ START_TEST(structure_hidden_or_declared_wrongly_changes_no_bandwidth)
         }
         close_it();
         for (size_t change = 0; change < 2; change++) {
-            probe_it(names[m], changes[change], CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+            probe_it(names[m], changes[change], PROBE_MEMORY | PROBE_MESSAGE);
             for (size_t k = 0; k < known; k++) {
                 double found = mapped(counts[k]);
                 ck_assert_msg(found > 0.99 * expected[k], "%s, %s: %zu workers get %.3g, not %.3g",
@@ -181,7 +182,7 @@ END_TEST
  * cells are found all the same. */
 START_TEST(buses_and_cells_are_found_where_the_topology_is_flat)
 {
-    probe_it("finis-terrae-2-nodes", hide, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+    probe_it("finis-terrae-2-nodes", hide, PROBE_MEMORY | PROBE_MESSAGE);
     static const uint32_t expected[] = {0, 8, 16, 24, 4, 12, 20, 28};
     const struct map_request request = {.priority = MAP_MEMORY, .workers = 8};
     struct servet_error error;
@@ -191,7 +192,7 @@ START_TEST(buses_and_cells_are_found_where_the_topology_is_flat)
     ck_assert_uint_eq(level_of("12-15")->collisions.group_count, 8);
     ck_assert_uint_eq(level_of("24-31")->collisions.group_count, 4);
     close_it();
-    probe_it("superdome", hide, CAMPAIGN_MEMORY | CAMPAIGN_MESSAGE);
+    probe_it("superdome", hide, PROBE_MEMORY | PROBE_MESSAGE);
     ck_assert_ptr_nonnull(level_of("0-3"));
     ck_assert_uint_eq(level_of("0-3")->collisions.group_count, 32);
     ck_assert_uint_eq(level_of("120-127")->collisions.group_count, 16);
@@ -202,7 +203,7 @@ END_TEST
 /* Without messages nothing is known of who belongs together: the sets are all there is. */
 START_TEST(domains_are_found_where_nothing_at_all_is_known)
 {
-    probe_it("epyc-2-sockets", hide, CAMPAIGN_MEMORY);
+    probe_it("epyc-2-sockets", hide, PROBE_MEMORY);
     ck_assert_double_ge(mapped(2), 49.9e9);
     ck_assert_double_ge(mapped(8), 199e9);
     ck_assert_double_ge(mapped(16), 399e9);
@@ -212,7 +213,7 @@ END_TEST
 
 START_TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
 {
-    probe_it("finis-terrae", NULL, CAMPAIGN_MEMORY);
+    probe_it("finis-terrae", NULL, PROBE_MEMORY);
     const struct profile_memory_level *cell = level_of("0-7");
     ck_assert_ptr_nonnull(cell);
     ck_assert_uint_ge(cell->scaling_count, 4);
