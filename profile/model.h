@@ -39,6 +39,7 @@ enum profile_origin {
     PROFILE_DECLARED, /* said by the operating system, not measured */
     PROFILE_MEASURED, /* measured on this very thing */
     PROFILE_INFERRED, /* taken over from an equivalent thing that was measured */
+    PROFILE_QUOTED,   /* taken from a publication, by hand */
 };
 
 struct profile_quality {

@@ -54,7 +54,7 @@ int profile_check_quality(const struct json_path *at, const struct profile_quali
                           struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "quality");
-    if ((unsigned)quality->origin > PROFILE_INFERRED) {
+    if ((unsigned)quality->origin > PROFILE_QUOTED) {
         return profile_refuse(error, &here, "origin", "expected declared, measured or inferred");
     }
     return profile_check_spread(&here, quality->spread, error);

@@ -37,10 +37,11 @@
 #define YES true
 #define NO false
 
-const char *const profile_origin_names[3] = {
+const char *const profile_origin_names[4] = {
     [PROFILE_DECLARED] = "declared",
     [PROFILE_MEASURED] = "measured",
     [PROFILE_INFERRED] = "inferred",
+    [PROFILE_QUOTED] = "quoted",
 };
 
 static const struct profile_field quality_fields[] = {

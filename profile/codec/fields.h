@@ -13,7 +13,7 @@ enum profile_field_type {
     FIELD_U64,
     FIELD_NUMBER, /* double */
     FIELD_BOOL,
-    FIELD_ORIGIN, /* enum profile_origin: "declared", "measured", "inferred" */
+    FIELD_ORIGIN, /* enum profile_origin: "declared", "measured", "inferred", "quoted" */
     FIELD_SET,    /* cpulist text */
     FIELD_GROUPS, /* array of cpulist texts; pointer at offset, count at count_offset */
     FIELD_PAIRS,  /* array of [a, b]; the same */
@@ -44,7 +44,7 @@ struct profile_object {
 extern const struct profile_object profile_document; /* struct servet_profile */
 
 /* The texts of enum profile_origin. */
-extern const char *const profile_origin_names[3];
+extern const char *const profile_origin_names[4];
 
 /* Frees what the members of `object` own, not `object` itself. */
 void profile_object_free(const struct profile_object *type, void *object);

@@ -159,13 +159,13 @@ static int load_bool(struct loader *loader, const struct json_path *at, const js
 static int load_origin(struct loader *loader, const struct json_path *at, const json_t *json,
                        enum profile_origin *out)
 {
-    for (unsigned i = 0; json_is_string(json) && i < 3; i++) {
+    for (unsigned i = 0; json_is_string(json) && i < 4; i++) {
         if (strcmp(json_string_value(json), profile_origin_names[i]) == 0) {
             *out = (enum profile_origin)i;
             return 0;
         }
     }
-    return refuse(loader, at, json, "\"declared\", \"measured\" or \"inferred\"");
+    return refuse(loader, at, json, "\"declared\", \"measured\", \"inferred\" or \"quoted\"");
 }
 
 static int load_set(struct loader *loader, const struct json_path *at, const json_t *json,
@@ -332,7 +332,7 @@ static const char *expected_kind(enum profile_field_type type)
         [FIELD_U64] = "an integer",
         [FIELD_NUMBER] = "a number",
         [FIELD_BOOL] = "true or false",
-        [FIELD_ORIGIN] = "\"declared\", \"measured\" or \"inferred\"",
+        [FIELD_ORIGIN] = "\"declared\", \"measured\", \"inferred\" or \"quoted\"",
         [FIELD_SET] = "a list such as \"0-3,8\"",
         [FIELD_GROUPS] = "an array",
         [FIELD_PAIRS] = "an array",

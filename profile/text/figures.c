@@ -153,6 +153,10 @@ struct figure profile_figure_relation(const struct profile_relation *relation)
 struct figure profile_figure_quality(const struct profile_quality *quality)
 {
     struct figure out;
+    if (quality->origin == PROFILE_QUOTED) { /* how often others measured is theirs to say */
+        snprintf(out.text, sizeof out.text, "from the paper");
+        return out;
+    }
     int n = snprintf(out.text, sizeof out.text, "%s", profile_origin_names[quality->origin]);
     if (quality->repetitions) {
         n += snprintf(out.text + n, sizeof out.text - (size_t)n, " %u times", quality->repetitions);

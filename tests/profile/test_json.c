@@ -26,7 +26,7 @@ START_TEST(the_nehalem_fixture_is_the_machine_of_the_paper)
     ck_assert_uint_eq(p->network.layer_count, 1);
     ck_assert(p->network.layers[0].seconds > node->communication.layers[0].seconds);
     ck_assert(node->caches[0].quality.spread < 0);
-    ck_assert_int_eq(node->caches[0].quality.origin, PROFILE_MEASURED);
+    ck_assert_int_eq(node->caches[0].quality.origin, PROFILE_QUOTED);
     profile_free(p);
 }
 END_TEST
@@ -142,7 +142,7 @@ static const struct refusal {
      "sharing.pairs[1]: expected pairs in ascending order"},
     {"\"5,7\"]", "\"5,7\"], \"pairs\": [[3]]",
      "sharing.pairs[0]: found an array, expected a pair such as [0, 5]"},
-    {"\"origin\": \"measured\"", "\"origin\": \"guessed\"",
+    {"\"origin\": \"quoted\"", "\"origin\": \"guessed\"",
      "quality.origin: found \"guessed\", expected \"declared\""},
     {"\"measured\": true", "\"measured\": 1",
      "$.measurement.measured: found 1, expected true or false"},
@@ -255,11 +255,11 @@ END_TEST
 START_TEST(worse_memory_levels_must_collide_in_the_milder_ones)
 {
     static const char milder[] =
-        "\"quality\": {\"origin\": \"measured\"}}, {\"bytes_per_s\": 7e9, \"collisions\": "
-        "{\"groups\": [\"0-3\"]}, \"quality\": {\"origin\": \"measured\"}}\n        ]\n      },";
+        "\"quality\": {\"origin\": \"quoted\"}}, {\"bytes_per_s\": 7e9, \"collisions\": "
+        "{\"groups\": [\"0-3\"]}, \"quality\": {\"origin\": \"quoted\"}}\n        ]\n      },";
     char *good = read_text(NEHALEM);
     char *bad =
-        replaced(good, "\"quality\": {\"origin\": \"measured\"}}\n        ]\n      },", milder);
+        replaced(good, "\"quality\": {\"origin\": \"quoted\"}}\n        ]\n      },", milder);
     struct servet_profile *profile;
     struct servet_error error = {""};
     ck_assert_int_eq(profile_parse(bad, strlen(bad), "f", &profile, &error), -EINVAL);
@@ -268,7 +268,7 @@ START_TEST(worse_memory_levels_must_collide_in_the_milder_ones)
                "$.node_classes[0].memory.levels[0].collisions.groups[0]: expected members that"),
         "%s", error.text);
     free(bad);
-    bad = replaced(good, "\"quality\": {\"origin\": \"measured\"}}\n        ]\n      },", milder);
+    bad = replaced(good, "\"quality\": {\"origin\": \"quoted\"}}\n        ]\n      },", milder);
     char *nested = replaced(bad, "[\"0-3\"]", "[\"0-7\"]");
     ck_assert_int_eq(profile_parse(nested, strlen(nested), "f", &profile, &error), 0);
     profile_free(profile);

@@ -22,7 +22,7 @@ static void make_files(void)
     char *text = read_text(NEHALEM);
     char *older = replaced(text,
                            "\"seconds\": 1.2e-05, \"members\": {\"groups\": [\"0-7\"]}, "
-                           "\"quality\": {\"origin\": \"measured\"}",
+                           "\"quality\": {\"origin\": \"quoted\"}",
                            "\"seconds\": 1, \"members\": {\"groups\": [\"0-7\"]}, "
                            "\"quality\": {\"origin\": \"declared\"}");
     write_text(path, older);

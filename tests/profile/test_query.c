@@ -105,12 +105,12 @@ END_TEST
 START_TEST(ranks_of_older_profiles_are_no_seconds)
 {
     char *text = read_text(NEHALEM);
-    char *older = replaced(text, "\"origin\": \"measured\"", "\"origin\": \"measured\"");
+    char *older = replaced(text, "\"origin\": \"quoted\"", "\"origin\": \"quoted\"");
     struct servet_profile *profile;
     /* The layer inside a node as profiles had it where the message probe did not run. */
     char *at = strstr(older, "\"layers\"");
     ck_assert(at != NULL);
-    char *layer = replaced(at, "measured", "declared");
+    char *layer = replaced(at, "quoted", "declared");
     char *whole;
     ck_assert_int_gt(asprintf(&whole, "%.*s%s", (int)(at - older), older, layer), 0);
     ck_assert_int_eq(profile_parse(whole, strlen(whole), "older", &profile, NULL), 0);

@@ -104,6 +104,13 @@ text, root, ids = page(f"{fixtures}/nehalem-2-nodes.json", "--map", "4")
 check(">PU 0: worker 0<" in text and text.count(": worker 3<") == 1 and ">L1d 32 KiB<" in text, "a small machine is not drawn in full")
 check(">NUMA node 1, 4 GiB<" in text, "NUMA nodes are not drawn with their memory")
 
+# What was written down from a publication says so, and nowhere that it was measured.
+for name in ("dunnington", "superdome", "nehalem-8-nodes", "finis-terrae-2-nodes", "spmd-dell", "cartesius-bsp"):
+    done = run(f"{fixtures}/{name}.json")
+    check("from the paper" in done.stdout or name == "cartesius-bsp", f"{name}: does not say where it is from")
+    check("measured 5 times" not in done.stdout and "  measured\n" not in done.stdout and "inferred" not in done.stdout,
+          f"{name}: says that something was measured: {done.stdout}")
+
 # A cluster, a machine without a curve, and every field there is.
 for name in ("nehalem-2-nodes", "dunnington", "every-field", "cartesius-bsp"):
     page(f"{fixtures}/{name}.json", "--map", "2")
