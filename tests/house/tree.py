@@ -29,6 +29,12 @@ def included(path):
 
 # What the tree still owes, from before the checks: numbers that may only become smaller. Lower them with the debt.
 DEBTS = {
+    "circles between folders": 4,
+    "crowded folders": 2,
+    "names without the prefix of their room": 18,
+    "long lines": 88,
+    "files that do not say what they are": 81,
+    "functions of too many parameters": 38,
 }
 
 
