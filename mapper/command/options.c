@@ -18,7 +18,8 @@ enum {
     CLUSTER,
     NODES,
     SLURM,
-    PAPER
+    PAPER,
+    ONE_BY_ONE
 };
 
 /* Most hardware threads of a core that anybody asks for (8 on POWER). */
@@ -31,6 +32,9 @@ static const struct argp_option option_table[] = {
      0},
     {"mem-prior", MEM_PRIOR, NULL, 0, "memory bandwidth and caches before latency (default)", 0},
     {"comm-prior", COMM_PRIOR, NULL, 0, "latency before memory bandwidth and caches", 0},
+    {"one-by-one", ONE_BY_ONE, NULL, 0,
+     "with -n: the number is not known beforehand, as of threads that a program starts one by one",
+     0},
     {"paper", PAPER, NULL, 0, "add the rules as the paper does instead of comparing them in order",
      0},
     {"cluster", CLUSTER, NULL, 0, "map a job over the nodes of a cluster's profile", 0},
@@ -83,6 +87,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case MEM_PRIOR:
         options->memory = true;
+        return 0;
+    case ONE_BY_ONE:
+        options->one_by_one = true;
         return 0;
     case PAPER:
         options->paper = true;

@@ -8,7 +8,7 @@ struct map_options {
     size_t workers, ranks;
     uint32_t *threads; /* by rank; NULL: not hybrid */
     const char *thread_list;
-    bool memory, communication, paper, explain, compare;
+    bool memory, communication, paper, one_by_one, explain, compare;
     struct common_machine machine;
     const char *matrix;
     bool cluster, slurm;

@@ -69,7 +69,7 @@ static void map(const struct map_options *options, const struct servet_profile *
                                   .workers = options->workers,
                                   .allowed = allowed,
                                   .paper = options->paper,
-                                  .known = true};
+                                  .known = !options->one_by_one};
     struct map_domain_request ranks = {.priority = priority_of(options),
                                        .ranks = options->ranks,
                                        .threads = options->threads,

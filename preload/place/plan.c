@@ -27,7 +27,8 @@ struct site {
     const struct pin_options *options;
     const struct pin_launcher *launcher;
     struct profile_set allowed, taken;
-    size_t usable; /* PUs allowed that the profile knows */
+    size_t usable;        /* PUs allowed that the profile knows */
+    size_t known_workers; /* ranks or threads that will come; 0: one by one, any number */
     struct map_node_view view;
     enum map_priority priority;
 };
@@ -102,7 +103,8 @@ static int map_order(const struct site *site, const struct profile_set *taken, s
                                   .paper = site->options->paper,
                                   .workers = count,
                                   .allowed = &site->allowed,
-                                  .taken = taken};
+                                  .taken = taken,
+                                  .known = count == site->known_workers};
     return count == 0 ? 0 : map_workers(&site->view.profile, &request, out, NULL, error);
 }
 
@@ -161,7 +163,7 @@ static int order_pus(const struct site *site, size_t workers, size_t total, uint
 
 /* Slots r, r + L, r + 2L … of the whole order; ranks share PUs where there are more of them than
  * PUs. */
-static int deal_out(const struct site *site, uint32_t threads, struct pin_plan *plan,
+static int deal_out(struct site *site, uint32_t threads, struct pin_plan *plan,
                     struct servet_error *error)
 {
     size_t rank = site->launcher->local_rank,
@@ -173,6 +175,7 @@ static int deal_out(const struct site *site, uint32_t threads, struct pin_plan *
     if (workers == 0 || (ranks == 1 && workers > site->usable)) {
         workers = site->usable;
     }
+    site->known_workers = sure == 1 && ranks == 1 ? 0 : workers;
     size_t total = workers > site->usable ? workers : site->usable, count = 0;
     uint32_t *order = malloc(total * sizeof *order);
     if (!order) {
@@ -207,7 +210,8 @@ static int take_domain(const struct site *site, uint32_t threads, struct pin_pla
                                          .ranks = ranks,
                                          .threads_each = threads,
                                          .allowed = &site->allowed,
-                                         .taken = &site->taken};
+                                         .taken = &site->taken,
+                                         .paper = site->options->paper};
     int code = map_domains(&site->view.profile, &request, all, error);
     if (code < 0) {
         free(all);

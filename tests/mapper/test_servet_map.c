@@ -43,6 +43,8 @@ START_TEST(a_known_number_of_workers_is_numbered_by_the_tree)
 {
     assert_prints("-n 8 --profile " FIXTURES "/finis-terrae-2-nodes.json",
                   "0,4,8,12,16,20,24,28\n");
+    assert_prints("-n 8 --one-by-one --profile " FIXTURES "/finis-terrae-2-nodes.json",
+                  "0,8,16,24,4,12,20,28\n"); /* the order of choice */
     assert_prints("-n 4 --no-smt --topology 'package:2 core:2 pu:2'", "0,2,4,6\n");
     assert_prints("-n 8 --topology 'package:2 core:2 pu:2'", "0,1,2,3,4,5,6,7\n");
     assert_prints("-n 8 --comm-prior --cpuset 6-15 --topology 'package:2 core:8 pu:1'",

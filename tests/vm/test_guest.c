@@ -202,7 +202,7 @@ START_TEST(posix_threads_are_where_servet_map_says)
     for (size_t priority = 0; priority < PRIORITIES; priority++) {
         child_run_preloaded(&child, LIST(priorities[priority].variable),
                             LIST(PROGRAMS "/pthreads", "11"));
-        truth_ask_map(&map, LIST("-n", "12", priorities[priority].option));
+        truth_ask_map(&map, LIST("-n", "12", "--one-by-one", priorities[priority].option));
         truth_expect(&child, &map, 1, 12);
     }
 }
