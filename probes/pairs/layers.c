@@ -1,10 +1,17 @@
+/* Similar values, and layers of pairs (layers.h has the rules and where they come from).
+ *
+ * Both begin with the same cuts of a density; they differ in what is joined again. The pieces between
+ * the cuts are kept as ranges of one sorted array, so that joining two neighbours is an addition.
+ */
 #include "probes/pairs/layers.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "probes/pairs/relation.h"
 #include "probes/probe.h"
+#include "profile/base/statistics.h"
 
 static const double least_spread =
     0.02; /* pairs of one layer differ by 1 to 5 %, however quiet the machine */
@@ -16,6 +23,13 @@ static const size_t no_minimum_up_to = 8; /* values: with so few, every one coun
 /* Of a Gaussian: median of its absolute deviation, and of the difference of two figures, over its
  * deviation. */
 static const double mad_of_deviation = 0.6745;
+/* Of pairs: see layers.h. What is less than this factor apart is one layer on the machines whose
+ * structure is known, unless groups tell the two apart. */
+static const double groups_factor = 1.4;
+static const double same_kind_factor = 2.5; /* what steps of a clock make of one kind of groups */
+static const double least_filled = 0.97;    /* of the pairs inside of groups */
+static const double least_covered = 0.25;   /* of the PUs, in groups: cores that have siblings */
+static const double kernel_reach = 6;       /* bandwidths, beyond which nothing is added */
 enum { STEPS_PER_BANDWIDTH = 4, GRID_MAX = 4096, CUTS_MAX = 256 };
 
 struct density {
@@ -41,9 +55,12 @@ static int estimate(const double *logs, size_t count, double bandwidth, struct d
         return -ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        for (size_t g = 0; g < density->count; g++) {
+        double reach = kernel_reach * bandwidth + density->step;
+        size_t from = (size_t)(fmax(0, logs[i] - reach - low) / density->step);
+        size_t to = (size_t)((logs[i] + reach - low) / density->step) + 1;
+        for (size_t g = from; g < density->count && g <= to; g++) {
             double z = (low + (double)g * density->step - logs[i]) / bandwidth;
-            if (fabs(z) < 6) {
+            if (fabs(z) < kernel_reach) {
                 density->value[g] += exp(-z * z / 2);
             }
         }
@@ -99,12 +116,6 @@ struct piece {
     size_t first, count;
     double centre, deviation; /* of the logarithms */
 };
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* `logs` in ascending order; `scratch` has room for as many. */
 static void describe(const double *logs, double spread, struct piece *piece, double *scratch)
@@ -212,12 +223,9 @@ static void report(const double *logs, const struct piece *pieces, size_t piece_
     }
 }
 
-int probe_layers_cluster(const double *values, size_t count, double spread, uint32_t *cluster_of,
-                         struct clusters *out)
+/* The logarithms of the positive values in ascending order, and room for as many behind them. */
+static int sorted_logs(const double *values, size_t count, double **out)
 {
-    double cuts[CUTS_MAX];
-    struct piece pieces[CUTS_MAX + 1];
-    struct density density;
     for (size_t i = 0; i < count; i++) {
         if (!(values[i] > 0) || !isfinite(values[i])) {
             return -EINVAL;
@@ -230,19 +238,224 @@ int probe_layers_cluster(const double *values, size_t count, double spread, uint
     for (size_t i = 0; i < count; i++) {
         logs[i] = log(values[i]);
     }
-    qsort(logs, count, sizeof *logs, ascending);
-    spread = fmax(spread, least_spread);
+    profile_sort(logs, count);
+    *out = logs;
+    return 0;
+}
+
+static int cut(double *logs, size_t count, double spread, struct piece *pieces, size_t *made)
+{
+    double cuts[CUTS_MAX];
+    struct density density;
     int rc = estimate(logs, count, kernel_spreads * spread, &density);
     if (rc == 0) {
         size_t cut_count = find_cuts(&density, cuts);
         free(density.value);
-        size_t pieces_made =
-            cut_to_pieces(logs, count, spread, cuts, cut_count, pieces, logs + count);
-        join_similar(logs, spread, pieces, &pieces_made, logs + count);
-        join_outliers(logs, count, spread, pieces, &pieces_made, logs + count);
-        report(logs, pieces, pieces_made, values, count, cluster_of, out);
+        *made = cut_to_pieces(logs, count, spread, cuts, cut_count, pieces, logs + count);
+    }
+    return rc;
+}
+
+int probe_layers_cluster(const double *values, size_t count, double spread, uint32_t *cluster_of,
+                         struct clusters *out)
+{
+    struct piece pieces[CUTS_MAX + 1];
+    double *logs;
+    size_t made = 0;
+    int rc = sorted_logs(values, count, &logs);
+    if (rc < 0) {
+        return rc;
+    }
+    spread = fmax(spread, least_spread);
+    rc = cut(logs, count, spread, pieces, &made);
+    if (rc == 0) {
+        join_similar(logs, spread, pieces, &made, logs + count);
+        join_outliers(logs, count, spread, pieces, &made, logs + count);
+        report(logs, pieces, made, values, count, cluster_of, out);
     }
     free(logs);
+    return rc;
+}
+
+/* -- pairs -- */
+
+/* What the pairs up to the end of a piece make of the PUs. */
+struct grouping {
+    uint32_t *group_of; /* by PU: the lowest PU of its group */
+    uint32_t *size_of;  /* by that PU: how many the group has */
+    bool makes_groups;
+};
+
+struct layering {
+    size_t pus;
+    const double *seconds;
+    const bool *measured; /* NULL: all */
+    double *logs;         /* of the measured ones, in ascending order, and room for as many */
+    size_t count;
+    double spread;
+    struct piece pieces[CUTS_MAX + 1];
+    struct grouping groupings[CUTS_MAX + 1];
+    size_t piece_count;
+    uint32_t *memory; /* of the groupings */
+};
+
+static uint32_t root_of(uint32_t *group_of, uint32_t pu)
+{
+    while (group_of[pu] != pu) {
+        group_of[pu] = group_of[group_of[pu]];
+        pu = group_of[pu];
+    }
+    return pu;
+}
+
+static bool is_below(const struct layering *l, size_t pair, double limit)
+{
+    return (!l->measured || l->measured[pair]) && log(l->seconds[pair]) <= limit;
+}
+
+static void connect(const struct layering *l, double limit, struct grouping *g)
+{
+    for (uint32_t i = 0; i < l->pus; i++) {
+        g->group_of[i] = i;
+        g->size_of[i] = 0;
+    }
+    for (size_t i = 0, k = 0; i < l->pus; i++) {
+        for (size_t j = i + 1; j < l->pus; j++, k++) {
+            if (is_below(l, k, limit)) {
+                uint32_t a = root_of(g->group_of, (uint32_t)i);
+                uint32_t b = root_of(g->group_of, (uint32_t)j);
+                g->group_of[a > b ? a : b] = a > b ? b : a;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < l->pus; i++) {
+        g->group_of[i] = root_of(g->group_of, i);
+        g->size_of[g->group_of[i]]++;
+    }
+}
+
+static void judge_groups(const struct layering *l, double limit, struct grouping *g)
+{
+    size_t inside = 0, below = 0, groups = 0, covered = 0;
+    connect(l, limit, g);
+    for (size_t i = 0, k = 0; i < l->pus; i++) {
+        groups += g->size_of[i] > 1;
+        covered += g->size_of[i] > 1 ? g->size_of[i] : 0;
+        for (size_t j = i + 1; j < l->pus; j++, k++) {
+            inside += g->group_of[i] == g->group_of[j] && (!l->measured || l->measured[k]);
+            below += is_below(l, k, limit);
+        }
+    }
+    /* One pair of four PUs may be a core; of more, one group is an oddity. */
+    size_t least_groups = l->pus > 4 ? 2 : 1;
+    g->makes_groups = (double)below >= least_filled * (double)inside && groups >= least_groups &&
+                      (double)covered >= least_covered * (double)l->pus;
+}
+
+/* No group of the one lies within a larger one of the other, and all are of one size. */
+static bool are_of_one_kind(const struct layering *l, const struct grouping *lower,
+                            const struct grouping *upper)
+{
+    uint32_t size = 0;
+    for (size_t i = 0; i < l->pus; i++) {
+        uint32_t low = lower->size_of[i], high = upper->size_of[i];
+        if (low > 1 && high != low) {
+            return false;
+        }
+        if (high > 1 && size > 1 && high != size) {
+            return false;
+        }
+        size = high > 1 ? high : size;
+    }
+    return true;
+}
+
+/* Does the cut above piece `i` stay? If not, *weakness says which of several goes first: the
+ * smallest. */
+static bool stays(const struct layering *l, size_t i, double *weakness)
+{
+    const struct piece *low = &l->pieces[i], *high = &l->pieces[i + 1];
+    const struct grouping *groups = &l->groupings[i];
+    double apart = distance(low, high), factor = exp(high->centre - low->centre);
+    size_t least = (size_t)fmax(fmax(2, least_share * (double)l->count), (double)l->pus);
+    bool few = l->count > no_minimum_up_to && (low->count < least || high->count < least);
+    *weakness = apart - (few && !groups->makes_groups ? HUGE_VAL : 0);
+    if (!groups->makes_groups) {
+        return apart >= least_distance && factor >= groups_factor && !few;
+    }
+    if (factor < same_kind_factor && are_of_one_kind(l, groups, &l->groupings[i + 1])) {
+        return false;
+    }
+    return apart >= least_distance || factor >= groups_factor;
+}
+
+static void join_unexplained(struct layering *l)
+{
+    for (;;) {
+        size_t weakest = l->piece_count;
+        double least = HUGE_VAL, weakness;
+        for (size_t i = 0; i + 1 < l->piece_count; i++) {
+            if ((!stays(l, i, &weakness) || l->piece_count > CLUSTERS_MAX) && weakness < least) {
+                weakest = i;
+                least = weakness;
+            }
+        }
+        if (weakest == l->piece_count) {
+            return;
+        }
+        /* What two pieces make together is what the upper one makes. */
+        for (size_t k = weakest; k + 1 < l->piece_count; k++) {
+            l->groupings[k] = l->groupings[k + 1];
+        }
+        join(l->logs, l->spread, l->pieces, &l->piece_count, weakest, l->logs + l->count);
+    }
+}
+
+static int group_pieces(struct layering *l)
+{
+    l->memory = malloc(2 * l->pus * l->piece_count * sizeof *l->memory);
+    if (!l->memory) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < l->piece_count; i++) {
+        const struct piece *piece = &l->pieces[i];
+        struct grouping *g = &l->groupings[i];
+        g->group_of = l->memory + 2 * i * l->pus;
+        g->size_of = g->group_of + l->pus;
+        judge_groups(l, l->logs[piece->first + piece->count - 1], g);
+    }
+    return 0;
+}
+
+int probe_layers_of_pairs(size_t pus, const double *seconds, const bool *measured, double spread,
+                          uint32_t *layer_of, struct clusters *out)
+{
+    size_t pairs = probe_pair_count(pus), count = 0;
+    double *chosen = malloc((pairs + 1) * sizeof *chosen);
+    struct layering *l = calloc(1, sizeof *l);
+    int rc = chosen && l ? 0 : -ENOMEM;
+    for (size_t k = 0; k < pairs && rc == 0; k++) {
+        chosen[count] = seconds[k];
+        count += !measured || measured[k];
+    }
+    if (rc == 0) {
+        *l =
+            (struct layering){.pus = pus, .seconds = seconds, .measured = measured, .count = count};
+        l->spread = fmax(spread, least_spread);
+        rc = sorted_logs(chosen, count, &l->logs);
+    }
+    rc = rc < 0 ? rc : cut(l->logs, count, l->spread, l->pieces, &l->piece_count);
+    rc = rc < 0 ? rc : group_pieces(l);
+    if (rc == 0) {
+        join_unexplained(l);
+        report(l->logs, l->pieces, l->piece_count, seconds, pairs, layer_of, out);
+    }
+    if (l) {
+        free(l->memory);
+        free(l->logs);
+    }
+    free(l);
+    free(chosen);
     return rc;
 }
 

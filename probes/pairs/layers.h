@@ -3,28 +3,37 @@
  *
  * The threshold is the noise of the measurement, not a number of ours. `spread` is the relative
  * deviation of one figure, from measurements of the same pair that were repeated
- * (probe_layers_spread()); below 2 % it counts as 2 %: pairs of one layer differ by 1 to 5 % themselves.
- * On the logarithm of the values:
+ * (probe_layers_spread()); below 2 % it counts as 2 %: pairs of one layer differ by 1 to 5 %
+ * themselves. On the logarithm of the values a Gaussian kernel density with a bandwidth of 1.5
+ * spreads is cut at every valley that is lower than half of the lower of its two peaks. (Two single
+ * values are cut apart from 5 spreads on.) Then pieces are joined again.
  *
- *   1. A Gaussian kernel density with a bandwidth of 1.5 spreads is cut at every valley that is
- *   lower than half of the
- *      lower of its two peaks. (Two single values are cut apart from 5 spreads on.)
- *   2. Neighbours whose medians lie less than four of their own deviations apart are joined again:
- *   Ashman's D, which is
- *      2.65 for the halves of a Gaussian and 3.46 for those of a flat distribution, so that one
- *      layer whose pairs
- * differ by more than the measurement does is not taken for several. A deviation counts as one
- * spread at least.
- *   3. Clusters of fewer than 1.5 % of the values, and of fewer than two, are joined to their
- *   nearest neighbour (when
- *      there are more than eight values): those are outliers, not layers.
+ * Of values alone (probe_layers_cluster()):
+ *
+ *   - neighbours whose medians lie less than four of their own deviations apart: Ashman's D, which
+ *     is 2.65 for the halves of a Gaussian and 3.46 for those of a flat distribution. A deviation
+ *     counts as one spread at least;
+ *   - clusters of fewer than 1.5 % of the values, and of fewer than two, when there are more than
+ *     eight values: those are outliers, not layers.
+ *
+ * Of pairs (probe_layers_of_pairs()) a layer is more than a range of values: it divides the PUs into
+ * groups that explain the pairs. A cut between two pieces "makes groups" when the pairs below it
+ * connect PUs to groups inside of which nearly all pairs are below it. So the siblings of 256 cores
+ * are a layer, though they are 0.2 % of the pairs, and one odd pair is none.
+ *
+ *   - A cut that makes groups stays where the medians are four deviations or a factor of 1.4 apart,
+ *     unless the groups of both sides are of one kind: of one size, and none within another, such
+ *     as siblings of which a clock of 5 ns steps says 5 or 10.
+ *   - A cut that makes none stays where the medians are four deviations and a factor of 1.4 apart
+ *     and both sides have as many pairs as there are PUs: distances in a mesh.
  *
  * How often that errs on simulated pairs is printed by benchmarks/probes/layer_errors, whose limits
- * are a test.
+ * are a test, and on measured machines by benchmarks/probes/real_layers.
  */
 #ifndef SERVET_PROBES_PAIRS_LAYERS_H
 #define SERVET_PROBES_PAIRS_LAYERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +52,12 @@ struct clusters {
  * or -ENOMEM. */
 int probe_layers_cluster(const double *values, size_t count, double spread, uint32_t *cluster_of,
                          struct clusters *out);
+
+/* The same for the figures of all pairs of `pus` PUs, by probe_pair_index(). `measured` (NULL: all)
+ * says which were measured: only those decide, the others join the layer whose range they are in. 0,
+ * -EINVAL or -ENOMEM. */
+int probe_layers_of_pairs(size_t pus, const double *seconds, const bool *measured, double spread,
+                          uint32_t *layer_of, struct clusters *out);
 
 /* Relative deviation of one figure from pairs of figures of the same thing: logs[i] is the
  * logarithm of the ratio of the two (reordered). By the median, so that outliers do not count; 0

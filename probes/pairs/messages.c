@@ -41,7 +41,7 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
         free(cluster_of);
         return rc;
     }
-    rc = probe_layers_cluster(pair_seconds, pairs, spread, cluster_of, &clusters);
+    rc = probe_layers_of_pairs(pus->count, pair_seconds, NULL, spread, cluster_of, &clusters);
     if (rc == 0) {
         result.layers = calloc(clusters.count, sizeof *result.layers);
         rc = result.layers ? 0 : -ENOMEM;
@@ -168,6 +168,31 @@ static int second_sweep(const struct schedule *schedule, struct question *questi
     return rc;
 }
 
+/* Disturbance only lengthens, so a pair that is clearly faster than the others is structure, of
+ * however many pairs: siblings are one pair of each core among all. Clearly: by the factor of
+ * layers.c, or by six deviations, which 2,000 values of one layer do not reach. */
+static bool are_alike(double *values, size_t count, double spread)
+{
+    static const double clearly = 1.4, deviations = 6, mad_of_deviation = 0.6745,
+                        least_spread = 0.02;
+    if (!probe_schedule_agree_cluster(values, count, spread)) {
+        return false;
+    }
+    double *away = malloc((count + 1) * sizeof *away);
+    if (!away) {
+        return false; /* then all are measured */
+    }
+    double middle = probe_median(values, count), least = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        least = fmin(least, values[i]);
+        away[i] = fabs(log(values[i] / middle));
+    }
+    double deviation =
+        fmax(fmax(spread, least_spread), probe_median(away, count) / mad_of_deviation);
+    free(away);
+    return log(middle / least) < fmin(log(clearly), deviations * deviation);
+}
+
 /* Pairs that were not measured take over the median of those of their class. */
 static int take_over(const struct schedule *schedule, struct schedule_outcome *outcome)
 {
@@ -209,10 +234,10 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
     }
     schedule.spread = &question.spread;
     schedule.exhaustive = probe->exhaustive;
+    schedule.search = true;
     schedule.probe = probe;
     schedule.at_once = probe->one_by_one ? 1 : TOGETHER_MOST;
-    rc = probe_schedule_run(&schedule, NULL, ++probe->seed, ask, probe_schedule_agree_cluster,
-                            &question, outcome);
+    rc = probe_schedule_run(&schedule, NULL, ++probe->seed, ask, are_alike, &question, outcome);
     *sweeps = 1;
     if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
         *sweeps = SWEEPS;

@@ -22,8 +22,10 @@ struct schedule {
     uint8_t *class_of;             /* by probe_pair_index(): 0 is the closest */
     size_t class_count;
     struct together together;
-    size_t at_once;       /* pairs at a time, at most; up to 1: one by one */
-    bool exhaustive;      /* every pair */
+    size_t at_once;  /* pairs at a time, at most; up to 1: one by one */
+    bool exhaustive; /* every pair */
+    bool search; /* that pairs are alike is doubted: 5.6 n of each class, not 4 log2(n), among them
+                    all of one PU */
     const double *spread; /* of one figure so far, which may grow as more are measured; NULL: yes or
                              no. Not owned */
     struct probe

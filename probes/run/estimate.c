@@ -82,7 +82,9 @@ int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estima
     int rc = inside ? probe_schedule_init(&schedule, pus, probe->declared) : -ENOMEM;
     if (rc == 0) {
         schedule.exhaustive = probe->exhaustive;
+        schedule.search = true; /* as messages do, and no other probe */
         size_t pairs = probe_schedule_planned(&schedule, NULL);
+        schedule.search = false;
         *out = (struct probe_estimate){
             .cache_s = kinds * probe_cache_seconds(probe),
             .sharing_s = pus->count > 1 ? plan_sharing(probe, &schedule, inside) : 0,

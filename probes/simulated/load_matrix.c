@@ -81,7 +81,7 @@ void probe_sim_load_matrix(struct sim_reader *reader, const json_t *object, stru
     double unit_s =
         probe_sim_number(reader, object, "exchange_matrix", "seconds_per_unit", 1e-9, 1e-15, 1);
     sim->matrix.bytes_per_s =
-        probe_sim_number(reader, object, "exchange_matrix", "bytes_per_s", 1e10, 1e3, 1e13);
+        probe_sim_number(reader, object, "exchange_matrix", "bytes_per_s", 0, 1e3, 1e13);
     if (!name) {
         probe_sim_refuse(reader, "exchange_matrix.file: expected the name of a CSV file");
     }

@@ -240,16 +240,19 @@ static double message_seconds(const struct sim_layer *layer, size_t bytes)
                                                              : seconds;
 }
 
-/* The time of one line is what was measured; what is longer takes its layer's bandwidth. */
+/* The time of one line is what was measured. What is longer is handed over line by line, ten on the
+ * way at a time as a core has line fill buffers (Little's law: the bandwidth between two PUs falls
+ * with the time of a line), unless the description gives a bandwidth. */
 static double measured_seconds(const struct machine *machine, const struct profile_pair *pair,
-                               const struct sim_layer *layer, size_t bytes)
+                               size_t bytes)
 {
-    static const size_t line_bytes = 64;
+    static const double line_bytes = 64, lines_on_the_way = 10;
     const struct sim *sim = machine->state;
     size_t row = position_of(machine, pair->a), column = position_of(machine, pair->b);
-    double bandwidth = layer ? layer->bytes_per_s : sim->matrix.bytes_per_s;
     double seconds = sim->matrix.seconds[row * sim->pu_count + column];
-    return seconds + (bytes > line_bytes ? (double)(bytes - line_bytes) / bandwidth : 0);
+    double more = fmax(0, (double)bytes - line_bytes);
+    return seconds + (sim->matrix.bytes_per_s > 0 ? more / sim->matrix.bytes_per_s
+                                                  : more / line_bytes * seconds / lines_on_the_way);
 }
 
 /* How much slower than alone: the pairs of its group at the same time, over those it can carry. */
@@ -277,9 +280,8 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
         if (!layer && !sim->matrix.seconds) {
             return -ENOTSUP;
         }
-        double alone = sim->matrix.seconds
-                           ? measured_seconds(machine, &pairs[i], layer, what->bytes)
-                           : message_seconds(layer, what->bytes);
+        double alone = sim->matrix.seconds ? measured_seconds(machine, &pairs[i], what->bytes)
+                                           : message_seconds(layer, what->bytes);
         double exact = alone * load_of(sim, pairs, count, layer, group);
         seconds[i] = INFINITY;
         for (uint32_t batch = 0; batch < what->batches; batch++) {

@@ -107,7 +107,7 @@ struct sim_layer {
 /* One-way times between PUs as somebody measured them, beside or instead of layers. */
 struct sim_matrix {
     double *seconds;    /* of one line, by the PUs' positions, row by row; NULL: there is none */
-    double bytes_per_s; /* of what is longer than a line, for pairs in no layer */
+    double bytes_per_s; /* of what is longer than a line; 0: as lines one after the other */
 };
 
 /* BSP parameters by the number of processors; flops are those of `flop_per_s`, as in a profile. */

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "probes/pairs/layers.h"
+#include "probes/pairs/relation.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
 
@@ -156,6 +157,150 @@ START_TEST(no_values_and_impossible_ones_are_refused)
 }
 END_TEST
 
+/* -- layers of pairs -- */
+
+enum { PUS_MOST = 256, PAIRS_MOST = PUS_MOST * (PUS_MOST - 1) / 2, LEVELS = 4 };
+
+/* A machine of nested groups: level 0 holds `size[0]` PUs, level 1 `size[1]` of level 0, … */
+struct nested {
+    size_t pus, levels, size[LEVELS];
+    double seconds[LEVELS], within; /* deviation of the pairs of a level */
+    uint32_t number[PUS_MOST];      /* of a PU, as the system numbers them */
+    double of[PAIRS_MOST];
+    uint32_t truth[PAIRS_MOST], found[PAIRS_MOST];
+};
+
+static void measure(struct nested *m, struct random *random)
+{
+    for (size_t i = 0; i < m->pus; i++) {
+        for (size_t j = i + 1; j < m->pus; j++) {
+            size_t a = m->number[i], b = m->number[j], level = 0;
+            while (a / m->size[level] != b / m->size[level]) {
+                a /= m->size[level];
+                b /= m->size[level++];
+            }
+            size_t pair = probe_pair_index(m->pus, i, j);
+            m->truth[pair] = (uint32_t)level;
+            m->of[pair] = m->seconds[level] * exp(m->within * (2 * random_unit(random) - 1)) *
+                          (1 + 0.01 * fabs(profile_random_normal(random)));
+        }
+    }
+}
+
+/* Sizes, times and numbering from ranges, not from a list. */
+static void draw(struct nested *m, uint64_t seed)
+{
+    struct random random = {seed};
+    *m = (struct nested){.levels = 1 + (size_t)(3.99 * random_unit(&random)), .pus = 1};
+    m->within = 0.06 * random_unit(&random);
+    double seconds = 5e-9 * (1 + random_unit(&random));
+    for (size_t l = 0; l < m->levels; l++) {
+        size_t most = m->levels == 1 ? 64 : l == 0 ? 2 : l + 1 == m->levels ? 4 : 6;
+        m->size[l] = 2 + (size_t)((double)(most - 1) * 0.999 * random_unit(&random));
+        m->pus *= m->size[l];
+        m->seconds[l] = seconds;
+        seconds *= 1.5 + 4 * random_unit(&random);
+    }
+    for (size_t i = 0; i < m->pus; i++) {
+        m->number[i] = (uint32_t)i;
+    }
+    if (seed % 3 == 0) {
+        random_shuffle(&random, m->number, m->pus, sizeof *m->number);
+    } else if (seed % 3 == 1) { /* siblings half the machine apart */
+        for (size_t i = 0; i < m->pus; i++) {
+            m->number[i] =
+                (uint32_t)(i % (m->pus / m->size[0]) * m->size[0] + i / (m->pus / m->size[0]));
+        }
+    }
+    measure(m, &random);
+}
+
+static bool layers_are_found(struct nested *m)
+{
+    struct clusters clusters;
+    ck_assert_int_eq(probe_layers_of_pairs(m->pus, m->of, NULL, 0.01, m->found, &clusters), 0);
+    bool right = clusters.count == m->levels;
+    for (size_t k = 0; k < probe_pair_count(m->pus) && right; k++) {
+        right = m->found[k] == m->truth[k];
+    }
+    return right;
+}
+
+START_TEST(groups_are_layers_however_few_pairs_they_have)
+{
+    static struct nested m;
+    enum { MACHINES = 100 };
+    size_t right = 0;
+    for (uint64_t seed = 1; seed <= MACHINES; seed++) {
+        draw(&m, seed);
+        right += layers_are_found(&m);
+    }
+    ck_assert_msg(right >= 97, "%zu of %d", right, MACHINES);
+}
+END_TEST
+
+/* 68 cores of two threads: their siblings are 0.7 % of the pairs. */
+static void draw_siblings(struct nested *m)
+{
+    struct random random = {5};
+    *m = (struct nested){
+        .levels = 2, .pus = 136, .size = {2, 68}, .seconds = {8e-9, 40e-9}, .within = 0.05};
+    for (uint32_t i = 0; i < m->pus; i++) {
+        m->number[i] = i;
+    }
+    measure(m, &random);
+}
+
+START_TEST(siblings_of_many_cores_stay_a_layer)
+{
+    static struct nested m;
+    draw_siblings(&m);
+    ck_assert(layers_are_found(&m));
+}
+END_TEST
+
+/* A clock that counts in steps of 5 ns. */
+START_TEST(steps_of_a_clock_make_no_layers)
+{
+    static struct nested m;
+    draw_siblings(&m);
+    for (size_t k = 0; k < probe_pair_count(m.pus); k++) {
+        m.of[k] = m.truth[k] > 0 ? m.of[k] : k % 3 ? 10e-9 : 5e-9;
+    }
+    ck_assert(layers_are_found(&m));
+}
+END_TEST
+
+START_TEST(single_odd_pairs_make_no_layer)
+{
+    static struct nested m;
+    draw_siblings(&m);
+    m.of[probe_pair_index(m.pus, 3, 70)] *= 3;
+    m.of[probe_pair_index(m.pus, 9, 90)] *= 8;
+    struct clusters clusters;
+    ck_assert_int_eq(probe_layers_of_pairs(m.pus, m.of, NULL, 0.01, m.found, &clusters), 0);
+    ck_assert_uint_eq(clusters.count, 2);
+}
+END_TEST
+
+/* Distances on a line: they divide the PUs into no groups, and differ by less than layers do. */
+START_TEST(values_without_groups_are_told_apart_only_where_they_are_far_apart)
+{
+    static struct nested m;
+    struct clusters clusters;
+    for (int far = 0; far <= 1; far++) {
+        m.pus = 32;
+        for (size_t i = 0; i < m.pus; i++) {
+            for (size_t j = i + 1; j < m.pus; j++) {
+                m.of[probe_pair_index(m.pus, i, j)] = j - i < 12 ? 1 : far ? 1.6 : 1.25;
+            }
+        }
+        ck_assert_int_eq(probe_layers_of_pairs(m.pus, m.of, NULL, 0.01, m.found, &clusters), 0);
+        ck_assert_uint_eq(clusters.count, far ? 2 : 1);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("cluster");
@@ -168,5 +313,10 @@ int main(void)
     tcase_add_test(tests, noise_decides_what_is_similar);
     tcase_add_test(tests, the_spread_is_that_of_one_figure_and_bears_outliers);
     tcase_add_test(tests, no_values_and_impossible_ones_are_refused);
+    tcase_add_test(tests, groups_are_layers_however_few_pairs_they_have);
+    tcase_add_test(tests, siblings_of_many_cores_stay_a_layer);
+    tcase_add_test(tests, steps_of_a_clock_make_no_layers);
+    tcase_add_test(tests, single_odd_pairs_make_no_layer);
+    tcase_add_test(tests, values_without_groups_are_told_apart_only_where_they_are_far_apart);
     return run_tests(tests);
 }

@@ -105,17 +105,35 @@ START_TEST(pairs_that_disturb_are_measured_one_by_one)
 }
 END_TEST
 
+static int take_a_second(void *argument, const struct pair_position *pairs, size_t count,
+                         double *seconds, double *figures)
+{
+    (void)argument;
+    (void)pairs;
+    for (size_t k = 0; k < count; k++) {
+        seconds[k] = figures[k] = 1;
+    }
+    return 0;
+}
+
 /* A sample of twenty pairs is measured sooner than tried. */
 START_TEST(a_check_that_costs_more_than_it_saves_is_not_made)
 {
-    struct profile_communication found;
-    struct probe probe = {.machine = &machine, .seed = 1};
+    enum { PAIRS = 496 };
+    double values[PAIRS];
+    bool measured[PAIRS];
+    struct schedule_outcome outcome = {.values = values, .measured = measured};
+    struct schedule schedule;
     open_machine(16, 1e12);
-    probe.declared = &machine.declared->classes[0];
-    ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
-    ck_assert_ptr_nonnull(strstr(found.layers[0].quality.note, "40 of 496 pairs measured"));
-    ck_assert(!says_together(&found.layers[0].quality));
-    probe_message_free(&found);
+    ck_assert_int_eq(probe_schedule_init(&schedule, &machine.pus, &machine.declared->classes[0]),
+                     0);
+    schedule.at_once = TOGETHER_MOST;
+    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 1, take_a_second,
+                                        probe_schedule_agree_cluster, NULL, &outcome),
+                     0);
+    ck_assert_uint_eq(outcome.measured_count, 40);
+    ck_assert_uint_eq(outcome.most_at_once, 1);
+    probe_schedule_free(&schedule);
     probe_machine_close(&machine);
 }
 END_TEST
