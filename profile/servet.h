@@ -84,6 +84,18 @@ uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint3
 /* Bytes of one line of that cache. */
 uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
+/* Size in bytes that the operating system declares for that cache, measured or not; 0: it says
+ * none. */
+uint64_t servet_cache_declared_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
+
+/* Its ways: how many lines of one set it holds at a time. */
+uint32_t servet_cache_ways(const servet_profile *profile, uint32_t level, uint32_t pu);
+
+/* Bytes of memory in pages of `page_bytes` that level `level` (1, 2 …) of the TLB of `pu` reaches:
+ * loads within so much find their address translated. 0: not measured, or no such level. */
+uint64_t servet_tlb_bytes(const servet_profile *profile, uint32_t level, uint64_t page_bytes,
+                          uint32_t pu);
+
 /* 1: the two PUs share one cache of that level (also when they are the same and have one); 0: they
  * do not. */
 int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t pu_a,
@@ -109,6 +121,19 @@ double servet_numa_bandwidth(const servet_profile *profile, uint32_t pu, uint32_
  * not measured. */
 double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
 
+/* The memory overhead level that shows when the two PUs copy at the same time: 0 is the worst, -1:
+ * they do not disturb each other, or it is not known (servet_measured()), or the same PU twice. Of a
+ * profile that was not measured: by the NUMA nodes and packages that are declared. */
+int servet_overhead_level(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
+
+/* Bytes per second that each of the two then gets; of two that do not disturb each other what one
+ * alone gets. 0: not measured, or the same PU twice. */
+double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
+
+/* Number (the operating system's) of the NUMA node with memory that `pu` is local to; the lowest of
+ * several. -1: not known. */
+int64_t servet_numa_node(const servet_profile *profile, uint32_t pu);
+
 /* -- messages (2010 paper, Section III-D) -- */
 
 /* Seconds that a message of `bytes` takes from one PU to the other, one way. Between measured sizes
@@ -117,6 +142,12 @@ double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t 
  * above. 0: not measured, or the same PU twice. */
 double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                               uint64_t bytes);
+
+/* How many times as long a message takes when `messages` (>= 1) go over the layer of these two PUs
+ * at the same time (2010 paper, Figure 10b): between measured numbers a straight line, in proportion
+ * above. 0: not measured, or the same PU twice. */
+double servet_messages_slower(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                              uint32_t messages);
 
 /* Communication layer of two PUs: 0 is the fastest of a node, the layers between nodes come after
  * those within. Known without measurement too, then in the order that the caches suggest. -1: not

@@ -121,6 +121,37 @@ uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, 
     return cache ? cache->line_bytes : 0;
 }
 
+uint64_t servet_cache_declared_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? cache->declared_size_bytes : 0;
+}
+
+uint32_t servet_cache_ways(const servet_profile *profile, uint32_t level, uint32_t pu)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? cache->associativity : 0;
+}
+
+uint64_t servet_tlb_bytes(const servet_profile *profile, uint32_t level, uint64_t page_bytes,
+                          uint32_t pu)
+{
+    struct profile_place place;
+    if (!level || !profile_locate(profile, pu, &place)) {
+        return 0;
+    }
+    for (size_t i = 0; i < place.node_class->tlb_count; i++) {
+        const struct profile_tlb *tlb = &place.node_class->tlb[i];
+        level -= tlb->page_bytes == page_bytes; /* they are in the order of their reach */
+        if (!level) {
+            return tlb->reach_bytes;
+        }
+    }
+    return 0;
+}
+
 int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t pu_a, uint32_t pu_b)
 {
     struct profile_place a, b;
@@ -162,6 +193,57 @@ double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint3
         }
     }
     return workers == 1 ? memory->reference_bytes_per_s : 0;
+}
+
+/* The worst level at which two PUs of one node collide: its number; -1: none. False: not two PUs of
+ * the profile. */
+static bool find_collision(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                           const struct profile_memory **memory, int *level)
+{
+    struct profile_place a, b;
+    if (pu_a == pu_b || !profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b)) {
+        return false;
+    }
+    *memory = &a.node_class->memory;
+    *level = -1;
+    for (size_t i = 0; *level < 0 && a.node == b.node && i < (*memory)->level_count; i++) {
+        if (profile_related(&(*memory)->levels[i].collisions, a.os_index, b.os_index)) {
+            *level = (int)i;
+        }
+    }
+    return true;
+}
+
+int servet_overhead_level(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
+{
+    const struct profile_memory *memory;
+    int level;
+    return find_collision(profile, pu_a, pu_b, &memory, &level) ? level : -1;
+}
+
+double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
+{
+    const struct profile_memory *memory;
+    int level;
+    if (!profile->measured || !find_collision(profile, pu_a, pu_b, &memory, &level)) {
+        return 0;
+    }
+    return level < 0 ? memory->reference_bytes_per_s : memory->levels[level].bytes_per_s;
+}
+
+int64_t servet_numa_node(const servet_profile *profile, uint32_t pu)
+{
+    struct profile_place place;
+    if (!profile_locate(profile, pu, &place)) {
+        return -1;
+    }
+    for (size_t i = 0; i < place.node_class->numa_count; i++) {
+        const struct profile_numa *numa = &place.node_class->numa[i];
+        if (numa->memory_bytes && profile_set_has(&numa->pus, place.os_index)) {
+            return numa->os_index;
+        }
+    }
+    return -1;
 }
 
 static const struct profile_numa_access *find_access(const servet_profile *profile, uint32_t pu,
@@ -210,6 +292,17 @@ double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint
         return 0;
     }
     return profile_message_seconds(link.layer, link.communication->message_bytes, (double)bytes);
+}
+
+double servet_messages_slower(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                              uint32_t messages)
+{
+    struct profile_link link;
+    if (!messages || !profile->measured || !find_link(profile, pu_a, pu_b, &link) ||
+        link.layer->concurrency_count < 2) {
+        return 0;
+    }
+    return profile_messages_slower(link.layer, messages);
 }
 
 int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)

@@ -77,6 +77,38 @@ START_TEST(curves_are_followed_between_and_beyond_their_points)
 }
 END_TEST
 
+START_TEST(tuners_get_what_was_measured_and_what_is_declared)
+{
+    servet_profile *p = opened(FIXTURES "/every-field.json");
+    ck_assert_uint_eq(servet_cache_ways(p, 1, 0), 4);
+    ck_assert_uint_eq(servet_cache_ways(p, 2, 0), 0);
+    ck_assert_int_eq(servet_numa_node(p, 3), 0);
+    ck_assert_int_eq(servet_numa_node(p, 13), 0); /* of node 1 */
+    ck_assert_int_eq(servet_numa_node(p, 5), -1); /* a gap in the PU numbers */
+    ck_assert_int_eq(servet_overhead_level(p, 0, 3), 0);
+    ck_assert(about(servet_overhead_bandwidth(p, 0, 3), 6.5));
+    ck_assert_int_eq(servet_overhead_level(p, 0, 9), -1);
+    ck_assert(about(servet_overhead_bandwidth(p, 0, 9), 7.5)); /* as one alone */
+    ck_assert_int_eq(servet_overhead_level(p, 0, 13), -1);     /* the same place of two nodes */
+    ck_assert_int_eq(servet_overhead_level(p, 3, 3), -1);
+    ck_assert(servet_overhead_bandwidth(p, 3, 3) == 0);
+    ck_assert_uint_eq(servet_cache_declared_bytes(p, 1, 0), 2);
+    ck_assert_uint_eq(servet_tlb_bytes(p, 1, 12, 0), 13);
+    ck_assert_uint_eq(servet_tlb_bytes(p, 2, 12, 0), 0);
+    ck_assert_uint_eq(servet_tlb_bytes(p, 0, 12, 0), 0);
+    ck_assert_uint_eq(servet_tlb_bytes(p, 1, 4096, 0), 0);
+    ck_assert(servet_messages_slower(p, 3, 3, 2) == 0);
+    servet_profile_close(p);
+    p = opened(FIXTURES "/nehalem-2-nodes.json");
+    ck_assert(servet_messages_slower(p, 0, 1, 2) == 0); /* not measured */
+    ck_assert_int_eq(servet_overhead_level(p, 0, 2), 0);
+    ck_assert_int_eq(servet_overhead_level(p, 0, 1), -1);
+    ck_assert(about(servet_overhead_bandwidth(p, 0, 2), 6e9));
+    ck_assert(about(servet_overhead_bandwidth(p, 0, 1), 9e9));
+    servet_profile_close(p);
+}
+END_TEST
+
 START_TEST(what_is_not_known_is_zero)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");
@@ -263,6 +295,7 @@ int main(void)
     tcase_add_test(tcase, the_two_node_machine_answers);
     tcase_add_test(tcase, curves_are_followed_between_and_beyond_their_points);
     tcase_add_test(tcase, what_is_not_known_is_zero);
+    tcase_add_test(tcase, tuners_get_what_was_measured_and_what_is_declared);
     tcase_add_test(tcase, figures_say_how_sure_they_are);
     tcase_add_test(tcase, a_partial_profile_gives_no_declared_figure_as_a_measured_one);
     tcase_add_test(tcase, figures_of_a_profile_that_was_not_measured_do_not_count);
