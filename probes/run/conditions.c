@@ -427,3 +427,53 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
     rc = rc < 0 || !native ? rc : add_grant(run->machine, profile);
     return rc < 0 ? rc : add_memory_limits(results, profile);
 }
+
+/* -- what is not settled -- */
+
+/* Relative. On an idle machine rounds lie 1 to 7 % apart, beside a load of six 40 % and more. */
+static const double settled_spread = 0.2;
+
+static double wider(double spread, const struct profile_quality *quality)
+{
+    return quality->origin == PROFILE_MEASURED ? fmax(spread, quality->spread) : spread;
+}
+
+static void add_unsettled(char *text, size_t size, const char *name, double spread, bool cut_short)
+{
+    size_t length = strlen(text);
+    if (spread > settled_spread) {
+        snprintf(text + length, size - length, "%s%s (spread %.0f %%)", length ? ", " : "", name,
+                 100 * spread);
+    } else if (cut_short) {
+        snprintf(text + length, size - length, "%s%s (cut short)", length ? ", " : "", name);
+    }
+}
+
+static bool noted_short(const struct profile_quality *quality)
+{
+    return quality->note && strstr(quality->note, "cut short by the budget");
+}
+
+bool probe_conditions_unsettled(const struct servet_profile *profile, char *text, size_t size)
+{
+    const struct profile_class *node_class = &profile->classes[0];
+    double caches = 0, memory = wider(0, &node_class->memory.quality), messages = 0;
+    bool cache_short = false, memory_short = false, message_short = false;
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        caches = wider(caches, &node_class->caches[i].quality);
+        cache_short = cache_short || noted_short(&node_class->caches[i].quality);
+    }
+    for (size_t i = 0; i < node_class->memory.level_count; i++) {
+        memory = wider(memory, &node_class->memory.levels[i].quality);
+        memory_short = memory_short || noted_short(&node_class->memory.levels[i].quality);
+    }
+    for (size_t i = 0; i < node_class->communication.layer_count; i++) {
+        messages = wider(messages, &node_class->communication.layers[i].quality);
+        message_short = message_short || noted_short(&node_class->communication.layers[i].quality);
+    }
+    text[0] = '\0';
+    add_unsettled(text, size, "cache", caches, cache_short);
+    add_unsettled(text, size, "memory", memory, memory_short);
+    add_unsettled(text, size, "message", messages, message_short);
+    return text[0] != '\0';
+}

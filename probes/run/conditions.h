@@ -38,6 +38,11 @@ int probe_conditions_after(const struct conditions_before *before, struct machin
 /* Appends a condition; both texts are copied. 0 or -ENOMEM. */
 int probe_conditions_add(struct servet_profile *profile, const char *key, const char *value);
 
+/* Which figures of the profile a second run might not confirm, because their rounds lie more than a
+ * fifth apart or the budget cut them short: "memory (spread 41 %), message (cut short)". False:
+ * none, and `text` is empty. */
+bool probe_conditions_unsettled(const struct servet_profile *profile, char *text, size_t size);
+
 /* Does the CPU say that it is one of a virtual machine (x86)? */
 bool probe_conditions_virtual_machine(void);
 

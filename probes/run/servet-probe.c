@@ -11,6 +11,7 @@
 #include "probes/network/launch.h"
 #include "probes/pairs/verify.h"
 #include "probes/run/checkpoint.h"
+#include "probes/run/conditions.h"
 #include "probes/run/options.h"
 #include "probes/run/output.h"
 #include "probes/run/run.h"
@@ -229,6 +230,16 @@ static void note_busy(const struct servet_profile *profile)
     }
 }
 
+/* The last line: what to measure again, and when. */
+static void note_unsettled(const struct servet_profile *profile)
+{
+    char what[128];
+    if (probe_conditions_unsettled(profile, what, sizeof what)) {
+        cli_note("not settled: %s; measure again when nothing else runs, and without --budget",
+                 what);
+    }
+}
+
 static void save(const struct options *options, const struct servet_profile *profile,
                  const char *path)
 {
@@ -240,6 +251,7 @@ static void save(const struct options *options, const struct servet_profile *pro
         cli_note("measured %zu PUs in %.1f s; profile written to %s", profile->classes[0].pus.count,
                  profile->seconds, path);
         note_busy(profile);
+        note_unsettled(profile);
     }
     if (path[0] == '\0' || options->run.json) {
         print_profile(profile);

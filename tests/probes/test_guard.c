@@ -348,10 +348,35 @@ START_TEST(a_fault_ends_the_run_with_its_reason)
 }
 END_TEST
 
+START_TEST(what_is_not_settled_is_named_and_settled_is_not)
+{
+    char text[128];
+    struct profile_memory_level level = {.quality = {.origin = PROFILE_MEASURED, .spread = 0.41}};
+    struct profile_layer layer = {
+        .quality = {.origin = PROFILE_MEASURED, .spread = 0.1, .note = NULL}};
+    struct profile_class node_class = {
+        .memory = {.quality = {.origin = PROFILE_MEASURED, .spread = 0.02},
+                   .levels = &level,
+                   .level_count = 1},
+        .communication = {.layers = &layer, .layer_count = 1}};
+    const struct servet_profile profile = {.classes = &node_class, .class_count = 1};
+    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert_str_eq(text, "memory (spread 41 %)");
+    layer.quality.note = "cut short by the budget: 3 of 9 pairs measured";
+    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert_str_eq(text, "memory (spread 41 %), message (cut short)");
+    layer.quality.note = NULL;
+    level.quality.origin = PROFILE_INFERRED;
+    ck_assert(!probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("guard");
     tcase_add_test(tests, a_calm_measurement_is_made_once);
+    tcase_add_test(tests, what_is_not_settled_is_named_and_settled_is_not);
     tcase_add_test(tests, the_calmer_of_two_counts);
     tcase_add_test(tests, a_machine_that_is_never_idle_is_not_measured_twice_for_ever);
     tcase_add_test(tests, a_pu_that_goes_offline_is_reported);
