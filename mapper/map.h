@@ -15,11 +15,11 @@
  * (integers over the common denominator Max - Min, in units of MAP_LATENCY_QUANTUM_SECONDS), so
  * that the same profile gives the same mapping on every machine and compiler.
  *
- * A priority is a priority: the rules are compared in order, not added. Memory priority: rules 1 and
- * 2 (how much is shared) first, rule 3 (latency) among equals; communication priority: rule 3 first,
- * rules 1 and 2 among equals. On the papers' machines both give the same; on nodes of ten and more
- * memory domains the sum lets the nearness of ten workers outweigh one collision, and two workers
- * share a domain while a node is empty. `paper` asks for the literal sum.
+ * A priority is a priority: the rules are compared in order, not added. Memory priority: rules 1
+ * and 2 (how much is shared) first, rule 3 (latency) among equals; communication priority: rule 3
+ * first, rules 1 and 2 among equals. On the papers' machines both give the same; on nodes of ten
+ * and more memory domains the sum lets the nearness of ten workers outweigh one collision, and two
+ * workers share a domain while a node is empty. `paper` asks for the literal sum.
  *
  * What the paper leaves open:
  *   occupancy   The least occupied PUs come first, whatever their weight; among them those on the
@@ -27,8 +27,8 @@
  *               the weight.
  *   nodes       Memory priority goes on to the next node when the next worker would lose more than
  *               10 % of its bandwidth by the measured curves, at once where pairs collide and
- *               nothing more is known: a job is not spread thinner over a network than its bandwidth
- *               asks for.
+ *               nothing more is known: a job is not spread thinner over a network than its
+ *               bandwidth asks for.
  *   memory      PUs without memory of their own come behind those that have some.
  *   kinds       The most capable kind of core comes first, the others join when each of its cores
  *               has a worker.
@@ -58,7 +58,8 @@ struct map_request {
     bool paper;                        /* the paper's literal sums decide */
     /* The number of workers is known beforehand: they are numbered by the machine's tree (its
      * communication layers), so that neighbours are near, and communication priority takes the
-     * smallest group that holds them all. False: workers come one by one, in the order of choice. */
+     * smallest group that holds them all. False: workers come one by one, in the order of
+     * choice. */
     bool known;
 };
 
@@ -82,8 +83,8 @@ struct map_explainer {
     void *context;
 };
 
-/* Chooses request->workers PUs, in worker order. `out` has room for that many. An explainer (may be NULL) is called
- * for every row and costs workers x PUs.
+/* Chooses request->workers PUs, in worker order. `out` has room for that many. An explainer (may be
+ * NULL) is called for every row and costs workers x PUs.
  * 0; -EINVAL (no worker or too many, `allowed` holds no PU of the profile: the text says which);
  * -ENOMEM. */
 int map_workers(const struct servet_profile *profile, const struct map_request *request,
@@ -100,14 +101,14 @@ struct map_domain_request {
     bool paper;
 };
 
-/* Divides the allowed machine among the ranks top down (nodes, packages, memory domains, caches), as
- * evenly as it goes: a rank's part is its region, which straddles two groups only where whole groups
- * do not go round. Memory priority spreads a rank's threads over its region by the weights;
+/* Divides the allowed machine among the ranks top down (nodes, packages, memory domains, caches),
+ * as evenly as it goes: a rank's part is its region, which straddles two groups only where whole
+ * groups do not go round. Memory priority spreads a rank's threads over its region by the weights;
  * communication priority fills the smallest group that holds all threads, one rank after the
- * other. A rank never leaves its node. One thread per rank is map_workers() with a known number; one rank on one
- * node gets the PUs that as many workers get. SMT siblings are used only when there are more threads
- * than cores; with more threads than PUs each rank keeps PUs of its own while there are enough for
- * the ranks (2012 paper, Section 4.5 and Figure 5, for one rank a node).
+ * other. A rank never leaves its node. One thread per rank is map_workers() with a known number;
+ * one rank on one node gets the PUs that as many workers get. SMT siblings are used only when there
+ * are more threads than cores; with more threads than PUs each rank keeps PUs of its own while
+ * there are enough for the ranks (2012 paper, Section 4.5 and Figure 5, for one rank a node).
  *
  * `out` gets the PU numbers of rank 0's threads in the order of the machine's tree, then those of
  * rank 1, …: the sum of all threads. 0; -EINVAL (as map_workers(), or a rank without threads);

@@ -1,7 +1,7 @@
-/* How good are the mappings on machines of others? For every topology given (hwloc XML files, folders
- * of them, or descriptions such as "package:2 l3:8 core:8 pu:2") and for the modern machines below,
- * maps 2, 3, 4, 7, 13, half, all but one and all cores with both priorities and compares with
- * hwloc-distrib, compact, scatter and OMP_PROC_BIND=spread by
+/* How good are the mappings on machines of others? For every topology given (hwloc XML files,
+ * folders of them, or descriptions such as "package:2 l3:8 core:8 pu:2") and for the modern
+ * machines below, maps 2, 3, 4, 7, 13, half, all but one and all cores with both priorities and
+ * compares with hwloc-distrib, compact, scatter and OMP_PROC_BIND=spread by
  *
  *   most workers in one memory domain and how many share that of a worker on average, least and
  *   mean last-level cache of a worker, mean distance of neighbours in worker order (layers of the
@@ -66,7 +66,8 @@ static void distribute(struct machine *m, unsigned workers)
     free(sets);
 }
 
-/* One place for each core in the order of the hierarchy; worker i on the first place of its part. */
+/* One place for each core in the order of the hierarchy; worker i on the first place of its
+ * part. */
 static void spread(struct machine *m, uint32_t workers)
 {
     for (uint32_t i = 0; i < workers; i++) {

@@ -16,8 +16,8 @@ struct map_limits {
 #define MAP_KIND_ANY (-1)
 #define MAP_KIND_LAST 1000
 
-/* The PU numbers that are left. 0; -EINVAL (a PU that the profile does not have, none is left, or there is no such kind: the text says
- * which); -ENOMEM. */
+/* The PU numbers that are left. 0; -EINVAL (a PU that the profile does not have, none is left, or
+ * there is no such kind: the text says which); -ENOMEM. */
 int map_allowed_pus(const struct servet_profile *profile, const struct map_limits *limits,
                     struct profile_set *out, struct servet_error *error);
 

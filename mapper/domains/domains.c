@@ -1,10 +1,11 @@
-/* Hybrid programs: the machine is divided among the ranks, then each rank's threads are placed inside
- * its region by the same weights that place workers.
+/* Hybrid programs: the machine is divided among the ranks, then each rank's threads are placed
+ * inside its region by the same weights that place workers.
  *
  * The 2012 paper runs one process a node and spreads its threads over the node (Section 4.5, Figure
- * 5). With more processes a node the same holds for what each of them gets: memory priority spreads a
- * rank's threads over its region. Communication priority packs: ranks fill the groups of the
- * smallest group that holds all threads, one after the other. A process cannot leave its node, so nodes come first. */
+ * 5). With more processes a node the same holds for what each of them gets: memory priority spreads
+ * a rank's threads over its region. Communication priority packs: ranks fill the groups of the
+ * smallest group that holds all threads, one after the other. A process cannot leave its node, so
+ * nodes come first. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/* Why top down: a rank whose region is a whole package, memory domain or cache shares it with nobody,
- * and its neighbour in rank order is in the group beside it. Why not by weights: the weights see one
- * worker at a time, and what is good for the first rank leaves crumbs to the last. */
+/* Why top down: a rank whose region is a whole package, memory domain or cache shares it with
+ * nobody, and its neighbour in rank order is in the group beside it. Why not by weights: the
+ * weights see one worker at a time, and what is good for the first rank leaves crumbs to the
+ * last. */
 #include "mapper/domains/split.h"
 
 #include <errno.h>
@@ -48,7 +49,8 @@ static int widest_first(const void *a, const void *b)
 }
 
 /* Emptiest box first. A box that is too full for this share is too full for all of this width, and
- * shares come widest first, so what does not fit into the emptiest box of equal ones fits nowhere. */
+ * shares come widest first, so what does not fit into the emptiest box of equal ones fits
+ * nowhere. */
 static bool share_evenly(const struct map_share *shares, size_t share_count, struct box *heap,
                          size_t count, enum map_fit fit, uint32_t *box_of)
 {
@@ -275,8 +277,8 @@ static uint32_t cut_groups(struct splitting *s, const struct part *part)
     return count;
 }
 
-/* At least as many groups as ranks: each rank gets some of them in a row, as near to its part of all
- * threads as whole groups go. False: somebody's threads would not fit. */
+/* At least as many groups as ranks: each rank gets some of them in a row, as near to its part of
+ * all threads as whole groups go. False: somebody's threads would not fit. */
 static bool deal_groups(struct splitting *s, const struct part *part, uint32_t groups)
 {
     size_t ranks = part->high - part->low;

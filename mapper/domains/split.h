@@ -17,9 +17,9 @@ enum map_fit {
     MAP_FIT_NOTHING,  /* boxes are overfull alike */
 };
 
-/* Gives every share one of `count` boxes, as evenly as it goes (but for MAP_PACK_THREADS). Shares are sorted by box, then by
- * rank; box_of (by place in `shares`) says which. 0; -ENOSPC (no way was found in which all fit:
- * widest first into the emptiest box, then into the fullest); -ENOMEM. */
+/* Gives every share one of `count` boxes, as evenly as it goes (but for MAP_PACK_THREADS). Shares
+ * are sorted by box, then by rank; box_of (by place in `shares`) says which. 0; -ENOSPC (no way was
+ * found in which all fit: widest first into the emptiest box, then into the fullest); -ENOMEM. */
 int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *room, size_t count,
                   enum map_fit fit, uint32_t *box_of);
 

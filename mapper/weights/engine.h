@@ -1,10 +1,10 @@
 /* The weights of all PUs, raised by every choice: two engines that give the same answers.
  *
  *   tree    Every group of the profile is one subtree of a binary tree: raising a group touches its
- *           root alone and the PU to choose next stands at the top, so that a choice costs the depth
- *           of the tree, O(log PUs + levels). Only for relations that nest.
- *   exact   One array over all PUs; raising costs the size of the groups of the chosen PU. Takes any
- *           relation, and is where the rows of the papers' tables come from.
+ *           root alone and the PU to choose next stands at the top, so that a choice costs the
+ *           depth of the tree, O(log PUs + levels). Only for relations that nest.
+ *   exact   One array over all PUs; raising costs the size of the groups of the chosen PU. Takes
+ *           any relation, and is where the rows of the papers' tables come from.
  */
 #ifndef SERVET_MAPPER_WEIGHTS_ENGINE_H
 #define SERVET_MAPPER_WEIGHTS_ENGINE_H

@@ -1,5 +1,5 @@
-/* Groups that lie inside each other, as a tree: what the tree engine is built on, and how groups that
- * cross each other (a noisy measurement leaves such) are found. */
+/* Groups that lie inside each other, as a tree: what the tree engine is built on, and how groups
+ * that cross each other (a noisy measurement leaves such) are found. */
 #ifndef SERVET_MAPPER_WEIGHTS_HIERARCHY_H
 #define SERVET_MAPPER_WEIGHTS_HIERARCHY_H
 

@@ -1,5 +1,5 @@
-/* The machine's tree as an order, and what it is for: numbering workers so that neighbours are near,
- * and finding the smallest group that holds them all. */
+/* The machine's tree as an order, and what it is for: numbering workers so that neighbours are
+ * near, and finding the smallest group that holds them all. */
 #ifndef SERVET_MAPPER_WEIGHTS_ORDER_H
 #define SERVET_MAPPER_WEIGHTS_ORDER_H
 

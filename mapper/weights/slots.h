@@ -6,10 +6,10 @@
 
 #include "mapper/weights/view.h"
 
-/* Sorts PUs before their weight: workers on the PU, then workers on its core, then nodes that have no
- * worker or no room behind those that have both, then PUs without memory of their own behind the
- * others, then kind (0 the most capable). So the fastest cores come first, slower ones join when each
- * fast one has a worker, and siblings when every core has. */
+/* Sorts PUs before their weight: workers on the PU, then workers on its core, then nodes that have
+ * no worker or no room behind those that have both, then PUs without memory of their own behind the
+ * others, then kind (0 the most capable). So the fastest cores come first, slower ones join when
+ * each fast one has a worker, and siblings when every core has. */
 typedef uint64_t map_key;
 
 #define MAP_KEY_NEVER UINT64_MAX
@@ -37,8 +37,8 @@ struct map_slots {
     uint32_t *in_node; /* by node: workers; NULL: nodes are not filled one after the other */
 };
 
-/* Keys before the first worker. 0; -EINVAL (none of the PUs of `allowed` is known: the text says so);
- * -ENOMEM. */
+/* Keys before the first worker. 0; -EINVAL (none of the PUs of `allowed` is known: the text says
+ * so); -ENOMEM. */
 int map_slots_make(struct map_view *view, const struct profile_set *allowed,
                    const struct profile_set *taken, struct map_slots *out,
                    struct servet_error *error);
@@ -46,9 +46,9 @@ int map_slots_make(struct map_view *view, const struct profile_set *allowed,
 /* One more worker on `leaf`. */
 void map_slots_choose(struct map_slots *slots, uint32_t leaf);
 
-/* What the key of every PU of a node gets besides: MAP_KEY_OTHER_NODE unless the node has workers and
- * room for more. So memory priority fills one node until the next worker would lose bandwidth there,
- * and then goes on to another. */
+/* What the key of every PU of a node gets besides: MAP_KEY_OTHER_NODE unless the node has workers
+ * and room for more. So memory priority fills one node until the next worker would lose bandwidth
+ * there, and then goes on to another. */
 map_key map_slots_node_key(const struct map_slots *slots, uint32_t node);
 
 /* Leaf that is chosen next: lowest key, then lowest weight (by leaf), then lowest PU. */

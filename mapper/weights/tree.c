@@ -1,7 +1,7 @@
 /* The tree engine: a tree over the PUs of every node, of one shape for all nodes of a class, and a
  * tree over the nodes. What a group adds stands at its root; what a PU weighs is what is written on
- * the way to the top, so that the best PU of a subtree stays its best when something is added to all
- * of it. */
+ * the way to the top, so that the best PU of a subtree stays its best when something is added to
+ * all of it. */
 #include "mapper/weights/engine.h"
 
 #include <errno.h>

@@ -414,8 +414,8 @@ static uint64_t last_cache_bytes(const struct profile_class *of, uint32_t os_ind
     return 0;
 }
 
-/* The caches that hold the last level, most of a class have one: so PUs are compared with the caches
- * and not with each other. A PU without a last level comes last. */
+/* The caches that hold the last level, most of a class have one: so PUs are compared with the
+ * caches and not with each other. A PU without a last level comes last. */
 static int rank_caches(struct making *making, const struct profile_class *of, struct map_class *out)
 {
     out->cache_rank = map_arena_get(&making->view->arena, of->pus.count, sizeof *out->cache_rank);
@@ -434,8 +434,8 @@ static int rank_caches(struct making *making, const struct profile_class *of, st
     return 0;
 }
 
-/* PUs that are local to no memory (two dies of four on a Threadripper 2990WX, a node whose memory is
- * offline) where the profile knows the memory of others. */
+/* PUs that are local to no memory (two dies of four on a Threadripper 2990WX, a node whose memory
+ * is offline) where the profile knows the memory of others. */
 static int find_far(struct making *making, const struct profile_class *of, struct map_class *out)
 {
     bool known = false;

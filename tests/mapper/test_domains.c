@@ -1,5 +1,5 @@
-/* Is the machine divided evenly among the ranks of a hybrid program, and are their threads spread or
- * packed inside? */
+/* Is the machine divided evenly among the ranks of a hybrid program, and are their threads spread
+ * or packed inside? */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
