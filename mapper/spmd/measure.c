@@ -1,18 +1,18 @@
+/* Runs of the application under the trace of its MPI calls: what a task costs, and whether the plan
+ * keeps what it promised. */
 #include "mapper/spmd/measure.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "mapper/spmd/options.h"
 #include "mapper/spmd/plan.h"
+#include "profile/base/child.h"
 #include "profile/base/cli.h"
 #include "profile/base/statistics.h"
 
@@ -124,44 +124,6 @@ static void free_words(struct words *words)
 
 /* -- running -- */
 
-static _Noreturn void become(const struct spmd_run *run, struct words *words, const char *library,
-                             const char *trace, int errors)
-{
-    int nothing = open("/dev/null", O_RDWR);
-    dup2(nothing, STDIN_FILENO);
-    dup2(nothing, STDOUT_FILENO);
-    dup2(errors, STDERR_FILENO);
-    setenv("SERVET_TRACE", trace, 1);
-    setenv("SERVET_TRACE_TIMES", "1", 1);
-    unsetenv("SERVET_AUTO");
-    unsetenv("SERVET_DISABLE");
-    setenv("LD_PRELOAD", library, 1);
-    if (run->plan) {
-        setenv("SERVET_SPMD_PLAN", run->plan, 1);
-    }
-    if (geteuid() == 0) {
-        setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-        setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    }
-    execvp(words->list[0], words->list);
-    dprintf(STDERR_FILENO, "%s: %s\n", words->list[0], strerror(errno));
-    _exit(127);
-}
-
-static void profile_first_line(int fd, char *line, size_t size)
-{
-    char all[4096];
-    ssize_t length = pread(fd, all, sizeof all - 1, 0);
-    line[0] = '\0';
-    all[length > 0 ? length : 0] = '\0';
-    for (char *rest = all, *at; (at = strtok_r(rest, "\n", &rest));) {
-        if (strspn(at, "-= ") < strlen(at)) { /* mpirun frames its messages with dashes */
-            snprintf(line, size, "%s", at);
-            return;
-        }
-    }
-}
-
 /* The ranks' lines of a trace are comments of the matrix:
  *     % rank RANK messages N bytes N largest BYTES seconds S mpi S iterations N iteration S compute
  *     S */
@@ -200,28 +162,60 @@ static int read_trace(const char *path, struct spmd_measured *out)
     return 0;
 }
 
+/* The environment of a traced run, as profile_child wants it: its words are in it. */
+struct environment {
+    char trace[FILE_NAME + 16], library[PATH_MAX + 16], plan[PATH_MAX + 32];
+    const char *list[10];
+};
+
+static void make_environment(const struct spmd_run *run, const char *library, const char *trace,
+                             struct environment *out)
+{
+    size_t count = 0;
+    snprintf(out->trace, sizeof out->trace, "SERVET_TRACE=%s", trace);
+    snprintf(out->library, sizeof out->library, "LD_PRELOAD=%s", library);
+    out->list[count++] = out->trace;
+    out->list[count++] = out->library;
+    out->list[count++] = "SERVET_TRACE_TIMES=1";
+    out->list[count++] = "SERVET_AUTO";
+    out->list[count++] = "SERVET_DISABLE";
+    if (run->plan) {
+        snprintf(out->plan, sizeof out->plan, "SERVET_SPMD_PLAN=%s", run->plan);
+        out->list[count++] = out->plan;
+    }
+    if (geteuid() == 0) { /* Open MPI wants to be told that root knows */
+        out->list[count++] = "OMPI_ALLOW_RUN_AS_ROOT=1";
+        out->list[count++] = "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
+    }
+    out->list[count] = NULL;
+}
+
 static int run_words(const struct spmd_run *run, struct words *words, const char *library,
                      const char *trace, struct servet_error *error)
 {
-    int errors = memfd_create("errors", 0), status = 0;
+    struct environment environment;
     char line[256];
-    pid_t child = fork();
-    if (child == 0) {
-        become(run, words, library, trace, errors);
+    int errors = profile_child_file();
+    if (errors < 0) {
+        return profile_error(error, errors, "cannot start %s: %s", SERVET_MPIRUN,
+                             strerrordesc_np(-errors));
     }
-    if (child < 0) {
-        close(errors);
-        return profile_error(error, -errno, "cannot start %s: %s", SERVET_MPIRUN, strerror(errno));
-    }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    profile_first_line(errors, line, sizeof line);
+    make_environment(run, library, trace, &environment);
+    const struct profile_child child = {.argv = words->list,
+                                        .environment = environment.list,
+                                        .in = PROFILE_CHILD_NOTHING,
+                                        .out = PROFILE_CHILD_NOTHING,
+                                        .errors = errors};
+    int rc = profile_child_run(&child);
+    profile_child_complaint(errors, line, sizeof line);
     close(errors);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        return 0;
+    if (rc < 0) {
+        return profile_error(error, rc, "cannot start %s: %s", SERVET_MPIRUN, strerrordesc_np(-rc));
     }
-    return profile_error(error, -EINVAL, "'%s' does not run on %llu processes%s%s", run->command,
-                         (unsigned long long)(run->n * run->m), line[0] ? ": " : "", line);
+    return rc == 0 ? 0
+                   : profile_error(error, -EINVAL, "'%s' does not run on %llu processes%s%s",
+                                   run->command, (unsigned long long)(run->n * run->m),
+                                   line[0] ? ": " : "", line);
 }
 
 int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out,

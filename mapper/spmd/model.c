@@ -1,3 +1,4 @@
+/* Equations (1) to (5) and the search over tiles: see model.h. */
 #include "mapper/spmd/model.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The command line of servet-spmd, and what it prints. */
 #include "mapper/spmd/options.h"
 
 #include <errno.h>

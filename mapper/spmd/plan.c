@@ -1,3 +1,5 @@
+/* A plan: who computes what where, in which order, and how mpirun is told; and what the parts of
+ * servet-spmd share. */
 #include "mapper/spmd/plan.h"
 
 #include <errno.h>

@@ -5,7 +5,6 @@
 #include "mapper/spmd/measure.h"
 #include "mapper/spmd/options.h"
 #include "mapper/spmd/plan.h"
-#include "mapper/spmd/simulate.h"
 #include "profile/base/cli.h"
 
 /* -- curves -- */

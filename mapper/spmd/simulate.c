@@ -1,9 +1,11 @@
-#include "mapper/spmd/simulate.h"
+/* The simulation of grid.h: one clock a process, one interface a node. */
+#include "mapper/spmd/grid.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "profile/base/random.h"
 #include "profile/query.h"
 
 struct link {
@@ -21,17 +23,8 @@ struct world {
     double *clock, *ready; /* ready: when the last of its messages is there */
     double *interface;     /* by node: when it is free again */
     const struct spmd_simulation *simulation;
-    uint64_t random;
+    struct random random;
 };
-
-/* SplitMix64; in [0, 1). */
-static double unit(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
 
 static uint32_t node_of(const struct servet_profile *profile, uint32_t pu)
 {
@@ -86,7 +79,7 @@ static double deliver(struct world *world, const struct link *link, double start
 
 static double computing(struct world *world, double seconds)
 {
-    return seconds * (1 + world->simulation->noise * unit(&world->random));
+    return seconds * (1 + world->simulation->noise * random_unit(&world->random));
 }
 
 static void planned_iteration(struct world *world, const struct spmd_times *times)
@@ -150,7 +143,7 @@ int spmd_simulate(const struct servet_profile *profile, const struct spmd_proble
 {
     struct spmd_direction unused[SPMD_DIRECTIONS];
     struct world world = {
-        .ranks = grid->n * grid->m, .simulation = simulation, .random = simulation->seed};
+        .ranks = grid->n * grid->m, .simulation = simulation, .random = {simulation->seed}};
     struct spmd_times times = spmd_predict(problem, tile, 0);
     world.directions = spmd_directions(&problem->stencil, unused);
     world.links = calloc(world.ranks * world.directions, sizeof *world.links);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "mapper/spmd/plan.h"
-#include "mapper/spmd/simulate.h"
 #include "tests/base/runner.h"
 
 static struct servet_profile *loaded(const char *path)
