@@ -1,6 +1,7 @@
-/* Every wait of a rank has a limit: when it is over, the prepared line goes to stderr and the process
- * ends with status 1. A rank that ends so makes the launcher end the others; a launcher that does
- * not manage that within a few seconds (it waits for a node that has vanished) is killed. */
+/* Every wait of a rank has a limit: when it is over, the prepared line goes to stderr and the
+ * process ends with status 1. A rank that ends so makes the launcher end the others; a launcher
+ * that does not manage that within a few seconds (it waits for a node that has vanished) is
+ * killed. */
 #ifndef SERVET_PROBES_MPI_DEADLINE_H
 #define SERVET_PROBES_MPI_DEADLINE_H
 

@@ -88,8 +88,8 @@ static int run_mpirun(struct child *child, size_t ranks, char *helper, const cha
     for (size_t i = 0; i < sizeof mpirun / sizeof *mpirun && rc == -ENOENT; i++) {
         char *arguments[] = {mpirun[i],           (char[]){"-np"},        count, helper,
                              (char[]){"--serve"}, (char *)(uintptr_t)pus, NULL};
-        /* Own process group: Ctrl-C on the terminal is for servet-probe, which then ends this one in
-         * order. */
+        /* Own process group: Ctrl-C on the terminal is for servet-probe, which then ends this one
+         * in order. */
         rc = profile_child_start(&(struct profile_child){.argv = arguments,
                                                          .environment = environment,
                                                          .in = in[0],
@@ -109,8 +109,9 @@ static int run_mpirun(struct child *child, size_t ranks, char *helper, const cha
     return rc;
 }
 
-/* Starts one rank on each PU of the list. -ENOENT (mpirun or the ranks are not installed, `error` says
- * which), -errno. As root the two variables that Open MPI asks for are set, for the child only. */
+/* Starts one rank on each PU of the list. -ENOENT (mpirun or the ranks are not installed, `error`
+ * says which), -errno. As root the two variables that Open MPI asks for are set, for the child
+ * only. */
 static int child_start(size_t ranks, const char *pus, struct child *child,
                        struct servet_error *error)
 {
@@ -283,7 +284,8 @@ static int team_open(const struct profile_set *pus, const volatile sig_atomic_t 
     return 0;
 }
 
-/* An order, and the numbers of its answer. 0, -EINTR, -EIO; -ENODEV: a rank was moved off its PU. */
+/* An order, and the numbers of its answer. 0, -EINTR, -EIO; -ENODEV: a rank was moved off its
+ * PU. */
 static int team_ask(struct team *team, const char *order, const volatile sig_atomic_t *cancel,
                     double *numbers, size_t count)
 {

@@ -29,8 +29,8 @@ enum tag {
     TAG_TEXT
 };
 enum order_kind { ORDER_EXCHANGE = 1, ORDER_SUPERSTEP, ORDER_STAY, ORDER_END };
-/* Between two looks of a rank that waits. Who has just obeyed stays awake for a while: the next order
- * comes some 0.3 ms after an answer. */
+/* Between two looks of a rank that waits. Who has just obeyed stays awake for a while: the next
+ * order comes some 0.3 ms after an answer. */
 enum { SLEEP_US = 500 };
 static const double awake_s = 1e-3;
 

@@ -1,6 +1,6 @@
-/* The ranks of one MPI job as a machine: PU numbers of this machine are ranks, of which rank 0 tells
- * the others what to do. One protocol for the ranks of one node that servet-probe starts itself
- * (serve.c) and for those of a cluster (servet-ranks.c). Collective calls say so.
+/* The ranks of one MPI job as a machine: PU numbers of this machine are ranks, of which rank 0
+ * tells the others what to do. One protocol for the ranks of one node that servet-probe starts
+ * itself (serve.c) and for those of a cluster (servet-ranks.c). Collective calls say so.
  *
  * Rank 0 sends an order to each rank that it concerns, and to no other; the rest sleep, because a
  * library that spins on a PU that is not its own would be measured as a slow machine. */
@@ -38,8 +38,8 @@ enum rank_places {
     RANKS_ONE_A_NODE, /* not pinned */
 };
 
-/* Collective: MPI_Init, who is where, and each rank pins itself. 0; -EINVAL with the reason on every
- * rank (other versions, more ranks on a node than PUs, …). */
+/* Collective: MPI_Init, who is where, and each rank pins itself. 0; -EINVAL with the reason on
+ * every rank (other versions, more ranks on a node than PUs, …). */
 int probe_ranks_open(struct ranks *ranks, enum rank_places places, struct servet_error *error);
 /* The same for the ranks of one node: rank i on pus->ids[i]. */
 int probe_ranks_open_on(struct ranks *ranks, const struct profile_set *pus,
@@ -65,8 +65,8 @@ char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller
 void probe_ranks_machine(struct ranks *ranks, struct machine *out);
 int probe_ranks_obey(struct ranks *ranks);
 
-/* On rank 0: seconds of one superstep of the first `processors` ranks, in the fastest batch. 0, -EIO
- * when words were lost. */
+/* On rank 0: seconds of one superstep of the first `processors` ranks, in the fastest batch. 0,
+ * -EIO when words were lost. */
 int probe_ranks_superstep(uint32_t processors, const struct bsp_superstep *what, double *seconds);
 
 /* On rank 0: tells the others to end with `status`. */
@@ -83,8 +83,8 @@ const char *probe_ranks_library(void);
  * lost. */
 double probe_superstep_play(uint32_t processors, const struct bsp_superstep *what, int rank);
 
-/* Ranks that servet-probe started on the PUs of a list: rank 0 takes lines, the others orders. Gives
- * the status to end with. */
+/* Ranks that servet-probe started on the PUs of a list: rank 0 takes lines, the others orders.
+ * Gives the status to end with. */
 int probe_ranks_serve(const char *pus);
 
 #endif

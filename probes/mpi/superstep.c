@@ -1,6 +1,6 @@
-/* Supersteps between ranks: an all-to-all-v and a barrier, as in mpibench of MPIedupack. Without the
- * barrier a 0-relation would cost nothing, because libraries leave out empty messages. Single words
- * are packed one by one into what the all-to-all-v sends, and unpacked one by one into their
+/* Supersteps between ranks: an all-to-all-v and a barrier, as in mpibench of MPIedupack. Without
+ * the barrier a 0-relation would cost nothing, because libraries leave out empty messages. Single
+ * words are packed one by one into what the all-to-all-v sends, and unpacked one by one into their
  * places.
  */
 #include <math.h>

@@ -1,7 +1,7 @@
-/* What is measured inside the nodes of a cluster: by each node's first rank, which runs servet-probe
- * on its own node in a process of its own (the MPI library's threads and spinning ranks stay out of
- * it), and between the ranks of one node, for one node of each class; the other nodes of the class
- * are only compared with it.
+/* What is measured inside the nodes of a cluster: by each node's first rank, which runs
+ * servet-probe on its own node in a process of its own (the MPI library's threads and spinning
+ * ranks stay out of it), and between the ranks of one node, for one node of each class; the other
+ * nodes of the class are only compared with it.
  */
 #include "probes/network/inside.h"
 

@@ -1,7 +1,8 @@
 /* Similar values, and layers of pairs (layers.h has the rules and where they come from).
  *
- * Both begin with the same cuts of a density; they differ in what is joined again. The pieces between
- * the cuts are kept as ranges of one sorted array, so that joining two neighbours is an addition.
+ * Both begin with the same cuts of a density; they differ in what is joined again. The pieces
+ * between the cuts are kept as ranges of one sorted array, so that joining two neighbours is an
+ * addition.
  */
 #include "probes/pairs/layers.h"
 

@@ -16,10 +16,10 @@
  *   - clusters of fewer than 1.5 % of the values, and of fewer than two, when there are more than
  *     eight values: those are outliers, not layers.
  *
- * Of pairs (probe_layers_of_pairs()) a layer is more than a range of values: it divides the PUs into
- * groups that explain the pairs. A cut between two pieces "makes groups" when the pairs below it
- * connect PUs to groups inside of which nearly all pairs are below it. So the siblings of 256 cores
- * are a layer, though they are 0.2 % of the pairs, and one odd pair is none.
+ * Of pairs (probe_layers_of_pairs()) a layer is more than a range of values: it divides the PUs
+ * into groups that explain the pairs. A cut between two pieces "makes groups" when the pairs below
+ * it connect PUs to groups inside of which nearly all pairs are below it. So the siblings of 256
+ * cores are a layer, though they are 0.2 % of the pairs, and one odd pair is none.
  *
  *   - A cut that makes groups stays where the medians are four deviations or a factor of 1.4 apart,
  *     unless the groups of both sides are of one kind: of one size, and none within another, such
@@ -54,8 +54,8 @@ int probe_layers_cluster(const double *values, size_t count, double spread, uint
                          struct clusters *out);
 
 /* The same for the figures of all pairs of `pus` PUs, by probe_pair_index(). `measured` (NULL: all)
- * says which were measured: only those decide, the others join the layer whose range they are in. 0,
- * -EINVAL or -ENOMEM. */
+ * says which were measured: only those decide, the others join the layer whose range they are in.
+ * 0, -EINVAL or -ENOMEM. */
 int probe_layers_of_pairs(size_t pus, const double *seconds, const bool *measured, double spread,
                           uint32_t *layer_of, struct clusters *out);
 

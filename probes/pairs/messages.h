@@ -13,8 +13,8 @@
 #include "probes/pairs/relation.h"
 #include "probes/probe.h"
 
-/* Layers from the latency of every pair (by probe_pair_index()), of which one figure deviates by `spread`
- * (cluster.h); without curves and names. 0 or -ENOMEM, -EINVAL. */
+/* Layers from the latency of every pair (by probe_pair_index()), of which one figure deviates by
+ * `spread` (cluster.h); without curves and names. 0 or -ENOMEM, -EINVAL. */
 int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, double spread,
                          struct profile_communication *out);
 

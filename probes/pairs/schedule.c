@@ -11,7 +11,8 @@
 #include "profile/base/random.h"
 
 static const double sample_factor = 4; /* times log2(PUs), of every class */
-/* ln 100: of this many times n pairs drawn at random, a kind that is 1/n of all is missed by 1 %. */
+/* ln 100: of this many times n pairs drawn at random, a kind that is 1/n of all is missed by 1 %.
+ * */
 static const double search_factor = 4.61;
 enum { SAMPLE_MIN = 3 };
 

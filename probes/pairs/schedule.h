@@ -51,8 +51,8 @@ struct schedule_outcome {
     bool cut_short; /* the probe was late: a class was left after its first pairs */
 };
 
-/* `wanted` (by probe_pair_index(), NULL: all) says which pairs to look at; `values` and `measured` are
- * the caller's arrays. 0, or the first -errno of `measure`. */
+/* `wanted` (by probe_pair_index(), NULL: all) says which pairs to look at; `values` and `measured`
+ * are the caller's arrays. 0, or the first -errno of `measure`. */
 int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed,
                        pairs_measure_function *measure, schedule_agree_function *agree,
                        void *argument, struct schedule_outcome *outcome);

@@ -130,7 +130,7 @@ START_TEST(a_line_takes_the_time_of_the_matrix_and_more_takes_more)
     ck_assert_int_eq(open_matrix(noisy, ",10,50\n10,,50\n50,50,\n", &error), 0);
     ck_assert_double_gt(message(0, 2, 64), 10.01e-9);
     probe_machine_close(&machine);
-    /* Without a bandwidth line by line, ten on the way: what is far is far for long messages, too. */
+    /* Without a bandwidth line by line, ten on the way: far is far for long messages, too. */
     const char *lines = MACHINE_WITH("\"exchange_matrix\": {\"file\": \"m.csv\"}");
     ck_assert_int_eq(open_matrix(lines, ",10,50\n10,,50\n50,50,\n", &error), 0);
     ck_assert_double_eq_tol(message(0, 2, 64 * 101), 11 * 10e-9, 1e-14);
