@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "profile/base/statistics.h"
+
 void probe_tell(const struct probe *probe, double done, const char *format, ...)
 {
     char what[128];
@@ -25,21 +27,6 @@ int probe_error(struct servet_error *error, int code, const char *what)
     return profile_error(error, code, "%s: %s", what, probe_machine_strerror(code));
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double probe_median(double *values, size_t count)
-{
-    if (count == 0) {
-        return NAN;
-    }
-    qsort(values, count, sizeof *values, compare);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 /* More digits would say nothing, and a curve has a hundred of them. */
 static const double spread_digits = 1e4;
 
@@ -48,7 +35,7 @@ double probe_spread(double *values, size_t count)
     if (count < 2) {
         return -1;
     }
-    double middle = probe_median(values, count);
+    double middle = profile_median_value(values, count);
     double spread = middle > 0 ? (values[(3 * count - 1) / 4] - values[count / 4]) / middle : -1;
     return round(spread * spread_digits) / spread_digits;
 }

@@ -10,6 +10,7 @@
 
 #include "probes/machine.h"
 #include "probes/run/topology.h"
+#include "profile/base/statistics.h"
 
 /* The pair of PUs at hand, and how many of those planned are done. */
 struct probe_pairs {
@@ -55,8 +56,6 @@ void probe_tell(const struct probe *probe, double done, const char *format, ...)
 /* Fills `error` from a machine's -errno, with what was being done. */
 int probe_error(struct servet_error *error, int code, const char *what);
 
-/* Sorts; NAN if count is 0. */
-double probe_median(double *values, size_t count);
 /* (third quartile - first quartile) / median, of two their distance / median; sorts; -1 for fewer
  * than two. */
 double probe_spread(double *values, size_t count);

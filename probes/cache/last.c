@@ -219,7 +219,6 @@ static const double sets_no_power =
  * along a knee: points that lie closer together than those of the even grid count the less. Points
  * of the levels before say little of this one, and what their shapes are off would hide it. */
 static const double relative_floor = 0.01;
-static const double steps_per_octave = 8; /* of the even grid */
 static const double earlier_up_to =
     4; /* times the level before, but no further than half way to this level */
 static const double earlier_weight = 0.2;
@@ -359,7 +358,7 @@ static double share_of(const struct cache_curve *curve, size_t i)
 {
     double before = curve->bytes[i > 0 ? i - 1 : i],
            after = curve->bytes[i + 1 < curve->count ? i + 1 : i];
-    return fmin(1, log2(after / before) / 2 * steps_per_octave);
+    return fmin(1, log2(after / before) / 2 * CACHE_STEPS_PER_OCTAVE);
 }
 
 /* Columns in units of this search, and what is the same for all shapes. */

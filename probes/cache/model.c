@@ -99,7 +99,7 @@ int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct ca
         if ((point->between && !all) || point->count == 0) {
             continue;
         }
-        probe_median(point->seconds, point->count); /* sorts */
+        profile_median_value(point->seconds, point->count); /* sorts */
         struct kept kept = kept_samples(point->bytes, point->count);
         curve.bytes[curve.count] = point->bytes;
         curve.seconds[curve.count] = mean_of(point->seconds + kept.from, kept.count);

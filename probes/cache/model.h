@@ -77,6 +77,8 @@ const struct cache_size *probe_cache_sizes(size_t *count);
 
 /* The samples of a latency curve, and what of them counts. */
 
+enum { CACHE_STEPS_PER_OCTAVE = 8 }; /* of the even grid */
+
 enum { CACHE_POINTS_MAX = 224, CACHE_SAMPLES_MAX = 36 };
 
 struct cache_point {

@@ -97,7 +97,6 @@ int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struc
  * otherwise. */
 enum {
     SWEEPS = 3,
-    STEPS_PER_OCTAVE = 8,
     LOOK_EACH = 2,    /* of those, where a budget may not leave time for all */
     WARM_PASSES = 24, /* an L3 that is filled by victims keeps only lines that show reuse: 4 passes
                          read 22 ns, 16 and more 15.6 */
@@ -176,7 +175,7 @@ static double grid_bytes(int step, int steps_per_octave)
 static void make_grid(struct cache_samples *samples, size_t end, int each)
 {
     for (int step = 0; samples->count < GRID_MAX; step += each) {
-        double bytes = grid_bytes(step, STEPS_PER_OCTAVE);
+        double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
         if (bytes > (double)end) {
             break;
         }
@@ -260,8 +259,8 @@ static double expected_load(const struct machine *machine, double bytes)
 static double expected_sweep(const struct machine *machine, double end)
 {
     double sum = 0;
-    for (int step = 0; grid_bytes(step, STEPS_PER_OCTAVE) <= end; step++) {
-        double bytes = grid_bytes(step, STEPS_PER_OCTAVE);
+    for (int step = 0; grid_bytes(step, CACHE_STEPS_PER_OCTAVE) <= end; step++) {
+        double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
         sum += (double)places_of(bytes) * sample_cost(bytes, expected_load(machine, bytes));
     }
     return sum;
@@ -446,8 +445,8 @@ static int conclude(struct probe *probe, struct cache_samples *samples, struct p
 static double sweep_seconds(const struct cache_samples *look, size_t end, double look_s)
 {
     double modelled = swept_cost(look), sum = 0;
-    for (int step = 0; grid_bytes(step, STEPS_PER_OCTAVE) <= (double)end; step++) {
-        double bytes = grid_bytes(step, STEPS_PER_OCTAVE);
+    for (int step = 0; grid_bytes(step, CACHE_STEPS_PER_OCTAVE) <= (double)end; step++) {
+        double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
         size_t at = (size_t)(step / LOOK_EACH);
         const struct cache_point *point = &look->points[at < look->count ? at : look->count - 1];
         sum += (double)places_of(bytes) * sample_cost(bytes, point->seconds[0]);

@@ -125,9 +125,9 @@ static void *chase(void *start, size_t loads)
 
 static double time_chunk(const struct native *native, void **at, size_t loads)
 {
-    uint64_t start = probe_native_now_ns();
+    uint64_t start = profile_now_ns();
     *at = chase(*at, loads);
-    double seconds = (double)(probe_native_now_ns() - start) * 1e-9 - native->clock_cost_s;
+    double seconds = (double)(profile_now_ns() - start) * 1e-9 - native->clock_cost_s;
     return seconds > 0 ? seconds : 0;
 }
 
@@ -149,7 +149,7 @@ static double time_cycle(struct native_worker *worker, const struct cycle *cycle
             break;
         }
     }
-    return probe_native_quantile(seconds, chunks, quartile);
+    return profile_quantile(seconds, chunks, quartile);
 }
 
 static int run_chase(struct native_worker *worker, struct native_job *job)
@@ -191,13 +191,13 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
 static double stride_pass(const struct native *native, const int *array, size_t size, size_t passes)
 {
     size_t visits = 0;
-    uint64_t start = probe_native_now_ns();
+    uint64_t start = profile_now_ns();
     for (size_t pass = 0; pass < passes; pass++) {
         for (size_t j = 0; j < size; j += (size_t)((const volatile int *)array)[j]) {
             visits++;
         }
     }
-    double seconds = (double)(probe_native_now_ns() - start) * 1e-9 - native->clock_cost_s;
+    double seconds = (double)(profile_now_ns() - start) * 1e-9 - native->clock_cost_s;
     return seconds < native->batch_s ? -1 : seconds / (double)visits;
 }
 

@@ -99,9 +99,9 @@ static const double upper_quartile = 0.75;
 static double timed_copy(copy_function *copy, unsigned char *to, const unsigned char *from,
                          size_t bytes)
 {
-    uint64_t begin = probe_native_now_ns();
+    uint64_t begin = profile_now_ns();
     copy(to, from, bytes);
-    uint64_t taken = probe_native_now_ns() - begin;
+    uint64_t taken = profile_now_ns() - begin;
     return 2 * (double)bytes / ((double)(taken ? taken : 1) * 1e-9);
 }
 
@@ -151,7 +151,7 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
              worker->copy.start + (at & ~(size_t)4095), some);
     }
     if (!probe_native_cancelled(worker)) {
-        job->result[worker->index] = probe_native_quantile(rates, count, upper_quartile);
+        job->result[worker->index] = profile_quantile(rates, count, upper_quartile);
     }
     free(rates);
     return probe_native_cancelled(worker) ? -EINTR : 0;

@@ -74,9 +74,9 @@ static int ask(struct native_worker *worker, struct native_job *job, struct chan
     bool alive = round_trips(worker, job, channel, mine,
                              &turn); /* untimed: both run and all lines are theirs */
     for (uint32_t i = 0; i < what->batches && alive; i++) {
-        uint64_t start = probe_native_now_ns();
+        uint64_t start = profile_now_ns();
         alive = round_trips(worker, job, channel, mine, &turn);
-        double seconds = (double)(probe_native_now_ns() - start) * 1e-9 / (2.0 * what->round_trips);
+        double seconds = (double)(profile_now_ns() - start) * 1e-9 / (2.0 * what->round_trips);
         best = best < 0 || seconds < best ? seconds : best;
     }
     job->result[worker->index / 2] = best;

@@ -87,7 +87,7 @@ static int try_pinning(struct native *native, struct servet_error *error)
 static double native_elapsed(struct machine *machine)
 {
     const struct native *native = machine->state;
-    return (double)(probe_native_now_ns() - native->started_ns) * 1e-9;
+    return (double)(profile_now_ns() - native->started_ns) * 1e-9;
 }
 
 /* Only between jobs: workers count while they have one. */
@@ -161,7 +161,7 @@ static int open_machine(struct machine *machine, struct profile_set folded, stru
     machine->memory_limit_bytes = probe_native_memory_limit();
     machine->copy_method = probe_native_copy_method();
     native->machine = machine;
-    native->started_ns = probe_native_now_ns();
+    native->started_ns = profile_now_ns();
     probe_native_clock_calibrate(&native->clock_cost_s, &native->batch_s);
     int rc = try_pinning(native, error);
     if (rc == 0) {

@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 
 #include "probes/machine.h"
+#include "profile/base/clock.h"
+#include "profile/base/statistics.h"
 
 /* A region that grows on demand and keeps its pages: first touch costs some 3.5 ms per MB in a
  * virtual machine. */
@@ -124,13 +126,13 @@ bool probe_native_grants_huge_pages(size_t page_bytes);
 /* Keeps in machine->grant what the largest region of huge pages really is. */
 void probe_native_note_grant(struct machine *machine, const struct native_region *region);
 
-/* -- worker.c -- */
-uint64_t probe_native_now_ns(void);
+/* -- worker.c: the clock is clock_gettime, not the TSC itself. It is the same on every architecture,
+ * does not count a suspended machine, and its cost (some 30 ns through the vDSO) is measured and
+ * subtracted. -- */
 /* Cost of reading the clock (subtracted from every batch), and the shortest stretch worth timing: 1
  * us, or a hundred of the clock's steps if they are coarser (a TSC may advance in steps of 26
  * ticks). */
 void probe_native_clock_calibrate(double *cost_s, double *batch_s);
-double probe_native_quantile(double *values, size_t count, double q); /* sorts */
 
 /* -- chase.c, copy.c, exchange.c -- */
 int probe_native_traverse(struct machine *machine, const struct machine_traversal *what,

@@ -12,35 +12,14 @@
 
 #include "probes/native/native.h"
 
-/* clock_gettime, not the TSC itself: it is the same on every architecture, it does not count a
- * suspended machine, and its cost (some 30 ns through the vDSO) is measured and subtracted. */
-uint64_t probe_native_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double probe_native_quantile(double *values, size_t count, double q)
-{
-    qsort(values, count, sizeof *values, compare);
-    return values[(size_t)(q * (double)(count - 1) + 0.5)];
-}
-
 void probe_native_clock_calibrate(double *cost_s, double *batch_s)
 {
     enum { BATCHES = 64, READS = 64, STEPS_PER_BATCH = 100 };
     double cost[BATCHES], step = 1;
     for (size_t i = 0; i < BATCHES; i++) {
-        uint64_t start = probe_native_now_ns(), last = start;
+        uint64_t start = profile_now_ns(), last = start;
         for (size_t j = 1; j < READS; j++) {
-            uint64_t now = probe_native_now_ns();
+            uint64_t now = profile_now_ns();
             if (now > last && (double)(now - last) * 1e-9 < step) {
                 step = (double)(now - last) * 1e-9;
             }
@@ -48,7 +27,7 @@ void probe_native_clock_calibrate(double *cost_s, double *batch_s)
         }
         cost[i] = (double)(last - start) * 1e-9 / (READS - 1);
     }
-    *cost_s = probe_native_quantile(cost, BATCHES, 0.25);
+    *cost_s = profile_quantile(cost, BATCHES, 0.25);
     *batch_s = 1e-6;
     /* A step no longer than the call itself says nothing about the clock's grain. */
     if (step < 1 && step > 1.5 * *cost_s && step * STEPS_PER_BATCH > *batch_s) {
@@ -78,14 +57,6 @@ static uint64_t waited_ns(int schedstat)
     return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : 0;
 }
 
-/* Time that goes on while the machine sleeps, and the time that this thread ran. */
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* A job never sleeps: what it neither ran nor waited for its PU it stood still, stopped by a signal
  * or with the whole machine. Page faults are waited for as well, for milliseconds. */
 static uint64_t stood_still_ns(uint64_t wall, uint64_t ran, uint64_t waited)
@@ -96,15 +67,15 @@ static uint64_t stood_still_ns(uint64_t wall, uint64_t ran, uint64_t waited)
 
 static int run_watched(struct native_worker *worker, struct native_job *job, int schedstat)
 {
-    uint64_t waited = waited_ns(schedstat), wall = clock_ns(CLOCK_BOOTTIME),
-             ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t waited = waited_ns(schedstat), wall = profile_clock_ns(CLOCK_BOOTTIME),
+             ran = profile_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int rc = on_own_pu(worker) ? job->run(worker, job) : -ENODEV;
     if (rc == 0 && !on_own_pu(worker)) {
         rc = -ENODEV;
     }
     waited = waited_ns(schedstat) - waited;
-    wall = clock_ns(CLOCK_BOOTTIME) - wall;
-    ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
+    wall = profile_clock_ns(CLOCK_BOOTTIME) - wall;
+    ran = profile_clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
     worker->still_ns = stood_still_ns(wall, ran, waited);
     worker->waited_ns += waited + worker->still_ns;
     return rc;

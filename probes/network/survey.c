@@ -182,7 +182,7 @@ static int choose_width(struct survey *survey, const struct profile_pair *pairs,
         for (size_t i = 0; i < compared; i++) {
             ratio[i] = buffers->seconds[i] / alone[i];
         }
-        survey->disturbance = probe_median(ratio, compared);
+        survey->disturbance = profile_median_value(ratio, compared);
         if (survey->disturbance <= undisturbed || probe_survey_over(survey)) {
             return 0;
         }

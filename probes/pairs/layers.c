@@ -127,7 +127,7 @@ static void describe(const double *logs, double spread, struct piece *piece, dou
     for (size_t i = 0; i < n; i++) {
         scratch[i] = fabs(mine[i] - piece->centre);
     }
-    piece->deviation = fmax(probe_median(scratch, n) / mad_of_deviation, spread);
+    piece->deviation = fmax(profile_median_value(scratch, n) / mad_of_deviation, spread);
 }
 
 static size_t cut_to_pieces(const double *logs, size_t count, double spread, const double *cuts,
@@ -465,5 +465,5 @@ double probe_layers_spread(double *logs, size_t count)
     for (size_t i = 0; i < count; i++) {
         logs[i] = fabs(logs[i]);
     }
-    return count ? probe_median(logs, count) / (mad_of_deviation * sqrt(2)) : 0;
+    return count ? profile_median_value(logs, count) / (mad_of_deviation * sqrt(2)) : 0;
 }

@@ -263,7 +263,7 @@ static int level_quality(const struct memory_rounds *rounds, const struct schedu
     struct profile_quality *quality = &memory->levels[level].quality;
     quality->origin = measured > 0 ? PROFILE_MEASURED : PROFILE_INFERRED;
     quality->repetitions = rounds->fewest_rounds;
-    quality->spread = measured > 0 ? probe_median(spreads, measured) : -1;
+    quality->spread = measured > 0 ? profile_median_value(spreads, measured) : -1;
     quality->note = probe_schedule_note(outcome);
     free(spreads);
     return 0;

@@ -89,7 +89,7 @@ int probe_memory_rounds_kinds(struct memory_rounds *rounds)
                 return rc;
             }
         }
-        alone[kind] = probe_median(values, done);
+        alone[kind] = profile_median_value(values, done);
         best = fmax(best, alone[kind]);
     }
     for (size_t i = 0; best > 0 && i < pus->count; i++) {
@@ -171,9 +171,9 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
     learn(rounds, found, count, done);
     for (size_t k = 0; k < count; k++) {
         size_t pair = probe_pair_index(set->count, pairs[k].i, pairs[k].j);
-        rounds->totals[pair] = probe_median(found[k].totals, done);
+        rounds->totals[pair] = profile_median_value(found[k].totals, done);
         rounds->spreads[pair] = probe_spread(found[k].slower, done);
-        figures[k] = bytes_per_s[k] = probe_median(found[k].slower, done);
+        figures[k] = bytes_per_s[k] = profile_median_value(found[k].slower, done);
     }
     rounds->fewest_rounds = done < rounds->fewest_rounds ? (uint32_t)done : rounds->fewest_rounds;
     return 0;

@@ -182,13 +182,13 @@ static bool are_alike(double *values, size_t count, double spread)
     if (!away) {
         return false; /* then all are measured */
     }
-    double middle = probe_median(values, count), least = INFINITY;
+    double middle = profile_median_value(values, count), least = INFINITY;
     for (size_t i = 0; i < count; i++) {
         least = fmin(least, values[i]);
         away[i] = fabs(log(values[i] / middle));
     }
     double deviation =
-        fmax(fmax(spread, least_spread), probe_median(away, count) / mad_of_deviation);
+        fmax(fmax(spread, least_spread), profile_median_value(away, count) / mad_of_deviation);
     free(away);
     return log(middle / least) < fmin(log(clearly), deviations * deviation);
 }
@@ -208,7 +208,7 @@ static int take_over(const struct schedule *schedule, struct schedule_outcome *o
                 sample[count++] = outcome->values[k];
             }
         }
-        double middle = probe_median(sample, count);
+        double middle = profile_median_value(sample, count);
         for (size_t k = 0; k < pairs; k++) {
             if (schedule->class_of[k] == class && !outcome->measured[k]) {
                 outcome->values[k] = middle;

@@ -55,8 +55,8 @@ static int measure_row(const struct question *question, struct profile_numa_acce
         }
         rounds++;
     }
-    row->seconds_per_access = probe_median(seconds, rounds);
-    row->bytes_per_s = probe_median(rates, rounds);
+    row->seconds_per_access = profile_median_value(seconds, rounds);
+    row->bytes_per_s = profile_median_value(rates, rounds);
     row->quality = (struct profile_quality){
         .origin = PROFILE_MEASURED,
         .repetitions = (uint32_t)rounds,

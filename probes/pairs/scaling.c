@@ -69,7 +69,7 @@ static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pu
         }
         done++;
     }
-    point->bytes_per_s = probe_median(totals, done);
+    point->bytes_per_s = profile_median_value(totals, done);
     point->repetitions = (uint32_t)done;
     point->spread = probe_spread(totals, done);
     return 0;

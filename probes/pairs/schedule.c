@@ -358,7 +358,7 @@ static int run_class(struct run *run, size_t class)
         return rc;
     }
     size_t from = run->sampled;
-    double middle = probe_median(run->sample, from);
+    double middle = profile_median_value(run->sample, from);
     for (size_t k = from; k < run->count; k++) {
         run->outcome->values[probe_pair_index(n, run->members[k].i, run->members[k].j)] = middle;
     }

@@ -109,7 +109,7 @@ static int compare(struct sets *sets, struct domain *out)
         shares[done++] = packed / spread;
     }
     out->spread = probe_spread(shares, done); /* sorts */
-    out->share = probe_median(shares, done);
+    out->share = profile_median_value(shares, done);
     out->rounds = (uint32_t)done;
     out->workers = (uint32_t)sets->first.count;
     return 0;

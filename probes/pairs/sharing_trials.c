@@ -15,7 +15,7 @@ static double quartile(const double *values, size_t count, size_t above)
 {
     double sorted[SHARING_REFERENCES];
     memcpy(sorted, values, count * sizeof *sorted);
-    probe_median(sorted, count); /* sorts */
+    profile_median_value(sorted, count); /* sorts */
     return sorted[above * (count - 1) / 4];
 }
 
@@ -68,7 +68,7 @@ static const double ratio_private =
 
 double probe_sharing_decisive(double *ratios, size_t count)
 {
-    probe_median(ratios, count); /* sorts */
+    profile_median_value(ratios, count); /* sorts */
     return count >= COUNT_LEAST ? ratios[COUNT_LEAST - 1] : 0;
 }
 

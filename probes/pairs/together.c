@@ -225,7 +225,7 @@ bool probe_together_as_expected(const struct together_limit *limit, double figur
 bool probe_together_undisturbed(double *ratios, size_t ratio_count, double *repeats,
                                 size_t repeat_count)
 {
-    double middle = fabs(probe_median(ratios, ratio_count));
+    double middle = fabs(profile_median_value(ratios, ratio_count));
     double tolerated = tolerated_spreads * probe_layers_spread(repeats, repeat_count);
     return middle <= fmin(fmax(tolerated, least_tolerated), most_tolerated);
 }
@@ -251,7 +251,7 @@ static int try_batch(const struct together *together, struct pair_position *batc
         for (size_t k = 0; k < *pilots; k++) {
             ratios[ratio_count++] = log(beside[round][k] / alone[round][k]);
         }
-        if (fabs(probe_median(ratios, ratio_count)) > most_tolerated) {
+        if (fabs(profile_median_value(ratios, ratio_count)) > most_tolerated) {
             *passed = false; /* the first round may do */
             return 0;
         }
@@ -264,7 +264,7 @@ static int try_batch(const struct together *together, struct pair_position *batc
     }
     *passed = probe_together_undisturbed(ratios, ratio_count, repeats, repeat_count);
     limit->band = fmax(most_tolerated, banded_spreads * probe_layers_spread(repeats, repeat_count));
-    limit->figure = probe_median(alone[ROUNDS - 1], *pilots);
+    limit->figure = profile_median_value(alone[ROUNDS - 1], *pilots);
     return 0;
 }
 
