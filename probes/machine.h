@@ -46,9 +46,9 @@ struct machine_traversal {
     size_t bytes;        /* working set of each PU */
     size_t stride_bytes; /* distance of two loads (STRIDE) or size of one node (CHASE: the node's
                             first line is loaded) */
-    const uint32_t
-        *nodes; /* CHASE and SPREAD: only these of the nodes are visited, each once a turn; NULL:
-                   all. The same seed gives the same memory, whichever are named */
+    /* CHASE and SPREAD: only these of the nodes are visited, each once a turn; NULL: all. The same
+     * seed gives the same memory, whichever are named */
+    const uint32_t *nodes;
     size_t node_count;
     enum machine_order order;
     enum machine_pages pages;
@@ -147,8 +147,8 @@ struct machine {
     const char *copy_method;             /* "AVX2 non-temporal stores", … or NULL */
     const volatile sig_atomic_t *cancel; /* may be NULL */
     struct machine_guard guard;
-    struct machine_journal
-        *journal; /* answers kept for --resume (run/checkpoint.h); may be NULL. Not owned */
+    /* answers kept for --resume (run/checkpoint.h); may be NULL. Not owned */
+    struct machine_journal *journal;
     void *state;
 };
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "profile/codec/fields.h"
+#include "profile/codec/codec.h"
 
 void profile_free(struct servet_profile *profile)
 {

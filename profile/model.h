@@ -55,8 +55,8 @@ struct profile_pair {
 };
 
 struct profile_relation {
-    struct profile_set
-        *groups; /* disjoint; ordered by lowest member; groups of one may be left out */
+    /* disjoint; ordered by lowest member; groups of one may be left out */
+    struct profile_set *groups;
     size_t group_count;
     struct profile_pair *pairs; /* ordered; only where the relation is not transitive */
     size_t pair_count;
@@ -83,8 +83,8 @@ struct profile_cache {
     uint32_t associativity; /* ways; 0: not known */
     uint64_t page_bytes; /* of the memory that it was measured in (huge or ordinary); 0: not said */
     struct profile_set pus; /* the PUs that have such a cache; empty: every PU of the class */
-    struct profile_relation
-        sharing; /* a PU that has the cache and is in no group or pair has one of its own */
+    /* a PU that has the cache and is in no group or pair has one of its own */
+    struct profile_relation sharing;
     struct profile_quality sharing_quality; /* of that; spread: of the pairs' ratios, 0: not known;
                                                its note is quality's */
     struct profile_quality quality;
@@ -124,8 +124,8 @@ struct profile_memory_level {
 };
 
 struct profile_memory {
-    double
-        reference_bytes_per_s; /* one worker alone (copy, read + written bytes); 0: not measured */
+    /* one worker alone (copy, read + written bytes); 0: not measured */
+    double reference_bytes_per_s;
     char *method; /* how it was measured: instruction set, kind of stores, pages, size of the
                      arrays; or NULL */
     struct profile_quality quality;
@@ -193,15 +193,15 @@ struct profile_class {
     struct profile_cache *caches; /* ascending level; may hold one level more than once (P and E
                                      cores): disjoint PUs */
     size_t cache_count;
-    struct profile_cache_point
-        *cache_curve; /* ascending bytes, on one PU of the class; empty: not kept */
+    /* ascending bytes, on one PU of the class; empty: not kept */
+    struct profile_cache_point *cache_curve;
     size_t cache_curve_count;
-    struct profile_tlb
-        *tlb; /* ascending page_bytes, then reach; empty: not measured, or none was seen */
+    /* ascending page_bytes, then reach; empty: not measured, or none was seen */
+    struct profile_tlb *tlb;
     size_t tlb_count;
     struct profile_memory memory;
-    struct profile_numa_access
-        *numa_access; /* by lowest PU of the group, then by node; empty: not measured */
+    /* by lowest PU of the group, then by node; empty: not measured */
+    struct profile_numa_access *numa_access;
     size_t numa_access_count;
     struct profile_communication communication; /* inside the node */
 };
@@ -245,8 +245,8 @@ struct servet_profile {
     char *architecture; /* uname -m */
     char *cpu_model;
     char *kernel;
-    char
-        *topology_signature; /* see signature.h; "" in a profile of a machine that never was here */
+    /* see signature.h; "" in a profile of a machine that never was here */
+    char *topology_signature;
     /* measurement */
     char *tool;     /* "servet 0.1.0" */
     char *started;  /* ISO 8601 UTC, or "" */
@@ -259,8 +259,8 @@ struct servet_profile {
     size_t class_count;
     struct profile_node_range *nodes;
     size_t node_range_count;
-    struct profile_communication
-        network; /* between nodes; PU numbers replaced by node numbers; empty on one node */
+    /* between nodes; PU numbers replaced by node numbers; empty on one node */
+    struct profile_communication network;
     struct profile_bsp *bsp;
     size_t bsp_count;
     /* what is written back where it was read, as long as its object is still there */
@@ -274,8 +274,7 @@ void profile_free(struct servet_profile *profile);
 
 /* Checks every promise made above (sets inside the class's PUs, groups disjoint and ordered, levels
  * in order, figures positive and finite, class indices in range). 0, or -EINVAL with the JSON path
- * of the first
- * broken one. profile_load() and profile_save() call it. */
+ * of the first broken one. profile_load() and profile_save() call it. */
 int profile_check(const struct servet_profile *profile, struct servet_error *error);
 
 /* Number of nodes; class of a node; first PU number of a node (see above); number of PU numbers in
@@ -317,9 +316,9 @@ char *profile_to_json(const struct servet_profile *profile);
 /* -- lookup.c -- */
 
 /* First of: $SERVET_PROFILE (taken even if absent: the user meant it);
- * $XDG_CONFIG_HOME/servet/HOST.json
- * (default ~/.config/servet/HOST.json); /etc/servet/HOST.json; /etc/servet/profile.json. HOST is
- * the host name up to the first dot. 0 and the path, or -ENOENT when there is none. */
+ * $XDG_CONFIG_HOME/servet/HOST.json (default ~/.config/servet/HOST.json); /etc/servet/HOST.json;
+ * /etc/servet/profile.json. HOST is the host name up to the first dot. 0 and the path, or -ENOENT
+ * when there is none. */
 int profile_find(char *path, size_t size);
 /* The same with another folder in the place of /etc. */
 int profile_find_under(const char *sysconfdir, char *path, size_t size);
@@ -348,8 +347,7 @@ int profile_from_hwloc(const char *source, struct servet_profile **out, struct s
 int profile_signature(const char *root, char out[PROFILE_SIGNATURE_SIZE]);
 
 /* Does the profile describe this machine? 0; -ESTALE with the reason (other signature, or `allowed`
- * PUs
- * that the profile does not know). A profile without a signature, and a cluster profile, are
+ * PUs that the profile does not know). A profile without a signature, and a cluster profile, are
  * matched by host name. */
 int profile_matches(const struct servet_profile *profile, const char *root,
                     const struct profile_set *allowed, struct servet_error *error);

@@ -170,8 +170,8 @@ enum servet_origin {
 struct servet_quality {
     enum servet_origin origin;
     uint32_t repetitions; /* measurements behind the figure; 0: not said */
-    double
-        spread; /* relative: (third quartile - first quartile) / median of them; < 0: not known */
+    /* relative: (third quartile - first quartile) / median of them; < 0: not known */
+    double spread;
 };
 
 /* Of servet_cache_bytes(). */

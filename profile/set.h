@@ -1,10 +1,8 @@
 /* Sets of PUs (or of nodes) by OS index, kept as sorted arrays without duplicates.
  *
  * A machine has up to a few thousand PUs and a profile stores mostly small groups of them, so a
- * sorted
- * array of 32-bit indices is smaller and simpler than a bitmap, and walks in OS-index order, which
- * is the
- * order that every tie in this project is broken by.
+ * sorted array of 32-bit indices is smaller and simpler than a bitmap, and walks in OS-index order,
+ * which is the order that every tie in this project is broken by.
  *
  * Text form: the kernel's cpulist, "0-3,8,10-11" (see cpuset(7), FORMATS). The empty set is "".
  */

@@ -11,7 +11,7 @@
 
 #include "mapper/map.h"
 #include "profile/query.h"
-#include "profile/text/figures.h"
+#include "profile/text/text.h"
 #include "report/report.h"
 
 static struct item *add(struct item_list *list, const char *where, const char *name, ...)

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/codec/fields.h"
-#include "profile/text/figures.h"
-#include "report/plot.h"
+#include "profile/codec/codec.h"
+#include "profile/text/text.h"
+#include "report/report.h"
 
 /* The page's style sheet: light and dark, from a phone to a wide screen. The variables --ink … --c6
  * are what plots refer to; the classes of .picture are those of picture.c. */

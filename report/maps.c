@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "profile/query.h"
-#include "profile/text/figures.h"
-#include "report/plot.h"
+#include "profile/text/text.h"
+#include "report/report.h"
 
 /* -- the order -- */
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/text/figures.h"
-#include "report/plot.h"
+#include "profile/text/text.h"
+#include "report/report.h"
 
 /* From the outside in, where two boxes hold the same PUs. */
 enum kind { MACHINE, PACKAGE, MEMORY, NUMA, CACHE, CORE, PU, KINDS };

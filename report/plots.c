@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/text/figures.h"
-#include "report/plot.h"
+#include "profile/text/text.h"
+#include "report/report.h"
 
 /* -- BSP -- */
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "profile/base/file.h"
-#include "report/plot.h"
+#include "report/report.h"
 
 struct image {
     const char *name;

@@ -1,5 +1,4 @@
-/* What people look at: a profile as a page, as pictures, beside another profile, and the threads of a
- * program that runs. What servet-show prints in words is profile/text. */
+/* What the files of report/ promise one another and the rest of the room. */
 #ifndef SERVET_REPORT_REPORT_H
 #define SERVET_REPORT_REPORT_H
 
@@ -8,7 +7,13 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "mapper/map.h"
 #include "profile/model.h"
+
+/* -- report -- */
+
+/* What people look at: a profile as a page, as pictures, beside another profile, and the threads of a
+ * program that runs. What servet-show prints in words is profile/text. */
 
 /* -- a page, pictures -- */
 
@@ -87,5 +92,140 @@ void report_diff_print(const json_t *diff, FILE *stream);
  * is loaded. Ends with the check that no two threads that have one PU have the same. 0; -ESRCH when
  * there is no such process; -EACCES when it is another user's. */
 int report_live_print(FILE *out, bool json, pid_t pid);
+
+/* -- plot -- */
+
+/* What the sources of this room tell one another: plots, pictures of the topology, and how they get
+ * into a page or a PNG. */
+
+/* The plots of a report: what is drawn, in gnuplot's language, with words beside it. Colours are
+ * named (ink, muted, c1 … c6); what they stand for is decided when the plot is rendered: variables
+ * of the style sheet in a page, so that light and dark come from one picture, and fixed colours in
+ * a PNG. */
+
+#define PLOT_COLOURS 6
+
+enum plot_section {
+    PLOT_CORES,
+    PLOT_CACHES,
+    PLOT_SHARING,
+    PLOT_MEMORY,
+    PLOT_MESSAGES,
+    PLOT_BSP,
+    PLOT_SECTIONS
+};
+
+enum plot_shape { PLOT_CURVE, PLOT_MAP, PLOT_PICTURE };
+
+struct plot {
+    enum plot_section section;
+    enum plot_shape shape;
+    size_t node_class; /* PLOT_NETWORK: between nodes, or of the whole machine */
+    char *name;        /* file name of the PNG without its ending, id in the page */
+    char *title, *caption;
+    char *script; /* without `set terminal`; title_lines: text lines above the plot that a title
+                     takes */
+    double width, height; /* of PLOT_PICTURE, which is PNG only: in its own pixels */
+};
+#define PLOT_NETWORK SIZE_MAX
+
+struct plot_list {
+    struct plot *items;
+    size_t count;
+    char *script; /* of the plot that is open */
+    size_t script_size;
+    FILE *stream;
+    int rc; /* -ENOMEM: the list is of no use */
+};
+
+/* Opens a plot and returns the stream for its script, or NULL. Everything that is said about the
+ * previous one comes before. The name gets "classI-" in front of it when `classes` > 1. */
+FILE *report_plot_open(struct plot_list *list, enum plot_section section, enum plot_shape shape,
+                       size_t node_class, size_t classes, const char *name, const char *title);
+/* Ends its script, with what is to be said below it. */
+void report_plot_close(struct plot_list *list, const char *caption, ...)
+    __attribute__((format(printf, 2, 3)));
+void report_plot_free(struct plot_list *list);
+
+/* `text` between single quotes, as gnuplot reads it literally (it runs `commands` found between
+ * double ones). */
+void report_plot_quote(FILE *stream, const char *text);
+/* "set xtics (…)" (axis "x") with sizes at powers of two, for a logarithmic axis from `low` to
+ * `high`. */
+void report_plot_byte_ticks(FILE *stream, const char *axis, double low, double high);
+
+/* The heat maps of a profile, added to a list. */
+void report_plot_maps(struct plot_list *list, const struct servet_profile *profile);
+
+/* As SVG to be put into a page (no prolog, no name space, ids of its own, colours as var(--…)), or
+ * as PNG.
+ * 0; -ENOENT: no gnuplot; -EIO; -ENOMEM. free() the result. */
+int report_plot_svg(const struct plot *plot, char **out, size_t *length,
+                    struct servet_error *error);
+int report_plot_png(const struct plot *plot, char **out, size_t *length,
+                    struct servet_error *error);
+
+/* All plots of a profile, in the order of the page. 0 or -ENOMEM; report_plot_free() them. */
+int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
+                    struct servet_error *error);
+
+/* -- pictures of the topology -- */
+
+/* Workers on PUs: pus[i] (OS indices of this class) runs worker labels[i]. */
+struct picture_workers {
+    const uint32_t *pus;
+    const uint32_t *labels;
+    size_t count;
+};
+
+/* What is drawn. */
+struct picture {
+    const struct profile_class *node_class;
+    const struct picture_workers *workers; /* NULL: none */
+    bool compact; /* for many PUs: without caches and overhead levels that no two cores share,
+                     numbers only on PUs */
+};
+
+/* The picture for a page. Groups that cross others cannot be drawn as boxes: *left_out counts them.
+ * 0 and a new string, or -ENOMEM. */
+int report_picture_svg(const struct picture *picture, const char *title, char **out,
+                       size_t *left_out);
+
+/* The same in gnuplot's language, for report_plot_png(): shape, script (free() it) and size of
+ * *out. 0 or -ENOMEM. */
+int report_picture_script(const struct picture *picture, const char *title, struct plot *out);
+
+/* Of a node class with more PUs none is drawn: no screen shows it. */
+#define PICTURE_PUS 1024
+
+struct pictures_item {
+    char id[64], title[160]; /* file name of the PNG without its ending, id in the page */
+    struct picture picture;
+    struct picture_workers workers;
+    enum map_priority priority; /* of the mapping that is coloured, where picture.workers is set */
+};
+
+/* One of each node class, and one for each priority with the workers that are asked for. */
+struct pictures {
+    /* topologies first, then memory priority, then communication priority */
+    struct pictures_item *items;
+    size_t count;
+    uint32_t *chosen[2]; /* by priority as above: the PU of each worker; NULL without workers */
+    uint32_t *room;      /* what the items' workers point into */
+};
+
+/* 0; what map_workers() returns; -ENOMEM. report_pictures_free() it. */
+int report_pictures_of(const struct report *report, struct pictures *out,
+                       struct servet_error *error);
+void report_pictures_free(struct pictures *pictures);
+
+/* -- the page -- */
+
+/* Text between tags or in an attribute. */
+void report_html_text(FILE *out, const char *text);
+
+/* The part that shows the machine as boxes, and where workers would go. 0; -EINVAL (more workers
+ * than can be mapped); -ENOMEM. */
+int report_html_topology(const struct report *report, FILE *out, struct servet_error *error);
 
 #endif

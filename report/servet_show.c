@@ -8,7 +8,7 @@
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
 #include "profile/model.h"
-#include "profile/text/show.h"
+#include "profile/text/text.h"
 #include "report/report.h"
 
 struct options {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "profile/query.h"
-#include "report/plot.h"
+#include "report/report.h"
 
 /* Of more PUs than this, a picture shows only what cores share: it has to fit a screen and a
  * slide. */

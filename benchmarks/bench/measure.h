@@ -8,8 +8,8 @@
 #include "benchmarks/bench/statistics.h"
 
 struct metric {
-    const char
-        *expression; /* of the line on stdout that holds the number; NULL: wall time in seconds */
+    /* of the line on stdout that holds the number; NULL: wall time in seconds */
+    const char *expression;
     regex_t compiled;
     bool higher; /* is better */
 };

@@ -4,7 +4,7 @@
 #define SERVET_BENCHMARKS_CLUSTER_FAT_TREE_H
 
 #include "probes/machine.h"
-#include "probes/network/survey.h"
+#include "probes/network/network.h"
 #include "profile/base/random.h"
 
 struct fat_tree {
@@ -12,9 +12,9 @@ struct fat_tree {
     double seconds[3]; /* one way: same switch, same pod, else */
     double noise;      /* relative deviation of a measurement */
     double outliers;   /* share of measurements that take up to three times as long */
-    uint32_t
-        most_pairs; /* that do not disturb each other; more take twice as long. 0: any number */
-    uint32_t slow;  /* a node whose messages take twice as long; UINT32_MAX: none */
+    /* that do not disturb each other; more take twice as long. 0: any number */
+    uint32_t most_pairs;
+    uint32_t slow; /* a node whose messages take twice as long; UINT32_MAX: none */
     struct random random;
     double elapsed_s;      /* simulated */
     uint32_t *first, *pus; /* the layout: one rank on each node */

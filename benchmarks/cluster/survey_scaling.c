@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "benchmarks/cluster/fat_tree.h"
-#include "probes/network/layers.h"
-#include "probes/pairs/messages.h"
+#include "probes/network/network.h"
+#include "probes/pairs/pairs.h"
 #include "profile/query.h"
 
 enum { LOADS = 101 };

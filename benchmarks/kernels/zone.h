@@ -10,8 +10,8 @@
 
 struct zone {
     size_t nx, ny, nz;
-    double
-        *u; /* [nz][ny][nx][ZONE_COMPONENTS]; the outermost x and y layers belong to neighbours */
+    /* [nz][ny][nx][ZONE_COMPONENTS]; the outermost x and y layers belong to neighbours */
+    double *u;
 };
 
 static inline size_t zone_at(const struct zone *zone, size_t z, size_t y, size_t x)

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/place/plan.h"
+#include "preload/place/place.h"
 #include "profile/model.h"
 
 #define MOST_ROUNDS 2000

@@ -17,7 +17,7 @@
 #include "probes/pairs/memory.h"
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
-#include "probes/simulated/sim.h"
+#include "probes/simulated/simulated.h"
 
 /* Sums of the same figures in another order. */
 static const double rounding = 1e-9;

@@ -1,4 +1,4 @@
-#include "mapper/command/cluster_job.h"
+#include "mapper/command/command.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,12 +1,11 @@
-#include "mapper/command/common_options.h"
+#include "mapper/command/command.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/weights/hierarchy.h"
-#include "mapper/weights/view.h"
+#include "mapper/weights/weights.h"
 #include "profile/base/cli.h"
 
 /* Kind of a leaf, with MAP_KIND_LAST standing for the highest number that its class has. */

@@ -1,9 +1,8 @@
-#include "mapper/command/compare.h"
+#include "mapper/command/command.h"
 
 #include <errno.h>
 
-#include "mapper/command/predict.h"
-#include "mapper/traffic/orders.h"
+#include "mapper/traffic/traffic.h"
 
 enum column { MAPPED, COMPACT, SCATTER, COLUMNS };
 

@@ -1,12 +1,12 @@
 /* Why a mapping is what it is, where the table would be too large: how many workers every kind of
  * group got. */
-#include "mapper/command/explain.h"
+#include "mapper/command/command.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/weights/view.h"
+#include "mapper/weights/weights.h"
 
 /* More workers in one group than this are counted together. */
 #define MOST_COUNTED 1024

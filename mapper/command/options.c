@@ -1,4 +1,4 @@
-#include "mapper/command/options.h"
+#include "mapper/command/command.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "mapper/command/predict.h"
+#include "mapper/command/command.h"
 
 #include <errno.h>
 #include <string.h>

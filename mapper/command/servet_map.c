@@ -4,14 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/command/cluster_job.h"
-#include "mapper/command/common_options.h"
-#include "mapper/command/compare.h"
-#include "mapper/command/explain.h"
-#include "mapper/command/options.h"
+#include "mapper/command/command.h"
 #include "mapper/formats/formats.h"
 #include "mapper/map.h"
-#include "mapper/traffic/matrix.h"
 #include "mapper/traffic/traffic.h"
 #include "profile/base/cli.h"
 

@@ -12,7 +12,7 @@
 
 #include "mapper/domains/split.h"
 #include "mapper/map.h"
-#include "mapper/weights/engine.h"
+#include "mapper/weights/weights.h"
 
 /* A class of nodes as a machine of its own. */
 struct machine {

@@ -2,7 +2,7 @@
 #ifndef SERVET_MAPPER_DOMAINS_SPLIT_H
 #define SERVET_MAPPER_DOMAINS_SPLIT_H
 
-#include "mapper/weights/order.h"
+#include "mapper/weights/weights.h"
 
 /* A rank and how much it asks for. */
 struct map_share {

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/formats/print.h"
-
 /* The one list of formats: --format, --format help, the man page and the tests read it. */
 const struct map_format map_formats[] = {
     {.name = "list",

@@ -1,5 +1,5 @@
 /* Places by node and OS index, and the numbers that hwloc counts PUs by. */
-#include "mapper/formats/mapping.h"
+#include "mapper/formats/formats.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Formats that spread ranks over nodes, for launchers that are told counts and names. */
-#include "mapper/formats/print.h"
+#include "mapper/formats/formats.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* Processes of a grid on PUs: filled block by block along the groups of the machine, then bettered by
  * exchanges; and the time of their messages. */
-#include "mapper/spmd/grid.h"
+#include "mapper/spmd/spmd.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Runs of the application under the trace of its MPI calls: what a task costs, and whether the plan
  * keeps what it promised. */
-#include "mapper/spmd/measure.h"
+#include "mapper/spmd/spmd.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mapper/spmd/options.h"
-#include "mapper/spmd/plan.h"
 #include "profile/base/child.h"
 #include "profile/base/cli.h"
 #include "profile/base/statistics.h"

@@ -1,5 +1,5 @@
 /* Equations (1) to (5) and the search over tiles: see model.h. */
-#include "mapper/spmd/model.h"
+#include "mapper/spmd/spmd.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The command line of servet-spmd, and what it prints. */
-#include "mapper/spmd/options.h"
+#include "mapper/spmd/spmd.h"
 
 #include <errno.h>
 #include <math.h>

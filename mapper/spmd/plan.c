@@ -1,6 +1,6 @@
 /* A plan: who computes what where, in which order, and how mpirun is told; and what the parts of
  * servet-spmd share. */
-#include "mapper/spmd/plan.h"
+#include "mapper/spmd/spmd.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mapper/formats/print.h"
+#include "mapper/formats/formats.h"
 #include "profile/base/cli.h"
 
 void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *grid,

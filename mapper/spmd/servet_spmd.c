@@ -2,9 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/spmd/measure.h"
-#include "mapper/spmd/options.h"
-#include "mapper/spmd/plan.h"
+#include "mapper/spmd/spmd.h"
 #include "profile/base/cli.h"
 
 /* -- curves -- */

@@ -1,5 +1,5 @@
 /* The simulation of grid.h: one clock a process, one interface a node. */
-#include "mapper/spmd/grid.h"
+#include "mapper/spmd/spmd.h"
 
 #include <errno.h>
 #include <math.h>

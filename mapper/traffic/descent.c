@@ -5,7 +5,7 @@
  * on any machine, also where the chosen PUs do not form a regular tree. The complete graph of all
  * PUs with their latencies, the other way to tell Scotch of a machine, costs the square of them.
  */
-#include "mapper/traffic/descent.h"
+#include "mapper/traffic/traffic.h"
 
 #include <errno.h>
 #include <stdlib.h>

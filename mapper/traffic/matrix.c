@@ -1,4 +1,4 @@
-#include "mapper/traffic/matrix.h"
+#include "mapper/traffic/traffic.h"
 
 #include <errno.h>
 #include <math.h>

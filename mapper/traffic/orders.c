@@ -1,4 +1,4 @@
-#include "mapper/traffic/orders.h"
+#include "mapper/traffic/traffic.h"
 
 #include <errno.h>
 #include <stdlib.h>

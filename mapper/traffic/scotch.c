@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/traffic/descent.h"
+#include "mapper/traffic/traffic.h"
 
 const bool map_scotch_built = true;
 

@@ -3,8 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mapper/command/predict.h"
-#include "mapper/traffic/descent.h"
+#include "mapper/command/command.h"
 
 /* Rounds of swaps; each looks at all pairs of ranks. Gains after the third were nowhere seen. */
 #define MOST_ROUNDS 3

@@ -1,9 +1,42 @@
-/* The ways to place ranks by their traffic. */
+/* What the files of mapper/traffic/ promise one another and the rest of the room. */
 #ifndef SERVET_MAPPER_TRAFFIC_TRAFFIC_H
 #define SERVET_MAPPER_TRAFFIC_TRAFFIC_H
 
-#include "mapper/traffic/matrix.h"
-#include "mapper/weights/view.h"
+#include <stddef.h>
+
+#include "mapper/weights/weights.h"
+#include "profile/base/error.h"
+
+/* -- matrix -- */
+
+/* Who sends how much to whom: rank x rank bytes. */
+
+/* Most ranks of a matrix, and of one that is written out with its zeros: a row of text has a number
+ * for every rank. */
+#define MAP_MATRIX_MOST_RANKS 1000000
+#define MAP_MATRIX_MOST_DENSE_RANKS 8192
+
+/* Both directions of a pair added up, stored for both ends; the diagonal is left out. */
+struct map_matrix {
+    uint32_t ranks;
+    size_t *start;  /* by rank, and one more: where its partners begin */
+    uint32_t *with; /* ascending for each rank */
+    double *bytes;  /* > 0 */
+};
+
+/* A sum of `count` entries: from[i] sends bytes[i] to to[i]. 0, -ENOMEM. */
+int map_matrix_make(uint32_t ranks, const uint32_t *from, const uint32_t *to, const double *bytes,
+                    size_t count, struct map_matrix *out);
+
+/* Reads a file: Matrix Market (coordinate, real or integer, general or symmetric), or plain text
+ * with one row of numbers per rank ('#' begins a comment). 0; -EINVAL (the text names file, line
+ * and what was expected); -ENOENT and other errors of opening; -ENOMEM. */
+int map_matrix_read(const char *path, struct map_matrix *out, struct servet_error *error);
+void map_matrix_free(struct map_matrix *matrix);
+
+/* -- traffic -- */
+
+/* The ways to place ranks by their traffic. */
 
 struct map_traffic {
     struct map_view *view;
@@ -51,5 +84,42 @@ int map_place_ranks(struct map_view *view, enum map_placer placer, const struct 
 
 /* One way, seconds; where latencies are not known, layers times bytes: a weight, no time. */
 double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes);
+
+/* -- descent -- */
+
+/* Placing ranks from the top of the machine down: what the ways to cut a set of ranks share. */
+
+/* Some of the ranks, numbered from 0, and what they send to one another. */
+struct map_subgraph {
+    uint32_t count;
+    const size_t *start;  /* by rank, and one more: where its partners begin */
+    const uint32_t *with; /* numbers in the subgraph */
+    const double *bytes;
+};
+
+/* Cuts the ranks into `parts` parts of exactly sizes[p] ranks (their sum is the count), so that few
+ * bytes go between parts: part[r] for each rank. 0 or -ENOMEM. */
+typedef int map_cut_fn(const struct map_subgraph *graph, const uint32_t *sizes, uint32_t parts,
+                       uint32_t *part);
+
+/* Parts one after the other, each grown from the rank with the most bytes: next is always the rank
+ * with the most bytes to the part. n log n. */
+map_cut_fn map_cut_by_growth;
+
+/* Places all ranks: on each level of the machine (layers between nodes, nodes, layers inside them,
+ * from the slowest down) they are cut into as many parts as the leaves lie in groups. Then ranks
+ * change places with others near their partners while that saves time. 0 or -ENOMEM. */
+int map_place_by_descent(struct map_traffic *traffic, map_cut_fn *cut);
+
+/* -- orders -- */
+
+/* The two orders that everybody knows, to compare with: compact (fill one group after the other)
+ * and scatter (go round the widest groups first). Both take one PU of every core before any second
+ * one.
+ */
+
+/* All leaves of the view, in that order. 0 or -ENOMEM. */
+int map_order_compact(struct map_view *view, uint32_t *leaves);
+int map_order_scatter(struct map_view *view, uint32_t *leaves);
 
 #endif

@@ -2,7 +2,7 @@
  * groups that cross each other and single pairs as a noisy measurement leaves them. A leaf that two
  * groups or a group and a pair of one relation reach is raised once, which is what the stamps are
  * for. */
-#include "mapper/weights/engine.h"
+#include "mapper/weights/weights.h"
 
 #include <errno.h>
 #include <string.h>

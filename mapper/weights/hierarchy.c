@@ -1,7 +1,7 @@
 /* Builds the tree of groups, widest first: a group belongs below the smallest group that has all of
  * its members. Where its members have different owners, two groups cross and there is no tree; the
  * caller then works with each relation by itself. */
-#include "mapper/weights/hierarchy.h"
+#include "mapper/weights/weights.h"
 
 #include <errno.h>
 #include <stdlib.h>

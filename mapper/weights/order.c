@@ -2,7 +2,7 @@
  * is known they are numbered by the machine's tree, because parallel programs talk mostly to
  * neighbours in rank order. The tree is made of paths, not of nested groups: measured groups may
  * cross. */
-#include "mapper/weights/order.h"
+#include "mapper/weights/weights.h"
 
 #include <errno.h>
 #include <stdlib.h>

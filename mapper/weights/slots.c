@@ -1,6 +1,6 @@
 /* Keys: who is where. A key changes only for the chosen PU and those of its core, so that keys are
  * kept and never worked out again. */
-#include "mapper/weights/slots.h"
+#include "mapper/weights/weights.h"
 
 #include <errno.h>
 #include <string.h>

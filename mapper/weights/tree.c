@@ -2,12 +2,10 @@
  * tree over the nodes. What a group adds stands at its root; what a PU weighs is what is written on
  * the way to the top, so that the best PU of a subtree stays its best when something is added to
  * all of it. */
-#include "mapper/weights/engine.h"
+#include "mapper/weights/weights.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "mapper/weights/hierarchy.h"
 
 /* Slot 1 is the root; siblings are slots 2i and 2i + 1. */
 #define ROOT 1u

@@ -1,7 +1,7 @@
 /* Makes the view: PUs of all nodes as leaves without gaps, relations as arrays over them, and what
  * each relation adds. Latencies become whole quanta here, once, so that everything after it is
  * integer arithmetic and the same on every machine. */
-#include "mapper/weights/view.h"
+#include "mapper/weights/weights.h"
 
 #include <errno.h>
 #include <stdalign.h>

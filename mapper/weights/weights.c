@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "mapper/map.h"
-#include "mapper/weights/engine.h"
-#include "mapper/weights/order.h"
+#include "mapper/weights/weights.h"
 
 /* -- the rows of the papers' tables -- */
 

@@ -7,12 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/node/note.h"
-#include "preload/node/registry.h"
+#include "preload/node/node.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
-#include "preload/place/plan.h"
-#include "preload/trace/remembered.h"
+#include "preload/place/place.h"
+#include "preload/trace/trace.h"
 #include "profile/base/cli.h"
 #include "profile/base/mask.h"
 
@@ -118,8 +117,8 @@ static int print_variables(void)
 }
 
 /* Where our libraries can be, as seen from the folder of this command: beside it (build tree), and
- * where
- * `meson install` put them relative to the command (so that a moved installation still works). */
+ * where `meson install` put them relative to the command (so that a moved installation still
+ * works). */
 static bool find_library(const char *name, char *path, size_t size)
 {
     static const char *const places[] = {"", SERVET_LIBRARIES_FROM_BIN "/"};

@@ -30,8 +30,7 @@
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/place/owner.h"
-#include "preload/place/process.h"
+#include "preload/place/place.h"
 #include "profile/base/raw.h"
 
 static bool is_python(const char *dso)

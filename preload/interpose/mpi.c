@@ -16,9 +16,8 @@
 #include <stdint.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/node/note.h"
-#include "preload/place/owner.h"
-#include "preload/place/process.h"
+#include "preload/node/node.h"
+#include "preload/place/place.h"
 
 /* MPI_ERR_OTHER is not the same number everywhere; what matters is that it is not MPI_SUCCESS
  * (0). */

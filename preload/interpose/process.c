@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/place/process.h"
+#include "preload/place/place.h"
 
 /* Runs `call` with the start mask, and gives the place back: a successful exec does not come here
  * again. */

@@ -15,11 +15,8 @@
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/node/note.h"
-#include "preload/place/owner.h"
-#include "preload/place/process.h"
-#include "preload/place/report.h"
-#include "preload/place/slots.h"
+#include "preload/node/node.h"
+#include "preload/place/place.h"
 #include "profile/base/raw.h"
 
 #define NO_SLOT SIZE_MAX

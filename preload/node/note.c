@@ -1,5 +1,5 @@
 /* Writing without the signals that a write can raise. */
-#include "preload/node/note.h"
+#include "preload/node/node.h"
 
 #include <poll.h>
 #include <signal.h>

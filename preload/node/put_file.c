@@ -1,5 +1,5 @@
 /* Small files of the shim and the tracer. */
-#include "preload/node/put_file.h"
+#include "preload/node/node.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "preload/node/note.h"
 #include "profile/base/raw.h"
 
 #define FILE_MODE 0666 /* before the umask */

@@ -1,5 +1,5 @@
 /* Who holds which PUs of this node. */
-#include "preload/node/registry.h"
+#include "preload/node/node.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/node/note.h"
 #include "profile/base/clock.h"
 #include "profile/base/raw.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "preload/place/options.h"
-#include "preload/place/plan.h"
+#include "preload/place/place.h"
 #include "profile/base/hash.h"
 
 static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";

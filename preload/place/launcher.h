@@ -23,8 +23,8 @@ enum pin_binding {
 };
 
 struct pin_launcher {
-    const char
-        *name; /* "Open MPI", …; NULL: not started by a launcher we know, the rest is then 0 */
+    /* "Open MPI", …; NULL: not started by a launcher we know, the rest is then 0 */
+    const char *name;
     uint32_t local_rank;
     uint32_t local_size; /* ranks on this node, > local_rank; 1 where a user's binding gives the
                             rank PUs of its own */
@@ -43,9 +43,9 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out);
  *
  * A binding chosen by the launcher on its own is not a user's choice: then it is the mask of the
  * launcher's daemon on this node (the nearest ancestor of that kind: mpirun, orted …), which has
- * what the user, the batch system or the container gave to it
- * (`taskset -c 1 mpirun …` gives 1). Slurm's daemons may use the whole node; there it is what Slurm
- * gave to all tasks of the step on this node. In every other case it is `start` itself. */
+ * what the user, the batch system or the container gave to it (`taskset -c 1 mpirun …` gives 1).
+ * Slurm's daemons may use the whole node; there it is what Slurm gave to all tasks of the step on
+ * this node. In every other case it is `start` itself. */
 void pin_launcher_allowed(const struct pin_launcher *launcher, const struct profile_mask *start,
                           struct profile_mask *out);
 

@@ -1,11 +1,11 @@
 /* Where a process's memory goes. */
-#include "preload/place/memory.h"
+#include "preload/place/place.h"
 
 #include <linux/mempolicy.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "preload/node/note.h"
+#include "preload/node/node.h"
 #include "profile/base/raw.h"
 
 static bool is_empty(const struct pin_nodes *nodes)

@@ -11,7 +11,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "preload/node/note.h"
+#include "preload/node/node.h"
 
 const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_MEM_PRIOR] = {"SERVET_MEM_PRIOR", "on unless SERVET_COMM_PRIOR is",

@@ -1,5 +1,5 @@
 /* Who owns a thread. */
-#include "preload/place/owner.h"
+#include "preload/place/place.h"
 
 #include <dlfcn.h>
 #include <errno.h>

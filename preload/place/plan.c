@@ -1,5 +1,5 @@
 /* Where this process's threads go. */
-#include "preload/place/plan.h"
+#include "preload/place/place.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "mapper/map.h"
-#include "preload/node/note.h"
+#include "preload/node/node.h"
 
 /* jansson's json_dumpfd & co. are never used here, but json_loadf() compares its argument with
  * `stdin`, and a copy relocation of that variable is what keeps Debian's libjansson.a (not position

@@ -18,7 +18,7 @@
  * And each thread's mask: its own business (MASK_FREE), one PU of ours (MASK_PU) or all PUs of the
  * plan by our doing (MASK_SPREAD); it is free again as soon as somebody else has changed it.
  */
-#include "preload/place/process.h"
+#include "preload/place/place.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -34,9 +34,7 @@
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/node/note.h"
-#include "preload/place/owner.h"
-#include "preload/place/report.h"
+#include "preload/node/node.h"
 #include "profile/base/raw.h"
 
 static struct pin_process process;

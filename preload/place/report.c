@@ -1,5 +1,5 @@
 /* What SERVET_REPORT asks for. */
-#include "preload/place/report.h"
+#include "preload/place/place.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "preload/node/put_file.h"
+#include "preload/node/node.h"
 #include "profile/base/raw.h"
 #include "profile/base/where.h"
 

@@ -1,5 +1,5 @@
 /* One record for each thread that the shim has a hand in. */
-#include "preload/place/slots.h"
+#include "preload/place/place.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What this rank has sent to whom. */
-#include "preload/trace/count.h"
+#include "preload/trace/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>

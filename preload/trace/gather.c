@@ -1,5 +1,5 @@
 /* The file that SERVET_TRACE names. */
-#include "preload/trace/gather.h"
+#include "preload/trace/trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "preload/node/put_file.h"
-#include "preload/trace/trace.h"
+#include "preload/node/node.h"
 #include "profile/base/clock.h"
 
 static void print_rank(FILE *out, int32_t number, const struct trace_rank *rank)

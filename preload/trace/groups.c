@@ -1,5 +1,5 @@
 /* The communicators and windows that the program sends on, by handle. */
-#include "preload/trace/count.h"
+#include "preload/trace/trace.h"
 
 #include <errno.h>
 #include <pthread.h>

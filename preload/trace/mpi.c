@@ -1,5 +1,5 @@
 /* The MPI library of the program, as it is found at run time. */
-#include "preload/trace/mpi.h"
+#include "preload/trace/trace.h"
 
 #include <errno.h>
 #include <string.h>

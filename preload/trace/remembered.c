@@ -1,5 +1,5 @@
 /* What SERVET_AUTO remembers of a program. */
-#include "preload/trace/remembered.h"
+#include "preload/trace/trace.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "preload/node/put_file.h"
+#include "preload/node/node.h"
 #include "profile/base/hash.h"
 
 /* Longest build ID that is told apart: SHA-256 has 32 bytes. */

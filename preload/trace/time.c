@@ -1,5 +1,5 @@
 /* How long a rank is in MPI, and how long it computes between its exchanges. */
-#include "preload/trace/time.h"
+#include "preload/trace/trace.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -9,11 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/node/note.h"
-#include "preload/node/put_file.h"
+#include "preload/node/node.h"
 #include "preload/place/launcher.h"
-#include "preload/trace/gather.h"
-#include "preload/trace/verdict.h"
 #include "profile/base/mask.h"
 
 #define INIT(name, parameters, arguments)                                                          \

@@ -1,3 +1,327 @@
+/* What the files of preload/trace/ promise one another and the rest of the room. */
+#ifndef SERVET_PRELOAD_TRACE_TRACE_H
+#define SERVET_PRELOAD_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/interpose/interpose.h"
+#include "preload/place/options.h"
+
+/* -- mpi -- */
+
+/* The MPI library of the program, as it is found at run time: its functions by name, its constants
+ * by whose it is.
+ *
+ * Nothing of MPI is known when this is compiled. A handle (communicator, data type, request,
+ * window) is an integer in MPICH and everything derived from it (Intel MPI, MVAPICH, Cray) and a
+ * pointer in Open MPI. Both pass unchanged through a register or stack slot of the size of a
+ * pointer (x86-64, AArch64, POWER, RISC-V); of an integer only the low half counts, see
+ * trace_handle().
+ */
+
+typedef uintptr_t trace_word; /* a handle, as the program passed it */
+
+struct trace_mpi {
+    bool wide; /* handles are pointers */
+    trace_word comm_world, byte_type;
+    const void *in_place;
+    int root;        /* MPI_ROOT */
+    int cart, graph; /* what PMPI_Topo_test answers; anything else above 0 is a distributed graph */
+    void *status_ignore; /* MPI_STATUS_IGNORE */
+    int (*initialized)(int *);
+    int (*query_thread)(int *);
+    int (*comm_rank)(trace_word, int *);
+    int (*comm_size)(trace_word, int *);
+    int (*comm_test_inter)(trace_word, int *);
+    int (*comm_group)(trace_word, trace_word *);
+    int (*comm_remote_group)(trace_word, trace_word *);
+    int (*comm_idup)(trace_word, trace_word *, trace_word *);
+    int (*comm_free)(trace_word *);
+    int (*win_get_group)(trace_word, trace_word *);
+    int (*group_size)(trace_word, int *);
+    int (*group_rank)(trace_word, int *);
+    int (*group_translate_ranks)(trace_word, int, const int *, trace_word, int *);
+    int (*group_free)(trace_word *);
+    int (*type_size)(trace_word, int *);
+    int (*type_size_x)(trace_word, int64_t *);
+    int (*type_get_envelope)(trace_word, int *, int *, int *, int *);
+    int (*topo_test)(trace_word, int *);
+    int (*cartdim_get)(trace_word, int *);
+    int (*cart_shift)(trace_word, int, int, int *, int *);
+    int (*graph_neighbors_count)(trace_word, int, int *);
+    int (*graph_neighbors)(trace_word, int, int, int *);
+    int (*dist_graph_neighbors_count)(trace_word, int *, int *, int *);
+    int (*dist_graph_neighbors)(trace_word, int, int *, int *, int, int *, int *);
+    int (*test)(trace_word *, int *, void *);
+    int (*ibcast)(void *, int, trace_word, int, trace_word, trace_word *);
+    int (*isend)(const void *, int, trace_word, int, int, trace_word, trace_word *);
+    int (*irecv)(void *, int, trace_word, int, int, trace_word, trace_word *);
+};
+
+extern struct trace_mpi pin_trace_mpi;
+
+/* The level of thread support at which calls come from several threads at once; the same in every
+ * MPI library. */
+#define TRACE_THREAD_MULTIPLE 3
+
+/* Finds the functions and constants. 0; -ENOTSUP: a library that is not known, or one without these
+ * functions. */
+int pin_trace_mpi_find(void);
+
+static inline trace_word trace_handle(trace_word passed)
+{
+    return pin_trace_mpi.wide ? passed : (uint32_t)passed;
+}
+
+/* Handle number `i` of an array of them. */
+static inline trace_word trace_handle_at(const void *handles, size_t i)
+{
+    return pin_trace_mpi.wide ? ((const trace_word *)handles)[i] : ((const uint32_t *)handles)[i];
+}
+
+/* -- count -- */
+
+/* What this rank has sent to whom, in bytes and messages.
+ *
+ * A message is what one call hands over, whatever the library makes of it. The bytes of a
+ * collective are laid to pairs by what has to get from one rank's memory into another's, not by the
+ * algorithm that the library happens to choose:
+ *
+ *   Bcast, Scatter(v)        from the root to each other rank, what that rank receives
+ *   Gather(v), Reduce        from each other rank to the root, what it contributes
+ *   Allgather(v)             from each rank to each other one, what it contributes
+ *   Alltoall(v,w)            from each rank to each other one, what is meant for it
+ *   Reduce_scatter(_block)   from each rank to each other one, the part that the other keeps
+ *   Allreduce of n bytes     from each rank of P to each other one 2n/P: a reduce-scatter and an
+ *                            allgather, which is the least that can be sent; summed up over all
+ *                            calls and then divided
+ *   Scan, Exscan             from each rank to the next
+ *   Neighbor_*               from each rank to its neighbours
+ *   Barrier                  nothing
+ *
+ * A rank's own part of a collective is left out. Calls that send the same to every other rank cost
+ * one addition; they are spread over the ranks when the communicator ends or at MPI_Finalize.
+ */
+
+struct trace_peer {
+    uint64_t bytes, messages;
+};
+
+/* Whom the ranks of a communicator (of an intercommunicator: of the other side) or of a window
+ * are. */
+struct trace_group {
+    trace_word handle; /* 0: freed */
+    int32_t size;
+    int32_t me;     /* this process's rank among them, -1: it is not one */
+    bool inter;     /* an intercommunicator */
+    int32_t *world; /* rank in MPI_COMM_WORLD by rank here, -1: outside of it; NULL: the same */
+    int32_t *neighbours;
+    int32_t neighbour_count;   /* -1: not asked yet */
+    struct trace_peer each;    /* sent to every other one */
+    struct trace_peer reduced; /* bytes and calls of Allreduce */
+};
+
+/* One rank's side of the counts: `sent` and `got` by rank in MPI_COMM_WORLD; entry `ranks` is all
+ * others. */
+struct trace_counts {
+    int32_t ranks, rank;
+    bool multiple; /* threads may count at the same time */
+    struct trace_peer *sent;
+    struct trace_peer *got; /* fetched by MPI_Get and the like: sent by the other one */
+    uint64_t largest;       /* bytes of the largest single message */
+    uint64_t lost;          /* calls on communicators that could not be resolved */
+};
+
+extern struct trace_counts pin_trace_counts;
+
+/* The communicator and type of the latest message, which most often are those of the next one: what
+ * is needed to count that without a search or a call. Only for programs in which no two threads are
+ * in MPI at the same time. */
+struct trace_recent {
+    trace_word comm, type; /* as trace_handle() gives them */
+    trace_word mask;       /* the part of a handle that counts */
+    uint32_t size;         /* ranks of the communicator; 0: nothing is counted by this */
+    uint64_t type_size;
+    const int32_t *world; /* of the communicator's struct trace_group */
+};
+
+extern struct trace_recent pin_trace_recent;
+
+/* Remembers them, if they may be: the type is predefined, one thread at a time is in MPI. */
+void pin_trace_recent_set(const struct trace_group *group, trace_word type);
+
+/* Counts a message if its communicator and type are the recent ones. False: it did not. */
+static inline bool trace_recent_count(trace_word comm, int32_t peer, int64_t count, trace_word type)
+{
+    if ((((comm ^ pin_trace_recent.comm) | (type ^ pin_trace_recent.type)) &
+         pin_trace_recent.mask) ||
+        (uint32_t)peer >= pin_trace_recent.size || count < 0) {
+        return false;
+    }
+    int32_t rank = pin_trace_recent.world[peer];
+    if (__builtin_expect(rank < 0, 0)) {
+        return false;
+    }
+    uint64_t bytes = (uint64_t)count * pin_trace_recent.type_size;
+    pin_trace_counts.sent[rank].bytes += bytes;
+    pin_trace_counts.sent[rank].messages++;
+    if (__builtin_expect(bytes > pin_trace_counts.largest, 0)) {
+        pin_trace_counts.largest = bytes;
+    }
+    return true;
+}
+
+/* Room for the counts of `ranks` ranks. 0, -ENOMEM. */
+int pin_trace_count_begin(int32_t rank, int32_t ranks, bool multiple);
+
+/* Bytes of `count` elements; 0 for a type that the library refuses. */
+uint64_t pin_trace_bytes(int64_t count, trace_word type);
+
+void pin_trace_count_to(const struct trace_group *group, int32_t peer, uint64_t bytes);
+void pin_trace_count_from(const struct trace_group *group, int32_t peer, uint64_t bytes);
+void pin_trace_count_each(struct trace_group *group, uint64_t bytes);
+void pin_trace_count_reduced(struct trace_group *group, uint64_t bytes);
+
+/* Lays what went to every other one to the single ranks, once. */
+void pin_trace_count_spread(struct trace_group *group);
+
+/* The communicators and windows that the program sends on, by handle. */
+
+/* The communicator's or window's ranks, asked of the library at its first use and kept until it is
+ * freed. NULL: it cannot be resolved (counted as lost). */
+struct trace_group *pin_trace_group_of_comm(trace_word comm);
+struct trace_group *pin_trace_group_of_window(trace_word window);
+
+/* Neighbours in the communicator's topology are filled in; 0 of them without one. */
+void pin_trace_group_find_neighbours(struct trace_group *group);
+
+/* The handle is about to be freed: it may stand for another one soon. */
+void pin_trace_group_forget(trace_word handle);
+
+/* pin_trace_count_spread() for all. */
+void pin_trace_groups_spread(void);
+
+/* How many threads may be inside at once is unknown: the first call makes MPI_COMM_WORLD's. 0,
+ * -ENOMEM. */
+int pin_trace_groups_begin(void);
+
+/* -- time -- */
+
+/* How long a rank is in MPI, and how long it computes between its exchanges: for SERVET_TRACE_TIMES
+ * and SERVET_AUTO.
+ *
+ * The thread that called MPI_Init is timed; a program whose other threads communicate has their
+ * time outside of MPI. An iteration lies between two messages to the rank's first peer.
+ */
+
+struct trace_times {
+    double seconds;      /* from MPI_Init to MPI_Finalize */
+    double inside;       /* of these in MPI calls */
+    double iteration;    /* median, 0: fewer than two iterations */
+    double compute;      /* of it outside of MPI, median */
+    uint64_t iterations; /* messages to the first peer */
+};
+
+/* The calling thread is the one to time, from now on. 0, -ENOMEM. */
+int pin_trace_time_begin(void);
+void pin_trace_time_enter(void);
+void pin_trace_time_leave(void);
+/* This rank sends a message to `peer` (rank in MPI_COMM_WORLD). */
+void pin_trace_time_message(int32_t peer);
+/* The time ends now. */
+void pin_trace_time_stop(void);
+/* The times until then. */
+void pin_trace_time_read(struct trace_times *out);
+
+/* -- gather -- */
+
+/* The counts of all ranks, brought together on rank 0. */
+
+struct trace_entry {
+    int32_t from, to; /* ranks in MPI_COMM_WORLD */
+    uint64_t bytes, messages;
+};
+
+/* One rank's totals. */
+struct trace_rank {
+    struct trace_times times; /* all 0 without times */
+    uint64_t messages, bytes; /* sent, to anybody */
+    uint64_t outside;         /* of the bytes: to or from processes outside of MPI_COMM_WORLD */
+    uint64_t largest, lost;
+    uint64_t entries;
+};
+
+struct trace_sum {
+    int32_t ranks;
+    struct trace_rank *rank;
+    struct trace_entry *entries; /* ordered by from, to; each pair once */
+    size_t count;
+};
+
+/* Waits until all ranks of MPI_COMM_WORLD are here and makes a communicator for the rest. A rank
+ * without the tracer never comes, and cannot be told from one that still computes; so the wait
+ * grows with the run: TRACE_MEET_LEAST_S and a tenth of the time since MPI_Init, at most
+ * TRACE_MEET_MOST_S. 0; -ETIMEDOUT; -EIO. */
+int pin_trace_gather_meet(trace_word *comm);
+#define TRACE_MEET_LEAST_S 10.0
+#define TRACE_MEET_PART 0.1
+#define TRACE_MEET_MOST_S 60.0
+
+/* Fills in `out` on rank 0. A rank may have given up just before the last one came to
+ * pin_trace_gather_meet(); then the others wait for it for TRACE_MEET_MOST_S. 0, -ENOMEM, -EIO,
+ * -ETIMEDOUT. */
+int pin_trace_gather(trace_word comm, struct trace_sum *out);
+
+/* Rank 0's `bytes` of `data` for all. 0, -EIO, -ETIMEDOUT: then `data` may still be written to. */
+int pin_trace_gather_tell(trace_word comm, void *data, size_t bytes);
+
+/* MPI is initialised: the run begins. */
+void pin_trace_gather_begin(void);
+void pin_trace_sum_free(struct trace_sum *sum);
+
+/* The calling rank's own totals, with the times that pin_trace_time_stop() took. */
+void pin_trace_own_totals(struct trace_rank *out);
+
+/* The file that SERVET_TRACE names: a matrix in Matrix Market's form, which servet-map --matrix
+ * reads. */
+
+/* Entry (i, j), counted from 1, is the bytes that rank i - 1 sent to rank j - 1. Comments before
+ * the size line hold the rest, numbered in the same way: "% messages I J N", "% rank I …". 0,
+ * -ENOMEM, -EINVAL (not a regular file), -errno.
+ */
+int pin_trace_file_write(const char *path, const struct trace_sum *sum);
+
+/* -- remembered -- */
+
+/* What SERVET_AUTO remembers of a program: whether its last run was communication intensive.
+ *
+ * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or
+ * ~/.cache/servet/auto). It counts only for the same build: the same build ID, or size and time of
+ * modification where there is none. An interpreter's scripts share its entry.
+ */
+
+struct pin_remembered {
+    bool communication; /* communication intensive, else memory bound or computing */
+    double share;       /* of the time after MPI_Init in MPI: of the rank for which it is least */
+    int32_t ranks;
+};
+
+/* What is remembered of the executable at `path` (NULL: the calling process's). 0; -ENOENT:
+ * nothing, or of another build; -EPERM: the file is somebody else's; -errno. */
+int pin_remembered_recall(const char *path, struct pin_remembered *out);
+
+/* Remembers. 0, -errno. */
+int pin_remembered_keep(const char *path, const struct pin_remembered *what);
+
+/* With SERVET_AUTO and no priority set, sets the one that the memory of `path` speaks for. True: it
+ * did, and `out` is what is remembered. */
+bool pin_remembered_apply(struct pin_options *options, const char *path,
+                          struct pin_remembered *out);
+
+/* -- trace -- */
+
 /* The tracer (libservet_trace.so): preloaded beside the shim when SERVET_TRACE or SERVET_AUTO asks
  * for it.
  *
@@ -9,17 +333,6 @@
  * three interfaces, call PMPI_X, those of MPICH call MPI_X, from libraries of their own. One entry
  * may call another, so only the outermost call of a thread counts.
  */
-#ifndef SERVET_PRELOAD_TRACE_TRACE_H
-#define SERVET_PRELOAD_TRACE_TRACE_H
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "preload/interpose/interpose.h"
-#include "preload/place/options.h"
-#include "preload/trace/count.h"
-#include "preload/trace/mpi.h"
-#include "preload/trace/time.h"
 
 enum trace_state { TRACE_UNKNOWN, TRACE_ON, TRACE_OFF };
 
@@ -131,5 +444,52 @@ static inline void trace_leave(void)
 #define TRACE_TIMED(name, parameters, arguments)                                                   \
     TRACE_TIMED_NAME(MPI_##name, parameters, arguments)                                            \
     TRACE_TIMED_NAME(PMPI_##name, parameters, arguments)
+
+/* -- verdict -- */
+
+/* Was the run communication intensive? The evidence for SERVET_AUTO.
+ *
+ * The time in MPI holds the messages' time and the waiting for ranks that compute longer, which no
+ * placement of the ranks' messages mends. The rank that is in MPI for the least part of its time
+ * waits least, so its share is taken. The verdict is "communication intensive" when this share is
+ * at least half: then messages cost more than everything else, and what the two priorities can win
+ * is of the same order (the time of a message, or of an access to memory, differs between the
+ * levels of a machine by factors of two to four). What is not communication intensive is taken for
+ * memory bound; computing without memory is not told from it, for no hardware counter is read, and
+ * it does not care. A program that has run under communication priority must fall clearly below one
+ * half before it loses it, or the priority would change from run to run.
+ */
+
+/* Share of the time in MPI from which communication priority is chosen, and below which it is given
+ * up again. */
+#define TRACE_AUTO_LIMIT 0.5
+#define TRACE_AUTO_GIVEN_UP 0.35
+/* A shorter run is mostly start-up: nothing is remembered of it. */
+#define TRACE_AUTO_LEAST_S 0.1
+
+enum trace_judged {
+    TRACE_JUDGED,
+    TRACE_NOT_GATHERED,
+    TRACE_TOO_FEW_RANKS,
+    TRACE_TOO_SHORT,
+    TRACE_OVERSUBSCRIBED
+};
+
+struct trace_verdict {
+    enum trace_judged judged;
+    double seconds, limit;
+    struct pin_remembered what;
+};
+
+/* `before`: what was remembered, NULL: nothing. `oversubscribed`: more ranks than PUs on a node. */
+void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remembered *before,
+                             bool oversubscribed, struct trace_verdict *out);
+
+/* Remembers the verdict for this executable; says in SERVET_REPORT what it is and what it rests
+ * on. `node_rank`: which of its node's ranks this one is. */
+void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t node_rank);
+
+/* The calling rank's line of SERVET_REPORT. */
+void pin_trace_report_rank(void);
 
 #endif

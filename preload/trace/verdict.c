@@ -1,5 +1,5 @@
 /* Was the run communication intensive? */
-#include "preload/trace/verdict.h"
+#include "preload/trace/trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,9 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/node/note.h"
-#include "preload/node/put_file.h"
-#include "preload/trace/trace.h"
+#include "preload/node/node.h"
 
 void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remembered *before,
                              bool oversubscribed, struct trace_verdict *out)

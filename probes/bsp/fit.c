@@ -1,4 +1,4 @@
-#include "probes/bsp/fit.h"
+#include "probes/bsp/bsp.h"
 
 #include <errno.h>
 #include <math.h>

@@ -5,9 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "probes/bsp/machine.h"
-#include "probes/bsp/probe.h"
-#include "probes/bsp/run.h"
+#include "probes/bsp/bsp.h"
 #include "profile/base/cli.h"
 
 enum { OPTION_BSP = 0x200, OPTION_P, OPTION_H, OPTION_RUNS, OPTION_BACKEND, OPTION_PLOT };

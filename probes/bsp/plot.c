@@ -1,4 +1,4 @@
-#include "probes/bsp/plot.h"
+#include "probes/bsp/bsp.h"
 
 #include <errno.h>
 #include <fcntl.h>

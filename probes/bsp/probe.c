@@ -1,4 +1,4 @@
-#include "probes/bsp/probe.h"
+#include "probes/bsp/bsp.h"
 
 #include <errno.h>
 #include <math.h>

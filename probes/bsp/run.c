@@ -1,5 +1,5 @@
 /* From what the BSP probe found to an entry of the profile. */
-#include "probes/bsp/run.h"
+#include "probes/bsp/bsp.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/bsp/plot.h"
-#include "probes/bsp/probe.h"
 #include "profile/base/cli.h"
 
 static void append(char *text, size_t size, const char *format, ...)

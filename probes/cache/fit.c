@@ -4,15 +4,13 @@
  * exchange_sizes()). The objective is n log(squared relative error) with a price for each level,
  * what it takes to believe in a size, and a floor of 2 %: models of replacement are no better. To
  * see it: `accuracy --list --method default MACHINE.json` (benchmarks/probes). */
-#include "probes/cache/fit.h"
+#include "probes/cache/cache.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "probes/cache/last.h"
 
 double probe_cache_dot(const double *a, const double *b, size_t count)
 {

@@ -3,7 +3,7 @@
  * search of its own because its shapes (slices, victims) would multiply every other level's.
  * Prices were chosen on the part "train" of benchmarks/probes/machines.py; what they do to a
  * machine is seen with `accuracy --list`. */
-#include "probes/cache/last.h"
+#include "probes/cache/cache.h"
 
 #include <errno.h>
 #include <math.h>

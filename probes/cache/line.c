@@ -1,6 +1,6 @@
 /* Line size and ways of the first level, by chases that are a few lines long: they take
  * milliseconds, and no physical address is needed since first levels are indexed virtually. */
-#include "probes/cache/line.h"
+#include "probes/cache/cache.h"
 
 #include <math.h>
 

@@ -2,14 +2,13 @@
  * Binomial sums are cut where they stop to matter, because the fit asks for a hundred thousand of
  * them. Section III-A2 of the 2010 paper has the model; the size bias is ours (model.h). To see
  * it: tests/probes/test_cache_model.c holds every policy against a cache that is played through. */
-#include "probes/cache/model.h"
+#include "probes/cache/cache.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/cache/fit.h"
 #include "probes/probe.h"
 
 /* How many of a point's samples count, fastest first. Disturbance only slows down, so the more is

@@ -1,16 +1,12 @@
 /* The measuring plan of a latency curve: which sizes, how often, how far apart in time, and what
  * is left out when the time is short. Levels are fitted in fit.c; line size, ways and the TLB of
  * ordinary pages are asked for afterwards. */
-#include "probes/cache/probe.h"
+#include "probes/cache/cache.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "probes/cache/line.h"
-#include "probes/cache/model.h"
-#include "probes/cache/ways.h"
 
 static const char out_of_time[] = "the budget was used up";
 

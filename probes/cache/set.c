@@ -1,7 +1,7 @@
 /* What replacement makes of X lines in K ways. LRU and random have formulas; for the others a set
  * is played through once for each (K, X) and remembered, because the fit asks for the same few
  * again and again. */
-#include "probes/cache/model.h"
+#include "probes/cache/cache.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,8 +12,7 @@
 enum { WAYS_MAX = 32, LINES_MAX = 512 };
 
 /* Random replacement, cyclic visits: a line survives the m * (X - 1) evictions until its next visit
- * with
- * (1 - 1/K)^(m (X - 1)), and m = 1 - that. The fixed point, by iteration from above. */
+ * with (1 - 1/K)^(m (X - 1)), and m = 1 - that. The fixed point, by iteration from above. */
 static double random_fixed_point(double lines, uint32_t ways)
 {
     double miss = 1, before = 0;

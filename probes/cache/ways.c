@@ -1,7 +1,7 @@
 /* Ways of the second level by group testing (ways.h): the only method that needs neither large
  * pages nor physical addresses; its price is hundreds of short chases, so it gives up rather than
  * take seconds. */
-#include "probes/cache/ways.h"
+#include "probes/cache/cache.h"
 
 #include <errno.h>
 #include <math.h>

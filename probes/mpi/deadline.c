@@ -2,7 +2,7 @@
  * MPI library, where nothing but a signal reaches it. The handler therefore only does what is
  * allowed in one: it writes a line that was prepared before, and ends the process.
  */
-#include "probes/mpi/deadline.h"
+#include "probes/mpi/mpi.h"
 
 #include <poll.h>
 #include <signal.h>

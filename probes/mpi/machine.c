@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probes/bsp/machine.h"
+#include "probes/bsp/bsp.h"
 #include "probes/machine.h"
 #include "profile/base/child.h"
 #include "profile/base/cli.h"

@@ -4,7 +4,7 @@
  * every wait here has a deadline (deadline.h). Ranks without an order look for one now and then and
  * sleep between: they may share their PU with what is measured, and must not spin there.
  */
-#include "probes/mpi/ranks.h"
+#include "probes/mpi/mpi.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "probes/mpi/deadline.h"
 
 enum tag {
     TAG_ORDER = 1,

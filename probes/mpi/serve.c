@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/mpi/ranks.h"
+#include "probes/mpi/mpi.h"
 #include "profile/base/cli.h"
 
 static void say(const char *line)

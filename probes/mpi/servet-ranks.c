@@ -20,13 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probes/mpi/ranks.h"
-#include "probes/network/curves.h"
-#include "probes/network/inside.h"
-#include "probes/network/launch.h"
-#include "probes/pairs/messages.h"
-#include "probes/run/conditions.h"
-#include "probes/run/output.h"
+#include "probes/mpi/mpi.h"
+#include "probes/network/network.h"
+#include "probes/pairs/pairs.h"
+#include "probes/run/run.h"
 #include "profile/base/cli.h"
 
 static const size_t usual_message_bytes = 32u << 10; /* without a known L1 */

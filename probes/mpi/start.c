@@ -9,9 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/mpi/deadline.h"
-#include "probes/mpi/ranks.h"
-#include "probes/network/nodes.h"
+#include "probes/mpi/mpi.h"
+#include "probes/network/network.h"
 
 /* Until every rank knows of every other one. */
 static const double start_limit_s = 60;

@@ -7,7 +7,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 
-#include "probes/mpi/ranks.h"
+#include "probes/mpi/mpi.h"
 
 struct relation {
     uint32_t me, p, h;

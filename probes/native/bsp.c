@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/bsp/machine.h"
+#include "probes/bsp/bsp.h"
 #include "probes/native/native.h"
 
 /* y := a x + y. Lengths are multiples of the block; vectors are aligned to its 128 bytes. */

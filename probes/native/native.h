@@ -46,8 +46,8 @@ struct native_worker {
 struct native {
     struct machine *machine;
     struct native_worker **workers; /* one slot per PU of machine->pus, made when first needed */
-    struct profile_set
-        folded; /* probe_machine_open_folded(): the PUs that stand for all; else empty. Owned */
+    /* probe_machine_open_folded(): the PUs that stand for all; else empty. Owned */
+    struct profile_set folded;
     sem_t finished;
     uint64_t jobs;
     uint64_t started_ns;

@@ -1,4 +1,4 @@
-#include "probes/network/curves.h"
+#include "probes/network/network.h"
 
 #include <errno.h>
 #include <math.h>

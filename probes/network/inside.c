@@ -3,7 +3,7 @@
  * ranks stay out of it), and between the ranks of one node, for one node of each class; the other
  * nodes of the class are only compared with it.
  */
-#include "probes/network/inside.h"
+#include "probes/network/network.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probes/pairs/messages.h"
-#include "probes/run/result.h"
+#include "probes/pairs/pairs.h"
+#include "probes/run/run.h"
 #include "probes/run/topology.h"
 #include "profile/query.h"
 

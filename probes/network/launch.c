@@ -1,4 +1,4 @@
-#include "probes/network/launch.h"
+#include "probes/network/network.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,12 +1,11 @@
-#include "probes/network/layers.h"
+#include "probes/network/network.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/messages.h"
-#include "probes/pairs/relation.h"
+#include "probes/pairs/pairs.h"
 
 /* With up to so many nodes the layer of every pair is written down, so that relations that are not
  * transitive (one slow cable) are kept. */

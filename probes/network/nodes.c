@@ -1,4 +1,4 @@
-#include "probes/network/nodes.h"
+#include "probes/network/network.h"
 
 #include <ctype.h>
 #include <errno.h>

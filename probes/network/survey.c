@@ -1,11 +1,11 @@
-#include "probes/network/survey.h"
+#include "probes/network/network.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/relation.h"
+#include "probes/pairs/pairs.h"
 #include "profile/base/random.h"
 
 enum {

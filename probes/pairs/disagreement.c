@@ -1,6 +1,6 @@
-#include "probes/pairs/disagreement.h"
+#include "probes/pairs/pairs.h"
 
-#include "profile/text/figures.h"
+#include "profile/text/text.h"
 
 /* Sizes closer than this are called the same: grids have eight sizes an octave. */
 static const double agreement = 1.1;

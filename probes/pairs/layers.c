@@ -4,13 +4,12 @@
  * between the cuts are kept as ranges of one sorted array, so that joining two neighbours is an
  * addition.
  */
-#include "probes/pairs/layers.h"
+#include "probes/pairs/pairs.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/pairs/relation.h"
 #include "probes/probe.h"
 #include "profile/base/statistics.h"
 

@@ -7,11 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/layers.h"
-#include "probes/pairs/memory_rounds.h"
-#include "probes/pairs/repeat.h"
-#include "probes/pairs/scaling.h"
-#include "probes/pairs/schedule.h"
+#include "probes/pairs/pairs.h"
 #include "profile/query.h"
 
 static const double collision_margin = PROBE_MEMORY_COLLISION;

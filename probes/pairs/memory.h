@@ -1,3 +1,13 @@
+/* What the files of probes/pairs/ promise one another and the rest of the room. */
+#ifndef SERVET_PROBES_PAIRS_MEMORY_H
+#define SERVET_PROBES_PAIRS_MEMORY_H
+
+#include "probes/pairs/pairs.h"
+#include "probes/probe.h"
+#include "profile/model.h"
+
+/* -- memory -- */
+
 /* Memory bandwidth alone, in pairs and by the number of workers (2010 paper, Section III-C, Figure
  * 6).
  *
@@ -7,11 +17,6 @@
  * pair of each level contradicts is measured again; a level's groups are of PUs that collide so or
  * worse, so that groups nest.
  */
-#ifndef SERVET_PROBES_PAIRS_MEMORY_H
-#define SERVET_PROBES_PAIRS_MEMORY_H
-
-#include "probes/pairs/relation.h"
-#include "probes/probe.h"
 
 /* Of the bandwidth alone; what is less collides. Rounds differ by 4 to 7 % on a shared machine. */
 #define PROBE_MEMORY_COLLISION 0.9
@@ -48,5 +53,156 @@ int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memo
 int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu,
                        double *bytes_per_s);
 void probe_memory_free(struct probe_memory *result);
+
+/* -- memory_rounds -- */
+
+/* Rounds of copies, of single PUs and of pairs by turns, until each pair's figure is settled. Only
+ * probe_memory.c and memory_*.c. */
+
+enum { MEMORY_ALONE_MAX = 64 }; /* measurements of one PU alone; more say nothing new */
+
+/* Alone and in pairs by turns, so that a drift of the machine meets both. The reference is the best
+ * of its rounds, a pair is the median of its own: alone nothing can make a copy faster than it
+ * is. */
+struct memory_rounds {
+    struct probe *probe;
+    size_t bytes, asked;
+    double alone[MEMORY_ALONE_MAX];
+    size_t alone_count;
+    uint32_t fewest_rounds; /* of any pair */
+    /* of both PUs of a pair together, by probe_pair_index(); 0: not measured. Owned */
+    double *totals;
+    double *spreads; /* of a pair's rounds, by probe_pair_index(); < 0: not known. Owned */
+    double *scale;   /* by position of the PU: what its kind of cores is behind the best one alone.
+                        Owned */
+    double *logs;    /* of the ratios of two rounds of one pair. Owned */
+    size_t ratios;
+    double spread; /* of one figure, from them */
+};
+
+/* 0 or -ENOMEM. */
+int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes);
+void probe_memory_rounds_free(struct memory_rounds *rounds);
+
+/* Copies, once, on all of `pus`. */
+int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
+                      double *bytes_per_s);
+/* Where there are kinds of cores, what one of each copies alone, so that a slow core does not pass
+ * for a disturbed one. 0 or -errno. */
+int probe_memory_rounds_kinds(struct memory_rounds *rounds);
+/* One more figure of a PU alone, up to MEMORY_ALONE_MAX. */
+int probe_memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu);
+/* A pairs_measure_function: what the slower PU of each pair gets; learns the spread from the first
+ * pairs. */
+int probe_memory_rounds_ask(void *rounds, const struct pair_position *pairs, size_t count,
+                            double *bytes_per_s, double *figures);
+/* One pair once more, and the better figure counts: disturbance only takes bandwidth away. */
+int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
+                               double *bytes_per_s);
+
+/* -- numa -- */
+
+/* What the PUs of one NUMA node get of the memory of every node: latency and bandwidth (2010 paper,
+ * Section III-C, for machines on which where the memory is matters as much as who else uses it).
+ *
+ * Rows are groups of PUs that are local to one node, columns all nodes, those without PUs too. A
+ * group's first PU chases through a random cycle far larger than every cache, and copies, on memory
+ * bound to the node, while all else is idle: three rounds of both, their medians. A machine of one
+ * node gives one row. A node out of reach (a control group's memory nodes, a sandbox) or with too
+ * little free memory leaves its rows out, and that is said.
+ */
+
+struct probe_numa {
+    struct profile_numa_access *rows; /* ordered as the profile wants them; owned */
+    size_t count, planned;
+    char why[160]; /* of the first row that was left out; "" when none was */
+};
+
+/* `array_bytes`: of the working set, as probe_memory() chose it. Needs probe->declared; without
+ * declared nodes there are no rows. */
+int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
+               struct servet_error *error);
+void probe_numa_free(struct probe_numa *result);
+
+/* -- partition -- */
+
+/* Partitions of a machine's PUs into units: what sets.c divides the machine by. */
+
+struct partition {
+    size_t pus;
+    uint32_t *unit;  /* by position of the PU; units are numbered by their first PUs. Owned */
+    uint32_t *first; /* by unit: position of its first PU. Owned */
+    uint32_t count;  /* of units */
+};
+
+/* The groups of `relation`; PUs in none are units of their own, PUs of a listed pair are in one.
+ * 0 or -ENOMEM, as the three below. */
+int probe_partition_make(const struct profile_set *pus, const struct profile_relation *relation,
+                         struct partition *out);
+int probe_partition_copy(const struct partition *from, struct partition *out);
+/* All PUs in one unit. */
+int probe_partition_one(size_t pus, struct partition *out);
+void probe_partition_free(struct partition *partition);
+
+/* Is every unit of `fine` inside of a unit of `coarse`? True of equal ones, too. */
+bool probe_partition_refines(const struct partition *fine, const struct partition *coarse);
+
+/* Makes one unit of two; units are numbered anew. */
+void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b);
+
+/* Divides the units that `keep` does not name into single PUs. 0 or -ENOMEM. */
+int probe_partition_dissolve(struct partition *partition, const bool *keep);
+
+/* The units of at least two PUs as groups. 0 or -ENOMEM. */
+int probe_partition_groups(const struct partition *partition, const struct profile_set *pus,
+                           struct profile_relation *out);
+
+/* -- scaling -- */
+
+/* Bandwidth of a group by the number of its workers (2010 paper, Section III-C, Figure 9b). */
+
+/* Orders positions in the machine's set so that each next one has the fewest before it in its unit
+ * of the outermost of `inner` (units by position, probe_together_units()), then of the next, the
+ * core last: one worker in each inner domain before a second one in any. */
+void probe_scaling_order(size_t *positions, size_t count, const uint32_t *const *inner,
+                         size_t inner_count);
+
+/* Measures the curve of `level` on the first 1, 2, 3 … of `order` (OS indices). Points 1 and 2 are
+ * taken from `known` where it has them (bytes_per_s > 0): measured at another time they might
+ * contradict what the level comes from. 0, -ENOMEM or the machine's -errno. */
+int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *order, size_t count,
+                          const struct profile_scaling_point known[2],
+                          struct profile_memory_level *level);
+
+/* -- sets -- */
+
+/* Memory overhead that no pair of PUs can show: domains that only sets of workers fill.
+ *
+ * On a machine of today one core moves 20 GB/s, the link of a few cores 40 to 60, a socket 100 to
+ * 400: no two workers collide (2010 paper, Section III-C), and yet eight on one link get a quarter
+ * of what they could. So sets are measured:
+ *
+ *   candidates   groups that are declared (caches, NUMA nodes, packages), found by shared caches or
+ *                by messages. All cores of one group against as many spread over its siblings, in
+ *                both with as many workers in each smaller domain: less than 0.9 is an overhead
+ *                level. One group and a random second are measured, and some members of the first
+ *                against the others; the other groups are taken over where both agree.
+ *   hidden ones  what a unit (a group of cores, a core) adds to others that are at work already,
+ *                beside what it gets alone. Units that add less than 0.8 to one another are behind
+ *                one link, whatever the topology says; where no two do, a smallest set that leaves
+ *                nothing for a further unit is looked for, and every unit is tried beside it.
+ *   pruning      a level whose groups lose nothing against others of the same larger domain is only
+ *                the larger one's shadow, and goes.
+ *
+ * The measured EPYC 7402 is the pattern: two L3 caches behind one link of 37 GB/s, which no
+ * topology mentions (tests/fixtures/machines/epyc-7402.json).
+ */
+
+/* Adds the levels that sets show to those of pairs, with their groups and curves (model.h: worst
+ * first, each within the next). `candidates`: partitions of the PUs that may be domains; what they
+ * say is tried, never taken over. Stops early, with what it has, when the probe is late.
+ * 0, or -errno of the machine with one line in `error`; `found` is as it was then. */
+int probe_memory_sets(struct probe *probe, const struct profile_relation *const *candidates,
+                      size_t count, struct probe_memory *found, struct servet_error *error);
 
 #endif

@@ -1,12 +1,11 @@
-#include "probes/pairs/memory_rounds.h"
+#include "probes/pairs/memory.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/layers.h"
-#include "probes/pairs/repeat.h"
+#include "probes/pairs/pairs.h"
 
 enum {
     PASSES = 3,

@@ -1,13 +1,9 @@
-#include "probes/pairs/messages.h"
+#include "probes/pairs/pairs.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "probes/pairs/layers.h"
-#include "probes/pairs/repeat.h"
-#include "probes/pairs/schedule.h"
 
 enum { SWEEPS = 2, BATCHES = 5, CONCURRENCY_MAX = 64, PILOTS = 5 };
 static const double quartiles_of_deviation = 1.349;      /* their distance, of a Gaussian */

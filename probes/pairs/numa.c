@@ -1,4 +1,4 @@
-#include "probes/pairs/numa.h"
+#include "probes/pairs/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/memory.h"
-#include "probes/pairs/repeat.h"
+#include "probes/pairs/pairs.h"
 
 enum { PASSES = 3, NODE_BYTES = 256, WARM_PASSES = 1 };
 

@@ -1,13 +1,12 @@
 /* Partitions as one number per PU: whether one refines another, and merging two units, are then a
  * pass over the PUs; a tree of sets would have to be kept a tree. */
-#include "probes/pairs/partition.h"
+#include "probes/pairs/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/relation.h"
-#include "probes/pairs/together.h"
+#include "probes/pairs/pairs.h"
 
 /* Numbers the units by their first PUs, whatever numbers below 2 x PUs they have. */
 static int renumber(struct partition *partition)

@@ -1,4 +1,4 @@
-#include "probes/pairs/relation.h"
+#include "probes/pairs/pairs.h"
 
 #include <errno.h>
 #include <stdlib.h>

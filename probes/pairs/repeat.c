@@ -1,4 +1,4 @@
-#include "probes/pairs/repeat.h"
+#include "probes/pairs/pairs.h"
 
 #include <math.h>
 #include <string.h>

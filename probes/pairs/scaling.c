@@ -1,14 +1,13 @@
 /* Curves of memory bandwidth. Workers are added to a group one per inner domain first: filled from
  * one end, the curve of a cell would show the bus inside it twice (3.4, 4.2, 4.2, 5.6 GB/s), and a
  * prediction from it would be of that bus. */
-#include "probes/pairs/scaling.h"
+#include "probes/pairs/memory.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/pairs/memory_rounds.h"
-#include "probes/pairs/repeat.h"
+#include "probes/pairs/pairs.h"
 
 enum { ALL_UP_TO = 8 }; /* every number of workers; then a quarter more each time */
 /* More workers than before that get clearly less than those did were disturbed. */

@@ -1,4 +1,4 @@
-#include "probes/pairs/schedule.h"
+#include "probes/pairs/pairs.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/layers.h"
 #include "probes/probe.h"
 #include "profile/base/random.h"
 

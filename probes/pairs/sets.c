@@ -5,7 +5,7 @@
  * compared within a round, so that a drift of the machine meets both sides, and a figure is the
  * median of its rounds. What a set gets in all is compared, not what one of its workers gets: a
  * saturated link is not always shared evenly. */
-#include "probes/pairs/sets.h"
+#include "probes/pairs/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,11 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/memory_rounds.h"
-#include "probes/pairs/partition.h"
-#include "probes/pairs/repeat.h"
-#include "probes/pairs/scaling.h"
-#include "probes/pairs/together.h"
+#include "probes/pairs/pairs.h"
 #include "profile/base/random.h"
 
 /* Two units that fill one link get together 0.9 of what they get apart when one adds 0.8 to the

@@ -1,13 +1,11 @@
-#include "probes/pairs/sharing.h"
+#include "probes/pairs/pairs.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/schedule.h"
-#include "probes/pairs/sharing_trials.h"
-#include "probes/run/result.h"
+#include "probes/run/run.h"
 #include "profile/query.h"
 
 void probe_sharing_declared_levels(const struct profile_class *declared, uint32_t pu,

@@ -1,9 +1,7 @@
-#include "probes/pairs/sharing_trials.h"
+#include "probes/pairs/pairs.h"
 
 #include <math.h>
 #include <string.h>
-
-#include "probes/pairs/together.h"
 
 enum { LINE_BYTES = 64, ROUND_TRIPS = 50, BATCHES = 5, SWEEPS = 3 };
 static const double alike =

@@ -1,11 +1,10 @@
-#include "probes/pairs/together.h"
+#include "probes/pairs/pairs.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/layers.h"
 #include "probes/probe.h"
 
 enum {

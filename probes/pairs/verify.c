@@ -1,14 +1,13 @@
-#include "probes/pairs/verify.h"
+#include "probes/pairs/pairs.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "probes/cache/probe.h"
+#include "probes/cache/cache.h"
 #include "probes/pairs/memory.h"
-#include "probes/pairs/messages.h"
 #include "profile/query.h"
-#include "profile/text/figures.h"
+#include "profile/text/text.h"
 
 /* A figure is the same up to these factors. Another machine, or a neighbour that takes half of a
  * cache or of the bandwidth, is beyond them; what one idle machine shows from run to run is not.

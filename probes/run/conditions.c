@@ -1,4 +1,4 @@
-#include "probes/run/conditions.h"
+#include "probes/run/run.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "probes/run/checkpoint.h"
-#include "probes/run/run.h"
 #include "probes/run/sentinel.h"
 #include "profile/base/first_line.h"
 

@@ -1,13 +1,12 @@
-#include "probes/run/estimate.h"
+#include "probes/run/run.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/cache/probe.h"
+#include "probes/cache/cache.h"
 #include "probes/pairs/memory.h"
-#include "probes/pairs/relation.h"
-#include "probes/pairs/schedule.h"
+#include "probes/pairs/pairs.h"
 
 /* What a step takes on the machines at hand and on the simulated ones. */
 static const double set_share = 2.0 / 3;            /* of a cache, per PU: working sets of pairs */

@@ -1,4 +1,4 @@
-#include "probes/run/options.h"
+#include "probes/run/run.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "probes/run/output.h"
+#include "probes/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

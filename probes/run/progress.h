@@ -15,8 +15,8 @@ struct progress {
     double started_s, drawn_s;
     double before, share; /* of the whole run: what earlier probes took, what this one takes */
     double planned_s;     /* of the whole run, before anything is measured; 0: not known */
-    struct machine
-        *clock; /* a simulated machine, whose seconds count; NULL: the wall clock's. Not owned */
+    /* a simulated machine, whose seconds count; NULL: the wall clock's. Not owned */
+    struct machine *clock;
 };
 
 /* `events` < 0: a bar, if `wanted`. */

@@ -1,4 +1,4 @@
-#include "probes/run/result.h"
+#include "probes/run/run.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/text/figures.h"
+#include "profile/text/text.h"
 
 /* -- caches -- */
 

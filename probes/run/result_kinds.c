@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/run/result.h"
+#include "probes/run/run.h"
 #include "profile/query.h"
 
 static bool has(const struct profile_cache *cache, uint32_t pu)

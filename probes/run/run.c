@@ -7,12 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probes/cache/paper.h"
-#include "probes/pairs/sets.h"
+#include "probes/cache/cache.h"
+#include "probes/pairs/memory.h"
 #include "probes/run/checkpoint.h"
-#include "probes/run/conditions.h"
-#include "probes/run/estimate.h"
-#include "probes/run/result.h"
 #include "probes/run/sentinel.h"
 #include "probes/run/topology.h"
 #include "profile/base/cli.h"

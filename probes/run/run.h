@@ -1,12 +1,177 @@
-/* One run of servet-probe: the chosen probes, one after the other, and the profile that comes of
- * it. */
+/* What the files of probes/run/ promise one another and the rest of the room. */
 #ifndef SERVET_PROBES_RUN_RUN_H
 #define SERVET_PROBES_RUN_RUN_H
 
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/cache/cache.h"
 #include "probes/machine.h"
-#include "probes/run/estimate.h"
+#include "probes/pairs/memory.h"
+#include "probes/pairs/pairs.h"
+#include "probes/probe.h"
 #include "probes/run/progress.h"
-#include "probes/run/result.h"
+#include "probes/run/topology.h"
+#include "profile/base/error.h"
+#include "profile/model.h"
+
+/* -- conditions -- */
+
+/* What else the machine did while it was measured: time stolen by a hypervisor, siblings at work,
+ * load. */
+
+/* Clock ticks since boot of some PUs together. */
+struct conditions_ticks {
+    unsigned long long all, idle, stolen;
+};
+
+struct conditions_before {
+    char load[32]; /* load average of the last minute, before any worker of ours ran; "" if
+                      unreadable */
+    struct conditions_ticks measured, siblings;
+    double settle_spread; /* between the last warm-up figures; < 0: no warm-up */
+    bool settled;
+    double suspended_s; /* since boot, before the first probe */
+};
+
+/* Sums the ticks of `pus` in a text like /proc/stat. */
+struct conditions_ticks probe_conditions_sum(const char *stat_text, const struct profile_set *pus);
+
+/* Before the first probe on this very machine: looks around, and keeps the first PU busy until its
+ * frequency stands still (at most 0.3 s). 0 or -errno of the machine. */
+int probe_conditions_before(struct machine *machine, const struct profile_class *declared,
+                            struct conditions_before *out);
+
+/* After the last: conditions load_average, warm_up, steal, smt_siblings, suspended, stood_still,
+ * busy. 0 or -ENOMEM. */
+int probe_conditions_after(const struct conditions_before *before, struct machine *machine,
+                           const struct profile_class *declared, struct servet_profile *profile);
+
+/* What held while measuring, and might have bent the figures: recorded in the profile. */
+
+/* Appends a condition; both texts are copied. 0 or -ENOMEM. */
+int probe_conditions_add(struct servet_profile *profile, const char *key, const char *value);
+
+/* Which figures of the profile a second run might not confirm, because their rounds lie more than a
+ * fifth apart or the budget cut them short: "memory (spread 41 %), message (cut short)". False:
+ * none, and `text` is empty. */
+bool probe_conditions_unsettled(const struct servet_profile *profile, char *text, size_t size);
+
+/* Does the CPU say that it is one of a virtual machine (x86)? */
+bool probe_conditions_virtual_machine(void);
+
+/* Governor, virtual machine, THP, SMT, microcode of this machine. Unreadable ones are left out. */
+int probe_conditions_of_this_machine(struct servet_profile *profile);
+
+/* -- estimate -- */
+
+/* How long the probes will take, before anything is measured: from what is planned to be measured
+ * (pairs of each class, sizes of working sets by the declared caches) and what that takes on usual
+ * machines. For the time left that is shown, and for what each probe may have of a budget; good to
+ * a factor of two.
+ */
+
+/* Seconds. */
+struct probe_estimate {
+    double cache_s, sharing_s, memory_s, message_s;
+};
+
+/* `mpi`: messages go through MPI, which has to be started. 0 or -ENOMEM. */
+int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estimate *out);
+
+/* -- options -- */
+
+/* Options that a run of servet-probe has on one machine and, with --cluster, on many. */
+
+struct run_options {
+    const char *output; /* NULL: the default place; "-": standard output */
+    uint64_t seed;
+    double budget_s; /* 0: none */
+    bool quiet, json, exhaustive, force;
+};
+
+/* A child parser; its input is a struct run_options. */
+extern const struct argp probe_options_argp;
+
+/* -- output -- */
+
+/* Where the profile goes. */
+
+/* The default place, whose folder is made if need be, or `wanted` (not NULL), whose folder must be
+ * there. Fails now and not after the measurement when nothing can be written there. 0; -EINVAL: an
+ * empty name, or something that is no regular file; -errno. */
+int probe_output_choose(const char *wanted, char *path, size_t size, struct servet_error *error);
+
+/* What measurements of an interrupted run must have in common with those that go on with them,
+ * beside the options. */
+
+/* One line without blanks at its ends. Of the native machine: the kernel's release and what it does
+ * about huge pages, as read below `root` ("" for this machine). Of "simulated:FILE": a checksum of
+ * the file. To be freed; NULL: no memory. */
+char *probe_run_identity(const char *root, const char *machine);
+
+/* -- result -- */
+
+/* From what the probes found to a profile. The declared topology gives the names of things
+ * (packages, cores, NUMA nodes) and the declared sizes; every figure that was measured replaces the
+ * declared one and says so. */
+
+/* Puts the measured levels in the place of the declared caches. A declared level that was not seen
+ * in the measurement stays, marked as declared. `sharing` (may be NULL): else the declared groups
+ * are kept. Where a size is not the declared one, the level's note says so, and why as far as that
+ * is known (disagreement.h). 0 or -ENOMEM. */
+int probe_result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
+                            struct probe_sharing *sharing,
+                            const struct disagreement_machine *machine);
+
+/* The declared cache (of that PU; NULL: of any), of a higher level than that, that a measured size
+ * is taken for, or NULL. */
+const struct profile_cache *probe_result_find_declared(const struct profile_class *node_class,
+                                                       const uint32_t *pu, uint64_t bytes,
+                                                       uint32_t above_level);
+int probe_result_copy_relation(const struct profile_relation *from, struct profile_relation *out);
+void probe_result_free_cache(struct profile_cache *cache);
+
+/* Keeps the latency curve that the sizes came from. 0 or -ENOMEM. */
+int probe_result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve);
+/* The reaches of the TLB's levels: on ordinary pages, and on huge ones if the caches were measured
+ * in those. */
+int probe_result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
+                         size_t ordinary_page_bytes);
+
+/* Move what was found into the class; `found` is empty afterwards. */
+void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found);
+void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found);
+int probe_result_set_layers(struct profile_class *node_class, struct profile_communication *found);
+
+/* A note on every layer ("through threads, not through MPI"). 0 or -ENOMEM. */
+int probe_result_note_layers(struct profile_class *node_class, const char *note);
+
+/* Caches of several kinds of cores in one class. */
+
+/* What the probes found on one kind. */
+struct kind_results {
+    struct probe_cache caches;
+    struct probe_sharing sharing; /* empty: the declared groups are kept */
+};
+
+/* For the levels of the first kind that were measured: whose caches they are. holders[i] is NULL
+ * for a cache that the operating system says others have too: that is asked of all PUs. */
+int probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
+                         const struct probe_cache *caches, const struct profile_set **holders);
+
+/* As probe_result_set_caches(), of each kind; a cache that kinds have in common is the one found by
+ * the first. 0 or -ENOMEM. */
+int probe_result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
+                                     struct kind_results *results,
+                                     const struct disagreement_machine *machine);
+
+/* -- run -- */
+
+/* One run of servet-probe: the chosen probes, one after the other, and the profile that comes of
+ * it. */
 
 enum probe_run_probes {
     PROBE_CACHE = 1,

@@ -7,13 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/bsp/run.h"
-#include "probes/network/launch.h"
-#include "probes/pairs/verify.h"
+#include "probes/bsp/bsp.h"
+#include "probes/network/network.h"
+#include "probes/pairs/pairs.h"
 #include "probes/run/checkpoint.h"
-#include "probes/run/conditions.h"
-#include "probes/run/options.h"
-#include "probes/run/output.h"
 #include "probes/run/run.h"
 #include "profile/base/cli.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/relation.h"
+#include "probes/pairs/pairs.h"
 
 int probe_topology_own(struct servet_profile **out, struct servet_error *error)
 {

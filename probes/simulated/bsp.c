@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "probes/bsp/probe.h"
-#include "probes/simulated/sim.h"
+#include "probes/bsp/bsp.h"
+#include "probes/simulated/simulated.h"
 #include "profile/base/random.h"
 
 /* Vectors of this length reach half the rate: the loop's overhead, as seen of DAXPY. */

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/simulated/cache.h"
-#include "probes/simulated/reader.h"
-#include "probes/simulated/sim.h"
+#include "probes/simulated/simulated.h"
 #include "profile/topology/topology.h"
 
 /* -- kinds of cores -- */

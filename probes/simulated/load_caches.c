@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/simulated/reader.h"
-#include "probes/simulated/sim.h"
+#include "probes/simulated/simulated.h"
 
 static void number_instances(struct sim_reader *reader, struct sim_cache *cache,
                              const struct profile_set *pus)

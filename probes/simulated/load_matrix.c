@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/simulated/reader.h"
-#include "probes/simulated/sim.h"
+#include "probes/simulated/simulated.h"
 
 /* A relative name is meant from the description's folder. To be freed; NULL: no memory. */
 static char *beside(const char *description, const char *name)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/simulated/sim.h"
+#include "probes/simulated/simulated.h"
 
 /* What a measurement would take on the machine itself: measured on the native backend (two virtual
  * cores), so that times of machines with many cores can be projected. */

@@ -1,5 +1,5 @@
 /* Fields of a machine description, each refused with its place where it is not as expected. */
-#include "probes/simulated/reader.h"
+#include "probes/simulated/simulated.h"
 
 #include <errno.h>
 #include <math.h>

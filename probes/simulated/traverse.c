@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/simulated/cache.h"
-#include "probes/simulated/sim.h"
+#include "probes/simulated/simulated.h"
 
 /* A turn through the working set is simulated until one gives what the last one gave (the steady
  * state that warm passes are for). Lines whose addresses differ modulo every cache's way never meet

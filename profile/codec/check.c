@@ -1,11 +1,10 @@
-#include "profile/codec/check.h"
+#include "profile/codec/codec.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/codec/path.h"
 #include "profile/find/hostlist.h"
 #include "profile/model.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/codec/check.h"
+#include "profile/codec/codec.h"
 
 /* Deeper than any machine: L4 exists (eDRAM), L5 does not. */
 #define CACHE_LEVEL_LIMIT 8

@@ -1,4 +1,4 @@
-#include "profile/codec/fields.h"
+#include "profile/codec/codec.h"
 
 #include <stdlib.h>
 

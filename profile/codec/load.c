@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/codec/fields.h"
-#include "profile/codec/path.h"
+#include "profile/codec/codec.h"
 #include "profile/model.h"
 
 static size_t append(const struct json_path *path, char *buffer, size_t size)

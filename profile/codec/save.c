@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/codec/fields.h"
-#include "profile/codec/path.h"
+#include "profile/codec/codec.h"
 #include "profile/model.h"
 
 #define LINE_WIDTH 120   /* columns: what fits is kept on one line */

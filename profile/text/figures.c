@@ -1,4 +1,4 @@
-#include "profile/text/figures.h"
+#include "profile/text/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/codec/fields.h"
+#include "profile/codec/codec.h"
 
 #define GAP "  "
 

@@ -1,11 +1,9 @@
-#include "profile/text/show.h"
+#include "profile/text/text.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "profile/text/figures.h"
 
 #define INDENT 2
 #define WIDTH 10

@@ -115,8 +115,8 @@ char *profile_sysfs_value(const char *text, const char *key)
 /* What is known of cache `index` (index0, index1 …) of the PUs looked at so far. */
 struct cache_index {
     bool instruction;
-    struct topology_cache
-        kind; /* of the last one read; line and ways are read again only when the size differs */
+    /* of the last one read; line and ways are read again only when the size differs */
+    struct topology_cache kind;
     struct profile_set *covered; /* the sets that share one, of more than one PU */
     size_t covered_count;
 };

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probes/mpi/ranks.h"
+#include "probes/mpi/mpi.h"
 
 enum { RANKS = 4, BATCHES = 60, ROUND_TRIPS = 5 };
 static const double tick_s = 1e-6, disturbed_tick_s = 1e-4;

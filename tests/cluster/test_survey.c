@@ -6,10 +6,8 @@
 #include <stdlib.h>
 
 #include "benchmarks/cluster/fat_tree.h"
-#include "probes/network/curves.h"
-#include "probes/network/layers.h"
-#include "probes/network/nodes.h"
-#include "probes/pairs/messages.h"
+#include "probes/network/network.h"
+#include "probes/pairs/pairs.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/weights/engine.h"
+#include "mapper/weights/weights.h"
 #include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
 #include "tests/mapper/reference.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/command/common_options.h"
+#include "mapper/command/command.h"
 #include "mapper/map.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"

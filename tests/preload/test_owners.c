@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/place/owner.h"
+#include "preload/place/place.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"

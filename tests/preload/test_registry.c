@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "preload/node/registry.h"
+#include "preload/node/node.h"
 #include "profile/base/clock.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"

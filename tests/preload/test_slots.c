@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "preload/place/slots.h"
+#include "preload/place/place.h"
 #include "tests/base/runner.h"
 
 #define THREADS 8

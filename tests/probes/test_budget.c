@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/cache/probe.h"
+#include "probes/cache/cache.h"
 #include "tests/base/runner.h"
 
 static const char *const names[] = {"two-packages", "dempsey"};

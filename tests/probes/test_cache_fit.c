@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "probes/cache/fit.h"
+#include "probes/cache/cache.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
 

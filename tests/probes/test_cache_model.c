@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/cache/model.h"
-#include "probes/simulated/cache.h"
+#include "probes/cache/cache.h"
+#include "probes/simulated/simulated.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
 

@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "probes/pairs/layers.h"
-#include "probes/pairs/relation.h"
+#include "probes/pairs/pairs.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/run/conditions.h"
 #include "probes/run/run.h"
 #include "probes/run/sentinel.h"
 #include "profile/topology/topology.h"

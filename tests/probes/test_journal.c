@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "probes/run/checkpoint.h"
-#include "probes/run/output.h"
+#include "probes/run/run.h"
 #include "tests/base/runner.h"
 
 static char path[] = "/tmp/journal.XXXXXX";

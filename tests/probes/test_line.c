@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "probes/cache/line.h"
+#include "probes/cache/cache.h"
 #include "tests/base/runner.h"
 
 /* `level`: what the latency curve is said to have given. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probes/cache/paper.h"
+#include "probes/cache/cache.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

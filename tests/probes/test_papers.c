@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "probes/pairs/memory.h"
-#include "probes/pairs/messages.h"
-#include "probes/pairs/sharing.h"
+#include "probes/pairs/pairs.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

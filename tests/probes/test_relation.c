@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "probes/pairs/relation.h"
+#include "probes/pairs/pairs.h"
 #include "tests/base/runner.h"
 
 static struct profile_set pus(const char *text)

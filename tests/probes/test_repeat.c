@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/pairs/repeat.h"
+#include "probes/pairs/pairs.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
 

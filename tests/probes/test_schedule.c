@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/schedule.h"
+#include "probes/pairs/pairs.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 

@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "mapper/map.h"
-#include "probes/pairs/partition.h"
-#include "probes/pairs/relation.h"
-#include "probes/pairs/scaling.h"
-#include "probes/pairs/together.h"
+#include "probes/pairs/memory.h"
+#include "probes/pairs/pairs.h"
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
-#include "probes/simulated/sim.h"
+#include "probes/simulated/simulated.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/pairs/sharing.h"
-#include "probes/run/result.h"
+#include "probes/pairs/pairs.h"
+#include "probes/run/run.h"
 #include "tests/base/runner.h"
 
 /* A hog on another PU fills the third level anew while they work, always or in part of the runs. */

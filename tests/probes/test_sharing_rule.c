@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "probes/pairs/sharing.h"
+#include "probes/pairs/pairs.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
 

@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/pairs/sharing.h"
-#include "probes/pairs/sharing_trials.h"
+#include "probes/pairs/pairs.h"
 #include "tests/base/runner.h"
 
 /* Pairs of PUs share a second level whose replacement is random, with a third level not far behind

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/simulated/cache.h"
+#include "probes/simulated/simulated.h"
 #include "tests/base/runner.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };

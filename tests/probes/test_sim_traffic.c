@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "probes/machine.h"
-#include "probes/pairs/messages.h"
+#include "probes/pairs/pairs.h"
 #include "tests/base/runner.h"
 
 static struct machine machine;

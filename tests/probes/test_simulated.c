@@ -5,11 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/cache/probe.h"
+#include "probes/cache/cache.h"
 #include "probes/pairs/memory.h"
-#include "probes/pairs/messages.h"
-#include "probes/pairs/numa.h"
-#include "probes/pairs/sharing.h"
+#include "probes/pairs/pairs.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

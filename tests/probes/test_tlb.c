@@ -4,7 +4,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "probes/cache/tlb.h"
+#include "probes/cache/cache.h"
 #include "tests/base/runner.h"
 
 enum { POINTS = 45 };

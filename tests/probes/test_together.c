@@ -8,9 +8,7 @@
 
 #include "probes/machine.h"
 #include "probes/pairs/memory.h"
-#include "probes/pairs/messages.h"
-#include "probes/pairs/schedule.h"
-#include "probes/pairs/together.h"
+#include "probes/pairs/pairs.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 

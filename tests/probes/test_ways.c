@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "probes/cache/ways.h"
+#include "probes/cache/cache.h"
 #include "tests/base/runner.h"
 
 struct geometry {

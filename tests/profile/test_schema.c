@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "profile/codec/fields.h"
+#include "profile/codec/codec.h"
 #include "tests/base/runner.h"
 
 static json_t *definition(json_t *schema, const struct profile_object *type)

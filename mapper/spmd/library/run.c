@@ -183,10 +183,10 @@ struct servet_spmd {
     char *sent[SPMD_FILE_MESSAGES], *received[SPMD_FILE_MESSAGES]; /* packed */
     MPI_Request requests[2 * SPMD_FILE_MESSAGES];
     struct trial trial;
-    struct servet_spmd_box
-        inner[SPMD_FILE_MESSAGES]; /* tasks that message k carries, in the tile */
-    struct servet_spmd_box
-        outer[SPMD_FILE_MESSAGES]; /* halo that its answer fills, in array coordinates */
+    /* tasks that message k carries, in the tile */
+    struct servet_spmd_box inner[SPMD_FILE_MESSAGES];
+    /* halo that its answer fills, in array coordinates */
+    struct servet_spmd_box outer[SPMD_FILE_MESSAGES];
 };
 
 const struct servet_spmd_layout *servet_spmd_layout(const servet_spmd *plan)

@@ -78,10 +78,9 @@ int servet_spmd_exchange(servet_spmd *plan, void *array);
  * they travel, and fills the halo of `next`. MPI_SUCCESS or MPI's error.
  *
  * Edges apart from the rest cost something (in tiles of 200 x 200 doubles 7 %), and where they
- * travel in no
- * time nothing is gained for it. So the first 30 steps compute the edges first and the whole tile
- * (one box, priority 1) by turns, and from then on all ranks keep the order that was faster. Every
- * rank must make as many steps. */
+ * travel in no time nothing is gained for it. So the first 30 steps compute the edges first and the
+ * whole tile (one box, priority 1) by turns, and from then on all ranks keep the order that was
+ * faster. Every rank must make as many steps. */
 int servet_spmd_step(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context);
 
 #ifdef __cplusplus

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/spmd/plan.h"
+#include "mapper/spmd/spmd.h"
 #include "tests/base/runner.h"
 
 static struct servet_profile *loaded(const char *path)

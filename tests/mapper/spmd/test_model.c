@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "mapper/spmd/model.h"
+#include "mapper/spmd/spmd.h"
 #include "tests/base/runner.h"
 
 static struct spmd_stencil stencil(const char *text)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/bsp/fit.h"
+#include "probes/bsp/bsp.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/bsp/probe.h"
+#include "probes/bsp/bsp.h"
 #include "tests/base/runner.h"
 
 static const struct probe_bsp_request usual = {0, BSP_H_HIGH, 0, BSP_RUNS, 1};

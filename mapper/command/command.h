@@ -1,0 +1,171 @@
+/* What the files of mapper/command/ promise one another and the rest of the room. */
+#ifndef SERVET_MAPPER_COMMAND_COMMAND_H
+#define SERVET_MAPPER_COMMAND_COMMAND_H
+
+#include <argp.h>
+#include <stdio.h>
+
+#include "mapper/formats/formats.h"
+#include "mapper/weights/weights.h"
+#include "profile/model.h"
+#include "profile/query.h"
+
+/* -- cluster_job -- */
+
+/* The nodes that a job will run on, before it starts: from a file or from the batch system. */
+
+/* PU numbers of the nodes that the file lists, one to a line as launchers write them: "node1",
+ * "node1 slots=4", "node1:4"; the name may be a hostlist (node[1-4]); comments after '#', empty
+ * lines and repeats do not matter. 0; -errno of the file; -EINVAL (a name that the profile does not
+ * have, with file and line; no node; not the profile of a cluster); -ENOMEM. */
+int cluster_job_from_file(const struct servet_profile *profile, const char *path,
+                          struct profile_set *pus, struct servet_error *error);
+
+/* The same of the Slurm job that this process is part of ($SLURM_JOB_NODELIST). -EINVAL also
+ * outside of a job. */
+int cluster_job_from_slurm(const struct servet_profile *profile, struct profile_set *pus,
+                           struct servet_error *error);
+
+/* -- common_options -- */
+
+/* Which PUs a user lets us use: a list, so many of each core, one kind of core. */
+
+struct map_limits {
+    const struct profile_set *pus; /* PU numbers; NULL: all */
+    uint32_t smt;                  /* most PUs of one core, the lowest first; 0: all */
+    int kind; /* 0 is the most capable kind, MAP_KIND_LAST the least; < 0: all */
+};
+
+#define MAP_KIND_ANY (-1)
+#define MAP_KIND_LAST 1000
+
+/* The PU numbers that are left. 0; -EINVAL (a PU that the profile does not have, none is left, or
+ * there is no such kind: the text says which); -ENOMEM. */
+int map_allowed_pus(const struct servet_profile *profile, const struct map_limits *limits,
+                    struct profile_set *out, struct servet_error *error);
+
+/* Groups that cross each other, as a noisy measurement leaves them: neither inside the other nor
+ * apart. */
+
+/* Names the first two groups of the profile that cross, "L3 cache 0-1 and memory level 1 0,2,4,6".
+ * The mapping is made all the same: each rule counts its own groups, pair by pair, and only the
+ * short cut through nested groups is lost. 0: none cross (`text` is empty); 1: some do; -ENOMEM,
+ * -EINVAL as map_workers(). */
+int map_crossing_groups(const struct servet_profile *profile, char *text, size_t size,
+                        struct servet_error *error);
+
+/* The options that servet-map and servet-spmd have in common: which machine, and the language of a
+ * mapping. */
+
+struct common_machine {
+    const char *profile, *topology; /* both NULL: this machine */
+    struct profile_set cpuset;      /* empty: all */
+};
+
+/* --profile, --topology and --cpuset: an argp child whose input is a struct common_machine, zero at
+ * first. */
+extern const struct argp map_common_machine_argp;
+
+/* After parsing: both --profile and --topology end the program as bad usage. */
+void map_common_machine_check(const struct common_machine *machine);
+
+/* The profile that was asked for. Without one that of this machine; where there is none, or it is
+ * of another machine, one line says so and the topology is used. Ends the program when there is
+ * nothing to be had (cli.h). */
+struct servet_profile *map_common_machine_open(const struct common_machine *machine);
+
+/* The format of that name; "help" prints all of them and ends the program, another name is bad
+ * usage. */
+const struct map_format *map_common_format(const char *name);
+
+/* -- compare -- */
+
+/* What this mapping is predicted to give, beside compact and scatter. */
+
+/* Writes the table. `allowed`: the PUs that compact and scatter may use. 0 or -ENOMEM. */
+int map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed,
+                struct servet_error *error);
+
+/* -- explain -- */
+
+/* Why a mapping is what it is: the table of the 2012 paper (iteration x rule x PU). */
+
+/* Widest and longest table that anybody reads; larger machines get a summary. */
+#define MAP_EXPLAIN_MOST_PUS 64
+#define MAP_EXPLAIN_MOST_WORKERS 64
+
+/* Maps as map_workers() does and writes each row. A taken PU shows "-"; the chosen one has a
+ * "*". */
+int map_explain_table(FILE *out, const struct servet_profile *profile,
+                      const struct map_request *request, uint32_t *pus, struct servet_error *error);
+
+/* How many workers every node, package, memory domain, cache, layer group and core got. 0 or
+ * -ENOMEM. */
+int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet_error *error);
+
+/* -- options -- */
+
+/* What servet-map is asked to do. */
+
+struct map_options {
+    size_t workers, ranks;
+    uint32_t *threads; /* by rank; NULL: not hybrid */
+    const char *thread_list;
+    bool memory, communication, paper, one_by_one, explain, compare;
+    struct common_machine machine;
+    const char *matrix;
+    bool cluster, slurm;
+    const char *nodes; /* file with the nodes of a job; NULL: all of the profile */
+    const struct map_format *format;
+    uint32_t smt;
+    int kind;
+};
+
+/* Reads the command line; bad usage ends the program (cli.h). */
+void map_options_read(int argc, char **argv, struct map_options *options);
+void map_options_free(struct map_options *options);
+
+/* `memory`, or the end of the program when it is NULL. */
+void *map_needed(void *memory);
+
+/* -- predict -- */
+
+/* What a placement gives its workers, by the profile: how many share each memory domain and cache,
+ * what bandwidth and cache that leaves to each, and how far neighbours in worker order are from
+ * each other. Predicted, not measured.
+ */
+
+#define MAP_FIGURE_LEVELS 8 /* memory overhead levels, cache levels: more are not looked at */
+
+struct map_figures {
+    uint32_t core_most;                      /* most workers on one core */
+    uint32_t memory_levels;                  /* most of any class in use */
+    uint32_t memory_most[MAP_FIGURE_LEVELS]; /* by level, worst overhead first: most workers in one
+                                                group */
+    /* Of the worker with the least, and on average. Bandwidth by the scaling curves, or else by the
+     * pair figure of each level; 0: nothing was measured. */
+    double memory_worst_bytes_per_s, memory_mean_bytes_per_s;
+    /* By cache level (index 0 is L1): the share of the worker with the least; 0: no worker has such
+     * a cache. */
+    double cache_worst_bytes[MAP_FIGURE_LEVELS], cache_mean_bytes[MAP_FIGURE_LEVELS];
+    uint32_t cache_most[MAP_FIGURE_LEVELS]; /* most workers on one cache */
+    /* Between worker i and i + 1; seconds, or ranks of layers where latencies are not known; 0
+     * with one worker. */
+    double neighbour_mean, neighbour_worst;
+};
+
+/* Leaf indices of the view in worker order. 0 or -ENOMEM. */
+int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
+                   struct map_figures *out);
+
+/* What lies between two leaves: the first layer that lists them, else the farthest of the profile.
+ * No layer, distance 0: the same leaf, and profiles without layers. */
+struct map_between {
+    const struct profile_communication *communication;
+    const struct profile_layer *layer;
+    double distance; /* profile_layer_distance(): seconds, or the layer's rank */
+};
+struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b);
+double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b);
+
+#endif

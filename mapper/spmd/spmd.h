@@ -1,0 +1,410 @@
+/* What the files of mapper/spmd/ promise one another and the rest of the room. */
+#ifndef SERVET_MAPPER_SPMD_SPMD_H
+#define SERVET_MAPPER_SPMD_SPMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "mapper/command/command.h"
+#include "mapper/formats/formats.h"
+#include "mapper/map.h"
+#include "profile/base/error.h"
+#include "profile/base/statistics.h"
+#include "profile/query.h"
+
+/* -- model -- */
+
+/* The task distribution model of the SPMD execution tool: how many tasks a core needs so that its
+ * internal computation hides its communication, hence how many cores keep a wanted efficiency.
+ *
+ * Source: equations (1) to (5) and Table 1 of the paper on an efficient execution tool for SPMD
+ * applications on multicore clusters. A *task* is one cell of the problem of X x Y tasks (1-D: Y =
+ * 1); every process has a *tile* of X(i) x Y(i) of them and sits on a core of its own. Edge tasks
+ * are those whose values a neighbouring process needs.
+ *
+ *   (1) TcpEdge = (X(i) Y(i) - (X(i) - Nbx) (Y(i) - Nby)) comp      (2) TcpInt = (X(i) - Nbx) (Y(i)
+ *                                                                   - Nby) comp
+ *   (3) Tcp = TcpEdge + TcpInt                                      (4) Tcomm - TcpInt <= TcpInt (1
+ *                                                                   - Effic)
+ *   (5) cores = (X / X(i)) (Y / Y(i))
+ *
+ * What the paper leaves to its reader:
+ *   time of one iteration   TcpEdge + max(TcpInt, Tcomm): edges first, internal tasks while they
+ *                           travel (Figure 4)
+ *   efficiency              Tcp over that time; (4) makes it 1 / (2 - Effic) or better, which is at
+ *                           least Effic
+ *   Tcomm                   that of the slowest of the exchanges with the neighbours, which go on
+ *                           at the same time
+ */
+
+/* Who needs a task's value: up to eight processes around one. */
+struct spmd_direction {
+    int dx, dy; /* -1, 0, 1; not both 0 */
+};
+
+struct spmd_stencil {
+    uint32_t left, right, down,
+        up;        /* how far the stencil reaches: width of the halo on each side */
+    bool diagonal; /* some offset has both dx and dy: corner neighbours too */
+    bool one_dimension;
+};
+
+#define SPMD_DIRECTIONS 8
+
+struct spmd_problem {
+    uint64_t x, y; /* tasks; y = 1 in one dimension */
+    struct spmd_stencil stencil;
+    double comp_s;     /* of one task; > 0 */
+    double bytes;      /* of one edge task's value */
+    double efficiency; /* wanted, in (0, 1) */
+};
+
+struct spmd_tile {
+    uint64_t x, y;     /* X(i), Y(i) */
+    uint64_t n, m;     /* processes along x and along y; 0: does not divide */
+    uint64_t nbx, nby; /* edge columns and rows: 0 along an axis with one process only */
+};
+
+struct spmd_times {
+    double edge_s, internal_s, compute_s; /* equations (1), (2), (3) */
+    double comm_s;                        /* Tcomm */
+    double iteration_s;
+    double serial_s; /* the whole problem on one core */
+    double speedup, efficiency;
+    bool kept; /* constraint (4) */
+    uint64_t cores;
+};
+
+/* "1d3", "2d5", "2d9", or offsets "1:0,-1:0,0:1,0:-1" (any number, dx:dy). 0; -EINVAL with what was
+ * expected. */
+int spmd_stencil_parse(const char *text, struct spmd_stencil *out, struct servet_error *error);
+
+/* The directions of the neighbours that the stencil needs; returns how many. */
+size_t spmd_directions(const struct spmd_stencil *stencil,
+                       struct spmd_direction out[SPMD_DIRECTIONS]);
+
+/* Tasks whose values go to the neighbour in that direction. */
+uint64_t spmd_edge_tasks(const struct spmd_stencil *stencil, const struct spmd_tile *tile,
+                         struct spmd_direction direction);
+
+/* The tile of a grid of n x m processes. 0; -EINVAL where n or m do not divide the problem, or the
+ * tile is so thin that a neighbour's neighbour would be needed. */
+int spmd_tile_of_grid(const struct spmd_problem *problem, uint64_t n, uint64_t m,
+                      struct spmd_tile *out);
+
+/* Equations (1) to (5) for one tile and the time of its exchanges. */
+struct spmd_times spmd_predict(const struct spmd_problem *problem, const struct spmd_tile *tile,
+                               double comm_s);
+
+/* Tcomm of a tile: from a figure for one edge task, or from the profile and a placement. Negative:
+ * -errno. */
+typedef double spmd_comm_function(void *context, const struct spmd_problem *problem,
+                                  const struct spmd_tile *tile);
+
+/* comm times the edge tasks of the longest edge; `context` is a double, seconds for one edge
+ * task. */
+double spmd_comm_per_task(void *context, const struct spmd_problem *problem,
+                          const struct spmd_tile *tile);
+
+struct spmd_choice {
+    struct spmd_tile tile;
+    struct spmd_times times;
+};
+
+/* The tile that keeps the efficiency with the most cores (the highest speed-up), out of those that
+ * divide the problem and need at most `cores_max`; among tiles for the same number of cores the
+ * fastest. With `exactly` only tiles for cores_max cores count, whether they keep (4) or not. 0;
+ * -ERANGE: none keeps it (or none divides); -errno. */
+int spmd_choose(const struct spmd_problem *problem, uint64_t cores_max, bool exactly,
+                spmd_comm_function *comm, void *context, struct spmd_choice *out);
+
+/* The fastest tile for each number of cores up to cores_max that divides the problem, ascending.
+ * *out is to be freed. 0, -ENOMEM, -errno. */
+int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm_function *comm,
+               void *context, struct spmd_choice **out, size_t *count);
+
+/* -- grid -- */
+
+/* A Cartesian grid of processes on PUs, so that as few messages as possible go over the slowest
+ * links, and what the exchanges of all of them at once then take.
+ */
+
+/* More layers than any machine has, the network's included. */
+#define SPMD_LAYERS 16
+
+struct spmd_grid {
+    uint64_t n, m; /* processes along x and y; rank = j * n + i for the process at (i, j) */
+    uint32_t *pus; /* by rank: PU number of the whole machine */
+    /* of one iteration, by layer as servet_message_layer() counts */
+    uint64_t messages[SPMD_LAYERS];
+};
+
+void spmd_grid_free(struct spmd_grid *grid);
+
+/* Neighbour of a rank in a direction, or -1 at the border of the problem. */
+int64_t spmd_neighbour(const struct spmd_grid *grid, uint64_t rank,
+                       struct spmd_direction direction);
+
+/* Layer of a message between two PUs (SPMD_LAYERS - 1 where the profile lists none), and its
+ * link (may be NULL; its layer is NULL where there is none). */
+size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b,
+                  struct profile_link *out);
+
+/* The mapper chooses n m PUs (communication priority, out of `allowed` or all); the grid is cut
+ * into blocks along the groups they lie in, and exchanges of two processes are made as long as they
+ * take messages off the slowest layers. 0; -EINVAL (as map_workers()), -ENOMEM. */
+int spmd_grid_map(const struct servet_profile *profile, const struct profile_set *allowed,
+                  const struct spmd_stencil *stencil, uint64_t n, uint64_t m, struct spmd_grid *out,
+                  struct servet_error *error);
+
+/* Seconds until the last process has what its neighbours sent it, when all send at once: per
+ * message the curve of its layer, made slower as the layer's concurrency curve says for so many
+ * messages. 0 where the profile has no times. */
+double spmd_grid_comm(const struct servet_profile *profile, const struct spmd_problem *problem,
+                      const struct spmd_tile *tile, const struct spmd_grid *grid);
+
+/* -- simulation -- */
+
+/* Runs an SPMD application on a machine that is only a profile: every process has its own clock,
+ * every message takes what its layer says, and those that leave or enter a node go through its one
+ * network interface one after the other.
+ *
+ * The plain application computes its tile, then exchanges with one neighbour after the other,
+ * blocking. The planned one computes its edges, sends, computes the inside, waits. A model is
+ * checked against what does not know of it: here processes wait for each other, which equations (1)
+ * to (5) leave out.
+ */
+struct spmd_simulation {
+    bool planned;
+    double comm_s; /* seconds of one edge task's communication instead of the profile's; 0: the
+                      profile's */
+    double noise;  /* relative deviation of every computation, one-sided */
+    uint32_t iterations;
+    uint64_t seed;
+};
+
+/* Seconds of one iteration, mean. 0 or -ENOMEM. */
+int spmd_simulate(const struct servet_profile *profile, const struct spmd_problem *problem,
+                  const struct spmd_tile *tile, const struct spmd_grid *grid,
+                  const struct spmd_simulation *simulation, double *iteration_s);
+
+/* -- options -- */
+
+/* The command line of servet-spmd, checked. */
+
+#define SPMD_ROUNDS                                                                                \
+    7 /* the fewest whose smallest and largest value hold the median with 95 % and one to spare */
+#define SPMD_ROUNDS_MAX 1000
+
+struct spmd_options {
+    struct spmd_problem problem;
+    double comm_s;           /* of one edge task; 0: from the profile */
+    uint64_t cores;          /* 0: as the efficiency wants it */
+    uint64_t tile_x, tile_y; /* 0: as the efficiency wants it */
+    struct common_machine machine;
+    const struct map_format *format; /* NULL: no mapping is printed */
+    const char *plan;                /* file, or NULL */
+    bool curve, simulate;
+    const char *characterise; /* command, or NULL */
+    uint64_t instance_x, instance_y, instance_n,
+        instance_m;                 /* of a small instance; x 0: the chosen tiles */
+    const char *evaluate, *against; /* commands with and without the plan, or NULL */
+    uint64_t iterations;
+    uint32_t rounds; /* of characterisation and evaluation */
+};
+
+/* Ends the program with one line and status 2 on bad usage. */
+void spmd_options_parse(int argc, char **argv, struct spmd_options *out);
+
+/* What servet-spmd prints. */
+
+void spmd_report_choice(FILE *out, const struct spmd_problem *problem,
+                        const struct spmd_choice *choice, const struct spmd_grid *grid);
+
+/* One line for each number of cores; the chosen one is marked, and below it is said where
+ * efficiency and speed-up begin to fall. */
+void spmd_report_curve(FILE *out, const struct spmd_problem *problem,
+                       const struct spmd_choice *curve, size_t count, uint64_t chosen);
+
+/* Cores, and time, speed-up and efficiency without and with the plan, simulated. */
+void spmd_report_simulation_head(FILE *out);
+void spmd_report_simulation(FILE *out, const struct spmd_choice *choice, double plain_s,
+                            double planned_s);
+
+struct spmd_evaluation {
+    size_t rounds;
+    bool against; /* the program without the plan ran too: plain_s and ratio */
+    struct profile_median planned_s, plain_s; /* of an iteration */
+    struct profile_median ratio;              /* of planned to plain, round by round */
+    /* of the model as the plan has it: relative, signed, round by round */
+    struct profile_median planned_off;
+    bool before; /* task_s is of right before each run by the plan, else in these runs */
+    struct profile_median task_s;
+    struct profile_median off; /* of the model with that time */
+    double serial_s;           /* of an iteration on one core */
+};
+
+void spmd_report_evaluation(FILE *out, const struct spmd_problem *problem,
+                            const struct spmd_choice *choice,
+                            const struct spmd_evaluation *evaluation);
+
+/* -- plan -- */
+
+/* How mpirun is told to put the ranks of a grid where the mapping wants them. */
+
+struct spmd_binding {
+    const char *arguments[6]; /* of mpirun, ending with NULL */
+    char *list;               /* PUs of one node */
+    char rankfile[32];        /* several nodes: a temporary file, else "" */
+};
+
+/* Ends the program when memory or the temporary file is not to be had. */
+void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *grid,
+               struct spmd_binding *out);
+/* Removes the file. */
+void spmd_unbind(struct spmd_binding *binding);
+
+/* The plan of an SPMD execution as a file: grid, tile, who sits where, which tasks first, which
+ * message first.
+ *
+ * JSON, because programs other than servet_spmd.h may want to read it:
+ *   { "servet_spmd_plan": 1, "problem": [X, Y], "grid": [n, m], "tile": [x, y],
+ *     "halo": {"left":, "right":, "down":, "up":}, "bytes_per_task":, "efficiency":, "predicted":
+ *     {...},
+ *     "ranks": [ {"rank":, "at": [i, j], "node":, "pu":, "os_index":,
+ *                 "tasks": [ {"priority":, "x": [from, to], "y": [from, to]}, … ],     in the order
+ *                                                                                      of
+ *                                                                                      computation
+ *                 "messages": [ {"to":, "direction": [dx, dy], "layer":, "bytes":}, … ] in the
+ *                 order of posting } ] }
+ * Ranges of tasks count within the tile and do not hold `to`.
+ */
+
+/* Tasks of one priority: 1 those with two external communications, 2 those with one, 3 internal
+ * ones. */
+struct spmd_box {
+    uint64_t x0, x1, y0, y1; /* within the tile; half open */
+    int priority;
+};
+
+/* At most: 4 corners, 4 sides, the inside. */
+#define SPMD_BOXES 9
+
+/* The tile of a rank cut into boxes, by priority: a side without a neighbour is internal. Returns
+ * how many. */
+size_t spmd_boxes(const struct spmd_problem *problem, const struct spmd_tile *tile,
+                  const struct spmd_grid *grid, uint64_t rank, struct spmd_box out[SPMD_BOXES]);
+
+struct spmd_message {
+    uint64_t to;
+    struct spmd_direction direction;
+    size_t layer;
+    double bytes;
+};
+
+/* Messages of a rank in the order in which they are to be posted: the slowest layer first, so that
+ * it travels longest; equal ones in turns, starting with another direction on every other process,
+ * so that not all load one link at once. Returns how many. */
+size_t spmd_messages(const struct servet_profile *profile, const struct spmd_problem *problem,
+                     const struct spmd_tile *tile, const struct spmd_grid *grid, uint64_t rank,
+                     struct spmd_message out[SPMD_DIRECTIONS]);
+
+/* The plan as JSON, a new string, or NULL when memory is short. */
+char *spmd_plan_json(const struct servet_profile *profile, const struct spmd_problem *problem,
+                     const struct spmd_choice *choice, const struct spmd_grid *grid);
+
+/* What the parts of servet-spmd share: the options, the machine, and how the times of exchanges are
+ * found. */
+
+struct spmd_planner {
+    struct spmd_options options;
+    struct servet_profile *profile;
+    const struct profile_set *allowed; /* NULL: all */
+    uint64_t pus;                      /* of those */
+    spmd_comm_function *comm;
+    void *comm_context;
+};
+
+/* All of these end the program with one line when something is wrong: status 2 for bad input, 1 for
+ * the rest. */
+
+/* By the options; planner->options is set already. */
+void spmd_planner_open(struct spmd_planner *planner);
+void spmd_planner_close(struct spmd_planner *planner);
+
+/* The tile that the options and the characterised problem ask for. */
+struct spmd_choice spmd_planner_distribute(const struct spmd_planner *planner);
+/* Where its processes sit; spmd_grid_free(). */
+struct spmd_grid spmd_planner_grid(const struct spmd_planner *planner,
+                                   const struct spmd_tile *tile);
+void spmd_planner_save(const struct spmd_planner *planner, const struct spmd_choice *choice,
+                       const struct spmd_grid *grid, const char *path);
+
+_Noreturn void spmd_give_up(int rc, const struct servet_error *error);
+
+/* -- measure -- */
+
+/* Runs an MPI program that the user names under the trace of its MPI calls. */
+
+/* What the command line of the program may hold: {problem} becomes XxY, {grid} NxM, {cores} N,
+ * {iterations} K. */
+struct spmd_run {
+    const char *command; /* split at blanks */
+    uint64_t x, y, n, m;
+    uint64_t iterations;
+    const char *plan;        /* file for SERVET_SPMD_PLAN, or NULL */
+    const char *const *bind; /* arguments of mpirun that place the ranks, ending with NULL; NULL: as
+                                it does by itself */
+};
+
+struct spmd_measured {
+    double seconds;      /* from MPI_Init to MPI_Finalize, slowest rank */
+    uint64_t iterations; /* messages to the first neighbour, fewest of all ranks that have one */
+    double iteration_s;  /* of the slowest rank; 0 where no rank sends */
+    double compute_s;    /* of one iteration outside of MPI: of the slowest rank, for which its
+                            neighbours wait */
+    double bytes;        /* largest message of any rank */
+};
+
+/* 0; -ENOENT (mpirun or the trace library is not there), -EINVAL (the program does not run, or says
+ * nothing to the trace: `error` names it and its own first line), -errno. */
+int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out,
+                     struct servet_error *error);
+
+/* Characterisation: the time of a task and the bytes of an edge task, from a run of the
+ * application. */
+
+/* Of an application: both of one task. */
+struct spmd_task {
+    double comp_s, bytes;
+    uint64_t iterations; /* that were timed */
+};
+
+/* One run of `problem` in tiles like `tile`, placed by `bind` (as in struct spmd_run). */
+struct spmd_task spmd_characterise_once(const struct spmd_planner *planner,
+                                        const struct spmd_problem *problem,
+                                        const struct spmd_tile *tile, const char *const *bind);
+
+/* Sets comp_s and bytes of the planner's problem and says them on stdout: medians of --rounds runs,
+ * in which all processes compute at once. With --instance from that instance. Without, from tiles
+ * as large and as many as those that are chosen, on the PUs where they will be: measured, chosen by
+ * what was measured, and measured again until the choice stays. What a task costs depends on both:
+ * heat transfer took 1.7 ns in tiles of 200 x 200 on two PUs, which their caches hold, and 6.7 ns
+ * in tiles of 1000 x 1000.
+ * Both end the program with one line when the application does not run. */
+void spmd_characterise(struct spmd_planner *planner);
+
+/* Evaluation: the application with and without the plan, predicted against measured. */
+
+/* Runs --characterise at the chosen tile, --evaluate by the plan, --against without it, and the
+ * latter on one core, in turns, --rounds times, and prints medians, the ratio of each round's two
+ * runs, and how far the model is off: as it was asked when the plan was made, and with the time of
+ * a task measured right before each run (without --characterise: in the run without the plan),
+ * which leaves what the model itself gets wrong. Ends the program with one line when an application
+ * does not run; no file is left. */
+void spmd_evaluate(const struct spmd_planner *planner, const struct spmd_choice *choice,
+                   const struct spmd_grid *grid);
+
+#endif

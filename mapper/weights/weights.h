@@ -1,0 +1,295 @@
+/* What the files of mapper/weights/ promise one another and the rest of the room. */
+#ifndef SERVET_MAPPER_WEIGHTS_WEIGHTS_H
+#define SERVET_MAPPER_WEIGHTS_WEIGHTS_H
+
+#include <stddef.h>
+
+#include "mapper/map.h"
+
+/* -- view -- */
+
+/* Memory of one mapping: many small arrays that are all given back at once. */
+
+struct map_arena {
+    struct map_arena_chunk *chunks;
+};
+
+/* Room for `count` things of `size` bytes, zeroed, aligned for any of our types; NULL when memory
+ * is short. Zero things give a pointer that must not be followed. */
+void *map_arena_get(struct map_arena *arena, size_t count, size_t size);
+void map_arena_free(struct map_arena *arena);
+
+/* A profile as the mapper reads it: PUs numbered without gaps ("leaves", in PU order), relations as
+ * arrays of leaves, and what every relation adds to a weight.
+ */
+
+#define MAP_NONE UINT32_MAX
+
+/* A relation over items 0 … item_count - 1 (positions in a class's PU set, or node numbers). */
+struct map_groups {
+    uint32_t item_count, group_count;
+    uint32_t *group_of;   /* by item; MAP_NONE: in no group */
+    uint32_t *start;      /* by group, and one more: where its members begin in `members` */
+    uint32_t *members;    /* ascending in each group */
+    uint32_t *pair_start; /* by item, and one more: where its partners begin; NULL: no pairs */
+    uint32_t *pair_with;
+};
+
+enum map_rule { MAP_RULE_CACHE, MAP_RULE_MEMORY, MAP_RULE_LATENCY, MAP_RULE_COUNT };
+
+/* Two figures that are compared in order and a tie-break, in one number: what the priority favours
+ * in the upper bits, the other rules below it, and lowest what a PU starts with. Both figures fit
+ * for MAP_WORKER_LIMIT choices (view.c has the shifts). */
+typedef __int128 map_weight;
+
+/* One cache level, memory overhead level or communication layer. */
+struct map_family {
+    enum map_rule rule;
+    int64_t value;     /* what the paper adds to a PU related to the chosen one, over the view's
+                      denominator; <= 0 for rule 3 */
+    map_weight weight; /* what is added and compared: in order, or the paper's value */
+    struct map_groups groups;
+};
+
+struct map_class {
+    const struct profile_class *of;
+    struct map_family *families; /* caches, memory levels, then layers from the lowest latency */
+    size_t family_count;
+    struct map_groups cores, packages;
+    uint16_t *kind;       /* by position: 0 is the most capable */
+    bool *far;            /* by position: has no memory of its own, though others have */
+    uint16_t *cache_rank; /* by position: 0 has the largest last-level cache */
+    uint32_t kind_count;
+    uint32_t memory_room; /* workers of a node until the next one would lose bandwidth */
+};
+
+struct map_node {
+    uint32_t class_index;
+    uint32_t first_pu, first_leaf;
+};
+
+struct map_view {
+    struct map_arena arena;
+    const struct servet_profile *profile;
+    bool latencies_known; /* of all layers; else their order is what counts */
+    enum map_priority priority;
+    bool sums; /* the paper's sums decide, see map_view_use_sums() */
+    int64_t denominator;
+    struct map_class *classes;
+    size_t class_count;
+    struct map_node *nodes;
+    uint32_t node_count;
+    struct map_family *network; /* items are nodes */
+    size_t network_count;
+    uint32_t leaf_count;
+    uint32_t *pu;      /* PU number of a leaf; ascending */
+    uint32_t *node_of; /* of a leaf; NULL: all of them on node 0 */
+};
+
+/* `load` is the number of choices that will be weighed (workers and taken PUs): it bounds the
+ * weights, and where a 64-bit weight could not hold them the latencies are rounded to a multiple of
+ * the quantum.
+ * 0, -EINVAL (no PU), -ENOMEM; the view is to be freed only on success. */
+int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load,
+                  struct map_view *view, struct servet_error *error);
+void map_view_free(struct map_view *view);
+
+/* From here on the paper's literal sums decide, not the order of the rules. */
+void map_view_use_sums(struct map_view *view);
+
+/* What the leaf weighs before any choice: more where its last-level cache is smaller, by less than
+ * any rule adds; 0 of the paper's sums. */
+map_weight map_view_first_weight(const struct map_view *view, uint32_t leaf);
+
+/* The relation with ids replaced by their position in `ids`; ids that are not there are left out.
+ * `position_of` is indexed by id (span entries, MAP_NONE where absent). */
+int map_groups_make(struct map_arena *arena, const struct profile_relation *relation,
+                    const uint32_t *position_of, uint32_t span, uint32_t item_count,
+                    struct map_groups *out);
+
+static inline uint32_t map_view_node(const struct map_view *view, uint32_t leaf)
+{
+    return view->node_of ? view->node_of[leaf] : 0;
+}
+
+/* Leaf of a PU number, or MAP_NONE. */
+uint32_t map_view_leaf(const struct map_view *view, uint32_t pu);
+
+/* Are two leaves in one group, or listed as a pair? */
+bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b);
+
+/* -- slots -- */
+
+/* Who is where: which PUs may be used, how many workers every PU and every core holds, and the
+ * order in which that makes PUs eligible before any weight is looked at.
+ */
+
+/* Sorts PUs before their weight: workers on the PU, then workers on its core, then nodes that have
+ * no worker or no room behind those that have both, then PUs without memory of their own behind the
+ * others, then kind (0 the most capable). So the fastest cores come first, slower ones join when
+ * each fast one has a worker, and siblings when every core has. */
+typedef uint64_t map_key;
+
+#define MAP_KEY_NEVER UINT64_MAX
+#define MAP_KEY_WORKER ((map_key)1 << 40)
+#define MAP_KEY_CORE_WORKER ((map_key)1 << 18)
+#define MAP_KEY_OTHER_NODE ((map_key)1 << 17)
+#define MAP_KEY_FAR ((map_key)1 << 16)
+
+static inline uint32_t map_key_workers(map_key key)
+{
+    return (uint32_t)(key / MAP_KEY_WORKER);
+}
+
+static inline uint32_t map_key_core_workers(map_key key)
+{
+    return (uint32_t)(key % MAP_KEY_WORKER / MAP_KEY_CORE_WORKER);
+}
+
+struct map_slots {
+    const struct map_view *view;
+    map_key *key; /* by leaf; MAP_KEY_NEVER: may not be used */
+    /* leaves that other programs hold, ascending; also those that may not be used */
+    uint32_t *taken;
+    size_t taken_count;
+    uint32_t *in_node; /* by node: workers; NULL: nodes are not filled one after the other */
+};
+
+/* Keys before the first worker. 0; -EINVAL (none of the PUs of `allowed` is known: the text says
+ * so); -ENOMEM. */
+int map_slots_make(struct map_view *view, const struct profile_set *allowed,
+                   const struct profile_set *taken, struct map_slots *out,
+                   struct servet_error *error);
+
+/* One more worker on `leaf`. */
+void map_slots_choose(struct map_slots *slots, uint32_t leaf);
+
+/* What the key of every PU of a node gets besides: MAP_KEY_OTHER_NODE unless the node has workers
+ * and room for more. So memory priority fills one node until the next worker would lose bandwidth
+ * there, and then goes on to another. */
+map_key map_slots_node_key(const struct map_slots *slots, uint32_t node);
+
+/* Leaf that is chosen next: lowest key, then lowest weight (by leaf), then lowest PU. */
+uint32_t map_slots_lowest(const struct map_slots *slots, const map_weight *weight);
+
+/* The PUs of a leaf's core. */
+struct map_core {
+    uint32_t first_leaf;
+    const uint32_t *members; /* positions in the node; NULL: the PU has the core for itself */
+    uint32_t count;
+};
+struct map_core map_core_of(const struct map_view *view, uint32_t leaf);
+
+/* -- engine -- */
+
+/* The weights of all PUs, raised by every choice: two engines that give the same answers.
+ *
+ *   tree    Every group of the profile is one subtree of a binary tree: raising a group touches its
+ *           root alone and the PU to choose next stands at the top, so that a choice costs the
+ *           depth of the tree, O(log PUs + levels). Only for relations that nest.
+ *   exact   One array over all PUs; raising costs the size of the groups of the chosen PU. Takes
+ *           any relation, and is where the rows of the papers' tables come from.
+ */
+
+/* -- tree.c -- */
+
+struct map_tree;
+
+/* 0; -ENOTSUP: the relations do not nest (use the exact engine); -ENOMEM. The memory is the
+ * view's. */
+int map_tree_make(struct map_view *view, const struct map_slots *slots, struct map_tree **out);
+
+/* The leaf to choose next: lowest key, then lowest weight, then lowest PU. */
+uint32_t map_tree_lowest(const struct map_tree *tree);
+
+/* Adds what the choice of `leaf` does to all others, and takes over the keys that
+ * map_slots_choose() changed. */
+void map_tree_raise(struct map_tree *tree, uint32_t leaf);
+
+/* -- exact.c -- */
+
+struct map_exact {
+    const struct map_view *view;
+    map_weight *weight;           /* by leaf */
+    int64_t *sum[MAP_RULE_COUNT]; /* by leaf: the paper's sum of each rule; NULL: not kept */
+    uint32_t *stamp;              /* by leaf: the last pass that reached it */
+    uint32_t pass;
+};
+
+/* `sums`: keeps the paper's sums too. 0 or -ENOMEM; the memory is the view's. */
+int map_exact_make(struct map_view *view, bool sums, struct map_exact *out);
+
+/* Adds what the choice of leaf `chosen` does to every other leaf. */
+void map_exact_raise(struct map_exact *exact, uint32_t chosen);
+
+/* -- hierarchy -- */
+
+/* Groups that lie inside each other, as a tree: what the tree engine is built on, and how groups
+ * that cross each other (a noisy measurement leaves such) are found. */
+
+/* One set of items that one or more families have as a group. Parents come before their
+ * children. */
+struct map_hierarchy_group {
+    const uint32_t *members;
+    uint32_t count;
+    uint32_t parent;    /* MAP_NONE: the root */
+    map_weight collide; /* sum of the weights of rules 1 and 2 */
+    uint32_t layer;     /* lowest index of a layer's family that has it; MAP_NONE: none */
+};
+
+struct map_hierarchy {
+    struct map_hierarchy_group *groups; /* groups[0] is the root: all items */
+    uint32_t group_count;
+    uint32_t *owner; /* by item: the smallest group that has it */
+    uint32_t item_count;
+};
+
+/* 0; -ENOTSUP: some groups cross each other, or a family has pairs (`first` and `second`, if not
+ * NULL, are then the families that contradict each other, or one twice); -ENOMEM. */
+struct map_crossing {
+    size_t first, second;               /* families */
+    uint32_t first_group, second_group; /* MAP_NONE: pairs */
+};
+int map_hierarchy_make(struct map_arena *arena, const struct map_family *families,
+                       size_t family_count, uint32_t item_count, struct map_hierarchy *out,
+                       struct map_crossing *crossing);
+
+/* -- order -- */
+
+/* The machine's tree as an order, and what it is for: numbering workers so that neighbours are
+ * near, and finding the smallest group that holds them all. */
+
+/* Items (PUs of a class, or nodes) in an order in which the groups of the widest relation lie
+ * together, inside them those of the next, …; items of no group stand for themselves. Groups that
+ * cross are cut by the wider relation. */
+struct map_order {
+    uint32_t *item;  /* by place in the order */
+    uint32_t *place; /* by item */
+    uint32_t *group; /* by item, `depth` of them: its group on each level, widest first, named by
+                           the lowest item of it */
+    uint32_t depth;
+};
+
+/* `levels` in any order; they are sorted by the number of their groups. 0 or -ENOMEM. */
+int map_order_make(struct map_arena *arena, const struct map_groups **levels, uint32_t depth,
+                   uint32_t items, struct map_order *out);
+
+/* Of the PUs of a class, by its communication layers alone (near is what has a low latency), or by
+ * everything that the profile knows as a group. 0 or -ENOMEM. */
+int map_order_by_layers(struct map_arena *arena, const struct map_class *class,
+                        struct map_order *out);
+int map_order_by_all(struct map_arena *arena, const struct map_class *class, struct map_order *out);
+/* Of the nodes, by the layers of the network. 0 or -ENOMEM. */
+int map_order_of_nodes(struct map_view *view, struct map_order *out);
+
+/* Sorts `count` leaves by the layers, the first worker of every PU before any second one. 0 or
+ * -ENOMEM. */
+int map_order_workers(struct map_view *view, uint32_t *leaves, size_t count);
+
+/* Communication priority with a known number of workers: PUs outside of the smallest group of a
+ * layer (inside a node, else of nodes) that holds all of them may not be used any more. Free cores
+ * count, free PUs where there are fewer cores; only the most capable kind, which comes first
+ * anyway. Nothing changes where no group holds them. 0 or -ENOMEM. */
+int map_order_limit(struct map_view *view, struct map_slots *slots, size_t workers);
+
+#endif

@@ -1,0 +1,173 @@
+/* What the files of preload/node/ promise one another and the rest of the room. */
+#ifndef SERVET_PRELOAD_NODE_NODE_H
+#define SERVET_PRELOAD_NODE_NODE_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/place/launcher.h"
+#include "preload/place/options.h"
+#include "profile/base/mask.h"
+
+/* -- note -- */
+
+/* Writing without the signals that a write can raise.
+ *
+ * A line to a pipe that nobody reads raises SIGPIPE, a file beyond `ulimit -f` SIGXFSZ, a terminal
+ * in the background SIGTTOU: each would end or stop the program for something that it has not
+ * written.
+ */
+
+/* Sets of signals as the kernel takes them: signal n is bit n - 1. */
+struct pin_signals {
+    uint64_t mask, pending;
+};
+
+/* Holds those signals back in the calling thread. */
+void pin_signals_hold(struct pin_signals *before);
+/* Drops those that have been raised since, and restores the mask. */
+void pin_signals_release(const struct pin_signals *before);
+
+/* What the shim says, always on stderr and never on stdout, each in one write of one line that
+ * begins with "servet: ". A line that would have to wait for a reader is dropped, and none raises a
+ * signal.
+ */
+
+/* Remembers what stderr is. A program that closes it and opens a file of its own next, or puts
+ * something else in its place, gets no line of ours there. Without this call everything is said. */
+void pin_note_start(void);
+bool pin_note_stderr_is_ours(void);
+
+/* A failure. No more than PIN_FAILURE_CAP of them in one process: the program that runs is the
+ * user's, not ours. */
+#define PIN_FAILURE_CAP 4
+void pin_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What SERVET_VERBOSE asks for; the caller has looked whether it is on. */
+void pin_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* -- put_file -- */
+
+/* Small files of the shim and the tracer: written whole, read with suspicion. */
+
+/* Writes beside `path` and renames over it: a reader sees the old file or the new one. Unlike
+ * profile_save_text() it does not ask for the umask, which would change it for other threads of the
+ * program. 0; -EINVAL: there is something that is not a regular file; -errno. */
+int pin_file_put(const char *path, const char *text, size_t length);
+
+/* Whether pin_file_put() could: its folder can be written to. 0, -EINVAL, -errno. */
+int pin_file_can_put(const char *path);
+
+/* One write to the end of a file, or to stderr for "stderr", so that processes can share it. A
+ * failure is said once, with the name of the `variable` that names the file. */
+void pin_file_append(const char *variable, const char *where, const char *text, size_t length);
+
+/* Does the name of a report ask for JSON lines? */
+bool pin_file_is_json(const char *where);
+
+/* Reads at most `size` - 1 bytes of a regular file of the calling user that nobody else can write
+ * to, not through a link in its last part. 0; -EPERM: somebody else's; -EFBIG; -errno. */
+int pin_file_get_own(const char *path, char *text, size_t size);
+
+/* -- registry -- */
+
+/* Who holds which PUs of this node: what keeps two programs that know nothing of each other from
+ * both starting on core 0.
+ *
+ * One file for each user, in memory (/dev/shm/servet-UID), mode 0600. Every process that has made a
+ * plan has an entry: its pid and start time (a pid alone is used again), the job it belongs to, the
+ * PUs it holds (what all ranks of its job are sure to use here, and what it took later), those that
+ * it uses itself, and the PUs that were taken when the first process of its job came. Ranks of one
+ * job plan together, so they all start from that same set and are not foreigners to each other.
+ *
+ * Entries of processes that are gone (kill -9 included) are dropped by whoever comes next. The file
+ * is read and written, not mapped, under a lock of fcntl(), which the kernel drops with its holder
+ * and which no child of a fork inherits; it is not followed through links, and used only when it is
+ * an ordinary file of this user that nobody else may write, and a registry or empty. Nothing in it
+ * can make a reader do more than choose another PU.
+ */
+
+/* Processes that are remembered at one time; further ones run without an entry. */
+#define PIN_REGISTRY_ENTRIES 512u
+
+struct pin_registry {
+    int file; /* open and locked between open and close, else -1 */
+    struct pin_registry_entry *entries;
+    uint32_t room; /* entries that there is memory for */
+    uint32_t count;
+    uint32_t words;      /* of each mask */
+    uint64_t checked_ns; /* when all pids were last looked up in /proc */
+};
+
+/* Where it is when SERVET_REGISTRY does not say. */
+void pin_registry_default_path(char *path, size_t size);
+
+/* Opens, locks and reads the registry, without the processes that are gone. 0; -ELOOP, -EPERM,
+ * -EINVAL (not a file of ours, or no registry: it is left as it is); -EAGAIN (somebody has held the
+ * lock for too long: a stopped process); -ENOMEM; what open(2) answers. */
+int pin_registry_open(const char *path, struct pin_registry *out);
+/* Writes back what has changed, unlocks and closes. */
+void pin_registry_close(struct pin_registry *registry);
+
+/* PUs of `allowed` that a new process of `job` is to count as taken: those held by more jobs than
+ * the least held PU of `allowed` is, or what the job's first process found. */
+void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
+                        const struct profile_mask *allowed, struct profile_mask *taken);
+
+/* Enters this process, in place of any older entry of the same pid. -ENOSPC when there is no room,
+ * -ESRCH without /proc, where nobody could tell when this process is gone. */
+int pin_registry_enter(struct pin_registry *registry, uint64_t job,
+                       const struct profile_mask *taken, const struct profile_mask *held);
+
+/* Adds `pu` to what this process holds. False, and nothing is changed, when another job holds
+ * it. */
+bool pin_registry_claim(struct pin_registry *registry, uint64_t job, uint32_t pu);
+
+/* This process has a thread on `pu`; others that have one there are told. */
+void pin_registry_use(struct pin_registry *registry, uint32_t pu);
+/* A PU that this process and another one have used at one time, of whatever job; -1: none. */
+int32_t pin_registry_shared(const struct pin_registry *registry);
+
+/* Removes this process. */
+void pin_registry_leave(struct pin_registry *registry);
+
+/* This process's side of the registry: what others hold when the plan is made, and what it takes
+ * itself. Without a registry that can be used every call does nothing and every PU is free. */
+/* Does a PU of this process have a worker of another process? */
+struct pin_sharing {
+    bool whole_node; /* the registry was there to tell */
+    int32_t pu;      /* -1: none is shared */
+};
+
+struct pin_claims {
+    bool on;
+    uint64_t job;
+    char path[PATH_MAX];
+    struct pin_registry registry; /* open between begin and commit: two programs that start at once
+                                     choose one after the other */
+    struct profile_mask taken;
+    struct pin_sharing sharing;
+    pthread_mutex_t lock;
+};
+
+/* Looks what of `allowed` is taken. */
+void pin_claims_begin(struct pin_claims *claims, const struct pin_options *options,
+                      const struct pin_launcher *launcher, const struct profile_mask *allowed,
+                      struct profile_mask *taken);
+
+/* Enters what the plan is sure to use, and the main thread's PU. `held` NULL: there is no plan. */
+void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held, uint32_t first);
+
+/* Takes one PU more; false when another program holds it. With `insist` it is used all the same. */
+bool pin_claims_try(struct pin_claims *claims, uint32_t pu, bool insist);
+
+/* Gives everything back; what is shared until then. */
+struct pin_sharing pin_claims_end(struct pin_claims *claims);
+
+/* In the child of a fork: the entry is the parent's. */
+void pin_claims_forget(struct pin_claims *claims);
+
+#endif

@@ -1,0 +1,319 @@
+/* What the files of preload/place/ promise one another and the rest of the room. */
+#ifndef SERVET_PRELOAD_PLACE_PLACE_H
+#define SERVET_PRELOAD_PLACE_PLACE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/node/node.h"
+#include "preload/place/launcher.h"
+#include "preload/place/options.h"
+#include "preload/trace/trace.h"
+#include "profile/base/mask.h"
+
+/* -- memory -- */
+
+/* Where a process's memory goes once its threads have places (SERVET_MEMBIND). System calls only,
+ * libnuma's meanings.
+ *
+ *   none         (and not set) nothing: the kernel's default, first touch on the toucher's node
+ *   local        the same said explicitly, and pages touched before the threads had places move to
+ *                the plan's nodes
+ *   interleave   pages are dealt out over the plan's nodes
+ *
+ * A policy belongs to the thread that sets it and is inherited by the threads it makes; the caller
+ * is therefore the main thread in MPI_Init, or whoever makes the first worker.
+ */
+
+/* MAX_NUMNODES is at most 1 << 10 in every configuration of the kernel. */
+#define PIN_NODES 1024u
+#define PIN_NODE_WORD_BITS (8u * (unsigned)sizeof(unsigned long))
+
+struct pin_nodes {
+    unsigned long word[PIN_NODES / PIN_NODE_WORD_BITS];
+};
+
+/* Does what SERVET_MEMBIND asks for, for threads on `nodes`. A kernel or container that refuses is
+ * one line on stderr.
+ */
+void pin_memory_follow(const struct pin_options *options, const struct pin_nodes *nodes);
+
+/* -- owner -- */
+
+/* Who owns a thread: the DSO (shared object or program) whose code the thread was made to run.
+ *
+ * Position says nothing: Open MPI starts two threads of its own before any OpenMP worker, MPICH
+ * one, a singleton none.
+ */
+
+enum pin_owner {
+    PIN_APPLICATION, /* the program, its libraries, and everything that no list names */
+    PIN_RUNTIME,     /* a worker of an OpenMP runtime */
+    PIN_POOL,        /* a worker of a numeric library's or task library's own pool */
+    PIN_HELPER,      /* progress, event and management threads: they never take a worker's place */
+};
+
+/* Lists that go before the built-in one: "pattern,…", where a pattern is the beginning of a file
+ * name, or matches all of it with the wildcards of a shell. The texts must stay. */
+void pin_owner_extend(const char *helpers, const char *workers);
+
+/* Class of the DSO at `path` (by its file name alone). "" is the main program, which patterns know
+ * by its name. */
+enum pin_owner pin_owner_of_name(const char *path);
+
+/* Class of the thread that pthread_create(…, start, argument) makes, and in `*dso` (may be NULL)
+ * the file name without folder of the DSO, "" for the main program; valid while that DSO is loaded.
+ * For std::thread, whose start routine is always in libstdc++, the DSO of the state object's
+ * virtual table counts. Takes no lock where glibc >= 2.35. */
+enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso);
+
+/* Class of the code at `address`, for answering by caller. */
+enum pin_owner pin_owner_of_code(const void *address, const char **dso);
+
+/* Is the DSO with this file name a library by which programs look where they are (hwloc, libnuma)? */
+bool pin_owner_looks(const char *name);
+
+/* Is this the program of a managed runtime (Java, Node, Ruby, .NET, Go, Erlang …), which sizes its
+ * pools by the processors it counts and schedules its own threads on them? Then it is left alone,
+ * unless SERVET_WORKERS names the program. Looked up once. */
+bool pin_owner_program_is_managed(void);
+
+/* Is an OpenMP runtime among the loaded DSOs? */
+bool pin_owner_runtime_loaded(void);
+
+/* -- plan -- */
+
+/* Where this process's threads go: the mapper's answer for the profile of this machine, as a list
+ * of slots.
+ *
+ * A process by itself has one slot for every PU that it may use, in the order of `servet-map -n N`.
+ * The ranks of one node deal these slots out among themselves: with OMP_NUM_THREADS = T > 1 each
+ * rank has its domain of T PUs (map_domains); otherwise rank r of L has slots r, r + L, r + 2L …,
+ * so that the first L are the ranks' main threads as `servet-map -n L` orders them and threads that
+ * a rank makes without having said so find PUs that no other rank has.
+ */
+
+struct pin_plan {
+    uint32_t *pus; /* PU of each slot, by OS index; slot 0 is the main thread's */
+    size_t count;  /* at least 1 */
+    /* what the process, and all ranks of its job on this node, are sure to use */
+    struct profile_mask held;
+    struct pin_nodes nodes;  /* NUMA nodes of the PUs of `own` */
+    struct profile_mask own; /* those PUs: what OpenMP runtimes are told that they have */
+    char source[256];        /* what it was made from, in words */
+};
+
+/* First number of OMP_NUM_THREADS ("4,2" has one for each level of nesting), 0 without one. */
+uint32_t pin_plan_threads(void);
+
+/* Makes the plan for a process that may use `allowed`, around what other programs hold, and enters
+ * what it is sure to use into the registry (`claims`). `threads` is what OMP_NUM_THREADS says, 0 if
+ * it says nothing. A profile that cannot be used is one line on stderr, said by the first of a
+ * node's ranks, and the plan is made from the declared topology. 0 or -errno (said on stderr). */
+int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher,
+                  uint32_t threads, const struct profile_mask *allowed, struct pin_claims *claims,
+                  struct pin_plan *out);
+
+void pin_plan_free(struct pin_plan *plan);
+
+/* -- slots -- */
+
+/* One record for each thread that the shim has a hand in, from before its creation until it ends.
+ *
+ * Records come from the shim's own memory (mapped in blocks, never given back, reused), because the
+ * program's malloc may be its own, may create threads, and may be the thing that is being set up.
+ * Lock-free.
+ */
+
+struct pin_thread {
+    _Atomic(uint32_t) next; /* of a free record: the next free one's number, 0: none */
+    uint32_t number;        /* 1, 2, … */
+    uint32_t slot, pool;
+    atomic_bool runs;     /* settled on its PU, and not ended */
+    int32_t tid;          /* only where a sandbox of all threads is made; 0: not known */
+    int32_t pu;           /* -1: no PU of its own but all of the plan */
+    uint32_t report_line; /* 0: none */
+    const char *dso, *role, *decided_by;
+    void *start, *argument;
+};
+
+/* A free record, or NULL when memory is short or 65,535 are in use. */
+struct pin_thread *pin_record_take(void);
+void pin_record_give_back(struct pin_thread *record);
+/* All records, those of threads that do not run too. */
+void pin_records_each(void (*visit)(struct pin_thread *record));
+/* In the child of a fork, where none of those threads is: they hold nothing any more. */
+void pin_records_reset(void);
+
+/* Which slot of the plan a new thread takes, and how many threads are on each.
+ *
+ * Threads are counted per pool (an OpenMP runtime, a numeric library's pool, the application's own
+ * threads), because a pool that sleeps must not push the workers of another one together: a new
+ * thread takes the slot that has the fewest threads of its own pool (the main thread counts in
+ * every pool, for it works in all of them), then the fewest in all, then the first in the plan.
+ * Slots are owned and given back, so a pool that shrinks and grows keeps every PU used.
+ *
+ * Lock-free: a claim reads the counts and takes the slot by compare-and-swap.
+ */
+
+/* Different pools in one process that are told apart; any further ones share the last. */
+#define PIN_POOLS 8u
+
+struct pin_slots {
+    size_t count;
+    atomic_uint *total; /* threads on each slot */
+    atomic_uint *own;   /* PIN_POOLS * count: threads of each pool on each slot */
+    atomic_uint *state; /* of each slot: SLOT_NEW, SLOT_USED, SLOT_AVOID */
+    _Atomic(uint64_t) pool_key[PIN_POOLS];
+};
+
+/* 0 or -ENOMEM. The main thread holds slot 0 from the beginning. */
+int pin_slots_make(size_t count, struct pin_slots *out);
+
+/* The pool of the DSO called `name`. */
+unsigned pin_slots_pool(struct pin_slots *slots, const char *name);
+
+/* Takes a slot for a thread of `pool`; never fails. */
+size_t pin_slots_take(struct pin_slots *slots, unsigned pool);
+/* Takes this slot, whoever else is on it. */
+void pin_slots_take_this(struct pin_slots *slots, unsigned pool, size_t slot);
+/* Threads on a slot now. */
+unsigned pin_slots_threads(const struct pin_slots *slots, size_t slot);
+
+/* Has this slot never been used? Says so once: afterwards it counts as used. */
+bool pin_slots_is_new(struct pin_slots *slots, size_t slot);
+/* Another program is there: the slot comes after all others that have as many threads. */
+void pin_slots_avoid(struct pin_slots *slots, size_t slot);
+
+void pin_slots_give_back(struct pin_slots *slots, unsigned pool, size_t slot);
+
+/* -- process -- */
+
+/* The process that the shim lives in: what the environment asks for, what mask it was started with,
+ * the plan that is made at its first application thread or MPI_Init, the main thread's place, and
+ * what each thread may be told of its mask.
+ */
+
+struct pin_process {
+    struct profile_mask start; /* what the process was started with */
+    struct pin_options options;
+    struct profile_mask allowed; /* what its threads may use; valid with the plan */
+    struct pin_launcher launcher;
+    struct pin_plan plan;
+    struct pin_slots slots;
+    struct pin_claims claims;
+    struct profile_mask children; /* what its children get: `start`, or what was there before
+                                     servet-pin exported places; as above */
+    bool recalled_priority;       /* SERVET_AUTO has chosen the priority, by `recalled` */
+    struct pin_remembered recalled;
+    bool places_exported; /* the environment's OpenMP places are servet-pin's, made from the same
+                             plan */
+    bool users_choice;    /* OMP_PLACES and the like: OpenMP threads are left alone */
+};
+
+/* Reads the environment and the mask if that has not been done. Called by the constructor and by
+ * every interposer: a library's constructor may create threads before ours runs (a preloaded
+ * object's runs last). Opens no file. In a privileged program (AT_SECURE) it does neither, and the
+ * shim does nothing for good. */
+void pin_process_start(void);
+
+/* False when there is nothing to do: switched off, retired, or inside the shim's own work (a
+ * parser's allocation can end in an allocator that creates a thread), or in a thread that has shut
+ * itself in. */
+bool pin_process_active(void);
+bool pin_process_retired(void);
+
+/* The calling thread is about to shut itself in a sandbox (seccomp), with `everybody` all threads
+ * of the process. A sandbox kills the program for a call that is not on its list, so no call of
+ * ours comes after it from a thread that is in it, not even at exit; whoever is pinned is unpinned
+ * before. False: nothing was done. */
+bool pin_process_shut_begin(bool everybody);
+/* The kernel has refused the sandbox: all is as it was. */
+void pin_process_shut_failed(bool everybody);
+
+/* The options and the start mask (always valid after pin_process_start()). */
+const struct pin_process *pin_process_get(void);
+
+/* Makes the plan if there is none yet. NULL when it cannot be made (said once on stderr): the
+ * program runs unpinned. */
+struct pin_process *pin_process_plan(void);
+
+/* A slot for a new thread of `pool`, entered in the registry when its PU is used for the first
+ * time. */
+size_t pin_process_take_slot(struct pin_process *process, unsigned pool);
+
+/* An OpenMP runtime is at work in this process. */
+void pin_process_openmp_found(void);
+bool pin_process_has_openmp(void);
+/* Has the user placed this process's threads by OMP_PLACES and the like? */
+bool pin_process_left_to_user(const struct pin_process *process);
+/* Does the calling thread run on a mask that the program, or somebody outside, has given to it?
+ * What it makes inherits that mask, as without the shim. */
+bool pin_process_thread_is_bound(const struct pin_process *process);
+
+/* Puts the main thread on slot 0 if that has not been done, unless the user or the program has
+ * bound it. */
+void pin_process_pin_main(const struct pin_process *process);
+
+/* The same in two steps around MPI_Init: first the whole plan, which the MPI library's own threads
+ * inherit, then slot 0. False when the main thread has its place already or is left alone: then
+ * there is no second step. */
+bool pin_process_widen_main(const struct pin_process *process);
+void pin_process_narrow_main(const struct pin_process *process);
+
+/* The calling thread, which has just begun, gets its PU, with `pu` < 0 all PUs of the plan. 0,
+ * -ECANCELED: a sandbox has come meanwhile; as sched_setaffinity(2). */
+int pin_process_settle_thread(int32_t pu);
+/* The calling thread's mask is no longer ours: it ends, or the program has bound it. */
+void pin_process_forget_thread(void);
+
+/* A thread or process that is about to be made by the calling thread and is not ours to place:
+ * gives the calling thread the mask that children get, if its mask is (still) one that we gave it.
+ * False: nothing was changed. */
+bool pin_process_unpin_thread(void);
+/* And its place back, where the calling thread goes on, unless it has been bound meanwhile. */
+void pin_process_repin_thread(void);
+
+/* What the calling thread would be told of its mask without the shim if we have pinned it to one
+ * PU, else NULL. */
+const struct profile_mask *pin_process_view(void);
+
+/* The calling thread's PU if we pinned it, else -1. */
+int32_t pin_process_thread_pu(void);
+
+/* -- report -- */
+
+/* What SERVET_REPORT asks for: at exit one line for every thread that ran, with what it was, where
+ * it was put and where it last ran, and whether two workers ever shared a PU.
+ *
+ * Without SERVET_REPORT nothing is kept. A process that ends by _exit(), exec or a signal reports
+ * nothing.
+ */
+
+/* Threads that are remembered; of any further ones only the number is told. */
+#define PIN_REPORT_THREADS 4096u
+
+/* The main thread has been put on `pu` (-1: left where it was). `role` and `decided_by` are texts
+ * that stay. */
+void pin_report_main(const struct pin_options *options, int32_t pu, const char *decided_by);
+
+/* The calling thread begins: the number of its line, to be given to pin_report_end(); 0: none is
+ * kept. */
+uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu,
+                          const char *decided_by);
+void pin_report_end(uint32_t line);
+
+/* A worker was put on a PU on which another one lives. */
+void pin_report_shared(uint32_t pu);
+
+/* Forgets everything: for the child of a fork. */
+void pin_report_reset(void);
+
+/* Writes the report. Called once, when the process ends. `recalled`: what the priority was chosen
+ * by, or NULL. `sharing`: what the registry knows of other processes on this one's PUs. */
+void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
+                      const struct pin_remembered *recalled, const struct pin_sharing *sharing);
+
+#endif

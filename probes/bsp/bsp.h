@@ -1,0 +1,299 @@
+/* What the files of probes/bsp/ promise one another and the rest of the room. */
+#ifndef SERVET_PROBES_BSP_BSP_H
+#define SERVET_PROBES_BSP_BSP_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/machine.h"
+#include "probes/probe.h"
+#include "probes/run/progress.h"
+
+/* -- fit -- */
+
+/* From measured times T(h) of full h-relations to the BSP parameters g and l: T(h) = h g + l.
+ *
+ * Source: Bisseling's BSP benchmarking ("Least-squares fit", "Advice from the trenches"). Pure
+ * arithmetic; the times may be in any unit, g and l come in the same one.
+ */
+
+struct bsp_curve {
+    uint32_t *h;  /* ascending, unique */
+    double *time; /* T(h), same index */
+    size_t count;
+};
+
+struct bsp_line {
+    double g, l;
+};
+
+/* A change of the straight line: the library switches to another way of packing data. */
+struct bsp_bend {
+    uint32_t h; /* first h of the second piece; 0: no bend */
+    struct bsp_line before, after;
+};
+
+/* The two-run test of the advice: relative difference that still counts as agreement. The advice
+ * names none; repeats within one start of a program were seen 1 to 32 % apart, those on a quiet
+ * machine under 10. */
+#define BSP_AGREEMENT 0.10
+/* Least squares and Theil-Sen further apart than this: outliers or a bend bent one of them. */
+#define BSP_FITS_AGREEMENT 0.25
+
+/* The line that minimises the sum over all points of (T(h) - (h g + l))^2: the 2 x 2 normal
+ * equations, solved around the mean of h, where they are diagonal. 0, -EINVAL (fewer than two
+ * points). */
+int probe_bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out);
+
+/* The median of the slopes of all pairs of points (of more than 256 points: of the pairs half a
+ * curve apart), and the median of T(h) - h g: up to 29 % of the points may be wrong. 0, -EINVAL
+ * (fewer than two points), -ENOMEM. */
+int probe_bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out);
+
+/* Is the curve two straight pieces rather than one? Only where two explain it much better than
+ * noise would let them, and differ visibly from one; T(0) is left out. out->h is 0 where there is
+ * no bend. 0, -EINVAL (fewer than two points), -ENOMEM. */
+int probe_bsp_find_bend(const struct bsp_curve *curve, struct bsp_bend *out);
+
+/* How far two fits are apart over [low, high]: the larger of the relative difference of their g,
+ * and of their times at both ends over the smaller of their times in the middle. */
+double probe_bsp_difference(const struct bsp_line *a, const struct bsp_line *b, double low,
+                            double high);
+
+/* The fit to keep, and whether it is one to be sure of. */
+struct bsp_choice {
+    struct bsp_line line, least_squares, theil_sen;
+    bool robust;   /* the Theil-Sen line was kept */
+    bool differ;   /* the two g are more than BSP_FITS_AGREEMENT apart */
+    bool negative; /* g or l of the kept line is below zero */
+};
+
+/* Least squares where both fits agree or the other is no better; otherwise that of the two whose l
+ * is not negative and nearest to the measured T(0) (T(0) <= l is expected, so a far larger l is the
+ * outlier's). 0, -EINVAL, -ENOMEM. */
+int probe_bsp_choose(const struct bsp_curve *curve, double t0, struct bsp_choice *out);
+
+/* -- machine -- */
+
+/* The seam of the BSP probe: what it asks of a machine of p processors, so that its conclusions are
+ * tested against machines whose r, g and l are known.
+ *
+ * Backends: threads    pinned threads, puts into queues that a synchronisation delivers
+ *           mpi        ranks of servet-ranks, an all-to-all-v per superstep
+ *           simulated  a formula with noise, or the `bsp` of a described machine (sim.h) with the
+ * noise of that
+ *
+ * Both operations: 0 and the output set, or -errno as machine.h has it.
+ */
+
+enum bsp_packing {
+    BSP_WORDS,   /* single words to the other processors in cyclic fashion: the pessimistic g */
+    BSP_PACKETS, /* the h words in one packet to the next processor: the optimistic g */
+};
+
+/* A full h-relation: every processor sends h words of 8 bytes and receives h. With one processor,
+ * to itself. */
+struct bsp_superstep {
+    uint32_t h;
+    enum bsp_packing packing;
+    uint32_t supersteps; /* timed together */
+    uint32_t batches;    /* of which the fastest counts */
+};
+
+struct bsp_machine;
+
+struct bsp_machine_ops {
+    /* Rate of y := a x + y on vectors of `length` words, 2 flops a word, all processors at once:
+     * their mean. */
+    int (*daxpy)(struct bsp_machine *machine, uint32_t processors, uint32_t length,
+                 double *flop_per_s);
+    /* Seconds of one superstep. */
+    int (*superstep)(struct bsp_machine *machine, uint32_t processors,
+                     const struct bsp_superstep *what, double *seconds);
+    void (*close)(struct bsp_machine *machine);
+};
+
+struct bsp_machine {
+    const struct bsp_machine_ops *ops;
+    const char *name;        /* "threads", "mpi", "simulated" */
+    uint32_t processors_max; /* one per PU */
+    struct machine *native;  /* whose PUs and workers are used; processor i is on its i-th PU. NULL
+                                if simulated */
+    void *state;
+};
+
+/* Threads of a native machine, which stays open and must outlive it. */
+int probe_bsp_open_threads(struct machine *native, struct bsp_machine *out,
+                           struct servet_error *error);
+/* Ranks, one per PU of a native machine, by which r is measured. -ENOENT when there is no
+ * mpirun. */
+int probe_bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_error *error);
+
+/* A machine that is a formula: T(h) = h g + l for h >= 1, t0 for none. */
+struct bsp_simulation {
+    double flop_per_s;     /* r of long vectors; half of it at length 16 */
+    double g_s, l_s, t0_s; /* seconds */
+    double g_packets_s;    /* with packets */
+    double noise; /* relative deviation of every batch, one-sided: machines are only ever late */
+    double stall_probability;      /* of a batch that takes ... */
+    double stall_factor;           /* ... this many times as long */
+    uint32_t switch_h;             /* from here on g is ... (0: never) */
+    double switch_g_s, switch_l_s; /* ... this, and l this */
+    double drift;                  /* every superstep takes this part longer than the one before */
+    uint64_t seed;
+};
+/* r as measured by the threads of the native machine: the operation of two backends. */
+int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
+                           double *flop_per_s);
+
+/* `simulation` must outlive the machine. */
+int probe_bsp_open_simulated(struct bsp_simulation *simulation, uint32_t processors,
+                             struct bsp_machine *out);
+/* The parameters that the description of a simulated machine gives, on straight lines between the
+ * numbers of processors that it names; the machine must outlive it. -EINVAL: it names none, or not
+ * those of one and of all PUs. */
+int probe_bsp_open_described(struct machine *simulated, struct bsp_machine *out,
+                             struct servet_error *error);
+/* Is it a machine of probe_machine_open_simulated()? */
+bool probe_bsp_is_described(const struct machine *machine);
+
+void probe_bsp_machine_close(struct bsp_machine *machine);
+
+/* Destination of the i-th of h words of processor s among p (bspbench: cyclic over the p - 1
+ * others), and its place there. */
+static inline uint32_t bsp_destination(uint32_t s, uint32_t i, uint32_t p)
+{
+    return p == 1 ? 0 : (s + 1 + i % (p - 1)) % p;
+}
+static inline uint32_t bsp_destination_index(uint32_t s, uint32_t i, uint32_t p)
+{
+    return p == 1 ? i : s + i / (p - 1) * p;
+}
+/* Words that every processor's target must hold: largest index above, and one. */
+static inline size_t bsp_target_words(uint32_t h, uint32_t p)
+{
+    return p == 1 ? h : (size_t)(h / (p - 1) + 1) * p;
+}
+
+/* -- probe -- */
+
+/* r, g and l of a BSP computer: how fast a processor computes, how long a word travels, what a
+ * synchronisation costs.
+ *
+ * Source: Bisseling's BSP benchmarking (bspbench, mpibench). What it calls advice is done here:
+ * every figure comes from at least three runs of which the best two must agree; a negative g or l
+ * makes the interval of h grow; a bend of the curve is told with its h.
+ */
+
+#define BSP_H_HIGH 2048u /* bspbench's MAXH */
+#define BSP_RUNS 3u      /* "Run the benchmark at least three times" */
+#define BSP_RUNS_MAX 64u
+#define BSP_H_MAX (1u << 22)      /* 32 MiB of words per processor */
+#define BSP_POINTS 2049u          /* of a curve by default: every h up to bspbench's */
+#define BSP_POINTS_MAX (1u << 16) /* beyond this a curve takes minutes */
+#define BSP_LENGTHS 5             /* of vectors by which r is measured */
+
+struct probe_bsp_request {
+    uint32_t h_low, h_high; /* the interval of the fit; high > low + 1 */
+    uint32_t h_step; /* distance of two h; 0: 1, and in longer intervals so that BSP_POINTS are
+                        measured */
+    uint32_t runs;   /* >= BSP_RUNS */
+    uint64_t seed;   /* of the order in which the h are taken */
+};
+
+/* One way of packing. Times in seconds. */
+struct probe_bsp_fit {
+    struct bsp_choice choice;
+    struct bsp_curve curve; /* per h the minimum of the best two runs */
+    struct bsp_bend bend;
+    uint32_t runs;         /* made; more than asked for when the best two did not agree */
+    double difference;     /* of the best two: probe_bsp_difference() */
+    bool agree;            /* it is at most BSP_AGREEMENT */
+    uint32_t enlargements; /* how often the interval was doubled, because g or l was negative */
+};
+
+struct probe_bsp {
+    uint32_t processors;
+    double flop_per_s;        /* r */
+    uint32_t length;          /* of the vectors that reached it */
+    double rate[BSP_LENGTHS]; /* flop/s by vector length, probe_bsp_lengths */
+    double t0_s;              /* of a 0-relation */
+    struct probe_bsp_fit words, packets;
+};
+
+/* Words of a vector, ascending; two of the longest are 16 KiB: any primary cache holds them. */
+extern const uint32_t probe_bsp_lengths[BSP_LENGTHS];
+
+void probe_bsp_free(struct probe_bsp *found);
+
+/* Measures one number of processors. `tell` (may be NULL) is who hears how far it is. */
+int probe_bsp(struct bsp_machine *machine, uint32_t processors,
+              const struct probe_bsp_request *request, const struct probe *tell,
+              struct probe_bsp *out, struct servet_error *error);
+
+/* What to be told of a result, one line, "" for nothing: flags, bend, disagreement. */
+void probe_bsp_note(const struct probe_bsp *found, char *text, size_t size);
+
+/* Puts it into the profile in place of an entry of the same backend and processors, in their order
+ * (backend as first met, processors ascending). A negative l is left out (profile_bsp.l_flops < 0);
+ * a negative g has no entry: -ERANGE. 0, -ERANGE, -ENOMEM. */
+int probe_bsp_store(const struct probe_bsp *found, const char *backend,
+                    struct servet_profile *profile);
+
+/* -- plot -- */
+
+/* "Always plot the benchmark results": T(h) with its fit for each number of processors, and g and l
+ * against p. */
+
+/* Writes bsp-BACKEND-pP.dat and .gp for each result, bsp-BACKEND (g and l against p) and
+ * bsp-BACKEND-r (r against the length of the vectors) for all, and draws them (.svg) when gnuplot
+ * is installed; if not, one line on stderr says so and the scripts stay. 0, -errno (a file cannot
+ * be written).
+ */
+int probe_bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found,
+                   size_t count, struct servet_error *error);
+
+/* -- run -- */
+
+/* servet-probe --bsp: its options, and one run of the BSP probe over backends and numbers of
+ * processors. */
+
+enum { BSP_BACKEND_THREADS = 1, BSP_BACKEND_MPI = 2 };
+
+struct bsp_options {
+    bool wanted;
+    struct profile_set processors; /* empty: powers of two and divisors of the number of PUs */
+    uint32_t h_low, h_high, h_step, runs; /* step 0: as the probe chooses */
+    unsigned backends;                    /* 0: threads, and MPI where there is one */
+    const char *plot;                     /* folder, or NULL */
+    const char *tuned_by;                 /* an option that means nothing without --bsp, or NULL */
+};
+
+/* An argp child whose input is a struct bsp_options; defaults are set by it. */
+extern const struct argp probe_bsp_argp;
+
+/* After parsing: what makes no sense on that machine ends the program as bad usage. */
+void probe_bsp_options_check(const struct bsp_options *options, const struct machine *machine);
+
+/* The numbers of processors that will be measured, ascending. 0 or -ENOMEM. */
+int probe_bsp_processor_counts(const struct bsp_options *options, uint32_t pus,
+                               struct profile_set *out);
+
+/* The profile that --bsp alone adds to: the one in the file `path` if there is one and it is of
+ * this machine (-ESTALE and others: it is not, and must not be overwritten), else what the machine
+ * declares. */
+int probe_bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out,
+                           struct servet_error *error);
+/* The BSP entries of the profile in the file `path`, if there is one of the same machine, go over
+ * to `profile`. */
+void probe_bsp_keep(const char *path, struct servet_profile *profile);
+
+/* Measures and stores into `profile`; plots if asked for. `mpi` false: not even where it could be
+ * had. */
+int probe_bsp_run(const struct bsp_options *options, struct machine *native, bool mpi,
+                  uint64_t seed, struct progress *progress, struct servet_profile *profile,
+                  struct servet_error *error);
+
+#endif

@@ -1,0 +1,108 @@
+/* What the files of probes/mpi/ promise one another and the rest of the room. */
+#ifndef SERVET_PROBES_MPI_MPI_H
+#define SERVET_PROBES_MPI_MPI_H
+
+#include "probes/bsp/bsp.h"
+#include "probes/machine.h"
+
+/* -- deadline -- */
+
+/* Every wait of a rank has a limit: when it is over, the prepared line goes to stderr and the
+ * process ends with status 1. A rank that ends so makes the launcher end the others; a launcher
+ * that does not manage that within a few seconds (it waits for a node that has vanished) is
+ * killed. */
+
+/* From now on at most `seconds`, counted anew with every call. */
+void probe_deadline_set(double seconds, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void probe_deadline_clear(void);
+/* When the limit is over, the process ends with `status` and says nothing. */
+void probe_deadline_set_silently(double seconds, int status);
+
+/* -- ranks -- */
+
+/* The ranks of one MPI job as a machine: PU numbers of this machine are ranks, of which rank 0
+ * tells the others what to do. One protocol for the ranks of one node that servet-probe starts
+ * itself (serve.c) and for those of a cluster (servet-ranks.c). Collective calls say so.
+ *
+ * Rank 0 sends an order to each rank that it concerns, and to no other; the rest sleep, because a
+ * library that spins on a PU that is not its own would be measured as a slow machine. */
+
+#define RANK_HOST_SIZE 72
+#define RANK_VERSION_SIZE 24
+
+struct rank_info {
+    char version[RANK_VERSION_SIZE];
+    char host[RANK_HOST_SIZE];
+    int32_t leader;   /* lowest rank on the same node */
+    uint32_t allowed; /* PUs that the node lets us use */
+    int32_t pu;       /* the one that this rank sits on; -1: on any */
+};
+
+struct ranks {
+    int rank, size;             /* size > 0 */
+    bool patient;               /* rank 0 may be silent for ever */
+    struct profile_set allowed; /* PUs of this node */
+    struct rank_info *info;     /* by rank */
+    int node_count;
+    int *leaders;    /* of the nodes, by node name */
+    double spoke;    /* when rank 0 last said something to everybody */
+    double waited_s; /* on rank 0: ranks with messages to send were ready, without their PU */
+};
+
+/* How the ranks sit. */
+enum rank_places {
+    RANKS_ON_EACH_PU, /* the i-th of a node on its i-th PU */
+    RANKS_ONE_A_NODE, /* not pinned */
+};
+
+/* Collective: MPI_Init, who is where, and each rank pins itself. 0; -EINVAL with the reason on
+ * every rank (other versions, more ranks on a node than PUs, …). */
+int probe_ranks_open(struct ranks *ranks, enum rank_places places, struct servet_error *error);
+/* The same for the ranks of one node: rank i on pus->ids[i]. */
+int probe_ranks_open_on(struct ranks *ranks, const struct profile_set *pus,
+                        struct servet_error *error);
+
+/* Does rank i of the node of `leader` sit on its i-th PU, for all its PUs? */
+bool probe_ranks_cover_node(const struct ranks *ranks, int leader);
+
+/* Collective: on the leader of each node `text` is that node's; rank 0 gets all in the order of
+ * ranks->leaders (others NULL). While `busy` (may be NULL) says so, a leader has nothing to tell
+ * yet; it is asked again and again, and gives its text when it is no more busy. A node that falls
+ * silent ends the job. */
+struct ranks_teller {
+    bool (*busy)(void *context);
+    char *(*text)(void *context); /* malloc()ed */
+    void *context;
+};
+char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller);
+
+/* On rank 0: the machine. On the others: obey until told to end; gives the status to end with.
+ * Messages: the smallest batch of every pair, alone and beside others alike, because a pair that is
+ * done goes on until all are. -ENODEV: a rank was moved off its PU. */
+void probe_ranks_machine(struct ranks *ranks, struct machine *out);
+int probe_ranks_obey(struct ranks *ranks);
+
+/* On rank 0: seconds of one superstep of the first `processors` ranks, in the fastest batch. 0,
+ * -EIO when words were lost. */
+int probe_ranks_superstep(uint32_t processors, const struct bsp_superstep *what, double *seconds);
+
+/* On rank 0: tells the others to end with `status`. */
+void probe_ranks_dismiss(struct ranks *ranks, int status);
+
+/* Collective: MPI_Finalize, as long as that takes no more than a few seconds. Does not return. */
+_Noreturn void probe_ranks_end(struct ranks *ranks, int status);
+
+/* "Open MPI v4.1.4", "MPICH Version: 4.0.2". Static. */
+const char *probe_ranks_library(void);
+
+/* Takes part in `batches` of `supersteps` supersteps of an h-relation of the first `processors`
+ * ranks (all of them call it). Gives the seconds of one in the fastest batch; 0 when words were
+ * lost. */
+double probe_superstep_play(uint32_t processors, const struct bsp_superstep *what, int rank);
+
+/* Ranks that servet-probe started on the PUs of a list: rank 0 takes lines, the others orders.
+ * Gives the status to end with. */
+int probe_ranks_serve(const char *pus);
+
+#endif

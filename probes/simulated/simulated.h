@@ -1,0 +1,267 @@
+/* What the files of probes/simulated/ promise one another and the rest of the room. */
+#ifndef SERVET_PROBES_SIMULATED_SIMULATED_H
+#define SERVET_PROBES_SIMULATED_SIMULATED_H
+
+#include <jansson.h>
+
+#include "probes/machine.h"
+#include "profile/base/random.h"
+#include "profile/model.h"
+
+/* -- sim -- */
+
+/* Inside of the simulated backend: a machine described in JSON (load.c, load_caches.c), its
+ * caches set by set (cache.c), and what one measurement on it gives (machine.c). The
+ * format is documented in tests/fixtures/machines/README.md. */
+
+/* Caches in front of one PU, and in the description of a machine whose kinds of cores have their
+ * own. */
+enum { SIM_DEPTH_MAX = 5, SIM_CACHES_MAX = 16, SIM_TLBS_MAX = 8 };
+
+enum sim_policy {
+    SIM_LRU,
+    SIM_TREE_PLRU, /* for ways that are no power of two: one reference bit per way */
+    SIM_RANDOM,
+    SIM_AGED,     /* four ages, as CACHE_AGED of model.h */
+    SIM_ADAPTIVE, /* DRRIP: set dueling between SRRIP and BRRIP (Jaleel et al., ISCA 2010) */
+};
+
+enum sim_inclusion {
+    SIM_FILLED,    /* every miss fills it */
+    SIM_INCLUSIVE, /* the same, and what it evicts leaves the levels before it */
+    SIM_VICTIM,    /* holds what the level before it evicted, and gives it back on a hit */
+};
+
+enum sim_mapping { SIM_PAGES_RANDOM, SIM_PAGES_COLOURED, SIM_PAGES_CONTIGUOUS };
+
+struct sim_cache {
+    uint32_t level, ways, line_bytes, slices;
+    uint64_t size_bytes, declared_size_bytes;
+    uint64_t sets; /* of one slice */
+    double seconds;
+    enum sim_policy policy;
+    enum sim_inclusion inclusion;
+    bool virtual_index;
+    struct profile_set pus; /* that have it */
+    /* by position of the PU in the machine's set; SIM_NO_INSTANCE: has none */
+    uint32_t *instance_of;
+    uint32_t instances;
+    struct profile_set *groups;
+    size_t group_count;
+};
+
+#define SIM_NO_INSTANCE UINT32_MAX
+
+/* The caches in front of one PU, nearest first: positions in `caches` of the machine. */
+struct sim_path {
+    uint8_t caches[SIM_DEPTH_MAX];
+    uint8_t depth;
+};
+
+struct sim_tlb {
+    struct profile_set pus; /* that have it */
+    uint64_t entries;
+    double seconds; /* that a miss adds */
+};
+
+/* Cores that can do equally much, as the machine declares them. */
+struct sim_kind {
+    struct profile_set pus;
+    uint32_t efficiency; /* the least capable: 0 */
+    double memory_seconds, pu_bytes_per_s;
+};
+
+/* What so many PUs of a domain get together. */
+struct sim_capacity {
+    uint32_t workers;
+    double bytes_per_s;
+};
+
+/* Memory traffic of these PUs together is limited; domains may nest (core, L3, link of a die, bus,
+ * cell, NUMA node, package, machine). */
+struct sim_domain {
+    struct profile_set pus;
+    struct sim_capacity *capacities; /* ascending by workers, at least one; straight lines between
+                                        them, the same beyond either end */
+    size_t capacity_count;
+};
+
+/* What these PUs get of a NUMA node's memory. */
+struct sim_access {
+    struct profile_set pus;
+    double seconds, bytes_per_s;
+};
+
+struct sim_node {
+    uint32_t os_index;
+    struct profile_set pus; /* empty: memory only */
+    uint64_t memory_bytes;
+    /* PUs in none of these: the machine's memory_seconds and pu_bytes_per_s */
+    struct sim_access *from;
+    size_t from_count;
+};
+
+struct sim_layer {
+    char *name;
+    struct profile_set *groups;
+    size_t group_count;
+    double seconds, bytes_per_s;
+    double rendezvous_seconds; /* added from `eager_bytes` on */
+    uint64_t eager_bytes;
+    double parallel; /* messages at once that do not slow each other down; 0: any number */
+};
+
+/* One-way times between PUs as somebody measured them, beside or instead of layers. */
+struct sim_matrix {
+    double *seconds;    /* of one line, by the PUs' positions, row by row; NULL: there is none */
+    double bytes_per_s; /* of what is longer than a line; 0: as lines one after the other */
+};
+
+/* BSP parameters by the number of processors; flops are those of `flop_per_s`, as in a profile. */
+struct sim_bsp {
+    uint32_t processors;
+    double flop_per_s, g_flops, g_packets_flops, l_flops, t0_flops;
+};
+
+struct sim_noise {
+    double relative;            /* standard deviation of every figure */
+    double outlier_probability; /* of a figure that is up to `outlier_factor` times too slow */
+    double outlier_factor;
+    double neighbour_probability; /* of another program using the last level cache during a
+                                     traversal */
+    double neighbour_lines;       /* that it brings in per access of ours */
+    double sibling_probability;   /* the same for the first level: a busy sibling on the core */
+    double sibling_lines;
+};
+
+struct sim {
+    char *name;
+    size_t pu_count;
+    size_t page_bytes, huge_page_bytes;
+    enum sim_mapping mapping;
+    struct sim_cache caches[SIM_CACHES_MAX];
+    size_t cache_count;
+    struct sim_path *paths; /* by position of the PU in the machine's set */
+    struct sim_kind *kinds; /* empty: all PUs are alike */
+    size_t kind_count;
+    struct sim_tlb tlbs[SIM_TLBS_MAX];
+    size_t tlb_count;
+    uint64_t prefetched_stride_bytes; /* strides up to this are fetched ahead */
+    double memory_seconds, pu_bytes_per_s;
+    struct sim_domain *domains;
+    size_t domain_count;
+    struct sim_node *nodes;
+    size_t node_count;
+    struct sim_layer *layers;
+    size_t layer_count;
+    struct sim_matrix matrix;
+    struct sim_bsp *bsp; /* ascending; empty: the description has none */
+    size_t bsp_count;
+    struct sim_noise noise;
+    struct random random;
+    /* by cache, then instance; made when first asked for (cache.h) */
+    struct sim_ways *ways[SIM_CACHES_MAX];
+    uint64_t offline_after, copies; /* a PU is offline after so many copies; 0: never */
+    double clock_s; /* what the same measurements would have taken on the machine itself */
+};
+
+/* Reads and checks a description; fills the machine's public fields (pus, declared, page sizes) as
+ * well. */
+int probe_sim_load(const char *path, struct sim *sim, struct machine *machine,
+                   struct servet_error *error);
+void probe_sim_free(struct sim *sim);
+
+/* Seconds of a load by `pu` from node `numa` (< 0: the PU's own), and what it copies there in a
+ * second. -EACCES when the machine has no such node. */
+int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
+                        double *bytes_per_s);
+
+/* Seconds per access of each PU (positions in `pus`, the machine's set) traversing as told, without
+ * noise. 0 or -ENOMEM. */
+int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what,
+                       const struct profile_set *pus, const size_t *positions, size_t count,
+                       double *seconds_per_access);
+
+/* -- cache -- */
+
+/* One cache, set by set, of the simulated backend. Lines are physical (or virtual) line numbers +
+ * 1; 0 is empty.
+ *
+ * A traversal visits a few of a large cache's rows only, and millions of traversals are simulated:
+ * rows are kept together in slots, given out when a traversal is prepared, and the next traversal
+ * begins with none. */
+
+#define SIM_NO_SLOT UINT32_MAX
+
+struct sim_ways {
+    const struct sim_cache *kind;
+    uint32_t *slot_of; /* by row (sets * slices), + 1; 0: none */
+    uint32_t *row_of;  /* by slot, as all below */
+    uint64_t *lines;   /* `ways` of each; LRU: most recent first */
+    uint8_t *marks;    /* by line: reference bit or re-reference prediction */
+    uint64_t *trees;   /* the bits of tree-PLRU */
+    size_t used, room; /* slots */
+    int32_t duel;      /* which of the two policies of SIM_ADAPTIVE loses less */
+    uint32_t seed;
+};
+
+/* An empty cache without slots; the first call for zeroed memory allocates. 0 or -ENOMEM. */
+int probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed);
+void probe_sim_ways_free(struct sim_ways *ways);
+
+/* The slot of the line's row, given out if it has none; SIM_NO_SLOT: no memory. */
+uint32_t probe_sim_ways_reserve(struct sim_ways *ways, uint64_t line);
+/* SIM_NO_SLOT: the row is none of this traversal's. */
+uint32_t probe_sim_ways_slot(const struct sim_ways *ways, uint64_t line);
+
+/* True when the line is there; then it is also marked as used. */
+bool probe_sim_ways_hit(struct sim_ways *ways, uint32_t slot, uint64_t line);
+/* Brings the line in; the line it evicts, or 0. */
+uint64_t probe_sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line);
+void probe_sim_ways_remove(struct sim_ways *ways, uint32_t slot, uint64_t line);
+
+/* -- reader -- */
+
+/* Fields of a machine description (load.c, load_caches.c), each with the range that it must
+ * be in. The first error sticks; what is read after it means nothing. */
+
+/* Where we are in the file, for messages; the first error sticks. */
+struct sim_reader {
+    const char *path;
+    struct servet_error *error;
+    int failed;
+};
+
+/* "FILE: …" */
+void probe_sim_refuse(struct sim_reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A missing field takes `missing`; NAN there makes it required. */
+double probe_sim_number(struct sim_reader *reader, const json_t *object, const char *where,
+                        const char *key, double missing, double low, double high);
+uint64_t probe_sim_whole(struct sim_reader *reader, const json_t *object, const char *where,
+                         const char *key, double missing, double low, double high);
+/* Position among `names`, which ends with NULL. */
+int probe_sim_choice(struct sim_reader *reader, const json_t *object, const char *where,
+                     const char *key, const char *const *names, int missing);
+void probe_sim_known_keys(struct sim_reader *reader, const json_t *object, const char *where,
+                          const char *const *keys);
+/* A list of PUs out of `within` (NULL: any); to be freed. */
+struct profile_set probe_sim_pu_list(struct sim_reader *reader, const json_t *value,
+                                     const char *where, const struct profile_set *within);
+/* An array of disjoint lists, to be freed one by one; a missing one is empty. */
+struct profile_set *probe_sim_groups(struct sim_reader *reader, const json_t *object,
+                                     const char *where, const char *key,
+                                     const struct profile_set *within, size_t *count);
+
+/* -- load_caches.c: the caches and TLBs of a machine with these PUs, and which of them each PU
+ * has -- */
+struct sim;
+void probe_sim_load_caches(struct sim_reader *reader, const json_t *root,
+                           const struct profile_set *pus, struct sim *sim);
+
+/* -- load_matrix.c: the exchange matrix of a machine whose PUs are known; none where `object` is
+ * missing -- */
+void probe_sim_load_matrix(struct sim_reader *reader, const json_t *object, struct sim *sim);
+
+#endif

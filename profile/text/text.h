@@ -1,0 +1,67 @@
+/* What the files of profile/text/ promise one another and the rest of the room. */
+#ifndef SERVET_PROFILE_TEXT_TEXT_H
+#define SERVET_PROFILE_TEXT_TEXT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "profile/model.h"
+
+/* -- figures -- */
+
+/* Columns of text, each as wide as its widest cell. */
+
+#define TABLE_COLUMNS 8
+
+struct table {
+    char *(*rows)[TABLE_COLUMNS];
+    size_t row_count;
+    size_t column; /* of the next cell */
+    int failed;    /* memory was short: nothing is printed */
+};
+
+/* Starts a row; adds a cell to the row that was started. */
+void profile_table_row(struct table *table);
+void profile_table_cell(struct table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Prints the rows, indented, and empties the table. 0 or -ENOMEM. */
+int profile_table_print(struct table *table, FILE *stream, int indent);
+
+/* Figures as people read them. */
+
+/* Long enough for every figure below. */
+#define FIGURE_SIZE 64
+/* Groups beyond this many columns are only counted. */
+#define GROUPS_WIDTH 60
+
+struct figure {
+    char text[FIGURE_SIZE + GROUPS_WIDTH];
+};
+
+/* 32 KiB, 1.25 MiB; "-" for 0. */
+struct figure profile_figure_bytes(uint64_t bytes);
+/* 48.2 ns, 1.3 us; "-" for 0. */
+struct figure profile_figure_seconds(double seconds);
+/* 9.31 GB/s; "-" for 0. */
+struct figure profile_figure_bandwidth(double bytes_per_s);
+/* "0,2 1,3" or "0,2 … (48 groups)"; "-" when there are no groups and no pairs. */
+struct figure profile_figure_relation(const struct profile_relation *relation);
+/* "measured 7 times, spread 3 %" */
+struct figure profile_figure_quality(const struct profile_quality *quality);
+
+/* -- show -- */
+
+/* The BSP parameters in the form of Bisseling's slides: p, g, l and the time of a 0-relation. */
+
+/* One table for each backend. Columns of what some entry has besides (the g of large packets, r
+ * where it depends on p, how far the best two runs were apart) come after those of the slides. */
+void profile_show_bsp(const struct servet_profile *profile, FILE *stream);
+
+/* A profile in words and tables. */
+
+/* `source`: the file it is from, or NULL: what the operating system declares of this machine. 0 or
+ * -ENOMEM. */
+int profile_show_text(const struct servet_profile *profile, const char *source, FILE *stream);
+
+#endif
