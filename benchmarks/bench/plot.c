@@ -2,9 +2,12 @@
 #include "benchmarks/bench/report.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "benchmarks/bench/compare.h"
 #include "benchmarks/bench/tools.h"
 #include "profile/base/cli.h"
 
@@ -84,10 +87,12 @@ static const char *base_name(const char *path)
  * flatten all bars. */
 #define HEADROOM 1.5
 
-static void bars(FILE *gnuplot, const struct comparison *comparisons, size_t count,
-                 const char *name, double *highest)
+/* Returns how many of them there are: gnuplot refuses to draw a histogram of none. */
+static size_t bars(FILE *gnuplot, const struct comparison *comparisons, size_t count,
+                   const char *name, double *highest)
 {
     char block[64];
+    size_t drawn = 0;
     block_name(name, block, sizeof block);
     fprintf(gnuplot, "$%s << EOD\n", block);
     for (size_t i = 0; i < count; i++) {
@@ -103,11 +108,15 @@ static void bars(FILE *gnuplot, const struct comparison *comparisons, size_t cou
             fprintf(gnuplot, "\" NaN NaN NaN\n");
         } else {
             *highest = found->ratio > *highest ? found->ratio : *highest;
-            fprintf(gnuplot, "\" %g %g %g\n", found->ratio, found->ratio_interval.low,
-                    found->ratio_interval.high);
+            const struct interval *interval = &found->ratio_interval;
+            bool known = isfinite(interval->low) && isfinite(interval->high);
+            fprintf(gnuplot, "\" %g %g %g\n", found->ratio, known ? interval->low : found->ratio,
+                    known ? interval->high : found->ratio);
+            drawn++;
         }
     }
     fprintf(gnuplot, "EOD\n");
+    return drawn;
 }
 
 void bench_plot_ratios(const char *path, const struct comparison *comparisons, size_t count)
@@ -117,8 +126,10 @@ void bench_plot_ratios(const char *path, const struct comparison *comparisons, s
     FILE *gnuplot = bench_plot_open(path, width > LEAST_WIDTH ? width : LEAST_WIDTH, HEIGHT);
     const struct comparison *first = &comparisons[0];
     double highest = 0.0;
+    bool drawn[MOST_COMPARATORS] = {false};
     for (size_t s = 0; s < first->count; s++) {
-        bars(gnuplot, comparisons, count, first->series[s].comparator->name, &highest);
+        const char *name = first->series[s].comparator->name;
+        drawn[s] = bars(gnuplot, comparisons, count, name, &highest) > 0;
     }
     fprintf(gnuplot,
             "set style data histograms\nset style histogram errorbars gap 2 lw 1\nset style fill "
@@ -129,6 +140,9 @@ void bench_plot_ratios(const char *path, const struct comparison *comparisons, s
             "'#444444' dt 2 notitle",
             highest > 0.0 ? highest * HEADROOM : 1.0);
     for (size_t s = 0; s < first->count; s++) {
+        if (!drawn[s]) {
+            continue;
+        }
         const char *name = first->series[s].comparator->name;
         char block[64];
         block_name(name, block, sizeof block);

@@ -203,8 +203,10 @@ START_TEST(bad_input_is_one_line_and_touches_nothing)
          "--p: expected numbers from 1 to 32"},
         {"--bsp", "not a profile"},
     };
+    /* Damaged, but a profile: what is none is refused before anything else. */
+    static const char precious[] = "{\"servet_profile\": precious}";
     FILE *file = fopen(profile_path, "w");
-    fputs("precious", file);
+    fputs(precious, file);
     fclose(file);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ck_assert_msg(run(cases[i][0]) == 2, "%s: accepted", cases[i][0]);
@@ -214,7 +216,7 @@ START_TEST(bad_input_is_one_line_and_touches_nothing)
                       text);
         ck_assert_msg(strchr(text, '\n') == text + strlen(text) - 1, "%s: not one line: %s",
                       cases[i][0], text);
-        ck_assert_str_eq(kept, "precious");
+        ck_assert_str_eq(kept, precious);
         free(text);
         free(kept);
     }
