@@ -1,3 +1,5 @@
+/* Nodes, classes and PU numbers of the model. Numbers count through the nodes by the span of
+ * their class, so that a thousand nodes alike need no table. */
 #include "profile/model.h"
 
 #include <stdlib.h>

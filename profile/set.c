@@ -1,3 +1,5 @@
+/* Sets of PUs as sorted arrays: small, walked in the order that ties are broken by, and bounded,
+ * whatever a hostile list says. */
 #include "profile/set.h"
 
 #include <errno.h>

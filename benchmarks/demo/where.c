@@ -1,3 +1,5 @@
+/* What both demonstration programs do in each thread or rank: a triad, and a look at where it
+ * ran. /proc says so, not the library under test. */
 #include "benchmarks/demo/where.h"
 
 #include <sched.h>

@@ -1,3 +1,5 @@
+/* The matrix of the CG kernel (RNR-94-007, Section 2.4). Each rank makes the rows it owns from
+ * the same random numbers, so that any number of ranks has the same matrix. */
 #include "benchmarks/kernels/cg_matrix.h"
 
 #include <math.h>

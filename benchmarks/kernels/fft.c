@@ -1,3 +1,5 @@
+/* Stockham's transform, radix 2, of many lines at once: no bit reversal, and every step is a
+ * vector operation over the lines. */
 #include "benchmarks/kernels/fft.h"
 
 #include <math.h>

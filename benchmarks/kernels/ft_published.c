@@ -1,3 +1,5 @@
+/* The published checksums of the FT kernel, per time step: what VERIFICATION SUCCESSFUL is held
+ * against. */
 #include "benchmarks/kernels/ft_published.h"
 
 const struct ft_problem ft_problems[4] = {

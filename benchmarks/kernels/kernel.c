@@ -1,3 +1,5 @@
+/* What every kernel shares: the command line, the report, and what VERIFICATION SUCCESSFUL
+ * means. */
 #include "benchmarks/kernels/kernel.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* One level of the MG kernel: a periodic cube with a ghost layer on every side. Coarse levels
+ * are kept whole by every rank, since planes to deal out run short there. */
 #include "benchmarks/kernels/mg_grid.h"
 
 #include <stdlib.h>

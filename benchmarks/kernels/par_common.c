@@ -1,3 +1,4 @@
+/* What the kernels' programs share, whether they have threads, ranks or both. */
 #include "benchmarks/kernels/par.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* One zone of the multi-zone kernel: an alternating-direction implicit step with a pentadiagonal
+ * system along every line. */
 #include "benchmarks/kernels/zone.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Synthetic clusters, racks of nodes of packages of L3 groups: as large as a figure needs. */
 #include "benchmarks/mapper/cluster.h"
 
 #include <stdlib.h>

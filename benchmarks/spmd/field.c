@@ -1,3 +1,5 @@
+/* What the SPMD applications share: their command line, two arrays with a halo, start and border
+ * values, the report. */
 #include "benchmarks/spmd/field.h"
 
 #include <errno.h>

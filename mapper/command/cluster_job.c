@@ -1,3 +1,5 @@
+/* The nodes that a job will run on, before it starts: from a file or from the batch system.
+ * Their order is the order of the ranks, so it is kept. */
 #include "mapper/command/command.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The options that servet-map and servet-spmd have in common: which machine, which of its PUs,
+ * which language; and the warning where groups of a noisy profile cross. */
 #include "mapper/command/command.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* What this mapping is predicted to give, beside compact and scatter: from the profile alone, so
+ * that it can be asked before a job runs. */
 #include "mapper/command/command.h"
 
 #include <errno.h>

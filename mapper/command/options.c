@@ -1,3 +1,5 @@
+/* What servet-map is asked to do. Options that contradict one another are refused here, before
+ * anything is read. */
 #include "mapper/command/command.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* Compact and scatter, the two orders that everybody knows, to compare with. Both take one PU of
+ * every core before any second one, as their tools do. */
 #include "mapper/traffic/traffic.h"
 
 #include <errno.h>

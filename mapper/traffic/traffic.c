@@ -1,3 +1,6 @@
+/* Places ranks by who talks to whom: grown around the heaviest talker for a few ranks, from the
+ * top of the machine down for many. The time of a pair is that of one message with all its
+ * bytes. */
 #include "mapper/traffic/traffic.h"
 
 #include <errno.h>

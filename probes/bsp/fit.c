@@ -1,3 +1,6 @@
+/* From measured times T(h) of full h-relations to g and l. Least squares is Bisseling's; Theil
+ * and Sen's fit stands beside it, since one stall ruins the first and a switch of protocols the
+ * second. */
 #include "probes/bsp/bsp.h"
 
 #include <errno.h>

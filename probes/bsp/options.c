@@ -1,3 +1,4 @@
+/* What servet-probe --bsp is asked to do. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

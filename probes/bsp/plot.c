@@ -1,3 +1,5 @@
+/* "Always plot the benchmark results" (Bisseling): T(h) with its fit for each number of
+ * processors, and g and l against p. */
 #include "probes/bsp/bsp.h"
 
 #include <errno.h>

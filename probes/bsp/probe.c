@@ -1,3 +1,5 @@
+/* r, g and l of a BSP computer. Runs are repeated until the best two agree, as Bisseling
+ * advises: one run in a drifting machine says little. */
 #include "probes/bsp/bsp.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* servet-probe --cluster: its options, and the way to the program of the right MPI library. A
+ * program is linked with one library and cannot run under another's launcher. */
 #include "probes/network/network.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* From the latencies of some pairs of nodes to the layers of all (2010 paper, Section III-D, over
+ * nodes). Few nodes have the layer of every pair written down, so that one slow cable is kept; of
+ * many, groups speak for their pairs, and a sample of the inferred pairs is measured to verify. */
 #include "probes/network/network.h"
 
 #include <errno.h>

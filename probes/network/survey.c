@@ -1,3 +1,6 @@
+/* Latency between the nodes of a cluster without measuring all pairs: nodes are taken in the
+ * order of their names, since neighbours by name usually share a switch, and blocks of them
+ * stand for one another where a sample agrees. */
 #include "probes/network/network.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Why the measured size of a cache is not the declared one. Each explanation is a rule with the
+ * evidence it asks for; without evidence nothing is explained away. */
 #include "probes/pairs/pairs.h"
 
 #include "profile/text/text.h"

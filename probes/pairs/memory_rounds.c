@@ -1,3 +1,5 @@
+/* Rounds of copies, of single PUs and of pairs by turns, until each pair's figure is settled. By
+ * turns, because a machine drifts: a ratio of figures minutes apart is one of two machines. */
 #include "probes/pairs/memory.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* What the PUs of one NUMA node get of the memory of every node. Rows that are alike in the
+ * topology are measured once and checked on a second. */
 #include "probes/pairs/memory.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* From what was found for every pair to groups: the way from Pm and Pl to {0,1,2} and {3,4,5}
+ * (2010 paper, III-C). What is no equivalence stays a list of pairs. */
 #include "probes/pairs/pairs.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* How often is a figure measured? Until it is known well enough, or the patience is over: quiet
+ * figures cost little, and the others get the time. */
 #include "probes/pairs/pairs.h"
 
 #include <math.h>

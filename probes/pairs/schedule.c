@@ -1,3 +1,6 @@
+/* Which pairs of PUs are measured, and which take over what was measured on a pair like them.
+ * That pairs are alike is a hypothesis of the topology: a sample tests it, and a class that
+ * fails is measured in full. */
 #include "probes/pairs/pairs.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* Which PUs share a cache level (2010 paper, Section III-B). Shared caches of today are
+ * winner-takes-all, so the slower of the two threads decides; and a small one of several trials
+ * does, since disturbance only ever makes a cache look shared. */
 #include "probes/pairs/pairs.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* Trials of whether two PUs share a cache, and what is made of them. A trial in which one PU
+ * alone missed the cache says nothing; where the ratios are not clear the time of a cache line
+ * between the two decides. */
 #include "probes/pairs/pairs.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* Disjoint pairs measured at the same time, where a check (alone against together, by turns)
+ * shows that they do not disturb one another. From the largest units down, since what disturbs
+ * shares something. */
 #include "probes/pairs/pairs.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Does a stored profile still describe this machine? A sample of its figures is measured again,
+ * within seconds, so that a prolog can ask. */
 #include "probes/pairs/pairs.h"
 
 #include <errno.h>

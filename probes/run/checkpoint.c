@@ -1,3 +1,6 @@
+/* What was measured so far, kept so that an interrupted run can go on. A probe's questions
+ * follow from its seed and from the answers it got: given the same answers it asks the same
+ * questions, so the answers are all that is kept. */
 #include "probes/run/checkpoint.h"
 
 #include <errno.h>

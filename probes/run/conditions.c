@@ -1,3 +1,5 @@
+/* What held while measuring and might have bent the figures: load, stolen time, siblings at
+ * work, governors, virtual machines. Recorded beside the figures, for a reader to weigh. */
 #include "probes/run/run.h"
 
 #include <errno.h>

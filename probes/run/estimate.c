@@ -1,3 +1,5 @@
+/* How long the probes will take, before anything is measured: what is planned, times what that
+ * takes on usual machines. */
 #include "probes/run/run.h"
 
 #include <errno.h>

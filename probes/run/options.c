@@ -1,3 +1,4 @@
+/* Options that a run of servet-probe has on one machine and, with --cluster, on many. */
 #include "probes/run/run.h"
 
 #include <limits.h>

@@ -1,3 +1,5 @@
+/* Where the profile goes, and what an interrupted run must have in common with the one that goes
+ * on: the same kernel, page settings and machine. */
 #include "probes/run/run.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Which probe runs, what it measures, how long it will still take: a bar for people, or one JSON
+ * object a line for scripts. */
 #include "probes/run/progress.h"
 
 #include <stdarg.h>

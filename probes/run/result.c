@@ -1,3 +1,6 @@
+/* From what the probes found to a profile. The declared topology gives the names of things and
+ * the declared sizes; every figure that was measured stands beside the declared one and says so,
+ * neither for the other. */
 #include "probes/run/run.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Caches of several kinds of cores in one class: each kind has its own sizes, and a level may
+ * stand in the profile once for each. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,6 @@
+/* One run of servet-probe: the chosen probes, one after the other, and the profile that comes of
+ * it. Later probes use what earlier ones found (sizes of caches, groups), so their order is
+ * fixed. */
 #include "probes/run/run.h"
 
 #include <errno.h>

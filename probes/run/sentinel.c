@@ -1,3 +1,5 @@
+/* An operation during which other tasks ran on the measured PUs is measured a second time. How
+ * long workers were ready and had no PU says what a load average cannot. */
 #include "probes/run/sentinel.h"
 
 #include <stdlib.h>

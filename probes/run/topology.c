@@ -1,3 +1,5 @@
+/* What the operating system declares of the machine that is measured, narrowed to the PUs of
+ * this run, and its kinds of cores: each is measured on its own first PU. */
 #include "probes/run/topology.h"
 
 #include <errno.h>

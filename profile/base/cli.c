@@ -1,3 +1,5 @@
+/* What every command has in common: argp for options, one line on stderr, exit status 2 for bad
+ * usage and 1 for a failure. For commands only: a library never ends the program. */
 #include "profile/base/cli.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* One line that says what went wrong: which thing, and what was expected of it. The first
+ * function that decides that something is an error words it. */
 #include "profile/base/error.h"
 
 #include <stdarg.h>

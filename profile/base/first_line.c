@@ -1,3 +1,4 @@
+/* The first line of a file: what the kernel says in /proc and /sys is mostly one. */
 #include "profile/base/first_line.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Random numbers that are the same everywhere for the same seed: the part that needs the
+ * mathematics library. */
 #include "profile/base/random.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* What a profile promises, field by field and relation by relation. Readers may then rely on it:
+ * groups are disjoint and ordered, figures finite, indices in range. */
 #include "profile/codec/codec.h"
 
 #include <errno.h>

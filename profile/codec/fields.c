@@ -1,3 +1,6 @@
+/* Which JSON key holds which member of the model, in the order in which a profile is written.
+ * Loading, saving and freeing walk these tables, so none can know a field that the others do
+ * not. */
 #include "profile/codec/codec.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* New numbers for the ranks of a running program, for callers of MPI_Comm_split and
+ * MPI_Cart_create. All pairs are looked at, so the number of ranks is bounded; larger jobs are
+ * mapped before they start, by servet-map --matrix. */
 #include "profile/libservet/rank_order.h"
 
 #include <errno.h>

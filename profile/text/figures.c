@@ -1,3 +1,5 @@
+/* Figures as people read them, and columns as wide as their widest cell: one way to write a
+ * size, a time, a bandwidth, for all commands. */
 #include "profile/text/text.h"
 
 #include <errno.h>

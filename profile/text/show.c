@@ -1,3 +1,5 @@
+/* A profile in words and tables, one after the other as the papers have them. What was not
+ * measured is said, not left out. */
 #include "profile/text/text.h"
 
 #include <errno.h>

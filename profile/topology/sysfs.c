@@ -1,3 +1,5 @@
+/* The topology from /sys and /proc, for the shim: libc only, no stdio, no large buffers on the
+ * stack, since the calling thread may have a small one. */
 #include "profile/topology/sysfs.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* What the two sources of a topology profile (sysfs, hwloc) have in common: from who shares what
+ * follows the order of layers, and that nothing was measured. */
 #include "profile/topology/topology.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Small machines as no vendor would build them: any nesting or none, gaps in the numbers, SMT,
+ * kinds, pairs. */
 #include "tests/mapper/random_profile.h"
 
 #include <check.h>

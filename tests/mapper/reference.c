@@ -1,3 +1,5 @@
+/* The weight algorithm written down as map.h says it, pair by pair and without any structure:
+ * what the engines are held against. */
 #include "tests/mapper/reference.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The fixture profiles, and text surgery on them. */
 #include "tests/profile/fixture.h"
 
 char *read_text(const char *path)

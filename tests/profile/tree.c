@@ -1,3 +1,4 @@
+/* Small folders and files made for one test, and removed after it. */
 #include "tests/profile/tree.h"
 
 #include <check.h>
