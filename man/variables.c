@@ -1,5 +1,5 @@
-/* Prints the table of variables as servet-pin --variables does, where servet-pin itself is built for
- * another machine than this one. */
+/* Prints the table of variables as servet-pin --variables does, where servet-pin itself is built
+ * for another machine than this one. */
 #include <stdio.h>
 
 #include "preload/place/options.h"

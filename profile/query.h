@@ -60,14 +60,14 @@ double profile_layer_distance(const struct servet_profile *profile,
  * point's below it. Above the curve at the last segment's bandwidth, or as long as the last point
  * where that segment falls (noise): never less, never negative. Without a curve, or with one point
  * only, the time of the size that was measured (`message_bytes`, profile_communication; 0: not
- * said, then 32 KiB as in the papers) for all that is smaller, and in proportion above. 0 of a layer
- * whose latency is not known. */
+ * said, then 32 KiB as in the papers) for all that is smaller, and in proportion above. 0 of a
+ * layer whose latency is not known. */
 double profile_message_seconds(const struct profile_layer *layer, uint64_t message_bytes,
                                double bytes);
 
 /* How many times as long each of `messages` of a layer takes when they are sent at once: linear
- * between measured numbers, in proportion beyond the last. 1 where one number alone was measured (no
- * two pairs of that layer could be) or none. */
+ * between measured numbers, in proportion beyond the last. 1 where one number alone was measured
+ * (no two pairs of that layer could be) or none. */
 double profile_messages_slower(const struct profile_layer *layer, uint64_t messages);
 
 /* -- memory -- */

@@ -122,8 +122,8 @@ double servet_numa_bandwidth(const servet_profile *profile, uint32_t pu, uint32_
 double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
 
 /* The memory overhead level that shows when the two PUs copy at the same time: 0 is the worst, -1:
- * they do not disturb each other, or it is not known (servet_measured()), or the same PU twice. Of a
- * profile that was not measured: by the NUMA nodes and packages that are declared. */
+ * they do not disturb each other, or it is not known (servet_measured()), or the same PU twice. Of
+ * a profile that was not measured: by the NUMA nodes and packages that are declared. */
 int servet_overhead_level(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
 /* Bytes per second that each of the two then gets; of two that do not disturb each other what one
@@ -138,14 +138,14 @@ int64_t servet_numa_node(const servet_profile *profile, uint32_t pu);
 
 /* Seconds that a message of `bytes` takes from one PU to the other, one way. Between measured sizes
  * a straight line; above the largest one at its bandwidth, and never less than that one took. When
- * only one size was measured for the pair's layer: as long as that one up to its size, in proportion
- * above. 0: not measured, or the same PU twice. */
+ * only one size was measured for the pair's layer: as long as that one up to its size, in
+ * proportion above. 0: not measured, or the same PU twice. */
 double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                               uint64_t bytes);
 
 /* How many times as long a message takes when `messages` (>= 1) go over the layer of these two PUs
- * at the same time (2010 paper, Figure 10b): between measured numbers a straight line, in proportion
- * above. 0: not measured, or the same PU twice. */
+ * at the same time (2010 paper, Figure 10b): between measured numbers a straight line, in
+ * proportion above. 0: not measured, or the same PU twice. */
 double servet_messages_slower(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                               uint32_t messages);
 

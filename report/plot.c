@@ -1,5 +1,5 @@
-/* From a plot's script to a picture: gnuplot runs as a filter, and what it writes as SVG is made fit
- * to stand in a page (ids of its own, colours as variables of the style sheet).
+/* From a plot's script to a picture: gnuplot runs as a filter, and what it writes as SVG is made
+ * fit to stand in a page (ids of its own, colours as variables of the style sheet).
  *
  * gnuplot's SVG has no classes, so colours that nobody uses stand for names on the way through it.
  * Its terminal of PNG takes the same script with real colours. */

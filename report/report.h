@@ -12,8 +12,8 @@
 
 /* -- report -- */
 
-/* What people look at: a profile as a page, as pictures, beside another profile, and the threads of a
- * program that runs. What servet-show prints in words is profile/text. */
+/* What people look at: a profile as a page, as pictures, beside another profile, and the threads of
+ * a program that runs. What servet-show prints in words is profile/text. */
 
 /* -- a page, pictures -- */
 
@@ -87,7 +87,8 @@ void report_diff_print(const json_t *diff, FILE *stream);
 
 /* -- a program that runs -- */
 
-/* One line for every thread of process `pid` (see profile_where_print()). From outside a thread on one
+/* One line for every thread of process `pid` (see profile_where_print()). From outside a thread on
+ * one
  * PU is a worker and any other one is not; whether the shim decided is known only as far as that it
  * is loaded. Ends with the check that no two threads that have one PU have the same. 0; -ESRCH when
  * there is no such process; -EACCES when it is another user's. */

@@ -1,8 +1,9 @@
 /* The MPI of a program, from its ELF file, and of a launcher, from what it says of itself.
  *
- * Open MPI's library is libmpi.so.20 and later; libmpi.so.12 is the ABI that MPICH and its relatives
- * share (https://www.mpich.org/abi), and Debian calls MPICH's libmpich.so.12. Only the program's own
- * needs are read: what a library of its needs in turn depends on where the loader looks. */
+ * Open MPI's library is libmpi.so.20 and later; libmpi.so.12 is the ABI that MPICH and its
+ * relatives share (https://www.mpich.org/abi), and Debian calls MPICH's libmpich.so.12. Only the
+ * program's own needs are read: what a library of its needs in turn depends on where the loader
+ * looks. */
 #include "benchmarks/bench/launcher.h"
 
 #include <elf.h>

@@ -1,7 +1,7 @@
 /* One program under every comparator, round by round, and the figures of that.
  *
- * Rounds are interleaved (A B C A B C …), so that a slow spell of the machine meets all of them, and
- * everything that is compared is compared round by round (statistics.h). */
+ * Rounds are interleaved (A B C A B C …), so that a slow spell of the machine meets all of them,
+ * and everything that is compared is compared round by round (statistics.h). */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* servet-bench: what placing a program gains here, side by side with the other ways to place it.
  *
  * It measures programs of the user's, and kernels to try it with. What makes this project's own
- * figures (costs of the shim, figures of the papers, everything in one run) is benchmarks/lab, which
- * is not installed; its former options say so. */
+ * figures (costs of the shim, figures of the papers, everything in one run) is benchmarks/lab,
+ * which is not installed; its former options say so. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Where the programs are that are run: beside servet-bench, in the build tree around it, in $PATH. */
+/* Where the programs are that are run: beside servet-bench, in the build tree around it, in
+ * $PATH. */
 #include "benchmarks/bench/tools.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
-/* The figures of the 2012 mapping paper: its core counts, three placements each, as tables and plots:
+/* The figures of the 2012 mapping paper: its core counts, three placements each, as tables and
+ * plots:
  * predictions of the model (predict.c), not measurements. */
 #include <errno.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* lab: every figure of docs/MEASUREMENTS.md in one run, part by part, in a given time.
  *
  * Parts of a fixed length come first; the kernels share the time that is left, because a comparison
- * of fewer rounds is still one. A part for which there is no time, or whose programs were not built,
- * is left out and says so: the list of parts is always whole. */
+ * of fewer rounds is still one. A part for which there is no time, or whose programs were not
+ * built, is left out and says so: the list of parts is always whole. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

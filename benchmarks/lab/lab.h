@@ -22,8 +22,8 @@ extern const struct lab_part lab_parts[];
 extern const size_t lab_part_count;
 
 /* Runs the part, at most `limit_seconds`, with files in `folder`; what it prints goes to `text`. A
- * new object: "name", "what", "command", "seconds", and "output" (lines) or "left_out" (why there is
- * none). */
+ * new object: "name", "what", "command", "seconds", and "output" (lines) or "left_out" (why there
+ * is none). */
 json_t *lab_part_run(const struct lab_part *part, const char *folder, size_t threads,
                      double limit_seconds, FILE *text);
 

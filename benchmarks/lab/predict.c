@@ -1,10 +1,10 @@
 /* What a placement is worth by the profile's model: predictions, not measurements.
  *
- * Memory: a worker that is one of k in a group of a memory overhead level gets at most the k-th part
- * of what that group gives together (its scaling curve; without one, what two colliding workers get
- * together), and never more than the reference bandwidth. The bandwidth of a placement is the sum
- * over its workers. Messages: the one-way time of a message of the profile's message_bytes, from
- * each worker to the next (a ring), and between all pairs; both as means. */
+ * Memory: a worker that is one of k in a group of a memory overhead level gets at most the k-th
+ * part of what that group gives together (its scaling curve; without one, what two colliding
+ * workers get together), and never more than the reference bandwidth. The bandwidth of a placement
+ * is the sum over its workers. Messages: the one-way time of a message of the profile's
+ * message_bytes, from each worker to the next (a ring), and between all pairs; both as means. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -6,9 +6,10 @@
  *
  * Right is the size of the description; of a level that holds victims also that size plus the level
  * before it, which is what a program can use. Within is a size off by up to 3 %, of a third level
- * and beyond by up to 10 %: as near as a curve of eight points an octave can tell. An interval holds
- * the truth when one of the sizes that are right is in it. Levels are compared in order of size: each found one
- * with the nearest true one. Each kind of cores counts as a machine of its own.
+ * and beyond by up to 10 %: as near as a curve of eight points an octave can tell. An interval
+ * holds the truth when one of the sizes that are right is in it. Levels are compared in order of
+ * size: each found one with the nearest true one. Each kind of cores counts as a machine of its
+ * own.
  */
 #include <jansson.h>
 #include <math.h>

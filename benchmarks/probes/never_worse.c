@@ -5,8 +5,8 @@
  * For each simulated machine: its workers are placed by memory priority from what its topology says
  * and from what servet-probe's memory and message probes find, noise and all; both mappings are
  * held against the machine file's own arithmetic, without noise. One line for each machine: its
- * bandwidth for 1, 2, 4 … all PUs, unmeasured and measured. Where the measured mapping has less, the
- * line says so. Status 1 when it has less by more than the tenth that counts as no overhead
+ * bandwidth for 1, 2, 4 … all PUs, unmeasured and measured. Where the measured mapping has less,
+ * the line says so. Status 1 when it has less by more than the tenth that counts as no overhead
  * (memory.h): what lies within, no level speaks of. */
 #include <stdio.h>
 #include <stdlib.h>

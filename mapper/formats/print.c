@@ -318,8 +318,10 @@ static void print_ranks(FILE *out, const struct map_mapping *mapping, size_t beg
 }
 
 /* Open MPI 4 takes the list for a set of hwloc's logical cores and hands them out in ascending
- * order, whatever the order in the list. To see it: mpirun --bind-to cpu-list:ordered --cpu-list 1,0
- * -np 1 grep Cpus_allowed_list /proc/self/status */
+ * order, whatever the order in the list. To see it:
+ *
+ *     mpirun --bind-to cpu-list:ordered --cpu-list 1,0 -np 1 grep Cpus /proc/self/status
+ */
 int map_print_cpu_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     const struct profile_class *class =

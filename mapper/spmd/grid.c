@@ -1,5 +1,5 @@
-/* Processes of a grid on PUs: filled block by block along the groups of the machine, then bettered by
- * exchanges; and the time of their messages. */
+/* Processes of a grid on PUs: filled block by block along the groups of the machine, then bettered
+ * by exchanges; and the time of their messages. */
 #include "mapper/spmd/spmd.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Ranks are cut level by level, as the machine is built: the dearest boundary, the network, first.
  *
  * Within a level all groups are equally far from one another (pairs of one layer have one latency),
- * so that each cut is a plain graph partition into parts of given sizes, and the whole costs n log n
- * on any machine, also where the chosen PUs do not form a regular tree. The complete graph of all
+ * so that each cut is a plain graph partition into parts of given sizes, and the whole costs n log
+ * n on any machine, also where the chosen PUs do not form a regular tree. The complete graph of all
  * PUs with their latencies, the other way to tell Scotch of a machine, costs the square of them.
  */
 #include "mapper/traffic/traffic.h"

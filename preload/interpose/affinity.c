@@ -10,11 +10,12 @@
  *
  * Who asks decides:
  *
- *   an OpenMP runtime, a numeric library's pool, Python, a managed runtime    counts: is told what
- *                                                                             it would be without us
- *   anybody else in a program that has OpenMP or is a rank (xthi, hwloc)      looks where it is:
- *                                                                             the truth
- *   anybody else (ffmpeg, a pool of the program's own)                        as without us
+ *   an OpenMP runtime, a numeric library's pool, Python, a managed runtime
+ *       counts: is told what it would be without us
+ *   anybody else in a program that has OpenMP or is a rank (xthi, hwloc)
+ *       looks where it is: the truth
+ *   anybody else (ffmpeg, a pool of the program's own)
+ *       as without us
  *
  * and only while the thread is where we put it: a thread that the program, or taskset from outside,
  * has bound since is told the truth by everybody. A runtime that puts a thread of ours back on the

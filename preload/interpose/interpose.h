@@ -1,5 +1,6 @@
 /* What the interposers share: the mark that makes a function take the place of libc's or a
- * library's (shim.map and trace.map list the same names), and the ways to the function behind it. */
+ * library's (shim.map and trace.map list the same names), and the ways to the function behind
+ * it. */
 #ifndef SERVET_PRELOAD_INTERPOSE_INTERPOSE_H
 #define SERVET_PRELOAD_INTERPOSE_INTERPOSE_H
 

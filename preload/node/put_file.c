@@ -40,8 +40,8 @@ static int write_all(int file, const char *text, size_t length)
     return code;
 }
 
-/* The kernel's rule for links in folders where everybody may make some (protected_symlinks), which a
- * rename would go round: only the folder's owner's links and one's own are followed. `path` is a
+/* The kernel's rule for links in folders where everybody may make some (protected_symlinks), which
+ * a rename would go round: only the folder's owner's links and one's own are followed. `path` is a
  * link. */
 static bool may_follow(const char *path)
 {

@@ -13,8 +13,8 @@
 #include "profile/base/clock.h"
 #include "profile/base/raw.h"
 
-/* Also the layout's version. A file of an older one is begun anew; one that is no registry at all is
- * somebody's text, and is left alone. */
+/* Also the layout's version. A file of an older one is begun anew; one that is no registry at all
+ * is somebody's text, and is left alone. */
 #define MAGIC 0x7365727665743032u        /* "servet02" */
 #define MAGIC_FAMILY 0x7365727665740000u /* "servet" and two digits */
 #define MAGIC_FAMILY_MASK 0xffffffffffff0000u

@@ -28,10 +28,12 @@ static const char *const known_pools[] = {"libopenblas", "libblis", "libtbb.", "
 static const char *const known_helpers[] = {
     /* MPI, OpenSHMEM and their launchers; mca_: Open MPI's plug-ins, libopen-pal: its event loop's
      * thread */
-    "libmpi.", "libmpi_", "libmpich", "libmpifort", "libopen-pal", "libopen-rte", "liboshmem", "mca_", "libprrte",
+    "libmpi.", "libmpi_", "libmpich", "libmpifort", "libopen-pal", "libopen-rte", "liboshmem",
+    "mca_", "libprrte",
     "libpmix", "libpmi", "libhydra", "libslurm", "libevent", "libuv",
     /* networks */
-    "libucs", "libucp", "libuct", "libucm", "libucc", "libfabric", "libibverbs", "libmlx", "librdmacm", "libpsm",
+    "libucs", "libucp", "libuct", "libucm", "libucc", "libfabric", "libibverbs", "libmlx",
+    "librdmacm", "libpsm",
     "libsharp", "libhcoll",
     /* accelerators */
     "libcuda", "libnccl", "libnvidia", "libhsa-runtime", "libamdhip", "libze_", "libOpenCL",
@@ -41,8 +43,10 @@ static const char *const known_helpers[] = {
 };
 /* Runtimes that size and place their own threads: programs by the name of their file, and objects
  * that only such programs load. Go has neither: its programs have a note. */
-static const char *const managed_programs[] = {"java", "node", "ruby", "dotnet", "beam", "deno", "bun", "mono", NULL};
-static const char *const managed_objects[] = {"libjli.", "libnode.", "libcoreclr.", "libhostfxr.", NULL};
+static const char *const managed_programs[] = {"java", "node", "ruby", "dotnet", "beam",
+                                              "deno", "bun",  "mono", NULL};
+static const char *const managed_objects[] = {"libjli.", "libnode.", "libcoreclr.",
+                                             "libhostfxr.", NULL};
 // clang-format on
 
 static bool begins(const char *name, const char *const *list)

@@ -72,7 +72,8 @@ enum pin_owner pin_owner_of_thread(const void *start, const void *argument, cons
 /* Class of the code at `address`, for answering by caller. */
 enum pin_owner pin_owner_of_code(const void *address, const char **dso);
 
-/* Is the DSO with this file name a library by which programs look where they are (hwloc, libnuma)? */
+/* Is the DSO with this file name a library by which programs look where they are (hwloc,
+ * libnuma)? */
 bool pin_owner_looks(const char *name);
 
 /* Is this the program of a managed runtime (Java, Node, Ruby, .NET, Go, Erlang …), which sizes its

@@ -126,9 +126,9 @@ bool probe_native_grants_huge_pages(size_t page_bytes);
 /* Keeps in machine->grant what the largest region of huge pages really is. */
 void probe_native_note_grant(struct machine *machine, const struct native_region *region);
 
-/* -- worker.c: the clock is clock_gettime, not the TSC itself. It is the same on every architecture,
- * does not count a suspended machine, and its cost (some 30 ns through the vDSO) is measured and
- * subtracted. -- */
+/* -- worker.c: the clock is clock_gettime, not the TSC itself. It is the same on every
+ * architecture, does not count a suspended machine, and its cost (some 30 ns through the vDSO) is
+ * measured and subtracted. -- */
 /* Cost of reading the clock (subtracted from every batch), and the shortest stretch worth timing: 1
  * us, or a hundred of the clock's steps if they are coarser (a TSC may advance in steps of 26
  * ticks). */

@@ -112,8 +112,8 @@ static int compare(struct sets *sets, struct domain *out)
 }
 
 /* What sets->second adds to sets->first at work, of what it gets alone. Disturbance only takes
- * bandwidth away, and a difference of totals suffers from it more than each of them: the best of the
- * rounds counts, and what is neither little nor all gets more rounds. */
+ * bandwidth away, and a difference of totals suffers from it more than each of them: the best of
+ * the rounds counts, and what is neither little nor all gets more rounds. */
 static int measure_gain(struct sets *sets, double *gain)
 {
     double before = 0, after = 0, alone = 0;

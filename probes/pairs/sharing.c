@@ -64,9 +64,8 @@ struct question {
     struct probe_sharing_level *level;
     double done;
     uint32_t number; /* of the level, where it is declared; 0: it is not */
-    double *
-        decisive; /* by probe_pair_index(): the ratio; 0 of pairs that were not measured, or in vain.
-                         Owned */
+    /* by probe_pair_index(): the ratio; 0 of pairs that were not measured, or in vain. Owned */
+    double *decisive;
     uint8_t *heard;  /* by probe_pair_index(): enum hearing. Owned */
     uint8_t *voided; /* by probe_pair_index(): enum voided. Owned */
     struct sharing_witness witness;
@@ -356,8 +355,8 @@ static void leave_out(const struct profile_set *pus, const struct profile_set *h
     }
 }
 
-/* `outer` (by probe_pair_index()): the pairs that share the level outside of this one; then those that
- * share this one. */
+/* `outer` (by probe_pair_index()): the pairs that share the level outside of this one; then those
+ * that share this one. */
 static int test_level(struct probe *probe, struct schedule *schedule,
                       const struct probe_cache *caches, size_t index, uint32_t number, bool *outer,
                       struct probe_sharing_level *level, double done)

@@ -2,7 +2,8 @@
  *
  * A link is followed here, one step at a time, and not by realpath(): root that writes to a name in
  * /tmp must not be sent to another place by whoever put a link there. The kernel refuses that for
- * open() (protected_symlinks, proc_sys_fs(5)); a rename over what realpath() found goes round it. */
+ * open() (protected_symlinks, proc_sys_fs(5)); a rename over what realpath() found goes round
+ * it. */
 #include "profile/base/file.h"
 
 #include <errno.h>

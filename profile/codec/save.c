@@ -1,5 +1,6 @@
 /* A profile as text: what the table of fields says, in its order, and keys of other versions where
- * they were read. Printed by ourselves, so that a person can read it and a diff shows what changed. */
+ * they were read. Printed by ourselves, so that a person can read it and a diff shows what
+ * changed. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>

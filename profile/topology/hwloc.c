@@ -226,7 +226,8 @@ static double count_synthetic_pus(const char *text)
     return product;
 }
 
-/* What hwloc says of a file that it does not read; of its own newer format, how to get the older. */
+/* What hwloc says of a file that it does not read; of its own newer format, how to get the
+ * older. */
 static int refuse_xml(const char *path, struct servet_error *error)
 {
     char head[1024] = "";

@@ -1,5 +1,5 @@
-/* A library with the name of an MPI's, and a program that needs it: nothing runs it, it is only looked
- * at. */
+/* A library with the name of an MPI's, and a program that needs it: nothing runs it, it is only
+ * looked at. */
 int stands_for_mpi(void);
 
 #ifdef LIBRARY

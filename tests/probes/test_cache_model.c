@@ -251,7 +251,8 @@ START_TEST(the_catalogue_has_the_sizes_that_are_built)
 }
 END_TEST
 
-/* Sets are a power of two: any number of ways up to 31 of any such way; beyond, steps of less than 6 %. */
+/* Sets are a power of two: any number of ways up to 31 of any such way; beyond, steps of less than
+ * 6 %. */
 START_TEST(no_size_is_left_out)
 {
     size_t count;

@@ -6,8 +6,10 @@
  *   stranger rebind PU      a worker binds itself, asks ("count 1 N"), makes thread 2
  *   stranger cancelled      the main thread is to be cancelled when it makes a thread: "made"
  *   stranger probe          asks whether there are filters, by prctl and by seccomp
- *   stranger worker         thread 2 shuts itself in where what places threads kills; makes thread 3
- *   stranger everybody      the main thread shuts in all, with two workers that wait; makes thread 3
+ *   stranger worker         thread 2 shuts itself in where what places threads kills; makes thread
+ *                           3
+ *   stranger everybody      the main thread shuts in all, with two workers that wait; makes thread
+ *                           3
  *   stranger vfork          a vfork child shuts itself in and becomes true
  *
  * All report where their main thread (0) and worker (1) are at the end. */
@@ -84,7 +86,8 @@ static int cancelled(void)
     return 5;
 }
 
-/* Kills for what places threads, with `asking` also for looking where they are; the rest is free. */
+/* Kills for what places threads, with `asking` also for looking where they are; the rest is
+ * free. */
 static int shut_in(unsigned flags, int asking)
 {
     struct sock_filter code[] = {
