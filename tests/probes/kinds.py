@@ -62,10 +62,10 @@ check(set(rates) == {"0-3", "4-11"} and 18e9 < rates["0-3"] < 21e9 and 8e9 < rat
 check([members(layer["members"])[0] for layer in found["communication"]["layers"]] == [["0-1", "2-3"], ["0-11"]],
       "135U: layers of messages")
 
-# As few workers as there are performance cores get one each; more get cores that are alike, clusters by turns.
+# The fastest cores come first, one worker each; then the others join, clusters by turns.
 check(sorted(pu // 2 for pu in workers(laptop, "-n", "2")) == [0, 1], "135U: 2 workers")
-four = workers(laptop, "-n", "4")
-check(sorted((pu - 4) // 4 for pu in four) == [0, 0, 1, 1], f"135U: 4 workers on {four}")
+four = sorted(workers(laptop, "-n", "4"))
+check([pu // 2 for pu in four[:2]] == [0, 1] and [(pu - 4) // 4 for pu in four[2:]] == [0, 1], f"135U: 4 workers on {four}")
 check(sorted(workers(laptop, "-n", "12")) == list(range(12)), "135U: 12 workers")
 check(sorted((pu - 4) // 4 for pu in workers(laptop, "-n", "2", "--kind", "e")) == [0, 1], "135U: 2 workers on efficiency cores")
 
@@ -77,7 +77,7 @@ check(caches(found) == truth, f"RK3588: caches {caches(found)}")
 check([members(level["collisions"]) for level in found["memory"]["levels"]] == [(["4-7"], []), (["0-7"], [])],
       f"RK3588: memory {found['memory']['levels']}")
 check(sorted(workers(board, "-n", "4")) == [4, 5, 6, 7], "RK3588: 4 workers")
-check(workers(board, "-n", "6")[:4] == [4, 5, 6, 7], "RK3588: 6 workers")
+check({4, 5, 6, 7} < set(workers(board, "-n", "6")), "RK3588: 6 workers")
 
 # What a reader is shown: each kind, its caches, its memory.
 text = run(show, laptop)
