@@ -67,17 +67,18 @@ END_TEST
 static char *output_of(const char *script, const char *const *environment, int *status)
 {
     int out = profile_child_file();
-    char *text;
-    ck_assert_int_ge(out, 0);
-    *status = profile_child_run(&(struct profile_child){
-        .argv = (char *[]){(char[]){"sh"}, (char[]){"-c"}, strdup(script), NULL},
-        .environment = environment,
-        .folder = "/",
-        .in = PROFILE_CHILD_NOTHING,
-        .out = out,
-        .errors = out});
+    char *text, *words = strdup(script);
+    ck_assert(out >= 0 && words);
+    *status = profile_child_run(
+        &(struct profile_child){.argv = (char *[]){(char[]){"sh"}, (char[]){"-c"}, words, NULL},
+                                .environment = environment,
+                                .folder = "/",
+                                .in = PROFILE_CHILD_NOTHING,
+                                .out = out,
+                                .errors = out});
     ck_assert_int_eq(profile_child_read(out, &text, NULL), 0);
     close(out);
+    free(words);
     return text;
 }
 
