@@ -284,7 +284,7 @@ const struct profile_class *profile_node_class(const struct servet_profile *prof
 uint32_t profile_node_first_pu(const struct servet_profile *profile, uint32_t node);
 uint32_t profile_class_span(const struct profile_class *node_class);
 
-/* -- json_load.c, json_save.c -- */
+/* -- codec/ -- */
 
 /* Reads and validates a profile. Keys that are not known (a newer version wrote them) are kept and
  * ignored; profile->unknown says so. Control characters in strings become '?'. 0, -ENOENT / -EACCES
@@ -325,7 +325,7 @@ int profile_find_under(const char *sysconfdir, char *path, size_t size);
 /* Where servet-probe writes: $SERVET_PROFILE, else the per-user place. Makes no folder. */
 int profile_default_path(char *path, size_t size, struct servet_error *error);
 
-/* -- topology_sysfs.c (all that the shim can use), topology_hwloc.c (commands and libservet) -- */
+/* -- topology/: sysfs.c (all that the shim can use), hwloc.c (commands and libservet) -- */
 
 /* Derives a topology profile ("not measured"): caches and their groups as declared, one memory
  * overhead level per NUMA node and per package where that differs, communication layers by nesting

@@ -1,4 +1,4 @@
-/* How often does the clustering of latencies (cluster.h) find other layers than there are?
+/* How often does the clustering of latencies (layers.c) find other layers than there are?
  *
  *     layer_errors [--least PERCENT] [--trials N]
  *

@@ -74,7 +74,7 @@ static void swap(struct map_traffic *t, uint32_t a, uint32_t b)
     t->place[b] = leaf;
 }
 
-void map_improve_by_swaps(struct map_traffic *t)
+static void improve_by_swaps(struct map_traffic *t)
 {
     bool improved = t->matrix->ranks <= MOST_SWAPPED_RANKS;
     for (int round = 0; improved && round < MOST_ROUNDS; round++) {
@@ -125,11 +125,11 @@ int map_place_greedily(struct map_traffic *t)
     if (!grown || grow_placement(t) < 0) {
         return -ENOMEM;
     }
-    map_improve_by_swaps(t);
+    improve_by_swaps(t);
     double seconds = map_traffic_total(t);
     memcpy(grown, t->place, ranks * sizeof *grown);
     memcpy(t->place, t->leaves, ranks * sizeof *t->place);
-    map_improve_by_swaps(t);
+    improve_by_swaps(t);
     if (map_traffic_total(t) > seconds) {
         memcpy(t->place, grown, ranks * sizeof *grown);
     }

@@ -56,9 +56,6 @@ double map_traffic_total(const struct map_traffic *traffic);
  * where that is better. 0 or -ENOMEM. */
 int map_place_greedily(struct map_traffic *traffic);
 
-/* Exchanges ranks of a complete placement while it saves time. */
-void map_improve_by_swaps(struct map_traffic *traffic);
-
 extern const bool map_scotch_built;
 /* By descent, each level cut by Scotch. 0, -ENOTSUP, -ENOMEM. */
 int map_place_by_scotch(struct map_traffic *traffic);

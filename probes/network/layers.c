@@ -26,7 +26,7 @@
 /* -- which latencies belong together -- */
 
 /* Layers nearer than this are one: 20 % apart they cannot be told apart at a noise of 3 % (see
- * cluster.h). */
+ * probes/pairs/pairs.h). */
 static const double least_apart = 1.25;
 
 /* Clusters that are too near to the one before them become part of it. */

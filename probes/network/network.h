@@ -119,7 +119,7 @@ struct survey_layers {
 };
 
 /* Relative deviation of the latency of one pair, from its two least figures; that of virtual
- * machines on one host (cluster.h) where too few pairs were measured twice. */
+ * machines on one host (layers.c) where too few pairs were measured twice. */
 double probe_survey_spread(const struct survey *survey);
 /* Clusters as far apart as that spread demands. 0, -ENOMEM, -EINVAL (no edge). */
 int probe_survey_cluster(const struct survey *survey, struct survey_layers *out);

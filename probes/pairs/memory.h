@@ -13,7 +13,7 @@
  *
  * Copies of arrays far larger than every cache. A pair collides when one of them, both copying,
  * gets less than 90 % of what it gets alone ("b < ref" of the paper needs a margin). Colliding
- * bandwidths are clustered (cluster.h) to overhead levels, worst first; what a second look at a
+ * bandwidths are clustered (layers.c) to overhead levels, worst first; what a second look at a
  * pair of each level contradicts is measured again; a level's groups are of PUs that collide so or
  * worse, so that groups nest.
  */
@@ -30,7 +30,7 @@ struct probe_memory {
 };
 
 /* Overhead levels from the bandwidth of every pair (by probe_pair_index(), of the slower one);
- * `reference` is that of one PU alone, `spread` the relative deviation of one figure (cluster.h).
+ * `reference` is that of one PU alone, `spread` the relative deviation of one figure (layers.c).
  * Levels come without scaling. 0 or -ENOMEM. */
 int probe_memory_levels(const struct profile_set *pus, double reference,
                         const double *pair_bytes_per_s, double spread, struct profile_memory *out);
@@ -57,7 +57,7 @@ void probe_memory_free(struct probe_memory *result);
 /* -- memory_rounds -- */
 
 /* Rounds of copies, of single PUs and of pairs by turns, until each pair's figure is settled. Only
- * probe_memory.c and memory_*.c. */
+ * memory.c and scaling.c. */
 
 enum { MEMORY_ALONE_MAX = 64 }; /* measurements of one PU alone; more say nothing new */
 

@@ -150,13 +150,13 @@ void probe_relation_free(struct profile_relation *relation);
  *
  * Messages of the size of the L1 cache, every pair, two sweeps apart in time of which the smaller
  * figure counts, and more of them for a pair until its two smallest figures agree (repeat.h).
- * Latencies are clustered (cluster.h) to layers, fastest first; a layer's groups are of PUs that
+ * Latencies are clustered (layers.c) to layers, fastest first; a layer's groups are of PUs that
  * are that near or nearer where that is transitive, single pairs otherwise. The curve by message
  * size and the concurrency curve are measured on one representative of each layer.
  */
 
 /* Layers from the latency of every pair (by probe_pair_index()), of which one figure deviates by
- * `spread` (cluster.h); without curves and names. 0 or -ENOMEM, -EINVAL. */
+ * `spread` (layers.c); without curves and names. 0 or -ENOMEM, -EINVAL. */
 int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, double spread,
                          struct profile_communication *out);
 
@@ -331,7 +331,7 @@ int probe_schedule_again(const struct schedule *schedule, const struct schedule_
 /* Pairs that are measured where samples agree; of `wanted` as above. */
 size_t probe_schedule_planned(const struct schedule *schedule, const bool *wanted);
 
-/* Agreement of latencies and bandwidths: one cluster (cluster.h). */
+/* Agreement of latencies and bandwidths: one cluster (layers.c). */
 bool probe_schedule_agree_cluster(double *values, size_t count, double spread);
 /* Agreement of yes or no. */
 bool probe_schedule_agree_equal(double *values, size_t count, double spread);

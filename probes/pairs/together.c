@@ -19,7 +19,7 @@ enum {
 /* The median of six ratios of two figures each deviates by 0.72 spreads: twice that. */
 static const double tolerated_spreads = 1.5;
 static const double least_tolerated =
-    0.02; /* pairs of one layer differ by more than that themselves (cluster.h) */
+    0.02; /* pairs of one layer differ by more than that themselves (layers.c) */
 static const double banded_spreads = 3; /* that a figure may be away from those measured alone */
 static const size_t worth = 2;          /* times its cost a check must save: it may fail */
 static const double most_tolerated =
