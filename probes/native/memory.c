@@ -367,14 +367,19 @@ static size_t available_memory(void)
     return kilobytes ? (size_t)kilobytes * 1024 : SIZE_MAX;
 }
 
+/* What the run takes beside its working sets: the fit's candidates, 9 MB, their columns, two of 7 MB,
+ * and what libraries are mapped. */
+static const size_t own_bytes = (size_t)26 << 20;
+
 size_t probe_native_memory_limit(void)
 {
     size_t system = available_memory(), group = control_group_headroom();
     size_t least = system < group ? system : group;
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     if (least == SIZE_MAX) {
         least = (size_t)1 << 30; /* nothing known: 1 GiB hurts no machine that has PUs to measure */
     }
-    return least / 2;
+    return least > own_bytes + page_bytes ? (least - own_bytes) / 2 : page_bytes;
 }
 
 size_t probe_native_huge_page_bytes(void)

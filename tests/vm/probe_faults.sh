@@ -8,6 +8,7 @@ without_mbind=$2
 folder=$(mktemp -d)
 limit=300 # seconds until a command counts as hanging; here everything takes ten times as long, and more on a busy host
 failed=0
+old='"servet_profile": the old one' # no profile, but it looks like one: anything else is not replaced
 
 fail() {
     echo "FAIL: $*"
@@ -17,7 +18,7 @@ fail() {
 # begin OPTION...: starts the probe with an old profile in the way; its events come to $folder/events
 begin() {
     rm -f "$folder/profile.json.partial"
-    echo "the old profile" >"$folder/profile.json"
+    echo "$old" >"$folder/profile.json"
     "$probe" -q "$@" --progress=json:3 -o "$folder/profile.json" 3>"$folder/events" 2>"$folder/err" &
     child=$!
 }
@@ -58,7 +59,7 @@ failed_with() {
     [ $status -eq 1 ] || fail "$2: status $status: $(cat "$folder/err")"
     [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "$2: expected one line, got: $(cat "$folder/err")"
     grep -q "$1" "$folder/err" || fail "$2: expected \"$1\", got: $(cat "$folder/err")"
-    [ "$(cat "$folder/profile.json")" = "the old profile" ] || fail "$2: the old profile is gone"
+    [ "$(cat "$folder/profile.json")" = "$old" ] || fail "$2: the old profile is gone"
 }
 
 # rate: what one worker copies in a second, in MB
