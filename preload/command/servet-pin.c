@@ -11,7 +11,6 @@
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
 #include "preload/place/place.h"
-#include "preload/trace/trace.h"
 #include "profile/base/cli.h"
 #include "profile/base/mask.h"
 

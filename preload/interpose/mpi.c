@@ -64,85 +64,42 @@ static const struct pin_process *enter(void)
     return widened ? process : NULL;
 }
 
-static void leave(const struct pin_process *process)
+static void leave(const struct pin_process **process)
 {
     depth--;
-    if (!process) {
+    if (!*process) {
         return;
     }
     int saved = errno;
-    pin_process_narrow_main(process);
+    pin_process_narrow_main(*process);
     errno = saved;
 }
 
-#define INIT(name)                                                                                 \
-    PIN_EXPORT int name(int *count, char ***values);                                               \
-    PIN_EXPORT int name(int *count, char ***values)                                                \
+/* One entry. `missing` is what it answers where no library has it. */
+#define ENTRY(type, name, parameters, arguments, missing)                                          \
+    PIN_EXPORT type name parameters;                                                               \
+    PIN_EXPORT type name parameters                                                                \
     {                                                                                              \
-        static int (*real)(int *, char ***);                                                       \
+        static type(*real) parameters;                                                             \
         if (!MPI_REAL(real, #name))                                                                \
-            return NO_MPI;                                                                         \
-        const struct pin_process *process = enter();                                               \
-        int code = real(count, values);                                                            \
-        leave(process);                                                                            \
-        return code;                                                                               \
+            return (type)(missing);                                                                \
+        const struct pin_process *process __attribute__((cleanup(leave))) = enter();               \
+        return real arguments;                                                                     \
     }
 
+#define INIT(name) ENTRY(int, name, (int *count, char ***values), (count, values), NO_MPI)
 #define INIT_THREAD(name)                                                                          \
-    PIN_EXPORT int name(int *count, char ***values, int required, int *provided);                  \
-    PIN_EXPORT int name(int *count, char ***values, int required, int *provided)                   \
-    {                                                                                              \
-        static int (*real)(int *, char ***, int, int *);                                           \
-        if (!MPI_REAL(real, #name))                                                                \
-            return NO_MPI;                                                                         \
-        const struct pin_process *process = enter();                                               \
-        int code = real(count, values, required, provided);                                        \
-        leave(process);                                                                            \
-        return code;                                                                               \
-    }
-
-#define FORTRAN_INIT(name)                                                                         \
-    PIN_EXPORT void name(int *error);                                                              \
-    PIN_EXPORT void name(int *error)                                                               \
-    {                                                                                              \
-        static void (*real)(int *);                                                                \
-        if (!MPI_REAL(real, #name)) {                                                              \
-            *error = NO_MPI;                                                                       \
-            return;                                                                                \
-        }                                                                                          \
-        const struct pin_process *process = enter();                                               \
-        real(error);                                                                               \
-        leave(process);                                                                            \
-    }
-
+    ENTRY(int, name, (int *count, char ***values, int required, int *provided),                    \
+          (count, values, required, provided), NO_MPI)
+#define FORTRAN_INIT(name) ENTRY(void, name, (int *error), (error), *error = NO_MPI)
 #define FORTRAN_INIT_THREAD(name)                                                                  \
-    PIN_EXPORT void name(int *required, int *provided, int *error);                                \
-    PIN_EXPORT void name(int *required, int *provided, int *error)                                 \
-    {                                                                                              \
-        static void (*real)(int *, int *, int *);                                                  \
-        if (!MPI_REAL(real, #name)) {                                                              \
-            *error = NO_MPI;                                                                       \
-            return;                                                                                \
-        }                                                                                          \
-        const struct pin_process *process = enter();                                               \
-        real(required, provided, error);                                                           \
-        leave(process);                                                                            \
-    }
-
+    ENTRY(void, name, (int *required, int *provided, int *error), (required, provided, error),     \
+          *error = NO_MPI)
 /* Handles are integers in MPICH and pointers in Open MPI: both pass unchanged through a
  * pointer-sized argument. */
 #define SESSION_INIT(name)                                                                         \
-    PIN_EXPORT int name(uintptr_t info, uintptr_t handler, void *session);                         \
-    PIN_EXPORT int name(uintptr_t info, uintptr_t handler, void *session)                          \
-    {                                                                                              \
-        static int (*real)(uintptr_t, uintptr_t, void *);                                          \
-        if (!MPI_REAL(real, #name))                                                                \
-            return NO_MPI;                                                                         \
-        const struct pin_process *process = enter();                                               \
-        int code = real(info, handler, session);                                                   \
-        leave(process);                                                                            \
-        return code;                                                                               \
-    }
+    ENTRY(int, name, (uintptr_t info, uintptr_t handler, void *session), (info, handler, session), \
+          NO_MPI)
 
 INIT(MPI_Init)
 INIT(PMPI_Init)
@@ -163,39 +120,6 @@ FORTRAN_INIT_THREAD(MPI_INIT_THREAD)
 SESSION_INIT(MPI_Session_init)
 SESSION_INIT(PMPI_Session_init)
 
-PIN_EXPORT void shmem_init(void);
-PIN_EXPORT void shmem_init(void)
-{
-    static void (*real)(void);
-    if (!MPI_REAL(real, "shmem_init")) {
-        return;
-    }
-    const struct pin_process *process = enter();
-    real();
-    leave(process);
-}
-
-PIN_EXPORT int shmem_init_thread(int requested, int *provided);
-PIN_EXPORT int shmem_init_thread(int requested, int *provided)
-{
-    static int (*real)(int, int *);
-    if (!MPI_REAL(real, "shmem_init_thread")) {
-        return NO_MPI;
-    }
-    const struct pin_process *process = enter();
-    int code = real(requested, provided);
-    leave(process);
-    return code;
-}
-
-PIN_EXPORT void start_pes(int ignored);
-PIN_EXPORT void start_pes(int ignored)
-{
-    static void (*real)(int);
-    if (!MPI_REAL(real, "start_pes")) {
-        return;
-    }
-    const struct pin_process *process = enter();
-    real(ignored);
-    leave(process);
-}
+ENTRY(void, shmem_init, (void), (), 0)
+ENTRY(int, shmem_init_thread, (int requested, int *provided), (requested, provided), NO_MPI)
+ENTRY(void, start_pes, (int ignored), (ignored), 0)

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "preload/place/launcher.h"
-#include "preload/place/options.h"
 #include "profile/base/mask.h"
 
 /* -- note -- */
@@ -153,10 +151,11 @@ struct pin_claims {
     pthread_mutex_t lock;
 };
 
-/* Looks what of `allowed` is taken. */
-void pin_claims_begin(struct pin_claims *claims, const struct pin_options *options,
-                      const struct pin_launcher *launcher, const struct profile_mask *allowed,
-                      struct profile_mask *taken);
+/* Looks what of `allowed` is taken. `path`: the registry's, "" where it is by default, NULL: there
+ * is none. `job`: 0, this process is a job of its own. A registry that cannot be used is said where
+ * `verbose` asks for it. */
+void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
+                      const struct profile_mask *allowed, struct profile_mask *taken);
 
 /* Enters what the plan is sure to use, and the main thread's PU. `held` NULL: there is no plan. */
 void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held, uint32_t first);

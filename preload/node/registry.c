@@ -487,11 +487,11 @@ void pin_claims_forget(struct pin_claims *claims)
 
 /* Everybody may make files in /dev/shm, also one with the name of another user's registry: then
  * that user's programs meet at the next name. */
-static int open_named(struct pin_claims *claims, const struct pin_options *options)
+static int open_named(struct pin_claims *claims, const char *path)
 {
     int code = -EPERM;
-    if (options->registry[0]) {
-        snprintf(claims->path, sizeof claims->path, "%s", options->registry);
+    if (path[0]) {
+        snprintf(claims->path, sizeof claims->path, "%s", path);
         return open_registry(claims);
     }
     for (int name = 0; code == -EPERM && name < MOST_NAMES; name++) {
@@ -504,19 +504,18 @@ static int open_named(struct pin_claims *claims, const struct pin_options *optio
     return code;
 }
 
-void pin_claims_begin(struct pin_claims *claims, const struct pin_options *options,
-                      const struct pin_launcher *launcher, const struct profile_mask *allowed,
-                      struct profile_mask *taken)
+void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
+                      const struct profile_mask *allowed, struct profile_mask *taken)
 {
     *taken = (struct profile_mask){0};
-    *claims = (struct pin_claims){.job = launcher->job ? launcher->job : job_of_this_process(),
+    *claims = (struct pin_claims){.job = job ? job : job_of_this_process(),
                                   .lock = PTHREAD_MUTEX_INITIALIZER,
                                   .sharing.pu = -1};
-    if (options->no_registry) {
+    if (!path) {
         return;
     }
-    int code = open_named(claims, options);
-    if (code < 0 && options->verbose) {
+    int code = open_named(claims, path);
+    if (code < 0 && verbose) {
         pin_note("%s: %s; other programs on this node are not seen", claims->path,
                  code == -EINVAL ? "no registry" : strerrordesc_np(-code));
     }

@@ -56,8 +56,8 @@ bool pin_launcher_oversubscribed(const struct pin_launcher *launcher,
 
 /* The places that servet-pin exports for the rank it becomes, for OpenMP runtimes and for the shim.
  *
- * A rank's domain is exported as OMP_PLACES (one PU for each thread, in the order of the slots) and
- * OMP_PROC_BIND=close, and the rank starts on the whole domain, so that a runtime counts its PUs
+ * A rank's region is exported as OMP_PLACES (one PU for each thread, in the order of the slots) and
+ * OMP_PROC_BIND=close, and the rank starts on the whole region, so that a runtime counts its PUs
  * and no others. SERVET_RANK tells the shim that these two are not the user's choice, for which
  * rank they were made, and the mask that was there before: from that the shim makes the same plan,
  * and it is the mask that children of the rank get back. As soon as one of the variables is

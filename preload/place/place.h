@@ -10,7 +10,6 @@
 #include "preload/node/node.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
-#include "preload/trace/trace.h"
 #include "profile/base/mask.h"
 
 /* -- memory -- */
@@ -39,6 +38,21 @@ struct pin_nodes {
  * one line on stderr.
  */
 void pin_memory_follow(const struct pin_options *options, const struct pin_nodes *nodes);
+
+/* -- pages -- */
+
+/* Zeros, from the kernel and not from malloc. NULL: there are none. */
+void *pin_pages_map(size_t bytes);
+void pin_pages_unmap(void *pages, size_t bytes);
+
+/* What `*at` points to, mapped by the first of all threads that ask; never given back. NULL: there
+ * is no memory. */
+void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes);
+
+/* Calls `work`, on a stack of our own if the calling thread has little left of its own. `is_first`
+ * is for the thread that the process began with, whose stack grows. 0 or -ENOMEM, and it has not
+ * been called. Keeps errno. */
+int pin_pages_with_stack(bool is_first, void (*work)(void));
 
 /* -- owner -- */
 
@@ -91,7 +105,7 @@ bool pin_owner_runtime_loaded(void);
  *
  * A process by itself has one slot for every PU that it may use, in the order of `servet-map -n N`.
  * The ranks of one node deal these slots out among themselves: with OMP_NUM_THREADS = T > 1 each
- * rank has its domain of T PUs (map_domains); otherwise rank r of L has slots r, r + L, r + 2L …,
+ * rank has its region of T PUs (map_domains); otherwise rank r of L has slots r, r + L, r + 2L …,
  * so that the first L are the ranks' main threads as `servet-map -n L` orders them and threads that
  * a rank makes without having said so find PUs that no other rank has.
  */
@@ -189,6 +203,33 @@ bool pin_slots_is_new(struct pin_slots *slots, size_t slot);
 void pin_slots_avoid(struct pin_slots *slots, size_t slot);
 
 void pin_slots_give_back(struct pin_slots *slots, unsigned pool, size_t slot);
+
+/* -- remembered -- */
+
+/* What SERVET_AUTO remembers of a program: whether its last run was communication intensive.
+ *
+ * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or
+ * ~/.cache/servet/auto). It counts only for the same build: the same build ID, or size and time of
+ * modification where there is none. An interpreter's scripts share its entry.
+ */
+
+struct pin_remembered {
+    bool communication; /* communication intensive, else memory bound or computing */
+    double share;       /* of the time after MPI_Init in MPI: of the rank for which it is least */
+    int32_t ranks;
+};
+
+/* What is remembered of the executable at `path` (NULL: the calling process's). 0; -ENOENT:
+ * nothing, or of another build; -EPERM: the file is somebody else's; -errno. */
+int pin_remembered_recall(const char *path, struct pin_remembered *out);
+
+/* Remembers. 0, -errno. */
+int pin_remembered_keep(const char *path, const struct pin_remembered *what);
+
+/* With SERVET_AUTO and no priority set, sets the one that the memory of `path` speaks for. True: it
+ * did, and `out` is what is remembered. */
+bool pin_remembered_apply(struct pin_options *options, const char *path,
+                          struct pin_remembered *out);
 
 /* -- process -- */
 

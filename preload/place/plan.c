@@ -197,8 +197,8 @@ static int deal_out(struct site *site, uint32_t threads, struct pin_plan *plan,
     return 0;
 }
 
-/* The domain of this rank when each of the node's ranks has `threads` threads. */
-static int take_domain(const struct site *site, uint32_t threads, struct pin_plan *plan,
+/* The region of this rank when each of the node's ranks has `threads` threads. */
+static int take_region(const struct site *site, uint32_t threads, struct pin_plan *plan,
                        struct servet_error *error)
 {
     size_t ranks = site->launcher->local_size;
@@ -278,9 +278,9 @@ static int place(struct site *site, uint32_t threads, const struct servet_profil
     int code = restrict_to(node_class, site);
     if (code == 0) {
         map_one_node(node_class, &site->view);
-        bool domains = site->launcher->local_size > 1 && threads > 1 &&
+        bool regions = site->launcher->local_size > 1 && threads > 1 &&
                        (uint64_t)site->launcher->local_size * threads <= MOST_WORKERS;
-        code = domains ? take_domain(site, threads, plan, &error)
+        code = regions ? take_region(site, threads, plan, &error)
                        : deal_out(site, threads, plan, &error);
     }
     if (code < 0) {
@@ -318,7 +318,8 @@ static int place_among_others(struct site *site, uint32_t threads,
 {
     struct profile_mask allowed = {0}, taken;
     profile_mask_from_set(&site->allowed, &allowed);
-    pin_claims_begin(claims, site->options, site->launcher, &allowed, &taken);
+    pin_claims_begin(claims, site->options->no_registry ? NULL : site->options->registry,
+                     site->options->verbose, site->launcher->job, &allowed, &taken);
     int code = profile_mask_to_set(&taken, &site->taken);
     if (code < 0) {
         pin_failure("no memory for the plan; threads are not pinned");

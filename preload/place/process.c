@@ -29,8 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
@@ -66,64 +64,6 @@ static __thread struct {
 static int life_state(void)
 {
     return atomic_load_explicit(&life.state, memory_order_acquire);
-}
-
-/* Work on a stack of our own: a thread that makes another one may have 16 KiB (PTHREAD_STACK_MIN),
- * which a path and a parser use up. */
-
-/* Reading a profile and making its plan takes 20 KiB. Only what is touched is real. */
-#define STACK_BYTES (256 * 1024)
-
-static bool has_little_left(void)
-{
-    pthread_attr_t attributes;
-    void *lowest;
-    size_t size;
-    char here;
-#ifdef __SANITIZE_ADDRESS__
-    return false; /* it makes small stacks bigger itself */
-#endif
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
-        return false;
-    }
-    pthread_attr_getstack(&attributes, &lowest, &size);
-    pthread_attr_destroy(&attributes);
-    return (uintptr_t)&here - (uintptr_t)lowest < STACK_BYTES;
-}
-
-/* Not for every thread: AddressSanitizer, in a program that was built with it, warns of
- * swapcontext(). */
-static int on_own_stack(void (*work)(void))
-{
-    ucontext_t here, there;
-    long stack = profile_raw(SYS_mmap, 0, STACK_BYTES, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (stack < 0 && stack > -4096) {
-        return -ENOMEM;
-    }
-    getcontext(&there);
-    there.uc_stack.ss_sp = (void *)stack;
-    there.uc_stack.ss_size = STACK_BYTES;
-    there.uc_link = &here;
-    makecontext(&there, work, 0);
-    swapcontext(&here, &there);
-    profile_raw(SYS_munmap, stack, STACK_BYTES, 0, 0, 0, 0);
-    return 0;
-}
-
-/* Calls `work`, on a stack of our own if the calling thread has little left of its own. `is_first`
- * is for the thread that the process began with, whose stack grows. 0 or -ENOMEM, and it has not
- * been called. Keeps errno. */
-static int with_enough_stack(bool is_first, void (*work)(void))
-{
-    int saved = errno, code = 0;
-    if (!is_first && has_little_left()) {
-        code = on_own_stack(work);
-    } else {
-        work();
-    }
-    errno = saved;
-    return code;
 }
 
 void pin_process_start(void)
@@ -425,7 +365,7 @@ static void make_plan(void)
 static void make_plan_aside(void)
 {
     self.inside = true;
-    if (with_enough_stack(self.is_first, make_plan) < 0) {
+    if (pin_pages_with_stack(self.is_first, make_plan) < 0) {
         pin_failure("no memory for the plan; threads are not pinned");
         atomic_store_explicit(&life.state, FAILED, memory_order_release);
     }
@@ -627,5 +567,5 @@ __attribute__((destructor)) static void destructor(void)
         return;
     }
     self.inside = true;
-    (void)with_enough_stack(self.is_first, say_goodbye);
+    (void)pin_pages_with_stack(self.is_first, say_goodbye);
 }

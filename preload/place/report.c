@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -27,27 +26,13 @@ struct line {
 };
 
 /* Line 0 is the main thread's. */
-static _Atomic(struct line *) lines;
+static _Atomic(void *) lines; /* PIN_REPORT_THREADS of struct line */
 static atomic_uint used = 1;
 static atomic_int shared_pu = -1;
 
 static struct line *get_lines(void)
 {
-    struct line *seen = atomic_load_explicit(&lines, memory_order_acquire);
-    if (seen) {
-        return seen;
-    }
-    size_t bytes = PIN_REPORT_THREADS * sizeof *seen;
-    long address = profile_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address < 0 && address > -4096) {
-        return NULL;
-    }
-    if (atomic_compare_exchange_strong(&lines, &seen, (struct line *)address)) {
-        return (struct line *)address;
-    }
-    profile_raw(SYS_munmap, address, (long)bytes, 0, 0, 0, 0);
-    return seen;
+    return pin_pages_map_once(&lines, PIN_REPORT_THREADS * sizeof(struct line));
 }
 
 void pin_report_reset(void)

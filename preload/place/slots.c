@@ -3,15 +3,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "profile/base/hash.h"
-#include "profile/base/raw.h"
 
 #define BLOCK_RECORDS 256u
 #define BLOCKS 256u
 
-static _Atomic(struct pin_thread *) block[BLOCKS];
+static _Atomic(void *) block[BLOCKS];
 static _Atomic(uint32_t) used; /* records ever handed out */
 /* Number of the first free record in the low half; the high half counts the changes, so that a
  * record which was taken and came back meanwhile is not mistaken for one that never left. */
@@ -20,35 +18,18 @@ static _Atomic(uint64_t) free_list;
 static struct pin_thread *record_of(uint32_t number)
 {
     uint32_t index = number - 1;
-    return &atomic_load_explicit(&block[index / BLOCK_RECORDS],
-                                 memory_order_acquire)[index % BLOCK_RECORDS];
-}
-
-static struct pin_thread *map_block(uint32_t index)
-{
-    struct pin_thread *seen = atomic_load_explicit(&block[index], memory_order_acquire);
-    if (seen) {
-        return seen;
-    }
-    size_t bytes = BLOCK_RECORDS * sizeof *seen;
-    long address = profile_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address < 0 && address > -4096) {
-        return NULL;
-    }
-    struct pin_thread *mapped = (struct pin_thread *)address;
-    if (atomic_compare_exchange_strong(&block[index], &seen, mapped)) {
-        return mapped;
-    }
-    profile_raw(SYS_munmap, address, (long)bytes, 0, 0, 0, 0);
-    return seen;
+    struct pin_thread *records =
+        atomic_load_explicit(&block[index / BLOCK_RECORDS], memory_order_acquire);
+    return &records[index % BLOCK_RECORDS];
 }
 
 static struct pin_thread *fresh_record(void)
 {
     uint32_t index = atomic_load_explicit(&used, memory_order_relaxed);
     do {
-        if (index >= BLOCKS * BLOCK_RECORDS - 1 || !map_block(index / BLOCK_RECORDS)) {
+        if (index >= BLOCKS * BLOCK_RECORDS - 1 ||
+            !pin_pages_map_once(&block[index / BLOCK_RECORDS],
+                                BLOCK_RECORDS * sizeof(struct pin_thread))) {
             return NULL;
         }
     } while (!atomic_compare_exchange_weak(&used, &index, index + 1));

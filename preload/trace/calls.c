@@ -202,16 +202,11 @@ static inline void count_message(trace_word comm, int to, int64_t count, trace_w
     __attribute__((noinline)) static int long_##name parameters                                    \
     {                                                                                              \
         static int(*real) parameters;                                                              \
-        if (!TRACE_REAL(real, #name))                                                              \
-            return TRACE_NO_MPI;                                                                   \
-        if (!trace_enter())                                                                        \
-            return real arguments;                                                                 \
-        count_message(comm, to, count, type);                                                      \
-        if (!short_##name && !pin_trace_timing && real == (__typeof__(real))pin_next(#twin))       \
-            __atomic_store_n(&short_##name, real, __ATOMIC_RELAXED);                               \
-        int trace_code_ = real arguments;                                                          \
-        trace_leave();                                                                             \
-        return trace_code_;                                                                        \
+        TRACE_PASS(                                                                                \
+            name, arguments, count_message(comm, to, count, type);                                 \
+            if (!short_##name && !pin_trace_timing && real == (__typeof__(real))pin_next(#twin))   \
+                __atomic_store_n(&short_##name, real, __ATOMIC_RELAXED),                           \
+            (void)0);                                                                              \
     }                                                                                              \
     PIN_EXPORT int name parameters                                                                 \
     {                                                                                              \

@@ -8,6 +8,7 @@
 
 #include "preload/interpose/interpose.h"
 #include "preload/place/options.h"
+#include "preload/place/place.h"
 
 /* -- mpi -- */
 
@@ -293,33 +294,6 @@ void pin_trace_own_totals(struct trace_rank *out);
  */
 int pin_trace_file_write(const char *path, const struct trace_sum *sum);
 
-/* -- remembered -- */
-
-/* What SERVET_AUTO remembers of a program: whether its last run was communication intensive.
- *
- * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or
- * ~/.cache/servet/auto). It counts only for the same build: the same build ID, or size and time of
- * modification where there is none. An interpreter's scripts share its entry.
- */
-
-struct pin_remembered {
-    bool communication; /* communication intensive, else memory bound or computing */
-    double share;       /* of the time after MPI_Init in MPI: of the rank for which it is least */
-    int32_t ranks;
-};
-
-/* What is remembered of the executable at `path` (NULL: the calling process's). 0; -ENOENT:
- * nothing, or of another build; -EPERM: the file is somebody else's; -errno. */
-int pin_remembered_recall(const char *path, struct pin_remembered *out);
-
-/* Remembers. 0, -errno. */
-int pin_remembered_keep(const char *path, const struct pin_remembered *what);
-
-/* With SERVET_AUTO and no priority set, sets the one that the memory of `path` speaks for. True: it
- * did, and `out` is what is remembered. */
-bool pin_remembered_apply(struct pin_options *options, const char *path,
-                          struct pin_remembered *out);
-
 /* -- trace -- */
 
 /* The tracer (libservet_trace.so): preloaded beside the shim when SERVET_TRACE or SERVET_AUTO asks
@@ -389,21 +363,26 @@ static inline void trace_leave(void)
         trace_found_;                                                                              \
     })
 
-/* One name: counts `before` the library's call and `after` it. */
+/* What every entry does: finds the library's function in `real`, and if the call is one to count,
+ * counts `before` it and `after` it. */
+#define TRACE_PASS(name, arguments, before, after)                                                 \
+    if (!TRACE_REAL(real, #name))                                                                  \
+        return TRACE_NO_MPI;                                                                       \
+    if (!trace_enter())                                                                            \
+        return real arguments;                                                                     \
+    before;                                                                                        \
+    int trace_code_ = real arguments;                                                              \
+    after;                                                                                         \
+    trace_leave();                                                                                 \
+    return trace_code_
+
+/* One name. */
 #define TRACE_NAME(name, parameters, arguments, before, after)                                     \
     PIN_EXPORT int name parameters;                                                                \
     PIN_EXPORT int name parameters                                                                 \
     {                                                                                              \
         static int(*real) parameters;                                                              \
-        if (!TRACE_REAL(real, #name))                                                              \
-            return TRACE_NO_MPI;                                                                   \
-        if (!trace_enter())                                                                        \
-            return real arguments;                                                                 \
-        before;                                                                                    \
-        int trace_code_ = real arguments;                                                          \
-        after;                                                                                     \
-        trace_leave();                                                                             \
-        return trace_code_;                                                                        \
+        TRACE_PASS(name, arguments, before, after);                                                \
     }
 
 #define TRACE_BOTH(name, parameters, arguments, before, after)                                     \

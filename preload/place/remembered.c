@@ -1,5 +1,5 @@
 /* What SERVET_AUTO remembers of a program. */
-#include "preload/trace/trace.h"
+#include "preload/place/place.h"
 
 #include <elf.h>
 #include <errno.h>

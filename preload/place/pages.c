@@ -1,0 +1,94 @@
+/* Memory and stacks of the shim's own.
+ *
+ * The program's malloc may be its own, may create threads, may be what is being set up at the
+ * moment, and may fail; its threads may have stacks of 16 KiB (PTHREAD_STACK_MIN), which a path and
+ * a parser use up. So what has to be there whatever the program does is mapped, by system calls
+ * that no library stands between.
+ */
+#include "preload/place/place.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "profile/base/raw.h"
+
+/* The kernel answers with an address or with an error number below this. */
+#define MOST_ERRNO 4095
+
+void *pin_pages_map(size_t bytes)
+{
+    long address = profile_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return address < 0 && address >= -MOST_ERRNO ? NULL : (void *)address;
+}
+
+void pin_pages_unmap(void *pages, size_t bytes)
+{
+    profile_raw(SYS_munmap, (long)pages, (long)bytes, 0, 0, 0, 0);
+}
+
+void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes)
+{
+    void *seen = atomic_load_explicit(at, memory_order_acquire);
+    void *mapped = seen ? NULL : pin_pages_map(bytes);
+    if (!mapped || atomic_compare_exchange_strong(at, &seen, mapped)) {
+        return mapped ? mapped : seen;
+    }
+    pin_pages_unmap(mapped, bytes);
+    return seen;
+}
+
+/* -- stacks -- */
+
+/* Reading a profile and making its plan takes 20 KiB. Only what is touched is real. */
+#define STACK_BYTES (256 * 1024)
+
+static bool has_little_left(void)
+{
+    pthread_attr_t attributes;
+    void *lowest;
+    size_t size;
+    char here;
+#ifdef __SANITIZE_ADDRESS__
+    return false; /* it makes small stacks bigger itself */
+#endif
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
+        return false;
+    }
+    pthread_attr_getstack(&attributes, &lowest, &size);
+    pthread_attr_destroy(&attributes);
+    return (uintptr_t)&here - (uintptr_t)lowest < STACK_BYTES;
+}
+
+/* Not for every thread: AddressSanitizer, in a program that was built with it, warns of
+ * swapcontext(). */
+static int on_own_stack(void (*work)(void))
+{
+    ucontext_t here, there;
+    void *stack = pin_pages_map(STACK_BYTES);
+    if (!stack) {
+        return -ENOMEM;
+    }
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack;
+    there.uc_stack.ss_size = STACK_BYTES;
+    there.uc_link = &here;
+    makecontext(&there, work, 0);
+    swapcontext(&here, &there);
+    pin_pages_unmap(stack, STACK_BYTES);
+    return 0;
+}
+
+int pin_pages_with_stack(bool is_first, void (*work)(void))
+{
+    int saved = errno, rc = 0;
+    if (!is_first && has_little_left()) {
+        rc = on_own_stack(work);
+    } else {
+        work();
+    }
+    errno = saved;
+    return rc;
+}
