@@ -2,25 +2,6 @@
  * their class, so that a thousand nodes alike need no table. */
 #include "profile/model.h"
 
-#include <stdlib.h>
-
-#include "profile/codec/codec.h"
-
-void profile_free(struct servet_profile *profile)
-{
-    if (profile) {
-        profile_object_free(&profile_document, profile);
-        for (size_t i = 0; i < profile->extra_count; i++) {
-            free(profile->extras[i].where);
-            free(profile->extras[i].key);
-            free(profile->extras[i].value);
-        }
-        free(profile->extras);
-        free(profile->unknown);
-        free(profile);
-    }
-}
-
 uint32_t profile_class_span(const struct profile_class *node_class)
 {
     return node_class->pus.count ? node_class->pus.ids[node_class->pus.count - 1] + 1 : 0;

@@ -1,5 +1,5 @@
-/* What a profile promises, field by field and relation by relation. Readers may then rely on it:
- * groups are disjoint and ordered, figures finite, indices in range. */
+/* What fields promise to one another, beyond the range that the table gives to each: groups are
+ * disjoint and ordered, indices in range. Readers rely on it. */
 #include "profile/codec/codec.h"
 
 #include <errno.h>
@@ -44,21 +44,6 @@ int profile_check_integer(const struct json_path *at, const char *key, uint64_t 
                          profile_json_path_text(&here, path, sizeof path),
                          (unsigned long long)value, (unsigned long long)low,
                          (unsigned long long)high);
-}
-
-int profile_check_spread(const struct json_path *at, double spread, struct servet_error *error)
-{
-    return spread < 0 ? 0 : profile_check_number(at, "spread", spread, true, error);
-}
-
-int profile_check_quality(const struct json_path *at, const struct profile_quality *quality,
-                          struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "quality");
-    if ((unsigned)quality->origin > PROFILE_QUOTED) {
-        return profile_refuse(error, &here, "origin", "expected declared, measured or inferred");
-    }
-    return profile_check_spread(&here, quality->spread, error);
 }
 
 int profile_check_subset(const struct json_path *at, const struct profile_set *part,
@@ -241,14 +226,14 @@ int profile_check_nesting(const struct json_path *at, const struct profile_relat
     return 0;
 }
 
-/* profile_check(): what a profile promises beyond the types of its fields. */
+/* -- the whole -- */
 
 static int check_node_range(const struct json_path *at, const struct servet_profile *profile,
                             size_t index, struct servet_error *error)
 {
     const struct profile_node_range *range = &profile->nodes[index];
     uint32_t names;
-    if (!range->names || profile_hostlist_count(range->names, &names) < 0) {
+    if (profile_hostlist_count(range->names, &names) < 0) {
         return profile_refuse(error, at, "names",
                               "expected host names such as \"node[001-128,200]\"");
     }
@@ -263,9 +248,6 @@ static int check_nodes(const struct json_path *root, const struct servet_profile
 {
     struct json_path here = JSON_PATH_KEY(root, "nodes");
     uint64_t pus = 0;
-    if (!profile->node_range_count) {
-        return profile_refuse(error, &here, NULL, "found none, expected at least one node");
-    }
     for (size_t i = 0; i < profile->node_range_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
         int rc = check_node_range(&item, profile, i, error);
@@ -306,28 +288,9 @@ static int check_bsp(const struct json_path *root, const struct servet_profile *
     struct json_path here = JSON_PATH_KEY(root, "bsp");
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < profile->bsp_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
         const struct profile_bsp *bsp = &profile->bsp[i];
-        const struct {
-            const char *key;
-            double value;
-        } figures[] = {{"g_flops", bsp->g_flops},
-                       {"g_packets_flops", bsp->g_packets_flops},
-                       {"l_flops", bsp->l_flops < 0 ? 0 : bsp->l_flops},
-                       {"t0_flops", bsp->t0_flops}};
-        rc = profile_check_integer(&item, "processors", bsp->processors, 1, UINT32_MAX, error);
-        if (rc == 0) {
-            rc = profile_check_number(&item, "r_flop_per_s", bsp->r_flop_per_s, false, error);
-        }
-        if (rc == 0) {
-            rc = profile_check_integer(&item, "h_high", bsp->h_high, bsp->h_low, UINT32_MAX, error);
-        }
-        for (size_t k = 0; rc == 0 && k < sizeof figures / sizeof *figures; k++) {
-            rc = profile_check_number(&item, figures[k].key, figures[k].value, true, error);
-        }
-        if (rc == 0) {
-            rc = profile_check_quality(&item, &bsp->quality, error);
-        }
+        rc = profile_check_integer(&JSON_PATH_ITEM(&here, i), "h_high", bsp->h_high, bsp->h_low,
+                                   UINT32_MAX, error);
     }
     return rc;
 }
@@ -335,15 +298,7 @@ static int check_bsp(const struct json_path *root, const struct servet_profile *
 int profile_check(const struct servet_profile *profile, struct servet_error *error)
 {
     struct json_path root = JSON_PATH_ROOT, classes = JSON_PATH_KEY(&root, "node_classes");
-    struct json_path host = JSON_PATH_KEY(&root, "host"),
-                     measurement = JSON_PATH_KEY(&root, "measurement");
-    if (!profile->host_name) {
-        return profile_refuse(error, &host, "name", "missing, expected the name of the host");
-    }
-    int rc = profile_check_number(&measurement, "seconds", profile->seconds, true, error);
-    if (rc == 0 && !profile->class_count) {
-        rc = profile_refuse(error, &classes, NULL, "found none, expected at least one node class");
-    }
+    int rc = profile_check_fields(&root, &profile_document, profile, error);
     for (size_t i = 0; rc == 0 && i < profile->class_count; i++) {
         rc = profile_check_class(&JSON_PATH_ITEM(&classes, i), &profile->classes[i], error);
     }

@@ -1,13 +1,11 @@
-/* profile_check_class(): what the part of a profile that describes one kind of node promises. */
+/* profile_check_class(): what the fields of one kind of node promise to one another. Each of them
+ * is within its range already (table.c). */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/codec/codec.h"
-
-/* Deeper than any machine: L4 exists (eDRAM), L5 does not. */
-#define CACHE_LEVEL_LIMIT 8
 
 static int check_relation(const struct json_path *at, const char *key,
                           const struct profile_relation *relation,
@@ -27,28 +25,17 @@ static int check_cache(const struct json_path *at, const struct profile_class *n
                        size_t index, struct servet_error *error)
 {
     const struct profile_cache *cache = &node_class->caches[index];
-    int rc = profile_check_integer(at, "level", cache->level, 1, CACHE_LEVEL_LIMIT, error);
-    if (rc == 0 && index && cache->level < node_class->caches[index - 1].level) {
-        rc = profile_refuse(error, at, "level",
-                            "expected caches in ascending order of their levels");
+    if (index && cache->level < node_class->caches[index - 1].level) {
+        return profile_refuse(error, at, "level",
+                              "expected caches in ascending order of their levels");
     }
-    if (rc == 0) {
-        uint64_t least =
-            cache->quality.origin == PROFILE_DECLARED ? 0 : 1; /* systems may not say it */
-        rc = profile_check_integer(at, "size_bytes", cache->size_bytes, least, INT64_MAX, error);
-    }
-    if (rc == 0) {
-        rc = profile_check_integer(at, "declared_size_bytes", cache->declared_size_bytes, 0,
-                                   INT64_MAX, error);
-    }
+    uint64_t least = cache->quality.origin == PROFILE_DECLARED ? 0 : 1; /* systems may not say it */
+    int rc = profile_check_integer(at, "size_bytes", cache->size_bytes, least, INT64_MAX, error);
     if (rc == 0) {
         rc = profile_check_subset(at, &cache->pus, &node_class->pus, error);
     }
-    if (rc == 0) {
-        const struct profile_set *holders = cache->pus.count ? &cache->pus : &node_class->pus;
-        rc = check_relation(at, "sharing", &cache->sharing, holders, error);
-    }
-    return rc < 0 ? rc : profile_check_quality(at, &cache->quality, error);
+    const struct profile_set *holders = cache->pus.count ? &cache->pus : &node_class->pus;
+    return rc < 0 ? rc : check_relation(at, "sharing", &cache->sharing, holders, error);
 }
 
 /* Marks the members of `set` as having a cache of `level`; 0, or -EEXIST when one has it
@@ -120,14 +107,9 @@ static int check_cache_curve(const struct json_path *at, const struct profile_cl
 {
     struct json_path here = JSON_PATH_KEY(at, "cache_curve");
     const struct profile_cache_point *points = node_class->cache_curve;
-    for (size_t i = 0; i < node_class->cache_curve_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        int rc = profile_check_integer(&item, "bytes", points[i].bytes,
-                                       i ? points[i - 1].bytes + 1 : 1, INT64_MAX, error);
-        rc = rc < 0 ? rc
-                    : profile_check_number(&item, "seconds_per_access",
-                                           points[i].seconds_per_access, false, error);
-        rc = rc < 0 ? rc : profile_check_spread(&item, points[i].spread, error);
+    for (size_t i = 1; i < node_class->cache_curve_count; i++) {
+        int rc = profile_check_integer(&JSON_PATH_ITEM(&here, i), "bytes", points[i].bytes,
+                                       points[i - 1].bytes + 1, INT64_MAX, error);
         if (rc < 0) {
             return rc;
         }
@@ -139,19 +121,15 @@ static int check_tlb(const struct json_path *at, const struct profile_class *nod
                      struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "tlb");
-    for (size_t i = 0; i < node_class->tlb_count; i++) {
-        const struct profile_tlb *level = &node_class->tlb[i], *before = i ? level - 1 : NULL;
+    for (size_t i = 1; i < node_class->tlb_count; i++) {
+        const struct profile_tlb *level = &node_class->tlb[i], *before = level - 1;
         struct json_path item = JSON_PATH_ITEM(&here, i);
-        uint64_t least_page = before ? before->page_bytes : 1;
-        int rc = profile_check_integer(&item, "page_bytes", level->page_bytes, least_page,
+        uint64_t least = before->page_bytes == level->page_bytes ? before->reach_bytes + 1 : 1;
+        int rc = profile_check_integer(&item, "page_bytes", level->page_bytes, before->page_bytes,
                                        INT64_MAX, error);
-        uint64_t least =
-            before && before->page_bytes == level->page_bytes ? before->reach_bytes + 1 : 1;
         rc = rc < 0 ? rc
                     : profile_check_integer(&item, "reach_bytes", level->reach_bytes, least,
                                             INT64_MAX, error);
-        rc = rc < 0 ? rc : profile_check_number(&item, "seconds", level->seconds, true, error);
-        rc = rc < 0 ? rc : profile_check_quality(&item, &level->quality, error);
         if (rc < 0) {
             return rc;
         }
@@ -166,10 +144,6 @@ static int check_numa(const struct json_path *at, const struct profile_class *no
     for (size_t i = 0; i < node_class->numa_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
         int rc = profile_check_subset(&item, &node_class->numa[i].pus, &node_class->pus, error);
-        if (rc == 0) {
-            rc = profile_check_integer(&item, "memory_bytes", node_class->numa[i].memory_bytes, 0,
-                                       INT64_MAX, error);
-        }
         if (rc == 0 && i && node_class->numa[i].os_index <= node_class->numa[i - 1].os_index) {
             rc = profile_refuse(error, &item, "os_index",
                                 "expected NUMA nodes in ascending order, each once");
@@ -186,11 +160,8 @@ static int check_kinds(const struct json_path *at, const struct profile_class *n
 {
     struct json_path here = JSON_PATH_KEY(at, "kinds");
     for (size_t i = 0; i < node_class->kind_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        if (!node_class->kinds[i].pus.count) {
-            return profile_refuse(error, &item, "pus", "found no PU, expected at least one");
-        }
-        int rc = profile_check_subset(&item, &node_class->kinds[i].pus, &node_class->pus, error);
+        int rc = profile_check_subset(&JSON_PATH_ITEM(&here, i), &node_class->kinds[i].pus,
+                                      &node_class->pus, error);
         if (rc < 0) {
             return rc;
         }
@@ -204,16 +175,10 @@ static int check_scaling(const struct json_path *at, const struct profile_memory
                          struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "scaling");
-    for (size_t i = 0; i < level->scaling_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        uint32_t least = i ? level->scaling[i - 1].workers + 1 : 1;
-        int rc = profile_check_integer(&item, "workers", level->scaling[i].workers,
-                                       least ? least : UINT32_MAX, UINT32_MAX, error);
-        if (rc == 0) {
-            rc = profile_check_number(&item, "bytes_per_s", level->scaling[i].bytes_per_s, false,
-                                      error);
-        }
-        rc = rc < 0 ? rc : profile_check_spread(&item, level->scaling[i].spread, error);
+    for (size_t i = 1; i < level->scaling_count; i++) {
+        int rc =
+            profile_check_integer(&JSON_PATH_ITEM(&here, i), "workers", level->scaling[i].workers,
+                                  (uint64_t)level->scaling[i - 1].workers + 1, UINT32_MAX, error);
         if (rc < 0) {
             return rc;
         }
@@ -226,18 +191,12 @@ static int check_memory_level(const struct json_path *at, const struct profile_c
 {
     const struct profile_memory_level *level = &node_class->memory.levels[index];
     const struct profile_memory_level *worse = index ? level - 1 : NULL;
-    int rc = profile_check_number(at, "bytes_per_s", level->bytes_per_s, true, error);
-    if (rc == 0 && worse && level->bytes_per_s > 0 && level->bytes_per_s < worse->bytes_per_s) {
-        rc = profile_refuse(error, at, "bytes_per_s",
-                            "expected levels from the lowest bandwidth to the highest");
-    }
-    if (rc == 0) {
-        rc = check_scaling(at, level, error);
-    }
-    if (rc == 0) {
-        rc = profile_check_quality(at, &level->quality, error);
-    }
     struct relation_owners owners = {NULL};
+    if (worse && level->bytes_per_s > 0 && level->bytes_per_s < worse->bytes_per_s) {
+        return profile_refuse(error, at, "bytes_per_s",
+                              "expected levels from the lowest bandwidth to the highest");
+    }
+    int rc = check_scaling(at, level, error);
     if (rc == 0) {
         rc = profile_check_relation(&JSON_PATH_KEY(at, "collisions"), &level->collisions,
                                     &node_class->pus, &owners, error);
@@ -255,13 +214,8 @@ static int check_memory(const struct json_path *at, const struct profile_class *
                         struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "memory"), levels = JSON_PATH_KEY(&here, "levels");
-    const struct profile_memory *memory = &node_class->memory;
-    int rc = profile_check_number(&here, "reference_bytes_per_s", memory->reference_bytes_per_s,
-                                  true, error);
-    if (rc == 0) {
-        rc = profile_check_quality(&here, &memory->quality, error);
-    }
-    for (size_t i = 0; rc == 0 && i < memory->level_count; i++) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < node_class->memory.level_count; i++) {
         rc = check_memory_level(&JSON_PATH_ITEM(&levels, i), node_class, i, error);
     }
     return rc;
@@ -289,9 +243,9 @@ static int check_numa_access(const struct json_path *at, const struct profile_cl
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
         const struct profile_numa_access *row = &node_class->numa_access[i];
-        if (!row->pus.count || !profile_set_subset(&row->pus, &node_class->pus)) {
-            return profile_refuse(error, &item, "pus",
-                                  "expected PUs of the node class, at least one");
+        int rc = profile_check_subset(&item, &row->pus, &node_class->pus, error);
+        if (rc < 0) {
+            return rc;
         }
         if (!has_numa(node_class, row->node)) {
             return profile_refuse(error, &item, "node",
@@ -301,14 +255,6 @@ static int check_numa_access(const struct json_path *at, const struct profile_cl
             return profile_refuse(
                 error, &item, NULL,
                 "expected an order by lowest PU, then by node, without repetition");
-        }
-        int rc =
-            profile_check_number(&item, "seconds_per_access", row->seconds_per_access, true, error);
-        rc =
-            rc < 0 ? rc : profile_check_number(&item, "bytes_per_s", row->bytes_per_s, true, error);
-        rc = rc < 0 ? rc : profile_check_quality(&item, &row->quality, error);
-        if (rc < 0) {
-            return rc;
         }
     }
     return 0;
@@ -320,15 +266,9 @@ static int check_curve(const struct json_path *at, const struct profile_layer *l
                        struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "curve");
-    for (size_t i = 0; i < layer->curve_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        uint64_t least = i ? layer->curve[i - 1].bytes + 1 : 0;
-        int rc =
-            profile_check_integer(&item, "bytes", layer->curve[i].bytes, least, INT64_MAX, error);
-        if (rc == 0) {
-            rc = profile_check_number(&item, "seconds", layer->curve[i].seconds, false, error);
-        }
-        rc = rc < 0 ? rc : profile_check_spread(&item, layer->curve[i].spread, error);
+    for (size_t i = 1; i < layer->curve_count; i++) {
+        int rc = profile_check_integer(&JSON_PATH_ITEM(&here, i), "bytes", layer->curve[i].bytes,
+                                       layer->curve[i - 1].bytes + 1, INT64_MAX, error);
         if (rc < 0) {
             return rc;
         }
@@ -340,16 +280,10 @@ static int check_concurrency(const struct json_path *at, const struct profile_la
                              struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "concurrency");
-    for (size_t i = 0; i < layer->concurrency_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        uint64_t least = i ? (uint64_t)layer->concurrency[i - 1].messages + 1 : 1;
-        int rc = profile_check_integer(&item, "messages", layer->concurrency[i].messages, least,
-                                       UINT32_MAX, error);
-        if (rc == 0) {
-            rc =
-                profile_check_number(&item, "seconds", layer->concurrency[i].seconds, false, error);
-        }
-        rc = rc < 0 ? rc : profile_check_spread(&item, layer->concurrency[i].spread, error);
+    for (size_t i = 1; i < layer->concurrency_count; i++) {
+        int rc = profile_check_integer(
+            &JSON_PATH_ITEM(&here, i), "messages", layer->concurrency[i].messages,
+            (uint64_t)layer->concurrency[i - 1].messages + 1, UINT32_MAX, error);
         if (rc < 0) {
             return rc;
         }
@@ -387,7 +321,7 @@ static int check_layer(const struct json_path *at,
     if (rc == 0) {
         rc = check_concurrency(at, layer, error);
     }
-    return rc < 0 ? rc : profile_check_quality(at, &layer->quality, error);
+    return rc;
 }
 
 /* Groups of measured pairs may overlap, so this is no relation in the sense of check_relation(). */
@@ -417,8 +351,7 @@ int profile_check_communication(const struct json_path *at,
                                 const struct profile_set *members, struct servet_error *error)
 {
     struct json_path layers = JSON_PATH_KEY(at, "layers");
-    int rc = profile_check_integer(at, "message_bytes", communication->message_bytes, 0, INT64_MAX,
-                                   error);
+    int rc = 0;
     for (size_t i = 0; rc == 0 && i < communication->layer_count; i++) {
         rc = check_layer(&JSON_PATH_ITEM(&layers, i), communication, i, members, error);
     }
@@ -430,9 +363,6 @@ int profile_check_communication(const struct json_path *at,
 int profile_check_class(const struct json_path *at, const struct profile_class *node_class,
                         struct servet_error *error)
 {
-    if (!node_class->pus.count) {
-        return profile_refuse(error, at, "pus", "found no PU, expected at least one");
-    }
     int rc = check_relation(at, "cores", &node_class->cores, &node_class->pus, error);
     if (rc == 0) {
         rc = check_relation(at, "packages", &node_class->packages, &node_class->pus, error);

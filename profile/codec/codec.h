@@ -41,9 +41,6 @@ int profile_check_number(const struct json_path *at, const char *key, double val
                          bool zero_allowed, struct servet_error *error);
 int profile_check_integer(const struct json_path *at, const char *key, uint64_t value, uint64_t low,
                           uint64_t high, struct servet_error *error);
-int profile_check_spread(const struct json_path *at, double spread, struct servet_error *error);
-int profile_check_quality(const struct json_path *at, const struct profile_quality *quality,
-                          struct servet_error *error);
 int profile_check_subset(const struct json_path *at, const struct profile_set *part,
                          const struct profile_set *whole, struct servet_error *error);
 
@@ -79,18 +76,19 @@ int profile_check_communication(const struct json_path *at,
 
 /* -- fields -- */
 
-/* Which JSON key holds which member of the model, in the order in which a profile is written.
- * Loading, saving and freeing all walk these tables, so none of them can know a field that the
+/* Which JSON key holds which member of a struct, in the order in which it is written, with the
+ * range of its values and what it means. Loading, saving, checking, freeing, the JSON Schema and
+ * the list in servet-profile(5) all walk these tables, so none of them can know a field that the
  * others do not. */
 
 enum profile_field_type {
-    FIELD_VERSION, /* the number PROFILE_VERSION; no member */
+    FIELD_VERSION, /* 1 to `high`, the number of the format; no member */
     FIELD_STRING,  /* char *; absent: NULL */
     FIELD_U32,
     FIELD_U64,
-    FIELD_NUMBER, /* double */
+    FIELD_NUMBER, /* double, finite */
     FIELD_BOOL,
-    FIELD_ORIGIN, /* enum profile_origin: "declared", "measured", "inferred", "quoted" */
+    FIELD_WORD,   /* an enum: the position of the string in `words` */
     FIELD_SET,    /* cpulist text */
     FIELD_GROUPS, /* array of cpulist texts; pointer at offset, count at count_offset */
     FIELD_PAIRS,  /* array of [a, b]; the same */
@@ -105,25 +103,87 @@ struct profile_field {
     const char *key;
     enum profile_field_type type;
     bool required; /* refused when absent; never left out when written */
+    bool positive; /* FIELD_NUMBER: 0 is refused, unless it stands for "not there" */
+    uint8_t since; /* number of the format that it came with: required in files of that and later
+                       ones; 0: the first */
+    double low;    /* least value; of a list its least number of members or items */
+    double high;   /* greatest value; 0: the type's */
+    double absent; /* the value that stands for "not there" in numbers, integers and words */
     size_t offset;
     size_t count_offset;
     const struct profile_object *element;
-    double absent; /* FIELD_NUMBER: the value that stands for "not there" */
+    const char *const *words; /* ends with NULL */
+    /* For people, NULL but where PROFILE_FIELDS_EXPLAINED is set: what is linked into programs does
+     * not carry it. */
+    const char *unit;
+    const char *meaning;
 };
 
 struct profile_object {
     const char *name; /* as the schema's "$defs" calls it */
+    const char *meaning;
     size_t size;
     const struct profile_field *fields;
     size_t field_count;
 };
 
+/* The rows of a table. `says` is what the field means; further members of the row may follow. */
+#ifdef PROFILE_FIELDS_EXPLAINED
+#define PROFILE_SAYS(text) text
+#else
+#define PROFILE_SAYS(text) NULL
+#endif
+#define PROFILE_OBJECT(title, type, rows, says)                                                    \
+    {                                                                                              \
+        .name = title, .meaning = PROFILE_SAYS(says), .size = sizeof(type), .fields = rows,        \
+        .field_count = sizeof(rows) / sizeof *(rows)                                               \
+    }
+#define PROFILE_NAMED(name, kind, holder, member, says, ...)                                       \
+    {                                                                                              \
+        .key = name, .type = kind, .offset = offsetof(holder, member),                             \
+        .meaning = PROFILE_SAYS(says), __VA_ARGS__                                                 \
+    }
+/* A member whose key is its name. */
+#define PROFILE_FIELD(kind, holder, member, ...)                                                   \
+    PROFILE_NAMED(#member, kind, holder, member, __VA_ARGS__)
+#define PROFILE_COUNTED(name, kind, holder, member, count, ...)                                    \
+    PROFILE_NAMED(name, kind, holder, member, __VA_ARGS__, .count_offset = offsetof(holder, count))
+#define PROFILE_UNIT(text) .unit = PROFILE_SAYS(text)
+
 extern const struct profile_object profile_document; /* struct servet_profile */
 
 /* The texts of enum profile_origin. */
-extern const char *const profile_origin_names[4];
+extern const char *const profile_origin_names[];
+
+/* -- what a table alone is enough for -- */
 
 /* Frees what the members of `object` own, not `object` itself. */
 void profile_object_free(const struct profile_object *type, void *object);
+/* Does the member hold what its absence means? */
+bool profile_field_absent(const struct profile_field *field, const void *object);
+/* The words of a FIELD_WORD as people list them, cut to `size`; returns `buffer`. */
+const char *profile_field_words(const struct profile_field *field, char *buffer, size_t size);
+/* Is every field there that has to be, and within its range? 0, -EINVAL with the path. */
+int profile_check_fields(const struct json_path *at, const struct profile_object *type,
+                         const void *object, struct servet_error *error);
+
+/* -- load -- */
+
+struct json_t; /* jansson's */
+
+struct profile_loader {
+    const char *file;
+    struct servet_error *error;
+    struct servet_profile *profile; /* keeps the keys that are not known; NULL: they are refused */
+    size_t ids;                     /* members of the sets read so far */
+    size_t unknown;                 /* keys that are not known and do not begin with x- */
+    int version;                    /* of the format, once it was read */
+};
+
+/* Fills the zeroed `object` from `json`, with the form of every field checked, not its range. 0;
+ * -EINVAL with file, path, what was found and what was expected; -ENOMEM. What was read until then
+ * is to be freed too. */
+int profile_load_object(struct profile_loader *loader, const struct json_path *at,
+                        const struct json_t *json, const struct profile_object *type, void *object);
 
 #endif

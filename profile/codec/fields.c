@@ -1,317 +1,363 @@
-/* Which JSON key holds which member of the model, in the order in which a profile is written.
- * Loading, saving and freeing walk these tables, so none can know a field that the others do
- * not. */
+/* The one description of the profile's format: keys, types, units, ranges, meanings and the members
+ * that hold them, in the order in which they are written. A field is added here, in model.h, and
+ * where it is measured or used; nowhere else. What fields promise to one another is check.c's. */
 #include "profile/codec/codec.h"
 
-#include <stdlib.h>
+#define REQUIRED .required = true
+#define POSITIVE .positive = true
+#define NOT_KNOWN .absent = -1 /* a number for which 0 is an answer */
+#define BYTES PROFILE_UNIT("bytes")
+#define SECONDS PROFILE_UNIT("seconds")
+#define RATE PROFILE_UNIT("bytes per second")
+#define FLOPS PROFILE_UNIT("flops")
 
-#define COUNT(fields) (sizeof(fields) / sizeof *(fields))
-#define OBJECT_OF(name, type, fields)                                                              \
-    {                                                                                              \
-        name, sizeof(type), fields, COUNT(fields)                                                  \
-    }
+/* Deeper than any machine: L4 exists (eDRAM), L5 does not. */
+#define CACHE_LEVEL_LIMIT 8
 
-/* A member whose key is its name. */
-#define PLAIN(kind, need, holder, member)                                                          \
-    {                                                                                              \
-        .key = #member, .type = kind, .required = need, .offset = offsetof(holder, member)         \
-    }
-#define COUNTED(kind, need, holder, name, member, count)                                           \
-    {                                                                                              \
-        .key = name, .type = kind, .required = need, .offset = offsetof(holder, member),           \
-        .count_offset = offsetof(holder, count)                                                    \
-    }
-#define ARRAY(need, holder, name, member, count, object)                                           \
-    {                                                                                              \
-        .key = name, .type = FIELD_ARRAY, .required = need, .offset = offsetof(holder, member),    \
-        .count_offset = offsetof(holder, count), .element = &(object)                              \
-    }
-#define NESTED(need, holder, member, object)                                                       \
-    {                                                                                              \
-        .key = #member, .type = FIELD_OBJECT, .required = need,                                    \
-        .offset = offsetof(holder, member), .element = &(object)                                   \
-    }
-/* Some members of the profile itself, gathered under one key. */
-#define SECTION(name, object)                                                                      \
-    {                                                                                              \
-        .key = name, .type = FIELD_OBJECT, .required = true, .offset = 0, .element = &(object)     \
-    }
-
-#define YES true
-#define NO false
-
-const char *const profile_origin_names[4] = {
-    [PROFILE_DECLARED] = "declared",
-    [PROFILE_MEASURED] = "measured",
-    [PROFILE_INFERRED] = "inferred",
-    [PROFILE_QUOTED] = "quoted",
+const char *const profile_origin_names[] = {
+    [PROFILE_DECLARED] = "declared", [PROFILE_MEASURED] = "measured",
+    [PROFILE_INFERRED] = "inferred", [PROFILE_QUOTED] = "quoted",
+    [PROFILE_QUOTED + 1] = NULL,
 };
+
+#define ORIGIN_SAYS                                                                                \
+    "declared: said by the operating system; measured: on this very thing; inferred: taken over "  \
+    "from an equivalent one; quoted: taken from a publication."
+#define REPETITIONS_SAYS "Measurements behind the figure."
+#define SPREAD_SAYS "Relative: (third quartile - first quartile) / median of those measurements."
+
+/* Of every point of a curve, which is measured or not there. */
+#define REPEATED(holder)                                                                           \
+    PROFILE_FIELD(FIELD_U32, holder, repetitions, REPETITIONS_SAYS),                               \
+        PROFILE_FIELD(FIELD_NUMBER, holder, spread, SPREAD_SAYS, NOT_KNOWN)
 
 static const struct profile_field quality_fields[] = {
-    PLAIN(FIELD_ORIGIN, YES, struct profile_quality, origin),
-    PLAIN(FIELD_U32, NO, struct profile_quality, repetitions),
-    {.key = "spread",
-     .type = FIELD_NUMBER,
-     .offset = offsetof(struct profile_quality, spread),
-     .absent = -1},
-    PLAIN(FIELD_STRING, NO, struct profile_quality, note),
+    PROFILE_FIELD(FIELD_WORD, struct profile_quality, origin, ORIGIN_SAYS, REQUIRED,
+                  .words = profile_origin_names),
+    REPEATED(struct profile_quality),
+    PROFILE_FIELD(FIELD_STRING, struct profile_quality, note,
+                  "What looked suspicious, in one line."),
 };
 static const struct profile_object quality =
-    OBJECT_OF("quality", struct profile_quality, quality_fields);
+    PROFILE_OBJECT("quality", struct profile_quality, quality_fields,
+                   "Where a figure comes from and how sure it is.");
 
-/* Of the points of a curve, which are measured or not there. */
-#define REPEATED(holder)                                                                           \
-    PLAIN(FIELD_U32, NO, holder, repetitions),                                                     \
-    {                                                                                              \
-        .key = "spread", .type = FIELD_NUMBER, .offset = offsetof(holder, spread), .absent = -1    \
-    }
+#define QUALITY(holder)                                                                            \
+    PROFILE_FIELD(FIELD_OBJECT, holder, quality, "Where it comes from and how sure it is.",        \
+                  REQUIRED, .element = &quality)
 
-/* Of a relation; where all is absent it is declared. */
 static const struct profile_field evidence_fields[] = {
-    PLAIN(FIELD_ORIGIN, NO, struct profile_quality, origin),
-    PLAIN(FIELD_U32, NO, struct profile_quality, repetitions),
-    PLAIN(FIELD_NUMBER, NO, struct profile_quality, spread),
+    PROFILE_FIELD(FIELD_WORD, struct profile_quality, origin, ORIGIN_SAYS,
+                  .words = profile_origin_names),
+    PROFILE_FIELD(FIELD_U32, struct profile_quality, repetitions, REPETITIONS_SAYS),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_quality, spread, SPREAD_SAYS),
 };
-static const struct profile_object evidence =
-    OBJECT_OF("evidence", struct profile_quality, evidence_fields);
+static const struct profile_object evidence = PROFILE_OBJECT(
+    "evidence", struct profile_quality, evidence_fields, "Of a relation; absent: declared.");
 
 static const struct profile_field relation_fields[] = {
-    COUNTED(FIELD_GROUPS, NO, struct profile_relation, "groups", groups, group_count),
-    COUNTED(FIELD_PAIRS, NO, struct profile_relation, "pairs", pairs, pair_count),
+    PROFILE_COUNTED("groups", FIELD_GROUPS, struct profile_relation, groups, group_count,
+                    "Disjoint, ordered by lowest member; groups of one may be left out."),
+    PROFILE_COUNTED("pairs", FIELD_PAIRS, struct profile_relation, pairs, pair_count,
+                    "[a, b] with a < b, ascending; only what is not transitive."),
 };
 static const struct profile_object relation =
-    OBJECT_OF("relation", struct profile_relation, relation_fields);
+    PROFILE_OBJECT("relation", struct profile_relation, relation_fields,
+                   "Who is related to whom: everybody within a group, and both of each pair.");
 
 static const struct profile_field numa_fields[] = {
-    PLAIN(FIELD_U32, YES, struct profile_numa, os_index),
-    PLAIN(FIELD_SET, YES, struct profile_numa, pus),
-    PLAIN(FIELD_U64, NO, struct profile_numa, memory_bytes),
+    PROFILE_FIELD(FIELD_U32, struct profile_numa, os_index, "Its number in the operating system.",
+                  REQUIRED),
+    PROFILE_FIELD(FIELD_SET, struct profile_numa, pus,
+                  "Its PUs; empty for a node that has only memory.", REQUIRED),
+    PROFILE_FIELD(FIELD_U64, struct profile_numa, memory_bytes, "Size of its memory.", BYTES),
 };
-static const struct profile_object numa = OBJECT_OF("numa", struct profile_numa, numa_fields);
+static const struct profile_object numa =
+    PROFILE_OBJECT("numa", struct profile_numa, numa_fields, "A NUMA node.");
 
 static const struct profile_field kind_fields[] = {
-    PLAIN(FIELD_U32, YES, struct profile_kind, efficiency),
-    PLAIN(FIELD_SET, YES, struct profile_kind, pus),
+    PROFILE_FIELD(FIELD_U32, struct profile_kind, efficiency, "Rank: higher is more capable.",
+                  REQUIRED),
+    PROFILE_FIELD(FIELD_SET, struct profile_kind, pus, "The PUs of this kind.", REQUIRED, .low = 1),
 };
-static const struct profile_object kind = OBJECT_OF("kind", struct profile_kind, kind_fields);
+static const struct profile_object kind =
+    PROFILE_OBJECT("kind", struct profile_kind, kind_fields, "PUs that can do equally much.");
 
 static const struct profile_field cache_fields[] = {
-    PLAIN(FIELD_U32, YES, struct profile_cache, level),
-    PLAIN(FIELD_U64, YES, struct profile_cache, size_bytes),
-    PLAIN(FIELD_U64, NO, struct profile_cache, declared_size_bytes),
-    PLAIN(FIELD_U32, NO, struct profile_cache, line_bytes),
-    PLAIN(FIELD_U32, NO, struct profile_cache, associativity),
-    PLAIN(FIELD_U64, NO, struct profile_cache, page_bytes),
-    PLAIN(FIELD_SET, NO, struct profile_cache, pus),
-    NESTED(YES, struct profile_cache, sharing, relation),
-    NESTED(NO, struct profile_cache, sharing_quality, evidence),
-    NESTED(YES, struct profile_cache, quality, quality),
+    PROFILE_FIELD(FIELD_U32, struct profile_cache, level,
+                  "1, 2, 3 ...; caches are in ascending order of it.", REQUIRED, .low = 1,
+                  .high = CACHE_LEVEL_LIMIT),
+    PROFILE_FIELD(FIELD_U64, struct profile_cache, size_bytes,
+                  "Effective size; of a declared cache the declared one, 0 if it is not said.",
+                  REQUIRED, BYTES),
+    PROFILE_FIELD(FIELD_U64, struct profile_cache, declared_size_bytes,
+                  "What the operating system says.", BYTES),
+    PROFILE_FIELD(FIELD_U32, struct profile_cache, line_bytes, "Size of a line.", BYTES),
+    PROFILE_FIELD(FIELD_U32, struct profile_cache, associativity, "Ways."),
+    PROFILE_FIELD(FIELD_U64, struct profile_cache, page_bytes,
+                  "Size of the pages of the memory that it was measured in.", BYTES),
+    PROFILE_FIELD(FIELD_SET, struct profile_cache, pus,
+                  "The PUs that have such a cache; absent: all of the class.", .low = 1),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_cache, sharing,
+                  "Who shares one; a PU that is in no group or pair has one of its own.", REQUIRED,
+                  .element = &relation),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_cache, sharing_quality,
+                  "How it is known who shares it; spread: of the pairs' ratios.",
+                  .element = &evidence),
+    QUALITY(struct profile_cache),
 };
-static const struct profile_object cache = OBJECT_OF("cache", struct profile_cache, cache_fields);
+static const struct profile_object cache =
+    PROFILE_OBJECT("cache", struct profile_cache, cache_fields, "A data or unified cache.");
 
 static const struct profile_field cache_point_fields[] = {
-    PLAIN(FIELD_U64, YES, struct profile_cache_point, bytes),
-    PLAIN(FIELD_NUMBER, YES, struct profile_cache_point, seconds_per_access),
+    PROFILE_FIELD(FIELD_U64, struct profile_cache_point, bytes, "Working set of one PU alone.",
+                  REQUIRED, .low = 1, BYTES),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_cache_point, seconds_per_access,
+                  "Of a dependent load out of it.", REQUIRED, POSITIVE, SECONDS),
     REPEATED(struct profile_cache_point),
 };
-static const struct profile_object cache_point =
-    OBJECT_OF("cache_point", struct profile_cache_point, cache_point_fields);
+static const struct profile_object cache_point = PROFILE_OBJECT(
+    "cache_point", struct profile_cache_point, cache_point_fields, "A point of the latency curve.");
 
 static const struct profile_field tlb_fields[] = {
-    PLAIN(FIELD_U64, YES, struct profile_tlb, page_bytes),
-    PLAIN(FIELD_U64, YES, struct profile_tlb, reach_bytes),
-    PLAIN(FIELD_NUMBER, NO, struct profile_tlb, seconds),
-    NESTED(YES, struct profile_tlb, quality, quality),
+    PROFILE_FIELD(FIELD_U64, struct profile_tlb, page_bytes,
+                  "Size of the pages of the memory that it was measured in.", REQUIRED, .low = 1,
+                  BYTES),
+    PROFILE_FIELD(FIELD_U64, struct profile_tlb, reach_bytes,
+                  "Loads within so much memory find their address translated.", REQUIRED, .low = 1,
+                  BYTES),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_tlb, seconds,
+                  "That a miss adds to a load; 0: not known.", SECONDS),
+    QUALITY(struct profile_tlb),
 };
-static const struct profile_object tlb = OBJECT_OF("tlb", struct profile_tlb, tlb_fields);
+static const struct profile_object tlb = PROFILE_OBJECT(
+    "tlb", struct profile_tlb, tlb_fields, "How much memory a level of the TLB reaches.");
 
 static const struct profile_field scaling_fields[] = {
-    PLAIN(FIELD_U32, YES, struct profile_scaling_point, workers),
-    PLAIN(FIELD_NUMBER, YES, struct profile_scaling_point, bytes_per_s),
+    PROFILE_FIELD(FIELD_U32, struct profile_scaling_point, workers,
+                  "Workers of one group that copy at the same time.", REQUIRED, .low = 1),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_scaling_point, bytes_per_s,
+                  "What they get together, read and written.", REQUIRED, POSITIVE, RATE),
     REPEATED(struct profile_scaling_point),
 };
 static const struct profile_object scaling =
-    OBJECT_OF("scaling", struct profile_scaling_point, scaling_fields);
+    PROFILE_OBJECT("scaling", struct profile_scaling_point, scaling_fields,
+                   "Bandwidth of so many workers in one group.");
 
 static const struct profile_field memory_level_fields[] = {
-    PLAIN(FIELD_NUMBER, NO, struct profile_memory_level, bytes_per_s),
-    NESTED(YES, struct profile_memory_level, collisions, relation),
-    ARRAY(NO, struct profile_memory_level, "scaling", scaling, scaling_count, scaling),
-    NESTED(YES, struct profile_memory_level, quality, quality),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_memory_level, bytes_per_s,
+                  "Of one worker while a second one of the same group copies too.", RATE),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_memory_level, collisions, "Who disturbs whom.",
+                  REQUIRED, .element = &relation),
+    PROFILE_COUNTED("scaling", FIELD_ARRAY, struct profile_memory_level, scaling, scaling_count,
+                    "In one group, by ascending number of workers.", .element = &scaling),
+    QUALITY(struct profile_memory_level),
 };
 static const struct profile_object memory_level =
-    OBJECT_OF("memory_level", struct profile_memory_level, memory_level_fields);
+    PROFILE_OBJECT("memory_level", struct profile_memory_level, memory_level_fields,
+                   "A level of memory access overhead.");
 
 static const struct profile_field memory_fields[] = {
-    PLAIN(FIELD_NUMBER, NO, struct profile_memory, reference_bytes_per_s),
-    PLAIN(FIELD_STRING, NO, struct profile_memory, method),
-    NESTED(YES, struct profile_memory, quality, quality),
-    ARRAY(YES, struct profile_memory, "levels", levels, level_count, memory_level),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_memory, reference_bytes_per_s,
+                  "One worker alone, read and written.", RATE),
+    PROFILE_FIELD(FIELD_STRING, struct profile_memory, method,
+                  "Instruction set, kind of stores, pages, size of the arrays."),
+    QUALITY(struct profile_memory),
+    PROFILE_COUNTED("levels", FIELD_ARRAY, struct profile_memory, levels, level_count,
+                    "Worst first; who collides in one collides in every later one.", REQUIRED,
+                    .element = &memory_level),
 };
-static const struct profile_object memory =
-    OBJECT_OF("memory", struct profile_memory, memory_fields);
+static const struct profile_object memory = PROFILE_OBJECT(
+    "memory", struct profile_memory, memory_fields, "What workers get of the memory together.");
 
 static const struct profile_field numa_access_fields[] = {
-    PLAIN(FIELD_SET, YES, struct profile_numa_access, pus),
-    PLAIN(FIELD_U32, YES, struct profile_numa_access, node),
-    PLAIN(FIELD_NUMBER, NO, struct profile_numa_access, seconds_per_access),
-    PLAIN(FIELD_NUMBER, NO, struct profile_numa_access, bytes_per_s),
-    NESTED(YES, struct profile_numa_access, quality, quality),
+    PROFILE_FIELD(FIELD_SET, struct profile_numa_access, pus,
+                  "The PUs that it holds for; measured on the first.", REQUIRED, .low = 1),
+    PROFILE_FIELD(FIELD_U32, struct profile_numa_access, node,
+                  "The NUMA node that the memory is on.", REQUIRED),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_numa_access, seconds_per_access,
+                  "Of a dependent load that misses every cache; 0: not measured.", SECONDS),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_numa_access, bytes_per_s,
+                  "One worker that copies within that node, read and written; 0: not measured.",
+                  RATE),
+    QUALITY(struct profile_numa_access),
 };
 static const struct profile_object numa_access =
-    OBJECT_OF("numa_access", struct profile_numa_access, numa_access_fields);
+    PROFILE_OBJECT("numa_access", struct profile_numa_access, numa_access_fields,
+                   "What one PU gets of the memory of one NUMA node.");
 
 static const struct profile_field message_fields[] = {
-    PLAIN(FIELD_U64, YES, struct profile_message_point, bytes),
-    PLAIN(FIELD_NUMBER, YES, struct profile_message_point, seconds),
+    PROFILE_FIELD(FIELD_U64, struct profile_message_point, bytes, "Size of the message.", REQUIRED,
+                  BYTES),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_message_point, seconds, "One way.", REQUIRED,
+                  POSITIVE, SECONDS),
     REPEATED(struct profile_message_point),
 };
-static const struct profile_object message =
-    OBJECT_OF("message", struct profile_message_point, message_fields);
+static const struct profile_object message = PROFILE_OBJECT(
+    "message", struct profile_message_point, message_fields, "Time of a message of one size.");
 
 static const struct profile_field concurrency_fields[] = {
-    PLAIN(FIELD_U32, YES, struct profile_concurrency_point, messages),
-    PLAIN(FIELD_NUMBER, YES, struct profile_concurrency_point, seconds),
+    PROFILE_FIELD(FIELD_U32, struct profile_concurrency_point, messages, "Sent at the same time.",
+                  REQUIRED, .low = 1),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_concurrency_point, seconds,
+                  "Of the slowest, one way.", REQUIRED, POSITIVE, SECONDS),
     REPEATED(struct profile_concurrency_point),
 };
 static const struct profile_object concurrency =
-    OBJECT_OF("concurrency", struct profile_concurrency_point, concurrency_fields);
+    PROFILE_OBJECT("concurrency", struct profile_concurrency_point, concurrency_fields,
+                   "Time of so many messages at once.");
 
 static const struct profile_field layer_fields[] = {
-    PLAIN(FIELD_STRING, NO, struct profile_layer, name),
-    PLAIN(FIELD_NUMBER, NO, struct profile_layer, seconds),
-    NESTED(YES, struct profile_layer, members, relation),
-    ARRAY(NO, struct profile_layer, "curve", curve, curve_count, message),
-    ARRAY(NO, struct profile_layer, "concurrency", concurrency, concurrency_count, concurrency),
-    NESTED(YES, struct profile_layer, quality, quality),
+    PROFILE_FIELD(FIELD_STRING, struct profile_layer, name, "core, L3, package, node, network ..."),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_layer, seconds,
+                  "One-way latency of a message of message_bytes; absent where it was not "
+                  "measured: then only the order of the layers means something.",
+                  POSITIVE, SECONDS),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_layer, members,
+                  "A pair's layer is the first that has both.", REQUIRED, .element = &relation),
+    PROFILE_COUNTED("curve", FIELD_ARRAY, struct profile_layer, curve, curve_count,
+                    "By ascending size.", .element = &message),
+    PROFILE_COUNTED("concurrency", FIELD_ARRAY, struct profile_layer, concurrency,
+                    concurrency_count, "By ascending number of messages.", .element = &concurrency),
+    QUALITY(struct profile_layer),
 };
-static const struct profile_object layer = OBJECT_OF("layer", struct profile_layer, layer_fields);
+static const struct profile_object layer =
+    PROFILE_OBJECT("layer", struct profile_layer, layer_fields, "A communication layer.");
 
 static const struct profile_field communication_fields[] = {
-    PLAIN(FIELD_U64, NO, struct profile_communication, message_bytes),
-    ARRAY(NO, struct profile_communication, "layers", layers, layer_count, layer),
-    NESTED(NO, struct profile_communication, measured, relation),
+    PROFILE_FIELD(FIELD_U64, struct profile_communication, message_bytes,
+                  "Size at which the layers were told apart: that of the L1 cache.", BYTES),
+    PROFILE_COUNTED("layers", FIELD_ARRAY, struct profile_communication, layers, layer_count,
+                    "From the lowest latency to the highest.", .element = &layer),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_communication, measured,
+                  "Which pairs were measured: both in one of the groups (which may overlap), or "
+                  "listed. The layers of all others are inferred. Absent: nothing is said of "
+                  "single pairs.",
+                  .element = &relation),
 };
 static const struct profile_object communication =
-    OBJECT_OF("communication", struct profile_communication, communication_fields);
+    PROFILE_OBJECT("communication", struct profile_communication, communication_fields,
+                   "Who talks to whom at which latency.");
 
 static const struct profile_field class_fields[] = {
-    PLAIN(FIELD_STRING, NO, struct profile_class, name),
-    PLAIN(FIELD_SET, YES, struct profile_class, pus),
-    NESTED(NO, struct profile_class, cores, relation),
-    NESTED(NO, struct profile_class, packages, relation),
-    ARRAY(NO, struct profile_class, "numa", numa, numa_count, numa),
-    ARRAY(NO, struct profile_class, "kinds", kinds, kind_count, kind),
-    ARRAY(YES, struct profile_class, "caches", caches, cache_count, cache),
-    ARRAY(NO, struct profile_class, "cache_curve", cache_curve, cache_curve_count, cache_point),
-    ARRAY(NO, struct profile_class, "tlb", tlb, tlb_count, tlb),
-    NESTED(YES, struct profile_class, memory, memory),
-    ARRAY(NO, struct profile_class, "numa_access", numa_access, numa_access_count, numa_access),
-    NESTED(NO, struct profile_class, communication, communication),
+    PROFILE_FIELD(FIELD_STRING, struct profile_class, name, "Free text."),
+    PROFILE_FIELD(FIELD_SET, struct profile_class, pus, "The PUs that the profile speaks of.",
+                  REQUIRED, .low = 1),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_class, cores, "SMT siblings.", .element = &relation),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_class, packages, "PUs of one package.",
+                  .element = &relation),
+    PROFILE_COUNTED("numa", FIELD_ARRAY, struct profile_class, numa, numa_count,
+                    "By ascending number.", .element = &numa),
+    PROFILE_COUNTED("kinds", FIELD_ARRAY, struct profile_class, kinds, kind_count,
+                    "Absent: all PUs are of one kind.", .element = &kind),
+    PROFILE_COUNTED("caches", FIELD_ARRAY, struct profile_class, caches, cache_count,
+                    "By ascending level.", REQUIRED, .element = &cache),
+    PROFILE_COUNTED("cache_curve", FIELD_ARRAY, struct profile_class, cache_curve,
+                    cache_curve_count,
+                    "What the cache sizes were inferred from, by ascending working set.",
+                    .element = &cache_point),
+    PROFILE_COUNTED("tlb", FIELD_ARRAY, struct profile_class, tlb, tlb_count,
+                    "By ascending size of the pages, then of the reach.", .element = &tlb),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_class, memory,
+                  "Its bandwidth and who disturbs whom.", REQUIRED, .element = &memory),
+    PROFILE_COUNTED("numa_access", FIELD_ARRAY, struct profile_class, numa_access,
+                    numa_access_count, "By lowest PU, then by node.", .element = &numa_access),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_class, communication, "Inside the node.",
+                  .element = &communication),
 };
 static const struct profile_object node_class =
-    OBJECT_OF("node_class", struct profile_class, class_fields);
+    PROFILE_OBJECT("node_class", struct profile_class, class_fields,
+                   "Nodes that are alike. PU numbers are those of the operating system.");
 
 static const struct profile_field node_range_fields[] = {
-    PLAIN(FIELD_STRING, YES, struct profile_node_range, names),
-    PLAIN(FIELD_U32, YES, struct profile_node_range, count),
-    PLAIN(FIELD_U32, YES, struct profile_node_range, class_index),
+    PROFILE_FIELD(FIELD_STRING, struct profile_node_range, names,
+                  "Host names, \"node1\" or \"node[001-128,200]\".", REQUIRED),
+    PROFILE_FIELD(FIELD_U32, struct profile_node_range, count, "How many names that is.", REQUIRED,
+                  .low = 1),
+    PROFILE_FIELD(FIELD_U32, struct profile_node_range, class_index,
+                  "Their class, counted from 0 in node_classes.", REQUIRED),
 };
-static const struct profile_object node_range =
-    OBJECT_OF("node_range", struct profile_node_range, node_range_fields);
+static const struct profile_object node_range = PROFILE_OBJECT(
+    "node_range", struct profile_node_range, node_range_fields, "Names of nodes of one class.");
 
 static const struct profile_field bsp_fields[] = {
-    PLAIN(FIELD_STRING, NO, struct profile_bsp, backend),
-    PLAIN(FIELD_U32, YES, struct profile_bsp, processors),
-    PLAIN(FIELD_NUMBER, YES, struct profile_bsp, r_flop_per_s),
-    PLAIN(FIELD_U32, NO, struct profile_bsp, vector_length),
-    PLAIN(FIELD_NUMBER, YES, struct profile_bsp, g_flops),
-    PLAIN(FIELD_NUMBER, NO, struct profile_bsp, g_packets_flops),
-    {.key = "l_flops",
-     .type = FIELD_NUMBER,
-     .offset = offsetof(struct profile_bsp, l_flops),
-     .absent = -1},
-    PLAIN(FIELD_NUMBER, NO, struct profile_bsp, t0_flops),
-    PLAIN(FIELD_U32, NO, struct profile_bsp, h_low),
-    PLAIN(FIELD_U32, NO, struct profile_bsp, h_high),
-    PLAIN(FIELD_U32, NO, struct profile_bsp, bend_h),
-    NESTED(YES, struct profile_bsp, quality, quality),
+    PROFILE_FIELD(FIELD_STRING, struct profile_bsp, backend,
+                  "\"threads\" (shared memory) or \"mpi\"."),
+    PROFILE_FIELD(FIELD_U32, struct profile_bsp, processors, "Number of processors.", REQUIRED,
+                  .low = 1),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_bsp, r_flop_per_s, "Computing rate of one.",
+                  REQUIRED, POSITIVE, PROFILE_UNIT("flops per second")),
+    PROFILE_FIELD(FIELD_U32, struct profile_bsp, vector_length,
+                  "Words of the DAXPY that reached r."),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_bsp, g_flops,
+                  "Per word of 8 bytes, sent as single words: pessimistic.", REQUIRED, FLOPS),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_bsp, g_packets_flops,
+                  "Per word, sent in large packets: optimistic.", FLOPS),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_bsp, l_flops,
+                  "Of a superstep; left out where the fit gave a negative one.", NOT_KNOWN, FLOPS),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_bsp, t0_flops, "Measured time of a 0-relation.",
+                  FLOPS),
+    PROFILE_FIELD(FIELD_U32, struct profile_bsp, h_low, "Smallest h of the fit."),
+    PROFILE_FIELD(FIELD_U32, struct profile_bsp, h_high, "Largest h of the fit, at least h_low."),
+    PROFILE_FIELD(FIELD_U32, struct profile_bsp, bend_h,
+                  "First h of a second straight piece; 0 or left out where there is one piece."),
+    QUALITY(struct profile_bsp),
 };
-static const struct profile_object bsp = OBJECT_OF("bsp", struct profile_bsp, bsp_fields);
+static const struct profile_object bsp = PROFILE_OBJECT(
+    "bsp", struct profile_bsp, bsp_fields, "One superstep takes T(h) = h g + l, in flops.");
 
 static const struct profile_field host_fields[] = {
-    {.key = "name",
-     .type = FIELD_STRING,
-     .required = YES,
-     .offset = offsetof(struct servet_profile, host_name)},
-    PLAIN(FIELD_STRING, NO, struct servet_profile, architecture),
-    PLAIN(FIELD_STRING, NO, struct servet_profile, cpu_model),
-    PLAIN(FIELD_STRING, NO, struct servet_profile, kernel),
-    PLAIN(FIELD_STRING, NO, struct servet_profile, topology_signature),
+    PROFILE_NAMED("name", FIELD_STRING, struct servet_profile, host_name, "Host name.", REQUIRED),
+    PROFILE_FIELD(FIELD_STRING, struct servet_profile, architecture, "As uname -m says."),
+    PROFILE_FIELD(FIELD_STRING, struct servet_profile, cpu_model, "Processor."),
+    PROFILE_FIELD(FIELD_STRING, struct servet_profile, kernel, "As uname -r says."),
+    PROFILE_FIELD(FIELD_STRING, struct servet_profile, topology_signature,
+                  "Tells whether a profile is of the machine at hand."),
 };
-static const struct profile_object host = OBJECT_OF("host", struct servet_profile, host_fields);
+static const struct profile_object host =
+    PROFILE_OBJECT("host", struct servet_profile, host_fields, "The machine that was measured.");
 
 static const struct profile_field measurement_fields[] = {
-    PLAIN(FIELD_BOOL, YES, struct servet_profile, measured),
-    PLAIN(FIELD_STRING, NO, struct servet_profile, tool),
-    PLAIN(FIELD_STRING, NO, struct servet_profile, started),
-    PLAIN(FIELD_NUMBER, NO, struct servet_profile, seconds),
-    COUNTED(FIELD_MAP, NO, struct servet_profile, "conditions", conditions, condition_count),
+    PROFILE_FIELD(FIELD_BOOL, struct servet_profile, measured,
+                  "false: a topology profile, nothing was measured.", REQUIRED),
+    PROFILE_FIELD(FIELD_STRING, struct servet_profile, tool, "Program and version."),
+    PROFILE_FIELD(FIELD_STRING, struct servet_profile, started, "ISO 8601, UTC."),
+    PROFILE_FIELD(FIELD_NUMBER, struct servet_profile, seconds, "How long it took.", SECONDS),
+    PROFILE_COUNTED("conditions", FIELD_MAP, struct servet_profile, conditions, condition_count,
+                    "What held meanwhile, such as the governor and the load."),
 };
 static const struct profile_object measurement =
-    OBJECT_OF("measurement", struct servet_profile, measurement_fields);
+    PROFILE_OBJECT("measurement", struct servet_profile, measurement_fields,
+                   "Whether anything was measured at all, by what, when and how long.");
+
+/* Some members of the profile itself are gathered under one key: their "object" is the profile. */
+#define SECTION(name, object)                                                                      \
+    {                                                                                              \
+        .key = name, .type = FIELD_OBJECT, REQUIRED, .element = &(object)                          \
+    }
 
 static const struct profile_field document_fields[] = {
-    {.key = "servet_profile", .type = FIELD_VERSION, .required = YES},
+    {.key = "servet_profile",
+     .type = FIELD_VERSION,
+     REQUIRED,
+     .high = PROFILE_VERSION,
+     .meaning = PROFILE_SAYS("Version of this format.")},
     SECTION("host", host),
     SECTION("measurement", measurement),
-    ARRAY(YES, struct servet_profile, "node_classes", classes, class_count, node_class),
-    ARRAY(YES, struct servet_profile, "nodes", nodes, node_range_count, node_range),
-    NESTED(NO, struct servet_profile, network, communication),
-    ARRAY(NO, struct servet_profile, "bsp", bsp, bsp_count, bsp),
+    PROFILE_COUNTED("node_classes", FIELD_ARRAY, struct servet_profile, classes, class_count,
+                    "Nodes that are alike are described once.", REQUIRED, .low = 1,
+                    .element = &node_class),
+    PROFILE_COUNTED("nodes", FIELD_ARRAY, struct servet_profile, nodes, node_range_count,
+                    "PU numbers count through the nodes in this order.", REQUIRED, .low = 1,
+                    .element = &node_range),
+    PROFILE_FIELD(FIELD_OBJECT, struct servet_profile, network,
+                  "Between nodes; members are node numbers, counted from 0.",
+                  .element = &communication),
+    PROFILE_COUNTED("bsp", FIELD_ARRAY, struct servet_profile, bsp, bsp_count,
+                    "By backend and ascending number of processors.", .element = &bsp),
 };
-const struct profile_object profile_document =
-    OBJECT_OF("profile", struct servet_profile, document_fields);
-
-static void free_counted(const struct profile_field *field, void *items, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (field->type == FIELD_GROUPS) {
-            profile_set_free((struct profile_set *)items + i);
-        } else if (field->type == FIELD_ARRAY) {
-            profile_object_free(field->element, (char *)items + i * field->element->size);
-        } else if (field->type == FIELD_MAP) {
-            free(((struct profile_condition *)items)[i].key);
-            free(((struct profile_condition *)items)[i].value);
-        }
-    }
-    free(items);
-}
-
-void profile_object_free(const struct profile_object *type, void *object)
-{
-    for (size_t i = 0; i < type->field_count; i++) {
-        const struct profile_field *field = &type->fields[i];
-        char *member = (char *)object + field->offset;
-        switch (field->type) {
-        case FIELD_STRING:
-            free(*(void **)member);
-            break;
-        case FIELD_SET:
-            profile_set_free((void *)member);
-            break;
-        case FIELD_OBJECT:
-            profile_object_free(field->element, member);
-            break;
-        case FIELD_GROUPS:
-        case FIELD_PAIRS:
-        case FIELD_ARRAY:
-        case FIELD_MAP:
-            free_counted(field, *(void **)member,
-                         *(size_t *)((char *)object + field->count_offset));
-            break;
-        default:
-            break;
-        }
-    }
-}
+const struct profile_object profile_document = PROFILE_OBJECT(
+    "profile", struct servet_profile, document_fields,
+    "What is known of a machine of one or more nodes. Keys beginning with x- are free for other "
+    "tools. This is what this version writes: a reader keeps and ignores other keys, and says so "
+    "once.");

@@ -36,20 +36,12 @@ const char *profile_json_path_text(const struct json_path *path, char *buffer, s
 
 /* Bounds on what a hostile file can make us allocate, far above what a real one needs: a profile of
  * 256 PUs with every pair listed takes half a MiB, a list of 100,000 nodes a few. */
-#define FILE_LIMIT_BYTES ((size_t)16 << 20)
 #define IDS_LIMIT                                                                                  \
     ((size_t)PROFILE_SET_LIMIT) /* members of all sets together: "0-9999999" is short */
 #define ARRAY_LIMIT 65536u      /* objects in one array */
 #define SHOWN_BYTES 48          /* of a value that is refused */
+#define WORDS_SIZE 128          /* of the list of words that one field may be */
 #define EXTRA_LIMIT 4096u /* keys that are not known: a newer version has a handful an object */
-
-struct loader {
-    const char *file;
-    struct servet_error *error;
-    struct servet_profile *profile;
-    size_t ids;     /* members of the sets read so far */
-    size_t unknown; /* keys that are not known and do not begin with x- */
-};
 
 /* -- refusing -- */
 
@@ -67,7 +59,7 @@ static void describe(const json_t *json, char *out, size_t size)
     free(text);
 }
 
-static int refuse(struct loader *loader, const struct json_path *at, const json_t *found,
+static int refuse(struct profile_loader *loader, const struct json_path *at, const json_t *found,
                   const char *expected)
 {
     char path[JSON_PATH_SIZE], shown[SHOWN_BYTES];
@@ -81,27 +73,29 @@ static int refuse(struct loader *loader, const struct json_path *at, const json_
                          path, shown, expected);
 }
 
-static int no_memory(struct loader *loader)
+static int no_memory(struct profile_loader *loader)
 {
     return profile_error(loader->error, -ENOMEM, "%s: %s", loader->file, strerrordesc_np(ENOMEM));
 }
 
 /* -- one value -- */
 
-static int load_version(struct loader *loader, const struct json_path *at, const json_t *json)
+static int load_version(struct profile_loader *loader, const struct json_path *at,
+                        const json_t *json, const struct profile_field *field)
 {
     if (json_is_integer(json) && json_integer_value(json) >= 1 &&
-        json_integer_value(json) <= PROFILE_VERSION) {
+        (double)json_integer_value(json) <= field->high) {
+        loader->version = (int)json_integer_value(json);
         return 0;
     }
     char expected[96];
     snprintf(expected, sizeof expected,
-             "version %d, the latest that servet " SERVET_VERSION " understands", PROFILE_VERSION);
+             "version %g, the latest that servet " SERVET_VERSION " understands", field->high);
     return refuse(loader, at, json, expected);
 }
 
-static int load_string(struct loader *loader, const struct json_path *at, const json_t *json,
-                       char **out)
+static int load_string(struct profile_loader *loader, const struct json_path *at,
+                       const json_t *json, char **out)
 {
     if (!json_is_string(json)) {
         return refuse(loader, at, json, "a string");
@@ -114,7 +108,7 @@ static int load_string(struct loader *loader, const struct json_path *at, const 
     return 0;
 }
 
-static int load_u32(struct loader *loader, const struct json_path *at, const json_t *json,
+static int load_u32(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                     uint32_t *out)
 {
     if (!json_is_integer(json) || json_integer_value(json) < 0 ||
@@ -125,7 +119,7 @@ static int load_u32(struct loader *loader, const struct json_path *at, const jso
     return 0;
 }
 
-static int load_u64(struct loader *loader, const struct json_path *at, const json_t *json,
+static int load_u64(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                     uint64_t *out)
 {
     if (!json_is_integer(json) || json_integer_value(json) < 0) {
@@ -135,8 +129,8 @@ static int load_u64(struct loader *loader, const struct json_path *at, const jso
     return 0;
 }
 
-static int load_number(struct loader *loader, const struct json_path *at, const json_t *json,
-                       double *out)
+static int load_number(struct profile_loader *loader, const struct json_path *at,
+                       const json_t *json, double *out)
 {
     if (!json_is_number(json) || json_number_value(json) < 0) {
         return refuse(loader, at, json, "a number that is not negative");
@@ -145,7 +139,7 @@ static int load_number(struct loader *loader, const struct json_path *at, const 
     return 0;
 }
 
-static int load_bool(struct loader *loader, const struct json_path *at, const json_t *json,
+static int load_bool(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                      bool *out)
 {
     if (!json_is_boolean(json)) {
@@ -155,19 +149,20 @@ static int load_bool(struct loader *loader, const struct json_path *at, const js
     return 0;
 }
 
-static int load_origin(struct loader *loader, const struct json_path *at, const json_t *json,
-                       enum profile_origin *out)
+static int load_word(struct profile_loader *loader, const struct json_path *at, const json_t *json,
+                     const struct profile_field *field, unsigned *out)
 {
-    for (unsigned i = 0; json_is_string(json) && i < 4; i++) {
-        if (strcmp(json_string_value(json), profile_origin_names[i]) == 0) {
-            *out = (enum profile_origin)i;
+    char words[WORDS_SIZE];
+    for (unsigned i = 0; json_is_string(json) && field->words[i]; i++) {
+        if (strcmp(json_string_value(json), field->words[i]) == 0) {
+            *out = i;
             return 0;
         }
     }
-    return refuse(loader, at, json, "\"declared\", \"measured\", \"inferred\" or \"quoted\"");
+    return refuse(loader, at, json, profile_field_words(field, words, sizeof words));
 }
 
-static int load_set(struct loader *loader, const struct json_path *at, const json_t *json,
+static int load_set(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                     struct profile_set *out)
 {
     if (json_is_string(json) && json_string_length(json) == 0) {
@@ -192,7 +187,7 @@ static int load_set(struct loader *loader, const struct json_path *at, const jso
 
 /* Room for every item of the array; *count grows as they are loaded, so that a half-loaded one can
  * be freed. */
-static int open_array(struct loader *loader, const struct json_path *at, const json_t *json,
+static int open_array(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                       size_t size, void *member)
 {
     if (!json_is_array(json)) {
@@ -207,8 +202,8 @@ static int open_array(struct loader *loader, const struct json_path *at, const j
     return memory ? 0 : no_memory(loader);
 }
 
-static int load_groups(struct loader *loader, const struct json_path *at, const json_t *json,
-                       struct profile_set **member, size_t *count)
+static int load_groups(struct profile_loader *loader, const struct json_path *at,
+                       const json_t *json, struct profile_set **member, size_t *count)
 {
     int rc = open_array(loader, at, json, sizeof **member, member);
     for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
@@ -218,7 +213,7 @@ static int load_groups(struct loader *loader, const struct json_path *at, const 
     return rc;
 }
 
-static int load_pair(struct loader *loader, const struct json_path *at, const json_t *json,
+static int load_pair(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                      struct profile_pair *out)
 {
     if (!json_is_array(json) || json_array_size(json) != 2) {
@@ -228,7 +223,7 @@ static int load_pair(struct loader *loader, const struct json_path *at, const js
     return rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), json_array_get(json, 1), &out->b);
 }
 
-static int load_pairs(struct loader *loader, const struct json_path *at, const json_t *json,
+static int load_pairs(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                       struct profile_pair **member, size_t *count)
 {
     int rc = open_array(loader, at, json, sizeof **member, member);
@@ -239,25 +234,25 @@ static int load_pairs(struct loader *loader, const struct json_path *at, const j
     return rc;
 }
 
-static int load_object(struct loader *loader, const struct json_path *at, const json_t *json,
-                       const struct profile_object *type, void *object);
-
-static int load_array(struct loader *loader, const struct json_path *at, const json_t *json,
-                      const struct profile_object *element, void **member, size_t *count)
+static int load_array(struct profile_loader *loader, const struct json_path *at, const json_t *json,
+                      const struct profile_field *field, void *object)
 {
+    const struct profile_object *element = field->element;
+    void **member = (void *)((char *)object + field->offset);
+    size_t *count = (void *)((char *)object + field->count_offset);
     if (json_array_size(json) > ARRAY_LIMIT) {
         return refuse(loader, at, json, "no more than 65536 objects");
     }
     int rc = open_array(loader, at, json, element->size, member);
     for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
         (*count)++;
-        rc = load_object(loader, &JSON_PATH_ITEM(at, i), json_array_get(json, i), element,
-                         (char *)*member + i * element->size);
+        rc = profile_load_object(loader, &JSON_PATH_ITEM(at, i), json_array_get(json, i), element,
+                                 (char *)*member + i * element->size);
     }
     return rc;
 }
 
-static int load_map(struct loader *loader, const struct json_path *at, const json_t *json,
+static int load_map(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                     struct profile_condition **member, size_t *count)
 {
     if (!json_is_object(json)) {
@@ -286,14 +281,14 @@ static int load_map(struct loader *loader, const struct json_path *at, const jso
 
 /* -- objects -- */
 
-static int load_field(struct loader *loader, const struct json_path *at, const json_t *json,
+static int load_field(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                       const struct profile_field *field, void *object)
 {
     void *member = (char *)object + field->offset;
     size_t *count = (void *)((char *)object + field->count_offset);
     switch (field->type) {
     case FIELD_VERSION:
-        return load_version(loader, at, json);
+        return load_version(loader, at, json, field);
     case FIELD_STRING:
         return load_string(loader, at, json, member);
     case FIELD_U32:
@@ -304,8 +299,8 @@ static int load_field(struct loader *loader, const struct json_path *at, const j
         return load_number(loader, at, json, member);
     case FIELD_BOOL:
         return load_bool(loader, at, json, member);
-    case FIELD_ORIGIN:
-        return load_origin(loader, at, json, member);
+    case FIELD_WORD:
+        return load_word(loader, at, json, field, member);
     case FIELD_SET:
         return load_set(loader, at, json, member);
     case FIELD_GROUPS:
@@ -313,16 +308,17 @@ static int load_field(struct loader *loader, const struct json_path *at, const j
     case FIELD_PAIRS:
         return load_pairs(loader, at, json, member, count);
     case FIELD_ARRAY:
-        return load_array(loader, at, json, field->element, member, count);
+        return load_array(loader, at, json, field, object);
     case FIELD_MAP:
         return load_map(loader, at, json, member, count);
     case FIELD_OBJECT:
-        return load_object(loader, at, json, field->element, member);
+        return profile_load_object(loader, at, json, field->element, member);
     }
     return -EINVAL;
 }
 
-static const char *expected_kind(enum profile_field_type type)
+static int refuse_missing(struct profile_loader *loader, const struct json_path *at,
+                          const struct profile_field *field)
 {
     static const char *const kinds[] = {
         [FIELD_VERSION] = "the version of the profile's format",
@@ -331,7 +327,6 @@ static const char *expected_kind(enum profile_field_type type)
         [FIELD_U64] = "an integer",
         [FIELD_NUMBER] = "a number",
         [FIELD_BOOL] = "true or false",
-        [FIELD_ORIGIN] = "\"declared\", \"measured\", \"inferred\" or \"quoted\"",
         [FIELD_SET] = "a list such as \"0-3,8\"",
         [FIELD_GROUPS] = "an array",
         [FIELD_PAIRS] = "an array",
@@ -339,7 +334,10 @@ static const char *expected_kind(enum profile_field_type type)
         [FIELD_MAP] = "an object",
         [FIELD_OBJECT] = "an object",
     };
-    return kinds[type];
+    char words[WORDS_SIZE];
+    return refuse(loader, at, NULL,
+                  field->type == FIELD_WORD ? profile_field_words(field, words, sizeof words)
+                                            : kinds[field->type]);
 }
 
 static bool known_key(const struct profile_object *type, const char *key)
@@ -352,7 +350,7 @@ static bool known_key(const struct profile_object *type, const char *key)
     return false;
 }
 
-static int keep_extra(struct loader *loader, const struct json_path *at, const char *key,
+static int keep_extra(struct profile_loader *loader, const struct json_path *at, const char *key,
                       const json_t *value)
 {
     char path[JSON_PATH_SIZE];
@@ -373,7 +371,7 @@ static int keep_extra(struct loader *loader, const struct json_path *at, const c
     return extra->where && extra->key && extra->value ? 0 : no_memory(loader);
 }
 
-static int note_unknown(struct loader *loader, const struct json_path *at)
+static int note_unknown(struct profile_loader *loader, const struct json_path *at)
 {
     char path[JSON_PATH_SIZE];
     if (loader->unknown++) {
@@ -389,9 +387,17 @@ static int note_unknown(struct loader *loader, const struct json_path *at)
     return 0;
 }
 
+static int refuse_unknown(struct profile_loader *loader, const struct json_path *at,
+                          const struct profile_object *type)
+{
+    char path[JSON_PATH_SIZE];
+    return profile_error(loader->error, -EINVAL, "%s: %s: unknown field, expected one of a %s",
+                         loader->file, profile_json_path_text(at, path, sizeof path), type->name);
+}
+
 /* Keys that begin with x- are free for other tools; others are of a newer version, or misspelt. */
-static int keep_unknown_keys(struct loader *loader, const struct json_path *at, const json_t *json,
-                             const struct profile_object *type)
+static int keep_unknown_keys(struct profile_loader *loader, const struct json_path *at,
+                             const json_t *json, const struct profile_object *type)
 {
     json_t *object = (json_t *)json; /* jansson iterates without changing it */
     int rc = 0;
@@ -399,6 +405,9 @@ static int keep_unknown_keys(struct loader *loader, const struct json_path *at, 
         const char *key = json_object_iter_key(i);
         if (known_key(type, key)) {
             continue;
+        }
+        if (!loader->profile) {
+            return refuse_unknown(loader, &JSON_PATH_KEY(at, key), type);
         }
         rc = keep_extra(loader, at, key, json_object_iter_value(i));
         if (rc == 0 && strncmp(key, "x-", 2) != 0) {
@@ -408,37 +417,59 @@ static int keep_unknown_keys(struct loader *loader, const struct json_path *at, 
     return rc;
 }
 
-static int load_object(struct loader *loader, const struct json_path *at, const json_t *json,
-                       const struct profile_object *type, void *object)
+/* What stands for "not there", for every field that may be so. */
+static void set_absent(const struct profile_field *field, void *object)
+{
+    void *member = (char *)object + field->offset;
+    switch (field->type) {
+    case FIELD_NUMBER:
+        *(double *)member = field->absent;
+        break;
+    case FIELD_U32:
+        *(uint32_t *)member = (uint32_t)(int64_t)field->absent;
+        break;
+    case FIELD_U64:
+        *(uint64_t *)member = (uint64_t)(int64_t)field->absent;
+        break;
+    case FIELD_WORD:
+        *(unsigned *)member = (unsigned)field->absent;
+        break;
+    default:
+        break;
+    }
+}
+
+int profile_load_object(struct profile_loader *loader, const struct json_path *at,
+                        const json_t *json, const struct profile_object *type, void *object)
 {
     if (!json_is_object(json)) {
         return refuse(loader, at, json, "an object");
     }
     for (size_t i = 0; i < type->field_count; i++) {
-        const struct profile_field *field = &type->fields[i];
-        if (field->type == FIELD_NUMBER) {
-            *(double *)(void *)((char *)object + field->offset) = field->absent;
-        }
+        set_absent(&type->fields[i], object);
     }
     /* Fields first: a file of another version should be told that, not which of its keys we do not
      * know. */
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < type->field_count; i++) {
+    for (size_t i = 0; i < type->field_count; i++) {
         const struct profile_field *field = &type->fields[i];
         const json_t *value = json_object_get(json, field->key);
         struct json_path here = JSON_PATH_KEY(at, field->key);
+        int rc = 0;
         if (value) {
             rc = load_field(loader, &here, value, field, object);
-        } else if (field->required) {
-            rc = refuse(loader, &here, NULL, expected_kind(field->type));
+        } else if (field->required && field->since <= loader->version) {
+            rc = refuse_missing(loader, &here, field);
+        }
+        if (rc < 0) {
+            return rc;
         }
     }
-    return rc < 0 ? rc : keep_unknown_keys(loader, at, json, type);
+    return keep_unknown_keys(loader, at, json, type);
 }
 
 /* -- the whole -- */
 
-static int refuse_syntax(struct loader *loader, const json_error_t *why)
+static int refuse_syntax(struct profile_loader *loader, const json_error_t *why)
 {
     if (json_error_code(why) == json_error_out_of_memory) {
         return no_memory(loader);
@@ -456,14 +487,15 @@ static void forget_ranks(struct profile_communication *communication)
     }
 }
 
-static int load_document(struct loader *loader, const json_t *json, struct servet_profile **out)
+static int load_document(struct profile_loader *loader, const json_t *json,
+                         struct servet_profile **out)
 {
     struct servet_profile *profile = calloc(1, sizeof *profile);
     if (!profile) {
         return no_memory(loader);
     }
     loader->profile = profile;
-    int rc = load_object(loader, &JSON_PATH_ROOT, json, &profile_document, profile);
+    int rc = profile_load_object(loader, &JSON_PATH_ROOT, json, &profile_document, profile);
     forget_ranks(&profile->network);
     for (size_t i = 0; i < profile->class_count; i++) {
         forget_ranks(&profile->classes[i].communication);
@@ -486,7 +518,7 @@ static int load_document(struct loader *loader, const json_t *json, struct serve
 int profile_parse(const char *text, size_t length, const char *name, struct servet_profile **out,
                   struct servet_error *error)
 {
-    struct loader loader = {.file = name, .error = error};
+    struct profile_loader loader = {.file = name, .error = error};
     json_error_t why;
     json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (!json) {
@@ -494,149 +526,5 @@ int profile_parse(const char *text, size_t length, const char *name, struct serv
     }
     int rc = load_document(&loader, json, out);
     json_decref(json);
-    return rc;
-}
-
-/* -- files -- */
-
-/* Not stdio: in somebody else's process a FILE costs a lock list entry and a buffer for nothing. */
-static int read_all(int fd, size_t size, char **out, size_t *length)
-{
-    size_t used = 0;
-    char *text = malloc(size + 1);
-    if (!text) {
-        return -ENOMEM;
-    }
-    while (used < size) {
-        ssize_t got = TEMP_FAILURE_RETRY(read(fd, text + used, size - used));
-        if (got < 0) {
-            int saved = errno;
-            free(text);
-            return -saved;
-        }
-        if (got == 0) {
-            break;
-        }
-        used += (size_t)got;
-    }
-    *out = text;
-    *length = used;
-    return 0;
-}
-
-/* A path may come from the environment of whoever starts a program: a pipe must not hold that
- * program up, a device not be read, and a large file not fill its memory. */
-static int read_file(const char *path, char **text, size_t *length, struct servet_error *error)
-{
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &info) < 0) {
-        int code = errno;
-        if (fd >= 0) {
-            close(fd);
-        }
-        return profile_error(error, -code, "%s: %s", path, strerrordesc_np(code));
-    }
-    int rc;
-    if (S_ISDIR(info.st_mode)) {
-        rc = profile_error(error, -EISDIR, "%s: %s", path, strerrordesc_np(EISDIR));
-    } else if (!S_ISREG(info.st_mode)) {
-        rc = profile_error(error, -EINVAL, "%s: not a regular file, expected a profile", path);
-    } else if ((size_t)info.st_size > FILE_LIMIT_BYTES) {
-        rc = profile_error(error, -EINVAL, "%s: larger than %zu MiB, expected a profile", path,
-                           FILE_LIMIT_BYTES >> 20);
-    } else {
-        rc = read_all(fd, (size_t)info.st_size, text, length);
-        rc = rc < 0 ? profile_error(error, rc, "%s: %s", path, strerrordesc_np(-rc)) : 0;
-    }
-    close(fd);
-    return rc;
-}
-
-int profile_load(const char *path, struct servet_profile **out, struct servet_error *error)
-{
-    char *text;
-    size_t length;
-    int rc = read_file(path, &text, &length, error);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = profile_parse(text, length, path, out, error);
-    free(text);
-    return rc;
-}
-
-/* -- the part of a cluster's profile that one node needs -- */
-
-/* End of the string that begins at `at`, behind its closing quote; NULL: it has none. */
-static const char *skip_string(const char *at, const char *end)
-{
-    for (at++; at < end && *at != '"'; at++) {
-        at += *at == '\\';
-    }
-    return at < end ? at + 1 : NULL;
-}
-
-/* End of the object or array that begins at `at`, or NULL. */
-static const char *skip_value(const char *at, const char *end)
-{
-    for (size_t depth = 0; at && at < end;) {
-        if (*at == '"') {
-            at = skip_string(at, end);
-            continue;
-        }
-        depth += *at == '{' || *at == '[';
-        if ((*at == '}' || *at == ']') && --depth == 0) {
-            return at + 1;
-        }
-        at++;
-    }
-    return NULL;
-}
-
-/* The object of the outermost key "network"; false when there is none. */
-static bool find_network(const char *text, const char *end, const char **first, const char **last)
-{
-    static const char key[] = "\"network\"";
-    size_t depth = 0;
-    for (const char *at = text; at && at < end;) {
-        if (*at == '"') {
-            bool here = depth == 1 && (size_t)(end - at) > sizeof key &&
-                        memcmp(at, key, sizeof key - 1) == 0;
-            at = skip_string(at, end);
-            for (const char *value = at; here && value && value < end; value++) {
-                if (*value == '{') {
-                    *first = value;
-                    *last = skip_value(value, end);
-                    return *last != NULL;
-                }
-                here = *value == ':' || *value == ' ' || *value == '\n' || *value == '\t' ||
-                       *value == '\r';
-            }
-            continue;
-        }
-        depth += *at == '{' || *at == '[';
-        depth -= *at == '}' || *at == ']';
-        at++;
-    }
-    return false;
-}
-
-int profile_load_node(const char *path, struct servet_profile **out, struct servet_error *error)
-{
-    const char *first, *last;
-    char *text;
-    size_t length;
-    int rc = read_file(path, &text, &length, error);
-    if (rc < 0) {
-        return rc;
-    }
-    if (find_network(text, text + length, &first, &last)) {
-        size_t begin = (size_t)(first - text) + 1, rest = (size_t)(text + length - last);
-        memmove(text + begin, last - 1, rest + 1); /* leaves "{}" */
-        length = begin + rest + 1;
-    }
-    rc = profile_parse(text, length, path, out, error);
-    free(text);
     return rc;
 }

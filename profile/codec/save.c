@@ -118,8 +118,8 @@ static json_t *save_field(const struct place *parent, const struct profile_field
         return json_real(*(const double *)member);
     case FIELD_BOOL:
         return json_boolean(*(const bool *)member);
-    case FIELD_ORIGIN:
-        return json_string(profile_origin_names[*(const enum profile_origin *)member]);
+    case FIELD_WORD:
+        return json_string(field->words[*(const unsigned *)member]);
     case FIELD_SET:
         return save_set(member);
     case FIELD_GROUPS:
@@ -134,42 +134,6 @@ static json_t *save_field(const struct place *parent, const struct profile_field
         return save_object(&at, field->element, member);
     }
     return NULL;
-}
-
-/* Does the member hold what its absence means? */
-static bool is_absent(const struct profile_field *field, const void *object)
-{
-    const void *member = (const char *)object + field->offset;
-    switch (field->type) {
-    case FIELD_STRING:
-        return *(void *const *)member == NULL;
-    case FIELD_U32:
-        return *(const uint32_t *)member == 0;
-    case FIELD_ORIGIN:
-        return *(const enum profile_origin *)member == PROFILE_DECLARED;
-    case FIELD_U64:
-        return *(const uint64_t *)member == 0;
-    case FIELD_NUMBER:
-        /* A negative absent value stands for every negative number ("not known"). */
-        return field->absent < 0 ? *(const double *)member < 0 : *(const double *)member <= 0;
-    case FIELD_SET:
-        return ((const struct profile_set *)member)->count == 0;
-    case FIELD_GROUPS:
-    case FIELD_PAIRS:
-    case FIELD_ARRAY:
-    case FIELD_MAP:
-        return count_of(field, object) == 0;
-    case FIELD_OBJECT:
-        for (size_t i = 0; i < field->element->field_count; i++) {
-            if (field->element->fields[i].required ||
-                !is_absent(&field->element->fields[i], member)) {
-                return false;
-            }
-        }
-        return true;
-    default:
-        return false;
-    }
 }
 
 static int add_extras(const struct place *at, json_t *json)
@@ -197,7 +161,7 @@ static json_t *save_object(const struct place *at, const struct profile_object *
     json_t *json = json_object();
     for (size_t i = 0; json && i < type->field_count; i++) {
         const struct profile_field *field = &type->fields[i];
-        if (!field->required && is_absent(field, object)) {
+        if (!field->required && profile_field_absent(field, object)) {
             continue;
         }
         if (json_object_set_new(json, field->key, save_field(at, field, object)) < 0) {

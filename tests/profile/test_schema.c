@@ -1,106 +1,11 @@
-/* Does the published schema know exactly the keys that profiles are read and written with, and no
- * others? */
+/* The table of fields: does a test see every one of them, and what do its rows promise? (The schema
+ * that is made of it is held against the reader in validate.py.) */
 #include "tests/profile/fixture.h"
 
 #include <jansson.h>
 
 #include "profile/codec/codec.h"
 #include "tests/base/runner.h"
-
-static json_t *definition(json_t *schema, const struct profile_object *type)
-{
-    json_t *found = type == &profile_document
-                        ? schema
-                        : json_object_get(json_object_get(schema, "$defs"), type->name);
-    ck_assert_msg(found != NULL, "the schema has no definition '%s'", type->name);
-    return found;
-}
-
-static bool required(json_t *object, const char *key)
-{
-    size_t i;
-    json_t *name;
-    json_array_foreach(json_object_get(object, "required"), i, name)
-    {
-        if (strcmp(json_string_value(name), key) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* "#/$defs/cache" of a property or of its items. */
-static const char *target(json_t *property)
-{
-    json_t *items = json_object_get(property, "items");
-    const char *reference = json_string_value(json_object_get(items ? items : property, "$ref"));
-    return reference ? reference + strlen("#/$defs/") : "";
-}
-
-static const char *schema_type(enum profile_field_type type)
-{
-    switch (type) {
-    case FIELD_STRING:
-        return "string";
-    case FIELD_U32:
-    case FIELD_U64:
-        return "integer";
-    case FIELD_NUMBER:
-        return "number";
-    case FIELD_BOOL:
-        return "boolean";
-    case FIELD_GROUPS:
-    case FIELD_PAIRS:
-    case FIELD_ARRAY:
-        return "array";
-    case FIELD_MAP:
-        return "object";
-    default:
-        return NULL; /* said by a reference or a constant */
-    }
-}
-
-static void assert_object(json_t *schema, const struct profile_object *type)
-{
-    json_t *object = definition(schema, type), *properties = json_object_get(object, "properties");
-    ck_assert_msg(json_is_false(json_object_get(object, "additionalProperties")), "%s is open",
-                  type->name);
-    ck_assert_uint_eq(json_object_size(properties), type->field_count);
-    for (size_t i = 0; i < type->field_count; i++) {
-        const struct profile_field *field = &type->fields[i];
-        json_t *property = json_object_get(properties, field->key);
-        ck_assert_msg(property != NULL, "%s.%s is not in the schema", type->name, field->key);
-        ck_assert_msg(required(object, field->key) == field->required, "%s.%s: required?",
-                      type->name, field->key);
-        const char *expected = schema_type(field->type),
-                   *found = json_string_value(json_object_get(property, "type"));
-        ck_assert_msg(!expected || (found && strcmp(found, expected) == 0), "%s.%s: type",
-                      type->name, field->key);
-        if (field->element) {
-            ck_assert_str_eq(target(property), field->element->name);
-            assert_object(schema, field->element);
-        }
-    }
-}
-
-START_TEST(the_schema_has_the_keys_of_the_model)
-{
-    json_error_t why;
-    json_t *schema = json_load_file(SCHEMA, JSON_REJECT_DUPLICATES, &why);
-    ck_assert_msg(schema != NULL, "%d: %s", why.line, why.text);
-    assert_object(schema, &profile_document);
-    json_decref(schema);
-}
-END_TEST
-
-START_TEST(the_schema_is_of_the_version_that_is_written)
-{
-    json_t *schema = json_load_file(SCHEMA, 0, NULL);
-    json_t *version = json_object_get(json_object_get(schema, "properties"), "servet_profile");
-    ck_assert_int_eq(json_integer_value(json_object_get(version, "const")), PROFILE_VERSION);
-    json_decref(schema);
-}
-END_TEST
 
 /* A field that the fixture lacks is one that no test sees lost. */
 static void assert_all_present(json_t *json, const struct profile_object *type)
@@ -128,11 +33,94 @@ START_TEST(the_full_fixture_has_every_field)
 }
 END_TEST
 
+struct reading {
+    uint32_t cups, spoons;
+    double litres;
+    unsigned drink;
+};
+
+static const char *const drinks[] = {"tea", "coffee", "water", NULL};
+static const struct profile_field reading_fields[] = {
+    {.key = "table", .type = FIELD_VERSION, .required = true, .high = 3},
+    PROFILE_FIELD(FIELD_U32, struct reading, cups, "", .required = true, .low = 2, .high = 9),
+    PROFILE_FIELD(FIELD_U32, struct reading, spoons, "", .required = true, .since = 2),
+    PROFILE_FIELD(FIELD_NUMBER, struct reading, litres, "", .low = 0.5, .high = 4, .absent = -1),
+    PROFILE_FIELD(FIELD_WORD, struct reading, drink, "", .words = drinks, .absent = 2),
+};
+static const struct profile_object reading_object =
+    PROFILE_OBJECT("reading", struct reading, reading_fields, "");
+
+/* Reads and checks; the one line that refuses, or "". */
+static const char *refusal(const char *text, struct reading *out)
+{
+    static struct servet_error error;
+    json_t *json = json_loads(text, 0, NULL);
+    struct profile_loader loader = {.file = "f", .error = &error};
+    *out = (struct reading){0};
+    error.text[0] = '\0';
+    ck_assert_ptr_nonnull(json);
+    if (profile_load_object(&loader, &JSON_PATH_ROOT, json, &reading_object, out) == 0) {
+        profile_check_fields(&JSON_PATH_ROOT, &reading_object, out, &error);
+    }
+    json_decref(json);
+    return error.text;
+}
+
+START_TEST(an_absent_field_takes_its_value)
+{
+    struct reading reading;
+    ck_assert_str_eq(refusal("{\"table\": 3, \"cups\": 2, \"spoons\": 0}", &reading), "");
+    ck_assert_double_lt(reading.litres, 0);
+    ck_assert_uint_eq(reading.drink, 2);
+    ck_assert_str_eq(refusal("{\"table\": 3, \"cups\": 9, \"spoons\": 0, \"drink\": \"coffee\","
+                             "\"litres\": 0.5}",
+                             &reading),
+                     "");
+    ck_assert_uint_eq(reading.drink, 1);
+}
+END_TEST
+
+START_TEST(a_field_is_required_from_the_format_that_brought_it)
+{
+    struct reading reading;
+    ck_assert_str_eq(refusal("{\"table\": 1, \"cups\": 2}", &reading), "");
+    ck_assert_str_eq(refusal("{\"table\": 2, \"cups\": 2}", &reading),
+                     "f: $.spoons: missing, expected an integer");
+}
+END_TEST
+
+static const struct {
+    const char *text, *refusal;
+} out_of_range[] = {
+    {"{\"table\": 3, \"cups\": 1, \"spoons\": 0}",
+     "$.cups: found 1, expected an integer from 2 to 9"},
+    {"{\"table\": 3, \"cups\": 10, \"spoons\": 0}",
+     "$.cups: found 10, expected an integer from 2 to 9"},
+    {"{\"table\": 3, \"cups\": 2, \"spoons\": 0, \"litres\": 4.5}",
+     "$.litres: found 4.5, expected a number from 0.5 to 4"},
+    {"{\"table\": 3, \"cups\": 2, \"spoons\": 0, \"drink\": \"milk\"}",
+     "f: $.drink: found \"milk\", expected \"tea\", \"coffee\" or \"water\""},
+    {"{\"table\": 3, \"cups\": 2, \"spoons\": 0, \"forks\": 1}",
+     "f: $.forks: unknown field, expected one of a reading"},
+    {"{\"table\": 4}",
+     "f: $.table: found 4, expected version 3, the latest that servet " SERVET_VERSION
+     " understands"},
+};
+
+START_TEST(what_is_out_of_its_range_is_named_with_the_range)
+{
+    struct reading reading;
+    ck_assert_str_eq(refusal(out_of_range[_i].text, &reading), out_of_range[_i].refusal);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("schema");
-    tcase_add_test(tcase, the_schema_has_the_keys_of_the_model);
-    tcase_add_test(tcase, the_schema_is_of_the_version_that_is_written);
     tcase_add_test(tcase, the_full_fixture_has_every_field);
+    tcase_add_test(tcase, an_absent_field_takes_its_value);
+    tcase_add_test(tcase, a_field_is_required_from_the_format_that_brought_it);
+    tcase_add_loop_test(tcase, what_is_out_of_its_range_is_named_with_the_range, 0,
+                        sizeof out_of_range / sizeof *out_of_range);
     return run_tests(tcase);
 }

@@ -1,0 +1,238 @@
+/* What the table of fields alone is enough for: freeing an object, telling what is not there, and
+ * checking that every value is within the range that its row gives. */
+#include "profile/codec/codec.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const void *items_of(const struct profile_field *field, const void *object)
+{
+    return *(const void *const *)(const void *)((const char *)object + field->offset);
+}
+
+static size_t count_of(const struct profile_field *field, const void *object)
+{
+    return *(const size_t *)(const void *)((const char *)object + field->count_offset);
+}
+
+/* -- freeing -- */
+
+static void free_counted(const struct profile_field *field, void *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (field->type == FIELD_GROUPS) {
+            profile_set_free((struct profile_set *)items + i);
+        } else if (field->type == FIELD_ARRAY) {
+            profile_object_free(field->element, (char *)items + i * field->element->size);
+        } else if (field->type == FIELD_MAP) {
+            free(((struct profile_condition *)items)[i].key);
+            free(((struct profile_condition *)items)[i].value);
+        }
+    }
+    free(items);
+}
+
+void profile_object_free(const struct profile_object *type, void *object)
+{
+    for (size_t i = 0; i < type->field_count; i++) {
+        const struct profile_field *field = &type->fields[i];
+        char *member = (char *)object + field->offset;
+        switch (field->type) {
+        case FIELD_STRING:
+            free(*(void **)member);
+            break;
+        case FIELD_SET:
+            profile_set_free((void *)member);
+            break;
+        case FIELD_OBJECT:
+            profile_object_free(field->element, member);
+            break;
+        case FIELD_GROUPS:
+        case FIELD_PAIRS:
+        case FIELD_ARRAY:
+        case FIELD_MAP:
+            free_counted(field, *(void **)member, count_of(field, object));
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+void profile_free(struct servet_profile *profile)
+{
+    if (!profile) {
+        return;
+    }
+    profile_object_free(&profile_document, profile);
+    for (size_t i = 0; i < profile->extra_count; i++) {
+        free(profile->extras[i].where);
+        free(profile->extras[i].key);
+        free(profile->extras[i].value);
+    }
+    free(profile->extras);
+    free(profile->unknown);
+    free(profile);
+}
+
+/* -- what is not there -- */
+
+bool profile_field_absent(const struct profile_field *field, const void *object)
+{
+    const void *member = (const char *)object + field->offset;
+    switch (field->type) {
+    case FIELD_STRING:
+        return *(void *const *)member == NULL;
+    case FIELD_U32:
+        return *(const uint32_t *)member == (uint32_t)(int64_t)field->absent;
+    case FIELD_WORD:
+        return *(const unsigned *)member == (unsigned)field->absent;
+    case FIELD_U64:
+        return *(const uint64_t *)member == (uint64_t)(int64_t)field->absent;
+    case FIELD_NUMBER:
+        /* A negative absent value stands for every negative number ("not known"). */
+        return field->absent < 0 ? *(const double *)member < 0
+                                 : *(const double *)member == field->absent;
+    case FIELD_SET:
+        return ((const struct profile_set *)member)->count == 0;
+    case FIELD_GROUPS:
+    case FIELD_PAIRS:
+    case FIELD_ARRAY:
+    case FIELD_MAP:
+        return count_of(field, object) == 0;
+    case FIELD_OBJECT:
+        for (size_t i = 0; i < field->element->field_count; i++) {
+            if (field->element->fields[i].required ||
+                !profile_field_absent(&field->element->fields[i], member)) {
+                return false;
+            }
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* -- ranges -- */
+
+const char *profile_field_words(const struct profile_field *field, char *buffer, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; field->words[i] && used < size; i++) {
+        const char *before = i == 0 ? "" : field->words[i + 1] ? ", " : " or ";
+        used += (size_t)snprintf(buffer + used, size - used, "%s\"%s\"", before, field->words[i]);
+    }
+    return buffer;
+}
+
+static int check_word(const struct json_path *at, const struct profile_field *field, unsigned value,
+                      struct servet_error *error)
+{
+    char words[128], expected[160];
+    for (unsigned i = 0; field->words[i]; i++) {
+        if (i == value) {
+            return 0;
+        }
+    }
+    snprintf(expected, sizeof expected, "expected %s",
+             profile_field_words(field, words, sizeof words));
+    return profile_refuse(error, at, field->key, expected);
+}
+
+static int check_whole(const struct json_path *at, const struct profile_field *field,
+                       uint64_t value, struct servet_error *error)
+{
+    uint64_t most = field->type == FIELD_U32 ? UINT32_MAX : INT64_MAX;
+    return profile_check_integer(at, field->key, value, (uint64_t)field->low,
+                                 field->high > 0 ? (uint64_t)field->high : most, error);
+}
+
+static int check_real(const struct json_path *at, const struct profile_field *field, double value,
+                      struct servet_error *error)
+{
+    if (field->high <= 0) {
+        return profile_check_number(at, field->key, value, !field->positive, error);
+    }
+    if (value >= field->low && value <= field->high) {
+        return 0;
+    }
+    char what[128];
+    snprintf(what, sizeof what, "found %g, expected a number from %g to %g", value, field->low,
+             field->high);
+    return profile_refuse(error, at, field->key, what);
+}
+
+static int check_items(const struct json_path *at, const struct profile_field *field,
+                       const void *object, struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(at, field->key);
+    const char *items = items_of(field, object);
+    for (size_t i = 0; i < count_of(field, object); i++) {
+        int rc = profile_check_fields(&JSON_PATH_ITEM(&here, i), field->element,
+                                      items + i * field->element->size, error);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static int check_absent(const struct json_path *at, const struct profile_field *field,
+                        struct servet_error *error)
+{
+    if (!field->required) {
+        return 0;
+    }
+    if (field->type == FIELD_STRING) {
+        return profile_refuse(error, at, field->key, "missing, expected a string");
+    }
+    if (field->low > 0 && field->type == FIELD_SET) {
+        return profile_refuse(error, at, field->key, "found no PU, expected at least one");
+    }
+    if (field->low > 0 && field->type == FIELD_ARRAY) {
+        return profile_refuse(error, at, field->key, "found none, expected at least one");
+    }
+    return 0;
+}
+
+static int check_field(const struct json_path *at, const struct profile_field *field,
+                       const void *object, struct servet_error *error)
+{
+    const void *member = (const char *)object + field->offset;
+    bool there = field->required || !profile_field_absent(field, object);
+    switch (field->type) {
+    case FIELD_STRING:
+    case FIELD_SET:
+        return profile_field_absent(field, object) ? check_absent(at, field, error) : 0;
+    case FIELD_ARRAY:
+        return profile_field_absent(field, object) ? check_absent(at, field, error)
+                                                   : check_items(at, field, object, error);
+    case FIELD_OBJECT:
+        return profile_check_fields(&JSON_PATH_KEY(at, field->key), field->element, member, error);
+    case FIELD_U32:
+        return there ? check_whole(at, field, *(const uint32_t *)member, error) : 0;
+    case FIELD_U64:
+        return there ? check_whole(at, field, *(const uint64_t *)member, error) : 0;
+    case FIELD_NUMBER:
+        return there ? check_real(at, field, *(const double *)member, error) : 0;
+    case FIELD_WORD:
+        return there ? check_word(at, field, *(const unsigned *)member, error) : 0;
+    default:
+        return 0;
+    }
+}
+
+int profile_check_fields(const struct json_path *at, const struct profile_object *type,
+                         const void *object, struct servet_error *error)
+{
+    for (size_t i = 0; i < type->field_count; i++) {
+        int rc = check_field(at, &type->fields[i], object, error);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
