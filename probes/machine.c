@@ -6,25 +6,30 @@
 #include <errno.h>
 #include <string.h>
 
-#include "probes/run/checkpoint.h"
-#include "probes/run/sentinel.h"
+#include "probes/checkpoint.h"
+#include "probes/sentinel.h"
 
-/* The answer of an earlier run, or one measured now and kept for a later run. `words` is all that
- * was asked. */
-static int journaled(struct machine *machine, const char *kind, machine_guard_run *run,
-                     const void *what, const void *places, size_t count, size_t workers,
-                     const uint64_t *words, size_t word_count, double *values)
+/* All that is asked, for a run that is resumed to know its own question again. */
+struct key_words {
+    const char *kind;
+    const uint64_t *words;
+    size_t count;
+};
+
+/* The answer of an earlier run, or one measured now and kept for a later run. */
+static int journaled(struct machine *machine, const struct machine_question *question,
+                     const struct key_words *asked, double *values)
 {
     if (!machine->journal) {
-        return probe_sentinel_open(machine, run, what, places, count, workers, values);
+        return probe_sentinel_ask(machine, question, values);
     }
-    uint64_t key = probe_checkpoint_key(machine->name, kind, words, word_count);
-    if (probe_checkpoint_take(machine->journal, key, values, count)) {
+    uint64_t key = probe_checkpoint_key(machine->name, asked->kind, asked->words, asked->count);
+    if (probe_checkpoint_take(machine->journal, key, values, question->count)) {
         return 0;
     }
-    int rc = probe_sentinel_open(machine, run, what, places, count, workers, values);
+    int rc = probe_sentinel_ask(machine, question, values);
     if (rc == 0) {
-        probe_checkpoint_put(machine->journal, key, values, count);
+        probe_checkpoint_put(machine->journal, key, values, question->count);
     }
     return rc;
 }
@@ -113,8 +118,9 @@ int probe_machine_traverse(struct machine *machine, const struct machine_travers
                               what->on_node,
                               (uint64_t)(int64_t)what->numa,
                               digest(pus, count)};
-    return journaled(machine, "traverse", run_traverse, what, pus, count, count, words,
-                     sizeof words / sizeof *words, seconds_per_access);
+    return journaled(machine, &(struct machine_question){run_traverse, what, pus, count, count},
+                     &(struct key_words){"traverse", words, sizeof words / sizeof *words},
+                     seconds_per_access);
 }
 
 int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
@@ -131,8 +137,8 @@ int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
     }
     const uint64_t words[] = {what->bytes, what->passes, (uint64_t)(int64_t)what->numa,
                               (uint64_t)what->pages, digest(pus, count)};
-    return journaled(machine, "copy", run_copy, what, pus, count, count, words,
-                     sizeof words / sizeof *words, bytes_per_s);
+    return journaled(machine, &(struct machine_question){run_copy, what, pus, count, count},
+                     &(struct key_words){"copy", words, sizeof words / sizeof *words}, bytes_per_s);
 }
 
 int probe_machine_exchange(struct machine *machine, const struct machine_exchange *what,
@@ -163,8 +169,9 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
     static_assert(sizeof *pairs == 2 * sizeof(uint32_t), "a pair has padding");
     const uint64_t words[] = {what->bytes, what->round_trips, what->batches,
                               digest(&pairs->a, 2 * count)};
-    return journaled(machine, "exchange", run_exchange, what, pairs, count, 2 * count, words,
-                     sizeof words / sizeof *words, seconds);
+    return journaled(machine,
+                     &(struct machine_question){run_exchange, what, pairs, count, 2 * count},
+                     &(struct key_words){"exchange", words, sizeof words / sizeof *words}, seconds);
 }
 
 double probe_machine_elapsed(struct machine *machine)

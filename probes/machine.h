@@ -118,7 +118,7 @@ struct machine_ops {
     void (*close)(struct machine *machine);
 };
 
-/* What run/sentinel.c has seen so far. */
+/* What sentinel.c has seen so far. */
 struct machine_guard {
     size_t operations, repeated;
     size_t disturbed; /* operations that stayed so */
@@ -147,7 +147,7 @@ struct machine {
     const char *copy_method;             /* "AVX2 non-temporal stores", … or NULL */
     const volatile sig_atomic_t *cancel; /* may be NULL */
     struct machine_guard guard;
-    /* answers kept for --resume (run/checkpoint.h); may be NULL. Not owned */
+    /* answers kept for --resume (checkpoint.h); may be NULL. Not owned */
     struct machine_journal *journal;
     void *state;
 };

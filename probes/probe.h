@@ -9,7 +9,7 @@
 #define SERVET_PROBES_PROBE_H
 
 #include "probes/machine.h"
-#include "probes/run/topology.h"
+#include "probes/topology.h"
 #include "profile/base/statistics.h"
 
 /* The pair of PUs at hand, and how many of those planned are done. */

@@ -4,57 +4,22 @@
  * every wait here has a deadline (deadline.h). Ranks without an order look for one now and then and
  * sleep between: they may share their PU with what is measured, and must not spin there.
  */
-#include "probes/mpi/mpi.h"
+#include "probes/mpi/orders.h"
 
 #include <errno.h>
 #include <math.h>
-#include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-enum tag {
-    TAG_ORDER = 1,
-    TAG_READY, /* to rank 0: sits and waits */
-    TAG_GO,
-    TAG_MESSAGE,
-    TAG_RESULT,
-    TAG_ENOUGH, /* from rank 0: all pairs have their figure */
-    TAG_MORE,   /* within a pair: one more batch, or none */
-    TAG_BEAT,
-    TAG_TEXT
-};
-enum order_kind { ORDER_EXCHANGE = 1, ORDER_SUPERSTEP, ORDER_STAY, ORDER_END };
-/* Between two looks of a rank that waits. Who has just obeyed stays awake for a while: the next
- * order comes some 0.3 ms after an answer. */
-enum { SLEEP_US = 500 };
+/* Who has just obeyed stays awake for a while: the next order comes some 0.3 ms after an answer. */
 static const double awake_s = 1e-3;
-
-/* Limits of waits. Rank 0 speaks to everybody every few seconds, so silence of half a minute means
- * that it is gone; it hears of a missing answer before the others give up, and can name it. */
-static const double answer_limit_s = 15, silence_limit_s = 25, speak_every_s = 5, end_limit_s = 3;
+static const double end_limit_s = 3;
 /* No network that anybody measures is slower than this: longer messages are given longer. */
 static const double slowest_bytes_per_s = 1e6;
 /* The longest run of supersteps asked for takes a second or so. */
 static const double superstep_limit_s = 50;
-
-struct order {
-    uint64_t kind;
-    union {
-        struct {
-            uint64_t bytes, round_trips, batches, partner;
-            uint64_t first;    /* this rank sends first */
-            uint64_t together; /* other pairs do the same at the same time */
-        } exchange;
-        struct {
-            uint64_t processors, h, packing, supersteps, batches;
-        } superstep;
-        int64_t status; /* ORDER_END */
-    };
-};
-enum { ORDER_WORDS = sizeof(struct order) / sizeof(uint64_t) };
 
 /* What a rank answers to ORDER_EXCHANGE. */
 struct result {
@@ -68,7 +33,7 @@ enum { RESULT_WORDS = sizeof(struct result) / sizeof(double) };
  * several in a row do. */
 enum { LOOKS = 64 };
 
-static bool there_is(int source, int tag, MPI_Status *status)
+bool probe_ranks_there_is(int source, int tag, MPI_Status *status)
 {
     int there = 0;
     for (int i = 0; i < LOOKS && !there; i++) {
@@ -97,13 +62,13 @@ static void wait_for(MPI_Request *request, unsigned sleep_us)
     }
 }
 
-static void limit_silence(const struct ranks *ranks)
+void probe_ranks_limit_silence(const struct ranks *ranks)
 {
     if (ranks->patient) {
         return;
     }
-    probe_deadline_set(silence_limit_s, "%s: nothing from rank 0 on %s for %.0f s",
-                       ranks->info[ranks->rank].host, ranks->info[0].host, silence_limit_s);
+    probe_deadline_set(ranks_silence_limit_s, "%s: nothing from rank 0 on %s for %.0f s",
+                       ranks->info[ranks->rank].host, ranks->info[0].host, ranks_silence_limit_s);
 }
 
 /* -- rank 0 speaks -- */
@@ -115,7 +80,7 @@ static void send_order(int to, const struct order *order)
 
 static void tell_all(struct ranks *ranks, const struct order *order)
 {
-    probe_deadline_set(silence_limit_s, "a node does not take messages any more");
+    probe_deadline_set(ranks_silence_limit_s, "a node does not take messages any more");
     for (int i = 1; i < ranks->size; i++) {
         send_order(i, order);
     }
@@ -123,9 +88,9 @@ static void tell_all(struct ranks *ranks, const struct order *order)
     ranks->spoke = MPI_Wtime();
 }
 
-static void speak(struct ranks *ranks)
+void probe_ranks_speak(struct ranks *ranks)
 {
-    if (MPI_Wtime() - ranks->spoke > speak_every_s) {
+    if (MPI_Wtime() - ranks->spoke > ranks_speak_every_s) {
         tell_all(ranks, &(struct order){.kind = ORDER_STAY});
     }
 }
@@ -143,144 +108,6 @@ _Noreturn void probe_ranks_end(struct ranks *ranks, int status)
                                 status); /* MPICH 4.0.2 over UCX was seen to hang there */
     MPI_Finalize();
     _exit(status);
-}
-
-/* -- texts of the nodes -- */
-
-/* What rank 0 says meanwhile: to stay, or (something went wrong there) to end. */
-static void listen_to_root(struct ranks *ranks)
-{
-    struct order order;
-    if (!there_is(0, TAG_ORDER, MPI_STATUS_IGNORE)) {
-        return;
-    }
-    MPI_Recv(&order, ORDER_WORDS, MPI_UINT64_T, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    limit_silence(ranks);
-    if (order.kind == ORDER_END) {
-        probe_ranks_end(ranks, (int)order.status);
-    }
-}
-
-static void tell_text(struct ranks *ranks, const struct ranks_teller *teller)
-{
-    double beat = 0;
-    int nothing = 0;
-    limit_silence(ranks);
-    while (teller->busy && teller->busy(teller->context)) {
-        listen_to_root(ranks);
-        if (MPI_Wtime() - beat > speak_every_s) {
-            beat = MPI_Wtime();
-            MPI_Send(&nothing, 1, MPI_INT, 0, TAG_BEAT, MPI_COMM_WORLD);
-        }
-        usleep(SLEEP_US);
-    }
-    char *text = teller->text(teller->context);
-    limit_silence(ranks);
-    MPI_Send(text, (int)strlen(text) + 1, MPI_CHAR, 0, TAG_TEXT, MPI_COMM_WORLD);
-    free(text);
-}
-
-static int node_of(const struct ranks *ranks, int leader)
-{
-    int node = 0;
-    while (ranks->leaders[node] != leader) {
-        node++;
-    }
-    return node;
-}
-
-enum message { MESSAGE_NONE, MESSAGE_BEAT, MESSAGE_TEXT };
-
-/* One message from a leader, if there is any. */
-static enum message take_message(struct ranks *ranks, double *heard, char **texts)
-{
-    int length, nothing;
-    MPI_Status status;
-    if (there_is(MPI_ANY_SOURCE, TAG_TEXT, &status)) {
-        int node = node_of(ranks, status.MPI_SOURCE);
-        MPI_Get_count(&status, MPI_CHAR, &length);
-        texts[node] = calloc(1, (size_t)length + 1);
-        probe_deadline_set(answer_limit_s, "%s stopped in the middle of its answer",
-                           ranks->info[status.MPI_SOURCE].host);
-        MPI_Recv(texts[node], length, MPI_CHAR, status.MPI_SOURCE, TAG_TEXT, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
-        probe_deadline_clear();
-        return MESSAGE_TEXT;
-    }
-    if (there_is(MPI_ANY_SOURCE, TAG_BEAT, &status)) {
-        MPI_Recv(&nothing, 1, MPI_INT, status.MPI_SOURCE, TAG_BEAT, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
-        heard[node_of(ranks, status.MPI_SOURCE)] = MPI_Wtime();
-        return MESSAGE_BEAT;
-    }
-    return MESSAGE_NONE;
-}
-
-static void miss(const struct ranks *ranks, const double *heard, char *const *texts)
-{
-    for (int i = 0; i < ranks->node_count; i++) {
-        if (!texts[i] && MPI_Wtime() - heard[i] > answer_limit_s) {
-            probe_deadline_set(
-                0.001,
-                "%s has not been heard of for %.0f s while it was measured: no profile was "
-                "written, an older "
-                "one is untouched",
-                ranks->info[ranks->leaders[i]].host, answer_limit_s);
-            pause();
-        }
-    }
-}
-
-/* Rank 0 may not run for seconds itself where its node is busy: that silence is not the others'. */
-static void excuse(const struct ranks *ranks, double *heard, double *looked)
-{
-    double now = MPI_Wtime(), away = now - *looked;
-    for (int i = 0; i < ranks->node_count && away > 1; i++) {
-        heard[i] += away;
-    }
-    *looked = now;
-}
-
-static void collect(struct ranks *ranks, const struct ranks_teller *teller, char **texts)
-{
-    double *heard = calloc((size_t)ranks->node_count, sizeof *heard), looked = MPI_Wtime();
-    int missing = ranks->node_count, mine = node_of(ranks, 0);
-    for (int i = 0; i < ranks->node_count; i++) {
-        heard[i] = looked;
-    }
-    while (missing > 0) {
-        bool busy = !texts[mine] && teller->busy && teller->busy(teller->context);
-        if (!texts[mine] && !busy) {
-            texts[mine] = teller->text(teller->context);
-            missing--;
-        }
-        heard[mine] = MPI_Wtime();
-        excuse(ranks, heard, &looked);
-        enum message got = take_message(ranks, heard, texts);
-        missing -= got == MESSAGE_TEXT;
-        if (got != MESSAGE_NONE) {
-            continue; /* silence is judged when nothing is waiting to be heard */
-        }
-        miss(ranks, heard, texts);
-        speak(ranks);
-        usleep(SLEEP_US);
-    }
-    free(heard);
-}
-
-char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller)
-{
-    if (ranks->rank == 0) {
-        char **texts = calloc((size_t)ranks->node_count, sizeof *texts);
-        if (texts) {
-            collect(ranks, teller, texts);
-        }
-        return texts;
-    }
-    if (ranks->info[ranks->rank].leader == ranks->rank) {
-        tell_text(ranks, teller);
-    }
-    return NULL;
 }
 
 /* -- messages: what each rank of a pair does -- */
@@ -310,10 +137,10 @@ static double time_for(const struct order *order)
 static double limited_batch(const struct ranks *ranks, char *buffer, const struct order *order)
 {
     const struct rank_info *partner = &ranks->info[order->exchange.partner];
-    probe_deadline_set(answer_limit_s + 5 + time_for(order),
+    probe_deadline_set(ranks_answer_limit_s + 5 + time_for(order),
                        "%s: no message from rank %d on %s for %.0f s",
                        ranks->info[ranks->rank].host, (int)order->exchange.partner, partner->host,
-                       answer_limit_s + 5);
+                       ranks_answer_limit_s + 5);
     return batch(buffer, order);
 }
 
@@ -354,7 +181,7 @@ struct answers {
 
 static bool is_enough(const struct answers *answers)
 {
-    bool all = answers->requests || there_is(0, TAG_ENOUGH, MPI_STATUS_IGNORE);
+    bool all = answers->requests || probe_ranks_there_is(0, TAG_ENOUGH, MPI_STATUS_IGNORE);
     for (int i = 0; i < answers->count && all; i++) {
         all = is_done(&answers->requests[i]);
     }
@@ -407,7 +234,7 @@ static void obey_exchange(const struct ranks *ranks, const struct order *order)
     char *buffer = message_buffer(ranks, order);
     if (order->exchange.together) {
         MPI_Request go;
-        limit_silence(ranks);
+        probe_ranks_limit_silence(ranks);
         say_ready();
         MPI_Irecv(&nothing, 1, MPI_INT, 0, TAG_GO, MPI_COMM_WORLD, &go);
         wait_for(&go, 0);
@@ -433,10 +260,10 @@ static void obey_superstep(const struct ranks *ranks, const struct order *order)
 
 static void take_order(const struct ranks *ranks, double awake_until, struct order *order)
 {
-    limit_silence(ranks);
-    while (!there_is(0, TAG_ORDER, MPI_STATUS_IGNORE)) {
+    probe_ranks_limit_silence(ranks);
+    while (!probe_ranks_there_is(0, TAG_ORDER, MPI_STATUS_IGNORE)) {
         if (MPI_Wtime() > awake_until) {
-            usleep(SLEEP_US);
+            usleep(RANKS_SLEEP_US);
         }
     }
     MPI_Recv(order, ORDER_WORDS, MPI_UINT64_T, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -484,12 +311,12 @@ static void wait_until_ready(const struct ranks *ranks, const struct profile_pai
             continue;
         }
         probe_deadline_set(
-            answer_limit_s,
+            ranks_answer_limit_s,
             "rank %d on %s does not answer for %.0f s: no profile was written, an older one is "
             "untouched",
-            rank, ranks->info[rank].host, answer_limit_s);
+            rank, ranks->info[rank].host, ranks_answer_limit_s);
         MPI_Irecv(&nothing, 1, MPI_INT, rank, TAG_READY, MPI_COMM_WORLD, &request);
-        wait_for(&request, SLEEP_US / 4);
+        wait_for(&request, RANKS_SLEEP_US / 4);
     }
     probe_deadline_clear();
 }
@@ -510,7 +337,7 @@ static void order_exchange(const struct machine_exchange *what, const struct pro
                            size_t count, struct order *mine)
 {
     *mine = (struct order){0};
-    probe_deadline_set(answer_limit_s,
+    probe_deadline_set(ranks_answer_limit_s,
                        "a node does not take messages any more: no profile was written, an "
                        "older one is untouched");
     for (size_t i = 0; i < 2 * count; i++) {
@@ -538,7 +365,7 @@ static void wait_for_results(const struct ranks *ranks, const struct machine_exc
 {
     const struct order longest = {
         .exchange = {.bytes = what->bytes, .round_trips = what->round_trips}};
-    double limit = answer_limit_s + (what->batches + 1) * time_for(&longest);
+    double limit = ranks_answer_limit_s + (what->batches + 1) * time_for(&longest);
     for (size_t i = 0; i < 2 * count; i++) {
         uint32_t a = pairs[i / 2].a, b = pairs[i / 2].b;
         probe_deadline_set(
@@ -547,7 +374,7 @@ static void wait_for_results(const struct ranks *ranks, const struct machine_exc
             "written, an older one is "
             "untouched",
             a, ranks->info[a].host, b, ranks->info[b].host, limit);
-        wait_for(&requests[i], SLEEP_US / 4);
+        wait_for(&requests[i], RANKS_SLEEP_US / 4);
     }
     probe_deadline_clear();
 }
@@ -597,7 +424,7 @@ static int ranks_exchange(struct machine *machine, const struct machine_exchange
     MPI_Request *requests = calloc(2 * count, sizeof *requests);
     int rc = results && requests ? 0 : -ENOMEM;
     if (rc == 0) {
-        speak(ranks);
+        probe_ranks_speak(ranks);
         lead_exchange(ranks, what, pairs, count, results, requests);
     }
     for (size_t i = 0; i < 2 * count && rc == 0; i++) {

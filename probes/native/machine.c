@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "probes/native/native.h"
-#include "probes/run/topology.h"
+#include "probes/topology.h"
 #include "profile/topology/topology.h"
 
 /* Largest number of PUs a kernel is built for so far; the mask grows with it. */

@@ -367,8 +367,8 @@ static size_t available_memory(void)
     return kilobytes ? (size_t)kilobytes * 1024 : SIZE_MAX;
 }
 
-/* What the run takes beside its working sets: the fit's candidates, 9 MB, their columns, two of 7 MB,
- * and what libraries are mapped. */
+/* What the run takes beside its working sets: the fit's candidates, 9 MB, their columns, two of
+ * 7 MB, and what libraries are mapped. */
 static const size_t own_bytes = (size_t)26 << 20;
 
 size_t probe_native_memory_limit(void)

@@ -19,7 +19,7 @@
 
 #include "probes/pairs/pairs.h"
 #include "probes/run/run.h"
-#include "probes/run/topology.h"
+#include "probes/topology.h"
 #include "profile/query.h"
 
 /* Up to this factor two nodes of a class are equal here; see cluster_nodes.c. */

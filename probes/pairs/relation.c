@@ -159,13 +159,3 @@ int probe_relation_from_classes(const struct pair_classes *classes, uint8_t stro
     *out = relation;
     return 0;
 }
-
-void probe_relation_free(struct profile_relation *relation)
-{
-    for (size_t i = 0; i < relation->group_count; i++) {
-        profile_set_free(&relation->groups[i]);
-    }
-    free(relation->groups);
-    free(relation->pairs);
-    memset(relation, 0, sizeof *relation);
-}

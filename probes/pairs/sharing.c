@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/run/run.h"
 #include "profile/query.h"
 
 void probe_sharing_declared_levels(const struct profile_class *declared, uint32_t pu,
@@ -18,7 +17,7 @@ void probe_sharing_declared_levels(const struct profile_class *declared, uint32_
     uint32_t last = 0;
     for (size_t i = 0; i < caches->count; i++) {
         const struct profile_cache *found =
-            declared ? probe_result_find_declared(declared, &pu, caches->levels[i].size_bytes, last)
+            declared ? probe_topology_find_cache(declared, &pu, caches->levels[i].size_bytes, last)
                      : NULL;
         /* One of a wholly different size takes the next number, and so the place of the declared
          * one there. */

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "probes/run/checkpoint.h"
-#include "probes/run/sentinel.h"
+#include "probes/checkpoint.h"
+#include "probes/sentinel.h"
 #include "profile/base/first_line.h"
 
 enum { STAT_BYTES = 1 << 20, SETTLE_ROUNDS = 3 };

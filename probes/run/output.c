@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "probes/run/checkpoint.h"
+#include "probes/checkpoint.h"
 #include "profile/base/first_line.h"
 #include "profile/model.h"
 

@@ -13,29 +13,6 @@
 
 /* -- caches -- */
 
-/* A measured level is taken for a declared one of another size as long as they are no further apart
- * than this;
- * an L3 in a virtual machine was seen at a fifth of its declared size. */
-static const double furthest = 8;
-
-const struct profile_cache *probe_result_find_declared(const struct profile_class *node_class,
-                                                       const uint32_t *pu, uint64_t bytes,
-                                                       uint32_t above_level)
-{
-    const struct profile_cache *best = NULL;
-    double distance = log(furthest);
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        const struct profile_cache *cache = &node_class->caches[i];
-        double d = fabs(log((double)cache->declared_size_bytes / (double)bytes));
-        bool there = !pu || cache->pus.count == 0 || profile_set_has(&cache->pus, *pu);
-        if (there && cache->level > above_level && d < distance) {
-            distance = d;
-            best = cache;
-        }
-    }
-    return best;
-}
-
 /* Pairs of which no trial says anything. */
 static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
 {
@@ -304,7 +281,7 @@ int probe_result_set_caches(struct profile_class *node_class, const struct probe
     int rc = result ? 0 : -ENOMEM;
     for (size_t i = 0; i < caches->count && rc == 0; i++) {
         const struct profile_cache *declared =
-            probe_result_find_declared(node_class, NULL, caches->levels[i].size_bytes, last);
+            probe_topology_find_cache(node_class, NULL, caches->levels[i].size_bytes, last);
         uint32_t number = declared ? declared->level : last + 1;
         for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0;
              next++) {

@@ -91,7 +91,7 @@ int probe_result_holders(const struct profile_class *node_class, const struct ki
     int rc = view_of(node_class, kinds->pus[0].ids[0], &view);
     for (size_t i = 0; rc == 0 && i < caches->count; i++) {
         const struct profile_cache *found =
-            probe_result_find_declared(&view, NULL, caches->levels[i].size_bytes, last);
+            probe_topology_find_cache(&view, NULL, caches->levels[i].size_bytes, last);
         const struct profile_cache *declared =
             found ? profile_cache_of(node_class, found->level, kinds->pus[0].ids[0]) : NULL;
         holders[i] = declared && is_common(declared, kinds) ? NULL : &kinds->pus[0];

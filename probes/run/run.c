@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "probes/cache/cache.h"
+#include "probes/checkpoint.h"
 #include "probes/pairs/memory.h"
-#include "probes/run/checkpoint.h"
-#include "probes/run/sentinel.h"
-#include "probes/run/topology.h"
+#include "probes/sentinel.h"
+#include "probes/topology.h"
 #include "profile/base/cli.h"
 
 /* When the caches were not measured. */

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "probes/bsp/bsp.h"
+#include "probes/checkpoint.h"
 #include "probes/network/network.h"
 #include "probes/pairs/pairs.h"
-#include "probes/run/checkpoint.h"
 #include "probes/run/run.h"
 #include "profile/base/cli.h"
 

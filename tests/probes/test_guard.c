@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "probes/run/run.h"
-#include "probes/run/sentinel.h"
+#include "probes/sentinel.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "probes/run/checkpoint.h"
+#include "probes/checkpoint.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
 

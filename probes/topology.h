@@ -1,6 +1,6 @@
 /* What the operating system declares of the machine that is measured. */
-#ifndef SERVET_PROBES_RUN_TOPOLOGY_H
-#define SERVET_PROBES_RUN_TOPOLOGY_H
+#ifndef SERVET_PROBES_TOPOLOGY_H
+#define SERVET_PROBES_TOPOLOGY_H
 
 #include "profile/model.h"
 
@@ -34,5 +34,14 @@ void probe_kinds_free(struct kinds *kinds);
 
 /* Which kind a PU is of. */
 size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu);
+
+/* The declared cache (of that PU; NULL: of any), of a higher level than that, that a measured size
+ * is taken for, or NULL. */
+const struct profile_cache *probe_topology_find_cache(const struct profile_class *node_class,
+                                                      const uint32_t *pu, uint64_t bytes,
+                                                      uint32_t above_level);
+
+/* Frees what it holds, and leaves an empty one. */
+void probe_relation_free(struct profile_relation *relation);
 
 #endif

@@ -4,8 +4,8 @@
  * (machine_ops.disturbed). That is what a load average cannot say: whether anybody was in the way
  * on these PUs, during this measurement.
  */
-#ifndef SERVET_PROBES_RUN_SENTINEL_H
-#define SERVET_PROBES_RUN_SENTINEL_H
+#ifndef SERVET_PROBES_SENTINEL_H
+#define SERVET_PROBES_SENTINEL_H
 
 #include "probes/machine.h"
 
@@ -13,11 +13,18 @@
 typedef int machine_guard_run(struct machine *machine, const void *what, const void *places,
                               size_t count, double *values);
 
-/* Runs it on `workers` PUs at once, and again if it was disturbed while the machine's time for that
- * lasts; the less disturbed of both counts. Keeps account in machine->guard. 0 or the first run's
- * -errno. */
-int probe_sentinel_open(struct machine *machine, machine_guard_run *run, const void *what,
-                        const void *places, size_t count, size_t workers, double *values);
+/* What a backend is asked: the operation, its places (PUs or pairs, `count` of them), and how many
+ * PUs work at once. */
+struct machine_question {
+    machine_guard_run *run;
+    const void *what, *places;
+    size_t count, workers;
+};
+
+/* Runs it, and again if it was disturbed while the machine's time for that lasts; the less
+ * disturbed of both counts. Keeps account in machine->guard. 0 or the first run's -errno. */
+int probe_sentinel_ask(struct machine *machine, const struct machine_question *question,
+                       double *values);
 
 /* Adds the account of a machine that measured for this one. */
 void probe_sentinel_add(struct machine_guard *sum, const struct machine_guard *more);

@@ -5,8 +5,8 @@
  * line each, and a resumed run takes them from there as long as question and entry agree. From the
  * first that does not, it measures. An entry torn by the interruption ends the journal.
  */
-#ifndef SERVET_PROBES_RUN_CHECKPOINT_H
-#define SERVET_PROBES_RUN_CHECKPOINT_H
+#ifndef SERVET_PROBES_CHECKPOINT_H
+#define SERVET_PROBES_CHECKPOINT_H
 
 #include "probes/machine.h"
 

@@ -1,6 +1,6 @@
 /* An operation during which other tasks ran on the measured PUs is measured a second time. How
  * long workers were ready and had no PU says what a load average cannot. */
-#include "probes/run/sentinel.h"
+#include "probes/sentinel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,47 +19,52 @@ static double waited(struct machine *machine)
     return machine->ops->disturbed ? machine->ops->disturbed(machine) : 0;
 }
 
-static bool is_disturbed(double waited_s, double seconds, size_t workers)
+/* How long an operation took, and how long of that its workers waited. */
+struct timing {
+    double seconds, waited_s;
+};
+
+static bool is_disturbed(const struct timing *timing, size_t workers)
 {
-    return waited_s > disturbed_least_s && waited_s > disturbed_share * seconds * (double)workers;
+    return timing->waited_s > disturbed_least_s &&
+           timing->waited_s > disturbed_share * timing->seconds * (double)workers;
 }
 
-/* 0 or -errno; how long it took, and how long of that its workers waited. */
-static int timed(struct machine *machine, machine_guard_run *run, const void *what,
-                 const void *places, size_t count, double *values, double *waited_s,
-                 double *seconds)
+static int timed(struct machine *machine, const struct machine_question *question, double *values,
+                 struct timing *out)
 {
     double before = waited(machine), started = probe_machine_elapsed(machine);
-    int rc = run(machine, what, places, count, values);
-    *waited_s = waited(machine) - before;
-    *seconds = probe_machine_elapsed(machine) - started;
+    int rc = question->run(machine, question->what, question->places, question->count, values);
+    out->waited_s = waited(machine) - before;
+    out->seconds = probe_machine_elapsed(machine) - started;
     return rc;
 }
 
-int probe_sentinel_open(struct machine *machine, machine_guard_run *run, const void *what,
-                        const void *places, size_t count, size_t workers, double *values)
+int probe_sentinel_ask(struct machine *machine, const struct machine_question *question,
+                       double *values)
 {
     struct machine_guard *guard = &machine->guard;
-    double first_s, seconds, again_s;
-    int rc = timed(machine, run, what, places, count, values, &first_s, &seconds);
+    const size_t size = question->count * sizeof *values;
+    struct timing first, second;
+    int rc = timed(machine, question, values, &first);
     if (rc < 0) {
         return rc;
     }
     guard->operations++;
-    if (!is_disturbed(first_s, seconds, workers)) {
+    if (!is_disturbed(&first, question->workers)) {
         return 0;
     }
-    double *again = guard->repeat_s < repeats_most_s ? malloc(count * sizeof *again) : NULL;
+    double *again = guard->repeat_s < repeats_most_s ? malloc(size) : NULL;
     bool better = false, calm = false;
     if (again) {
-        bool done = timed(machine, run, what, places, count, again, &again_s, &seconds) == 0;
+        bool done = timed(machine, question, again, &second) == 0;
         guard->repeated++;
-        guard->repeat_s += seconds;
-        better = done && again_s < first_s;
-        calm = done && !is_disturbed(again_s, seconds, workers);
+        guard->repeat_s += second.seconds;
+        better = done && second.waited_s < first.waited_s;
+        calm = done && !is_disturbed(&second, question->workers);
     }
     if (better) {
-        memcpy(values, again, count * sizeof *values);
+        memcpy(values, again, size);
     }
     guard->disturbed += !calm;
     free(again);

@@ -1,6 +1,6 @@
 /* Why the measured size of a cache is not the declared one. Each explanation is a rule with the
  * evidence it asks for; without evidence nothing is explained away. */
-#include "probes/pairs/pairs.h"
+#include "probes/run/run.h"
 
 #include "profile/text/text.h"
 

@@ -1,7 +1,7 @@
 /* What was measured so far, kept so that an interrupted run can go on. A probe's questions
  * follow from its seed and from the answers it got: given the same answers it asks the same
  * questions, so the answers are all that is kept. */
-#include "probes/run/checkpoint.h"
+#include "probes/checkpoint.h"
 
 #include <errno.h>
 #include <inttypes.h>

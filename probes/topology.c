@@ -1,12 +1,11 @@
 /* What the operating system declares of the machine that is measured, narrowed to the PUs of
  * this run, and its kinds of cores: each is measured on its own first PU. */
-#include "probes/run/topology.h"
+#include "probes/topology.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "probes/pairs/pairs.h"
 
 int probe_topology_own(struct servet_profile **out, struct servet_error *error)
 {
@@ -221,4 +220,37 @@ int probe_kinds_of(const struct profile_class *declared, const struct profile_se
     }
     *out = kinds;
     return 0;
+}
+
+/* A measured level is taken for a declared one of another size as long as they are no further apart
+ * than this;
+ * an L3 in a virtual machine was seen at a fifth of its declared size. */
+static const double furthest = 8;
+
+const struct profile_cache *probe_topology_find_cache(const struct profile_class *node_class,
+                                                      const uint32_t *pu, uint64_t bytes,
+                                                      uint32_t above_level)
+{
+    const struct profile_cache *best = NULL;
+    double distance = log(furthest);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        const struct profile_cache *cache = &node_class->caches[i];
+        double d = fabs(log((double)cache->declared_size_bytes / (double)bytes));
+        bool there = !pu || cache->pus.count == 0 || profile_set_has(&cache->pus, *pu);
+        if (there && cache->level > above_level && d < distance) {
+            distance = d;
+            best = cache;
+        }
+    }
+    return best;
+}
+
+void probe_relation_free(struct profile_relation *relation)
+{
+    for (size_t i = 0; i < relation->group_count; i++) {
+        profile_set_free(&relation->groups[i]);
+    }
+    free(relation->groups);
+    free(relation->pairs);
+    memset(relation, 0, sizeof *relation);
 }

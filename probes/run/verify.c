@@ -1,13 +1,11 @@
 /* Does a stored profile still describe this machine? A sample of its figures is measured again,
  * within seconds, so that a prolog can ask. */
-#include "probes/pairs/pairs.h"
+#include "probes/run/run.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "probes/cache/cache.h"
-#include "probes/pairs/memory.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
 

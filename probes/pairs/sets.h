@@ -1,0 +1,101 @@
+/* What the files of domains of memory that sets of workers show have in common: sets.c decides,
+ * sets_measure.c chooses workers and compares them, sets_hidden.c searches for what nobody declares,
+ * sets_profile.c reads and writes the profile's form. Nobody else includes this; the method is in
+ * memory.h.
+ *
+ * A *unit* is a part of a partition of the PUs. Of a unit one PU per core works: siblings of a core
+ * add little, and where they collide their pair says so. */
+#ifndef SERVET_PROBES_PAIRS_SETS_H
+#define SERVET_PROBES_PAIRS_SETS_H
+
+#include "probes/pairs/memory.h"
+#include "probes/pairs/pairs.h"
+#include "profile/base/random.h"
+
+/* Two units that fill one link get together 0.9 of what they get apart: the papers' margin, of a
+ * pair. */
+static const double sets_overhead_share = PROBE_MEMORY_COLLISION;
+/* What a saturated domain leaves to one more unit; half is far from both 0 and 1. */
+static const double sets_saturated_gain = 0.5;
+
+struct domain {
+    struct partition partition;
+    ptrdiff_t of_pairs; /* position among the levels that pairs gave; < 0: found by sets */
+    double share;       /* of one group's packed workers, of what as many get that are spread */
+    double spread;      /* of that, between rounds */
+    uint32_t workers;   /* that it was measured with */
+    uint32_t looked_at; /* groups that were measured; the others are taken over */
+    uint32_t rounds;
+    bool loose; /* pairs that are no groups: nothing can be put inside */
+};
+
+/* Positions in the machine's set. */
+struct workers {
+    size_t *at, count;
+};
+
+struct sets {
+    struct probe *probe;
+    const struct profile_set *pus;
+    size_t bytes, most_levels, count, asked;
+    struct partition cores;
+    struct domain *levels; /* inner ones first */
+    struct random random;
+    struct workers first, second, both; /* room for all PUs each */
+    uint32_t *ids;
+    double *rates;
+};
+
+/* -- measuring -- */
+
+/* What the workers get in all, copying at once. 0 or the machine's -errno, as the two below. */
+int probe_sets_total(struct sets *sets, const struct workers *workers, double *bytes_per_s);
+/* What sets->first gets in all, of what sets->second (as many) gets. */
+int probe_sets_compare(struct sets *sets, struct domain *out);
+/* What sets->second adds to sets->first at work, of what it gets alone. */
+int probe_sets_gain(struct sets *sets, double *gain);
+
+/* -- choosing workers -- */
+
+/* Adds one PU of each core of the unit, up to `most` workers in all. */
+void probe_sets_add_unit(const struct sets *sets, const struct partition *of, uint32_t unit,
+                         size_t most, struct workers *out);
+/* How many that would be. */
+size_t probe_sets_cores_of(struct sets *sets, const struct partition *of, uint32_t unit);
+/* The largest level inside of the partition; the cores when there is none. */
+const struct partition *probe_sets_inner_of(const struct sets *sets, const struct partition *of);
+/* The smallest level around it, or NULL. */
+const struct partition *probe_sets_outer_of(const struct sets *sets, const struct partition *of);
+/* Units of `inner` in that unit of `of`, by their first PUs; how many. */
+size_t probe_sets_units_in(const struct partition *inner, const struct partition *of, uint32_t unit,
+                           uint32_t *out);
+/* sets->second: as many workers as sets->first has, in whole units of the next smaller domain taken
+ * by turns from units of `of` that lie far apart, all in the same unit of `outer`. False: there are
+ * not so many. `scratch`: room for two numbers a PU. */
+bool probe_sets_spread(struct sets *sets, const struct partition *of, uint32_t unit,
+                       const struct partition *outer, uint32_t *scratch);
+/* Kinds of cores do not copy equally fast: sets of other kinds cannot be compared. */
+bool probe_sets_same_kinds(const struct sets *sets);
+/* The first group of at least two cores from `from` on, round to the beginning. */
+uint32_t probe_sets_group_from(struct sets *sets, const struct partition *of, uint32_t from);
+
+/* -- levels -- */
+
+/* 1: it is a level now and belongs to `sets`; 0: it is one already, or lies across one. */
+int probe_sets_insert(struct sets *sets, const struct domain *domain);
+/* Two PUs that get together what one gets alone are hardware threads of one core, or as good as
+ * that: from now on one of them works. 0 or -ENOMEM. */
+int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double share_of_two);
+
+/* Looks for what is hidden among the units, then among what they were merged to, until nothing more
+ * is found. 0 or -errno. */
+int probe_sets_search(struct sets *sets, const struct partition *units);
+
+/* -- the profile's form -- */
+
+/* Levels that pairs gave. 0 or -ENOMEM. */
+int probe_sets_take_levels(struct sets *sets, const struct profile_memory *memory);
+/* Levels of pairs move over, those of sets come between them, with their curves. 0 or -errno. */
+int probe_sets_assemble(struct sets *sets, struct probe_memory *found);
+
+#endif

@@ -1,0 +1,214 @@
+/* Sets of workers: which PUs work, and what they get.
+ *
+ * Everything is measured by turns and compared within a round, so that a drift of the machine meets
+ * both sides, and a figure is the median of its rounds. What a set gets in all is compared, not what
+ * one of its workers gets: a saturated link is not always shared evenly. */
+#include "probes/pairs/sets.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What adds so much needs no other round; in a first one the others may have been disturbed. */
+static const double surely_free = 0.9;
+enum { GAIN_ROUNDS_LEAST = 2, GAIN_ROUNDS_MOST = 6 };
+
+/* -- measuring -- */
+
+int probe_sets_total(struct sets *sets, const struct workers *workers, double *bytes_per_s)
+{
+    size_t room = sets->probe->machine->memory_limit_bytes / (3 * workers->count);
+    for (size_t i = 0; i < workers->count; i++) {
+        sets->ids[i] = sets->pus->ids[workers->at[i]];
+    }
+    int rc = probe_memory_copy(sets->probe, sets->bytes < room ? sets->bytes : room, sets->ids,
+                               workers->count, sets->rates);
+    *bytes_per_s = 0;
+    for (size_t i = 0; i < workers->count && rc == 0; i++) {
+        *bytes_per_s += sets->rates[i];
+    }
+    return rc;
+}
+
+static bool is_late(const struct sets *sets, size_t done)
+{
+    return done > 0 && probe_late(sets->probe);
+}
+
+static void tell(struct sets *sets, size_t workers)
+{
+    const double expected = 64; /* for the progress bar */
+    probe_tell(sets->probe, 1 - exp(-(double)sets->asked++ / expected),
+               "memory of %zu PUs together", workers);
+}
+
+/* What sets->first gets in all, of what sets->second (as many) gets. */
+int probe_sets_compare(struct sets *sets, struct domain *out)
+{
+    double shares[REPEAT_MEDIAN_MOST];
+    size_t done = 0;
+    tell(sets, sets->first.count);
+    while (!probe_repeat_median_settled(shares, done) && !is_late(sets, done)) {
+        double packed, spread;
+        int rc = probe_sets_total(sets, &sets->first, &packed);
+        rc = rc < 0 ? rc : probe_sets_total(sets, &sets->second, &spread);
+        if (rc < 0) {
+            return rc;
+        }
+        shares[done++] = packed / spread;
+    }
+    out->spread = probe_spread(shares, done); /* sorts */
+    out->share = profile_median_value(shares, done);
+    out->rounds = (uint32_t)done;
+    out->workers = (uint32_t)sets->first.count;
+    return 0;
+}
+
+/* What sets->second adds to sets->first at work, of what it gets alone. Disturbance only takes
+ * bandwidth away, and a difference of totals suffers from it more than each of them: the best of
+ * the rounds counts, and what is neither little nor all gets more rounds. */
+int probe_sets_gain(struct sets *sets, double *gain)
+{
+    double before = 0, after = 0, alone = 0;
+    size_t done = 0;
+    struct workers *both = &sets->both;
+    memcpy(both->at, sets->first.at, sets->first.count * sizeof *both->at);
+    memcpy(both->at + sets->first.count, sets->second.at, sets->second.count * sizeof *both->at);
+    both->count = sets->first.count + sets->second.count;
+    tell(sets, both->count);
+    for (bool settled = false; !settled; settled = settled || is_late(sets, done)) {
+        double now;
+        int rc = probe_sets_total(sets, &sets->first, &now);
+        before = fmax(before, now);
+        rc = rc < 0 ? rc : probe_sets_total(sets, both, &now);
+        after = fmax(after, now);
+        rc = rc < 0 ? rc : probe_sets_total(sets, &sets->second, &now);
+        alone = fmax(alone, now);
+        if (rc < 0) {
+            return rc;
+        }
+        *gain = (after - before) / alone;
+        done++;
+        settled = (done >= GAIN_ROUNDS_LEAST && *gain > surely_free) || done == GAIN_ROUNDS_MOST ||
+                  (done >= REPEAT_MEDIAN_LEAST && *gain < sets_saturated_gain);
+    }
+    return 0;
+}
+
+/* -- choosing workers -- */
+
+/* Adds one PU of each core of the unit, up to `most` workers in all. */
+void probe_sets_add_unit(const struct sets *sets, const struct partition *of, uint32_t unit,
+                         size_t most, struct workers *out)
+{
+    size_t from = out->count;
+    for (size_t i = 0; i < sets->pus->count && out->count < most; i++) {
+        bool core_works = false;
+        for (size_t k = from; k < out->count && of->unit[i] == unit; k++) {
+            core_works = core_works || sets->cores.unit[out->at[k]] == sets->cores.unit[i];
+        }
+        if (of->unit[i] == unit && !core_works) {
+            out->at[out->count++] = i;
+        }
+    }
+}
+
+size_t probe_sets_cores_of(struct sets *sets, const struct partition *of, uint32_t unit)
+{
+    sets->both.count = 0;
+    probe_sets_add_unit(sets, of, unit, sets->pus->count, &sets->both);
+    return sets->both.count;
+}
+
+/* The largest level inside of the partition; the cores when there is none. */
+const struct partition *probe_sets_inner_of(const struct sets *sets, const struct partition *of)
+{
+    const struct partition *inner = &sets->cores;
+    for (size_t i = 0; i < sets->count; i++) {
+        const struct partition *level = &sets->levels[i].partition;
+        inner = level->count > of->count && probe_partition_refines(level, of) ? level : inner;
+    }
+    return inner;
+}
+
+/* The smallest level around it, or NULL. */
+const struct partition *probe_sets_outer_of(const struct sets *sets, const struct partition *of)
+{
+    for (size_t i = 0; i < sets->count; i++) {
+        const struct partition *level = &sets->levels[i].partition;
+        if (level->count < of->count && probe_partition_refines(of, level)) {
+            return level;
+        }
+    }
+    return NULL;
+}
+
+/* Units of `inner` in that unit of `of`, by their first PUs; how many. */
+size_t probe_sets_units_in(const struct partition *inner, const struct partition *of, uint32_t unit,
+                           uint32_t *out)
+{
+    size_t count = 0;
+    for (uint32_t u = 0; u < inner->count; u++) {
+        if (of->unit[inner->first[u]] == unit) {
+            out[count++] = u;
+        }
+    }
+    return count;
+}
+
+/* sets->second: as many workers as sets->first has, in whole units of `inner` taken by turns from
+ * units of `of` that lie far apart, all in the same unit of `outer`. False: there are not so
+ * many. */
+bool probe_sets_spread(struct sets *sets, const struct partition *of, uint32_t unit,
+                       const struct partition *outer, uint32_t *scratch)
+{
+    static const size_t none = 0;
+    const struct partition *inner = probe_sets_inner_of(sets, of);
+    uint32_t *siblings = scratch, *parts = scratch + of->count;
+    size_t count = 0, wanted = probe_sets_units_in(inner, of, unit, parts), progress = 1;
+    for (uint32_t u = 0; u < of->count; u++) {
+        if (!outer || outer->unit[of->first[u]] == outer->unit[of->first[unit]]) {
+            siblings[count++] = u;
+        }
+    }
+    size_t used = wanted < count ? wanted : count;
+    sets->second.count = none;
+    for (size_t turn = 0; progress > 0 && count > 1; turn++) {
+        progress = 0;
+        for (size_t s = 0; s < used && sets->second.count < sets->first.count; s++) {
+            size_t have = probe_sets_units_in(inner, of, siblings[s * count / used], parts);
+            if (turn < have) {
+                probe_sets_add_unit(sets, inner, parts[turn], sets->first.count, &sets->second);
+                progress++;
+            }
+        }
+    }
+    return count > 1 && sets->second.count == sets->first.count;
+}
+
+/* Kinds of cores do not copy equally fast: sets of other kinds cannot be compared. */
+bool probe_sets_same_kinds(const struct sets *sets)
+{
+    const struct kinds *kinds = sets->probe->kinds;
+    int balance[KINDS_MAX] = {0};
+    bool same = true;
+    for (size_t i = 0; kinds && kinds->count > 1 && i < sets->first.count; i++) {
+        balance[probe_kinds_find(kinds, sets->pus->ids[sets->first.at[i]])]++;
+        balance[probe_kinds_find(kinds, sets->pus->ids[sets->second.at[i]])]--;
+    }
+    for (size_t k = 0; k < KINDS_MAX; k++) {
+        same = same && balance[k] == 0;
+    }
+    return same;
+}
+
+/* The first group of at least two cores from `from` on, round to the beginning. */
+uint32_t probe_sets_group_from(struct sets *sets, const struct partition *of, uint32_t from)
+{
+    uint32_t unit = from % of->count;
+    while (probe_sets_cores_of(sets, of, unit) < 2 && (unit + 1) % of->count != from % of->count) {
+        unit = (unit + 1) % of->count;
+    }
+    return unit;
+}
