@@ -267,6 +267,7 @@ struct bsp_options {
     struct profile_set processors; /* empty: powers of two and divisors of the number of PUs */
     uint32_t h_low, h_high, h_step, runs; /* step 0: as the probe chooses */
     unsigned backends;                    /* 0: threads, and MPI where there is one */
+    bool no_mpi;                          /* not even where it could be had, unless asked for */
     const char *plot;                     /* folder, or NULL */
     const char *tuned_by;                 /* an option that means nothing without --bsp, or NULL */
 };
@@ -290,10 +291,9 @@ int probe_bsp_base_profile(struct machine *machine, const char *path, struct ser
  * to `profile`. */
 void probe_bsp_keep(const char *path, struct servet_profile *profile);
 
-/* Measures and stores into `profile`; plots if asked for. `mpi` false: not even where it could be
- * had. */
-int probe_bsp_run(const struct bsp_options *options, struct machine *native, bool mpi,
-                  uint64_t seed, struct progress *progress, struct servet_profile *profile,
+/* Measures and stores into `profile`; plots if asked for. */
+int probe_bsp_run(const struct bsp_options *options, struct machine *machine, uint64_t seed,
+                  struct progress *progress, struct servet_profile *profile,
                   struct servet_error *error);
 
 #endif

@@ -256,9 +256,9 @@ static int examine(struct study *study, const struct probe_bsp_request *request,
 
 static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
                          const struct probe_bsp_request *request, const struct probe *tell,
-                         struct probe_bsp *found, struct probe_bsp_fit *out,
-                         struct servet_error *error)
+                         struct probe_bsp *found, struct servet_error *error)
 {
+    struct probe_bsp_fit *out = packing == BSP_WORDS ? &found->words : &found->packets;
     struct study *study = calloc(1, sizeof *study);
     if (!study) {
         return profile_error(error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
@@ -323,10 +323,8 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors,
     /* r drifts with the clock of the processor: the best of two looks, before and after the
      * supersteps. */
     int rc = measure_rate(machine, &found, error);
-    rc =
-        rc < 0 ? rc : study_packing(machine, BSP_WORDS, request, tell, &found, &found.words, error);
-    rc = rc < 0 ? rc
-                : study_packing(machine, BSP_PACKETS, request, tell, &found, &found.packets, error);
+    rc = rc < 0 ? rc : study_packing(machine, BSP_WORDS, request, tell, &found, error);
+    rc = rc < 0 ? rc : study_packing(machine, BSP_PACKETS, request, tell, &found, error);
     rc = rc < 0 ? rc : measure_rate(machine, &found, error);
     if (rc < 0) {
         probe_bsp_free(&found);

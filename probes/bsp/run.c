@@ -242,119 +242,118 @@ static void store(const struct series *series, struct servet_profile *profile,
     }
 }
 
-static int measure_all(const struct bsp_options *options, const struct profile_set *counts,
-                       struct series *series, struct probe *tell, double share,
-                       struct servet_error *error)
+/* What is asked for, of which machine, and where it goes. */
+struct bsp_run {
+    const struct bsp_options *options;
+    struct machine *machine;
+    struct profile_set counts; /* of processors. Owned */
+    struct probe tell;
+    double share; /* of the progress, of each backend */
+    struct servet_profile *profile;
+    struct servet_error *error;
+};
+
+static int measure_all(struct bsp_run *run, struct series *series)
 {
+    const struct bsp_options *options = run->options;
+    const struct probe_bsp_request request = {options->h_low, options->h_high, options->h_step,
+                                              options->runs, run->tell.seed};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < counts->count; i++) {
-        struct probe_bsp_request request = {options->h_low, options->h_high, options->h_step,
-                                            options->runs, tell->seed};
-        probe_progress_next(tell->progress_argument, "bsp", share / (double)counts->count);
-        rc = probe_bsp(&series->machine, counts->ids[i], &request, tell, &series->found[i], error);
+    for (size_t i = 0; rc == 0 && i < run->counts.count; i++) {
+        probe_progress_next(run->tell.progress_argument, "bsp",
+                            run->share / (double)run->counts.count);
+        rc = probe_bsp(&series->machine, run->counts.ids[i], &request, &run->tell,
+                       &series->found[i], run->error);
         series->count += rc == 0;
     }
     return rc;
 }
 
-static int run_backend(const struct bsp_options *options, const struct profile_set *counts,
-                       struct series *series, struct probe *tell, double share,
-                       struct servet_profile *profile, struct servet_error *error)
+/* On an open backend, which is closed. */
+static int run_backend(struct bsp_run *run, struct series *series)
 {
-    series->found = calloc(counts->count, sizeof *series->found);
-    int rc = series->found ? measure_all(options, counts, series, tell, share, error)
-                           : profile_error(error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
+    series->found = calloc(run->counts.count, sizeof *series->found);
+    int rc = series->found
+                 ? measure_all(run, series)
+                 : profile_error(run->error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
     if (rc == 0) {
-        store(series, profile, error, &rc);
+        store(series, run->profile, run->error, &rc);
     }
-    if (rc == 0 && options->plot) {
-        rc = probe_bsp_plot(options->plot, series->machine.name, series->found, series->count,
-                            error);
+    if (rc == 0 && run->options->plot) {
+        rc = probe_bsp_plot(run->options->plot, series->machine.name, series->found, series->count,
+                            run->error);
     }
     for (size_t i = 0; i < series->count; i++) {
         probe_bsp_free(&series->found[i]);
     }
     free(series->found);
+    probe_bsp_machine_close(&series->machine);
     return rc;
 }
 
 /* -- all of them -- */
 
-static int run_threads(const struct bsp_options *options, struct machine *native,
-                       const struct profile_set *counts, struct probe *tell, double share,
-                       struct servet_profile *profile, struct servet_error *error)
+static int run_threads(struct bsp_run *run)
 {
     struct series series = {0};
-    int rc = probe_bsp_open_threads(native, &series.machine, error);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = run_backend(options, counts, &series, tell, share, profile, error);
-    probe_bsp_machine_close(&series.machine);
-    return rc;
+    int rc = probe_bsp_open_threads(run->machine, &series.machine, run->error);
+    return rc < 0 ? rc : run_backend(run, &series);
 }
 
-static int run_described(const struct bsp_options *options, struct machine *simulated,
-                         const struct profile_set *counts, struct probe *tell,
-                         struct servet_profile *profile, struct servet_error *error)
+static int run_described(struct bsp_run *run)
 {
     struct series series = {0};
-    int rc = probe_bsp_open_described(simulated, &series.machine, error);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = run_backend(options, counts, &series, tell, 1, profile, error);
-    probe_bsp_machine_close(&series.machine);
-    return rc;
+    int rc = probe_bsp_open_described(run->machine, &series.machine, run->error);
+    return rc < 0 ? rc : run_backend(run, &series);
 }
 
-static int run_mpi(const struct bsp_options *options, struct machine *native,
-                   const struct profile_set *counts, struct probe *tell, double share,
-                   struct servet_profile *profile, struct servet_error *error)
+static int run_mpi(struct bsp_run *run)
 {
     struct series series = {0};
     struct servet_error reason;
-    int rc = probe_bsp_open_mpi(native, &series.machine, &reason);
-    bool asked_for = options->backends & BSP_BACKEND_MPI;
+    int rc = probe_bsp_open_mpi(run->machine, &series.machine, &reason);
+    bool asked_for = run->options->backends & BSP_BACKEND_MPI;
     if (rc < 0 && (asked_for || rc == -EINTR)) {
-        return profile_error(error, rc, "%s", reason.text);
+        return profile_error(run->error, rc, "%s", reason.text);
     }
     if (rc < 0) {
-        probe_progress_end(tell->progress_argument);
+        probe_progress_end(run->tell.progress_argument);
         cli_note("BSP parameters through MPI skipped: %s", reason.text);
         return 0;
     }
-    rc = run_backend(options, counts, &series, tell, share, profile, error);
-    probe_bsp_machine_close(&series.machine);
-    return rc;
+    return run_backend(run, &series);
 }
 
-int probe_bsp_run(const struct bsp_options *options, struct machine *native, bool mpi,
-                  uint64_t seed, struct progress *progress, struct servet_profile *profile,
+int probe_bsp_run(const struct bsp_options *options, struct machine *machine, uint64_t seed,
+                  struct progress *progress, struct servet_profile *profile,
                   struct servet_error *error)
 {
-    unsigned backends =
-        options->backends ? options->backends : BSP_BACKEND_THREADS | (mpi ? BSP_BACKEND_MPI : 0u);
-    double share = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) ? 0.5 : 1;
-    struct probe tell = {.machine = native,
-                         .progress = probe_progress_step,
-                         .progress_argument = progress,
-                         .seed = seed};
-    struct profile_set counts;
-    int rc = probe_bsp_processor_counts(options, (uint32_t)native->pus.count, &counts);
+    const bool described = probe_bsp_is_described(machine);
+    const unsigned all = BSP_BACKEND_THREADS | (options->no_mpi ? 0u : BSP_BACKEND_MPI),
+                   backends = options->backends ? options->backends : all;
+    struct bsp_run run = {
+        .options = options,
+        .machine = machine,
+        .tell = {.machine = machine,
+                 .progress = probe_progress_step,
+                 .progress_argument = progress,
+                 .seed = seed},
+        .share = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) && !described ? 0.5 : 1,
+        .profile = profile,
+        .error = error};
+    int rc = probe_bsp_processor_counts(options, (uint32_t)machine->pus.count, &run.counts);
     if (rc < 0) {
         return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
     }
-    if (probe_bsp_is_described(native)) {
-        rc = run_described(options, native, &counts, &tell, profile, error);
-        backends = 0;
+    if (described) {
+        rc = run_described(&run);
     }
-    if (backends & BSP_BACKEND_THREADS) {
-        rc = run_threads(options, native, &counts, &tell, share, profile, error);
+    if (!described && (backends & BSP_BACKEND_THREADS)) {
+        rc = run_threads(&run);
     }
-    if (rc == 0 && (backends & BSP_BACKEND_MPI)) {
-        rc = run_mpi(options, native, &counts, &tell, share, profile, error);
+    if (!described && rc == 0 && (backends & BSP_BACKEND_MPI)) {
+        rc = run_mpi(&run);
     }
-    profile_set_free(&counts);
+    profile_set_free(&run.counts);
     return rc;
 }

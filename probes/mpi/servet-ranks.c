@@ -141,8 +141,8 @@ static void measure_inside(struct job *job, struct probe *probe)
         covered[job->classes.class_of[i]] &=
             probe_ranks_cover_node(&job->ranks, job->ranks.leaders[i]);
     }
-    int rc = probe_inside_measure(probe, &job->layout, &job->classes, covered, message_bytes(job),
-                                  job->names, job->outliers, &error);
+    const struct inside_nodes nodes = {&job->layout, &job->classes, covered, job->names};
+    int rc = probe_inside_measure(probe, &nodes, message_bytes(job), job->outliers, &error);
     free(covered);
     if (rc < 0) {
         fail(job, "%s", error.text);

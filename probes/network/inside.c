@@ -100,10 +100,11 @@ static bool find_pair(const struct profile_class *node_class, size_t layer, size
 }
 
 /* The same pair on all nodes of the class. */
-static int compare(struct probe *probe, const struct survey_layout *layout,
-                   const struct cluster_classes *classes, uint32_t c, size_t layer,
-                   size_t message_bytes, char *const *names, FILE *outliers)
+static int compare(struct probe *probe, const struct inside_nodes *nodes, uint32_t c, size_t layer,
+                   size_t message_bytes, FILE *outliers)
 {
+    const struct survey_layout *layout = nodes->layout;
+    const struct cluster_classes *classes = nodes->classes;
     const struct profile_class *node_class = &classes->profile->classes[c];
     const struct machine_exchange what = {message_bytes, ROUND_TRIPS, BATCHES};
     double usual = node_class->communication.layers[layer].seconds;
@@ -129,26 +130,26 @@ static int compare(struct probe *probe, const struct survey_layout *layout,
         if (seconds > same_latency * usual || usual > same_latency * seconds) {
             fprintf(outliers,
                     "%s: messages between its PUs %u and %u take %.3g us, not %.3g as on %s\n",
-                    names[node], node_class->pus.ids[a], node_class->pus.ids[b], seconds * 1e6,
-                    usual * 1e6, names[classes->representative[c]]);
+                    nodes->names[node], node_class->pus.ids[a], node_class->pus.ids[b],
+                    seconds * 1e6, usual * 1e6, nodes->names[classes->representative[c]]);
         }
     }
     return 0;
 }
 
-int probe_inside_measure(struct probe *probe, const struct survey_layout *layout,
-                         struct cluster_classes *classes, const bool *covered, size_t message_bytes,
-                         char *const *names, FILE *outliers, struct servet_error *error)
+int probe_inside_measure(struct probe *probe, const struct inside_nodes *nodes,
+                         size_t message_bytes, FILE *outliers, struct servet_error *error)
 {
+    const struct cluster_classes *classes = nodes->classes;
     for (uint32_t c = 0; c < classes->profile->class_count; c++) {
         struct profile_class *node_class = &classes->profile->classes[c];
-        if (!covered[c] || node_class->pus.count < 2) {
+        if (!nodes->covered[c] || node_class->pus.count < 2) {
             continue;
         }
-        int rc = measure_class(probe, layout, classes->representative[c], node_class, message_bytes,
-                               error);
+        int rc = measure_class(probe, nodes->layout, classes->representative[c], node_class,
+                               message_bytes, error);
         for (size_t layer = 0; rc == 0 && layer < node_class->communication.layer_count; layer++) {
-            rc = compare(probe, layout, classes, c, layer, message_bytes, names, outliers);
+            rc = compare(probe, nodes, c, layer, message_bytes, outliers);
             if (rc < 0) {
                 profile_error(error, rc, "comparing nodes: %s", probe_machine_strerror(rc));
             }

@@ -215,9 +215,15 @@ int probe_network_compare_names(const char *a, const char *b);
  * every class that is `covered` (by class: there is a rank on each PU). One pair of each layer is
  * measured on all other nodes of the class: nodes that differ get a line in `outliers`. 0, -errno
  * with a line. */
-int probe_inside_measure(struct probe *probe, const struct survey_layout *layout,
-                         struct cluster_classes *classes, const bool *covered, size_t message_bytes,
-                         char *const *names, FILE *outliers, struct servet_error *error);
+struct inside_nodes {
+    const struct survey_layout *layout;
+    struct cluster_classes *classes;
+    const bool *covered; /* by class */
+    char *const *names;  /* by node */
+};
+
+int probe_inside_measure(struct probe *probe, const struct inside_nodes *nodes,
+                         size_t message_bytes, FILE *outliers, struct servet_error *error);
 
 /* The probes of one node, as servet-probe runs them on a computer of its own, in a process of its
  * own: the MPI library's threads and spinning ranks stay out of it. */

@@ -129,10 +129,12 @@ static void describe(const double *logs, double spread, struct piece *piece, dou
     piece->deviation = fmax(profile_median_value(scratch, n) / mad_of_deviation, spread);
 }
 
-static size_t cut_to_pieces(const double *logs, size_t count, double spread, const double *cuts,
-                            size_t cut_count, struct piece *pieces, double *scratch)
+/* `logs` has room for as many behind them. */
+static size_t cut_to_pieces(double *logs, size_t count, double spread,
+                            const struct density *density, struct piece *pieces)
 {
-    size_t made = 0, first = 0;
+    double cuts[CUTS_MAX], *scratch = logs + count;
+    size_t made = 0, first = 0, cut_count = find_cuts(density, cuts);
     for (size_t i = 0; i < count; i++) {
         bool last = i + 1 == count;
         if (last ||
@@ -204,14 +206,20 @@ static void join_outliers(const double *logs, size_t values, double spread, stru
     }
 }
 
-static void report(const double *logs, const struct piece *pieces, size_t piece_count,
-                   const double *values, size_t count, uint32_t *cluster_of, struct clusters *out)
+/* The pieces of these logarithms as clusters. */
+static void report(const struct piece *pieces, size_t piece_count, struct clusters *out)
 {
     out->count = piece_count;
     for (size_t i = 0; i < piece_count; i++) {
         out->centre[i] = exp(pieces[i].centre);
         out->size[i] = pieces[i].count;
     }
+}
+
+/* Which piece each value is in. */
+static void assign(const double *logs, const struct piece *pieces, size_t piece_count,
+                   const double *values, size_t count, uint32_t *cluster_of)
+{
     for (size_t i = 0; i < count; i++) {
         double at = log(values[i]);
         uint32_t cluster = 0;
@@ -245,13 +253,11 @@ static int sorted_logs(const double *values, size_t count, double **out)
 
 static int cut(double *logs, size_t count, double spread, struct piece *pieces, size_t *made)
 {
-    double cuts[CUTS_MAX];
     struct density density;
     int rc = estimate(logs, count, kernel_spreads * spread, &density);
     if (rc == 0) {
-        size_t cut_count = find_cuts(&density, cuts);
+        *made = cut_to_pieces(logs, count, spread, &density, pieces);
         free(density.value);
-        *made = cut_to_pieces(logs, count, spread, cuts, cut_count, pieces, logs + count);
     }
     return rc;
 }
@@ -271,7 +277,8 @@ int probe_layers_cluster(const double *values, size_t count, double spread, uint
     if (rc == 0) {
         join_similar(logs, spread, pieces, &made, logs + count);
         join_outliers(logs, count, spread, pieces, &made, logs + count);
-        report(logs, pieces, made, values, count, cluster_of, out);
+        report(pieces, made, out);
+        assign(logs, pieces, made, values, count, cluster_of);
     }
     free(logs);
     return rc;
@@ -448,7 +455,8 @@ int probe_layers_of_pairs(size_t pus, const double *seconds, const bool *measure
     rc = rc < 0 ? rc : group_pieces(l);
     if (rc == 0) {
         join_unexplained(l);
-        report(l->logs, l->pieces, l->piece_count, seconds, pairs, layer_of, out);
+        report(l->pieces, l->piece_count, out);
+        assign(l->logs, l->pieces, l->piece_count, seconds, pairs, layer_of);
     }
     if (l) {
         free(l->memory);

@@ -219,8 +219,8 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
         schedule.at_once = probe->one_by_one ? 1
                                              : probe->machine->memory_limit_bytes /
                                                    (MEMORY_SHARES * rounds->bytes);
-        rc = probe_schedule_run(&schedule, NULL, ++probe->seed, probe_memory_rounds_ask,
-                                probe_schedule_agree_cluster, rounds, outcome);
+        rc = probe_schedule_run(&schedule, NULL, ++probe->seed, probe_memory_rounds_ask, rounds,
+                                outcome);
         rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
         probe_schedule_free(&schedule);
     }

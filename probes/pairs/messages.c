@@ -233,10 +233,11 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
     }
     schedule.spread = &question.spread;
     schedule.exhaustive = probe->exhaustive;
+    schedule.agree = are_alike;
     schedule.search = true;
     schedule.probe = probe;
     schedule.at_once = probe->one_by_one ? 1 : TOGETHER_MOST;
-    rc = probe_schedule_run(&schedule, NULL, ++probe->seed, ask, are_alike, &question, outcome);
+    rc = probe_schedule_run(&schedule, NULL, ++probe->seed, ask, &question, outcome);
     *sweeps = 1;
     if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
         *sweeps = SWEEPS;

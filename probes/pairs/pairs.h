@@ -207,13 +207,25 @@ uint32_t *probe_together_units(const struct profile_set *pus,
 size_t probe_together_compose(const struct together *together, const struct together_limit *limit,
                               struct pair_position *pairs, size_t count);
 
-/* Looks for the largest batches that do not disturb, among `pairs` of which all are to be measured,
- * at most `most` at a time. What was measured alone on the way counts: those pairs come to the
- * front, `*done` of them, with their `values`. `*tried` counts the batches. 0 or the first -errno
- * of `measure`. */
-int probe_together_find(const struct together *together, struct pair_position *pairs, size_t count,
-                        size_t most, pairs_measure_function *measure, void *argument,
-                        struct together_limit *limit, double *values, size_t *done, size_t *tried);
+/* Who is asked, and how many pairs at a time at most. */
+struct together_question {
+    const struct together *together;
+    pairs_measure_function *measure;
+    void *argument;
+    size_t most;
+};
+
+/* What was found. Pairs that were measured alone on the way count: they come to the front, `done`
+ * of them. */
+struct together_found {
+    struct together_limit limit;
+    size_t done, tried; /* `tried`: batches */
+};
+
+/* Looks for the largest batches that do not disturb, among `pairs` of which all are to be measured;
+ * `values` are those of the pairs that are done. 0 or the first -errno of `measure`. */
+int probe_together_find(const struct together_question *question, struct pair_position *pairs,
+                        size_t count, double *values, struct together_found *out);
 
 /* Is a figure measured beside others like those that were measured alone? One that is not may be of
  * another kind of pair than the topology says, for which the check says nothing: it is to be
@@ -241,12 +253,17 @@ bool probe_together_undisturbed(double *ratios, size_t ratio_count, double *repe
 
 enum { SCHEDULE_CLASSES = 255 };
 
+/* Are these values of one class, whose deviation is `spread`, alike? May reorder them. */
+typedef bool schedule_agree_function(double *values, size_t count, double spread);
+
 struct schedule {
     const struct profile_set *pus; /* not owned */
     uint8_t *class_of;             /* by probe_pair_index(): 0 is the closest */
     size_t class_count;
     struct together together;
-    size_t at_once;  /* pairs at a time, at most; up to 1: one by one */
+    size_t at_once; /* pairs at a time, at most; up to 1: one by one */
+    /* of the values of a class */
+    schedule_agree_function *agree;
     bool exhaustive; /* every pair */
     bool search; /* that pairs are alike is doubted: 5.6 n of each class, not 4 log2(n), among them
                     all of one PU */
@@ -256,13 +273,11 @@ struct schedule {
     struct probe *probe;
 };
 
-/* Classes from a declared topology; without one (NULL) all pairs are of one class. 0 or -ENOMEM. */
+/* Classes from a declared topology; without one (NULL) all pairs are of one class. They agree when
+ * they are one cluster, unless `agree` is set to something else. 0 or -ENOMEM. */
 int probe_schedule_init(struct schedule *schedule, const struct profile_set *pus,
                         const struct profile_class *declared);
 void probe_schedule_free(struct schedule *schedule);
-
-/* Are these values of one class, whose deviation is `spread`, alike? May reorder them. */
-typedef bool schedule_agree_function(double *values, size_t count, double spread);
 
 struct schedule_outcome {
     double *values; /* by probe_pair_index(); of pairs that were left out as given */
@@ -278,8 +293,8 @@ struct schedule_outcome {
 /* `wanted` (by probe_pair_index(), NULL: all) says which pairs to look at; `values` and `measured`
  * are the caller's arrays. 0, or the first -errno of `measure`. */
 int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed,
-                       pairs_measure_function *measure, schedule_agree_function *agree,
-                       void *argument, struct schedule_outcome *outcome);
+                       pairs_measure_function *measure, void *argument,
+                       struct schedule_outcome *outcome);
 /* Calls `measure` once more for all measured pairs, as many at a time as before but beside others.
  * Its values are its own business. 0 or the first -errno. */
 int probe_schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome,

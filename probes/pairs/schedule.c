@@ -120,7 +120,8 @@ int probe_schedule_init(struct schedule *schedule, const struct profile_set *pus
                         const struct profile_class *declared)
 {
     size_t pairs = probe_pair_count(pus->count);
-    *schedule = (struct schedule){.pus = pus, .class_of = malloc(pairs + 1)};
+    *schedule = (struct schedule){
+        .pus = pus, .class_of = malloc(pairs + 1), .agree = probe_schedule_agree_cluster};
     if (!schedule->class_of) {
         return -ENOMEM;
     }
@@ -183,7 +184,6 @@ bool probe_schedule_agree_equal(double *values, size_t count, double spread)
 struct run {
     const struct schedule *schedule;
     pairs_measure_function *measure;
-    schedule_agree_function *agree;
     void *argument;
     struct schedule_outcome *outcome;
     struct pair_position *members; /* of the class at hand, in random order */
@@ -269,17 +269,19 @@ static void keep(struct run *run, const double *values, size_t count, size_t at_
 static int find_batches(struct run *run, size_t to, struct together_limit *limit)
 {
     const struct schedule *schedule = run->schedule;
-    size_t count = to - run->sampled, done = 0;
+    const struct together_question question = {&schedule->together, run->measure, run->argument,
+                                               schedule->at_once};
+    struct together_found found;
+    size_t count = to - run->sampled;
     double *values = calloc(count + 1, sizeof *values);
     if (!values) {
         return -ENOMEM;
     }
-    *limit = (struct together_limit){.pairs = 1};
-    int rc = probe_together_find(&schedule->together, run->members + run->sampled, count,
-                                 schedule->at_once, run->measure, run->argument, limit, values,
-                                 &done, &run->outcome->tried);
+    int rc = probe_together_find(&question, run->members + run->sampled, count, values, &found);
     if (rc == 0) {
-        keep(run, values, done, 1);
+        *limit = found.limit;
+        run->outcome->tried += found.tried;
+        keep(run, values, found.done, 1);
     }
     free(values);
     return rc;
@@ -351,7 +353,7 @@ static int run_class(struct run *run, size_t class)
     int rc = measure_members(run, size, limit);
     double spread = run->schedule->spread ? *run->schedule->spread : 0;
     if (rc == 0 && run->sampled == size && size < run->count &&
-        !run->agree(run->sample, size, spread)) {
+        !run->schedule->agree(run->sample, size, spread)) {
         run->outcome->fallbacks++;
         run->outcome->planned_count += run->count - size;
         rc = measure_members(run, run->count, limit);
@@ -368,14 +370,13 @@ static int run_class(struct run *run, size_t class)
 }
 
 int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed,
-                       pairs_measure_function *measure, schedule_agree_function *agree,
-                       void *argument, struct schedule_outcome *outcome)
+                       pairs_measure_function *measure, void *argument,
+                       struct schedule_outcome *outcome)
 {
     size_t pairs = probe_pair_count(schedule->pus->count);
     struct random random = {seed};
     struct run run = {schedule,
                       measure,
-                      agree,
                       argument,
                       outcome,
                       malloc((pairs + 1) * sizeof *run.members),

@@ -1,7 +1,7 @@
-/* What the files of domains of memory that sets of workers show have in common: sets.c decides,
- * sets_measure.c chooses workers and compares them, sets_hidden.c searches for what nobody declares,
- * sets_profile.c reads and writes the profile's form. Nobody else includes this; the method is in
- * memory.h.
+/* What the files of the domains that sets of workers show have in common. sets.c decides,
+ * sets_measure.c chooses workers and compares them, sets_hidden.c searches for what nobody
+ * declares, sets_profile.c reads and writes the profile's form. Nobody else includes this; the
+ * method is in memory.h.
  *
  * A *unit* is a part of a partition of the PUs. Of a unit one PU per core works: siblings of a core
  * add little, and where they collide their pair says so. */

@@ -1,8 +1,8 @@
 /* Sets of workers: which PUs work, and what they get.
  *
  * Everything is measured by turns and compared within a round, so that a drift of the machine meets
- * both sides, and a figure is the median of its rounds. What a set gets in all is compared, not what
- * one of its workers gets: a saturated link is not always shared evenly. */
+ * both sides, and a figure is the median of its rounds. What a set gets in all is compared, not
+ * what one of its workers gets: a saturated link is not always shared evenly. */
 #include "probes/pairs/sets.h"
 
 #include <errno.h>

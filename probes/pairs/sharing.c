@@ -356,18 +356,18 @@ static void leave_out(const struct profile_set *pus, const struct profile_set *h
 
 /* `outer` (by probe_pair_index()): the pairs that share the level outside of this one; then those
  * that share this one. */
-static int test_level(struct probe *probe, struct schedule *schedule,
-                      const struct probe_cache *caches, size_t index, uint32_t number, bool *outer,
-                      struct probe_sharing_level *level, double done)
+static int test_level(struct schedule *schedule, const struct probe_cache *caches, size_t index,
+                      uint32_t number, bool *outer, struct probe_sharing_level *level)
 {
-    const struct profile_set *pus = &probe->machine->pus;
+    struct probe *probe = schedule->probe;
+    const struct profile_set *pus = schedule->pus;
     const struct probe_cache_level *cache = &caches->levels[index];
     size_t pairs = probe_pair_count(pus->count);
     struct question question = {.probe = probe,
                                 .bar = probe_sharing_bar_of(caches, index, share_of(probe, cache)),
                                 .number = number,
                                 .level = level,
-                                .done = done,
+                                .done = 1 - (double)(index + 1) / (double)caches->count,
                                 .decisive = calloc(pairs + 1, sizeof *question.decisive),
                                 .heard = calloc(pairs + 1, 1),
                                 .voided = calloc(pairs + 1, 1)};
@@ -378,8 +378,8 @@ static int test_level(struct probe *probe, struct schedule *schedule,
     if (rc == 0) {
         size_t room = probe->machine->memory_limit_bytes / (MEMORY_SHARES * question.bar.bytes);
         schedule->at_once = probe->one_by_one ? 1 : room;
-        rc = probe_schedule_run(schedule, outer, ++probe->seed, ask, probe_schedule_agree_equal,
-                                &question, &outcome);
+        schedule->agree = probe_schedule_agree_equal;
+        rc = probe_schedule_run(schedule, outer, ++probe->seed, ask, &question, &outcome);
     }
     rc = rc < 0 ? rc : hear_on_doubtful(&question, outcome.values);
     rc = rc < 0 ? rc : group(pus, outcome.values, &level->sharing);
@@ -425,8 +425,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     for (size_t i = caches->count; i-- > 0 && rc == 0;) {
         result.levels[i].spread = -1;
         leave_out(pus, probe->holders ? probe->holders[i] : NULL, outer);
-        rc = test_level(probe, &schedule, caches, i, numbers[i], outer, &result.levels[i],
-                        1 - (double)(i + 1) / (double)caches->count);
+        rc = test_level(&schedule, caches, i, numbers[i], outer, &result.levels[i]);
     }
     free(outer);
     probe_schedule_free(&schedule);

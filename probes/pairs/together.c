@@ -232,41 +232,49 @@ bool probe_together_undisturbed(double *ratios, size_t ratio_count, double *repe
     return middle <= fmin(fmax(tolerated, least_tolerated), most_tolerated);
 }
 
+/* A batch that is tried: within which limit, on how many of its pairs it is checked, and whether
+ * they were left undisturbed. */
+struct batch_trial {
+    struct together_limit limit;
+    size_t pilots;
+    bool passed;
+};
+
 /* Alone and together by turns; values[] of the pilots are of a measurement alone. Sets what is
  * expected of others. */
-static int try_batch(const struct together *together, struct pair_position *batch, size_t count,
-                     pairs_measure_function *measure, void *argument, double *values,
-                     size_t *pilots, struct together_limit *limit, bool *passed)
+static int try_batch(const struct together_question *question, struct pair_position *batch,
+                     size_t count, double *values, struct batch_trial *trial)
 {
+    struct together_limit *limit = &trial->limit;
+    const size_t pilots = trial->pilots = choose_pilots(question->together, batch, count);
     double alone[ROUNDS][PILOTS], beside[ROUNDS][TOGETHER_MOST], scratch[TOGETHER_MOST];
     double ratios[ROUNDS * PILOTS], repeats[PILOTS + TOGETHER_MOST];
     size_t ratio_count = 0, repeat_count = 0;
-    *pilots = choose_pilots(together, batch, count);
     for (size_t round = 0; round < ROUNDS; round++) {
-        int rc = measure(argument, batch, count, scratch, beside[round]);
-        for (size_t k = 0; k < *pilots && rc == 0; k++) {
-            rc = measure(argument, &batch[k], 1, &values[k], &alone[round][k]);
+        int rc = question->measure(question->argument, batch, count, scratch, beside[round]);
+        for (size_t k = 0; k < pilots && rc == 0; k++) {
+            rc = question->measure(question->argument, &batch[k], 1, &values[k], &alone[round][k]);
         }
         if (rc < 0) {
             return rc;
         }
-        for (size_t k = 0; k < *pilots; k++) {
+        for (size_t k = 0; k < pilots; k++) {
             ratios[ratio_count++] = log(beside[round][k] / alone[round][k]);
         }
         if (fabs(profile_median_value(ratios, ratio_count)) > most_tolerated) {
-            *passed = false; /* the first round may do */
+            trial->passed = false; /* the first round may do */
             return 0;
         }
     }
-    for (size_t k = 0; k < *pilots; k++) {
+    for (size_t k = 0; k < pilots; k++) {
         repeats[repeat_count++] = log(alone[1][k] / alone[0][k]);
     }
     for (size_t k = 0; k < count; k++) {
         repeats[repeat_count++] = log(beside[1][k] / beside[0][k]);
     }
-    *passed = probe_together_undisturbed(ratios, ratio_count, repeats, repeat_count);
+    trial->passed = probe_together_undisturbed(ratios, ratio_count, repeats, repeat_count);
     limit->band = fmax(most_tolerated, banded_spreads * probe_layers_spread(repeats, repeat_count));
-    limit->figure = profile_median_value(alone[ROUNDS - 1], *pilots);
+    limit->figure = profile_median_value(alone[ROUNDS - 1], pilots);
     return 0;
 }
 
@@ -277,39 +285,37 @@ static bool pays(size_t left, size_t pairs_now, size_t pairs_then)
     return left / pairs_now > left / pairs_then + worth * COST + pairs_then;
 }
 
-int probe_together_find(const struct together *together, struct pair_position *pairs, size_t count,
-                        size_t most, pairs_measure_function *measure, void *argument,
-                        struct together_limit *limit, double *values, size_t *done, size_t *tried)
+int probe_together_find(const struct together_question *question, struct pair_position *pairs,
+                        size_t count, double *values, struct together_found *out)
 {
-    struct together_limit found = {.pairs = 1},
-                          next = {.pairs = most < TOGETHER_MOST ? most : TOGETHER_MOST};
-    *done = 0;
-    while (next.pairs > 1 && next.partition < together->count) {
-        struct pair_position *rest = pairs + *done;
-        size_t pilots, batch = probe_together_compose(together, &next, rest, count - *done);
-        bool passed;
-        if (batch <= found.pairs || !pays(count - *done, found.pairs, batch)) {
-            next.partition++;
+    const struct together *together = question->together;
+    const size_t most = question->most < TOGETHER_MOST ? question->most : TOGETHER_MOST;
+    struct batch_trial next = {.limit = {.pairs = most}};
+    *out = (struct together_found){.limit = {.pairs = 1}};
+    while (next.limit.pairs > 1 && next.limit.partition < together->count) {
+        struct pair_position *rest = pairs + out->done;
+        size_t left = count - out->done,
+               batch = probe_together_compose(together, &next.limit, rest, left);
+        if (batch <= out->limit.pairs || !pays(left, out->limit.pairs, batch)) {
+            next.limit.partition++;
             continue;
         }
-        int rc = try_batch(together, rest, batch, measure, argument, values + *done, &pilots, &next,
-                           &passed);
+        int rc = try_batch(question, rest, batch, values + out->done, &next);
         if (rc < 0) {
             return rc;
         }
-        ++*tried;
-        if (passed) {
-            found = next;
-            found.pairs = batch;
-            found.crowd = crowd_of(together, rest, batch);
+        out->tried++;
+        if (next.passed) {
+            out->limit = next.limit;
+            out->limit.pairs = batch;
+            out->limit.crowd = crowd_of(together, rest, batch);
         }
-        *done += pilots;
-        if (!passed && found.pairs > 1) {
+        out->done += next.pilots;
+        if (!next.passed && out->limit.pairs > 1) {
             break;
         }
-        next.partition += passed;
-        next.pairs = passed ? next.pairs : batch > 2 ? (batch + 1) / 2 : 1;
+        next.limit.partition += next.passed;
+        next.limit.pairs = next.passed ? next.limit.pairs : batch > 2 ? (batch + 1) / 2 : 1;
     }
-    *limit = found;
     return 0;
 }

@@ -222,14 +222,14 @@ static struct profile_quality quality_of_sharing(const struct probe_sharing_leve
                                     .spread = fmax(sharing->spread, 0)};
 }
 
+/* `out->level` is set. */
 static int make_cache(const struct probe_cache *caches, size_t i,
                       const struct profile_cache *declared, struct probe_sharing_level *sharing,
-                      uint32_t number, const struct disagreement_machine *machine,
-                      struct profile_cache *out)
+                      const struct disagreement_machine *machine, struct profile_cache *out)
 {
     const struct probe_cache_level *level = &caches->levels[i];
     *out = (struct profile_cache){
-        .level = number,
+        .level = out->level,
         .size_bytes = level->size_bytes,
         .declared_size_bytes = declared ? declared->declared_size_bytes : 0,
         .line_bytes = level->line_bytes ? level->line_bytes
@@ -290,8 +290,9 @@ int probe_result_set_caches(struct profile_class *node_class, const struct probe
             }
         }
         if (rc == 0) {
-            rc = make_cache(caches, i, declared, sharing ? &sharing->levels[i] : NULL, number,
-                            machine, &result[count++]);
+            result[count].level = number;
+            rc = make_cache(caches, i, declared, sharing ? &sharing->levels[i] : NULL, machine,
+                            &result[count++]);
         }
         last = number;
     }

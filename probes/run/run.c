@@ -20,36 +20,6 @@
 /* When the caches were not measured. */
 static const size_t usual_message_bytes = 32u << 10, usual_last_level_bytes = 32u << 20;
 
-const char *const probe_run_names[PROBE_NAMES] = {"cache", "sharing", "memory", "message"};
-
-static bool is_name(const char *text, size_t length, const char *name)
-{
-    return strlen(name) == length && strncmp(text, name, length) == 0;
-}
-
-unsigned probe_run_parse(const char *text, const char *also)
-{
-    unsigned probes = 0;
-    for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ","), i = 0;
-        while (i < PROBE_NAMES && !is_name(at, length, probe_run_names[i])) {
-            i++;
-        }
-        if (i == PROBE_NAMES) {
-            cli_usage(
-                "--probes: expected %snames out of cache, sharing, memory, message, got '%.*s'",
-                also, (int)length, at);
-        }
-        probes |= 1u << i;
-        at += length;
-        if (*at == '\0') {
-            break;
-        }
-    }
-    /* sharing is asked of caches whose size is known */
-    return probes & PROBE_SHARING ? probes | PROBE_CACHE : probes;
-}
-
 static void free_results(struct probe_results *results)
 {
     for (size_t i = 0; i < results->kinds.count; i++) {

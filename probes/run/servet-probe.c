@@ -304,34 +304,31 @@ static int open_journal(const struct options *options, const struct machine *mac
 
 /* The probes that were asked for; --bsp alone asks for no other, and adds to the profile that is
  * there. */
-static int measure(const struct options *options, struct machine *machine,
-                   struct progress *progress, const char *path, struct machine_journal *journal,
-                   bool *incomplete, struct servet_profile **profile, struct servet_error *error)
+static int measure(const struct options *options, struct probe_run *run, const char *path,
+                   struct servet_profile **profile, struct servet_error *error)
 {
-    unsigned probes = options->probes ? options->probes : PROBE_ALL;
-    struct probe_run run = {.probes = probes,
-                            .mpi = !options->no_mpi,
-                            .paper = options->paper,
-                            .exhaustive = options->run.exhaustive,
-                            .one_by_one = options->one_by_one,
-                            .budget_s = options->run.budget_s,
-                            .largest_bytes = options->largest_bytes,
-                            .seed = options->run.seed,
-                            .journal = journal,
-                            .machine = machine,
-                            .progress = progress};
     bool bsp_alone = options->bsp.wanted && !options->probes;
-    int rc = bsp_alone ? probe_bsp_base_profile(machine, path, profile, error)
-                       : probe_run_run(&run, profile, error);
-    *incomplete = run.incomplete != 0;
-    if (rc == 0 && !bsp_alone && !run.incomplete) {
+    int rc = bsp_alone ? probe_bsp_base_profile(run->machine, path, profile, error)
+                       : probe_run_run(run, profile, error);
+    if (rc == 0 && !bsp_alone && !run->incomplete) {
         probe_bsp_keep(path, *profile);
     }
-    if (rc == 0 && options->bsp.wanted && !run.incomplete) {
-        rc = probe_bsp_run(&options->bsp, machine, !options->no_mpi, options->run.seed, progress,
-                           *profile, error);
+    if (rc == 0 && options->bsp.wanted && !run->incomplete) {
+        rc = probe_bsp_run(&options->bsp, run->machine, run->seed, run->progress, *profile, error);
     }
     return rc;
+}
+
+static struct probe_run run_of(const struct options *options)
+{
+    return (struct probe_run){.probes = options->probes ? options->probes : PROBE_ALL,
+                              .mpi = !options->no_mpi,
+                              .paper = options->paper,
+                              .exhaustive = options->run.exhaustive,
+                              .one_by_one = options->one_by_one,
+                              .budget_s = options->run.budget_s,
+                              .largest_bytes = options->largest_bytes,
+                              .seed = options->run.seed};
 }
 
 /* -- --check -- */
@@ -384,9 +381,7 @@ int main(int argc, char **argv)
     struct servet_profile *profile = NULL;
     struct machine machine;
     struct progress progress;
-    struct machine_journal *journal = NULL;
     char path[PATH_MAX] = "";
-    bool incomplete = false;
     if (probe_network_wanted(argc, argv)) {
         probe_network_become(argc, argv);
     }
@@ -416,14 +411,16 @@ int main(int argc, char **argv)
     open_machine(&options, &machine);
     probe_bsp_options_check(&options.bsp, &machine);
     probe_progress_start(&progress, !options.run.quiet, options.events);
-    int rc = options.resume ? open_journal(&options, &machine, path, &journal, &error) : 0;
-    rc = rc < 0
-             ? rc
-             : measure(&options, &machine, &progress, path, journal, &incomplete, &profile, &error);
+    options.bsp.no_mpi = options.no_mpi;
+    struct probe_run run = run_of(&options);
+    run.machine = &machine;
+    run.progress = &progress;
+    int rc = options.resume ? open_journal(&options, &machine, path, &run.journal, &error) : 0;
+    rc = rc < 0 ? rc : measure(&options, &run, path, &profile, &error);
     probe_progress_end(&progress);
-    probe_progress_outcome(&progress, interrupted            ? "interrupted"
-                                      : rc < 0 || incomplete ? "failed"
-                                                             : "done");
+    probe_progress_outcome(&progress, interrupted                ? "interrupted"
+                                      : rc < 0 || run.incomplete ? "failed"
+                                                                 : "done");
     probe_machine_close(&machine);
     profile_set_free(&options.cpuset);
     profile_set_free(&options.bsp.processors);
@@ -431,7 +428,7 @@ int main(int argc, char **argv)
         profile_free(profile);
     }
     if (interrupted || rc < 0) {
-        probe_checkpoint_close(journal, false);
+        probe_checkpoint_close(run.journal, false);
     }
     if (interrupted) {
         cli_note("interrupted; %s",
@@ -444,14 +441,14 @@ int main(int argc, char **argv)
     if (rc < 0) {
         cli_fail("%s", error.text);
     }
-    if (incomplete) {
-        probe_checkpoint_close(journal, false);
+    if (run.incomplete) {
+        probe_checkpoint_close(run.journal, false);
         save_partial(profile, path, error.text);
         profile_free(profile);
         return cli_finish(CLI_FAILED);
     }
     save(&options, profile, path);
-    probe_checkpoint_close(journal, true);
+    probe_checkpoint_close(run.journal, true);
     profile_free(profile);
     return cli_finish(CLI_OK);
 }

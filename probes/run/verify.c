@@ -48,16 +48,23 @@ static int message(struct sample *sample, uint64_t bytes, double *value)
     return probe_message_pair(&sample->probe, (size_t)bytes, &pair, value);
 }
 
-static struct figure text(const char *what, double value)
+/* What a figure of the profile is held against. */
+struct claim {
+    bool is_rate;    /* bytes/s; otherwise seconds */
+    uint64_t bytes;  /* of what is measured */
+    double expected; /* by the profile */
+    double same;     /* factor within which it still holds */
+};
+
+static struct figure text(const struct claim *claim, double value)
 {
-    return strcmp(what, "bandwidth") == 0 ? profile_figure_bandwidth(value)
-                                          : profile_figure_seconds(value);
+    return claim->is_rate ? profile_figure_bandwidth(value) : profile_figure_seconds(value);
 }
 
-/* `what`: "latency" or "bandwidth", for units. */
-static int ask(struct sample *sample, const char *name, const char *what, measure_function *measure,
-               uint64_t bytes, double expected, double same)
+static int ask(struct sample *sample, const char *name, measure_function *measure,
+               const struct claim *claim)
 {
+    const double expected = claim->expected, same = claim->same;
     double nearest = 0;
     if (probe_machine_elapsed(sample->probe.machine) > RECHECK_SECONDS) {
         fprintf(sample->out, "left out  %s: no time left\n", name);
@@ -65,7 +72,7 @@ static int ask(struct sample *sample, const char *name, const char *what, measur
     }
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         double value;
-        int rc = measure(sample, bytes, &value);
+        int rc = measure(sample, claim->bytes, &value);
         if (rc < 0) {
             return rc;
         }
@@ -78,7 +85,7 @@ static int ask(struct sample *sample, const char *name, const char *what, measur
     }
     bool changed = fabs(log(nearest / expected)) > log(same);
     fprintf(sample->out, "%s  %s: %s, the profile says %s\n", changed ? "CHANGED " : "same    ",
-            name, text(what, nearest).text, text(what, expected).text);
+            name, text(claim, nearest).text, text(claim, expected).text);
     sample->measured++;
     sample->changed += changed;
     return 0;
@@ -106,8 +113,8 @@ static int ask_latency(struct sample *sample, const char *name, uint64_t bytes)
     double expected = curve_at(sample->node_class, bytes);
     char text_of[96];
     snprintf(text_of, sizeof text_of, "%s (%.32s)", name, profile_figure_bytes(bytes).text);
-    return expected > 0 ? ask(sample, text_of, "latency", latency, bytes, expected, same_latency)
-                        : 0;
+    const struct claim claim = {.bytes = bytes, .expected = expected, .same = same_latency};
+    return expected > 0 ? ask(sample, text_of, latency, &claim) : 0;
 }
 
 static int ask_caches(struct sample *sample)
@@ -167,10 +174,9 @@ static int ask_messages(struct sample *sample, bool mpi)
     snprintf(name, sizeof name, "message of %.32s",
              profile_figure_bytes(communication->message_bytes).text);
     double begun = probe_machine_elapsed(machine);
-    int rc = begun > RECHECK_SECONDS
-                 ? 0
-                 : ask(sample, name, "latency", message, communication->message_bytes,
-                       layer->seconds, same_message);
+    const struct claim claim = {
+        .bytes = communication->message_bytes, .expected = layer->seconds, .same = same_message};
+    int rc = begun > RECHECK_SECONDS ? 0 : ask(sample, name, message, &claim);
     sample->probe.machine = machine;
     if (!threads) {
         probe_machine_close(&messenger);
@@ -214,8 +220,9 @@ int probe_verify_pairs(struct machine *machine, const struct servet_profile *pro
     int rc = profile->measured ? ask_caches(&sample) : 0;
     double reference = sample.node_class->memory.reference_bytes_per_s;
     if (rc == 0 && profile->measured && reference > 0) {
-        rc = ask(&sample, "memory, one worker alone", "bandwidth", bandwidth,
-                 largest_cache(sample.node_class), reference, same_bandwidth);
+        const struct claim claim = {true, largest_cache(sample.node_class), reference,
+                                    same_bandwidth};
+        rc = ask(&sample, "memory, one worker alone", bandwidth, &claim);
     }
     rc = rc < 0 || !profile->measured ? rc : ask_messages(&sample, mpi);
     if (rc < 0) {

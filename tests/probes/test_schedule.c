@@ -58,9 +58,7 @@ static bool run(struct world *world, bool exhaustive, struct schedule_outcome *o
     ck_assert_uint_eq(schedule.class_count, 2);
     schedule.exhaustive = exhaustive;
     *outcome = (struct schedule_outcome){.values = values, .measured = measured};
-    ck_assert_int_eq(
-        probe_schedule_run(&schedule, NULL, 3, ask, probe_schedule_agree_cluster, world, outcome),
-        0);
+    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask, world, outcome), 0);
     for (size_t i = 0; i < PUS; i++) {
         for (size_t j = i + 1; j < PUS; j++) {
             double ratio = values[probe_pair_index(PUS, i, j)] / latency(world, i, j);
@@ -176,9 +174,7 @@ static size_t asked_of(size_t count)
         .values = calloc(probe_pair_count(count), sizeof *outcome.values),
         .measured = calloc(probe_pair_count(count), sizeof *outcome.measured)};
     ck_assert_int_eq(probe_schedule_init(&schedule, &pus, &profile->classes[0]), 0);
-    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask_regular,
-                                        probe_schedule_agree_cluster, &asked, &outcome),
-                     0);
+    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask_regular, &asked, &outcome), 0);
     ck_assert_uint_eq(outcome.fallbacks, 0);
     probe_schedule_free(&schedule);
     free(outcome.values);
@@ -249,9 +245,7 @@ static struct schedule_outcome run_until_late(size_t ticks, bool exhaustive, str
     ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
     schedule.exhaustive = exhaustive;
     schedule.probe = probe;
-    ck_assert_int_eq(
-        probe_schedule_run(&schedule, NULL, 3, ask, probe_schedule_agree_cluster, &world, &outcome),
-        0);
+    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask, &world, &outcome), 0);
     probe_schedule_free(&schedule);
     profile_set_free(&pus);
     probe->machine = NULL; /* it was this call's */

@@ -126,9 +126,7 @@ START_TEST(a_check_that_costs_more_than_it_saves_is_not_made)
     ck_assert_int_eq(probe_schedule_init(&schedule, &machine.pus, &machine.declared->classes[0]),
                      0);
     schedule.at_once = TOGETHER_MOST;
-    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 1, take_a_second,
-                                        probe_schedule_agree_cluster, NULL, &outcome),
-                     0);
+    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 1, take_a_second, NULL, &outcome), 0);
     ck_assert_uint_eq(outcome.measured_count, 40);
     ck_assert_uint_eq(outcome.most_at_once, 1);
     probe_schedule_free(&schedule);
@@ -256,9 +254,7 @@ START_TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
         ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
         schedule.exhaustive = true;
         schedule.at_once = TOGETHER_MOST;
-        ck_assert_int_eq(probe_schedule_run(&schedule, NULL, seed, two_kinds,
-                                            probe_schedule_agree_cluster, NULL, &outcome),
-                         0);
+        ck_assert_int_eq(probe_schedule_run(&schedule, NULL, seed, two_kinds, NULL, &outcome), 0);
         for (size_t i = 0; i < PUS; i++) {
             for (size_t j = i + 1; j < PUS; j++) {
                 double truth = j < PUS / 2 ? 5e-6 : 1e-6;
