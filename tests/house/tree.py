@@ -29,7 +29,7 @@ def included(path):
 
 # What the tree still owes, from before the checks: numbers that may only become smaller. Lower them with the debt.
 DEBTS = {
-    "circles between folders": 2,
+    "circles between folders": 0,
     "crowded folders": 2,
     "names without the prefix of their room": 17,
     "functions of too many parameters": 19,
