@@ -121,6 +121,7 @@ int map_domains(const struct servet_profile *profile, const struct map_domain_re
  * nothing is to be freed. */
 struct map_node_view {
     struct servet_profile profile;
+    struct profile_class node_class; /* its parts are those of the class it was made of */
     struct profile_node_range range;
 };
 const struct servet_profile *map_one_node(const struct profile_class *node_class,

@@ -98,8 +98,7 @@ static void say_relation(struct item_list *list, struct item *item,
 static void say_set(struct item_list *list, struct item *item, const struct profile_set *set)
 {
     char *text = profile_set_text(set);
-    const struct profile_relation one = {.groups = (struct profile_set *)set, .group_count = 1};
-    say(list, item, profile_figure_relation(&one).text, text ? text : "");
+    say(list, item, profile_figure_group(set).text, text ? text : "");
     free(text);
 }
 
@@ -110,11 +109,7 @@ static void add_caches(struct item_list *list, const char *where,
         const struct profile_cache *c = &node_class->caches[i];
         char level[64];
         snprintf(level, sizeof level, "L%u%s%.40s", c->level, c->pus.count ? " of PUs " : "",
-                 c->pus.count
-                     ? profile_figure_relation(
-                           &(struct profile_relation){(struct profile_set *)&c->pus, 1, NULL, 0})
-                           .text
-                     : "");
+                 c->pus.count ? profile_figure_group(&c->pus).text : "");
         say_number(list, add(list, where, "%s effective size", level), (double)c->size_bytes,
                    c->quality.origin == PROFILE_DECLARED ? "not measured"
                                                          : profile_figure_bytes(c->size_bytes).text,

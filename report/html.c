@@ -169,6 +169,13 @@ static void cell_of_groups(FILE *out, const struct profile_relation *relation)
     free(all);
 }
 
+static void cell_of_group(FILE *out, const struct profile_set *group)
+{
+    char *all = profile_set_text(group);
+    cell_that_opens(out, profile_figure_group(group).text, all);
+    free(all);
+}
+
 static void term(FILE *out, const char *name, const char *text)
 {
     fprintf(out, "<dt>%s</dt><dd>", name);
@@ -205,11 +212,9 @@ static void put_kinds(FILE *out, const struct servet_profile *p)
     for (size_t c = 0; c < p->class_count; c++) {
         for (size_t i = 0; i < p->classes[c].kind_count; i++) {
             const struct profile_kind *kind = &p->classes[c].kinds[i];
-            const struct profile_relation pus = {.groups = (struct profile_set *)&kind->pus,
-                                                 .group_count = 1};
             char text[FIGURE_SIZE + 64];
             snprintf(text, sizeof text, "PUs %.*s, efficiency %u", FIGURE_SIZE,
-                     profile_figure_relation(&pus).text, kind->efficiency);
+                     profile_figure_group(&kind->pus).text, kind->efficiency);
             term(out, "Kind of cores", text);
         }
     }
@@ -437,8 +442,6 @@ static void put_cache_table(struct page *page, const struct profile_class *node_
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
         bool alone = !cache->sharing.group_count && !cache->sharing.pair_count;
-        const struct profile_relation holders = {.groups = (struct profile_set *)&cache->pus,
-                                                 .group_count = 1};
         char ways[16];
         fprintf(out, "<tr><td>L%u</td>", cache->level);
         cell(out, "n",
@@ -455,7 +458,7 @@ static void put_cache_table(struct page *page, const struct profile_class *node_
             cell_of_groups(out, &cache->sharing);
         }
         if (cache->pus.count) {
-            cell_of_groups(out, &holders);
+            cell_of_group(out, &cache->pus);
         } else {
             cell(out, NULL, "all");
         }
@@ -503,10 +506,8 @@ static void put_access_table(struct page *page, const struct profile_class *node
           out);
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
-        const struct profile_relation pus = {.groups = (struct profile_set *)&row->pus,
-                                             .group_count = 1};
         fputs("<tr>", out);
-        cell_of_groups(out, &pus);
+        cell_of_group(out, &row->pus);
         fprintf(out, "<td class=\"n\">%u</td>", row->node);
         cell(out, "n", profile_figure_seconds(row->seconds_per_access).text);
         cell(out, "n", profile_figure_bandwidth(row->bytes_per_s).text);

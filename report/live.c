@@ -84,11 +84,16 @@ int report_live_print(FILE *out, bool json, pid_t pid)
         if (pu >= 0) {
             profile_mask_add(&seen, (uint32_t)pu);
         }
-        profile_where_print(out, json, host, rank, &now,
-                            tid == pid ? "main"
-                            : pu >= 0  ? "worker"
-                                       : "other",
-                            now.allowed, pu >= 0 ? decided_by : "nobody");
+        const struct profile_thread_said said = {
+            .host = host,
+            .rank = rank,
+            .role = tid == pid ? "main"
+                    : pu >= 0  ? "worker"
+                               : "other",
+            .pus = now.allowed,
+            .decided_by = pu >= 0 ? decided_by : "nobody",
+        };
+        profile_where_print(out, json, &now, &said);
     }
     closedir(folder);
     if (json) {

@@ -142,6 +142,11 @@ static int order_class(const struct profile_class *node_class, uint32_t *out)
 #define TICKS_ALL 16 /* up to so many members each one gets its tick */
 #define TICKS_SOME 8
 
+/* What a picture is called. */
+struct naming {
+    const char *name, *title, *caption;
+};
+
 struct map {
     const struct profile_class *node_class;            /* of sharing */
     const struct profile_communication *communication; /* of latency */
@@ -257,11 +262,10 @@ static void draw(FILE *out, const struct map *map)
 }
 
 static void sharing_map(struct plot_list *list, const struct servet_profile *profile, size_t index,
-                        const uint32_t *order, const char *name, const char *title,
-                        const char *caption)
+                        const uint32_t *order, const struct naming *naming)
 {
-    FILE *out =
-        report_plot_open(list, PLOT_SHARING, PLOT_MAP, index, profile->class_count, name, title);
+    FILE *out = report_plot_open(list, PLOT_SHARING, PLOT_MAP, index, profile->class_count,
+                                 naming->name, naming->title);
     if (!out) {
         return;
     }
@@ -275,24 +279,21 @@ static void sharing_map(struct plot_list *list, const struct servet_profile *pro
     sharing_legend(out, node_class);
     fprintf(out, "set palette maxcolors %zu\n", last + 1);
     draw(out, &map);
-    report_plot_close(list, "%s%s", caption, thinned(&map, said, sizeof said));
+    report_plot_close(list, "%s%s", naming->caption, thinned(&map, said, sizeof said));
 }
 
-static void latency_map(struct plot_list *list, const struct profile_communication *communication,
-                        bool measured, const struct map *where, size_t index, size_t classes,
-                        const char *name, const char *title, const char *caption)
+static void latency_map(struct plot_list *list, const struct map *map, size_t index, size_t classes,
+                        const struct naming *naming)
 {
     enum plot_section section = index == PLOT_NETWORK ? PLOT_MESSAGES : PLOT_CORES;
-    FILE *out = report_plot_open(list, section, PLOT_MAP, index, classes, name, title);
+    FILE *out =
+        report_plot_open(list, section, PLOT_MAP, index, classes, naming->name, naming->title);
     if (!out) {
         return;
     }
-    struct map map = *where;
     char said[64];
-    map.communication = communication;
-    map.measured = measured;
-    double low = layer_value(&map, 0), high = layer_value(&map, communication->layer_count - 1);
-    ticks(out, &map);
+    double low = layer_value(map, 0), high = layer_value(map, map->communication->layer_count - 1);
+    ticks(out, map);
     palette(out);
     if (high > low) {
         fprintf(out, "set cbrange [%.5g:%.5g]\n", low, high);
@@ -300,11 +301,11 @@ static void latency_map(struct plot_list *list, const struct profile_communicati
         fprintf(out, "set cbrange [0:%.5g]\nset cbtics add ('0' 0)\n", 2 * high);
     }
     /* Without measured times the layers are numbered: no tick between two of them. */
-    fprintf(out, "set format cb '%s'\nset cbtics %sscale 0.3\n", measured ? "%.1s %cs" : "%.0f",
-            measured ? "" : "1 ");
-    draw(out, &map);
-    report_plot_close(list, "%s%s%s", caption, thinned(&map, said, sizeof said),
-                      measured ? "" : " Not measured: only the order means something.");
+    fprintf(out, "set format cb '%s'\nset cbtics %sscale 0.3\n",
+            map->measured ? "%.1s %cs" : "%.0f", map->measured ? "" : "1 ");
+    draw(out, map);
+    report_plot_close(list, "%s%s%s", naming->caption, thinned(map, said, sizeof said),
+                      map->measured ? "" : " Not measured: only the order means something.");
 }
 
 static int number_order(const struct profile_set *members, uint32_t *out)
@@ -317,8 +318,21 @@ static int number_order(const struct profile_set *members, uint32_t *out)
 
 static void class_maps(struct plot_list *list, const struct servet_profile *profile, size_t index)
 {
+    static const struct naming sharing[] = {
+        {"sharing-core-order", "What two PUs share, in core order",
+         "The innermost cache, or else the memory overhead level, that two PUs share; PUs by "
+         "number."},
+        {"sharing-group-order", "What two PUs share, in group order",
+         "The same, with PUs of one group beside one another."},
+    };
+    static const struct naming latency[] = {
+        {"latency-core-order", "Latency between two PUs, in core order",
+         "One way, of the layer that holds both; PUs by number."},
+        {"latency-group-order", "Latency between two PUs, in group order",
+         "The same, with PUs of one group beside one another."},
+    };
     const struct profile_class *node_class = &profile->classes[index];
-    size_t count = node_class->pus.count, classes = profile->class_count;
+    size_t count = node_class->pus.count;
     if (count < 2) {
         return;
     }
@@ -329,28 +343,26 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
         return;
     }
     number_order(&node_class->pus, order);
-    sharing_map(list, profile, index, order, "sharing-core-order",
-                "What two PUs share, in core order",
-                "The innermost cache, or else the memory overhead level, that two PUs share; PUs "
-                "by number.");
-    sharing_map(list, profile, index, order + count, "sharing-group-order",
-                "What two PUs share, in group order",
-                "The same, with PUs of one group beside one another.");
-    if (node_class->communication.layer_count) {
-        struct map core = map_of(order, count), group = map_of(order + count, count);
-        latency_map(list, &node_class->communication, profile_latencies_known(profile), &core,
-                    index, classes, "latency-core-order", "Latency between two PUs, in core order",
-                    "One way, of the layer that holds both; PUs by number.");
-        latency_map(list, &node_class->communication, profile_latencies_known(profile), &group,
-                    index, classes, "latency-group-order",
-                    "Latency between two PUs, in group order",
-                    "The same, with PUs of one group beside one another.");
+    for (size_t i = 0; i < 2; i++) {
+        sharing_map(list, profile, index, order + i * count, &sharing[i]);
+    }
+    for (size_t i = 0; i < 2 && node_class->communication.layer_count; i++) {
+        struct map map = map_of(order + i * count, count);
+        map.communication = &node_class->communication;
+        map.measured = profile_latencies_known(profile);
+        latency_map(list, &map, index, profile->class_count, &latency[i]);
     }
     free(order);
 }
 
 static void network_maps(struct plot_list *list, const struct servet_profile *profile)
 {
+    static const struct naming naming[] = {
+        {"network-node-order", "Latency between two nodes, in their order",
+         "One way, of the layer that holds both."},
+        {"network-group-order", "Latency between two nodes, in group order",
+         "The same, with nodes of one group beside one another."},
+    };
     const struct profile_communication *network = &profile->network;
     size_t count = profile_node_count(profile);
     if (!network->layer_count || count < 2) {
@@ -373,13 +385,12 @@ static void network_maps(struct plot_list *list, const struct servet_profile *pr
     if (rc < 0) {
         list->rc = rc;
     } else {
-        struct map number = map_of(order, count), group = map_of(order + count, count);
-        latency_map(list, network, profile_latencies_known(profile), &number, PLOT_NETWORK, 0,
-                    "network-node-order", "Latency between two nodes, in their order",
-                    "One way, of the layer that holds both.");
-        latency_map(list, network, profile_latencies_known(profile), &group, PLOT_NETWORK, 0,
-                    "network-group-order", "Latency between two nodes, in group order",
-                    "The same, with nodes of one group beside one another.");
+        for (size_t i = 0; i < 2; i++) {
+            struct map map = map_of(order + i * count, count);
+            map.communication = network;
+            map.measured = profile_latencies_known(profile);
+            latency_map(list, &map, PLOT_NETWORK, 0, &naming[i]);
+        }
     }
     free(relations);
     free(order);

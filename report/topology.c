@@ -13,13 +13,16 @@
 
 static const enum map_priority priorities[2] = {MAP_MEMORY, MAP_COMMUNICATION};
 
-/* The workers of the first node of the class that has any. */
-static size_t workers_of_class(const struct servet_profile *profile, size_t index,
-                               const uint32_t *chosen, size_t count, uint32_t *pus,
-                               uint32_t *labels, uint32_t *node)
+/* The workers of the first node of the class that has any, on the PUs that were `chosen`. `room`
+ * takes twice as many numbers: PUs, then labels. */
+static struct picture_workers workers_of_class(const struct report *report, size_t index,
+                                               const uint32_t *chosen, uint32_t *room,
+                                               uint32_t *node)
 {
+    const struct servet_profile *profile = report->profile;
+    uint32_t *pus = room, *labels = room + report->workers;
     size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < report->workers; i++) {
         struct profile_place place;
         if (!profile_locate(profile, chosen[i], &place) ||
             place.node_class != &profile->classes[index] || (found && place.node != *node)) {
@@ -29,7 +32,7 @@ static size_t workers_of_class(const struct servet_profile *profile, size_t inde
         pus[found] = place.os_index;
         labels[found++] = (uint32_t)i;
     }
-    return found;
+    return (struct picture_workers){pus, labels, found};
 }
 
 static struct pictures_item *add(struct pictures *list, const struct profile_class *node_class)
@@ -59,19 +62,19 @@ static void add_mapping(const struct report *report, size_t which, struct pictur
     bool memory = priorities[which] == MAP_MEMORY;
     uint32_t *room = list->room + which * 2 * profile->class_count * report->workers;
     for (size_t i = 0; i < profile->class_count; i++) {
-        uint32_t node = 0, *pus = room + 2 * i * report->workers, *labels = pus + report->workers;
-        size_t found =
-            workers_of_class(profile, i, list->chosen[which], report->workers, pus, labels, &node);
-        if (!found) {
+        uint32_t node = 0;
+        struct picture_workers workers =
+            workers_of_class(report, i, list->chosen[which], room + 2 * i * report->workers, &node);
+        if (!workers.count) {
             continue;
         }
         struct pictures_item *item = add(list, &profile->classes[i]);
-        item->workers = (struct picture_workers){pus, labels, found};
+        item->workers = workers;
         item->picture.workers = &item->workers;
         item->priority = priorities[which];
         snprintf(item->id, sizeof item->id, "map-%s-%zu", memory ? "memory" : "communication", i);
         snprintf(item->title, sizeof item->title, "%s priority: %zu of %zu workers on node %u",
-                 memory ? "Memory" : "Communication", found, report->workers, node);
+                 memory ? "Memory" : "Communication", workers.count, report->workers, node);
     }
 }
 

@@ -217,9 +217,8 @@ int map_workers(const struct servet_profile *profile, const struct map_request *
 const struct servet_profile *map_one_node(const struct profile_class *node_class,
                                           struct map_node_view *view)
 {
-    *view = (struct map_node_view){.range = {.count = 1}};
-    /* The model has no const pointers; nothing here writes through this one. */
-    view->profile.classes = (struct profile_class *)(uintptr_t)node_class;
+    *view = (struct map_node_view){.range = {.count = 1}, .node_class = *node_class};
+    view->profile.classes = &view->node_class;
     view->profile.class_count = 1;
     view->profile.nodes = &view->range;
     view->profile.node_range_count = 1;

@@ -114,8 +114,14 @@ static void print_thread(const struct output *to, const struct profile_thread_no
         snprintf(rank, sizeof rank, "%u", to->launcher->local_rank);
     }
     snprintf(on, sizeof on, "%d", pu);
-    profile_where_print(to->file, to->json, to->host, rank, now, role, pu >= 0 ? on : now->allowed,
-                        decided_by);
+    const struct profile_thread_said said = {
+        .host = to->host,
+        .rank = rank,
+        .role = role,
+        .pus = pu >= 0 ? on : now->allowed,
+        .decided_by = decided_by,
+    };
+    profile_where_print(to->file, to->json, now, &said);
 }
 
 static void print_line(const struct output *to, struct line *line)

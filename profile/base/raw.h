@@ -8,11 +8,21 @@
 
 #include <sys/syscall.h>
 
-#if defined(__x86_64__)
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#include <errno.h>
+#include <unistd.h>
 
+/* libc's function serves, and `syscall` itself is not interposed (libomp's workers then move back
+ * to the process's whole set when they start). */
+#define PROFILE_HAVE_RAW 0
+#else
 #define PROFILE_HAVE_RAW 1
+#endif
+
+/* As many parameters as the kernel takes: the number of the call and six arguments. */
 static inline long profile_raw(long number, long a, long b, long c, long d, long e, long f)
 {
+#if defined(__x86_64__)
     long result;
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
@@ -22,13 +32,7 @@ static inline long profile_raw(long number, long a, long b, long c, long d, long
                      : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
     return result;
-}
-
 #elif defined(__aarch64__)
-
-#define PROFILE_HAVE_RAW 1
-static inline long profile_raw(long number, long a, long b, long c, long d, long e, long f)
-{
     register long x8 __asm__("x8") = number;
     register long x0 __asm__("x0") = a;
     register long x1 __asm__("x1") = b;
@@ -41,25 +45,15 @@ static inline long profile_raw(long number, long a, long b, long c, long d, long
                      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
                      : "memory");
     return x0;
-}
-
 #else
-
-/* Elsewhere libc's function serves, and `syscall` itself is not interposed (libomp's workers then
- * move back to the process's whole set when they start). */
-#define PROFILE_HAVE_RAW 0
-#include <errno.h>
-#include <unistd.h>
-static inline long profile_raw(long number, long a, long b, long c, long d, long e, long f)
-{
     int saved = errno;
     long result = syscall(number, a, b, c, d, e, f);
-    if (result == -1)
+    if (result == -1) {
         result = -errno;
+    }
     errno = saved;
     return result;
-}
-
 #endif
+}
 
 #endif

@@ -117,9 +117,8 @@ static void escape(const char *text, char *out, size_t size)
     out[used] = '\0';
 }
 
-void profile_where_print(FILE *out, bool json, const char *host, const char *rank,
-                         const struct profile_thread_now *now, const char *role, const char *pus,
-                         const char *decided_by)
+void profile_where_print(FILE *out, bool json, const struct profile_thread_now *now,
+                         const struct profile_thread_said *said)
 {
     char core[16], l3[16], node[16];
     read_number("/sys/devices/system/cpu/cpu%d/topology/core_id", now->last_pu, core, sizeof core);
@@ -128,20 +127,20 @@ void profile_where_print(FILE *out, bool json, const char *host, const char *ran
     if (!json) {
         char name[4 * sizeof now->name + 1];
         escape(now->name, name, sizeof name);
-        fprintf(out, "%s %d rank %s tid %d %s %s PU %s last %d core %s L3 %s NUMA %s by %s\n", host,
-                (int)now->pid, rank, (int)now->tid, name, role, pus, now->last_pu, core, l3, node,
-                decided_by);
+        fprintf(out, "%s %d rank %s tid %d %s %s PU %s last %d core %s L3 %s NUMA %s by %s\n",
+                said->host, (int)now->pid, said->rank, (int)now->tid, name, said->role, said->pus,
+                now->last_pu, core, l3, node, said->decided_by);
         return;
     }
     fprintf(out, "{\"pid\":%d,\"tid\":%d,\"last_pu\":%d,", (int)now->pid, (int)now->tid,
             now->last_pu);
-    map_print_json(out, "host", host, ",");
-    map_print_json(out, "local_rank", rank, ",");
+    map_print_json(out, "host", said->host, ",");
+    map_print_json(out, "local_rank", said->rank, ",");
     map_print_json(out, "name", now->name, ",");
-    map_print_json(out, "role", role, ",");
-    map_print_json(out, "pus", pus, ",");
+    map_print_json(out, "role", said->role, ",");
+    map_print_json(out, "pus", said->pus, ",");
     map_print_json(out, "core", core, ",");
     map_print_json(out, "l3", l3, ",");
     map_print_json(out, "numa", node, ",");
-    map_print_json(out, "decided_by", decided_by, "}\n");
+    map_print_json(out, "decided_by", said->decided_by, "}\n");
 }

@@ -19,10 +19,17 @@ struct profile_thread_now {
 /* 0; -ESRCH when there is no such thread (any more). */
 int profile_where_is(pid_t pid, pid_t tid, struct profile_thread_now *out);
 
+/* What is said of a thread beside what the kernel tells. */
+struct profile_thread_said {
+    const char *host, *rank; /* rank: on its node, "-" where it is none */
+    const char *role;        /* main, worker, helper ... */
+    const char *pus;         /* that it may run on */
+    const char *decided_by;
+};
+
 /* One line of a report: host, pid, local rank, tid, name, role, PUs, last PU, core/L3/NUMA of that,
  * decided by; or the same as a JSON object. */
-void profile_where_print(FILE *out, bool json, const char *host, const char *rank,
-                         const struct profile_thread_now *now, const char *role, const char *pus,
-                         const char *decided_by);
+void profile_where_print(FILE *out, bool json, const struct profile_thread_now *now,
+                         const struct profile_thread_said *said);
 
 #endif

@@ -152,6 +152,15 @@ struct figure profile_figure_relation(const struct profile_relation *relation)
     return out;
 }
 
+struct figure profile_figure_group(const struct profile_set *group)
+{
+    struct figure out = {"... (1 groups)"};
+    if (profile_set_format(group, NULL, 0) + 1 < GROUPS_WIDTH) {
+        profile_set_format(group, out.text, sizeof out.text);
+    }
+    return out;
+}
+
 struct figure profile_figure_quality(const struct profile_quality *quality)
 {
     struct figure out;

@@ -263,10 +263,8 @@ static void add_cache(struct table *table, const struct profile_cache *cache)
     bool private = !cache->sharing.group_count && !cache->sharing.pair_count;
     profile_table_cell(table, "%s",
                        private ? "nobody" : profile_figure_relation(&cache->sharing).text);
-    struct profile_relation holders = {.groups = (struct profile_set *)&cache->pus,
-                                       .group_count = cache->pus.count > 0};
     profile_table_cell(table, "%s",
-                       cache->pus.count ? profile_figure_relation(&holders).text : "all");
+                       cache->pus.count ? profile_figure_group(&cache->pus).text : "all");
     profile_table_cell(table, "%s", profile_figure_quality(&cache->quality).text);
 }
 
@@ -335,9 +333,8 @@ static void show_numa_access(struct show *show, const struct profile_class *node
     HEADING(&table, "from PUs", "node", "latency", "one worker", "quality");
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
-        struct profile_relation pus = {.groups = (struct profile_set *)&row->pus, .group_count = 1};
         profile_table_row(&table);
-        profile_table_cell(&table, "%s", profile_figure_relation(&pus).text);
+        profile_table_cell(&table, "%s", profile_figure_group(&row->pus).text);
         profile_table_cell(&table, "%u", row->node);
         profile_table_cell(&table, "%s", profile_figure_seconds(row->seconds_per_access).text);
         profile_table_cell(&table, "%s", profile_figure_bandwidth(row->bytes_per_s).text);

@@ -47,6 +47,8 @@ struct figure profile_figure_seconds(double seconds);
 struct figure profile_figure_bandwidth(double bytes_per_s);
 /* "0,2 1,3" or "0,2 … (48 groups)"; "-" when there are no groups and no pairs. */
 struct figure profile_figure_relation(const struct profile_relation *relation);
+/* The same of one group. */
+struct figure profile_figure_group(const struct profile_set *group);
 /* "measured 7 times, spread 3 %" */
 struct figure profile_figure_quality(const struct profile_quality *quality);
 
