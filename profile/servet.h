@@ -197,6 +197,68 @@ int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_
  * did not. */
 const char *servet_condition(const servet_profile *profile, const char *name);
 
+/* -- placing (2012 paper, Algorithm 1; for programs that place their own threads or ranks) -- */
+
+enum servet_priority {
+    SERVET_MEMORY = 0,        /* bandwidth and caches before latency */
+    SERVET_COMMUNICATION = 1, /* latency before bandwidth and caches */
+};
+
+/* What is to be placed. All that is 0 or NULL is left at its default. */
+struct servet_map_request {
+    enum servet_priority priority;
+    uint32_t ranks;          /* >= 1: threads, or processes with `threads` */
+    const uint32_t *threads; /* of each rank, >= 1 each; NULL: one each */
+    const uint32_t *allowed; /* PU numbers that may be used, in any order; NULL: all */
+    size_t allowed_count;
+    const uint32_t *taken; /* PU numbers that other programs hold; NULL: none */
+    size_t taken_count;
+    /* 1: threads come one by one and their number is not known beforehand: they are numbered in the
+     * order of choice, and more of them do not move those that are there. 0: `ranks` is the number,
+     * and neighbours in rank order are near. With `threads` the number is known. */
+    int one_by_one;
+};
+
+/* Chooses PUs, the same ones as servet-map(1) and the preloaded library. pus[] gets the PU numbers
+ * of rank 0's threads, then those of rank 1, …: as many as all threads together, `ranks` where
+ * `threads` is NULL. More workers than PUs take the least occupied ones. A rank does not leave its
+ * node; its threads share a region of the machine. Nothing is bound: that is for the caller to do
+ * (sched_setaffinity(2)).
+ *
+ * 0; -EINVAL (no rank, a rank without threads, 16777216 workers or more, a PU in `allowed` or
+ * `taken` that the profile does not have: the text says which); -ENOMEM. */
+int servet_map(const servet_profile *profile, const struct servet_map_request *request,
+               uint32_t *pus, struct servet_error *error);
+
+/* Which memory is asked about: that of the node of a PU, of its package, or of the group of a
+ * memory overhead level (0, 1, …, as servet_overhead_level()) that it is in. */
+#define SERVET_NODE (-2)
+#define SERVET_PACKAGE (-1)
+
+struct servet_worth {
+    uint32_t workers;        /* the smallest number that gets 95 % of what any number gets */
+    double bytes_per_s;      /* that they get together, predicted from the measured curves */
+    double most_bytes_per_s; /* of the number of workers that gets most */
+    /* Most workers of one group of a memory level that were measured at once, the least of all
+     * levels concerned: more of them are taken to get no more. 0: no two PUs share a level. */
+    uint32_t measured_workers;
+};
+
+/* How many workers are worth having on one memory: more of them get no more together (2010 paper,
+ * Sections III-C and V). `scope` is SERVET_NODE, SERVET_PACKAGE or the number of a memory overhead
+ * level. pus[] (may be NULL) gets out->workers PU numbers, in rank order; as many as the profile
+ * has PUs always fit.
+ *
+ * 0; -ENOENT (the profile does not have the PU, or it is in no such package or group); -ENODATA
+ * (bandwidth was not measured, or is known of pairs only); -ENOMEM. */
+int servet_workers_worth(const servet_profile *profile, uint32_t pu, int scope, uint32_t *pus,
+                         struct servet_worth *out, struct servet_error *error);
+
+/* Messages at a time that are worth sending over the layer of these two PUs (2010 paper, Figure
+ * 10b): the smallest number at which 95 % of the most messages a second arrive; more only wait for
+ * one another. 0: not measured, or the same PU twice. */
+uint32_t servet_messages_worth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
+
 /* -- order of ranks (2012 paper: ranks that are neighbours in their order talk most) -- */
 
 /* New numbers for the ranks of a program that may be renumbered before its data is laid out: rank

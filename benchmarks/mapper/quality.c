@@ -22,9 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "mapper/command/command.h"
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
+#include "mapper/worth/worth.h"
 
 enum rival { DISTRIB, COMPACT, SCATTER, SPREAD, RIVALS };
 static const char *const rival_names[RIVALS] = {"hwloc-distrib", "compact", "scatter",

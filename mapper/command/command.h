@@ -111,12 +111,12 @@ struct map_options {
     size_t workers, ranks;
     uint32_t *threads; /* by rank; NULL: not hybrid */
     const char *thread_list;
-    bool memory, communication, paper, one_by_one, explain, compare;
+    bool memory, communication, paper, one_by_one, explain, compare, worth;
     struct common_machine machine;
     const char *matrix;
     bool cluster, slurm;
-    const char *nodes; /* file with the nodes of a job; NULL: all of the profile */
-    const struct map_format *format;
+    const char *nodes;               /* file with the nodes of a job; NULL: all of the profile */
+    const struct map_format *format; /* NULL: the table of --worth */
     uint32_t smt;
     int kind;
 };
@@ -128,44 +128,16 @@ void map_options_free(struct map_options *options);
 /* `memory`, or the end of the program when it is NULL. */
 void *map_needed(void *memory);
 
-/* -- predict -- */
+/* -- worth -- */
 
-/* What a placement gives its workers, by the profile: how many share each memory domain and cache,
- * what bandwidth and cache that leaves to each, and how far neighbours in worker order are from
- * each other. Predicted, not measured.
- */
+/* The table of --worth: how many workers of each kind of node, of its packages and memory domains
+ * are worth having, and how many messages at a time each layer takes. `allowed`: PUs that may be
+ * used. 0; -ENODATA (nothing that it takes was measured); -ENOMEM. */
+int map_worth_table(FILE *out, const struct servet_profile *profile,
+                    const struct profile_set *allowed, struct servet_error *error);
 
-#define MAP_FIGURE_LEVELS 8 /* memory overhead levels, cache levels: more are not looked at */
-
-struct map_figures {
-    uint32_t core_most;                      /* most workers on one core */
-    uint32_t memory_levels;                  /* most of any class in use */
-    uint32_t memory_most[MAP_FIGURE_LEVELS]; /* by level, worst overhead first: most workers in one
-                                                group */
-    /* Of the worker with the least, and on average. Bandwidth by the scaling curves, or else by the
-     * pair figure of each level; 0: nothing was measured. */
-    double memory_worst_bytes_per_s, memory_mean_bytes_per_s;
-    /* By cache level (index 0 is L1): the share of the worker with the least; 0: no worker has such
-     * a cache. */
-    double cache_worst_bytes[MAP_FIGURE_LEVELS], cache_mean_bytes[MAP_FIGURE_LEVELS];
-    uint32_t cache_most[MAP_FIGURE_LEVELS]; /* most workers on one cache */
-    /* Between worker i and i + 1; seconds, or ranks of layers where latencies are not known; 0
-     * with one worker. */
-    double neighbour_mean, neighbour_worst;
-};
-
-/* Leaf indices of the view in worker order. 0 or -ENOMEM. */
-int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
-                   struct map_figures *out);
-
-/* What lies between two leaves: the first layer that lists them, else the farthest of the profile.
- * No layer, distance 0: the same leaf, and profiles without layers. */
-struct map_between {
-    const struct profile_communication *communication;
-    const struct profile_layer *layer;
-    double distance; /* profile_layer_distance(): seconds, or the layer's rank */
-};
-struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b);
-double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b);
+/* The places of all nodes that are worth having, an array to be freed. 0; -ENODATA, -ENOMEM. */
+int map_worth_places(const struct servet_profile *profile, const struct profile_set *allowed,
+                     uint32_t **pus, size_t *count, struct servet_error *error);
 
 #endif

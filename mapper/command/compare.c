@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "mapper/traffic/traffic.h"
+#include "mapper/worth/worth.h"
 
 enum column { MAPPED, COMPACT, SCATTER, COLUMNS };
 

@@ -21,7 +21,8 @@ enum {
     NODES,
     SLURM,
     PAPER,
-    ONE_BY_ONE
+    ONE_BY_ONE,
+    WORTH
 };
 
 /* Most hardware threads of a core that anybody asks for (8 on POWER). */
@@ -31,6 +32,9 @@ static const struct argp_option option_table[] = {
     {"workers", 'n', "N", 0, "map N workers (threads or single-threaded ranks)", 0},
     {"ranks", 'r', "R", 0, "map R ranks, each a domain for its threads", 0},
     {"threads", 't', "T", 0, "threads of every rank, or a list with one number per rank (3,3,2)",
+     0},
+    {"worth", WORTH, NULL, 0,
+     "how many workers are worth having: the fewest with 95 % of the memory bandwidth, and where",
      0},
     {"mem-prior", MEM_PRIOR, NULL, 0, "memory bandwidth and caches before latency (default)", 0},
     {"comm-prior", COMM_PRIOR, NULL, 0, "latency before memory bandwidth and caches", 0},
@@ -132,6 +136,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case EXPLAIN:
         options->explain = true;
         return 0;
+    case WORTH:
+        options->worth = true;
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -176,6 +183,19 @@ static void read_threads(struct map_options *options)
     free(list);
 }
 
+/* --worth finds the number itself, for memory priority. */
+static void check_worth(const struct map_options *options)
+{
+    if (options->workers || options->ranks || options->thread_list || options->matrix) {
+        cli_usage("--worth: expected it alone, not with -n, -r, -t or --matrix");
+    }
+    if (options->communication || options->paper || options->one_by_one || options->explain ||
+        options->compare) {
+        cli_usage("--worth: expected none of --comm-prior, --paper, --one-by-one, --explain and "
+                  "--compare with it");
+    }
+}
+
 static void check_options(struct map_options *options)
 {
     if (options->memory && options->communication) {
@@ -197,8 +217,12 @@ static void check_options(struct map_options *options)
     if (options->matrix && options->thread_list) {
         cli_usage("--matrix: expected ranks of one thread, not -t");
     }
+    if (options->worth) {
+        check_worth(options);
+        return;
+    }
     if (!options->workers && !options->ranks && !options->thread_list && !options->matrix) {
-        cli_usage("expected -n WORKERS, -r RANKS -t THREADS, or --matrix FILE");
+        cli_usage("expected -n WORKERS, -r RANKS -t THREADS, --matrix FILE, or --worth");
     }
     if (options->thread_list) {
         read_threads(options);
@@ -209,7 +233,7 @@ static void check_options(struct map_options *options)
 
 void map_options_read(int argc, char **argv, struct map_options *options)
 {
-    *options = (struct map_options){.format = &map_formats[0], .kind = MAP_KIND_ANY};
+    *options = (struct map_options){.kind = MAP_KIND_ANY};
     static const struct argp_child children[] = {{&map_common_machine_argp, 0, NULL, 0}, {0}};
     const struct argp argp = {.options = option_table,
                               .parser = parse_option,
@@ -218,6 +242,9 @@ void map_options_read(int argc, char **argv, struct map_options *options)
                               .children = children};
     cli_parse(&argp, argc, argv, 0, NULL, options);
     check_options(options);
+    if (!options->format && !options->worth) {
+        options->format = &map_formats[0];
+    }
 }
 
 void map_options_free(struct map_options *options)

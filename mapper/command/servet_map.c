@@ -14,7 +14,7 @@
 
 static void refuse(int rc, const struct servet_error *error)
 {
-    if (rc == -EINVAL) {
+    if (rc == -EINVAL || rc == -ENODATA) {
         cli_usage("%s", error->text);
     }
     if (rc < 0) {
@@ -168,11 +168,36 @@ static void place_by_traffic(const struct map_options *options,
     map_view_free(&view);
 }
 
+/* Without a format the table; else the places of the nodes as workers. */
+static void answer_worth(const struct map_options *options, const struct servet_profile *profile,
+                         const struct profile_set *allowed, FILE *out)
+{
+    struct servet_error error;
+    uint32_t *pus = NULL;
+    size_t count = 0;
+    struct map_mapping plan;
+    if (!options->format) {
+        refuse(map_worth_table(out, profile, allowed, &error), &error);
+        return;
+    }
+    refuse(map_worth_places(profile, allowed, &pus, &count, &error), &error);
+    if (map_mapping_make(profile, pus, count, NULL, &plan) < 0) {
+        cli_fail("out of memory");
+    }
+    refuse(map_format_print(out, options->format, &plan, &error), &error);
+    map_mapping_free(&plan);
+    free(pus);
+}
+
 /* Writes all that was asked for; ends the program when some of it cannot be said. */
 static void answer(const struct map_options *options, const struct servet_profile *profile,
                    const struct profile_set *allowed, const struct map_matrix *matrix, FILE *out)
 {
     size_t places = count_places(options);
+    if (options->worth) {
+        answer_worth(options, profile, allowed, out);
+        return;
+    }
     uint32_t *pus = map_needed(calloc(places, sizeof *pus));
     map(options, profile, allowed, out, pus);
     if (options->matrix) {

@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mapper/command/command.h"
+#include "mapper/worth/worth.h"
+#include "profile/query.h"
 
 /* Rounds of swaps; each looks at all pairs of ranks. Gains after the third were nowhere seen. */
 #define MOST_ROUNDS 3

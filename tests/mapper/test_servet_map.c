@@ -342,6 +342,26 @@ START_TEST(xml_of_a_newer_hwloc_says_how_to_get_the_older)
 }
 END_TEST
 
+START_TEST(worth_is_a_table_or_a_mapping)
+{
+    struct run run = map_with("--worth --profile " FIXTURES "/finis-terrae-2-nodes.json");
+    ck_assert_int_eq(run.status, 0);
+    /* 1.7 GB/s each for one worker a bus, nothing more for the second. */
+    ck_assert_ptr_nonnull(strstr(run.out, "\nnode  "));
+    ck_assert_ptr_nonnull(strstr(run.out, " 16      4      6.80      6.80         2  0,4,8,12\n"));
+    ck_assert_ptr_nonnull(strstr(run.out, "\nmemory level 1, 4 of them "));
+    run_free(&run);
+    run = map_with("--worth --profile " FIXTURES "/two-packages-256.json");
+    ck_assert_ptr_nonnull(strstr(run.out, "\nnode                                105       128\n"));
+    run_free(&run);
+    assert_prints("--worth --format list --profile " FIXTURES "/finis-terrae-2-nodes.json",
+                  "0,4,8,12,16,20,24,28\n");
+    assert_prints("--worth --format list --cpuset 0-7,20 --profile " FIXTURES
+                  "/finis-terrae-2-nodes.json",
+                  "0,4,20\n");
+}
+END_TEST
+
 START_TEST(bad_input_is_one_line_and_status_2)
 {
     /* options, and what the line must name */
@@ -381,6 +401,9 @@ START_TEST(bad_input_is_one_line_and_status_2)
         {"-n 2 --smt 0" NEHALEM, "--smt"},
         {"-n 2 --kind best" NEHALEM, "'best'"},
         {"-n 2 --kind 3" NEHALEM, "of the kind asked for"},
+        {"-n 4 --worth" NEHALEM, "--worth: expected it alone"},
+        {"--worth --comm-prior" NEHALEM, "--comm-prior"},
+        {"--worth --topology 'package:2 core:2 pu:1'", "memory bandwidth: expected to be measured"},
         {"-n 4 --nonsense" NEHALEM, "--nonsense"},
         {"-n 4 nonsense" NEHALEM, "nonsense"},
     };
@@ -416,6 +439,7 @@ int main(void)
     tcase_add_test(tcase, node_names_that_a_shell_interprets_are_refused);
     tcase_add_test(tcase, memory_is_bound_where_only_some_nodes_are_used);
     tcase_add_test(tcase, xml_of_a_newer_hwloc_says_how_to_get_the_older);
+    tcase_add_test(tcase, worth_is_a_table_or_a_mapping);
     tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
     return run_tests(tcase);
 }

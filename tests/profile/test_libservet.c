@@ -289,10 +289,102 @@ START_TEST(bad_profiles_are_refused_with_their_reason)
 }
 END_TEST
 
+static void assert_maps(const servet_profile *p, const struct servet_map_request *request,
+                        size_t count, const uint32_t *expected)
+{
+    uint32_t pus[16];
+    struct servet_error error;
+    ck_assert_msg(servet_map(p, request, pus, &error) == 0, "%s", error.text);
+    ck_assert_mem_eq(pus, expected, count * sizeof *pus);
+}
+
+START_TEST(programs_get_the_mapping_that_the_command_prints)
+{
+    servet_profile *p = opened(FIXTURES "/nehalem-2-nodes.json");
+    struct servet_map_request request = {.ranks = 4};
+    assert_maps(p, &request, 4, (const uint32_t[]){0, 1, 8, 9}); /* 2012 paper, Table 1 */
+    request.priority = SERVET_COMMUNICATION;
+    assert_maps(p, &request, 4, (const uint32_t[]){0, 1, 4, 5}); /* Table 2 */
+    const uint32_t allowed[] = {9, 4, 3, 2};
+    request = (struct servet_map_request){.ranks = 3, .allowed = allowed, .allowed_count = 4};
+    assert_maps(p, &request, 3, (const uint32_t[]){2, 3, 9});
+    const uint32_t taken[] = {0, 1};
+    request = (struct servet_map_request){.ranks = 1, .taken = taken, .taken_count = 2};
+    assert_maps(p, &request, 1, (const uint32_t[]){8});
+    const uint32_t threads[] = {2, 2}; /* a rank does not leave its node */
+    request = (struct servet_map_request){.ranks = 2, .threads = threads};
+    assert_maps(p, &request, 4, (const uint32_t[]){0, 1, 8, 9});
+    servet_profile_close(p);
+    p = opened(FIXTURES "/finis-terrae-2-nodes.json");
+    request = (struct servet_map_request){.ranks = 4, .one_by_one = 1};
+    assert_maps(p, &request, 4, (const uint32_t[]){0, 8, 16, 24});
+    servet_profile_close(p);
+}
+END_TEST
+
+START_TEST(a_mapping_that_cannot_be_is_refused_in_words)
+{
+    servet_profile *p = opened(FIXTURES "/nehalem-2-nodes.json");
+    struct servet_error error;
+    const uint32_t absent[] = {3, 16}, none[] = {1, 0};
+    uint32_t pus[4] = {7, 7, 7, 7};
+    const struct {
+        struct servet_map_request request;
+        const char *text;
+    } cases[] = {
+        {{.ranks = 0}, "workers"},
+        {{.ranks = 2, .allowed = absent, .allowed_count = 2}, "allowed"},
+        {{.ranks = 2, .taken = absent, .taken_count = 2}, "taken"},
+        {{.ranks = 2, .allowed = absent, .allowed_count = 0}, "allowed"},
+        {{.ranks = 2, .threads = none}, "rank 1"},
+        {{.ranks = 2, .priority = (enum servet_priority)7}, "priority"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_int_eq(servet_map(p, &cases[i].request, pus, &error), -EINVAL);
+        ck_assert_msg(strstr(error.text, cases[i].text), "%zu: %s", i, error.text);
+        ck_assert_uint_eq(pus[0], 7);
+    }
+    servet_profile_close(p);
+}
+END_TEST
+
+START_TEST(programs_learn_how_many_workers_are_worth_it)
+{
+    servet_profile *p = opened(FIXTURES "/finis-terrae-2-nodes.json");
+    struct servet_error error;
+    struct servet_worth worth;
+    uint32_t pus[32];
+    ck_assert_int_eq(servet_workers_worth(p, 17, SERVET_NODE, pus, &worth, &error), 0);
+    ck_assert_uint_eq(worth.workers, 4);
+    ck_assert_uint_eq(worth.measured_workers, 2);
+    ck_assert(about(worth.bytes_per_s, 4 * 1.7e9));
+    ck_assert_mem_eq(pus, ((const uint32_t[]){16, 20, 24, 28}), 4 * sizeof *pus);
+    ck_assert_int_eq(servet_workers_worth(p, 17, 0, NULL, &worth, &error), 0);
+    ck_assert_uint_eq(worth.workers, 1);
+    ck_assert_int_eq(servet_workers_worth(p, 17, 1, pus, &worth, &error), 0);
+    ck_assert_uint_eq(worth.workers, 2);
+    ck_assert_int_eq(servet_workers_worth(p, 17, 2, pus, &worth, &error), -ENOENT);
+    ck_assert_int_eq(servet_workers_worth(p, 17, SERVET_PACKAGE, pus, &worth, &error), -ENOENT);
+    ck_assert_int_eq(servet_workers_worth(p, 32, SERVET_NODE, pus, &worth, &error), -ENOENT);
+    ck_assert_uint_eq(servet_messages_worth(p, 0, 1), 0);
+    servet_profile_close(p);
+    p = opened(FIXTURES "/two-packages-256.json");
+    ck_assert_uint_eq(servet_messages_worth(p, 0, 64), 105);
+    ck_assert_uint_eq(servet_messages_worth(p, 0, 0), 0);
+    servet_profile_close(p);
+    p = opened(FIXTURES "/cartesius-bsp.json");
+    ck_assert_int_eq(servet_workers_worth(p, 0, SERVET_NODE, pus, &worth, &error), -ENODATA);
+    servet_profile_close(p);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("libservet");
     tcase_add_test(tcase, the_two_node_machine_answers);
+    tcase_add_test(tcase, programs_get_the_mapping_that_the_command_prints);
+    tcase_add_test(tcase, a_mapping_that_cannot_be_is_refused_in_words);
+    tcase_add_test(tcase, programs_learn_how_many_workers_are_worth_it);
     tcase_add_test(tcase, curves_are_followed_between_and_beyond_their_points);
     tcase_add_test(tcase, what_is_not_known_is_zero);
     tcase_add_test(tcase, tuners_get_what_was_measured_and_what_is_declared);

@@ -1,10 +1,12 @@
 /* What a placement gives its workers, by the profile: how many share each memory domain and
  * cache, what that leaves to each, how far neighbours are. Predicted, not measured; the
  * interpolation is profile/query.c's. */
-#include "mapper/command/command.h"
+#include "mapper/worth/worth.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "profile/query.h"
 
 /* -- distance -- */
 

@@ -1,0 +1,76 @@
+/* What a placement gives its workers by the profile, and how many workers are worth having. */
+#ifndef SERVET_MAPPER_WORTH_WORTH_H
+#define SERVET_MAPPER_WORTH_WORTH_H
+
+#include "mapper/weights/weights.h"
+
+/* -- predict -- */
+
+/* What a placement gives its workers, by the profile: how many share each memory domain and cache,
+ * what bandwidth and cache that leaves to each, and how far neighbours in worker order are from
+ * each other. Predicted, not measured.
+ */
+
+#define MAP_FIGURE_LEVELS 8 /* memory overhead levels, cache levels: more are not looked at */
+
+struct map_figures {
+    uint32_t core_most;                      /* most workers on one core */
+    uint32_t memory_levels;                  /* most of any class in use */
+    uint32_t memory_most[MAP_FIGURE_LEVELS]; /* by level, worst overhead first: most workers in one
+                                                group */
+    /* Of the worker with the least, and on average. Bandwidth by the scaling curves, or else by the
+     * pair figure of each level; 0: nothing was measured. */
+    double memory_worst_bytes_per_s, memory_mean_bytes_per_s;
+    /* By cache level (index 0 is L1): the share of the worker with the least; 0: no worker has such
+     * a cache. */
+    double cache_worst_bytes[MAP_FIGURE_LEVELS], cache_mean_bytes[MAP_FIGURE_LEVELS];
+    uint32_t cache_most[MAP_FIGURE_LEVELS]; /* most workers on one cache */
+    /* Between worker i and i + 1; seconds, or ranks of layers where latencies are not known; 0
+     * with one worker. */
+    double neighbour_mean, neighbour_worst;
+};
+
+/* Leaf indices of the view in worker order. 0 or -ENOMEM. */
+int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
+                   struct map_figures *out);
+
+/* What lies between two leaves: the first layer that lists them, else the farthest of the profile.
+ * No layer, distance 0: the same leaf, and profiles without layers. */
+struct map_between {
+    const struct profile_communication *communication;
+    const struct profile_layer *layer;
+    double distance; /* profile_layer_distance(): seconds, or the layer's rank */
+};
+struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b);
+double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b);
+
+/* -- worth -- */
+
+/* A number of workers, or of messages at a time, that reaches this part of the most that any number
+ * reaches is worth having; more only wait for one another. The figure is ours: the 2010 paper
+ * (Sections III-C, V) says that such a number should be looked for. */
+#define MAP_WORTH_SHARE 0.95
+
+struct map_worth {
+    size_t workers;          /* the smallest number that gets MAP_WORTH_SHARE of the most */
+    double bytes_per_s;      /* predicted of them together */
+    double most_bytes_per_s; /* predicted of the number that gets most */
+    /* Most workers of one memory domain of which the bandwidth was measured, least of all levels;
+     * more are taken to get no more. 0: no level has two of the PUs. */
+    uint32_t measured_workers;
+};
+
+/* How many of the `allowed` PUs (OS indices of one node of the class) are worth it, and which: one
+ * worker after the other goes where memory priority puts it, and each number of them is predicted
+ * as --compare does. out_pus (room for allowed->count) gets the places, numbered as map_workers()
+ * numbers a known number of workers. 0; -ENODATA (no bandwidth was measured, or not that of a level
+ * that two of the PUs share: the text says which); -EINVAL, -ENOMEM as map_workers(). */
+int map_worth(const struct profile_class *node_class, const struct profile_set *allowed,
+              uint32_t *out_pus, struct map_worth *out, struct servet_error *error);
+
+/* Messages at a time, from which on a layer only queues: the smallest number that moves
+ * MAP_WORTH_SHARE of the most messages a second. *most (may be NULL) is the largest number that was
+ * measured. 0: not measured. */
+uint32_t map_messages_worth(const struct profile_layer *layer, uint32_t *most);
+
+#endif
