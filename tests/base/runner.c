@@ -2,18 +2,25 @@
  *
  * Each result is printed as it comes, so that the log of a test that ran into its limit says how
  * far it came. Check's own limit of 4 s for a test is short for a busy machine, and these tests ask
- * what is done, not how fast; a case that needs longer says so by tcase_set_timeout(). */
+ * what is done, not how fast; a case that needs longer says so by tcase_set_timeout(). A sanitizer
+ * makes the arithmetic of fits five to ten times as slow: all limits grow with it. */
 #include "tests/base/runner.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define LIMIT_SECONDS "60"
+#ifdef __SANITIZE_ADDRESS__
+#define LIMIT_FACTOR "6"
+#else
+#define LIMIT_FACTOR "1"
+#endif
 
 /* Before main(), since a case takes its limit from the environment when it is made. */
 __attribute__((constructor)) static void set_limit(void)
 {
     setenv("CK_DEFAULT_TIMEOUT", LIMIT_SECONDS, 0);
+    setenv("CK_TIMEOUT_MULTIPLIER", LIMIT_FACTOR, 0);
 }
 
 int run_suite(Suite *suite)
