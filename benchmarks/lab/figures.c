@@ -1,232 +1,262 @@
-/* The figures of the 2012 mapping paper: its core counts, three placements each, as tables and
- * plots:
- * predictions of the model (predict.c), not measurements. */
+/* Tables 1 and 2 and Figures 2 to 5 of the 2012 mapping paper, from end to end: its machines are
+ * measured by servet-probe on the simulated backend (machines.c), servet-map's algorithm places
+ * their workers by what was found, and the model says what a placement is worth (predict.c). So
+ * the bandwidths are predictions: the paper measured NPB programs, which this cannot run on its
+ * machines; what a memory-bound program gains is at most what is shown here. */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "benchmarks/bench/report.h"
 #include "benchmarks/lab/lab.h"
 #include "mapper/map.h"
-#include "profile/base/cli.h"
 
-#define CORES_LIMIT 6
-#define PLACEMENTS 3
+const char *const lab_placements[LAB_PLACEMENTS] = {"default", "servet-mem", "servet-comm"};
 
-static const char *const placements[PLACEMENTS] = {"default", "servet-mem", "servet-comm"};
-static const char *const colours[PLACEMENTS] = {"#888888", "#1b7837", "#2166ac"};
+/* The tables place four workers on two nodes of the x86_64 cluster. */
+enum { TABLE_WORKERS = 4, TABLE_PUS = 16 };
 
-/* `nodes`: 0 for as many as the profile has. 32 nodes of the Finis Terrae (142 in all) give 128
- * workers a memory bus each, as Section 4.3 says its Servet runs did; the Nehalem cluster has 8. */
-static const struct machine_figure {
-    const char *number, *title, *file;
+/* The paper's machines. The caches of the Itaniums are private and take no part in any placement
+ * (papers-machines probes them), so only memory and messages are measured there; on the Nehalem
+ * nodes the third level is shared by pairs, which only a measurement of the sizes finds.
+ * 32 nodes of the Finis Terrae (142 in all) give 128 workers a memory bus each, as Section 4.3 says
+ * its Servet runs did; the Nehalem cluster has 8 (Section 4.2). */
+enum { NEHALEM, FINIS_TERRAE, SUPERDOME, MACHINES };
+static const struct {
+    const char *node, *probes, *pair; /* without a pair: one shared-memory machine */
     uint32_t nodes;
-    uint32_t cores[CORES_LIMIT]; /* ended by 0 */
-} figures[] = {
-    {"2",
-     "x86_64 cluster: 8 nodes of 2 Nehalem packages",
-     "nehalem-8-nodes.json",
-     0,
-     {4, 8, 16, 32, 64}},
-    {"3",
-     "Finis Terrae: nodes of 16 Itanium 2 cores",
-     "finis-terrae-2-nodes.json",
-     32,
-     {8, 16, 32, 64, 128}},
-    {"4", "Superdome: 128 Itanium 2 cores", "superdome.json", 0, {8, 16, 32, 64, 128}},
-};
-#define FIGURES (sizeof figures / sizeof *figures)
-
-struct point {
-    uint32_t cores;
-    struct prediction of[PLACEMENTS];
+} machines[MACHINES] = {
+    [NEHALEM] = {"nehalem", "cache,sharing,memory,message", "nehalem-2-nodes", 8},
+    [FINIS_TERRAE] = {"finis-terrae", "memory,message", "finis-terrae-2-nodes", 32},
+    [SUPERDOME] = {"superdome", "memory,message", NULL, 1},
 };
 
-static struct servet_profile *load(const struct machine_figure *figure)
+static const struct figure_source {
+    const char *number, *title;
+    size_t machine;
+    bool hybrid; /* one rank a node with as many threads as it has workers */
+    uint32_t cores[LAB_CORES_LIMIT];
+} sources[] = {
+    {"2", "x86_64 cluster: 8 nodes of 2 Nehalem packages", NEHALEM, false, {4, 8, 16, 32, 64}},
+    {"3", "Finis Terrae: nodes of 16 Itanium 2 cores", FINIS_TERRAE, false, {8, 16, 32, 64, 128}},
+    {"4", "Superdome: 128 Itanium 2 cores", SUPERDOME, false, {8, 16, 32, 64, 128}},
+    {"5", "Hybrid programs, x86_64 cluster", NEHALEM, true, {4, 8, 16, 32, 64}},
+    {"5", "Hybrid programs, Finis Terrae", FINIS_TERRAE, true, {8, 16, 32, 64, 128}},
+};
+#define FIGURES (sizeof sources / sizeof *sources)
+
+/* -- measuring -- */
+
+static int measure(size_t machine, struct servet_profile **out, struct servet_error *error)
 {
-    struct servet_profile *profile;
-    struct servet_error error;
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", LAB_PROFILES, figure->file);
-    if (profile_load(path, &profile, &error)) {
-        cli_fail("%s", error.text);
+    struct servet_profile *node, *pair;
+    int rc = lab_probed(machines[machine].node, machines[machine].probes, &node, error);
+    if (rc || !machines[machine].pair) {
+        *out = rc ? NULL : node;
+        return rc;
     }
-    if (figure->nodes && lab_enlarge(profile, figure->nodes)) {
-        cli_fail("%s: expected one class and one network layer", path);
+    rc = lab_probed(machines[machine].pair, "message", &pair, error);
+    if (rc) {
+        profile_free(node);
+        return rc;
     }
-    return profile;
+    rc = lab_cluster(node, pair, machines[machine].nodes);
+    profile_free(pair);
+    if (rc) {
+        profile_free(node);
+        return profile_error(error, rc, "%s: expected a layer that joins its two nodes",
+                             machines[machine].pair);
+    }
+    *out = node;
+    return 0;
 }
 
-static void place(const struct servet_profile *profile, size_t placement, uint32_t cores,
-                  struct prediction *out)
+/* -- placing -- */
+
+static int place(const struct servet_profile *profile, size_t placement, uint32_t cores,
+                 uint32_t *workers, struct servet_error *error)
 {
-    struct servet_error error = {0};
-    uint32_t *workers = calloc(cores, sizeof *workers);
-    if (!workers) {
-        cli_fail("out of memory");
+    if (placement == LAB_DEFAULT) {
+        return lab_default_placement(profile, cores, workers);
     }
-    struct map_request request = {.priority = placement == 1 ? MAP_MEMORY : MAP_COMMUNICATION,
-                                  .workers = cores};
-    int code = placement == 0 ? lab_default_placement(profile, cores, workers)
-                              : map_workers(profile, &request, workers, NULL, &error);
-    if (code || lab_predict(profile, workers, cores, out)) {
-        cli_fail("%u workers cannot be placed: %s", cores, strerror(-code));
+    struct map_request request = {
+        .priority = placement == LAB_MEMORY ? MAP_MEMORY : MAP_COMMUNICATION, .workers = cores};
+    return map_workers(profile, &request, workers, NULL, error);
+}
+
+/* Section 4.5: one process a node, on the nodes that as many workers get, its threads by memory
+ * priority. */
+static int place_hybrid(const struct servet_profile *profile, uint32_t nodes, uint32_t cores,
+                        uint32_t *workers, struct servet_error *error)
+{
+    struct map_domain_request request = {
+        .priority = MAP_MEMORY, .ranks = nodes, .threads_each = cores / nodes};
+    return map_domains(profile, &request, workers, error);
+}
+
+static int predict_one(const struct servet_profile *profile, const struct figure_source *source,
+                       size_t placement, struct lab_point *point, struct servet_error *error)
+{
+    struct prediction *out = &point->of[placement];
+    uint32_t *workers = calloc(point->cores, sizeof *workers);
+    if (!workers) {
+        return profile_error(error, -ENOMEM, "not enough memory for %u workers", point->cores);
+    }
+    int rc = place(profile, placement, point->cores, workers, error);
+    if (!rc) {
+        rc = lab_predict(profile, workers, point->cores, out);
+    }
+    if (!rc && source->hybrid && placement == LAB_MEMORY) {
+        rc = place_hybrid(profile, out->nodes, point->cores, workers, error);
+        rc = rc ? rc : lab_predict(profile, workers, point->cores, out);
     }
     free(workers);
+    return rc;
 }
 
-static size_t predict(const struct machine_figure *figure, struct point *points)
+static int predict(const struct servet_profile *profile, const struct figure_source *source,
+                   struct lab_figure *figure, struct servet_error *error)
 {
-    struct servet_profile *profile = load(figure);
-    size_t count = 0;
-    for (; count < CORES_LIMIT && figure->cores[count]; count++) {
-        points[count].cores = figure->cores[count];
-        for (size_t placement = 0; placement < PLACEMENTS; placement++) {
-            place(profile, placement, figure->cores[count], &points[count].of[placement]);
+    *figure = (struct lab_figure){.number = source->number,
+                                  .title = source->title,
+                                  .placements = source->hybrid ? LAB_MEMORY + 1 : LAB_PLACEMENTS,
+                                  .count = LAB_CORES_LIMIT};
+    for (size_t i = 0; i < LAB_CORES_LIMIT; i++) {
+        figure->points[i].cores = source->cores[i];
+        for (size_t placement = 0; placement < figure->placements; placement++) {
+            int rc = predict_one(profile, source, placement, &figure->points[i], error);
+            if (rc) {
+                return rc;
+            }
         }
     }
-    profile_free(profile);
-    return count;
+    return 0;
 }
 
-static double increase(const struct point *point, size_t placement)
+double lab_increase(const struct lab_point *point, size_t placement)
 {
-    return 100.0 * (point->of[placement].bytes_per_s / point->of[0].bytes_per_s - 1.0);
+    return 100.0 * (point->of[placement].bytes_per_s / point->of[LAB_DEFAULT].bytes_per_s - 1.0);
 }
 
-static void print_table(FILE *out, const struct machine_figure *figure, const struct point *points,
-                        size_t count)
+/* -- tables of weights -- */
+
+struct weights {
+    FILE *out;
+    json_t *rows;
+};
+
+/* Totals of one row as the paper prints them: '-' for who is taken (null in JSON). */
+static void keep_row(void *context, const struct map_row *row)
 {
-    fprintf(out, "Like Figure %s, predicted (not measured): %s\n", figure->number, figure->title);
+    struct weights *weights = context;
+    json_t *totals = json_array();
+    fprintf(weights->out, "  %2zu", row->worker + 1);
+    for (size_t i = 0; i < row->pu_count; i++) {
+        double total = (double)row->total[i] / (double)row->denominator;
+        if (row->taken[i]) {
+            fprintf(weights->out, "    -");
+        } else {
+            fprintf(weights->out, " %4g", total);
+        }
+        json_array_append_new(totals, row->taken[i] ? json_null() : json_real(total));
+    }
+    fprintf(weights->out, "   -> %u\n", row->chosen);
+    json_array_append_new(
+        weights->rows, json_pack("{s:o,s:I}", "totals", totals, "chosen", (json_int_t)row->chosen));
+}
+
+static int print_table(FILE *out, const char *number, enum map_priority priority,
+                       const struct servet_profile *profile, json_t *json)
+{
+    struct weights weights = {out, json_array()};
+    struct map_explainer explainer = {keep_row, &weights};
+    struct profile_set two_nodes;
+    uint32_t chosen[TABLE_WORKERS], pus[TABLE_PUS];
+    for (uint32_t i = 0; i < TABLE_PUS; i++) {
+        pus[i] = i;
+    }
+    int rc = profile_set_from_array(pus, TABLE_PUS, &two_nodes);
+    if (rc) {
+        json_decref(weights.rows);
+        return rc;
+    }
+    fprintf(out, "Like Table %s, from measured layers: weights of %d PUs before each choice\n",
+            number, TABLE_PUS);
+    const struct map_request request = {
+        .priority = priority, .workers = TABLE_WORKERS, .allowed = &two_nodes};
+    rc = map_workers(profile, &request, chosen, &explainer, NULL);
+    fprintf(out, "\n");
+    profile_set_free(&two_nodes);
+    json_array_append_new(json, json_pack("{s:s,s:o}", "table", number, "rows", weights.rows));
+    return rc;
+}
+
+/* -- output -- */
+
+static void print_figure(FILE *out, const struct lab_figure *figure)
+{
+    fprintf(out, "Like Figure %s, predicted from the measured profile: %s\n", figure->number,
+            figure->title);
     fprintf(out, "  %5s  %-12s %5s %12s %10s %14s %14s\n", "cores", "placement", "nodes",
             "memory GB/s", "increase", "ring us/msg", "pairs us/msg");
-    for (size_t i = 0; i < count; i++) {
-        for (size_t placement = 0; placement < PLACEMENTS; placement++) {
-            const struct prediction *p = &points[i].of[placement];
-            fprintf(out, "  %5u  %-12s %5u %12.2f %9.0f%% %14.1f %14.1f\n", points[i].cores,
-                    placements[placement], p->nodes, p->bytes_per_s * 1e-9,
-                    increase(&points[i], placement), p->ring_seconds * 1e6, p->pair_seconds * 1e6);
+    for (size_t i = 0; i < figure->count; i++) {
+        for (size_t placement = 0; placement < figure->placements; placement++) {
+            const struct prediction *p = &figure->points[i].of[placement];
+            fprintf(out, "  %5u  %-12s %5u %12.2f %9.0f%% %14.1f %14.1f\n", figure->points[i].cores,
+                    lab_placements[placement], p->nodes, p->bytes_per_s * 1e-9,
+                    lab_increase(&figure->points[i], placement), p->ring_seconds * 1e6,
+                    p->pair_seconds * 1e6);
         }
     }
     fprintf(out, "\n");
 }
 
-static json_t *figure_json(const struct machine_figure *figure, const struct point *points,
-                           size_t count)
+static json_t *figure_json(const struct lab_figure *figure)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) {
-        for (size_t placement = 0; placement < PLACEMENTS; placement++) {
-            const struct prediction *p = &points[i].of[placement];
-            json_array_append_new(
-                list, json_pack("{s:I,s:s,s:I,s:f,s:f,s:f}", "cores", (json_int_t)points[i].cores,
-                                "placement", placements[placement], "nodes", (json_int_t)p->nodes,
-                                "bytes_per_s", p->bytes_per_s, "ring_seconds", p->ring_seconds,
-                                "pair_seconds", p->pair_seconds));
+    for (size_t i = 0; i < figure->count; i++) {
+        for (size_t placement = 0; placement < figure->placements; placement++) {
+            const struct prediction *p = &figure->points[i].of[placement];
+            json_array_append_new(list, json_pack("{s:I,s:s,s:I,s:f,s:f,s:f}", "cores",
+                                                  (json_int_t)figure->points[i].cores, "placement",
+                                                  lab_placements[placement], "nodes",
+                                                  (json_int_t)p->nodes, "bytes_per_s",
+                                                  p->bytes_per_s, "ring_seconds", p->ring_seconds,
+                                                  "pair_seconds", p->pair_seconds));
         }
     }
-    return json_pack("{s:s,s:s,s:s,s:o}", "figure", figure->number, "machine", figure->title,
-                     "origin", "predicted from the profile, not measured", "points", list);
+    return json_pack(
+        "{s:s,s:s,s:s,s:o}", "figure", figure->number, "machine", figure->title, "origin",
+        "predicted from what was measured on a simulated machine, not measured", "points", list);
 }
 
-static void write_points(FILE *gnuplot, const char *block, const struct point *points, size_t count)
+int lab_figures(FILE *out, const char *folder, json_t **json, struct servet_error *error)
 {
-    fprintf(gnuplot, "$%s << EOD\n", block);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(gnuplot, "%u", points[i].cores);
-        for (size_t p = 0; p < PLACEMENTS; p++) {
-            fprintf(gnuplot, " %g %g %g", points[i].of[p].bytes_per_s * 1e-9,
-                    increase(&points[i], p), points[i].of[p].ring_seconds * 1e6);
-        }
-        fprintf(gnuplot, "\n");
+    struct servet_profile *profiles[MACHINES] = {NULL};
+    struct lab_figure figures[FIGURES];
+    json_t *list = json_array();
+    int rc = 0;
+    for (size_t i = 0; !rc && i < MACHINES; i++) {
+        rc = measure(i, &profiles[i], error);
     }
-    fprintf(gnuplot, "EOD\n");
-}
-
-/* Column of quantity `what` (0 bandwidth, 1 increase, 2 message) of placement p in the block
- * above. */
-static size_t column(size_t what, size_t p)
-{
-    return 2 + 3 * p + what;
-}
-
-static void panel(FILE *gnuplot, const char *block, const char *label, size_t what, size_t first)
-{
-    fprintf(gnuplot, "set ylabel '%s'\nplot", label);
-    for (size_t p = first; p < PLACEMENTS; p++) {
-        fprintf(gnuplot, "%s $%s using %zu:xtic(1) lc rgb '%s' title '%s'", p > first ? "," : "",
-                block, column(what, p), colours[p], placements[p]);
-    }
-    fprintf(gnuplot, "\n");
-}
-
-static void begin_plot(FILE *gnuplot, const char *title, unsigned panels)
-{
-    fprintf(
-        gnuplot,
-        "set style data histograms\nset style fill solid 0.7\nset xlabel 'cores'\nset grid ytics\n"
-        "set key outside bottom center horizontal\nset yrange [0:*]\nset multiplot layout 1,%u "
-        "title \"",
-        panels);
-    bench_plot_text(gnuplot, title);
-    fprintf(gnuplot, " - PREDICTED from the profile, not measured\"\n");
-}
-
-static void path_of(const char *folder, const char *number, char *path, size_t size)
-{
-    snprintf(path, size, "%s/figure-%s.svg", folder, number);
-}
-
-static void plot_machine(const char *folder, const struct machine_figure *figure,
-                         const struct point *points, size_t count)
-{
-    char path[PATH_MAX];
-    path_of(folder, figure->number, path, sizeof path);
-    FILE *gnuplot = bench_plot_open(path, 1200, 400);
-    write_points(gnuplot, "points", points, count);
-    begin_plot(gnuplot, figure->title, 3);
-    panel(gnuplot, "points", "memory bandwidth, GB/s", 0, 0);
-    panel(gnuplot, "points", "increase over the default, %", 1, 1);
-    panel(gnuplot, "points", "message to the next worker, us", 2, 0);
-    fprintf(gnuplot, "unset multiplot\n");
-    bench_plot_close(gnuplot, path);
-}
-
-/* Figure 5 (NPB-MZ): one process a node and a thread on each core that was chosen there, so its
- * memory side is that of Figures 2 and 3; what it shows is the increase on both clusters. */
-static void plot_hybrid(const char *folder, struct point points[][CORES_LIMIT],
-                        const size_t *counts)
-{
-    char path[PATH_MAX];
-    path_of(folder, "5", path, sizeof path);
-    FILE *gnuplot = bench_plot_open(path, 900, 400);
-    write_points(gnuplot, "a", points[0], counts[0]);
-    write_points(gnuplot, "b", points[1], counts[1]);
-    begin_plot(gnuplot,
-               "Hybrid programs, one process a node: x86_64 cluster (left), Finis Terrae (right)",
-               2);
-    panel(gnuplot, "a", "increase of memory bandwidth, %", 1, 1);
-    panel(gnuplot, "b", "increase of memory bandwidth, %", 1, 1);
-    fprintf(gnuplot, "unset multiplot\n");
-    bench_plot_close(gnuplot, path);
-}
-
-void lab_figures(FILE *out, const char *folder, json_t **json)
-{
-    struct point points[FIGURES][CORES_LIMIT];
-    size_t counts[FIGURES];
-    *json = json_array();
-    for (size_t i = 0; i < FIGURES; i++) {
-        counts[i] = predict(&figures[i], points[i]);
-        print_table(out, &figures[i], points[i], counts[i]);
-        json_array_append_new(*json, figure_json(&figures[i], points[i], counts[i]));
-        if (folder) {
-            plot_machine(folder, &figures[i], points[i], counts[i]);
+    rc = rc ? rc : print_table(out, "1", MAP_MEMORY, profiles[NEHALEM], list);
+    rc = rc ? rc : print_table(out, "2", MAP_COMMUNICATION, profiles[NEHALEM], list);
+    for (size_t i = 0; !rc && i < FIGURES; i++) {
+        rc = predict(profiles[sources[i].machine], &sources[i], &figures[i], error);
+        if (!rc) {
+            print_figure(out, &figures[i]);
+            json_array_append_new(list, figure_json(&figures[i]));
         }
+    }
+    for (size_t i = 0; i < MACHINES; i++) {
+        profile_free(profiles[i]);
+    }
+    if (rc) {
+        json_decref(list);
+        return rc;
     }
     if (folder) {
-        plot_hybrid(folder, points, counts);
+        lab_figures_plot(folder, figures, FIGURES);
     }
+    *json = list;
+    return 0;
 }

@@ -40,7 +40,19 @@ void lab_costs(FILE *out, size_t rounds, json_t **json);
  * By gnuplot, the format after the name (.svg, .png). */
 void lab_costs_plot(const char *path, const json_t *costs);
 
-/* -- figures: what placements are worth on the machines of the 2012 mapping paper -- */
+/* -- the papers' machines, measured: machines.c -- */
+
+/* What servet-probe finds by `probes` (as its --probes) on the simulated machine of that name.
+ * 0; -ENOENT (no servet-probe), -EIO (it failed), or what profile_parse() says. */
+int lab_probed(const char *machine, const char *probes, struct servet_profile **out,
+               struct servet_error *error);
+
+/* Makes of a measured node a cluster of `nodes` like it: the network is the outermost layer of
+ * `pair`, two such nodes measured as one machine, which loses it. 0; -EINVAL (fewer than two nodes,
+ * a cluster already, no layer that joins all of the pair); -ENOMEM. */
+int lab_cluster(struct servet_profile *node, struct servet_profile *pair, uint32_t nodes);
+
+/* -- what a placement is worth: predict.c -- */
 
 struct prediction {
     double bytes_per_s;  /* of all workers together */
@@ -58,12 +70,32 @@ int lab_predict(const struct servet_profile *profile, const uint32_t *workers, s
  * room for count. 0 or -ERANGE (more workers than PUs). */
 int lab_default_placement(const struct servet_profile *profile, size_t count, uint32_t *out);
 
-/* The profile of a cluster of one class with `nodes` nodes instead of its own, in one network
- * layer. 0, -EINVAL, -ENOMEM. */
-int lab_enlarge(struct servet_profile *profile, uint32_t nodes);
+/* -- Tables 1 and 2 and Figures 2 to 5 of the 2012 mapping paper: figures.c, figures_plot.c -- */
 
-/* All figures: a table on `out`, numbers into a new *json, and figure-2.svg … figure-5.svg into
- * `folder` unless NULL. */
-void lab_figures(FILE *out, const char *folder, json_t **json);
+#define LAB_CORES_LIMIT 5
+enum { LAB_DEFAULT, LAB_MEMORY, LAB_COMMUNICATION, LAB_PLACEMENTS };
+
+struct lab_figure {
+    const char *number, *title;
+    size_t placements; /* of hybrid programs the first two */
+    size_t count;
+    struct lab_point {
+        uint32_t cores;
+        struct prediction of[LAB_PLACEMENTS];
+    } points[LAB_CORES_LIMIT];
+};
+
+extern const char *const lab_placements[LAB_PLACEMENTS];
+
+/* Percent of memory bandwidth above the default. */
+double lab_increase(const struct lab_point *point, size_t placement);
+
+/* figure-2.svg … figure-5.svg in `folder`; figures of one number share a picture. */
+void lab_figures_plot(const char *folder, const struct lab_figure *figures, size_t count);
+
+/* Measures the papers' machines (some 15 s of a quiet PU), and then all tables and figures: text on
+ * `out`, numbers into a new *json, pictures into `folder` unless NULL. 0, or what
+ * lab_probed(), map_workers() and lab_predict() say. */
+int lab_figures(FILE *out, const char *folder, json_t **json, struct servet_error *error);
 
 #endif

@@ -111,28 +111,3 @@ int lab_default_placement(const struct servet_profile *profile, size_t count, ui
     }
     return placed == count ? 0 : -ERANGE;
 }
-
-int lab_enlarge(struct servet_profile *profile, uint32_t nodes)
-{
-    if (profile->node_range_count != 1 || profile->network.layer_count != 1 || nodes < 2) {
-        return -EINVAL;
-    }
-    struct profile_layer *layer = &profile->network.layers[0];
-    char *names = NULL, members[32];
-    struct profile_set all;
-    snprintf(members, sizeof members, "0-%u", nodes - 1);
-    int length = (int)strcspn(profile->nodes[0].names, "[0123456789");
-    if (layer->members.group_count != 1 || profile_set_parse(members, &all)) {
-        return -EINVAL;
-    }
-    if (asprintf(&names, "%.*s[1-%u]", length, profile->nodes[0].names, nodes) < 0) {
-        profile_set_free(&all);
-        return -ENOMEM;
-    }
-    free(profile->nodes[0].names);
-    profile->nodes[0].names = names;
-    profile->nodes[0].count = nodes;
-    profile_set_free(&layer->members.groups[0]);
-    layer->members.groups[0] = all;
-    return profile_check(profile, NULL);
-}

@@ -127,9 +127,6 @@ START_TEST(the_default_fills_nodes_in_order)
     ck_assert_uint_eq(pus[0], 0);
     ck_assert_uint_eq(pus[19], 19);
     ck_assert_int_eq(lab_default_placement(profile, 33, pus), -ERANGE);
-    ck_assert_int_eq(lab_enlarge(profile, 32), 0);
-    ck_assert_uint_eq(profile_node_count(profile), 32);
-    ck_assert_int_eq(lab_default_placement(profile, 33, pus), 0);
     profile_free(profile);
 }
 END_TEST
@@ -181,33 +178,6 @@ START_TEST(every_part_is_accounted_for_in_the_time_that_there_is)
     snprintf(line, sizeof line, "/bin/rm -rf %s", folder);
     run = run_command(line);
     run_free(&run);
-}
-END_TEST
-
-/* Section 4.2 of the 2012 paper: one core per package up to 16 cores, one per L3 on 32, on 8 nodes;
- * and whatever is predicted says that it is. */
-START_TEST(figures_are_predicted_for_the_papers_core_counts)
-{
-    struct run run = lab("--figures --json");
-    json_t *root = parsed(&run), *figures = json_object_get(root, "figures"), *figure, *point;
-    size_t i, j;
-    ck_assert_uint_eq(json_array_size(figures), 3);
-    json_array_foreach(figures, i, figure)
-    {
-        ck_assert_ptr_nonnull(
-            strstr(json_string_value(json_object_get(figure, "origin")), "not measured"));
-        ck_assert_uint_eq(json_array_size(json_object_get(figure, "points")), 15);
-    }
-    json_array_foreach(json_object_get(json_array_get(figures, 0), "points"), j, point)
-    {
-        json_int_t cores = json_integer_value(json_object_get(point, "cores"));
-        bool memory =
-            strcmp(json_string_value(json_object_get(point, "placement")), "servet-mem") == 0;
-        json_int_t nodes = cores / (memory ? 2 : 8);
-        nodes = nodes < 1 ? 1 : (nodes > 8 ? 8 : nodes);
-        ck_assert_int_eq(json_integer_value(json_object_get(point, "nodes")), nodes);
-    }
-    json_decref(root);
 }
 END_TEST
 
@@ -275,7 +245,6 @@ int main(void)
     tcase_add_test(cases, predictions_follow_the_papers_bandwidths);
     tcase_add_test(cases, the_default_fills_nodes_in_order);
     tcase_add_test(cases, every_part_is_accounted_for_in_the_time_that_there_is);
-    tcase_add_test(cases, figures_are_predicted_for_the_papers_core_counts);
     tcase_add_test(cases, commands_of_the_measurements_are_parts);
     return run_tests(cases);
 }

@@ -150,6 +150,20 @@ START_TEST(a_described_machine_is_found_within_five_percent_under_noise)
 }
 END_TEST
 
+/* The slides' other machine: "p = 24 < pmax = 32. r = 2.3 Gflop/s, g = 309, and l = 46 224." */
+START_TEST(gemini_is_found_on_as_many_processors_as_the_slides_use)
+{
+    unlink(profile_path);
+    ck_assert_int_eq(run("--bsp --machine simulated:" GEMINI " --p 24"), 0);
+    struct servet_profile *found = load();
+    ck_assert_uint_eq(found->bsp_count, 1);
+    assert_within("r", 24, found->bsp[0].r_flop_per_s, 2.3e9);
+    assert_within("g", 24, found->bsp[0].g_flops, 309);
+    assert_within("l", 24, found->bsp[0].l_flops, 46224);
+    profile_free(found);
+}
+END_TEST
+
 START_TEST(a_step_of_one_measures_every_h)
 {
     char *command, *path, *line = NULL;
@@ -236,6 +250,7 @@ int main(void)
     tcase_add_test(tcase, ranks_are_measured);
     tcase_add_test(tcase, curves_are_written_for_plotting);
     tcase_add_test(tcase, a_described_machine_is_found_within_five_percent_under_noise);
+    tcase_add_test(tcase, gemini_is_found_on_as_many_processors_as_the_slides_use);
     tcase_add_test(tcase, a_step_of_one_measures_every_h);
     tcase_add_test(tcase, bad_input_is_one_line_and_touches_nothing);
     int failed = run_tests(tcase);
