@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "mapper/map.h"
+#include "profile/base/stream.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
 #include "report/report.h"
@@ -67,16 +68,18 @@ char *report_relation_text(const struct profile_relation *relation)
 {
     char *all = NULL;
     size_t length;
-    FILE *stream = open_memstream(&all, &length);
+    FILE *stream = profile_stream_open(&all, &length);
+    bool whole = true;
     for (size_t i = 0; stream && i < relation->group_count; i++) {
         char *text = profile_set_text(&relation->groups[i]);
+        whole = whole && text;
         fprintf(stream, "%s ", text ? text : "");
         free(text);
     }
     for (size_t i = 0; stream && i < relation->pair_count; i++) {
         fprintf(stream, "%u+%u ", relation->pairs[i].a, relation->pairs[i].b);
     }
-    if (!stream || fclose(stream) != 0) {
+    if (!stream || fclose(stream) != 0 || !whole) {
         free(all);
         return NULL;
     }
@@ -98,6 +101,9 @@ static void say_relation(struct item_list *list, struct item *item,
 static void say_set(struct item_list *list, struct item *item, const struct profile_set *set)
 {
     char *text = profile_set_text(set);
+    if (!text) {
+        list->rc = -ENOMEM;
+    }
     say(list, item, profile_figure_group(set).text, text ? text : "");
     free(text);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/stream.h"
 #include "profile/codec/codec.h"
 #include "profile/text/text.h"
 #include "report/report.h"
@@ -617,7 +618,7 @@ int report_html(const struct report *report, char **out, size_t *length, struct 
         return rc;
     }
     rc = report_items_collect(report->profile, &page.items);
-    page.out = rc == 0 ? open_memstream(&text, &size) : NULL;
+    page.out = rc == 0 ? profile_stream_open(&text, &size) : NULL;
     if (page.out) {
         rc = put_page(&page, error);
         if (fclose(page.out) != 0 && rc == 0) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/stream.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
@@ -385,7 +386,7 @@ int report_picture_svg(const struct picture *picture, const char *title, char **
     char *text = NULL;
     size_t length, crossing = 0;
     int rc = lay_out(picture, &boxes, &crossing);
-    FILE *stream = rc == 0 ? open_memstream(&text, &length) : NULL;
+    FILE *stream = rc == 0 ? profile_stream_open(&text, &length) : NULL;
     if (!stream) {
         boxes_free(&boxes);
         return -ENOMEM;
@@ -435,7 +436,7 @@ int report_picture_script(const struct picture *picture, const char *title, stru
     char *text = NULL;
     size_t length, crossing;
     int rc = lay_out(picture, &boxes, &crossing);
-    FILE *stream = rc == 0 ? open_memstream(&text, &length) : NULL;
+    FILE *stream = rc == 0 ? profile_stream_open(&text, &length) : NULL;
     if (!stream) {
         boxes_free(&boxes);
         return -ENOMEM;

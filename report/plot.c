@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "profile/base/child.h"
+#include "profile/base/stream.h"
 #include "report/report.h"
 
 /* As small as reads well on a phone, where the picture is a little more than half as large. */
@@ -92,7 +93,7 @@ static int render(const struct plot *plot, bool png, char **out, size_t *out_len
 {
     char *script = NULL;
     size_t length = 0;
-    FILE *stream = open_memstream(&script, &length);
+    FILE *stream = profile_stream_open(&script, &length);
     if (!stream) {
         return profile_error(error, -ENOMEM, "%s: %s", plot->name, strerrordesc_np(ENOMEM));
     }
@@ -195,7 +196,7 @@ int report_plot_svg(const struct plot *plot, char **out, size_t *length, struct 
         return rc;
     }
     const char *p = strstr(raw, "<svg");
-    FILE *stream = open_memstream(&tidy, &tidy_length);
+    FILE *stream = profile_stream_open(&tidy, &tidy_length);
     if (!p || !stream) {
         rc = p ? -ENOMEM : -EIO;
         if (stream) {
@@ -239,7 +240,7 @@ FILE *report_plot_open(struct plot_list *list, enum plot_section section, enum p
         plot->name = NULL;
     }
     list->count++;
-    list->stream = open_memstream(&list->script, &list->script_size);
+    list->stream = profile_stream_open(&list->script, &list->script_size);
     list->rc = plot->name && plot->title && list->stream ? 0 : -ENOMEM;
     return list->stream;
 }

@@ -9,6 +9,7 @@
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
 #include "profile/base/cli.h"
+#include "profile/base/stream.h"
 
 /* -- mapping -- */
 
@@ -272,7 +273,7 @@ int main(int argc, char **argv)
     note_crossing_groups(profile);
     char *text = NULL;
     size_t size = 0;
-    FILE *out = map_needed(open_memstream(&text, &size));
+    FILE *out = map_needed(profile_stream_open(&text, &size));
     answer(&options, profile, &allowed, &matrix, out);
     if (fclose(out) != 0) {
         cli_fail("out of memory");

@@ -1,6 +1,7 @@
 /* The table of formats, and what each can say: a mapping that its consumer would carry out
  * otherwise is refused, and nothing is written unless all of it can be. */
 #include "mapper/formats/formats.h"
+#include "profile/base/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -259,7 +260,7 @@ int map_format_print(FILE *out, const struct map_format *format, const struct ma
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
+    FILE *memory = profile_stream_open(&text, &size);
     if (!memory) {
         return profile_error(error, -ENOMEM, "out of memory");
     }

@@ -11,6 +11,7 @@
 
 #include "mapper/formats/formats.h"
 #include "profile/base/cli.h"
+#include "profile/base/stream.h"
 
 void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *grid,
                struct spmd_binding *out)
@@ -22,12 +23,14 @@ void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *gri
         cli_fail("out of memory");
     }
     bool one_node = map_mapping_one_node(&plan, 0, plan.place_count);
-    FILE *text = open_memstream(&out->list, &size);
+    FILE *text = profile_stream_open(&out->list, &size);
     if (!text || (one_node ? map_print_list(text, &plan, 0, plan.place_count)
                            : map_print_rankfile(text, &plan, 0, plan.place_count)) < 0) {
         cli_fail("out of memory");
     }
-    fclose(text);
+    if (fclose(text) != 0) {
+        cli_fail("out of memory");
+    }
     map_mapping_free(&plan);
     if (one_node) {
         out->list[strcspn(out->list, "\n")] = '\0';

@@ -13,6 +13,7 @@
 #include "preload/place/place.h"
 #include "profile/base/cli.h"
 #include "profile/base/mask.h"
+#include "profile/base/stream.h"
 
 /* As a shell, env(1) and nohup(1): found but not executable, not found. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
@@ -92,7 +93,7 @@ static char *help_filter(int key, const char *text, void *input)
     if (key != ARGP_KEY_HELP_POST_DOC) {
         return (char *)(uintptr_t)text;
     }
-    FILE *out = open_memstream(&list, &size);
+    FILE *out = profile_stream_open(&list, &size);
     if (!out) {
         return NULL;
     }

@@ -13,6 +13,7 @@
 #include "preload/place/options.h"
 #include "preload/place/place.h"
 #include "profile/base/hash.h"
+#include "profile/base/stream.h"
 
 static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
 /* Thread i of a team on place i. */
@@ -37,7 +38,7 @@ static char *format_places(const struct pin_plan *plan)
     char *text = NULL;
     size_t size;
     struct profile_mask used = {0};
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = profile_stream_open(&text, &size);
     for (size_t i = 0; out && i < plan->count; i++) {
         if (profile_mask_has(&used, plan->pus[i])) {
             continue;

@@ -2,7 +2,6 @@
 #include "preload/place/place.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +9,6 @@
 
 #include "mapper/map.h"
 #include "preload/node/node.h"
-
-/* jansson's json_dumpfd & co. are never used here, but json_loadf() compares its argument with
- * `stdin`, and a copy relocation of that variable is what keeps Debian's libjansson.a (not position
- * independent there) out of a shared object. With -Wl,--wrap=stdin the archive refers to this
- * hidden variable, which no FILE is ever equal to. */
-extern FILE *__wrap_stdin;
-FILE *__wrap_stdin;
 
 /* Workers of all ranks of a node; what says more is a mistake in the environment that would take
  * seconds to work out, and each rank's threads then share the PUs of the whole node. */
@@ -37,10 +29,7 @@ static int load_profile(const char *path, const struct profile_set *allowed,
                         struct servet_profile **out, struct servet_error *error)
 {
     struct servet_profile *profile;
-    /* Any fixed number: jansson would read /dev/urandom for one, and what an attacker could do with
-     * it is make a file that only he and root can write slow to read. */
-    json_object_seed(1);
-    int code = profile_load_node(path, &profile, error); /* of a cluster's, what this node needs */
+    int code = pin_profile_load(path, &profile, error);
     if (code < 0) {
         return code;
     }

@@ -14,6 +14,7 @@
 
 #include "preload/node/node.h"
 #include "profile/base/raw.h"
+#include "profile/base/stream.h"
 #include "profile/base/where.h"
 
 struct line {
@@ -196,7 +197,7 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
     if (!options->report[0] || !all) {
         return;
     }
-    FILE *file = open_memstream(&text, &length);
+    FILE *file = profile_stream_open(&text, &length);
     if (!file) {
         return;
     }

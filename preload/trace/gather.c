@@ -9,6 +9,7 @@
 
 #include "preload/node/node.h"
 #include "profile/base/clock.h"
+#include "profile/base/stream.h"
 
 static void print_rank(FILE *out, int32_t number, const struct trace_rank *rank)
 {
@@ -67,7 +68,7 @@ int pin_trace_file_write(const char *path, const struct trace_sum *sum)
 {
     char *text = NULL;
     size_t length;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = profile_stream_open(&text, &length);
     if (!out) {
         return -ENOMEM;
     }

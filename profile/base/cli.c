@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,6 +65,17 @@ static void hold_standard_streams(void)
     }
 }
 
+/* jansson 2.14 frees what it has not made when an allocation fails midway; a command can end
+ * before that. */
+static void *allocate_or_end(size_t bytes)
+{
+    void *memory = malloc(bytes);
+    if (!memory) {
+        cli_fail("%s", strerror(ENOMEM));
+    }
+    return memory;
+}
+
 /* The command's argp wrapped as a child: this is the only place where argp lets us take away its
  * error stream before it parses anything. getopt still prints its one line ("unrecognized option
  * '--x'"). */
@@ -90,9 +102,13 @@ void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, i
                                .doc = argp->doc,
                                .children = children};
     hold_standard_streams();
+    json_set_alloc_funcs(allocate_or_end, free);
     argp_err_exit_status = CLI_USAGE;
     int rest = argc;
     error_t err = argp_parse(&outer, argc, argv, flags, &rest, input);
+    if (err == ENOMEM) {
+        cli_fail("%s", strerror(ENOMEM));
+    }
     if (err) {
         exit(CLI_USAGE);
     }

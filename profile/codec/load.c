@@ -45,13 +45,26 @@ const char *profile_json_path_text(const struct json_path *path, char *buffer, s
 
 /* -- refusing -- */
 
+/* The text of a value, from malloc(), whatever memory jansson works in. NULL: there is none. */
+static char *text_of(const json_t *json)
+{
+    size_t length = json_dumpb(json, NULL, 0, JSON_ENCODE_ANY);
+    char *text = length ? malloc(length + 1) : NULL;
+    if (text && json_dumpb(json, text, length, JSON_ENCODE_ANY) == length) {
+        text[length] = '\0';
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
 static void describe(const json_t *json, char *out, size_t size)
 {
     if (json_is_object(json) || json_is_array(json)) {
         snprintf(out, size, "%s", json_is_object(json) ? "an object" : "an array");
         return;
     }
-    char *text = json_dumps(json, JSON_ENCODE_ANY);
+    char *text = text_of(json);
     snprintf(out, size, "%s", text ? text : "something else");
     if (text && strlen(text) >= size) {
         memcpy(out + size - 4, "...", 4);
@@ -367,7 +380,7 @@ static int keep_extra(struct profile_loader *loader, const struct json_path *at,
     struct profile_extra *extra = &more[profile->extra_count++];
     extra->where = strdup(profile_json_path_text(at, path, sizeof path));
     extra->key = strdup(key);
-    extra->value = json_dumps(value, JSON_ENCODE_ANY);
+    extra->value = text_of(value);
     return extra->where && extra->key && extra->value ? 0 : no_memory(loader);
 }
 

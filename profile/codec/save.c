@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/stream.h"
 #include "profile/codec/codec.h"
 #include "profile/model.h"
 
@@ -302,7 +303,7 @@ static char *document_text(const json_t *json)
 {
     char *text = NULL;
     size_t size;
-    struct printer printer = {.stream = open_memstream(&text, &size)};
+    struct printer printer = {.stream = profile_stream_open(&text, &size)};
     if (!printer.stream) {
         return NULL;
     }

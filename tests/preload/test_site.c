@@ -144,6 +144,29 @@ START_TEST(a_file_in_the_place_of_stderr_gets_nothing)
 }
 END_TEST
 
+/* Many empty objects take more than anything else that is as short. */
+START_TEST(a_profile_that_takes_too_much_memory_is_one_line)
+{
+    char path[64], change[96];
+    snprintf(path, sizeof path, "%s/many.json", folder);
+    snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("{\"x-many\":[{}", file);
+    for (int i = 0; i < 20000; i++) {
+        fputs(",{}", file);
+    }
+    fputs("]}", file);
+    fclose(file);
+    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAM, "many", "1"));
+    expect_success();
+    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+    ck_assert_msg(strstr(child.err, "takes more memory than a profile of its size"), "%s",
+                  child.err);
+    unlink(path);
+}
+END_TEST
+
 /* A container that refuses to change masks: some lines, and no more for more threads. */
 START_TEST(what_is_refused_is_said_and_not_too_often)
 {
@@ -230,6 +253,7 @@ int main(void)
     tcase_add_test(test, limits_of_the_shell_cost_a_few_lines_at_most);
     tcase_add_test(test, a_stderr_that_is_gone_does_no_harm);
     tcase_add_test(test, a_file_in_the_place_of_stderr_gets_nothing);
+    tcase_add_test(test, a_profile_that_takes_too_much_memory_is_one_line);
     tcase_add_test(test, what_is_refused_is_said_and_not_too_often);
     tcase_add_test(test, without_proc_and_sys_a_program_runs_unpinned);
     tcase_add_test(test, debuggers_and_tracers_see_the_program_that_they_would_see);
