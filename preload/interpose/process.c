@@ -100,6 +100,9 @@ PIN_EXPORT int fexecve(int file, char *const arguments[], char *const environmen
     UNPINNED(int, -1, real_fexecve, "fexecve", real_fexecve(file, arguments, environment));
 }
 
+/* Declared by glibc from 2.34 on. */
+PIN_EXPORT int execveat(int folder, const char *path, char *const arguments[],
+                        char *const environment[], int flags);
 PIN_EXPORT int execveat(int folder, const char *path, char *const arguments[],
                         char *const environment[], int flags)
 {

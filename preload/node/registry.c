@@ -49,9 +49,39 @@ struct pin_registry_entry {
 /* The inode of the user namespace that every system begins with (PROC_USER_INIT_INO). */
 #define FIRST_USER_NAMESPACE 0xEFFFFFFDu
 
-static long raw_statx(int folder, const char *path, int flags, struct statx *out)
+/* What is asked of a file. */
+struct about {
+    uint64_t inode, links;
+    uint32_t mode, user;
+};
+
+/* The kernel's own structure: on 64 bits libc's is the same. */
+#if defined(__i386__)
+#define SYS_STAT_AT SYS_fstatat64
+typedef struct stat64 kernel_stat;
+#else
+#define SYS_STAT_AT SYS_newfstatat
+typedef struct stat kernel_stat;
+#endif
+
+/* Sandboxes that are older than statx() answer ENOSYS to it, or EPERM (Docker before 18.04, with
+ * libseccomp before 2.3.3). 0 or -errno. */
+static int ask_about(int folder, const char *path, int flags, struct about *out)
 {
-    return profile_raw(SYS_statx, folder, (long)path, flags, STATX_BASIC_STATS, (long)out, 0);
+    struct statx wide;
+    kernel_stat plain;
+    long rc = profile_raw(SYS_statx, folder, (long)path, flags, STATX_BASIC_STATS, (long)&wide, 0);
+    if (rc == 0) {
+        *out = (struct about){wide.stx_ino, wide.stx_nlink, wide.stx_mode, wide.stx_uid};
+        return 0;
+    }
+    if (rc == -ENOSYS || rc == -EPERM) {
+        rc = profile_raw(SYS_STAT_AT, folder, (long)path, (long)&plain, flags, 0, 0);
+    }
+    if (rc == 0) {
+        *out = (struct about){plain.st_ino, plain.st_nlink, plain.st_mode, plain.st_uid};
+    }
+    return (int)rc;
 }
 
 /* The kernel is asked, not libc: fakeroot and its like answer there. In a user namespace a number
@@ -59,13 +89,13 @@ static long raw_statx(int folder, const char *path, int flags, struct statx *out
  * another namespace say which. */
 void pin_registry_default_path(char *path, size_t size)
 {
-    struct statx about;
-    unsigned user = (unsigned)profile_raw(SYS_geteuid, 0, 0, 0, 0, 0, 0);
-    long rc = raw_statx(AT_FDCWD, "/proc/self/ns/user", 0, &about);
-    if (rc < 0 || about.stx_ino == FIRST_USER_NAMESPACE) {
+    struct about about;
+    unsigned user = (unsigned)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
+    int rc = ask_about(AT_FDCWD, "/proc/self/ns/user", 0, &about);
+    if (rc < 0 || about.inode == FIRST_USER_NAMESPACE) {
         snprintf(path, size, "/dev/shm/servet-%u", user);
     } else {
-        snprintf(path, size, "/dev/shm/servet-%u-in-%llu", user, (unsigned long long)about.stx_ino);
+        snprintf(path, size, "/dev/shm/servet-%u-in-%llu", user, (unsigned long long)about.inode);
     }
 }
 
@@ -153,18 +183,18 @@ static int take_lock(int file)
 /* An ordinary file of this user that nobody else may write, locked. */
 static int open_own_file(const char *path)
 {
-    struct statx about;
+    struct about about;
     int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
     if (file < 0) {
         return -errno;
     }
-    int code = (int)raw_statx(file, "", AT_EMPTY_PATH, &about);
+    int code = ask_about(file, "", AT_EMPTY_PATH, &about);
     if (code < 0) {
         ;
-    } else if (!S_ISREG(about.stx_mode) || about.stx_nlink != 1) {
+    } else if (!S_ISREG(about.mode) || about.links != 1) {
         code = -EINVAL;
-    } else if (about.stx_uid != (uint32_t)profile_raw(SYS_geteuid, 0, 0, 0, 0, 0, 0) ||
-               (about.stx_mode & 077)) {
+    } else if (about.user != (uint32_t)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0) ||
+               (about.mode & 077)) {
         code = -EPERM;
     } else {
         code = take_lock(file);

@@ -35,6 +35,29 @@ DEFINE_DAXPY(daxpy_4, 4, __attribute__((target("avx2,fma"))))
 DEFINE_DAXPY(daxpy_8, 8, __attribute__((target("avx512f"))))
 #endif
 
+#if defined(__aarch64__)
+/* The same for vectors as long as this processor's are. */
+__attribute__((target("+sve"))) static void daxpy_sve(double a, const double *x, double *y,
+                                                      size_t length, size_t times)
+{
+    for (size_t t = 0; t < times; t++) {
+        uint64_t at = 0;
+        __asm__ volatile("mov z2.d, %d[a]\n\t"
+                         "whilelo p0.d, %[at], %[length]\n"
+                         "1:\tld1d {z0.d}, p0/z, [%[x], %[at], lsl #3]\n\t"
+                         "ld1d {z1.d}, p0/z, [%[y], %[at], lsl #3]\n\t"
+                         "fmla z1.d, p0/m, z0.d, z2.d\n\t"
+                         "st1d {z1.d}, p0, [%[y], %[at], lsl #3]\n\t"
+                         "incd %[at]\n\t"
+                         "whilelo p0.d, %[at], %[length]\n\t"
+                         "b.first 1b"
+                         : [at] "+r"(at)
+                         : [a] "w"(a), [x] "r"(x), [y] "r"(y), [length] "r"((uint64_t)length)
+                         : "v0", "v1", "v2", "p0", "cc", "memory");
+    }
+}
+#endif
+
 /* Runs it `times` times on vectors of `length` words. */
 static void daxpy(double a, const double *x, double *y, size_t length, size_t times)
 {
@@ -45,6 +68,11 @@ static void daxpy(double a, const double *x, double *y, size_t length, size_t ti
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         daxpy_4(a, x, y, length, times);
+        return;
+    }
+#elif defined(__aarch64__)
+    if (probe_native_has_long_vectors()) {
+        daxpy_sve(a, x, y, length, times);
         return;
     }
 #endif

@@ -8,6 +8,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 /* Non-temporal stores where there are any: a plain store first fetches the line it overwrites,
@@ -47,6 +49,30 @@ static void copy_sse2(void *target, const void *source, size_t bytes)
     _mm_sfence();
 }
 #elif defined(__aarch64__)
+bool probe_native_has_long_vectors(void)
+{
+    uint64_t bytes = 0;
+    if (getauxval(AT_HWCAP) & HWCAP_SVE) {
+        __asm__(".arch_extension sve\n\tcntb %0" : "=r"(bytes));
+    }
+    return bytes > 16;
+}
+
+/* Vectors as long as this processor's are. */
+__attribute__((target("+sve"))) static void copy_sve(void *target, const void *source, size_t bytes)
+{
+    uint64_t at = 0, words = bytes / 8;
+    __asm__ volatile("whilelo p0.d, %0, %3\n"
+                     "1:\tld1d {z0.d}, p0/z, [%2, %0, lsl #3]\n\t"
+                     "stnt1d {z0.d}, p0, [%1, %0, lsl #3]\n\t"
+                     "incd %0\n\t"
+                     "whilelo p0.d, %0, %3\n\t"
+                     "b.first 1b"
+                     : "+r"(at)
+                     : "r"(target), "r"(source), "r"(words)
+                     : "v0", "p0", "cc", "memory");
+}
+
 static void copy_stnp(void *target, const void *source, size_t bytes)
 {
     unsigned char *to = target;
@@ -75,6 +101,10 @@ static copy_function *best_copy(const char **name)
     *name = "SSE2 non-temporal stores";
     return copy_sse2;
 #elif defined(__aarch64__)
+    if (probe_native_has_long_vectors()) {
+        *name = "SVE non-temporal stores";
+        return copy_sve;
+    }
     *name = "STNP non-temporal stores";
     return copy_stnp;
 #else

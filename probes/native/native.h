@@ -23,9 +23,18 @@ struct native_region {
     int32_t numa; /* < 0: where it is first touched */
 };
 
-/* What must not share a line lies so far apart: adjacent-line prefetchers fetch pairs of 64
- * bytes. */
+/* What must not share a line lies so far apart: adjacent-line prefetchers fetch pairs of 64 bytes,
+ * POWER's lines have 128, those of A64FX and IBM Z 256. */
+#if defined(__aarch64__) || defined(__s390x__)
+enum { NATIVE_LINE_BYTES = 256 };
+#else
 enum { NATIVE_LINE_BYTES = 128 };
+#endif
+
+/* Scalable vectors that are longer than the 16 bytes of the ordinary ones. */
+#if defined(__aarch64__)
+bool probe_native_has_long_vectors(void);
+#endif
 
 struct native_job;
 

@@ -8,7 +8,17 @@
 
 #include <sys/syscall.h>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+/* On i386 the first numbers are of calls with 16-bit users and with arguments in memory. */
+#if defined(__i386__)
+#define PROFILE_SYS_MMAP SYS_mmap2
+#define PROFILE_SYS_GETEUID SYS_geteuid32
+#else
+#define PROFILE_SYS_MMAP SYS_mmap
+#define PROFILE_SYS_GETEUID SYS_geteuid
+#endif
+
+#if !defined(__x86_64__) && !defined(__aarch64__) && !defined(__powerpc64__) &&                    \
+    !(defined(__riscv) && __riscv_xlen == 64)
 #include <errno.h>
 #include <unistd.h>
 
@@ -45,6 +55,33 @@ static inline long profile_raw(long number, long a, long b, long c, long d, long
                      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
                      : "memory");
     return x0;
+#elif defined(__riscv) && __riscv_xlen == 64
+    register long a7 __asm__("a7") = number;
+    register long a0 __asm__("a0") = a;
+    register long a1 __asm__("a1") = b;
+    register long a2 __asm__("a2") = c;
+    register long a3 __asm__("a3") = d;
+    register long a4 __asm__("a4") = e;
+    register long a5 __asm__("a5") = f;
+    __asm__ volatile("ecall"
+                     : "+r"(a0)
+                     : "r"(a7), "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5)
+                     : "memory");
+    return a0;
+#elif defined(__powerpc64__)
+    /* The summary overflow bit of CR0 says that r3 is an error; sc changes volatile registers. */
+    register long r0 __asm__("r0") = number;
+    register long r3 __asm__("r3") = a;
+    register long r4 __asm__("r4") = b;
+    register long r5 __asm__("r5") = c;
+    register long r6 __asm__("r6") = d;
+    register long r7 __asm__("r7") = e;
+    register long r8 __asm__("r8") = f;
+    __asm__ volatile("sc\n\tbns+ 1f\n\tneg %1, %1\n1:"
+                     : "+r"(r0), "+r"(r3), "+r"(r4), "+r"(r5), "+r"(r6), "+r"(r7), "+r"(r8)
+                     :
+                     : "r9", "r10", "r11", "r12", "cr0", "ctr", "memory");
+    return r3;
 #else
     int saved = errno;
     long result = syscall(number, a, b, c, d, e, f);

@@ -53,22 +53,38 @@ static bool processor_by_cpuid(char *out, size_t size)
 }
 #endif
 
-static void mix_processor(struct sysfs *fs, uint64_t *hash)
+/* arm64 has the register in sysfs; a captured tree of x86 has only cpuinfo; POWER and RISC-V have
+ * names. */
+static void processor_by_files(struct sysfs *fs, char *out, size_t size)
 {
     static const char *const keys[] = {"vendor_id", "cpu family", "model"};
+    if (profile_sysfs_read(fs, CPU "/cpu0/regs/identification/midr_el1") == 0) {
+        snprintf(out, size, "%.64s", fs->text);
+        return;
+    }
+    char *value = profile_sysfs_read(fs, "/proc/cpuinfo") == 0
+                      ? profile_sysfs_value(fs->text, keys[0])
+                      : NULL;
+    if (!value) {
+        value = profile_sysfs_processor(fs);
+        snprintf(out, size, "%.64s", value ? value : "");
+        free(value);
+        return;
+    }
+    for (size_t i = 0, used = 0; i < 3 && used < size; i++) {
+        free(value);
+        value = profile_sysfs_value(fs->text, keys[i]);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%.64s", i ? " " : "", value ? value : "");
+    }
+    free(value);
+}
+
+static void mix_processor(struct sysfs *fs, uint64_t *hash)
+{
     char text[256] = "";
     if (*fs->root || !processor_by_cpuid(text, sizeof text)) {
-        /* arm64 has the register in sysfs; a captured tree has only cpuinfo. */
-        if (profile_sysfs_read(fs, CPU "/cpu0/regs/identification/midr_el1") == 0) {
-            snprintf(text, sizeof text, "%.64s", fs->text);
-        } else if (*fs->root && profile_sysfs_read(fs, "/proc/cpuinfo") == 0) {
-            for (size_t i = 0, used = 0; i < 3 && used < sizeof text; i++) {
-                char *value = profile_sysfs_value(fs->text, keys[i]);
-                used += (size_t)snprintf(text + used, sizeof text - used, "%s%.64s", i ? " " : "",
-                                         value ? value : "");
-                free(value);
-            }
-        }
+        processor_by_files(fs, text, sizeof text);
     }
     mix(hash, text);
 }

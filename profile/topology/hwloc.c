@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/topology/sysfs.h"
 #include "profile/topology/topology.h"
 
 struct source {
@@ -171,6 +172,19 @@ static char *info(hwloc_obj_t object, const char *name)
     return value ? strdup(value) : NULL;
 }
 
+/* hwloc knows no names of Arm's processors. */
+static char *name_of_processor(void)
+{
+    struct sysfs *fs = calloc(1, sizeof *fs);
+    if (!fs) {
+        return NULL;
+    }
+    fs->root = "";
+    char *name = profile_sysfs_processor(fs);
+    free(fs);
+    return name;
+}
+
 static void read_host(const struct source *source, bool here, struct servet_profile *profile)
 {
     hwloc_obj_t root = hwloc_get_root_obj(source->topology);
@@ -179,6 +193,9 @@ static void read_host(const struct source *source, bool here, struct servet_prof
     profile->kernel = info(root, "OSRelease");
     profile->cpu_model =
         info(hwloc_get_obj_by_type(source->topology, HWLOC_OBJ_PACKAGE, 0), "CPUModel");
+    if (here && !profile->cpu_model) {
+        profile->cpu_model = name_of_processor();
+    }
     char signature[PROFILE_SIGNATURE_SIZE];
     if (here && profile_signature("", signature) == 0) {
         profile->topology_signature = strdup(signature);

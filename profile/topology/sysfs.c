@@ -433,8 +433,7 @@ static char *file_text(struct sysfs *fs, const char *path)
     return profile_sysfs_read(fs, "%s", path) == 0 ? strdup(fs->text) : NULL;
 }
 
-/* What cannot be found out stays NULL. Only the first bytes of cpuinfo are read, which costs one
- * PU's worth. */
+/* What cannot be found out stays NULL. */
 static void read_host(struct reader *reader, struct servet_profile *profile)
 {
     struct sysfs *fs = &reader->fs;
@@ -447,9 +446,7 @@ static void read_host(struct reader *reader, struct servet_profile *profile)
         profile->host_name = file_text(fs, "/proc/sys/kernel/hostname");
         profile->kernel = file_text(fs, "/proc/sys/kernel/osrelease");
     }
-    if (profile_sysfs_read(fs, "/proc/cpuinfo") == 0) {
-        profile->cpu_model = profile_sysfs_value(fs->text, "model name");
-    }
+    profile->cpu_model = profile_sysfs_processor(fs);
     char signature[PROFILE_SIGNATURE_SIZE];
     if (profile_signature(fs->root, signature) == 0) {
         profile->topology_signature = strdup(signature);

@@ -29,4 +29,8 @@ int profile_sysfs_read_u32(struct sysfs *fs, uint32_t *out, const char *format, 
  * or NULL. */
 char *profile_sysfs_value(const char *text, const char *key);
 
+/* The name of the first processor, or else of the board, as a new string; NULL: it is not known. Of
+ * /proc/cpuinfo only the first bytes are read, which costs one PU's worth. fs->text is not kept. */
+char *profile_sysfs_processor(struct sysfs *fs);
+
 #endif

@@ -124,6 +124,25 @@ START_TEST(the_second_program_takes_a_free_pu)
 }
 END_TEST
 
+/* As above, but newer calls of the kernel are answered "there is no such call". */
+START_TEST(an_older_kernel_keeps_programs_apart_as_well)
+{
+    char pus[256];
+    struct stayer first = start_stayer("0");
+    child_run_preloaded(&child, CHANGES(change),
+                        ARGV(PROGRAMS "/odd", "older", PROGRAMS "/pthreads", "1"));
+    end_stayer(&first);
+    if (child.status == 77) { /* no filters here */
+        return;
+    }
+    ck_assert_msg(child.status == 0, "%s", child.err);
+    ck_assert_str_eq(child.err, "");
+    child_worker(&child, 0, 0, pus, sizeof pus);
+    ck_assert_uint_eq(first.pu, order[0]);
+    ck_assert_uint_eq((uint32_t)strtoul(pus, NULL, 10), order[1]);
+}
+END_TEST
+
 START_TEST(running_programs_hold_and_ended_ones_do_not)
 {
     if (here_pus() != 2) {
@@ -467,6 +486,7 @@ int main(void)
     TCase *test = tcase_create("registry");
     tcase_add_checked_fixture(test, setup, NULL);
     tcase_add_test(test, the_second_program_takes_a_free_pu);
+    tcase_add_test(test, an_older_kernel_keeps_programs_apart_as_well);
     tcase_add_test(test, independent_jobs_start_on_different_pus);
     tcase_add_test(test, running_programs_hold_and_ended_ones_do_not);
     tcase_add_test(test, a_killed_holder_holds_nothing);

@@ -90,6 +90,38 @@ START_TEST(sysfs_describes_a_captured_smt_machine)
 }
 END_TEST
 
+/* Lines of /proc/cpuinfo as these processors have them; Arm's has no name. */
+START_TEST(processors_without_a_model_name_are_named)
+{
+    static const struct {
+        const char *cpuinfo, *name;
+    } cases[] = {
+        {"processor\t: 0\nBogoMIPS\t: 2000.00\nCPU implementer\t: 0x41\nCPU architecture: 8\n"
+         "CPU variant\t: 0x0\nCPU part\t: 0xd4f\nCPU revision\t: 0\n",
+         "Arm Neoverse-V2"},
+        {"CPU implementer\t: 0x46\nCPU part\t: 0x001\n", "Fujitsu A64FX"},
+        {"CPU implementer\t: 0x7f\nCPU part\t: 0x123\n", "Arm implementer 0x7f part 0x123"},
+        {"processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t\t: 3800.000000MHz\n",
+         "POWER9, altivec supported"},
+        {"processor\t: 0\nhart\t\t: 1\nisa\t\t: rv64imafdc\nuarch\t\t: sifive,u74-mc\n",
+         "sifive,u74-mc"},
+        {"processor\t: 0\n", "A Board"},
+    };
+    const char *root = make_folder();
+    char signatures[6][PROFILE_SIGNATURE_SIZE];
+    put_smt_machine(root);
+    put_file(root, "/proc/device-tree/model", "A Board");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        put_file(root, "/proc/cpuinfo", cases[i].cpuinfo);
+        struct servet_profile *p = from_sysfs(root);
+        ck_assert_str_eq(p->cpu_model, cases[i].name);
+        profile_free(p);
+        ck_assert_int_eq(profile_signature(root, signatures[i]), 0);
+        ck_assert(i == 0 || strcmp(signatures[i], signatures[i - 1]) != 0);
+    }
+}
+END_TEST
+
 START_TEST(offline_pus_are_left_out_by_sysfs)
 {
     const char *root = make_folder();
@@ -262,6 +294,7 @@ int main(void)
 {
     TCase *tcase = tcase_create("topology");
     tcase_add_test(tcase, sysfs_describes_a_captured_smt_machine);
+    tcase_add_test(tcase, processors_without_a_model_name_are_named);
     tcase_add_test(tcase, offline_pus_are_left_out_by_sysfs);
     tcase_add_test(tcase, cores_of_different_caches_are_told_apart_by_sysfs);
     tcase_add_test(tcase, a_folder_without_a_machine_is_refused);

@@ -13,6 +13,7 @@
  *   odd bound PU          binds its main thread, then makes a thread; they report as threads 0 and
  *                         1
  *   odd refusing COMMAND… COMMAND in a container that refuses to change masks
+ *   odd older COMMAND…    COMMAND on a kernel of 4.18 and in a sandbox older than statx()
  *   odd broken COMMAND…   COMMAND with a stderr that nobody reads any more
  *   odd full COMMAND…     COMMAND with a stderr that takes nothing any more
  */
@@ -215,6 +216,27 @@ static int refusing(char **command)
     return 5;
 }
 
+/* All architectures number alike the calls that came with Linux 5.1 and later, from this one on. */
+#define FIRST_CALL_OF_LINUX_5_1 424
+
+static int older(char **command)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FIRST_CALL_OF_LINUX_5_1, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+        return 77;
+    }
+    execv(command[0], command);
+    return 5;
+}
+
 static int other_file(const char *path)
 {
     close(STDERR_FILENO);
@@ -270,6 +292,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "refusing") == 0) {
         return refusing(argv + 2);
+    }
+    if (strcmp(what, "older") == 0) {
+        return older(argv + 2);
     }
     return behind_pipe(strcmp(what, "full") == 0, argv + 2);
 }
