@@ -4,6 +4,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "probes/checkpoint.h"
@@ -177,6 +179,13 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
 double probe_machine_elapsed(struct machine *machine)
 {
     return machine->ops->elapsed ? machine->ops->elapsed(machine) : 0;
+}
+
+size_t probe_machine_at_once(const struct machine *machine)
+{
+    const double rounding = 0.005; /* of a quota that is given in microseconds of a period */
+    double whole = floor(machine->cpu_quota + rounding);
+    return machine->cpu_quota <= 0 ? SIZE_MAX : whole < 1 ? 1 : (size_t)whole;
 }
 
 void probe_machine_close(struct machine *machine)

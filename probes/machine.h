@@ -143,7 +143,9 @@ struct machine {
     size_t page_bytes;
     size_t huge_page_bytes; /* 0: none to be had */
     struct machine_grant grant;
-    size_t memory_limit_bytes;           /* that all working sets together may take */
+    size_t memory_limit_bytes; /* that all working sets together may take */
+    /* CPUs that a control group allows at a time; 0: as many as there are PUs */
+    double cpu_quota;
     const char *copy_method;             /* "AVX2 non-temporal stores", … or NULL */
     const volatile sig_atomic_t *cancel; /* may be NULL */
     struct machine_guard guard;
@@ -176,6 +178,10 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
                            const struct profile_pair *pairs, size_t count, double *seconds);
 double probe_machine_elapsed(struct machine *machine);
 void probe_machine_close(struct machine *machine);
+
+/* How many workers may run at a time without being throttled by a quota; at least 1, SIZE_MAX where
+ * there is none. */
+size_t probe_machine_at_once(const struct machine *machine);
 
 /* Huge pages were asked for, and less than half of the memory came in them. */
 static inline bool machine_denies_huge_pages(const struct machine *machine)

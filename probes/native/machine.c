@@ -159,6 +159,7 @@ static int open_machine(struct machine *machine, struct profile_set folded, stru
     machine->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     machine->huge_page_bytes = probe_native_huge_page_bytes();
     machine->memory_limit_bytes = probe_native_memory_limit();
+    machine->cpu_quota = probe_native_cpu_quota("");
     machine->copy_method = probe_native_copy_method();
     native->machine = machine;
     native->started_ns = profile_now_ns();

@@ -278,110 +278,6 @@ int probe_native_region_grow(struct native_worker *worker, struct native_region 
     return 0;
 }
 
-/* -- limits -- */
-
-static size_t read_size(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    unsigned long long value;
-    if (!file) {
-        return SIZE_MAX;
-    }
-    int fields = fscanf(file, "%llu", &value); /* "max" is no number: no limit */
-    fclose(file);
-    return fields == 1 ? (size_t)value : SIZE_MAX;
-}
-
-static size_t group_headroom(const char *folder, const char *limit, const char *usage)
-{
-    char path[4400];
-    snprintf(path, sizeof path, "%s/%s", folder, limit);
-    size_t most = read_size(path);
-    snprintf(path, sizeof path, "%s/%s", folder, usage);
-    size_t used = read_size(path);
-    if (most == SIZE_MAX || used == SIZE_MAX) {
-        return most;
-    }
-    return used < most ? most - used : 0;
-}
-
-/* The group itself and all above it, since every one of them limits. */
-static size_t hierarchy_headroom(const char *root, char *group, const char *limit,
-                                 const char *usage)
-{
-    size_t least = SIZE_MAX;
-    for (;;) {
-        char folder[4200];
-        snprintf(folder, sizeof folder, "%s%s", root, group);
-        size_t room = group_headroom(folder, limit, usage);
-        least = room < least ? room : least;
-        char *slash = strrchr(group, '/');
-        if (!slash) {
-            return least;
-        }
-        *slash = '\0';
-    }
-}
-
-static size_t control_group_headroom(void)
-{
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    char line[4096];
-    size_t least = SIZE_MAX;
-    while (file && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group) {
-            continue;
-        }
-        *group++ = '\0';
-        size_t room = SIZE_MAX;
-        if (controllers[1] == '\0') {
-            room = hierarchy_headroom("/sys/fs/cgroup", group, "memory.max", "memory.current");
-        } else if (strstr(controllers + 1, "memory")) {
-            room = hierarchy_headroom("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes",
-                                      "memory.usage_in_bytes");
-        }
-        least = room < least ? room : least;
-    }
-    if (file) {
-        fclose(file);
-    }
-    return least;
-}
-
-static size_t available_memory(void)
-{
-    FILE *file = fopen("/proc/meminfo", "re");
-    char line[256];
-    unsigned long long kilobytes = 0;
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1) {
-            break;
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-    return kilobytes ? (size_t)kilobytes * 1024 : SIZE_MAX;
-}
-
-/* What the run takes beside its working sets: the fit's candidates, 9 MB, their columns, two of
- * 7 MB, and what libraries are mapped. */
-static const size_t own_bytes = (size_t)26 << 20;
-
-size_t probe_native_memory_limit(void)
-{
-    size_t system = available_memory(), group = control_group_headroom();
-    size_t least = system < group ? system : group;
-    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    if (least == SIZE_MAX) {
-        least = (size_t)1 << 30; /* nothing known: 1 GiB hurts no machine that has PUs to measure */
-    }
-    return least > own_bytes + page_bytes ? (least - own_bytes) / 2 : page_bytes;
-}
-
 size_t probe_native_huge_page_bytes(void)
 {
     char line[128];
@@ -389,6 +285,7 @@ size_t probe_native_huge_page_bytes(void)
     if (line[0] == '\0' || strstr(line, "[never]")) {
         return 0;
     }
-    size_t bytes = read_size("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
-    return bytes == SIZE_MAX || !probe_native_grants_huge_pages(bytes) ? 0 : bytes;
+    profile_first_line("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", line, sizeof line);
+    size_t bytes = strtoul(line, NULL, 10);
+    return bytes == 0 || !probe_native_grants_huge_pages(bytes) ? 0 : bytes;
 }

@@ -124,6 +124,10 @@ void probe_native_region_free(struct native_region *region);
 /* What this process may still take: the smallest of MemAvailable and the limits of its control
  * groups, halved. */
 size_t probe_native_memory_limit(void);
+/* CPUs that the control groups let this process use at a time, in the mean over a period: cpu.max
+ * (v2), cpu.cfs_quota_us (v1), as /proc and /sys below `root` say ("": this machine). 0: as many as
+ * there are. */
+double probe_native_cpu_quota(const char *root);
 size_t probe_native_huge_page_bytes(void);
 
 /* -- memory.c -- */

@@ -204,11 +204,14 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
     const struct profile_set *pus = &probe->machine->pus;
     struct schedule schedule;
     int rc = 0;
-    while (pus->count == 1 && rc == 0 &&
-           !probe_repeat_median_settled(rounds->alone, rounds->alone_count)) {
+    const bool alone = pus->count == 1 || probe_machine_at_once(probe->machine) < 2;
+    while (alone && rc == 0 && !probe_repeat_median_settled(rounds->alone, rounds->alone_count)) {
         rc = probe_memory_rounds_alone(rounds, pus->ids[0]);
     }
-    if (rc < 0 || pus->count == 1) {
+    for (size_t k = 0; alone && k < probe_pair_count(pus->count); k++) {
+        outcome->values[k] = INFINITY; /* as if none collided: nobody knows */
+    }
+    if (rc < 0 || alone) {
         return rc;
     }
     rc = probe_schedule_init(&schedule, pus, probe->declared);
@@ -216,9 +219,8 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
         schedule.exhaustive = probe->exhaustive;
         schedule.probe = probe;
         schedule.spread = &rounds->spread;
-        schedule.at_once = probe->one_by_one ? 1
-                                             : probe->machine->memory_limit_bytes /
-                                                   (MEMORY_SHARES * rounds->bytes);
+        schedule.at_once = probe_together_most(probe, probe->machine->memory_limit_bytes /
+                                                          (MEMORY_SHARES * rounds->bytes));
         rc = probe_schedule_run(&schedule, NULL, ++probe->seed, probe_memory_rounds_ask, rounds,
                                 outcome);
         rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);

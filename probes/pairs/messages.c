@@ -236,7 +236,7 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
     schedule.agree = are_alike;
     schedule.search = true;
     schedule.probe = probe;
-    schedule.at_once = probe->one_by_one ? 1 : TOGETHER_MOST;
+    schedule.at_once = probe_together_most(probe, TOGETHER_MOST);
     rc = probe_schedule_run(&schedule, NULL, ++probe->seed, ask, &question, outcome);
     *sweeps = 1;
     if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
@@ -376,6 +376,8 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
                           ? sqrt(result->layers[i + 1].seconds * layer->seconds)
                           : INFINITY;
         size_t count = disjoint_pairs(pus, pair_seconds, low, high, pairs);
+        size_t most = probe_machine_at_once(probe->machine) / 2;
+        count = count < most ? count : most;
         int rc = measure_curve(probe, &pair, layer);
         rc = rc < 0 ? rc : measure_concurrency(probe, result->message_bytes, pairs, count, layer);
         if (rc < 0) {

@@ -192,6 +192,9 @@ struct together_limit {
     double band;      /* logarithm of the ratio to it that noise explains */
 };
 
+/* Pairs at a time, at most: `room` for them, unless the user or a quota allows fewer. */
+size_t probe_together_most(const struct probe *probe, size_t room);
+
 /* `declared` may be NULL: then nothing is known but the PUs. 0 or -ENOMEM. */
 int probe_together_init(struct together *together, const struct profile_set *pus,
                         const struct profile_class *declared);

@@ -92,6 +92,8 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *ord
                           const struct profile_scaling_point known[2],
                           struct profile_memory_level *level)
 {
+    const size_t most = probe_machine_at_once(probe->machine);
+    count = count < most ? count : most;
     level->scaling = calloc(count, sizeof *level->scaling);
     double *rates = malloc(count * sizeof *rates), before = 0;
     int rc = level->scaling && rates ? 0 : -ENOMEM;

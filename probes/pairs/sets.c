@@ -77,7 +77,7 @@ static int look_at_group(struct sets *sets, const struct partition *of, uint32_t
     }
     sets->first.count = 0;
     probe_sets_add_unit(sets, of, unit, sets->pus->count, &sets->first);
-    bool comparable = sets->first.count > 1 &&
+    bool comparable = sets->first.count > 1 && sets->first.count <= sets->at_once &&
                       probe_sets_spread(sets, of, unit, probe_sets_outer_of(sets, of), scratch) &&
                       probe_sets_same_kinds(sets);
     free(scratch);
@@ -185,7 +185,11 @@ static int look_at_machine(struct sets *sets)
     const struct partition *top =
         sets->count ? &sets->levels[sets->count - 1].partition : &sets->cores;
     double sum = 0, all = 0, one;
-    if (top->count < 2 || top->count > ALL_UNITS_MOST) {
+    sets->first.count = 0;
+    for (uint32_t u = 0; u < top->count; u++) {
+        probe_sets_add_unit(sets, top, u, sets->pus->count, &sets->first);
+    }
+    if (top->count < 2 || top->count > ALL_UNITS_MOST || sets->first.count > sets->at_once) {
         return 0;
     }
     int rc = 0;
@@ -334,6 +338,7 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
     struct sets sets = {.probe = probe,
                         .pus = &probe->machine->pus,
                         .bytes = found->array_bytes,
+                        .at_once = probe_machine_at_once(probe->machine),
                         .random = {++probe->seed}};
     struct partition *partitions = calloc(count + 1, sizeof *partitions);
     size_t made = 0;

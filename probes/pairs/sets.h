@@ -38,6 +38,7 @@ struct sets {
     struct probe *probe;
     const struct profile_set *pus;
     size_t bytes, most_levels, count, asked;
+    size_t at_once; /* workers that a quota allows */
     struct partition cores;
     struct domain *levels; /* inner ones first */
     struct random random;

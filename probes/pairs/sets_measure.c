@@ -76,6 +76,10 @@ int probe_sets_gain(struct sets *sets, double *gain)
     memcpy(both->at, sets->first.at, sets->first.count * sizeof *both->at);
     memcpy(both->at + sets->first.count, sets->second.at, sets->second.count * sizeof *both->at);
     both->count = sets->first.count + sets->second.count;
+    *gain = 1; /* more workers than a quota allows would show the quota */
+    if (both->count > sets->at_once) {
+        return 0;
+    }
     tell(sets, both->count);
     for (bool settled = false; !settled; settled = settled || is_late(sets, done)) {
         double now;

@@ -377,7 +377,7 @@ static int test_level(struct schedule *schedule, const struct probe_cache *cache
     int rc = outcome.values && outcome.measured && room_for_all ? 0 : -ENOMEM;
     if (rc == 0) {
         size_t room = probe->machine->memory_limit_bytes / (MEMORY_SHARES * question.bar.bytes);
-        schedule->at_once = probe->one_by_one ? 1 : room;
+        schedule->at_once = probe_together_most(probe, room);
         schedule->agree = probe_schedule_agree_equal;
         rc = probe_schedule_run(schedule, outer, ++probe->seed, ask, &question, &outcome);
     }

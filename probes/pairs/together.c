@@ -124,6 +124,12 @@ void probe_together_free(struct together *together)
 
 /* -- batches -- */
 
+size_t probe_together_most(const struct probe *probe, size_t room)
+{
+    size_t most = probe->one_by_one ? 1 : probe_machine_at_once(probe->machine) / 2;
+    return room < most ? room : most;
+}
+
 static void exchange_pairs(struct pair_position *a, struct pair_position *b)
 {
     struct pair_position swap = *a;

@@ -368,6 +368,24 @@ static int add_budget(const struct probe_run *run, const struct probe_results *r
     return rc;
 }
 
+/* What a control group's quota of time kept from being measured. */
+static int add_quota(const struct probe_run *run, const struct probe_results *results,
+                     struct servet_profile *profile)
+{
+    char text[160];
+    const struct machine *machine = run->machine;
+    size_t most = probe_machine_at_once(machine);
+    if (machine->cpu_quota <= 0 || machine->cpu_quota >= (double)machine->pus.count) {
+        return 0;
+    }
+    char *out = names_of(results->throttled);
+    snprintf(text, sizeof text, "%.3g of %zu CPUs; at most %zu worker%s at a time%s%s",
+             machine->cpu_quota, machine->pus.count, most, most == 1 ? "" : "s",
+             out ? "; not measured:" : "", out ? out : "");
+    free(out);
+    return probe_conditions_add(profile, "cpu_quota", text);
+}
+
 /* What memory really came in: the setting of the system is no promise. */
 static int add_grant(const struct machine *machine, struct servet_profile *profile)
 {
@@ -413,6 +431,7 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
         rc = probe_conditions_add(profile, "numa_access", results->numa.why);
     }
     rc = rc < 0 ? rc : add_budget(run, results, profile);
+    rc = rc < 0 ? rc : add_quota(run, results, profile);
     rc = rc < 0 ? rc : add_incomplete(run, results, profile);
     size_t taken = probe_checkpoint_taken(run->journal);
     if (rc == 0 && taken > 0) {

@@ -70,6 +70,7 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
     int rc = -ENOTSUP;
     if (native && several && run->mpi) {
         rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, &messenger, &reason);
+        messenger.cpu_quota = rc == 0 ? run->machine->cpu_quota : 0;
         if (rc == -EINTR) {
             return profile_error(error, rc, "%s", reason.text);
         }
@@ -139,6 +140,11 @@ static bool wanted(const struct probe_run *run, struct probe_results *results, u
 {
     bool first = (run->probes & (probe - 1)) == 0;
     if (!(run->probes & probe)) {
+        return false;
+    }
+    if (probe & (PROBE_SHARING | PROBE_MESSAGE) && probe_machine_at_once(run->machine) < 2 &&
+        run->machine->pus.count > 1) {
+        results->throttled |= probe;
         return false;
     }
     if (!first && over(results)) {
@@ -297,7 +303,8 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
         rc = run_messages(run, results, error);
         finished(results, PROBE_MESSAGE, rc);
     }
-    if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results)) {
+    if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results) &&
+        probe_machine_at_once(run->machine) > 1) {
         rc = run_sets(results, error);
     }
     return rc;

@@ -264,6 +264,7 @@ struct probe_results {
     struct probe_estimate estimate;
     double until_s; /* when the budget of all probes is used up, on the machine's clock; 0: never */
     unsigned left_out;  /* probes that the budget left no time for */
+    unsigned throttled; /* and those that a quota leaves too few workers for */
     unsigned shortened; /* and those that it cut short */
     unsigned done;
 };

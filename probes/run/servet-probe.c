@@ -218,11 +218,16 @@ static void print_profile(const struct servet_profile *profile)
     free(text);
 }
 
-static void note_busy(const struct servet_profile *profile)
+/* Conditions that a reader has to weigh before anything else. */
+static void note_conditions(const struct servet_profile *profile)
 {
     for (size_t i = 0; i < profile->condition_count; i++) {
-        if (strcmp(profile->conditions[i].key, "busy") == 0) {
-            cli_note("the machine was busy: %s", profile->conditions[i].value);
+        const struct profile_condition *condition = &profile->conditions[i];
+        if (strcmp(condition->key, "busy") == 0) {
+            cli_note("the machine was busy: %s", condition->value);
+        }
+        if (strcmp(condition->key, "cpu_quota") == 0) {
+            cli_note("a control group limits this process: %s", condition->value);
         }
     }
 }
@@ -247,7 +252,7 @@ static void save(const struct options *options, const struct servet_profile *pro
     if (path[0] != '\0' && !options->run.quiet) {
         cli_note("measured %zu PUs in %.1f s; profile written to %s", profile->classes[0].pus.count,
                  profile->seconds, path);
-        note_busy(profile);
+        note_conditions(profile);
         note_unsettled(profile);
     }
     if (path[0] == '\0' || options->run.json) {

@@ -1,0 +1,182 @@
+/* Is a control group's quota of CPU time read as the kernel writes it, and does a run under one
+ * never keep more workers busy at a time than it allows? */
+#include <check.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "probes/native/native.h"
+#include "probes/run/progress.h"
+#include "probes/run/run.h"
+#include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
+#include "tests/profile/tree.h"
+
+START_TEST(the_least_of_all_groups_counts_under_v2)
+{
+    const char *root = make_folder();
+    put_file(root, "/proc/self/cgroup", "0::/pod/box\n");
+    put_file(root, "/sys/fs/cgroup/pod/box/cpu.max", "max 100000\n");
+    ck_assert_double_eq(probe_native_cpu_quota(root), 0);
+    put_file(root, "/sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
+    ck_assert_double_eq_tol(probe_native_cpu_quota(root), 1.5, 1e-9);
+    put_file(root, "/sys/fs/cgroup/pod/box/cpu.max", "25000 50000\n");
+    ck_assert_double_eq_tol(probe_native_cpu_quota(root), 0.5, 1e-9);
+}
+END_TEST
+
+START_TEST(v1_has_a_tree_of_its_own_and_minus_one_is_no_limit)
+{
+    const char *root = make_folder();
+    put_file(root, "/proc/self/cgroup",
+             "4:cpuset,cpuacct:/box\n3:memory:/box\n2:net_cls,cpu:/box\n0::/\n");
+    put_file(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    put_file(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    ck_assert_double_eq(probe_native_cpu_quota(root), 0);
+    put_file(root, "/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "300000\n");
+    put_file(root, "/sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n");
+    ck_assert_double_eq_tol(probe_native_cpu_quota(root), 3, 1e-9);
+}
+END_TEST
+
+START_TEST(without_groups_there_is_no_quota)
+{
+    ck_assert_double_eq(probe_native_cpu_quota(make_folder()), 0);
+}
+END_TEST
+
+START_TEST(whole_workers_fit_into_a_quota)
+{
+    static const struct {
+        double quota;
+        size_t workers;
+    } cases[] = {{0, SIZE_MAX}, {0.25, 1}, {1, 1}, {1.9, 1}, {1.999, 2}, {2, 2}, {7.5, 7}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct machine machine = {.cpu_quota = cases[i].quota};
+        ck_assert_uint_eq(probe_machine_at_once(&machine), cases[i].workers);
+    }
+}
+END_TEST
+
+/* -- a run under a quota: the simulated machine, and how many of its PUs worked at a time -- */
+
+static const struct machine_ops *simulated;
+static size_t most_at_once;
+
+static void count_workers(size_t workers)
+{
+    most_at_once = workers > most_at_once ? workers : most_at_once;
+}
+
+static int traverse(struct machine *machine, const struct machine_traversal *what,
+                    const uint32_t *pus, size_t count, double *seconds)
+{
+    count_workers(count);
+    return simulated->traverse(machine, what, pus, count, seconds);
+}
+
+static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                size_t count, double *rates)
+{
+    count_workers(count);
+    return simulated->copy(machine, what, pus, count, rates);
+}
+
+static int exchange(struct machine *machine, const struct machine_exchange *what,
+                    const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    count_workers(2 * count);
+    return simulated->exchange(machine, what, pairs, count, seconds);
+}
+
+/* What the run says of the quota; NULL: nothing. */
+static const char *condition_of(const struct servet_profile *profile)
+{
+    for (size_t i = 0; i < profile->condition_count; i++) {
+        if (strcmp(profile->conditions[i].key, "cpu_quota") == 0) {
+            return profile->conditions[i].value;
+        }
+    }
+    return NULL;
+}
+
+static struct servet_profile *run_under(double quota, unsigned probes)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct progress progress = {.events = -1};
+    struct probe_run run = {.probes = probes,
+                            .seed = 1,
+                            .budget_s = probes & PROBE_CACHE ? 5 : 0,
+                            .machine = &machine,
+                            .progress = &progress};
+    open_machine_of("two-packages", &machine);
+    simulated = machine.ops;
+    struct machine_ops counting = *simulated;
+    counting.traverse = traverse;
+    counting.copy = copy;
+    counting.exchange = exchange;
+    machine.ops = &counting;
+    machine.cpu_quota = quota;
+    most_at_once = 0;
+    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    probe_machine_close(&machine);
+    return profile;
+}
+
+START_TEST(no_more_workers_at_a_time_than_the_quota_allows)
+{
+    struct servet_profile *profile = run_under(0, PROBE_MEMORY | PROBE_MESSAGE);
+    ck_assert_uint_gt(most_at_once, 3); /* or this test would prove nothing */
+    ck_assert_ptr_null(condition_of(profile));
+    profile_free(profile);
+    profile = run_under(3.5, PROBE_MEMORY | PROBE_MESSAGE);
+    const struct profile_class *node = &profile->classes[0];
+    ck_assert_uint_eq(most_at_once, 3);
+    ck_assert_str_eq(condition_of(profile), "3.5 of 8 CPUs; at most 3 workers at a time");
+    ck_assert_uint_ge(node->memory.level_count, 1);
+    for (size_t i = 0; i < node->memory.level_count; i++) {
+        const struct profile_memory_level *level = &node->memory.levels[i];
+        ck_assert_uint_le(level->scaling[level->scaling_count - 1].workers, 3);
+    }
+    ck_assert_uint_ge(node->communication.layer_count, 2);
+    profile_free(profile);
+}
+END_TEST
+
+START_TEST(what_needs_two_workers_is_absent_where_one_may_run)
+{
+    struct servet_profile *profile = run_under(1.5, PROBE_ALL);
+    const struct profile_class *node = &profile->classes[0];
+    ck_assert_uint_eq(most_at_once, 1);
+    ck_assert_str_eq(condition_of(profile),
+                     "1.5 of 8 CPUs; at most 1 worker at a time; not measured: sharing message");
+    ck_assert_double_gt(node->memory.reference_bytes_per_s, 0);
+    ck_assert_uint_eq(node->memory.level_count, 0);
+    for (size_t i = 0; i < node->communication.layer_count; i++) {
+        ck_assert_int_ne(node->communication.layers[i].quality.origin, PROFILE_MEASURED);
+        ck_assert_uint_eq(node->communication.layers[i].curve_count, 0);
+    }
+    ck_assert_uint_eq(node->cache_count, 3);
+    for (size_t i = 0; i < node->cache_count; i++) {
+        ck_assert_uint_gt(node->caches[i].size_bytes, 0);
+        ck_assert_int_ne(node->caches[i].sharing_quality.origin, PROFILE_MEASURED);
+    }
+    profile_free(profile);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("quota");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, the_least_of_all_groups_counts_under_v2);
+    tcase_add_test(tests, v1_has_a_tree_of_its_own_and_minus_one_is_no_limit);
+    tcase_add_test(tests, without_groups_there_is_no_quota);
+    tcase_add_test(tests, whole_workers_fit_into_a_quota);
+    tcase_add_test(tests, no_more_workers_at_a_time_than_the_quota_allows);
+    tcase_add_test(tests, what_needs_two_workers_is_absent_where_one_may_run);
+    return run_tests(tests);
+}
