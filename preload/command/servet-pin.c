@@ -148,6 +148,49 @@ static void set(const char *name, const char *value)
     }
 }
 
+/* What the loader splits LD_PRELOAD at; it has no way to quote them (ld.so(8)). */
+static const char separators[] = " :";
+
+/* Makes `path` a link to `target`, in one step: another servet-pin may be about to use it. */
+static int put_link(const char *target, const char *path)
+{
+    char there[PATH_MAX], beside[PATH_MAX];
+    ssize_t length = readlink(path, there, sizeof there - 1);
+    if (length > 0 && (size_t)length == strlen(target) &&
+        memcmp(there, target, strlen(target)) == 0) {
+        return 0;
+    }
+    if (snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) >= (int)sizeof beside) {
+        return -ENAMETOOLONG;
+    }
+    if (symlink(target, beside) < 0 || rename(beside, path) < 0) {
+        int rc = -errno;
+        unlink(beside);
+        return rc;
+    }
+    return 0;
+}
+
+/* A library whose path LD_PRELOAD cannot hold is reached by a link in the user's own cache, in a
+ * folder for each installation. */
+static void link_library(const char *name, char library[PATH_MAX])
+{
+    static const char cannot[] = "LD_PRELOAD cannot hold a path with a blank or a colon";
+    char folder[PATH_MAX], path[PATH_MAX + NAME_MAX];
+    int rc = pin_cache_path("preload", library, folder);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (rc < 0 || strlen(path) >= PATH_MAX || strpbrk(path, separators)) {
+        cli_fail("%s: %s, and there is no cache without one for a link to it (XDG_CACHE_HOME)",
+                 library, cannot);
+    }
+    rc = pin_cache_make_folders(path);
+    rc = rc < 0 ? rc : put_link(library, path);
+    if (rc < 0) {
+        cli_fail("%s: %s, nor can a link be made at %s: %s", library, cannot, path, strerror(-rc));
+    }
+    strcpy(library, path);
+}
+
 /* Puts a library before what LD_PRELOAD holds already. */
 static void set_preload(const char *name)
 {
@@ -155,9 +198,8 @@ static void set_preload(const char *name)
     if (!find_library(name, library, sizeof library)) {
         cli_fail("%s not found beside this command or in its library folder", name);
     }
-    /* The loader splits LD_PRELOAD at both, and has no way to quote them. */
-    if (strpbrk(library, " :")) {
-        cli_fail("%s: LD_PRELOAD cannot hold a path with a blank or a colon", library);
+    if (strpbrk(library, separators)) {
+        link_library(name, library);
     }
     const char *before = getenv("LD_PRELOAD");
     if (!before || !*before) {

@@ -3,6 +3,7 @@
 #define SERVET_PRELOAD_PLACE_PLACE_H
 
 #include <stdatomic.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -212,6 +213,13 @@ void pin_slots_avoid(struct pin_slots *slots, size_t slot);
 void pin_slots_give_back(struct pin_slots *slots, unsigned pool, size_t slot);
 
 /* -- remembered -- */
+
+/* Where the user's cache keeps what is of that kind for `of`: $XDG_CACHE_HOME/servet/KIND/ and a
+ * hash (~/.cache without the variable). 0, -ENOENT (neither it nor $HOME is an absolute path),
+ * -ENAMETOOLONG. */
+int pin_cache_path(const char *kind, const char *of, char out[PATH_MAX]);
+/* Makes the folders above the last part of `path`, for the user alone. 0, -errno. */
+int pin_cache_make_folders(char *path);
 
 /* What SERVET_AUTO remembers of a program: whether its last run was communication intensive.
  *

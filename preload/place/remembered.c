@@ -106,7 +106,7 @@ static int identify(const char *executable, char *path, char *identity)
 
 /* -- where -- */
 
-static int make_folder(char *path)
+int pin_cache_make_folders(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -119,16 +119,16 @@ static int make_folder(char *path)
     return 0;
 }
 
-static int find_file(const char *executable, char *out)
+int pin_cache_path(const char *kind, const char *of, char out[PATH_MAX])
 {
     const char *cache = pin_environment("XDG_CACHE_HOME"), *home = pin_environment("HOME");
     bool own = cache && *cache == '/';
     if (!own && !(home && *home == '/')) {
         return -ENOENT;
     }
-    int length = snprintf(out, PATH_MAX, "%s%s/servet/auto/%016llx", own ? cache : home,
-                          own ? "" : "/.cache",
-                          (unsigned long long)profile_hash_text(PROFILE_HASH_BEGIN, executable));
+    int length =
+        snprintf(out, PATH_MAX, "%s%s/servet/%s/%016llx", own ? cache : home, own ? "" : "/.cache",
+                 kind, (unsigned long long)profile_hash_text(PROFILE_HASH_BEGIN, of));
     return length < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
@@ -158,7 +158,7 @@ int pin_remembered_recall(const char *executable, struct pin_remembered *out)
 {
     char path[PATH_MAX], file[PATH_MAX], identity[IDENTITY_SIZE], text[MEMORY_SIZE];
     int code = identify(executable, path, identity);
-    code = code < 0 ? code : find_file(path, file);
+    code = code < 0 ? code : pin_cache_path("auto", path, file);
     code = code < 0 ? code : pin_file_get_own(file, text, sizeof text);
     return code < 0 ? code : parse(text, path, identity, out);
 }
@@ -167,8 +167,8 @@ int pin_remembered_keep(const char *executable, const struct pin_remembered *wha
 {
     char path[PATH_MAX], file[PATH_MAX], identity[IDENTITY_SIZE], text[MEMORY_SIZE];
     int code = identify(executable, path, identity);
-    code = code < 0 ? code : find_file(path, file);
-    code = code < 0 ? code : make_folder(file);
+    code = code < 0 ? code : pin_cache_path("auto", path, file);
+    code = code < 0 ? code : pin_cache_make_folders(file);
     if (code < 0) {
         return code;
     }
