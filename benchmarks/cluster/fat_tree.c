@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t fat_tree_layer(const struct fat_tree *tree, uint32_t a, uint32_t b)
+size_t bench_fat_tree_layer(const struct fat_tree *tree, uint32_t a, uint32_t b)
 {
     uint32_t pod = tree->per_switch * tree->per_pod;
     return a / tree->per_switch == b / tree->per_switch ? 0 : a / pod == b / pod ? 1 : 2;
@@ -14,7 +14,7 @@ size_t fat_tree_layer(const struct fat_tree *tree, uint32_t a, uint32_t b)
 
 static double message(struct fat_tree *tree, struct profile_pair pair, size_t count)
 {
-    double seconds = tree->seconds[fat_tree_layer(tree, pair.a, pair.b)];
+    double seconds = tree->seconds[bench_fat_tree_layer(tree, pair.a, pair.b)];
     seconds *= pair.a == tree->slow || pair.b == tree->slow ? 2 : 1;
     seconds *= tree->most_pairs && count > tree->most_pairs ? 2 : 1;
     double factor = 1 + tree->noise * profile_random_normal(&tree->random);
@@ -44,7 +44,7 @@ static double elapsed(struct machine *machine)
 
 static const struct machine_ops ops = {.exchange = exchange, .elapsed = elapsed};
 
-int fat_tree_open(struct fat_tree *tree, struct machine *machine)
+int bench_fat_tree_open(struct fat_tree *tree, struct machine *machine)
 {
     *machine = (struct machine){.ops = &ops, .name = "fat tree", .state = tree};
     machine->pus.ids = calloc(tree->nodes, sizeof *machine->pus.ids);
@@ -61,14 +61,14 @@ int fat_tree_open(struct fat_tree *tree, struct machine *machine)
     return 0;
 }
 
-void fat_tree_close(struct fat_tree *tree, struct machine *machine)
+void bench_fat_tree_close(struct fat_tree *tree, struct machine *machine)
 {
     probe_machine_close(machine);
     free(tree->first);
     free(tree->pus);
 }
 
-struct survey_layout fat_tree_layout(const struct fat_tree *tree)
+struct survey_layout bench_fat_tree_layout(const struct fat_tree *tree)
 {
     return (struct survey_layout){tree->nodes, tree->first, tree->pus};
 }

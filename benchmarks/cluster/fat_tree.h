@@ -20,11 +20,11 @@ struct fat_tree {
     uint32_t *first, *pus; /* the layout: one rank on each node */
 };
 
-int fat_tree_open(struct fat_tree *tree, struct machine *machine);
-void fat_tree_close(struct fat_tree *tree, struct machine *machine);
-struct survey_layout fat_tree_layout(const struct fat_tree *tree);
+int bench_fat_tree_open(struct fat_tree *tree, struct machine *machine);
+void bench_fat_tree_close(struct fat_tree *tree, struct machine *machine);
+struct survey_layout bench_fat_tree_layout(const struct fat_tree *tree);
 
 /* 0: same switch, 1: same pod, 2: else. */
-size_t fat_tree_layer(const struct fat_tree *tree, uint32_t a, uint32_t b);
+size_t bench_fat_tree_layer(const struct fat_tree *tree, uint32_t a, uint32_t b);
 
 #endif

@@ -50,8 +50,9 @@ static double share_wrong(const struct fat_tree *tree, const struct profile_comm
         if (a != b) {
             const struct profile_layer *found = profile_layer_of(network, a, b, &layer);
             asked++;
-            wrong += !found ||
-                     fabs(found->seconds / tree->seconds[fat_tree_layer(tree, a, b)] - 1) > 0.1;
+            wrong +=
+                !found ||
+                fabs(found->seconds / tree->seconds[bench_fat_tree_layer(tree, a, b)] - 1) > 0.1;
         }
     }
     return asked ? (double)wrong / (double)asked : 0;
@@ -117,11 +118,11 @@ static void survey_nodes(uint32_t nodes, const char *path)
         struct machine machine;
         struct survey survey;
         const struct survey_options options = {32768, false, 0};
-        if (fat_tree_open(&tree, &machine) < 0) {
+        if (bench_fat_tree_open(&tree, &machine) < 0) {
             give_up("not enough memory");
         }
         struct probe probe = {.machine = &machine, .seed = 1};
-        const struct survey_layout layout = fat_tree_layout(&tree);
+        const struct survey_layout layout = bench_fat_tree_layout(&tree);
         probe_survey_open(&survey, &probe, &layout, &options);
         if (probe_survey_run(&survey, &result) < 0) {
             give_up("the survey failed");
@@ -131,7 +132,7 @@ static void survey_nodes(uint32_t nodes, const char *path)
         rounds = alone ? rounds : survey.rounds;
         wrong = fmax(wrong, share_wrong(&tree, &result.network));
         probe_survey_close(&survey);
-        fat_tree_close(&tree, &machine);
+        bench_fat_tree_close(&tree, &machine);
         if (!alone) {
             probe_message_free(&result.network);
         }

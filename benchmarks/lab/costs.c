@@ -393,7 +393,7 @@ static json_t *costs_probing(FILE *out)
 
 /* -- all of it -- */
 
-void lab_costs(FILE *out, size_t rounds, json_t **json)
+void bench_costs(FILE *out, size_t rounds, json_t **json)
 {
     const size_t fewer =
         rounds < MAPPING_ROUNDS ? rounds : MAPPING_ROUNDS; /* of what takes long, or is a median */
@@ -497,7 +497,7 @@ static void draw_panel(FILE *gnuplot, const json_t *cost, size_t panel, size_t b
             top - height, height, (double)bars + 0.6, begin, panel, begin);
 }
 
-void lab_costs_plot(const char *path, const json_t *costs)
+void bench_costs_plot(const char *path, const json_t *costs)
 {
     const json_t *cost;
     size_t i;

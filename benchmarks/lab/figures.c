@@ -10,7 +10,7 @@
 #include "benchmarks/lab/lab.h"
 #include "mapper/map.h"
 
-const char *const lab_placements[LAB_PLACEMENTS] = {"default", "servet-mem", "servet-comm"};
+const char *const bench_placements[LAB_PLACEMENTS] = {"default", "servet-mem", "servet-comm"};
 
 /* The tables place four workers on two nodes of the x86_64 cluster. */
 enum { TABLE_WORKERS = 4, TABLE_PUS = 16 };
@@ -49,17 +49,17 @@ static const struct figure_source {
 static int measure(size_t machine, struct servet_profile **out, struct servet_error *error)
 {
     struct servet_profile *node, *pair;
-    int rc = lab_probed(machines[machine].node, machines[machine].probes, &node, error);
+    int rc = bench_probed(machines[machine].node, machines[machine].probes, &node, error);
     if (rc || !machines[machine].pair) {
         *out = rc ? NULL : node;
         return rc;
     }
-    rc = lab_probed(machines[machine].pair, "message", &pair, error);
+    rc = bench_probed(machines[machine].pair, "message", &pair, error);
     if (rc) {
         profile_free(node);
         return rc;
     }
-    rc = lab_cluster(node, pair, machines[machine].nodes);
+    rc = bench_cluster(node, pair, machines[machine].nodes);
     profile_free(pair);
     if (rc) {
         profile_free(node);
@@ -76,7 +76,7 @@ static int place(const struct servet_profile *profile, size_t placement, uint32_
                  uint32_t *workers, struct servet_error *error)
 {
     if (placement == LAB_DEFAULT) {
-        return lab_default_placement(profile, cores, workers);
+        return bench_default_placement(profile, cores, workers);
     }
     struct map_request request = {
         .priority = placement == LAB_MEMORY ? MAP_MEMORY : MAP_COMMUNICATION, .workers = cores};
@@ -103,11 +103,11 @@ static int predict_one(const struct servet_profile *profile, const struct figure
     }
     int rc = place(profile, placement, point->cores, workers, error);
     if (!rc) {
-        rc = lab_predict(profile, workers, point->cores, out);
+        rc = bench_predict(profile, workers, point->cores, out);
     }
     if (!rc && source->hybrid && placement == LAB_MEMORY) {
         rc = place_hybrid(profile, out->nodes, point->cores, workers, error);
-        rc = rc ? rc : lab_predict(profile, workers, point->cores, out);
+        rc = rc ? rc : bench_predict(profile, workers, point->cores, out);
     }
     free(workers);
     return rc;
@@ -132,7 +132,7 @@ static int predict(const struct servet_profile *profile, const struct figure_sou
     return 0;
 }
 
-double lab_increase(const struct lab_point *point, size_t placement)
+double bench_increase(const struct lab_point *point, size_t placement)
 {
     return 100.0 * (point->of[placement].bytes_per_s / point->of[LAB_DEFAULT].bytes_per_s - 1.0);
 }
@@ -202,8 +202,8 @@ static void print_figure(FILE *out, const struct lab_figure *figure)
         for (size_t placement = 0; placement < figure->placements; placement++) {
             const struct prediction *p = &figure->points[i].of[placement];
             fprintf(out, "  %5u  %-12s %5u %12.2f %9.0f%% %14.1f %14.1f\n", figure->points[i].cores,
-                    lab_placements[placement], p->nodes, p->bytes_per_s * 1e-9,
-                    lab_increase(&figure->points[i], placement), p->ring_seconds * 1e6,
+                    bench_placements[placement], p->nodes, p->bytes_per_s * 1e-9,
+                    bench_increase(&figure->points[i], placement), p->ring_seconds * 1e6,
                     p->pair_seconds * 1e6);
         }
     }
@@ -218,7 +218,7 @@ static json_t *figure_json(const struct lab_figure *figure)
             const struct prediction *p = &figure->points[i].of[placement];
             json_array_append_new(list, json_pack("{s:I,s:s,s:I,s:f,s:f,s:f}", "cores",
                                                   (json_int_t)figure->points[i].cores, "placement",
-                                                  lab_placements[placement], "nodes",
+                                                  bench_placements[placement], "nodes",
                                                   (json_int_t)p->nodes, "bytes_per_s",
                                                   p->bytes_per_s, "ring_seconds", p->ring_seconds,
                                                   "pair_seconds", p->pair_seconds));
@@ -229,7 +229,7 @@ static json_t *figure_json(const struct lab_figure *figure)
         "predicted from what was measured on a simulated machine, not measured", "points", list);
 }
 
-int lab_figures(FILE *out, const char *folder, json_t **json, struct servet_error *error)
+int bench_figures(FILE *out, const char *folder, json_t **json, struct servet_error *error)
 {
     struct servet_profile *profiles[MACHINES] = {NULL};
     struct lab_figure figures[FIGURES];
@@ -255,7 +255,7 @@ int lab_figures(FILE *out, const char *folder, json_t **json, struct servet_erro
         return rc;
     }
     if (folder) {
-        lab_figures_plot(folder, figures, FIGURES);
+        bench_figures_plot(folder, figures, FIGURES);
     }
     *json = list;
     return 0;

@@ -18,7 +18,7 @@ static void write_points(FILE *gnuplot, size_t index, const struct lab_figure *f
         const struct lab_point *point = &figure->points[i];
         fprintf(gnuplot, "%u", point->cores);
         for (size_t p = 0; p < figure->placements; p++) {
-            fprintf(gnuplot, " %g %g %g", point->of[p].bytes_per_s * 1e-9, lab_increase(point, p),
+            fprintf(gnuplot, " %g %g %g", point->of[p].bytes_per_s * 1e-9, bench_increase(point, p),
                     point->of[p].ring_seconds * 1e6);
         }
         fprintf(gnuplot, "\n");
@@ -33,7 +33,7 @@ static void panel(FILE *gnuplot, size_t index, const struct lab_figure *figure, 
     fprintf(gnuplot, "set ylabel '%s'\nplot", label);
     for (size_t p = first; p < figure->placements; p++) {
         fprintf(gnuplot, "%s $f%zu using %zu:xtic(1) lc rgb '%s' title '%s'", p > first ? "," : "",
-                index, 2 + QUANTITIES * p + what, colours[p], lab_placements[p]);
+                index, 2 + QUANTITIES * p + what, colours[p], bench_placements[p]);
     }
     fprintf(gnuplot, "\n");
 }
@@ -74,7 +74,7 @@ static void plot(const char *folder, const struct lab_figure *figures, size_t co
     bench_plot_close(gnuplot, path);
 }
 
-void lab_figures_plot(const char *folder, const struct lab_figure *figures, size_t count)
+void bench_figures_plot(const char *folder, const struct lab_figure *figures, size_t count)
 {
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && strcmp(figures[next].number, figures[i].number) == 0;) {

@@ -117,8 +117,8 @@ static void run_part(struct lab *lab, const struct lab_part *usual)
         fputs("left out: no time left for it (--within)\n", lab->results.text);
         object = json_pack("{s:s}", "left_out", "no time left");
     } else {
-        object =
-            lab_part_run(usual, lab->folder, lab->request.threads, limit / runs, lab->results.text);
+        object = bench_part_run(usual, lab->folder, lab->request.threads, limit / runs,
+                                lab->results.text);
     }
     end(lab, &part, object);
     json_decref(object);
@@ -127,7 +127,7 @@ static void run_part(struct lab *lab, const struct lab_part *usual)
 static void make_figures(struct lab *lab, FILE *text)
 {
     struct servet_error error = {"not enough memory"};
-    if (lab_figures(text, lab->folder, &lab->figures, &error)) {
+    if (bench_figures(text, lab->folder, &lab->figures, &error)) {
         cli_fail("the figures of the paper: %s", error.text);
     }
 }
@@ -156,9 +156,9 @@ static void run_costs(struct lab *lab)
         end(lab, &part, NULL);
         return;
     }
-    lab_costs(lab->results.text, share < 1 ? (size_t)fmax(1, share * (double)rounds) : rounds,
-              &lab->costs);
-    lab_costs_plot(path_of(lab, "costs.svg", path, sizeof path), lab->costs);
+    bench_costs(lab->results.text, share < 1 ? (size_t)fmax(1, share * (double)rounds) : rounds,
+                &lab->costs);
+    bench_costs_plot(path_of(lab, "costs.svg", path, sizeof path), lab->costs);
     end(lab, &part, lab->costs);
 }
 
@@ -217,21 +217,21 @@ static void run_all(struct lab *lab)
 {
     char path[4096];
     size_t comparisons = bench_compare_kernels_count(&lab->request);
-    lab->count = lab_part_count + 3;
+    lab->count = bench_part_count + 3;
     lab->left = FIGURES_SECONDS + COSTS_SECONDS + COMPARISON_SECONDS * (double)comparisons;
     lab->file = fopen(path_of(lab, "MEASUREMENTS.md", path, sizeof path), "we");
     if (!lab->file) {
         cli_fail("cannot write %s: %s", path, strerror(errno));
     }
-    for (size_t i = 0; i < lab_part_count; i++) {
-        lab->left += lab_parts[i].seconds * (lab_parts[i].repeat ? lab_parts[i].repeat : 1);
+    for (size_t i = 0; i < bench_part_count; i++) {
+        lab->left += bench_parts[i].seconds * (bench_parts[i].repeat ? bench_parts[i].repeat : 1);
     }
     lab->left = fmin(lab->left, lab->within_seconds);
     write_head(lab);
     run_figures(lab);
     run_costs(lab);
-    for (size_t i = 0; i < lab_part_count; i++) {
-        run_part(lab, &lab_parts[i]);
+    for (size_t i = 0; i < bench_part_count; i++) {
+        run_part(lab, &bench_parts[i]);
     }
     use_fresh_profile(lab);
     run_kernels(lab, comparisons);
@@ -254,10 +254,10 @@ static void run_one(struct lab *lab)
         make_figures(lab, text);
     }
     if (lab->only_costs) {
-        lab_costs(text, lab->rounds_chosen ? lab->request.conditions.rounds : LAB_COSTS_ROUNDS,
-                  &lab->costs);
+        bench_costs(text, lab->rounds_chosen ? lab->request.conditions.rounds : LAB_COSTS_ROUNDS,
+                    &lab->costs);
         if (lab->folder) {
-            lab_costs_plot(path_of(lab, "costs.svg", path, sizeof path), lab->costs);
+            bench_costs_plot(path_of(lab, "costs.svg", path, sizeof path), lab->costs);
         }
     }
     if (lab->json) {

@@ -16,8 +16,8 @@
 /* Against hanging: the largest machine takes some 15 s of a quiet PU, and the machine is shared. */
 #define PROBING_LIMIT_SECONDS 300.0
 
-int lab_probed(const char *machine, const char *probes, struct servet_profile **out,
-               struct servet_error *error)
+int bench_probed(const char *machine, const char *probes, struct servet_profile **out,
+                 struct servet_error *error)
 {
     char *probe = bench_tools_ours("servet-probe"), name[PATH_MAX];
     if (!probe) {
@@ -68,7 +68,7 @@ static int take_network(struct profile_communication *pair, uint32_t nodes,
     return 0;
 }
 
-int lab_cluster(struct servet_profile *node, struct servet_profile *pair, uint32_t nodes)
+int bench_cluster(struct servet_profile *node, struct servet_profile *pair, uint32_t nodes)
 {
     struct profile_communication *between = &pair->classes[0].communication;
     if (nodes < 2 || profile_node_count(node) != 1 || profile_node_count(pair) != 1 ||

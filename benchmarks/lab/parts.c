@@ -16,7 +16,7 @@
  * benchmarks folder, {script}PATH a file of the source's benchmarks folder, {out}NAME a file of
  * the output folder, {build} the build folder, {mpirun} the launcher, {pus} the number of PUs. The
  * first three must be there, or the part is left out. */
-const struct lab_part lab_parts[] = {
+const struct lab_part bench_parts[] = {
     {"probe",
      "All node probes of this machine",
      7,
@@ -97,7 +97,7 @@ const struct lab_part lab_parts[] = {
      0,
      {"{script}spmd/evaluate.sh", "native", "{build}"}},
 };
-const size_t lab_part_count = sizeof lab_parts / sizeof *lab_parts;
+const size_t bench_part_count = sizeof bench_parts / sizeof *bench_parts;
 
 /* The launcher of the MPI that this was built with: its programs are the ones that are run. */
 static char *mpirun(void)
@@ -221,8 +221,8 @@ static void run_times(const struct lab_part *part, const struct words *argv, dou
     bench_words_free(&environment);
 }
 
-json_t *lab_part_run(const struct lab_part *part, const char *folder, size_t threads,
-                     double limit_seconds, FILE *text)
+json_t *bench_part_run(const struct lab_part *part, const char *folder, size_t threads,
+                       double limit_seconds, FILE *text)
 {
     const struct where here = {folder, threads}, *where = &here;
     struct words argv = {0};

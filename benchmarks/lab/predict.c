@@ -70,8 +70,8 @@ static double mean_of_pairs(const struct servet_profile *profile, const uint32_t
     return count > 1 ? sum / ((double)count * (double)(count - 1) / 2.0) : 0.0;
 }
 
-int lab_predict(const struct servet_profile *profile, const uint32_t *workers, size_t count,
-                struct prediction *out)
+int bench_predict(const struct servet_profile *profile, const uint32_t *workers, size_t count,
+                  struct prediction *out)
 {
     struct prediction sum = {0};
     uint32_t nodes = profile_node_count(profile);
@@ -100,7 +100,7 @@ int lab_predict(const struct servet_profile *profile, const uint32_t *workers, s
     return 0;
 }
 
-int lab_default_placement(const struct servet_profile *profile, size_t count, uint32_t *out)
+int bench_default_placement(const struct servet_profile *profile, size_t count, uint32_t *out)
 {
     size_t placed = 0;
     for (uint32_t node = 0; node < profile_node_count(profile); node++) {

@@ -37,7 +37,7 @@ static void add_layer(struct profile_communication *communication, const char *n
         .name = strdup(name), .seconds = seconds, .members = blocks(total, size)};
 }
 
-struct servet_profile *cluster_make(const struct cluster_shape *shape)
+struct servet_profile *bench_cluster_make(const struct cluster_shape *shape)
 {
     uint32_t package = shape->l3_groups * shape->cores, pus = shape->packages * package;
     struct servet_profile *profile = calloc(1, sizeof *profile);

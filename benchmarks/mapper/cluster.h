@@ -10,6 +10,6 @@ struct cluster_shape {
 };
 
 /* Free with profile_free(). NULL when memory is short. */
-struct servet_profile *cluster_make(const struct cluster_shape *shape);
+struct servet_profile *bench_cluster_make(const struct cluster_shape *shape);
 
 #endif

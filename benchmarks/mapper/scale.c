@@ -24,7 +24,7 @@ static double now_seconds(clockid_t clock)
 static int measure_workers(const struct cluster_shape *shape, enum map_priority priority)
 {
     size_t pus = (size_t)shape->nodes * shape->packages * shape->l3_groups * shape->cores;
-    struct servet_profile *profile = cluster_make(shape);
+    struct servet_profile *profile = bench_cluster_make(shape);
     uint32_t *out = calloc(pus, sizeof *out);
     struct map_request request = {.priority = priority, .workers = pus};
     double best = 0, best_cpu = 0;
@@ -55,7 +55,7 @@ static int measure_workers(const struct cluster_shape *shape, enum map_priority 
 static int measure_hybrid(const struct cluster_shape *shape, enum map_priority priority)
 {
     size_t pus = (size_t)shape->nodes * shape->packages * shape->l3_groups * shape->cores;
-    struct servet_profile *profile = cluster_make(shape);
+    struct servet_profile *profile = bench_cluster_make(shape);
     uint32_t *out = calloc(pus, sizeof *out);
     struct map_domain_request request = {
         .priority = priority, .ranks = pus / THREADS, .threads_each = THREADS};

@@ -161,7 +161,7 @@ int main(void)
            RANKS, BYTES);
     for (uint32_t nodes = 4; nodes <= 8; nodes *= 2) {
         struct cluster_shape shape = {nodes, 2, 2, 2, 4};
-        struct servet_profile *profile = cluster_make(&shape);
+        struct servet_profile *profile = bench_cluster_make(&shape);
         printf("\n%u nodes of 16 cores\n%-14s %-13s %-8s %10s %9s %12s %9s\n", nodes, "pattern",
                "priority", "numbering", "rank order", "greedy", "", "Scotch");
         for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {

@@ -2,8 +2,8 @@
 #ifndef SERVET_PRELOAD_PLACE_PLACE_H
 #define SERVET_PRELOAD_PLACE_PLACE_H
 
-#include <stdatomic.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

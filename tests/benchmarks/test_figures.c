@@ -15,8 +15,9 @@ START_TEST(the_finis_terrae_is_measured_as_the_paper_has_it)
 {
     struct servet_profile *node, *pair;
     struct servet_error error = {""};
-    ck_assert_msg(!lab_probed("finis-terrae", "memory,message", &node, &error), "%s", error.text);
-    ck_assert_msg(!lab_probed("finis-terrae-2-nodes", "message", &pair, &error), "%s", error.text);
+    ck_assert_msg(!bench_probed("finis-terrae", "memory,message", &node, &error), "%s", error.text);
+    ck_assert_msg(!bench_probed("finis-terrae-2-nodes", "message", &pair, &error), "%s",
+                  error.text);
     const struct profile_memory *memory = &node->classes[0].memory;
     ck_assert_double_eq_tol(memory->reference_bytes_per_s, 2.2e9, 0.03 * 2.2e9);
     ck_assert_uint_eq(memory->level_count, 2);
@@ -25,13 +26,13 @@ START_TEST(the_finis_terrae_is_measured_as_the_paper_has_it)
     ck_assert_uint_eq(memory->levels[0].collisions.group_count, 4);
     ck_assert_uint_eq(memory->levels[1].collisions.group_count, 2);
     double inside = node->classes[0].communication.layers[0].seconds;
-    ck_assert_int_eq(lab_cluster(node, pair, 32), 0);
+    ck_assert_int_eq(bench_cluster(node, pair, 32), 0);
     ck_assert_uint_eq(profile_node_count(node), 32);
     ck_assert_double_eq_tol(node->network.layers[0].seconds / inside, 2.0, 0.5);
     uint32_t pus[33];
-    ck_assert_int_eq(lab_default_placement(node, 33, pus), 0);
+    ck_assert_int_eq(bench_default_placement(node, 33, pus), 0);
     ck_assert_uint_eq(pus[32], 32);
-    ck_assert_int_eq(lab_cluster(node, pair, 32), -EINVAL); /* it is a cluster already */
+    ck_assert_int_eq(bench_cluster(node, pair, 32), -EINVAL); /* it is a cluster already */
     profile_free(pair);
     profile_free(node);
 }
@@ -105,7 +106,7 @@ START_TEST(figures_of_the_paper_come_of_probed_machines)
     struct servet_error error = {""};
     json_t *figures = NULL;
     FILE *text = fopen("/dev/null", "w");
-    ck_assert_msg(lab_figures(text, NULL, &figures, &error) == 0, "%s", error.text);
+    ck_assert_msg(bench_figures(text, NULL, &figures, &error) == 0, "%s", error.text);
     fclose(text);
     ck_assert_uint_eq(json_array_size(figures), 7);
     assert_tables(figures);

@@ -105,16 +105,16 @@ START_TEST(predictions_follow_the_papers_bandwidths)
                         seconds[] = {16e-6, 16e-6, 16e-6, 32e-6};
     for (size_t i = 0; i < 4; i++) {
         struct prediction prediction;
-        ck_assert_int_eq(lab_predict(profile, pairs[i], 2, &prediction), 0);
+        ck_assert_int_eq(bench_predict(profile, pairs[i], 2, &prediction), 0);
         ck_assert_double_eq_tol(prediction.bytes_per_s, bytes[i], 1.0);
         ck_assert_double_eq_tol(prediction.ring_seconds, seconds[i], 1e-12);
         ck_assert_uint_eq(prediction.nodes, i == 3 ? 2 : 1);
     }
     const uint32_t bus[] = {0, 1, 2, 3}, unknown[] = {32};
     struct prediction prediction;
-    ck_assert_int_eq(lab_predict(profile, bus, 4, &prediction), 0);
+    ck_assert_int_eq(bench_predict(profile, bus, 4, &prediction), 0);
     ck_assert_double_eq_tol(prediction.bytes_per_s, 2e9, 1.0); /* the bus is full with two */
-    ck_assert_int_eq(lab_predict(profile, unknown, 1, &prediction), -EINVAL);
+    ck_assert_int_eq(bench_predict(profile, unknown, 1, &prediction), -EINVAL);
     profile_free(profile);
 }
 END_TEST
@@ -123,10 +123,10 @@ START_TEST(the_default_fills_nodes_in_order)
 {
     struct servet_profile *profile = load("finis-terrae-2-nodes.json");
     uint32_t pus[33];
-    ck_assert_int_eq(lab_default_placement(profile, 20, pus), 0);
+    ck_assert_int_eq(bench_default_placement(profile, 20, pus), 0);
     ck_assert_uint_eq(pus[0], 0);
     ck_assert_uint_eq(pus[19], 19);
-    ck_assert_int_eq(lab_default_placement(profile, 33, pus), -ERANGE);
+    ck_assert_int_eq(bench_default_placement(profile, 33, pus), -ERANGE);
     profile_free(profile);
 }
 END_TEST
@@ -160,7 +160,7 @@ START_TEST(every_part_is_accounted_for_in_the_time_that_there_is)
     ck_assert_ptr_nonnull(strstr(run.err, "part 1 of "));
     json_t *root = parsed(&run), *part;
     size_t i, parts = json_array_size(json_object_get(root, "parts"));
-    ck_assert_uint_eq(parts, lab_part_count + 3);
+    ck_assert_uint_eq(parts, bench_part_count + 3);
     snprintf(line, sizeof line, "/bin/cat %s/MEASUREMENTS.md", folder);
     run = run_command(line);
     json_array_foreach(json_object_get(root, "parts"), i, part)
@@ -195,8 +195,8 @@ static const char *program_of(const char *command, size_t *length)
 
 static bool is_part_of_all(const char *name, size_t length)
 {
-    for (size_t i = 0; i < lab_part_count; i++) {
-        for (const char *const *word = lab_parts[i].command; *word; word++) {
+    for (size_t i = 0; i < bench_part_count; i++) {
+        for (const char *const *word = bench_parts[i].command; *word; word++) {
             size_t own;
             const char *other = program_of(*word, &own);
             if (own == length && memcmp(other, name, length) == 0) {

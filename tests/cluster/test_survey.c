@@ -32,9 +32,9 @@ struct done {
 
 static void survey_tree(struct fat_tree *tree, bool exhaustive, double until_s, struct done *done)
 {
-    ck_assert_int_eq(fat_tree_open(tree, &done->machine), 0);
+    ck_assert_int_eq(bench_fat_tree_open(tree, &done->machine), 0);
     done->probe = (struct probe){.machine = &done->machine, .seed = 1};
-    const struct survey_layout layout = fat_tree_layout(tree);
+    const struct survey_layout layout = bench_fat_tree_layout(tree);
     const struct survey_options options = {32768, exhaustive, until_s};
     ck_assert_int_eq(probe_survey_open(&done->survey, &done->probe, &layout, &options), 0);
     ck_assert_int_eq(probe_survey_run(&done->survey, &done->result), 0);
@@ -44,7 +44,7 @@ static void finish(struct fat_tree *tree, struct done *done)
 {
     probe_message_free(&done->result.network);
     probe_survey_close(&done->survey);
-    fat_tree_close(tree, &done->machine);
+    bench_fat_tree_close(tree, &done->machine);
 }
 
 /* Layer of every pair against the truth; how many are wrong. */
@@ -55,7 +55,7 @@ static size_t count_wrong(const struct fat_tree *tree, const struct profile_comm
         for (uint32_t b = a + 1; b < tree->nodes; b++) {
             size_t layer = SIZE_MAX;
             profile_layer_of(network, a, b, &layer);
-            wrong += layer != fat_tree_layer(tree, a, b);
+            wrong += layer != bench_fat_tree_layer(tree, a, b);
         }
     }
     return wrong;
