@@ -121,7 +121,7 @@ static int declare_pus(struct machine *machine, struct servet_error *error)
     struct servet_profile *profile = profile_topology_new();
     int rc = profile ? profile_set_copy(&machine->pus, &profile->classes[0].pus) : -ENOMEM;
     rc = rc < 0 ? profile_error(error, rc, "cannot open this machine: %s", strerror(-rc))
-                : profile_topology_finish(profile, error);
+                : profile_topology_finish(profile, NULL, error);
     if (rc < 0) {
         profile_free(profile);
         return rc;

@@ -338,7 +338,7 @@ static int declare(const struct sim *sim, const struct profile_set *pus,
         rc = sim->caches[i].declared_size_bytes ? declare_cache(node_class, &sim->caches[i], pus)
                                                 : 0;
     }
-    rc = rc < 0 ? rc : profile_topology_finish(profile, error);
+    rc = rc < 0 ? rc : profile_topology_finish(profile, NULL, error);
     if (rc < 0) {
         profile_free(profile);
         return rc;

@@ -12,6 +12,7 @@
 struct source {
     hwloc_topology_t topology;
     struct profile_class *node_class;
+    struct topology_groupings groupings;
 };
 
 /* -- sets -- */
@@ -67,6 +68,38 @@ static int read_groups(const struct source *source, hwloc_obj_type_t type,
         rc = rc < 0 ? rc : profile_topology_add_group(relation, group);
     }
     return rc;
+}
+
+/* All objects of one depth. */
+static int read_grouping(struct source *source, int depth)
+{
+    struct topology_groupings *groupings = &source->groupings;
+    if (groupings->count == TOPOLOGY_MOST_GROUPINGS) {
+        return 0;
+    }
+    struct profile_relation *relation = &groupings->of[groupings->count++];
+    hwloc_obj_t object = NULL;
+    int rc = 0;
+    while (rc == 0 && (object = hwloc_get_next_obj_by_depth(source->topology, depth, object))) {
+        struct profile_set group;
+        rc = set_from_bitmap(object->cpuset, &group);
+        rc = rc < 0 ? rc : profile_topology_add_group(relation, group);
+    }
+    return rc;
+}
+
+/* Dies, Groups (clusters of cores, NUMA nodes that are near one another; there may be several depths
+ * of them), and the PUs in front of whose memory the same cache is. */
+static int read_groupings(struct source *source)
+{
+    int rc = 0;
+    for (int depth = 0; rc == 0 && depth < hwloc_topology_get_depth(source->topology); depth++) {
+        hwloc_obj_type_t type = hwloc_get_depth_type(source->topology, depth);
+        if (type == HWLOC_OBJ_GROUP || type == HWLOC_OBJ_DIE) {
+            rc = read_grouping(source, depth);
+        }
+    }
+    return rc < 0 ? rc : read_grouping(source, HWLOC_TYPE_DEPTH_MEMCACHE);
 }
 
 static int add_cache(const struct source *source, hwloc_obj_t object)
@@ -202,7 +235,7 @@ static void read_host(const struct source *source, bool here, struct servet_prof
     }
 }
 
-static int read_class(const struct source *source)
+static int read_class(struct source *source)
 {
     struct profile_class *node_class = source->node_class;
     int rc =
@@ -214,6 +247,7 @@ static int read_class(const struct source *source)
     rc = rc < 0 ? rc : read_groups(source, HWLOC_OBJ_PACKAGE, &node_class->packages);
     rc = rc < 0 ? rc : read_caches(source);
     rc = rc < 0 ? rc : read_numa(source);
+    rc = rc < 0 ? rc : read_groupings(source);
     return rc < 0 ? rc : read_kinds(source);
 }
 
@@ -295,17 +329,20 @@ static int load_topology(hwloc_topology_t topology, const char *text, struct ser
 static int read_profile(hwloc_topology_t topology, const char *text, struct servet_profile *profile,
                         struct servet_error *error)
 {
-    struct source source = {topology, &profile->classes[0]};
+    struct source source = {.topology = topology, .node_class = &profile->classes[0]};
     int rc = load_topology(topology, text, error);
     if (rc < 0) {
         return rc;
     }
     rc = read_class(&source);
     if (rc < 0) {
-        return profile_error(error, rc, "%s: %s", text ? text : "topology", strerrordesc_np(-rc));
+        profile_error(error, rc, "%s: %s", text ? text : "topology", strerrordesc_np(-rc));
+    } else {
+        read_host(&source, !text, profile);
+        rc = profile_topology_finish(profile, &source.groupings, error);
     }
-    read_host(&source, !text, profile);
-    return profile_topology_finish(profile, error);
+    profile_topology_groupings_free(&source.groupings);
+    return rc;
 }
 
 int profile_from_hwloc(const char *text, struct servet_profile **out, struct servet_error *error)

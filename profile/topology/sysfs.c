@@ -126,6 +126,7 @@ struct cache_index {
 struct reader {
     struct sysfs fs;
     struct profile_class *node_class;
+    struct topology_groupings groupings;
     struct cache_index caches[CACHE_INDEX_LIMIT];
 };
 
@@ -181,6 +182,45 @@ static int read_groups(struct reader *reader, struct profile_relation *relation,
             return 0;
         }
         rc = rc < 0 ? rc : profile_topology_add_group(relation, group);
+    }
+    return rc;
+}
+
+/* Is the first PU's cluster of cores one that its core or a cache is already? Then all are: clusters
+ * are told apart by what their cores share, and only where no cache says so (Kunpeng 920) is there
+ * anything to learn. Where each core is a cluster, a file for each of them would be read in vain. */
+static bool clusters_are_known(struct reader *reader)
+{
+    const struct profile_class *node_class = reader->node_class;
+    uint32_t pu = node_class->pus.ids[0];
+    struct profile_set cluster = {0};
+    if (read_online(reader, &cluster, CPU "/cpu%u/topology/cluster_cpus_list", pu, 0) < 0) {
+        return true;
+    }
+    bool known = cluster.count < 2;
+    for (size_t i = 0; !known && i < node_class->cores.group_count; i++) {
+        known = profile_set_equal(&node_class->cores.groups[i], &cluster);
+    }
+    for (size_t c = 0; !known && c < node_class->cache_count; c++) {
+        const struct profile_relation *sharing = &node_class->caches[c].sharing;
+        for (size_t i = 0; !known && i < sharing->group_count; i++) {
+            known = profile_set_equal(&sharing->groups[i], &cluster);
+        }
+    }
+    profile_set_free(&cluster);
+    return known;
+}
+
+/* Dies and clusters of cores. A memory-side cache is in front of one NUMA node, whose PUs are known.
+ */
+static int read_groupings(struct reader *reader)
+{
+    struct topology_groupings *groupings = &reader->groupings;
+    static const char *const files[] = {CPU "/cpu%u/topology/die_cpus_list",
+                                        CPU "/cpu%u/topology/cluster_cpus_list"};
+    int rc = read_groups(reader, &groupings->of[groupings->count++], files[0], files[0]);
+    if (rc == 0 && !clusters_are_known(reader)) {
+        rc = read_groups(reader, &groupings->of[groupings->count++], files[1], files[1]);
     }
     return rc;
 }
@@ -468,6 +508,7 @@ static int read_class(struct reader *reader)
              : read_groups(reader, &node_class->packages, CPU "/cpu%u/topology/package_cpus_list",
                            CPU "/cpu%u/topology/core_siblings_list");
     rc = rc < 0 ? rc : read_caches(reader);
+    rc = rc < 0 ? rc : read_groupings(reader);
     rc = rc < 0 ? rc : read_numa(reader);
     return rc < 0 ? rc : read_kinds(reader);
 }
@@ -487,10 +528,11 @@ int profile_from_sysfs(const char *root, struct servet_profile **out, struct ser
                       strerrordesc_np(-rc));
     } else {
         read_host(reader, profile);
-        rc = profile_topology_finish(profile, error);
+        rc = profile_topology_finish(profile, &reader->groupings, error);
     }
     if (reader) {
         free_caches(reader);
+        profile_topology_groupings_free(&reader->groupings);
     }
     free(reader);
     if (rc < 0) {

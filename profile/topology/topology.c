@@ -265,28 +265,7 @@ static int add_memory_level(struct profile_class *node_class, const struct profi
     return copy_groups(groups, &level->collisions);
 }
 
-/* A NUMA node's memory and a package's are each a place where accesses meet. The inner of the two
- * is the narrower one: on machines with several packages per NUMA node the package's bus, with
- * several NUMA nodes per package the node. */
-static int derive_memory(struct profile_class *node_class, const struct profile_relation *numa)
-{
-    const struct profile_relation *package = &node_class->packages;
-    node_class->memory.quality.spread = -1;
-    if (same_relation(numa, package)) {
-        return add_memory_level(node_class, numa);
-    }
-    bool package_inside = nests_in(package, numa), numa_inside = nests_in(numa, package);
-    if (!package_inside && !numa_inside) {
-        return add_memory_level(
-            node_class, numa); /* they overlap, which levels cannot: memory is what matters */
-    }
-    int rc = add_memory_level(node_class, package_inside ? package : numa);
-    return rc < 0 ? rc : add_memory_level(node_class, package_inside ? numa : package);
-}
-
-/* -- communication layers -- */
-
-static uint64_t probe_pair_count(const struct profile_relation *relation)
+static uint64_t count_pairs(const struct profile_relation *relation)
 {
     uint64_t pairs = 0;
     for (size_t i = 0; i < relation->group_count; i++) {
@@ -294,6 +273,100 @@ static uint64_t probe_pair_count(const struct profile_relation *relation)
     }
     return pairs;
 }
+
+/* Relations that nest, the innermost first. */
+struct chain {
+    const struct profile_relation *of[TOPOLOGY_MOST_GROUPINGS + 2];
+    size_t count;
+};
+
+/* Puts a relation where it nests; leaves out one that says nothing new, or overlaps. */
+static void add_nested(struct chain *chain, const struct profile_relation *relation)
+{
+    size_t at = 0;
+    while (at < chain->count && count_pairs(chain->of[at]) <= count_pairs(relation)) {
+        at++;
+    }
+    if (!relation->group_count ||
+        (at > 0 &&
+         (same_relation(chain->of[at - 1], relation) || !nests_in(chain->of[at - 1], relation))) ||
+        (at < chain->count && !nests_in(relation, chain->of[at]))) {
+        return;
+    }
+    memmove(chain->of + at + 1, chain->of + at, (chain->count - at) * sizeof chain->of[0]);
+    chain->of[at] = relation;
+    chain->count++;
+}
+
+/* A NUMA node's memory, a package's bus, a die's or a cluster's link are each a place where accesses
+ * meet; the inner of two is the narrower one. Levels cannot overlap: memory is what matters, then
+ * the package. */
+static int derive_memory(struct profile_class *node_class, const struct profile_relation *numa,
+                         const struct topology_groupings *groupings)
+{
+    struct chain chain = {0};
+    int rc = 0;
+    add_nested(&chain, numa);
+    add_nested(&chain, &node_class->packages);
+    for (size_t i = 0; i < groupings->count; i++) {
+        add_nested(&chain, &groupings->of[i]);
+    }
+    node_class->memory.quality.spread = -1;
+    for (size_t i = 0; rc == 0 && i < chain.count; i++) {
+        rc = add_memory_level(node_class, chain.of[i]);
+    }
+    return rc;
+}
+
+/* -- groupings -- */
+
+static bool has_group(const struct profile_relation *relation, const struct profile_set *group)
+{
+    for (size_t i = 0; i < relation->group_count; i++) {
+        if (profile_set_equal(&relation->groups[i], group)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is the group that of a core, a cache, a NUMA node or a package, or everybody? Kernels and hwloc
+ * differ in whether they list it again as a cluster or a die. */
+static bool said_already(const struct profile_class *node_class,
+                         const struct profile_relation *numa, const struct profile_set *group)
+{
+    bool said = has_group(&node_class->cores, group) || has_group(&node_class->packages, group) ||
+                has_group(numa, group) || profile_set_equal(&node_class->pus, group);
+    for (size_t i = 0; !said && i < node_class->cache_count; i++) {
+        said = has_group(&node_class->caches[i].sharing, group);
+    }
+    return said;
+}
+
+static void keep_news(const struct profile_class *node_class, const struct profile_relation *numa,
+                      struct profile_relation *relation)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < relation->group_count; i++) {
+        if (said_already(node_class, numa, &relation->groups[i])) {
+            profile_set_free(&relation->groups[i]);
+        } else {
+            relation->groups[kept++] = relation->groups[i];
+        }
+    }
+    relation->group_count = kept;
+    order_relation(relation);
+}
+
+void profile_topology_groupings_free(struct topology_groupings *groupings)
+{
+    for (size_t i = 0; i < groupings->count; i++) {
+        free_relation(&groupings->of[i]);
+    }
+    groupings->count = 0;
+}
+
+/* -- communication layers -- */
 
 /* Adds a layer where nesting puts it: a relation inside another one has fewer pairs. One that says
  * nothing new (no groups, or those of a layer that is there) is left out. */
@@ -305,9 +378,8 @@ static int add_layer(struct profile_communication *communication, const char *na
         if (same_relation(&communication->layers[i].members, members)) {
             return 0;
         }
-        place = probe_pair_count(&communication->layers[i].members) <= probe_pair_count(members)
-                    ? i + 1
-                    : place;
+        place =
+            count_pairs(&communication->layers[i].members) <= count_pairs(members) ? i + 1 : place;
     }
     if (!members->group_count) {
         return 0;
@@ -344,7 +416,8 @@ static int add_cache_layer(struct profile_class *node_class, uint32_t level)
     return rc;
 }
 
-static int derive_layers(struct profile_class *node_class, const struct profile_relation *numa)
+static int derive_layers(struct profile_class *node_class, const struct profile_relation *numa,
+                         const struct topology_groupings *groupings)
 {
     struct profile_communication *communication = &node_class->communication;
     int rc = add_layer(communication, "core", &node_class->cores);
@@ -353,6 +426,9 @@ static int derive_layers(struct profile_class *node_class, const struct profile_
     }
     rc = rc < 0 ? rc : add_layer(communication, "NUMA node", numa);
     rc = rc < 0 ? rc : add_layer(communication, "package", &node_class->packages);
+    for (size_t i = 0; rc == 0 && i < groupings->count; i++) {
+        rc = add_layer(communication, "group", &groupings->of[i]);
+    }
     struct profile_relation everyone = {0};
     rc = rc < 0 ? rc : add_copy(&everyone, &node_class->pus);
     rc = rc < 0 ? rc : add_layer(communication, "node", &everyone);
@@ -381,15 +457,21 @@ static int name_node(struct servet_profile *profile)
     return profile->nodes[0].names ? 0 : -ENOMEM;
 }
 
-int profile_topology_finish(struct servet_profile *profile, struct servet_error *error)
+int profile_topology_finish(struct servet_profile *profile, struct topology_groupings *groupings,
+                            struct servet_error *error)
 {
     struct profile_class *node_class = &profile->classes[0];
     struct profile_relation numa = {0};
+    struct topology_groupings none = {0};
+    groupings = groupings ? groupings : &none;
     report_order_class(node_class);
     int rc = name_node(profile);
     rc = rc < 0 ? rc : numa_relation(node_class, &numa);
-    rc = rc < 0 ? rc : derive_memory(node_class, &numa);
-    rc = rc < 0 ? rc : derive_layers(node_class, &numa);
+    for (size_t i = 0; i < groupings->count; i++) {
+        keep_news(node_class, &numa, &groupings->of[i]);
+    }
+    rc = rc < 0 ? rc : derive_memory(node_class, &numa, groupings);
+    rc = rc < 0 ? rc : derive_layers(node_class, &numa, groupings);
     free_relation(&numa);
     if (rc == 0) {
         profile->tool = strdup("servet " SERVET_VERSION);

@@ -28,8 +28,22 @@ int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_inde
 int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
                               struct profile_set pus);
 
+/* Groups of PUs that something joins which is no core, cache, package or NUMA node: clusters of
+ * cores, dies, groups of nodes that are near one another. One relation for each kind and depth. */
+#define TOPOLOGY_MOST_GROUPINGS 16
+
+struct topology_groupings {
+    struct profile_relation of[TOPOLOGY_MOST_GROUPINGS]; /* owned, see ..._free() */
+    size_t count;
+};
+
+void profile_topology_groupings_free(struct topology_groupings *groupings);
+
 /* Orders what was added, derives the memory overhead levels and the communication layers, names the
- * node after profile->host_name, and checks the whole. 0, -ENOMEM, -EINVAL. */
-int profile_topology_finish(struct servet_profile *profile, struct servet_error *error);
+ * node after profile->host_name, and checks the whole. What `groupings` (may be NULL) tell besides (they are
+ * ordered, and groups that a core, cache, package or NUMA node says already are taken out) is a
+ * layer, and a memory overhead level where it nests with the others. 0, -ENOMEM, -EINVAL. */
+int profile_topology_finish(struct servet_profile *profile, struct topology_groupings *groupings,
+                            struct servet_error *error);
 
 #endif

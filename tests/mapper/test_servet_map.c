@@ -52,6 +52,17 @@ START_TEST(a_known_number_of_workers_is_numbered_by_the_tree)
 }
 END_TEST
 
+/* 32 clusters of four cores: nobody shares one while another is empty. */
+START_TEST(workers_spread_over_clusters_of_cores)
+{
+    assert_prints("-n 16 --topology 'package:2 group:16 core:4 pu:1'",
+                  "0,4,8,12,16,20,24,28,64,68,72,76,80,84,88,92\n");
+    assert_prints("-n 8 --comm-prior --topology 'package:2 group:16 core:4 pu:1'",
+                  "0,1,2,3,4,5,6,7\n");
+    assert_prints("-r 2 -t 4 --topology 'package:1 die:4 core:4 pu:1'", "0,1,4,5\n8,9,12,13\n");
+}
+END_TEST
+
 /* Blanks squeezed, so that the test says what the paper says and not how wide a column is. */
 static char *squeezed(const char *text)
 {
@@ -425,6 +436,7 @@ int main(void)
     TCase *tcase = tcase_create("servet-map");
     tcase_add_test(tcase, list_is_one_line);
     tcase_add_test(tcase, a_known_number_of_workers_is_numbered_by_the_tree);
+    tcase_add_test(tcase, workers_spread_over_clusters_of_cores);
     tcase_add_test(tcase, explain_prints_table_1_of_the_paper);
     tcase_add_test(tcase, explain_prints_table_2_of_the_paper);
     tcase_add_test(tcase, formats_speak_their_launcher);

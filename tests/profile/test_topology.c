@@ -216,6 +216,59 @@ START_TEST(a_described_machine_gets_its_layers)
 }
 END_TEST
 
+/* Kunpeng's shape: clusters of cores that share no cache which anybody tells of. */
+START_TEST(clusters_and_dies_are_levels_of_their_own)
+{
+    struct servet_profile *p = from_hwloc("package:2 group:2 core:2 pu:1");
+    const struct profile_class *node = only_class(p);
+    ck_assert_uint_eq(node->memory.level_count, 3);
+    assert_groups(&node->memory.levels[0].collisions, "0-1 2-3 4-5 6-7");
+    assert_groups(&node->memory.levels[1].collisions, "0-3 4-7");
+    assert_groups(&node->memory.levels[2].collisions, "0-7"); /* one NUMA node */
+    const char *layers[][2] = {
+        {"group", "0-1 2-3 4-5 6-7"}, {"package", "0-3 4-7"}, {"NUMA node", "0-7"}};
+    assert_layers(node, layers, 3);
+    profile_free(p);
+    p = from_hwloc("package:1 die:2 group:2 core:2 pu:1"); /* both */
+    ck_assert_uint_eq(only_class(p)->memory.level_count, 3);
+    assert_groups(&only_class(p)->memory.levels[1].collisions, "0-3 4-7");
+    profile_free(p);
+    p = from_hwloc("package:2 group:2 l2:1 core:2 pu:1"); /* an L2 says it already */
+    ck_assert_uint_eq(only_class(p)->memory.level_count, 2);
+    profile_free(p);
+}
+END_TEST
+
+/* One package of eight cores, `groups` in files of this name. */
+static void put_clusters(const char *root, const char *file, const char *low, const char *high)
+{
+    put_file(root, "/sys/devices/system/cpu/online", "0-7\n");
+    for (unsigned pu = 0; pu < 8; pu++) {
+        char path[128], own[16];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/core_cpus_list", pu);
+        snprintf(own, sizeof own, "%u\n", pu);
+        put_file(root, path, own);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/package_cpus_list", pu);
+        put_file(root, path, "0-7\n");
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", pu, file);
+        put_file(root, path, pu < 4 ? low : high);
+    }
+}
+
+START_TEST(clusters_and_dies_are_read_by_sysfs)
+{
+    static const char *const files[] = {"cluster_cpus_list", "die_cpus_list"};
+    const char *root = make_folder();
+    put_clusters(root, files[_i], "0-3\n", "4-7\n");
+    struct servet_profile *p = from_sysfs(root);
+    const struct profile_class *node = only_class(p);
+    ck_assert_uint_eq(node->memory.level_count, 2);
+    assert_groups(&node->memory.levels[0].collisions, "0-3 4-7");
+    assert_groups(&node->memory.levels[1].collisions, "0-7");
+    profile_free(p);
+}
+END_TEST
+
 /* Finis Terrae's shape: two packages (buses) in each NUMA node (cell). */
 START_TEST(packages_inside_a_numa_node_are_the_worse_level)
 {
@@ -302,6 +355,8 @@ int main(void)
     tcase_add_test(tcase, a_narrow_mask_does_not_make_the_machine_smaller);
     tcase_add_test(tcase, a_described_machine_gets_its_layers);
     tcase_add_test(tcase, packages_inside_a_numa_node_are_the_worse_level);
+    tcase_add_test(tcase, clusters_and_dies_are_levels_of_their_own);
+    tcase_add_loop_test(tcase, clusters_and_dies_are_read_by_sysfs, 0, 2);
     tcase_add_test(tcase, hybrid_cores_keep_their_kinds_and_caches);
     tcase_add_loop_test(tcase, odd_machines_give_valid_profiles, 0,
                         sizeof odd_machines / sizeof *odd_machines);

@@ -1,0 +1,289 @@
+/* Do servet-map, the shim, the OMP_PLACES of servet-pin and a task under the Slurm plugin give the
+ * ranks of a hybrid program the same PUs, on machines that are not here?
+ *
+ * The shim's own code makes the plan of each rank from the environment that a launcher leaves, for
+ * a profile and a mask of all its PUs; the plugin writes its part of that environment through the
+ * four functions of Slurm that it calls, which stand here in Slurm's place.
+ */
+#include <check.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "preload/place/launcher.h"
+#include "preload/place/place.h"
+#include "profile/model.h"
+#include "tests/base/command.h"
+#include "tests/base/runner.h"
+
+#define MOST_THREADS 256
+
+/* -- machines and programs -- */
+
+static const char *const machines[] = {
+    FIXTURES "/dunnington.json",
+    FIXTURES "/superdome.json",
+    FIXTURES "/two-packages-256.json",
+    "package:2 [numa] l3:8 core:2 pu:2",
+    "package:2 group:3 core:4 pu:1",
+    "package:1 core:7 pu:1", /* a number that no other divides */
+    FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml",
+    FIXTURES "/topologies/fakeheterocpunuma.xml",
+};
+
+static const uint32_t programs[][2] = {{1, 4}, {2, 2}, {2, 3}, {3, 3},  {4, 2},
+                                       {3, 4}, {5, 3}, {7, 2}, {2, 14}, {9, 7}};
+
+#define MACHINES (sizeof machines / sizeof *machines)
+
+struct machine {
+    char path[64]; /* of its profile */
+    struct servet_profile *profile;
+    struct profile_mask all;
+};
+
+/* A profile of one node, which gets the name of this host: so the shim believes it here. */
+static void open_machine(const char *source, struct machine *m)
+{
+    struct servet_error error = {""};
+    size_t length = strlen(source);
+    bool json = length > 5 && strcmp(source + length - 5, ".json") == 0;
+    int rc = json ? profile_load(source, &m->profile, &error)
+                  : profile_from_hwloc(source, &m->profile, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    ck_assert_uint_eq(profile_node_count(m->profile), 1);
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    free(m->profile->nodes[0].names);
+    m->profile->nodes[0].names = strdup(host);
+    snprintf(m->path, sizeof m->path, "/tmp/servet-test-XXXXXX");
+    int file = mkstemp(m->path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    ck_assert_msg(profile_save(m->profile, m->path, &error) == 0, "%s", error.text);
+    m->all = (struct profile_mask){0};
+    profile_mask_from_set(&m->profile->classes[0].pus, &m->all);
+}
+
+static void close_machine(struct machine *m)
+{
+    unlink(m->path);
+    profile_free(m->profile);
+}
+
+/* -- what each of them says -- */
+
+/* servet-map's: the threads of all ranks, one rank to a line. */
+static size_t ask_command(const struct machine *m, const char *priority, const uint32_t *program,
+                          uint32_t *pus)
+{
+    char line[512];
+    size_t count = 0;
+    snprintf(line, sizeof line, SERVET_MAP " --profile %s --%s-prior -r %u -t %u", m->path,
+             priority, program[0], program[1]);
+    struct run run = run_command(line);
+    ck_assert_msg(run.status == 0, "%s: %s", line, run.err);
+    for (char *at = run.out; *at && count < MOST_THREADS; at++) {
+        pus[count++] = (uint32_t)strtoul(at, &at, 10);
+    }
+    ck_assert_uint_eq(count, (size_t)program[0] * program[1]);
+    run_free(&run);
+    return count;
+}
+
+static void set_number(const char *name, uint32_t value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", value);
+    setenv(name, text, 1);
+}
+
+/* The plan that the shim makes from the environment. */
+static void make_plan(const struct machine *m, uint32_t threads, struct pin_launcher *launcher,
+                      struct pin_plan *plan)
+{
+    static struct pin_options options;
+    static struct pin_claims claims;
+    memset(&options, 0, sizeof options);
+    setenv("SERVET_PROFILE", m->path, 1);
+    setenv("SERVET_REGISTRY", "0", 1);
+    pin_options_read(&options);
+    pin_launcher_read(options.rebind, launcher);
+    ck_assert_int_eq(pin_plan_make(&options, launcher, threads, &m->all, &claims, plan), 0);
+    ck_assert_uint_ge(plan->count, threads);
+}
+
+static void expect_same(const char *who, const char *machine, const uint32_t *program,
+                        uint32_t rank, const uint32_t *expected, const uint32_t *got)
+{
+    for (uint32_t t = 0; t < program[1]; t++) {
+        ck_assert_msg(got[t] == expected[t],
+                      "%s, %u ranks of %u threads, thread %u of rank %u: servet-map says PU %u, %s "
+                      "%u",
+                      machine, program[0], program[1], t, rank, expected[t], who, got[t]);
+    }
+}
+
+/* OMP_PLACES, "{0},{4}": each PU once, in the order of the threads. */
+static void expect_places(const char *machine, const uint32_t *expected, uint32_t threads)
+{
+    const char *text = getenv("OMP_PLACES");
+    char wanted[MOST_THREADS * 8] = "";
+    for (uint32_t t = 0; t < threads; t++) {
+        bool again = false;
+        for (uint32_t before = 0; before < t; before++) {
+            again = again || expected[before] == expected[t];
+        }
+        size_t used = strlen(wanted);
+        if (!again) {
+            snprintf(wanted + used, sizeof wanted - used, "%s{%u}", used ? "," : "", expected[t]);
+        }
+    }
+    ck_assert_msg(text && strcmp(text, wanted) == 0, "%s: OMP_PLACES=%s, expected %s", machine,
+                  text ? text : "", wanted);
+}
+
+static void ask_shim(const struct machine *m, const char *name, const uint32_t *program,
+                     uint32_t rank, const uint32_t *expected)
+{
+    struct pin_launcher launcher;
+    struct pin_plan plan;
+    set_number("OMPI_COMM_WORLD_LOCAL_RANK", rank);
+    set_number("OMPI_COMM_WORLD_LOCAL_SIZE", program[0]);
+    make_plan(m, program[1], &launcher, &plan);
+    expect_same("the shim", name, program, rank, expected, plan.pus);
+    if (program[0] > 1) { /* a single rank has more PUs than threads */
+        ck_assert_int_eq(pin_places_export(&launcher, &m->all, &plan), 0);
+        expect_places(name, expected, program[1]);
+    }
+    pin_plan_free(&plan);
+    unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    unsetenv("OMP_PLACES");
+    unsetenv("OMP_PROC_BIND");
+    unsetenv("SERVET_RANK");
+}
+
+/* -- Slurm's side of the plugin -- */
+
+#ifdef SPANK_SERVET
+#include <slurm/spank.h>
+
+typedef int callback(spank_t spank, int ac, char **av);
+
+spank_err_t spank_getenv(spank_t spank, const char *name, char *value, int length)
+{
+    const char *found = getenv(name);
+    (void)spank;
+    if (!found) {
+        return ESPANK_ENV_NOEXIST;
+    }
+    return snprintf(value, (size_t)length, "%s", found) < length ? ESPANK_SUCCESS : ESPANK_NOSPACE;
+}
+
+spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int overwrite)
+{
+    (void)spank;
+    return setenv(name, value, overwrite) == 0 ? ESPANK_SUCCESS : ESPANK_ERROR;
+}
+
+spank_context_t spank_context(void)
+{
+    return S_CTX_REMOTE;
+}
+
+/* As srun does for `--servet=mem`: the option's own function is called with what was given. */
+spank_err_t spank_option_register(spank_t spank, struct spank_option *option)
+{
+    (void)spank;
+    return option->cb(option->val, getenv("TEST_SERVET_OPTION"), 1) == 0 ? ESPANK_SUCCESS
+                                                                         : ESPANK_ERROR;
+}
+
+void slurm_error(const char *format, ...)
+{
+    ck_abort_msg("slurm_error: %s", format);
+}
+
+static void call(void *plugin, const char *name)
+{
+    callback *function;
+    *(void **)&function = dlsym(plugin, name);
+    ck_assert_msg(function && function(NULL, 0, NULL) == 0, "%s", name);
+}
+
+static void ask_plugin(const struct machine *m, const char *name, const uint32_t *program,
+                       uint32_t rank, const uint32_t *expected)
+{
+    static const char *const made[] = {"SERVET_MEM_PRIOR", "SERVET_COMM_PRIOR",  "SERVET_REBIND",
+                                       "SERVET_DISABLE",   "LD_PRELOAD",         "SLURM_LOCALID",
+                                       "SLURM_NODEID",     "SLURM_CPU_BIND_TYPE"};
+    void *plugin = dlopen(SPANK_SERVET, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(plugin, "%s", dlerror());
+    struct pin_launcher launcher;
+    struct pin_plan plan;
+    set_number("SLURM_LOCALID", rank);
+    set_number("SLURM_NODEID", 0);
+    set_number("SLURM_STEP_TASKS_PER_NODE", program[0]);
+    setenv("SLURM_CPU_BIND_TYPE", "none", 1);
+    call(plugin, "slurm_spank_init");
+    call(plugin, "slurm_spank_user_init");
+    call(plugin, "slurm_spank_task_init");
+    ck_assert_ptr_nonnull(getenv("LD_PRELOAD"));
+    make_plan(m, program[1], &launcher, &plan);
+    ck_assert_str_eq(launcher.name, "Slurm");
+    expect_same("the Slurm plugin", name, program, rank, expected, plan.pus);
+    pin_plan_free(&plan);
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        unsetenv(made[i]);
+    }
+    unsetenv("SLURM_STEP_TASKS_PER_NODE");
+    dlclose(plugin);
+}
+#else
+static void ask_plugin(const struct machine *m, const char *name, const uint32_t *program,
+                       uint32_t rank, const uint32_t *expected)
+{
+    (void)m, (void)name, (void)program, (void)rank, (void)expected;
+}
+#endif
+
+/* -- the comparison -- */
+
+static void compare(const struct machine *m, const char *name, bool memory)
+{
+    uint32_t expected[MOST_THREADS];
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        const uint32_t *program = programs[i];
+        ask_command(m, memory ? "mem" : "comm", program, expected);
+        for (uint32_t rank = 0; rank < program[0]; rank++) {
+            const uint32_t *of_rank = expected + (size_t)rank * program[1];
+            setenv(memory ? "SERVET_MEM_PRIOR" : "SERVET_COMM_PRIOR", "1", 1);
+            ask_shim(m, name, program, rank, of_rank);
+            unsetenv("SERVET_MEM_PRIOR");
+            unsetenv("SERVET_COMM_PRIOR");
+            setenv("TEST_SERVET_OPTION", memory ? "mem" : "comm", 1);
+            ask_plugin(m, name, program, rank, of_rank);
+        }
+    }
+}
+
+START_TEST(one_answer_for_a_hybrid_program)
+{
+    struct machine m;
+    open_machine(machines[_i], &m);
+    compare(&m, machines[_i], true);
+    compare(&m, machines[_i], false);
+    close_machine(&m);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("agree");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, one_answer_for_a_hybrid_program, 0, (int)MACHINES);
+    return run_tests(tests);
+}
