@@ -97,8 +97,8 @@ static char *name_in(char *line)
     return line;
 }
 
-int cluster_job_from_file(const struct servet_profile *profile, const char *path,
-                          struct profile_set *pus, struct servet_error *error)
+int map_job_from_file(const struct servet_profile *profile, const char *path,
+                      struct profile_set *pus, struct servet_error *error)
 {
     char source[PATH_MAX + 32], *line = NULL;
     size_t size = 0, number = 0;
@@ -123,8 +123,8 @@ int cluster_job_from_file(const struct servet_profile *profile, const char *path
     return finish(&job, rc, pus);
 }
 
-int cluster_job_from_slurm(const struct servet_profile *profile, struct profile_set *pus,
-                           struct servet_error *error)
+int map_job_from_slurm(const struct servet_profile *profile, struct profile_set *pus,
+                       struct servet_error *error)
 {
     struct job job = {.profile = profile, .source = "SLURM_JOB_NODELIST", .error = error};
     const char *list = getenv("SLURM_JOB_NODELIST");

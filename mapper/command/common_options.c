@@ -120,12 +120,14 @@ static int append_group(const struct map_family *families, const struct profile_
     return 0;
 }
 
-static int look_at(struct map_arena *arena, const struct map_family *families, size_t count,
-                   uint32_t items, const struct profile_class *of, char *text, size_t size)
+/* `of` NULL: the families are the network's, of nodes. */
+static int look_at(struct map_view *view, const struct map_family *families, size_t count,
+                   const struct profile_class *of, char *text, size_t size)
 {
+    uint32_t items = of ? (uint32_t)of->pus.count : view->node_count;
     struct map_hierarchy hierarchy;
     struct map_crossing crossing = {.first_group = MAP_NONE};
-    int rc = map_hierarchy_make(arena, families, count, items, &hierarchy, &crossing);
+    int rc = map_hierarchy_make(&view->arena, families, count, items, &hierarchy, &crossing);
     if (rc != -ENOTSUP || crossing.first_group == MAP_NONE) {
         return rc == -ENOTSUP ? 0 : rc; /* pairs contradict nothing */
     }
@@ -146,12 +148,10 @@ int map_crossing_groups(const struct servet_profile *profile, char *text, size_t
     }
     for (size_t c = 0; rc == 0 && c < view.class_count; c++) {
         const struct map_class *class = &view.classes[c];
-        rc = look_at(&view.arena, class->families, class->family_count,
-                     (uint32_t) class->of->pus.count, class->of, text, size);
+        rc = look_at(&view, class->families, class->family_count, class->of, text, size);
     }
     if (rc == 0) {
-        rc = look_at(&view.arena, view.network, view.network_count, view.node_count, NULL, text,
-                     size);
+        rc = look_at(&view, view.network, view.network_count, NULL, text, size);
     }
     map_view_free(&view);
     return rc < 0 ? profile_error(error, rc, "out of memory") : rc;

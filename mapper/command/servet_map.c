@@ -238,8 +238,8 @@ static void choose_nodes(struct map_options *options, const struct servet_profil
     if (!options->nodes && !options->slurm) {
         return;
     }
-    int rc = options->slurm ? cluster_job_from_slurm(profile, &nodes, &error)
-                            : cluster_job_from_file(profile, options->nodes, &nodes, &error);
+    int rc = options->slurm ? map_job_from_slurm(profile, &nodes, &error)
+                            : map_job_from_file(profile, options->nodes, &nodes, &error);
     refuse(rc == -ENOENT || rc == -EACCES || rc == -EISDIR ? -EINVAL : rc, &error);
     if (options->machine.cpuset.count) {
         if (profile_set_intersect(&options->machine.cpuset, &nodes, &both) < 0) {

@@ -246,9 +246,10 @@ static int place_processes(const struct servet_profile *profile, const struct sp
 }
 
 int spmd_grid_map(const struct servet_profile *profile, const struct profile_set *allowed,
-                  const struct spmd_stencil *stencil, uint64_t n, uint64_t m, struct spmd_grid *out,
+                  const struct spmd_stencil *stencil, struct spmd_grid *out,
                   struct servet_error *error)
 {
+    uint64_t n = out->n, m = out->m;
     struct spmd_grid grid = {.n = n, .m = m, .pus = calloc(n * m, sizeof *grid.pus)};
     struct map_request request = {
         .priority = MAP_COMMUNICATION, .workers = n * m, .allowed = allowed};

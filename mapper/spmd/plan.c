@@ -239,10 +239,9 @@ static double comm_from_profile(void *context, const struct spmd_problem *proble
                                 const struct spmd_tile *tile)
 {
     const struct spmd_planner *planner = context;
-    struct spmd_grid grid;
+    struct spmd_grid grid = {.n = tile->n, .m = tile->m};
     struct servet_error error;
-    int rc = spmd_grid_map(planner->profile, planner->allowed, &problem->stencil, tile->n, tile->m,
-                           &grid, &error);
+    int rc = spmd_grid_map(planner->profile, planner->allowed, &problem->stencil, &grid, &error);
     if (rc < 0) {
         spmd_give_up(rc, &error);
     }
@@ -323,10 +322,9 @@ struct spmd_choice spmd_planner_distribute(const struct spmd_planner *p)
 
 struct spmd_grid spmd_planner_grid(const struct spmd_planner *p, const struct spmd_tile *tile)
 {
-    struct spmd_grid grid;
+    struct spmd_grid grid = {.n = tile->n, .m = tile->m};
     struct servet_error error;
-    int rc = spmd_grid_map(p->profile, p->allowed, &p->options.problem.stencil, tile->n, tile->m,
-                           &grid, &error);
+    int rc = spmd_grid_map(p->profile, p->allowed, &p->options.problem.stencil, &grid, &error);
     if (rc < 0) {
         spmd_give_up(rc, &error);
     }

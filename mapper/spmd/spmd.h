@@ -152,11 +152,11 @@ int64_t spmd_neighbour(const struct spmd_grid *grid, uint64_t rank,
 size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b,
                   struct profile_link *out);
 
-/* The mapper chooses n m PUs (communication priority, out of `allowed` or all); the grid is cut
- * into blocks along the groups they lie in, and exchanges of two processes are made as long as they
+/* For a grid of out->n x out->m processes the mapper chooses as many PUs (communication priority,
+ * out of `allowed` or all); it is cut into blocks along the groups they lie in, and exchanges of two processes are made as long as they
  * take messages off the slowest layers. 0; -EINVAL (as map_workers()), -ENOMEM. */
 int spmd_grid_map(const struct servet_profile *profile, const struct profile_set *allowed,
-                  const struct spmd_stencil *stencil, uint64_t n, uint64_t m, struct spmd_grid *out,
+                  const struct spmd_stencil *stencil, struct spmd_grid *out,
                   struct servet_error *error);
 
 /* Seconds until the last process has what its neighbours sent it, when all send at once: per

@@ -88,8 +88,8 @@ static int read_grouping(struct source *source, int depth)
     return rc;
 }
 
-/* Dies, Groups (clusters of cores, NUMA nodes that are near one another; there may be several depths
- * of them), and the PUs in front of whose memory the same cache is. */
+/* Dies, Groups (clusters of cores, NUMA nodes that are near one another; there may be several
+ * depths of them), and the PUs in front of whose memory the same cache is. */
 static int read_groupings(struct source *source)
 {
     int rc = 0;

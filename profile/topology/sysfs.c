@@ -186,9 +186,10 @@ static int read_groups(struct reader *reader, struct profile_relation *relation,
     return rc;
 }
 
-/* Is the first PU's cluster of cores one that its core or a cache is already? Then all are: clusters
- * are told apart by what their cores share, and only where no cache says so (Kunpeng 920) is there
- * anything to learn. Where each core is a cluster, a file for each of them would be read in vain. */
+/* Is the first PU's cluster of cores one that its core or a cache is already? Then all are:
+ * clusters are told apart by what their cores share, and only where no cache says so (Kunpeng 920)
+ * is there anything to learn. Where each core is a cluster, a file for each would be read in
+ * vain. */
 static bool clusters_are_known(struct reader *reader)
 {
     const struct profile_class *node_class = reader->node_class;
@@ -211,8 +212,8 @@ static bool clusters_are_known(struct reader *reader)
     return known;
 }
 
-/* Dies and clusters of cores. A memory-side cache is in front of one NUMA node, whose PUs are known.
- */
+/* Dies and clusters of cores. A memory-side cache is in front of one NUMA node, whose PUs are
+ * known. */
 static int read_groupings(struct reader *reader)
 {
     struct topology_groupings *groupings = &reader->groupings;

@@ -298,9 +298,9 @@ static void add_nested(struct chain *chain, const struct profile_relation *relat
     chain->count++;
 }
 
-/* A NUMA node's memory, a package's bus, a die's or a cluster's link are each a place where accesses
- * meet; the inner of two is the narrower one. Levels cannot overlap: memory is what matters, then
- * the package. */
+/* A NUMA node's memory, a package's bus, a die's or a cluster's link are each a place where
+ * accesses meet; the inner of two is the narrower one. Levels cannot overlap: memory is what
+ * matters, then the package. */
 static int derive_memory(struct profile_class *node_class, const struct profile_relation *numa,
                          const struct topology_groupings *groupings)
 {

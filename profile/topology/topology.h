@@ -40,9 +40,10 @@ struct topology_groupings {
 void profile_topology_groupings_free(struct topology_groupings *groupings);
 
 /* Orders what was added, derives the memory overhead levels and the communication layers, names the
- * node after profile->host_name, and checks the whole. What `groupings` (may be NULL) tell besides (they are
- * ordered, and groups that a core, cache, package or NUMA node says already are taken out) is a
- * layer, and a memory overhead level where it nests with the others. 0, -ENOMEM, -EINVAL. */
+ * node after profile->host_name, and checks the whole. What `groupings` (may be NULL) tell besides
+ * is a layer, and a memory overhead level where it nests with the others; they are ordered, and
+ * groups that a core, cache, package or NUMA node says already are taken out. 0, -ENOMEM,
+ * -EINVAL. */
 int profile_topology_finish(struct servet_profile *profile, struct topology_groupings *groupings,
                             struct servet_error *error);
 

@@ -110,9 +110,17 @@ static int read_messages(const json_t *list, int ranks, struct spmd_plan_file *o
     return 1;
 }
 
-static int read_plan(const json_t *root, const char *path, int rank, int ranks,
-                     struct spmd_plan_file *out, char *error, size_t size)
+/* What is read for whom. */
+struct wanted {
+    const char *path;
+    int rank, ranks;
+};
+
+static int read_plan(const json_t *root, const struct wanted *wanted, struct spmd_plan_file *out,
+                     char *error, size_t size)
 {
+    const char *path = wanted->path;
+    int rank = wanted->rank, ranks = wanted->ranks;
     if (json_integer_value(json_object_get(root, "servet_spmd_plan")) != 1 ||
         !read_layout(root, &out->layout)) {
         return refuse(error, size, "%s: not a plan of servet-spmd (version 1)", path);
@@ -147,7 +155,7 @@ static int read_file(const char *path, int rank, int ranks, struct spmd_plan_fil
         return refuse(error, size, "%s: %s", path, why.text);
     }
     struct spmd_plan_file file = {0};
-    int rc = read_plan(root, path, rank, ranks, &file, error, size);
+    int rc = read_plan(root, &(struct wanted){path, rank, ranks}, &file, error, size);
     json_decref(root);
     if (rc == 0) {
         *out = file;

@@ -27,10 +27,9 @@ static struct spmd_problem problem(const char *text, uint64_t x, uint64_t y, dou
 static struct spmd_grid mapped(const struct servet_profile *profile, const struct spmd_problem *p,
                                uint64_t n, uint64_t m)
 {
-    struct spmd_grid grid;
+    struct spmd_grid grid = {.n = n, .m = m};
     struct servet_error error;
-    ck_assert_msg(spmd_grid_map(profile, NULL, &p->stencil, n, m, &grid, &error) == 0, "%s",
-                  error.text);
+    ck_assert_msg(spmd_grid_map(profile, NULL, &p->stencil, &grid, &error) == 0, "%s", error.text);
     return grid;
 }
 
@@ -150,11 +149,10 @@ START_TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links)
     struct profile_set allowed = {0};
     struct servet_error error;
     struct search s = {.best = {[SPMD_LAYERS - 1] = INT64_MAX}};
-    struct spmd_grid grid;
+    struct spmd_grid grid = {.n = small[_i].n, .m = small[_i].m};
     ck_assert_int_eq(small[_i].allowed ? profile_set_parse(small[_i].allowed, &allowed) : 0, 0);
-    ck_assert_int_eq(spmd_grid_map(profile, small[_i].allowed ? &allowed : NULL, &p.stencil,
-                                   small[_i].n, small[_i].m, &grid, &error),
-                     0);
+    ck_assert_int_eq(
+        spmd_grid_map(profile, small[_i].allowed ? &allowed : NULL, &p.stencil, &grid, &error), 0);
     s.grid = &grid;
     s.direction_count = spmd_directions(&p.stencil, s.directions);
     for (uint32_t a = 0; a < grid.n * grid.m; a++) {
