@@ -153,8 +153,9 @@ size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b,
                   struct profile_link *out);
 
 /* For a grid of out->n x out->m processes the mapper chooses as many PUs (communication priority,
- * out of `allowed` or all); it is cut into blocks along the groups they lie in, and exchanges of two processes are made as long as they
- * take messages off the slowest layers. 0; -EINVAL (as map_workers()), -ENOMEM. */
+ * out of `allowed` or all); it is cut into blocks along the groups they lie in, and exchanges of
+ * two processes are made as long as they take messages off the slowest layers. 0; -EINVAL (as
+ * map_workers()), -ENOMEM. */
 int spmd_grid_map(const struct servet_profile *profile, const struct profile_set *allowed,
                   const struct spmd_stencil *stencil, struct spmd_grid *out,
                   struct servet_error *error);
