@@ -9,4 +9,8 @@
 int run_tests(TCase *tests);
 int run_suite(Suite *suite);
 
+/* Adds the test, except under qemu-user, an emulator of single programs (packaging/cross/foreign):
+ * there it says that the test is left out, and why. */
+void add_unless_emulated(TCase *tests, const TTest *test, const char *why);
+
 #endif

@@ -98,6 +98,6 @@ int main(void)
     tcase_add_test(test, slots_come_back_when_threads_exit);
     tcase_add_test(test, slots_come_back_when_threads_are_cancelled);
     tcase_add_test(test, slots_come_back_from_detached_threads);
-    tcase_add_test(test, children_have_the_original_mask);
+    add_unless_emulated(test, children_have_the_original_mask, "qemu-user has no execveat()");
     return run_tests(test);
 }

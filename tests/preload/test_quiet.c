@@ -54,8 +54,10 @@ START_TEST(nothing_but_libc_is_linked)
     }
     child_run(&child, NULL, ARGV("objdump", "-p", SERVET_SHIM));
     ck_assert_int_eq(child.status, 0);
+    /* Arm's loader is a library as well: it has the canary of the stack. */
     size_t needed = child_lines(child.out, "  NEEDED");
-    ck_assert_msg(needed == 1 && strstr(child.out, "libc.so.6"), "%s", child.out);
+    size_t loaders = child_lines(child.out, "  NEEDED               ld-linux");
+    ck_assert_msg(needed - loaders == 1 && strstr(child.out, "libc.so.6"), "%s", child.out);
 }
 END_TEST
 

@@ -188,7 +188,8 @@ int main(void)
     }
     TCase *test = tcase_create("report");
     tcase_add_checked_fixture(test, setup, NULL);
-    tcase_add_test(test, a_text_report_has_a_line_for_each_thread_and_a_check);
+    add_unless_emulated(test, a_text_report_has_a_line_for_each_thread_and_a_check,
+                        "the emulator has a thread of its own");
     tcase_add_test(test, shared_pus_are_told);
     tcase_add_test(test, a_json_report_is_appended_to);
     tcase_add_test(test, a_report_that_cannot_be_written_is_one_line);

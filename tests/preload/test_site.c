@@ -201,6 +201,68 @@ START_TEST(without_proc_and_sys_a_program_runs_unpinned)
 }
 END_TEST
 
+/* Runs a program of two threads where `masks` (a shell command) was done first, and notes where
+ * each may run. False: there are no namespaces of one's own here. */
+static bool run_in_container(const char *masks, char where[2][256])
+{
+    char script[512];
+    if (system("unshare -Urm mount -t tmpfs none /sys/firmware 2>/dev/null") != 0) {
+        fprintf(stderr, "not checked: no user namespaces here\n");
+        return false;
+    }
+    snprintf(script, sizeof script, "%s && exec env LD_PRELOAD=%s \"$@\"", masks, SERVET_SHIM);
+    child_run(&child, CHANGES(registry),
+              ARGV("unshare", "-Urm", "sh", "-c", script, "sh", PROGRAMS "/pthreads", "1"));
+    expect_success();
+    child_worker(&child, 0, 0, where[0], sizeof where[0]);
+    child_worker(&child, 0, 1, where[1], sizeof where[1]);
+    return true;
+}
+
+/* What Docker and Podman hide, what hardened runtimes hide besides, and a cpuset. */
+START_TEST(in_a_container_threads_are_pinned_within_its_cpuset)
+{
+#ifdef SANITIZERS
+    return; /* their runtimes would have to be preloaded into what makes the container, too */
+#endif
+    static const char *const masks[] = {
+        "mount -t tmpfs none /sys/firmware && mount -t tmpfs none /sys/devices/virtual && "
+        "mount -t tmpfs none /proc/bus",
+        "mount -t tmpfs none /sys/devices/system/node",
+    };
+    char where[2][256], cpuset[128], second[16];
+    for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
+        if (!run_in_container(masks[i], where)) {
+            return;
+        }
+        ck_assert_msg(!strpbrk(where[0], ",-") && !strpbrk(where[1], ",-"), "%s", child.out);
+        ck_assert_str_ne(where[0], where[1]);
+        ck_assert_str_eq(child.err, "");
+    }
+    snprintf(second, sizeof second, "%u", order[1]);
+    snprintf(cpuset, sizeof cpuset, "taskset -pc %s $$ >/dev/null", second);
+    run_in_container(cpuset, where);
+    ck_assert_str_eq(where[0], second);
+    ck_assert_str_eq(where[1], second);
+}
+END_TEST
+
+/* Where the processors themselves are hidden, one line says so. */
+START_TEST(in_a_container_without_sys_threads_are_not_pinned)
+{
+#ifdef SANITIZERS
+    return;
+#endif
+    char where[2][256];
+    if (!run_in_container("mount -t tmpfs none /sys", where)) {
+        return;
+    }
+    ck_assert_str_eq(where[0], where[1]);
+    ck_assert_uint_eq(child_lines(child.err, "servet: threads are not pinned: /sys"), 1);
+    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+}
+END_TEST
+
 static bool have(const char *tool)
 {
     char command[256];
@@ -250,13 +312,18 @@ int main(void)
     tcase_add_test(test, a_thousand_threads_at_once_are_placed);
     tcase_add_test(test, a_thread_that_cannot_be_made_leaves_no_trace);
     tcase_add_test(test, a_sandbox_of_the_program_is_not_touched);
-    tcase_add_test(test, limits_of_the_shell_cost_a_few_lines_at_most);
+    add_unless_emulated(test, limits_of_the_shell_cost_a_few_lines_at_most,
+                        "the limits are for the emulator");
     tcase_add_test(test, a_stderr_that_is_gone_does_no_harm);
     tcase_add_test(test, a_file_in_the_place_of_stderr_gets_nothing);
     tcase_add_test(test, a_profile_that_takes_too_much_memory_is_one_line);
     tcase_add_test(test, what_is_refused_is_said_and_not_too_often);
-    tcase_add_test(test, without_proc_and_sys_a_program_runs_unpinned);
-    tcase_add_test(test, debuggers_and_tracers_see_the_program_that_they_would_see);
+    tcase_add_test(test, in_a_container_threads_are_pinned_within_its_cpuset);
+    tcase_add_test(test, in_a_container_without_sys_threads_are_not_pinned);
+    add_unless_emulated(test, without_proc_and_sys_a_program_runs_unpinned,
+                        "the emulator wants /proc");
+    add_unless_emulated(test, debuggers_and_tracers_see_the_program_that_they_would_see,
+                        "it starts programs of this machine");
     int failed = run_tests(test);
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -211,24 +211,30 @@ int main(void)
     here_need_two_pus();
     TCase *test = tcase_create("strangers");
     tcase_add_checked_fixture(test, setup, NULL);
-    tcase_add_test(test, a_mask_from_outside_wins_before_the_first_thread);
+    add_unless_emulated(test, a_mask_from_outside_wins_before_the_first_thread,
+                        "it starts programs of this machine");
     tcase_add_test(test, a_mask_that_the_program_sets_wins_before_the_first_thread);
     tcase_add_test(test, default_attributes_win);
-    tcase_add_test(test, a_mask_set_while_a_child_is_made_stays);
+    add_unless_emulated(test, a_mask_set_while_a_child_is_made_stays,
+                        "it starts programs of this machine");
     tcase_add_test(test, a_worker_that_binds_itself_is_the_programs);
     tcase_add_test(test, making_a_thread_is_no_cancellation_point);
     tcase_add_test(test, asking_for_filters_changes_nothing);
 #ifndef SANITIZERS
-    tcase_add_test(test, a_worker_that_shuts_itself_in_is_alone_in_it);
+    add_unless_emulated(test, a_worker_that_shuts_itself_in_is_alone_in_it,
+                        "qemu-user has no seccomp()");
 #endif
 #ifndef SANITIZERS
-    tcase_add_test(test, a_sandbox_of_all_leaves_nobody_on_one_pu);
+    add_unless_emulated(test, a_sandbox_of_all_leaves_nobody_on_one_pu,
+                        "qemu-user has no seccomp()");
 #endif
-    tcase_add_test(test, a_vfork_child_that_shuts_itself_in_is_not_killed);
+    add_unless_emulated(test, a_vfork_child_that_shuts_itself_in_is_not_killed,
+                        "qemu-user has no seccomp()");
 #ifndef SANITIZERS
-    tcase_add_test(test, java_is_left_alone);
-    tcase_add_test(test, node_is_left_alone);
-    tcase_add_test(test, python_binds_itself_and_knows_it);
+    add_unless_emulated(test, java_is_left_alone, "it starts programs of this machine");
+    add_unless_emulated(test, node_is_left_alone, "it starts programs of this machine");
+    add_unless_emulated(test, python_binds_itself_and_knows_it,
+                        "it starts programs of this machine");
 #endif
     return run_tests(test);
 }
