@@ -9,22 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "benchmarks/cluster/fat_tree.h"
 #include "probes/network/network.h"
 #include "probes/pairs/pairs.h"
+#include "profile/base/clock.h"
 #include "profile/query.h"
 
 enum { LOADS = 101 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -81,14 +74,14 @@ static void load_it(const struct profile_communication *network, uint32_t nodes,
     long bytes = ftell(file);
     fclose(file);
     for (int i = 0; i < LOADS; i++) {
-        double start = now();
+        double start = profile_now_s();
         if (profile_load_node(path, &loaded, &error) < 0) {
             give_up(error.text);
         }
         if (!profile_class_of_host(loaded, "node07777")) {
             give_up("node07777 is not in the profile");
         }
-        times[i] = now() - start;
+        times[i] = profile_now_s() - start;
         profile_free(loaded);
     }
     qsort(times, LOADS, sizeof *times, compare);

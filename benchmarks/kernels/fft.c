@@ -55,24 +55,25 @@ void fft_block(size_t n, const double complex *roots, int sign, double complex *
     }
 }
 
-void fft_lines(size_t n, const double complex *roots, int sign, double complex *lines, size_t count,
-               size_t line_step, size_t element_step, double complex *work)
+void fft_lines(size_t n, const double complex *roots, int sign, const struct fft_lines *lines,
+               double complex *work)
 {
+    size_t line_step = lines->line_step, element_step = lines->element_step;
     double complex *block = work, *scratch = work + n * FFT_LINES;
-    for (size_t first = 0; first < count; first += FFT_LINES) {
-        size_t here = count - first < FFT_LINES ? count - first : FFT_LINES;
+    for (size_t first = 0; first < lines->count; first += FFT_LINES) {
+        size_t left = lines->count - first, here = left < FFT_LINES ? left : FFT_LINES;
         if (here < FFT_LINES) {
             memset(block, 0, n * FFT_LINES * sizeof *block);
         }
         for (size_t e = 0; e < n; e++) {
             for (size_t l = 0; l < here; l++) {
-                block[e * FFT_LINES + l] = lines[(first + l) * line_step + e * element_step];
+                block[e * FFT_LINES + l] = lines->first[(first + l) * line_step + e * element_step];
             }
         }
         fft_block(n, roots, sign, block, scratch);
         for (size_t e = 0; e < n; e++) {
             for (size_t l = 0; l < here; l++) {
-                lines[(first + l) * line_step + e * element_step] = block[e * FFT_LINES + l];
+                lines->first[(first + l) * line_step + e * element_step] = block[e * FFT_LINES + l];
             }
         }
     }

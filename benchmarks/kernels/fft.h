@@ -16,8 +16,15 @@ double complex *fft_roots(size_t n);
 void fft_block(size_t n, const double complex *roots, int sign, double complex *data,
                double complex *work);
 
-/* The same for `count` lines starting at line[i * line_step], elements element_step apart. */
-void fft_lines(size_t n, const double complex *roots, int sign, double complex *lines, size_t count,
-               size_t line_step, size_t element_step, double complex *work);
+/* `count` lines, the first element of line i at first[i * line_step], elements element_step
+ * apart. */
+struct fft_lines {
+    double complex *first;
+    size_t count, line_step, element_step;
+};
+
+/* The same for lines of n elements; `work` has room for two blocks. */
+void fft_lines(size_t n, const double complex *roots, int sign, const struct fft_lines *lines,
+               double complex *work);
 
 #endif

@@ -47,8 +47,8 @@ static void transform_planes(const struct transform *t, int sign)
 #pragma omp for schedule(static)
         for (size_t z = 0; z < t->planes; z++) {
             double complex *plane = t->by_planes + z * t->ny * t->nx;
-            fft_lines(t->nx, t->roots_x, sign, plane, t->ny, t->nx, 1, work);
-            fft_lines(t->ny, t->roots_y, sign, plane, t->nx, 1, t->nx, work);
+            fft_lines(t->nx, t->roots_x, sign, &(struct fft_lines){plane, t->ny, t->nx, 1}, work);
+            fft_lines(t->ny, t->roots_y, sign, &(struct fft_lines){plane, t->nx, 1, t->nx}, work);
         }
         free(work);
     }
@@ -61,8 +61,8 @@ static void transform_columns(const struct transform *t, int sign)
         double complex *work = work_array(t->nz);
 #pragma omp for schedule(static)
         for (size_t x = 0; x < t->columns; x++) {
-            fft_lines(t->nz, t->roots_z, sign, t->by_columns + x * t->ny * t->nz, t->ny, t->nz, 1,
-                      work);
+            const struct fft_lines columns = {t->by_columns + x * t->ny * t->nz, t->ny, t->nz, 1};
+            fft_lines(t->nz, t->roots_z, sign, &columns, work);
         }
         free(work);
     }

@@ -1,8 +1,8 @@
 /* What the kernels' programs share, whether they have threads, ranks or both. */
 #include "benchmarks/kernels/par.h"
+#include "profile/base/clock.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -19,9 +19,7 @@ size_t par_threads(void)
 
 double par_seconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    return profile_now_s();
 }
 
 void par_share(size_t total, size_t rank, size_t *first, size_t *count)

@@ -121,18 +121,32 @@ static void run_rounds(struct timed *timed, size_t count, size_t rounds, const c
     }
 }
 
-/* All ways in one table; figures are in `unit` seconds and printed in microseconds. */
-static json_t *compare(FILE *out, const char *title, const struct way *ways, size_t count,
-                       char *const *program, size_t rounds, const char *word, double unit)
+/* One table: what is compared, under which ways, of which program (NULL: the ways are whole
+ * commands). */
+struct cost {
+    const char *title;
+    const struct way *ways;
+    size_t count;
+    char *const *program;
+    const char *word; /* its figure follows that in the output; NULL: wall time */
+    double unit;      /* of the figure, in seconds */
+};
+
+/* All ways in one table, in microseconds. */
+static json_t *compare(FILE *out, const struct cost *cost, size_t rounds)
 {
+    const struct way *ways = cost->ways;
+    size_t count = cost->count;
+    double unit = cost->unit;
     struct timed *timed = calloc(count, sizeof *timed);
     if (!timed) {
         cli_fail("out of memory");
     }
     json_t *list = json_array();
-    prepare(ways, count, program, rounds, timed);
-    run_rounds(timed, count, rounds, word);
-    fprintf(out, "%s (median and 95 %% interval of %zu interleaved rounds, us)\n", title, rounds);
+    prepare(ways, count, cost->program, rounds, timed);
+    run_rounds(timed, count, rounds, cost->word);
+    fprintf(out, "%s (median and 95 %% interval of %zu interleaved rounds, us)\n", cost->title,
+            rounds);
     for (size_t i = 0; i < count; i++) {
         if (timed[i].failed) {
             fprintf(out, "  %-34s %s\n", ways[i].name, timed[i].failed);
@@ -151,7 +165,7 @@ static json_t *compare(FILE *out, const char *title, const struct way *ways, siz
     }
     fprintf(out, "\n");
     free(timed);
-    return json_pack("{s:s,s:o}", "what", title, "ways", list);
+    return json_pack("{s:s,s:o}", "what", cost->title, "ways", list);
 }
 
 static const struct way starts[] = {
@@ -405,24 +419,30 @@ void bench_costs(FILE *out, size_t rounds, json_t **json)
         setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     }
-    json_array_append_new(*json, compare(out, "Start of /bin/true", starts, COUNT(starts), nothing,
-                                         rounds, NULL, 1.0));
+    const struct cost start = {"Start of /bin/true", starts, COUNT(starts), nothing, NULL, 1.0};
+    json_array_append_new(*json, compare(out, &start, rounds));
     char *threads = bench_tools_built("thread_storm");
     if (threads) {
         char *storm[] = {threads, NULL};
-        json_array_append_new(
-            *json, compare(out, "A thread created and joined: on one PU, or each on the next",
-                           creations, COUNT(creations), storm, fewer, "us per thread: ", 1e-6));
+        const struct cost thread = {"A thread created and joined: on one PU, or each on the next",
+                                    creations,
+                                    COUNT(creations),
+                                    storm,
+                                    "us per thread: ",
+                                    1e-6};
+        json_array_append_new(*json, compare(out, &thread, fewer));
         free(threads);
     }
-    json_array_append_new(*json, compare(out, "A whole mapping, command included", mappings,
-                                         COUNT(mappings), NULL, fewer, NULL, 1.0));
+    const struct cost mapping = {
+        "A whole mapping, command included", mappings, COUNT(mappings), NULL, NULL, 1.0};
+    json_array_append_new(*json, compare(out, &mapping, fewer));
     if (simulated) {
         unlink(cluster);
     }
-    json_array_append_new(*json, compare(out, "Learning what this machine is like", lessons,
-                                         COUNT(lessons), NULL,
-                                         fewer < LESSON_ROUNDS ? fewer : LESSON_ROUNDS, NULL, 1.0));
+    const struct cost lesson = {
+        "Learning what this machine is like", lessons, COUNT(lessons), NULL, NULL, 1.0};
+    json_array_append_new(*json,
+                          compare(out, &lesson, fewer < LESSON_ROUNDS ? fewer : LESSON_ROUNDS));
     json_array_append_new(*json, costs_probing(out));
 }
 

@@ -3,7 +3,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "profile/base/clock.h"
 
 #define BATCHES 51
 #define LEAST_BATCHES 5
@@ -17,9 +18,7 @@ static void *nothing(void *argument)
 
 static double now_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+    return 1e6 * profile_now_s();
 }
 
 static int ascending(const void *a, const void *b)

@@ -5,21 +5,14 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "benchmarks/mapper/cluster.h"
 #include "mapper/map.h"
+#include "profile/base/clock.h"
 
 #define THREADS 8     /* of a rank */
 #define REPETITIONS 5 /* the fastest counts: the machine is shared */
-
-static double now_seconds(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static int measure_workers(const struct cluster_shape *shape, enum map_priority priority)
 {
@@ -30,14 +23,14 @@ static int measure_workers(const struct cluster_shape *shape, enum map_priority 
     double best = 0, best_cpu = 0;
     for (int i = 0; i < REPETITIONS; i++) {
         struct servet_error error;
-        double start = now_seconds(CLOCK_MONOTONIC),
-               start_cpu = now_seconds(CLOCK_PROCESS_CPUTIME_ID);
+        double start = profile_clock_s(CLOCK_MONOTONIC),
+               start_cpu = profile_clock_s(CLOCK_PROCESS_CPUTIME_ID);
         if (map_workers(profile, &request, out, NULL, &error) < 0) {
             fprintf(stderr, "scale: %s\n", error.text);
             return 1;
         }
-        double seconds = now_seconds(CLOCK_MONOTONIC) - start;
-        double cpu = now_seconds(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
+        double seconds = profile_clock_s(CLOCK_MONOTONIC) - start;
+        double cpu = profile_clock_s(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
         best_cpu = i == 0 || cpu < best_cpu ? cpu : best_cpu;
         best = i == 0 || seconds < best ? seconds : best;
     }
@@ -60,13 +53,14 @@ static int measure_hybrid(const struct cluster_shape *shape, enum map_priority p
     struct map_domain_request request = {
         .priority = priority, .ranks = pus / THREADS, .threads_each = THREADS};
     struct servet_error error;
-    double start = now_seconds(CLOCK_MONOTONIC), start_cpu = now_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    double start = profile_clock_s(CLOCK_MONOTONIC),
+           start_cpu = profile_clock_s(CLOCK_PROCESS_CPUTIME_ID);
     if (map_domains(profile, &request, out, &error) < 0) {
         fprintf(stderr, "scale: %s\n", error.text);
         return 1;
     }
-    double seconds = now_seconds(CLOCK_MONOTONIC) - start;
-    double cpu = now_seconds(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
+    double seconds = profile_clock_s(CLOCK_MONOTONIC) - start;
+    double cpu = profile_clock_s(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     printf("%9zu %7u %-13s %10.4f %10.4f %9.0f %9.1f  %zu ranks of %d threads\n", pus, shape->nodes,

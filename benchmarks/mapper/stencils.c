@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "benchmarks/mapper/cluster.h"
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
+#include "profile/base/clock.h"
 
 #define RANKS 64
 #define BYTES 65536.0
@@ -129,16 +129,13 @@ static int compare(const struct servet_profile *profile, enum map_priority prior
     double first = 0;
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
         double seconds;
-        struct timespec start, end;
-        clock_gettime(CLOCK_MONOTONIC, &start);
+        double start = profile_now_s();
         if (!map_placer_built(placer) ||
             map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds) < 0) {
             printf(" %16s", "-");
             continue;
         }
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        double took = (double)(end.tv_sec - start.tv_sec) * 1e3 +
-                      (double)(end.tv_nsec - start.tv_nsec) * 1e-6;
+        double took = 1e3 * (profile_now_s() - start);
         first = placer == MAP_RANK_ORDER ? seconds : first;
         if (placer == MAP_RANK_ORDER) {
             printf(" %10.3f", seconds * 1e3);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "preload/place/place.h"
+#include "profile/base/clock.h"
 #include "profile/model.h"
 
 #define MOST_ROUNDS 2000
@@ -26,9 +26,7 @@ struct candidate {
 
 static double now_us(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+    return 1e6 * profile_now_s();
 }
 
 static int by_value(const void *a, const void *b)

@@ -30,34 +30,41 @@ static void column(const struct field *f, double *array, size_t x, double *packe
     }
 }
 
-static void exchange_columns(const struct field *f, double *array, const struct edges *e, int to,
-                             size_t sent, int from, size_t received)
+/* One edge goes to a neighbour while another comes in: ranks, and columns or rows of the array. */
+struct passage {
+    int to;
+    size_t sent;
+    int from;
+    size_t received;
+};
+
+static void exchange_columns(const struct field *f, double *array, const struct edges *e,
+                             struct passage p)
 {
-    column(f, array, sent, e->out, 1);
-    MPI_Sendrecv(e->out, (int)f->y, MPI_DOUBLE, to, TAG, e->in, (int)f->y, MPI_DOUBLE, from, TAG,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (from != MPI_PROC_NULL) {
-        column(f, array, received, e->in, 0);
+    column(f, array, p.sent, e->out, 1);
+    MPI_Sendrecv(e->out, (int)f->y, MPI_DOUBLE, p.to, TAG, e->in, (int)f->y, MPI_DOUBLE, p.from,
+                 TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (p.from != MPI_PROC_NULL) {
+        column(f, array, p.received, e->in, 0);
     }
 }
 
-static void exchange_rows(const struct field *f, double *array, int to, size_t sent, int from,
-                          size_t received)
+static void exchange_rows(const struct field *f, double *array, struct passage p)
 {
-    MPI_Sendrecv(&array[sent * f->stride + f->halo_x], (int)f->x, MPI_DOUBLE, to, TAG,
-                 &array[received * f->stride + f->halo_x], (int)f->x, MPI_DOUBLE, from, TAG,
+    MPI_Sendrecv(&array[p.sent * f->stride + f->halo_x], (int)f->x, MPI_DOUBLE, p.to, TAG,
+                 &array[p.received * f->stride + f->halo_x], (int)f->x, MPI_DOUBLE, p.from, TAG,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void exchange(const struct field *f, double *array, const struct edges *e)
 {
     if (f->n > 1) {
-        exchange_columns(f, array, e, e->west, 1, e->east, f->x + 1);
-        exchange_columns(f, array, e, e->east, f->x, e->west, 0);
+        exchange_columns(f, array, e, (struct passage){e->west, 1, e->east, f->x + 1});
+        exchange_columns(f, array, e, (struct passage){e->east, f->x, e->west, 0});
     }
     if (f->m > 1) {
-        exchange_rows(f, array, e->south, 1, e->north, f->y + 1);
-        exchange_rows(f, array, e->north, f->y, e->south, 0);
+        exchange_rows(f, array, (struct passage){e->south, 1, e->north, f->y + 1});
+        exchange_rows(f, array, (struct passage){e->north, f->y, e->south, 0});
     }
 }
 
