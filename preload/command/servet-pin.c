@@ -26,11 +26,12 @@ enum {
     KEY_FORCE = 'f',
     KEY_TRACE = 't',
     KEY_VARIABLES = 0x100,
-    KEY_AUTO
+    KEY_AUTO,
+    KEY_WATCH
 };
 
 struct request {
-    bool mem, comm, verbose, force, variables, automatic;
+    bool mem, comm, verbose, force, variables, automatic, watch;
     const char *profile, *trace;
 };
 
@@ -46,6 +47,8 @@ static const struct argp_option choices[] = {
      "Write who sends how much to whom in an MPI program, for servet-map --matrix", 0},
     {"auto", KEY_AUTO, NULL, 0,
      "Choose the priority by what the last run of an MPI program was like", 0},
+    {"watch", KEY_WATCH, NULL, 0,
+     "While the command runs, move threads that wait for their PU to one that idles", 0},
     {"variables", KEY_VARIABLES, NULL, 0,
      "Print the table of environment variables (Markdown) and exit", 1},
     {0},
@@ -75,6 +78,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_AUTO:
         request->automatic = true;
+        return 0;
+    case KEY_WATCH:
+        request->watch = true;
         return 0;
     case KEY_VARIABLES:
         request->variables = true;
@@ -249,6 +255,9 @@ static void set_variables(const struct request *request)
     }
     if (request->trace) {
         set(pin_option_table[PIN_TRACE].name, request->trace);
+    }
+    if (request->watch) {
+        set(pin_option_table[PIN_WATCH].name, "1");
     }
     if (request->automatic) {
         set(pin_option_table[PIN_AUTO].name, "1");

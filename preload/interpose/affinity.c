@@ -110,8 +110,7 @@ static bool keeps_pu(pid_t tid, size_t size, const void *set, const void *caller
 {
     const struct profile_mask *view =
         set && is_self(tid) && pin_process_active() ? pin_process_view() : NULL;
-    return view && widens_only(caller) && is_whole(view, size, set) &&
-           pin_process_settle_thread(pin_process_thread_pu()) == 0;
+    return view && widens_only(caller) && is_whole(view, size, set) && pin_process_keep_pu() == 0;
 }
 
 /* A runtime moves about too (libomp visits every PU to ask it for its caches) and goes back to the

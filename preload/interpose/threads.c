@@ -72,7 +72,9 @@ static struct pin_thread *new_record(const void *start, void *argument, const ch
     thread->dso = dso;
     thread->role = role;
     thread->decided_by = decided_by;
-    thread->pu = -1;
+    atomic_store(&thread->pu, -1);
+    thread->has_slot = false;
+    thread->watched = (struct pin_watched){0};
     return thread;
 }
 
@@ -99,9 +101,11 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const void
     }
     thread->slot =
         (uint32_t)(wanted != NO_SLOT ? wanted : pin_process_take_slot(process, thread->pool));
-    thread->pu = (int32_t)process->plan.pus[thread->slot];
+    thread->has_slot = true;
+    int pu = (int)process->plan.pus[thread->slot];
+    atomic_store(&thread->pu, pu);
     if (process->options.report[0] && pin_slots_threads(&process->slots, thread->slot) > 1) {
-        pin_report_shared((uint32_t)thread->pu);
+        pin_report_shared((uint32_t)pu);
     }
     return thread;
 }
@@ -178,7 +182,7 @@ static void release(void *argument)
         pin_report_end(thread->report_line);
     }
     pin_process_forget_thread();
-    if (thread->pu >= 0) {
+    if (thread->has_slot) {
         pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
     }
     pin_record_give_back(thread);
@@ -188,7 +192,7 @@ static void release(void *argument)
 static void forget_thread(struct pin_thread *thread)
 {
     const struct pin_process *process = pin_process_get();
-    if (thread->pu >= 0) {
+    if (thread->has_slot) {
         pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
     }
     pin_record_give_back(thread);
@@ -214,7 +218,7 @@ static void settle_quietly(struct pin_thread *thread)
     thread->report_line =
         pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);
     atomic_store_explicit(&thread->runs, true, memory_order_release);
-    int code = pin_process_settle_thread(thread->pu);
+    int code = pin_process_settle_thread(thread);
     if (code == -ECANCELED) {
         return;
     }

@@ -70,6 +70,19 @@ bool pin_file_is_json(const char *where);
  * to, not through a link in its last part. 0; -EPERM: somebody else's; -EFBIG; -errno. */
 int pin_file_get_own(const char *path, char *text, size_t size);
 
+/* -- busy -- */
+
+/* Threads of the whole node that run or wait for a PU; 0: not known. */
+uint32_t pin_busy_running(void);
+
+/* Ticks of 10 ms that each PU below `pus` has been idle since the system started; those that it
+ * does not know are left alone. 0, -errno. */
+int pin_busy_idle(uint32_t *ticks, size_t pus);
+
+/* PUs of `allowed` that have no idle moment now, none being of the calling thread's making. At
+ * once where nothing else is runnable, else in at most 20 ms. */
+void pin_busy_pus(const struct profile_mask *allowed, struct profile_mask *out);
+
 /* -- registry -- */
 
 /* Who holds which PUs of this node: what keeps two programs that know nothing of each other from
@@ -151,7 +164,8 @@ struct pin_claims {
     pthread_mutex_t lock;
 };
 
-/* Looks what of `allowed` is taken. `path`: the registry's, "" where it is by default, NULL: there
+/* Looks what of `allowed` is taken; `taken` holds what else counts as taken for a job that is not
+ * known yet. `path`: the registry's, "" where it is by default, NULL: there
  * is none. `job`: 0, this process is a job of its own. A registry that cannot be used is said where
  * `verbose` asks for it. */
 void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,

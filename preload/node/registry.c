@@ -537,7 +537,6 @@ static int open_named(struct pin_claims *claims, const char *path)
 void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
                       const struct profile_mask *allowed, struct profile_mask *taken)
 {
-    *taken = (struct profile_mask){0};
     *claims = (struct pin_claims){.job = job ? job : job_of_this_process(),
                                   .lock = PTHREAD_MUTEX_INITIALIZER,
                                   .sharing.pu = -1};
@@ -551,7 +550,12 @@ void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose,
     }
     claims->on = code == 0;
     if (claims->on) {
+        const struct profile_mask besides = *taken;
+        bool known = entry_of_job(&claims->registry, claims->job) != NULL;
         pin_registry_taken(&claims->registry, claims->job, allowed, taken);
+        for (size_t i = 0; !known && i < PROFILE_MASK_WORDS; i++) {
+            taken->word[i] |= besides.word[i];
+        }
         claims->taken = *taken;
     }
 }

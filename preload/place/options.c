@@ -53,6 +53,12 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_RANK] = {"SERVET_RANK", "none",
                   "which rank servet-pin made OMP_PLACES and OMP_PROC_BIND for (set by servet-pin, "
                   "not by users)"},
+    [PIN_STRANGERS] = {"SERVET_STRANGERS", "on",
+                       "0: PUs that are busy with other people's work count as free when places "
+                       "are chosen"},
+    [PIN_WATCH] = {"SERVET_WATCH", "off",
+                   "while the program runs, move threads that wait for their PU to one that idles, "
+                   "and let the kernel place them where none does"},
     [PIN_WORKERS] = {"SERVET_WORKERS", "none",
                      "pattern,…: libraries (or programs) whose threads are workers"},
 };
@@ -142,6 +148,9 @@ void pin_options_read(struct pin_options *out)
     out->force = is_on(PIN_FORCE);
     out->disable = is_on(PIN_DISABLE);
     out->rebind = is_on(PIN_REBIND);
+    const char *strangers = value_of(PIN_STRANGERS);
+    out->no_strangers = strangers && strcmp(strangers, "0") == 0;
+    out->watch = is_on(PIN_WATCH);
     out->membind = membind_of(value_of(PIN_MEMBIND));
     static const char *const none[] = {NULL}, *const off[] = {"0", NULL},
                              *const streams[] = {"0", "stderr", NULL},

@@ -26,6 +26,8 @@ enum pin_option_id {
     PIN_AUTO,
     PIN_REBIND,
     PIN_RANK,
+    PIN_STRANGERS,
+    PIN_WATCH,
     PIN_OPTION_COUNT,
 };
 
@@ -49,7 +51,7 @@ enum pin_membind {
 
 struct pin_options {
     bool mem_prior, comm_prior, paper, verbose, force, disable, no_registry, rebind, trace_times,
-        auto_priority;
+        auto_priority, no_strangers, watch;
     const char *too_long; /* name of a variable whose value was, NULL: none */
     enum pin_membind membind;
     char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];

@@ -139,6 +139,11 @@ int pin_plan_make(const struct pin_options *options, const struct pin_launcher *
                   uint32_t threads, const struct profile_mask *allowed, struct pin_claims *claims,
                   struct pin_plan *out);
 
+/* The PU that the weights give to one more worker where `taken` is taken. 0, -errno. */
+int pin_plan_next(const struct pin_options *options, const struct pin_launcher *launcher,
+                  const struct profile_mask *allowed, const struct profile_mask *taken,
+                  uint32_t *out);
+
 void pin_plan_free(struct pin_plan *plan);
 
 /* -- slots -- */
@@ -150,13 +155,27 @@ void pin_plan_free(struct pin_plan *plan);
  * Lock-free.
  */
 
+/* What the watch knows of a thread. */
+struct pin_watched {
+    atomic_int tid;                 /* 0: not watched */
+    atomic_bool away;               /* on the mask of children for a moment */
+    pid_t seen_tid;                 /* of the thread that the figures are of */
+    uint64_t seen_at_ns, waited_ns; /* when it was looked at last; how long it had waited, in all */
+    uint64_t moved_at_ns;           /* 0: never */
+};
+
+/* In place of a PU: strangers are everywhere, and the kernel places the thread. */
+#define PIN_LOOSE (-2)
+
 struct pin_thread {
     _Atomic(uint32_t) next; /* of a free record: the next free one's number, 0: none */
     uint32_t number;        /* 1, 2, … */
     uint32_t slot, pool;
-    atomic_bool runs;     /* settled on its PU, and not ended */
-    int32_t tid;          /* only where a sandbox of all threads is made; 0: not known */
-    int32_t pu;           /* -1: no PU of its own but all of the plan */
+    atomic_bool runs; /* settled on its PU, and not ended */
+    int32_t tid;      /* only where a sandbox of all threads is made; 0: not known */
+    atomic_int pu;    /* -1: no PU of its own but all of the plan; PIN_LOOSE */
+    bool has_slot;
+    struct pin_watched watched;
     uint32_t report_line; /* 0: none */
     const char *dso, *role, *decided_by;
     void *start, *argument;
@@ -167,6 +186,9 @@ struct pin_thread *pin_record_take(void);
 void pin_record_give_back(struct pin_thread *record);
 /* All records, those of threads that do not run too. */
 void pin_records_each(void (*visit)(struct pin_thread *record));
+/* How many there are, and each by its number (1 …). */
+uint32_t pin_record_count(void);
+struct pin_thread *pin_record_at(uint32_t number);
 /* In the child of a fork, where none of those threads is: they hold nothing any more. */
 void pin_records_reset(void);
 
@@ -320,9 +342,17 @@ void pin_process_pin_main(const struct pin_process *process);
 bool pin_process_widen_main(const struct pin_process *process);
 void pin_process_narrow_main(const struct pin_process *process);
 
-/* The calling thread, which has just begun, gets its PU, with `pu` < 0 all PUs of the plan. 0,
+/* The calling thread, which has just begun, gets its record's PU, or all PUs of the plan. 0,
  * -ECANCELED: a sandbox has come meanwhile; as sched_setaffinity(2). */
-int pin_process_settle_thread(int32_t pu);
+int pin_process_settle_thread(struct pin_thread *record);
+/* The calling thread, which we have pinned, gets its PU again. */
+int pin_process_keep_pu(void);
+
+/* A pinned thread of this process, NULL: the main thread, gets `pu`, with PIN_LOOSE all that the
+ * process may use, if it is still where we put it. False: nothing was changed. */
+bool pin_process_move(struct pin_thread *record, int32_t pu);
+/* The main thread's PU, PIN_LOOSE, or another number below 0. */
+int32_t pin_process_main_pu(void);
 /* The calling thread's mask is no longer ours: it ends, or the program has bound it. */
 void pin_process_forget_thread(void);
 
@@ -339,6 +369,28 @@ const struct profile_mask *pin_process_view(void);
 
 /* The calling thread's PU if we pinned it, else -1. */
 int32_t pin_process_thread_pu(void);
+
+/* -- watch -- */
+
+/* While the program runs (SERVET_WATCH): a thread of ours looks twice a second whether pinned
+ * threads wait for their PU, and moves them; see watch.c. */
+
+/* The name of that thread. */
+#define PIN_WATCH_NAME "servet-watch"
+
+/* What it did. */
+struct pin_watch_counts {
+    unsigned moved, loosened, tightened;
+};
+
+/* Starts it for a process with a plan. 0, -errno: nobody watches. */
+int pin_watch_start(struct pin_process *process);
+/* Ends it before a sandbox of all threads is made. */
+void pin_watch_stop(void);
+/* In the child of a fork, where it is not. */
+void pin_watch_forget(void);
+/* False: nobody watches. */
+bool pin_watch_get(struct pin_watch_counts *out);
 
 /* -- report -- */
 
@@ -361,6 +413,9 @@ void pin_report_main(const struct pin_options *options, int32_t pu, const char *
 uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu,
                           const char *decided_by);
 void pin_report_end(uint32_t line);
+/* The thread of a line, 0: the main thread, is on `pu` from now on (PIN_LOOSE: the kernel's
+ * choice). */
+void pin_report_moved(uint32_t line, int32_t pu);
 
 /* A worker was put on a PU on which another one lives. */
 void pin_report_shared(uint32_t pu);

@@ -254,16 +254,19 @@ static void find_nodes(const struct profile_class *node_class, struct pin_plan *
     }
 }
 
+static const struct profile_class *class_here(const struct servet_profile *profile)
+{
+    char name[256];
+    const struct profile_class *node_class =
+        profile_class_of_host(profile, host_name(name, sizeof name));
+    return node_class ? node_class : &profile->classes[0];
+}
+
 static int place(struct site *site, uint32_t threads, const struct servet_profile *profile,
                  struct pin_plan *plan)
 {
-    char name[256];
     struct servet_error error = {.text = "no memory"};
-    const struct profile_class *node_class =
-        profile_class_of_host(profile, host_name(name, sizeof name));
-    if (!node_class) {
-        node_class = &profile->classes[0];
-    }
+    const struct profile_class *node_class = class_here(profile);
     int code = restrict_to(node_class, site);
     if (code == 0) {
         map_one_node(node_class, &site->view);
@@ -300,6 +303,21 @@ uint32_t pin_plan_threads(void)
     return value <= PROFILE_MASK_PUS ? (uint32_t)value : 0;
 }
 
+/* PUs that strangers keep busy. Not among the ranks of a job, whose other ranks run too and would
+ * pass for strangers, nor where every PU is needed. Where a rank's plan is made twice, by
+ * servet-pin and in the rank, the registry keeps the first answer; without one there is none. */
+static void find_busy(const struct site *site, uint32_t threads, const struct profile_mask *allowed,
+                      struct profile_mask *out)
+{
+    const struct pin_launcher *launcher = site->launcher;
+    *out = (struct profile_mask){0};
+    if (site->options->no_strangers || launcher->node_ranks > 1 ||
+        (launcher->name && site->options->no_registry) || threads >= site->allowed.count) {
+        return;
+    }
+    pin_busy_pus(allowed, out);
+}
+
 /* The registry is open, and others wait for it, only while the PUs are chosen. */
 static int place_among_others(struct site *site, uint32_t threads,
                               const struct servet_profile *profile, struct pin_claims *claims,
@@ -307,6 +325,7 @@ static int place_among_others(struct site *site, uint32_t threads,
 {
     struct profile_mask allowed = {0}, taken;
     profile_mask_from_set(&site->allowed, &allowed);
+    find_busy(site, threads, &allowed, &taken);
     pin_claims_begin(claims, site->options->no_registry ? NULL : site->options->registry,
                      site->options->verbose, site->launcher->job, &allowed, &taken);
     int code = profile_mask_to_set(&taken, &site->taken);
@@ -342,6 +361,32 @@ int pin_plan_make(const struct pin_options *options, const struct pin_launcher *
     if (code == 0) {
         *out = plan;
     }
+    return code;
+}
+
+int pin_plan_next(const struct pin_options *options, const struct pin_launcher *launcher,
+                  const struct profile_mask *allowed, const struct profile_mask *taken,
+                  uint32_t *out)
+{
+    struct pin_launcher quiet = *launcher;
+    quiet.node_rank = 1; /* what the profile lacks was said when the plan was made */
+    struct site site = {
+        .options = options, .launcher = &quiet, .priority = priority_of(options, &quiet)};
+    struct pin_plan plan = {0};
+    struct servet_profile *profile = NULL;
+    struct servet_error error;
+    int code = profile_mask_to_set(allowed, &site.allowed);
+    code = code < 0 ? code : profile_mask_to_set(taken, &site.taken);
+    code = code < 0 ? code : find_profile(&site, &plan, &profile);
+    const struct profile_class *node_class = code < 0 ? NULL : class_here(profile);
+    code = code < 0 ? code : restrict_to(node_class, &site);
+    if (code == 0) {
+        map_one_node(node_class, &site.view);
+        code = map_order(&site, &site.taken, 1, out, &error);
+    }
+    profile_free(profile);
+    profile_set_free(&site.allowed);
+    profile_set_free(&site.taken);
     return code;
 }
 

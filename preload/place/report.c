@@ -85,6 +85,14 @@ void pin_report_end(uint32_t number)
     atomic_store(&all[number].ended, true);
 }
 
+void pin_report_moved(uint32_t number, int32_t pu)
+{
+    struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
+    if (all) {
+        all[number].pu = pu;
+    }
+}
+
 void pin_report_shared(uint32_t pu)
 {
     atomic_store_explicit(&shared_pu, (int)pu, memory_order_relaxed);
@@ -150,7 +158,8 @@ static void print_others(const struct output *to, const struct line *all, uint32
         struct profile_thread_now now;
         pid_t tid = atoi(entry->d_name);
         if (tid > 0 && !is_known(all, count, tid) && profile_where_is(getpid(), tid, &now) == 0) {
-            print_thread(to, &now, "other", -1, "nobody");
+            bool ours = strcmp(now.name, PIN_WATCH_NAME) == 0;
+            print_thread(to, &now, ours ? "watch" : "other", -1, ours ? "servet" : "nobody");
         }
     }
     if (folder) {
@@ -188,6 +197,21 @@ static void print_choice(const struct output *to, const struct pin_remembered *r
     }
 }
 
+/* What SERVET_WATCH did. */
+static void print_watch(const struct output *to)
+{
+    struct pin_watch_counts did;
+    if (!pin_watch_get(&did)) {
+        return;
+    }
+    fprintf(to->file,
+            to->json ? "{\"host\":\"%s\",\"pid\":%d,\"watch\":{\"moved\":%u,\"loosened\":%u,"
+                       "\"tightened\":%u}}\n"
+                     : "%s %d watch: %u moves to idle PUs, %u times left to the kernel, %u times "
+                       "back\n",
+            to->host, (int)getpid(), did.moved, did.loosened, did.tightened);
+}
+
 void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
                       const struct pin_remembered *recalled, const struct pin_sharing *sharing)
 {
@@ -216,6 +240,7 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
         fprintf(file, "%s %d and %u threads more\n", host, (int)getpid(), begun - count);
     }
     print_check(&to, sharing);
+    print_watch(&to);
     if (recalled) {
         print_choice(&to, recalled);
     }

@@ -69,12 +69,24 @@ void pin_records_each(void (*visit)(struct pin_thread *record))
     }
 }
 
+uint32_t pin_record_count(void)
+{
+    return atomic_load_explicit(&used, memory_order_acquire);
+}
+
+struct pin_thread *pin_record_at(uint32_t number)
+{
+    return record_of(number);
+}
+
 void pin_records_reset(void)
 {
     uint32_t count = atomic_load_explicit(&used, memory_order_acquire);
     for (uint32_t number = 1; number <= count; number++) {
         atomic_store_explicit(&record_of(number)->runs, false, memory_order_relaxed);
         record_of(number)->pu = -1;
+        record_of(number)->has_slot = false;
+        record_of(number)->watched = (struct pin_watched){0};
     }
 }
 

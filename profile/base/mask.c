@@ -57,6 +57,13 @@ void profile_mask_add(struct profile_mask *mask, uint32_t pu)
     }
 }
 
+void profile_mask_remove(struct profile_mask *mask, uint32_t pu)
+{
+    if (pu < PROFILE_MASK_PUS) {
+        mask->word[pu / PROFILE_MASK_WORD_BITS] &= ~(1ul << (pu % PROFILE_MASK_WORD_BITS));
+    }
+}
+
 void profile_mask_and(struct profile_mask *mask, const struct profile_mask *other)
 {
     for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {

@@ -34,6 +34,7 @@ int profile_mask_set_pu(pid_t tid, uint32_t pu);
 void profile_mask_all(struct profile_mask *mask);
 bool profile_mask_has(const struct profile_mask *mask, uint32_t pu);
 void profile_mask_add(struct profile_mask *mask, uint32_t pu);
+void profile_mask_remove(struct profile_mask *mask, uint32_t pu);
 void profile_mask_and(struct profile_mask *mask, const struct profile_mask *other);
 bool profile_mask_equal(const struct profile_mask *a, const struct profile_mask *b);
 bool profile_mask_empty(const struct profile_mask *mask);

@@ -465,6 +465,7 @@ int main(void)
 {
     /* Other programs under the shim on this machine must not decide what a test sees. */
     setenv("SERVET_REGISTRY", "0", 1);
+    setenv("SERVET_STRANGERS", "0", 1);
     TCase *cases = tcase_create("command");
     tcase_add_checked_fixture(cases, make_folder, drop_folder);
     tcase_add_test(cases, figures_are_those_of_the_program_under_each_comparator);

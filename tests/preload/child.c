@@ -40,6 +40,7 @@ static void clean_environment(void)
 #endif
     /* Other programs under the shim on this machine must not decide what a test sees. */
     setenv("SERVET_REGISTRY", "0", 1);
+    setenv("SERVET_STRANGERS", "0", 1);
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);

@@ -58,6 +58,7 @@ static struct stayer start_stayer(const char *threads)
         setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
         setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
         setenv("SERVET_REGISTRY", path, 1);
+        setenv("SERVET_STRANGERS", "0", 1);
         execl(PROGRAMS "/stay", "stay", threads, NULL);
         _exit(99);
     }

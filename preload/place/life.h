@@ -1,0 +1,50 @@
+/* The state of the process that the shim lives in, shared by process.c, which draws it, and
+ * masks.c, which changes masks. */
+#ifndef SERVET_PRELOAD_PLACE_LIFE_H
+#define SERVET_PRELOAD_PLACE_LIFE_H
+
+#include <pthread.h>
+
+#include "preload/place/place.h"
+
+extern struct pin_process pin_here;
+
+enum { NEW, IDLE, PLANNED, FAILED, RETIRED };
+enum { MAIN_FREE = -1, MAIN_LOOSE = PIN_LOOSE, MAIN_CLAIMED = -3, MAIN_LEFT = -4 };
+
+struct pin_life {
+    atomic_int state;
+    atomic_int main_pu;
+    atomic_bool openmp_found;
+    atomic_bool main_away; /* as pin_watched.away */
+    atomic_int calls;      /* threads that are changing a mask at this moment */
+    atomic_int shut_of;    /* the state before the sandbox that is being made, 0: none */
+    pid_t pid;             /* not a vfork child's */
+    pthread_once_t planning;
+    bool forks_seen;
+};
+extern struct pin_life pin_life;
+
+struct pin_self {
+    bool inside;     /* does the shim's own work */
+    bool is_main;    /* also in a fork's child, whose one thread is the main thread from then on */
+    bool is_first;   /* the thread that the process began with, in a fork's child too */
+    bool shut;       /* in a sandbox of its own */
+    bool shut_child; /* its vfork child is */
+    enum { MASK_FREE, MASK_PU, MASK_SPREAD } mask; /* of a thread that is not main */
+    struct pin_thread *record;                     /* of MASK_PU and MASK_SPREAD */
+};
+extern __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
+
+static inline int pin_life_state(void)
+{
+    return atomic_load_explicit(&pin_life.state, memory_order_acquire);
+}
+
+/* Changes a mask, unless a sandbox of all threads has been announced: whoever announces one waits
+ * for those who are at it. `mask` NULL: one PU. 0, -ECANCELED, as sched_setaffinity(2). */
+int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu);
+/* The mask that we gave to the calling thread last; false: none. */
+bool pin_life_given_mask(struct profile_mask *out);
+
+#endif

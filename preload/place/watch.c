@@ -1,0 +1,359 @@
+/* While the program runs (SERVET_WATCH): whoever waits for its PU beside a stranger goes elsewhere.
+ *
+ * Twice a second a thread of ours asks how long each pinned thread has waited for its PU
+ * (/proc/self/task/TID/schedstat), and which PUs have idled (/proc/stat):
+ *
+ *    on a PU --waits, and a PU idles that none of ours has--> on that PU, as the weights choose it
+ *      |  ^
+ *      |  |  a PU idles; or no stranger runs any more: back to the PU of its slot
+ *      v  |
+ *    loose     waits, and none idles: all that the process may use, as the kernel sees fit
+ *
+ * At most once a second for each thread. The watching thread is in the process because only there
+ * is known which thread we have put where, and because so it cannot outlive it: it goes with exec,
+ * exit and every signal, of which the caller hears as without it. A process of which nothing else
+ * is left (the main thread may end before the others) is not held up by it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "preload/node/node.h"
+#include "preload/place/place.h"
+#include "profile/base/clock.h"
+#include "profile/base/raw.h"
+
+#define PERIOD_NS 500000000
+#define MOVE_EVERY_NS 1000000000u
+/* A thread waits for its PU when it has done so for more than this share of the time: beside one
+ * stranger of its own weight it is a half. */
+#define WAITING 0.2
+/* A PU idles when it has done so for more than this share. */
+#define IDLING 0.8
+#define TICK_NS 1e7
+/* A path and a profile's parser. */
+#define STACK_BYTES (256 * 1024)
+
+static struct {
+    struct pin_process *process;
+    pthread_t thread;
+    atomic_bool on;
+    atomic_int stop; /* a futex */
+    atomic_uint moved, loosened, tightened;
+} watch;
+
+/* What the last look saw. Only the watching thread comes here. */
+static struct {
+    uint64_t at_ns;
+    double passed_ns;
+    uint32_t *before, *now; /* idle ticks of each PU */
+    size_t pus;
+    uint32_t threads[PROFILE_MASK_PUS]; /* of ours on each PU */
+    size_t own;                         /* of ours in all */
+    struct profile_mask idle;           /* PUs of the plan that idle and are not ours */
+    bool anybody_waits;
+    struct pin_watched main;
+} look;
+
+/* -- the threads that are watched -- */
+
+struct subject {
+    struct pin_thread *record; /* NULL: the main thread */
+    struct pin_watched *watched;
+    pid_t tid;
+    int32_t pu, home;
+};
+
+/* The main thread is number 0. False: there is none, or it is not ours to move. */
+static bool get_subject(uint32_t number, struct subject *out)
+{
+    const struct pin_plan *plan = &watch.process->plan;
+    struct subject it = {.record = number > 0 ? pin_record_at(number) : NULL};
+    if (number == 0) {
+        it.watched = &look.main;
+        it.tid = getpid();
+        it.pu = pin_process_main_pu();
+        it.home = (int32_t)plan->pus[0];
+    } else if (it.record && atomic_load(&it.record->runs) && it.record->has_slot) {
+        it.watched = &it.record->watched;
+        it.tid = atomic_load(&it.record->watched.tid);
+        it.pu = atomic_load(&it.record->pu);
+        it.home = (int32_t)plan->pus[it.record->slot];
+    }
+    *out = it;
+    return it.tid != 0 && (it.pu >= 0 || it.pu == PIN_LOOSE);
+}
+
+static bool read_waited(pid_t tid, uint64_t *out)
+{
+    char path[64], text[96];
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)tid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0) {
+        close(file);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    unsigned long long ran, waited;
+    if (sscanf(text, "%llu %llu", &ran, &waited) != 2) {
+        return false;
+    }
+    *out = waited;
+    return true;
+}
+
+/* Has it waited for a PU since the last look? Not known, and false, at the first one. */
+static bool waits(const struct subject *it)
+{
+    uint64_t waited;
+    if (!read_waited(it->tid, &waited)) {
+        return false;
+    }
+    struct pin_watched before = *it->watched;
+    it->watched->seen_tid = it->tid;
+    it->watched->seen_at_ns = look.at_ns;
+    it->watched->waited_ns = waited;
+    double passed = (double)(look.at_ns - before.seen_at_ns);
+    return before.seen_tid == it->tid && (double)(waited - before.waited_ns) > WAITING * passed;
+}
+
+/* -- moving -- */
+
+static void count_threads(void)
+{
+    struct subject it;
+    memset(look.threads, 0, sizeof look.threads);
+    look.own = 0;
+    for (uint32_t number = 0; number <= pin_record_count(); number++) {
+        if (get_subject(number, &it)) {
+            look.own++;
+            look.threads[it.pu >= 0 ? it.pu : 0] += it.pu >= 0;
+        }
+    }
+}
+
+static void move(struct subject *it, int32_t pu, atomic_uint *counted)
+{
+    if (!pin_process_move(it->record, pu)) {
+        return; /* it has been bound meanwhile, or has ended */
+    }
+    it->watched->moved_at_ns = look.at_ns;
+    atomic_fetch_add(counted, 1);
+    if (it->pu >= 0) {
+        look.threads[it->pu]--;
+    }
+    if (pu >= 0) {
+        look.threads[pu]++;
+        profile_mask_remove(&look.idle, (uint32_t)pu);
+    }
+    if (!it->record || it->record->report_line > 0) {
+        pin_report_moved(it->record ? it->record->report_line : 0, pu);
+    }
+    if (watch.process->options.verbose && pu >= 0) {
+        pin_note("process %d: thread %d moved to PU %d", (int)getpid(), (int)it->tid, pu);
+    } else if (watch.process->options.verbose) {
+        pin_note("process %d: thread %d wherever the kernel wants it", (int)getpid(), (int)it->tid);
+    }
+}
+
+/* The PU that the weights choose among those that idle; others' programs may have taken one. */
+static bool choose(uint32_t *out)
+{
+    struct pin_process *process = watch.process;
+    while (!profile_mask_empty(&look.idle)) {
+        struct profile_mask taken = process->allowed;
+        uint32_t pu;
+        for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+            taken.word[i] &= ~look.idle.word[i];
+        }
+        if (pin_plan_next(&process->options, &process->launcher, &process->allowed, &taken, &pu) <
+                0 ||
+            !profile_mask_has(&look.idle, pu)) {
+            return false;
+        }
+        if (pin_claims_try(&process->claims, pu, false)) {
+            *out = pu;
+            return true;
+        }
+        profile_mask_remove(&look.idle, pu);
+    }
+    return false;
+}
+
+static void treat(struct subject *it, bool waiting)
+{
+    uint32_t pu;
+    if (it->watched->moved_at_ns != 0 && look.at_ns - it->watched->moved_at_ns < MOVE_EVERY_NS) {
+        return;
+    }
+    if ((waiting || it->pu == PIN_LOOSE) && choose(&pu)) {
+        move(it, (int32_t)pu, it->pu == PIN_LOOSE ? &watch.tightened : &watch.moved);
+    } else if (waiting && it->pu >= 0 && look.threads[it->pu] == 1) {
+        /* With another thread of ours there, it is the program that has more threads than PUs. */
+        move(it, PIN_LOOSE, &watch.loosened);
+    }
+}
+
+/* -- one look -- */
+
+/* PUs of the plan that have idled since the last look, and that none of our threads has. */
+static void find_idle(void)
+{
+    const struct profile_mask *own = &watch.process->plan.own;
+    look.idle = (struct profile_mask){0};
+    for (uint32_t pu = 0; pu < look.pus; pu++) {
+        double idle_ns = (double)(look.now[pu] - look.before[pu]) * TICK_NS;
+        if (profile_mask_has(own, pu) && look.threads[pu] == 0 &&
+            idle_ns > IDLING * look.passed_ns) {
+            profile_mask_add(&look.idle, pu);
+        }
+    }
+}
+
+/* Nobody waits and no more is runnable than our threads and this one: each loose one goes home. */
+static void tighten(void)
+{
+    struct subject it;
+    if (look.anybody_waits || pin_busy_running() > look.own + 1) {
+        return;
+    }
+    for (uint32_t number = 0; number <= pin_record_count(); number++) {
+        if (get_subject(number, &it) && it.pu == PIN_LOOSE &&
+            look.at_ns - it.watched->moved_at_ns >= MOVE_EVERY_NS) {
+            move(&it, it.home, &watch.tightened);
+        }
+    }
+}
+
+static void look_round(void)
+{
+    struct subject it;
+    uint64_t now_ns = profile_now_ns();
+    bool first = look.at_ns == 0;
+    uint32_t *before = look.now;
+    look.now = look.before;
+    look.before = before;
+    look.passed_ns = (double)(now_ns - look.at_ns);
+    look.at_ns = now_ns;
+    if (pin_busy_idle(look.now, look.pus) < 0 || first) {
+        return;
+    }
+    count_threads();
+    find_idle();
+    look.anybody_waits = false;
+    for (uint32_t number = 0; number <= pin_record_count(); number++) {
+        if (get_subject(number, &it)) {
+            bool waiting = waits(&it);
+            look.anybody_waits = look.anybody_waits || waiting;
+            treat(&it, waiting);
+        }
+    }
+    tighten();
+}
+
+/* -- the thread -- */
+
+/* Is this thread the last one? A main thread that has ended stays as a zombie. */
+static bool is_alone(void)
+{
+    struct dirent *entry;
+    char path[64], text[512];
+    size_t others = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0) {
+        close(file);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    const char *state = strrchr(text, ')');
+    if (!state || strncmp(state, ") Z", 3) != 0) {
+        return false;
+    }
+    DIR *folder = opendir("/proc/self/task");
+    while (folder && (entry = readdir(folder))) {
+        others += atoi(entry->d_name) > 0;
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return others == 2;
+}
+
+static void *watch_main(void *unused)
+{
+    const struct timespec period = {.tv_nsec = PERIOD_NS};
+    (void)unused;
+    profile_raw(SYS_prctl, PR_SET_NAME, (long)PIN_WATCH_NAME, 0, 0, 0, 0);
+    while (!atomic_load(&watch.stop) && !is_alone()) {
+        look_round();
+        profile_raw(SYS_futex, (long)&watch.stop, FUTEX_WAIT_PRIVATE, 0, (long)&period, 0, 0);
+    }
+    return NULL;
+}
+
+static int start_thread(void)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    int rc = pthread_attr_init(&attributes);
+    if (rc != 0) {
+        return -rc;
+    }
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for its threads */
+    rc = pthread_create(&watch.thread, &attributes, watch_main, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return -rc;
+}
+
+int pin_watch_start(struct pin_process *process)
+{
+    for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
+        look.pus = profile_mask_has(&process->plan.own, pu) ? pu + 1 : look.pus;
+    }
+    look.before = calloc(2 * look.pus, sizeof *look.before);
+    if (!look.before) {
+        return -ENOMEM;
+    }
+    look.now = look.before + look.pus;
+    watch.process = process;
+    int rc = start_thread();
+    atomic_store(&watch.on, rc == 0);
+    return rc;
+}
+
+void pin_watch_stop(void)
+{
+    if (atomic_exchange(&watch.on, false)) {
+        atomic_store(&watch.stop, 1);
+        profile_raw(SYS_futex, (long)&watch.stop, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+        pthread_join(watch.thread, NULL);
+    }
+}
+
+void pin_watch_forget(void)
+{
+    if (watch.process) {
+        memset(&watch, 0, sizeof watch);
+        memset(&look, 0, sizeof look);
+    }
+}
+
+bool pin_watch_get(struct pin_watch_counts *out)
+{
+    *out = (struct pin_watch_counts){.moved = atomic_load(&watch.moved),
+                                     .loosened = atomic_load(&watch.loosened),
+                                     .tightened = atomic_load(&watch.tightened)};
+    return atomic_load(&watch.on);
+}

@@ -1,0 +1,43 @@
+/* spin: a worker computes until stdin ends, and the main thread waits for it; both report where
+ * they are. spin alone: the main thread ends before its worker, which ends at once. */
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "report.h"
+
+static volatile int ended;
+
+static void *computes(void *argument)
+{
+    while (!ended) {
+    }
+    report_worker(0, 1);
+    return argument;
+}
+
+static void *ends(void *argument)
+{
+    return argument;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t worker;
+    char byte;
+    if (argc > 1 && strcmp(argv[1], "alone") == 0) {
+        if (pthread_create(&worker, NULL, ends, NULL) == 0) {
+            pthread_exit(NULL);
+        }
+        return 4;
+    }
+    if (pthread_create(&worker, NULL, computes, NULL) != 0) {
+        return 4;
+    }
+    while (read(STDIN_FILENO, &byte, 1) > 0) {
+    }
+    ended = 1;
+    pthread_join(worker, NULL);
+    report_worker(0, 0);
+    return 0;
+}
