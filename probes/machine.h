@@ -123,6 +123,7 @@ struct machine_guard {
     size_t operations, repeated;
     size_t disturbed; /* operations that stayed so */
     double repeat_s;  /* spent on repeating */
+    double last_s;    /* that the last operation took */
     double still_s;   /* that workers stood still with an operation at hand: stopped, or the machine
                          asleep */
 };

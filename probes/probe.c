@@ -47,5 +47,10 @@ double probe_elapsed(const struct probe *probe)
 
 bool probe_late(const struct probe *probe)
 {
-    return probe->deadline > 0 && probe_elapsed(probe) > probe->deadline;
+    return probe_would_be_late(probe, probe->machine->guard.last_s);
+}
+
+bool probe_would_be_late(const struct probe *probe, double seconds)
+{
+    return probe->deadline > 0 && probe_elapsed(probe) + seconds > probe->deadline;
 }

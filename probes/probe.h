@@ -47,8 +47,12 @@ struct probe {
 /* Seconds gone on that clock. */
 double probe_elapsed(const struct probe *probe);
 
-/* Is the time that the user granted used up? */
+/* Is the time that the user granted used up, or would it be after one more operation that takes as
+ * long as the last one? */
 bool probe_late(const struct probe *probe);
+
+/* Or after something that takes so long? */
+bool probe_would_be_late(const struct probe *probe, double seconds);
 
 void probe_tell(const struct probe *probe, double done, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -51,6 +51,7 @@ int probe_sentinel_ask(struct machine *machine, const struct machine_question *q
         return rc;
     }
     guard->operations++;
+    guard->last_s = first.seconds;
     if (!is_disturbed(&first, question->workers)) {
         return 0;
     }

@@ -302,12 +302,13 @@ static int exchange_settled(struct probe *probe, size_t bytes, const struct prof
 static int measure_curve(struct probe *probe, const struct profile_pair *pair,
                          struct profile_layer *layer)
 {
-    enum { POINTS_MAX = 32 };
+    enum { POINTS_MAX = 32, CURVE_LEAST = 2 }; /* of fewer points nothing is interpolated */
     layer->curve = calloc(POINTS_MAX, sizeof *layer->curve);
     if (!layer->curve) {
         return -ENOMEM;
     }
-    for (size_t bytes = curve_from; bytes <= curve_to && layer->curve_count < POINTS_MAX;
+    for (size_t bytes = curve_from; bytes <= curve_to && layer->curve_count < POINTS_MAX &&
+                                    (layer->curve_count < CURVE_LEAST || !probe_late(probe));
          bytes *= 2) {
         struct settled least;
         int rc = exchange_settled(probe, bytes, pair, 1, &least);
@@ -348,7 +349,7 @@ static int measure_concurrency(struct probe *probe, size_t bytes, const struct p
     if (!layer->concurrency) {
         return -ENOMEM;
     }
-    for (size_t messages = 1; messages <= count;
+    for (size_t messages = 1; messages <= count && !probe_late(probe);
          messages = messages < count && 2 * messages > count ? count : 2 * messages) {
         struct settled slowest;
         int rc = exchange_settled(probe, bytes, pairs, messages, &slowest);

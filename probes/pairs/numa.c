@@ -86,6 +86,12 @@ static int measure_pair(struct probe *probe, size_t bytes, const struct profile_
     }
     probe_tell(probe, 0.97, "memory of node %u from PU %u", number, pus->ids[0]);
     result->planned++;
+    if (probe_late(probe)) {
+        snprintf(result->why, sizeof result->why, "node %u from PU %u: %s", number, pus->ids[0],
+                 "the budget was used up");
+        profile_set_free(&row.pus);
+        return 0;
+    }
     rc = measure_row(&question, &row);
     if (rc == 0) {
         result->rows[result->count++] = row;

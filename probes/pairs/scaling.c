@@ -98,6 +98,9 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *ord
     double *rates = malloc(count * sizeof *rates), before = 0;
     int rc = level->scaling && rates ? 0 : -ENOMEM;
     for (uint32_t workers = 1; rc == 0 && workers <= count;) {
+        if (workers > 2 && probe_late(probe)) {
+            break; /* the curve ends here */
+        }
         struct profile_scaling_point point = {.workers = workers};
         probe_tell(probe, 0.95, "memory with %u workers", workers);
         if (workers <= 2 && known[workers - 1].bytes_per_s > 0) {

@@ -474,7 +474,25 @@ static bool noted_short(const struct profile_quality *quality)
     return quality->note && strstr(quality->note, "cut short by the budget");
 }
 
-bool probe_conditions_unsettled(const struct servet_profile *profile, char *text, size_t size)
+/* " sharing memory": what the condition "budget" says of it; NULL: nothing. */
+static const char *left_out_by_budget(const struct servet_profile *profile, int *length)
+{
+    static const char mark[] = "not measured:";
+    for (size_t i = 0; i < profile->condition_count; i++) {
+        const struct profile_condition *condition = &profile->conditions[i];
+        const char *names =
+            strcmp(condition->key, "budget") == 0 ? strstr(condition->value, mark) : NULL;
+        if (names) {
+            names += strlen(mark);
+            *length = (int)strcspn(names, ";");
+            return names;
+        }
+    }
+    return NULL;
+}
+
+bool probe_conditions_unsettled(const struct servet_profile *profile, double expected_s, char *text,
+                                size_t size)
 {
     const struct profile_class *node_class = &profile->classes[0];
     double caches = 0, memory = wider(0, &node_class->memory.quality), messages = 0;
@@ -491,9 +509,30 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, char *text
         messages = wider(messages, &node_class->communication.layers[i].quality);
         message_short = message_short || noted_short(&node_class->communication.layers[i].quality);
     }
+    int length = 0;
+    const char *left_out = left_out_by_budget(profile, &length);
+    bool any_short = cache_short || memory_short || message_short || left_out;
+    bool busy = fmax(caches, fmax(memory, messages)) > settled_spread;
     text[0] = '\0';
     add_unsettled(text, size, "cache", caches, cache_short);
     add_unsettled(text, size, "memory", memory, memory_short);
     add_unsettled(text, size, "message", messages, message_short);
-    return text[0] != '\0';
+    if (left_out) {
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%snot measured:%.*s", used ? ", " : "", length,
+                 left_out);
+    }
+    size_t used = strlen(text);
+    if (used == 0) {
+        return false;
+    }
+    used +=
+        (size_t)snprintf(text + used, size - used, "; measure again%s%s",
+                         busy ? " when nothing else runs" : "", busy && any_short ? " and" : "");
+    if (any_short && used < size && expected_s > 0) {
+        snprintf(text + used, size - used, " without --budget (about %.0f s)", ceil(expected_s));
+    } else if (any_short && used < size) {
+        snprintf(text + used, size - used, " without --budget");
+    }
+    return true;
 }

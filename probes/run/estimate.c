@@ -57,21 +57,47 @@ static double plan_sharing(const struct probe *probe, const struct schedule *sch
     return sum;
 }
 
-static double plan_memory(const struct probe *probe, const struct schedule *schedule)
+/* One copy by all that take part. */
+static double copy_seconds(const struct probe *probe)
 {
     const struct profile_class *declared = probe->declared;
-    size_t last = 0, nodes = declared ? declared->numa_count : 0;
+    size_t last = 0;
     for (size_t i = 0; declared && i < declared->cache_count; i++) {
         size_t bytes = declared->caches[i].declared_size_bytes;
         last = bytes > last ? bytes : last;
     }
-    const double bytes = (double)probe_memory_bytes(probe, last);
-    const double copy_s = passes * 2 * bytes / rate;
+    return passes * 2 * (double)probe_memory_bytes(probe, last) / rate;
+}
+
+static double plan_memory(const struct probe *probe, const struct schedule *schedule)
+{
+    const double copy_s = copy_seconds(probe), bytes = copy_s * rate / (passes * 2);
+    const double nodes = probe->declared ? (double)probe->declared->numa_count : 0;
     const double row_s = copy_s + bytes * second_per_byte * (node_s + memory_load_s / 8) +
                          timed_loads * memory_load_s;
     /* alone and together */
     return rounds * ((1 + 2 * (double)probe_schedule_planned(schedule, NULL)) * copy_s +
-                     (double)(nodes * nodes) * row_s);
+                     nodes * nodes * row_s);
+}
+
+/* Sets that are tried: of each way to divide the PUs two groups, packed and spread, and of what is
+ * merged by turns, some more. */
+static double plan_sets(const struct probe *probe, const struct schedule *schedule)
+{
+    const double divisions = (double)schedule->together.count;
+    double pus = (double)probe->machine->pus.count;
+    return pus > 2 ? rounds * copy_seconds(probe) * (4 * divisions + pus) : 0;
+}
+
+void probe_estimate_scale(struct probe_estimate *estimate, double memory_s)
+{
+    const double pace = fmax(1, memory_s / memory_load_s);
+    estimate->cache_s *= pace;
+    estimate->sharing_s *= pace;
+    estimate->memory_s *= pace;
+    estimate->memory_least_s *= pace;
+    estimate->message_s *= pace;
+    estimate->sets_s *= pace;
 }
 
 int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estimate *out)
@@ -90,6 +116,8 @@ int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estima
             .cache_s = kinds * probe_cache_seconds(probe),
             .sharing_s = pus->count > 1 ? plan_sharing(probe, &schedule, inside) : 0,
             .memory_s = plan_memory(probe, &schedule),
+            .memory_least_s = (1 + 2 * (double)schedule.class_count) * copy_seconds(probe),
+            .sets_s = plan_sets(probe, &schedule),
             .message_s = pus->count > 1 ? (double)pairs * pair_s +
                                               (double)schedule.class_count * layer_s + mpi * mpi_s
                                         : 0,

@@ -111,7 +111,7 @@ static double planned(const struct probe_results *results, unsigned probe)
 static double planned_from(const struct probe_run *run, const struct probe_results *results,
                            unsigned first)
 {
-    double sum = 0;
+    double sum = run->probes & PROBE_MEMORY ? results->estimate.sets_s : 0;
     for (unsigned probe = first; probe < PROBE_ALL; probe <<= 1) {
         sum += run->probes & probe ? planned(results, probe) : 0;
     }
@@ -127,6 +127,16 @@ static void grant(const struct probe_run *run, struct probe_results *results, un
     results->probe.deadline =
         results->until_s > 0 ? now + (results->until_s - now) * planned(results, probe) / (sum * of)
                              : 0;
+}
+
+/* How much slower this machine is than those that the estimate is of, as its memory says: a probe
+ * that will not fit into a budget is known before it starts. */
+static void learn_pace(struct probe_results *results)
+{
+    const double seconds = results->of[0].caches.memory_seconds;
+    if (seconds > 0) {
+        probe_estimate_scale(&results->estimate, seconds);
+    }
 }
 
 static bool over(const struct probe_results *results)
@@ -147,7 +157,10 @@ static bool wanted(const struct probe_run *run, struct probe_results *results, u
         results->throttled |= probe;
         return false;
     }
-    if (!first && over(results)) {
+    bool too_long =
+        probe == PROBE_MEMORY &&
+        probe_elapsed(&results->probe) + results->estimate.memory_least_s > results->until_s;
+    if (!first && results->until_s > 0 && (over(results) || too_long)) {
         results->left_out |= probe;
         return false;
     }
@@ -286,6 +299,7 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
     if (wanted(run, results, PROBE_CACHE)) {
         next(run, results, PROBE_CACHE, "cache");
         rc = run_caches(run, results, error);
+        learn_pace(results);
         finished(results, PROBE_CACHE, rc);
     }
     if (rc == 0 && wanted(run, results, PROBE_SHARING) && results->of[0].caches.count > 0) {
@@ -305,6 +319,8 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
     }
     if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results) &&
         probe_machine_at_once(run->machine) > 1) {
+        probe_progress_next(run->progress, "sets",
+                            results->estimate.sets_s / planned_from(run, results, PROBE_CACHE));
         rc = run_sets(results, error);
     }
     return rc;
@@ -423,6 +439,7 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     int rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
                 : probe_with_journal(run, &results, error);
+    run->expected_s = planned_from(run, &results, PROBE_CACHE);
     run->incomplete = (rc == -ENODEV || rc == -ENOMEM) && results.done != 0 ? rc : 0;
     if (rc == -ENOMEM) {
         name_memory_limit(run->machine, error);

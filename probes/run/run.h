@@ -56,9 +56,12 @@ int probe_conditions_after(const struct conditions_before *before, struct machin
 int probe_conditions_add(struct servet_profile *profile, const char *key, const char *value);
 
 /* Which figures of the profile a second run might not confirm, because their rounds lie more than a
- * fifth apart or the budget cut them short: "memory (spread 41 %), message (cut short)". False:
- * none, and `text` is empty. */
-bool probe_conditions_unsettled(const struct servet_profile *profile, char *text, size_t size);
+ * fifth apart or the budget cut them short or left them out, and how to measure them again: "memory
+ * (spread 41 %), message (cut short); measure again when nothing else runs and without --budget
+ * (about 20 s)". `expected_s`: what a whole run takes; 0: not known. False: none, and `text` is
+ * empty. */
+bool probe_conditions_unsettled(const struct servet_profile *profile, double expected_s, char *text,
+                                size_t size);
 
 /* Does the CPU say that it is one of a virtual machine (x86)? */
 bool probe_conditions_virtual_machine(void);
@@ -117,7 +120,13 @@ void probe_disagreement_explain(const struct disagreement *disagreement, FILE *s
 /* Seconds. */
 struct probe_estimate {
     double cache_s, sharing_s, memory_s, message_s;
+    double sets_s;         /* of which nobody asks by name: they come with memory */
+    double memory_least_s; /* of memory, however late it is */
 };
+
+/* After the caches: everything takes longer where a load from memory takes `memory_s`, longer
+ * than usual. */
+void probe_estimate_scale(struct probe_estimate *estimate, double memory_s);
 
 /* `mpi`: messages go through MPI, which has to be started. 0 or -ENOMEM. */
 int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estimate *out);
@@ -239,7 +248,8 @@ struct probe_run {
     struct machine_journal *journal; /* of an interrupted run, or for one; may be NULL */
     struct machine *machine;
     struct progress *progress;
-    int incomplete; /* set by the run: -ENODEV or -ENOMEM that ended it after some probe had its
+    double expected_s; /* set by the run: what it would take here without a budget, about */
+    int incomplete;    /* set by the run: -ENODEV or -ENOMEM that ended it after some probe had its
                        result; 0: none */
 };
 

@@ -233,17 +233,16 @@ static void note_conditions(const struct servet_profile *profile)
 }
 
 /* The last line: what to measure again, and when. */
-static void note_unsettled(const struct servet_profile *profile)
+static void note_unsettled(const struct servet_profile *profile, double expected_s)
 {
-    char what[128];
-    if (probe_conditions_unsettled(profile, what, sizeof what)) {
-        cli_note("not settled: %s; measure again when nothing else runs, and without --budget",
-                 what);
+    char what[256];
+    if (probe_conditions_unsettled(profile, expected_s, what, sizeof what)) {
+        cli_note("not settled: %s", what);
     }
 }
 
 static void save(const struct options *options, const struct servet_profile *profile,
-                 const char *path)
+                 double expected_s, const char *path)
 {
     struct servet_error error;
     if (path[0] != '\0' && profile_save(profile, path, &error) < 0) {
@@ -253,7 +252,7 @@ static void save(const struct options *options, const struct servet_profile *pro
         cli_note("measured %zu PUs in %.1f s; profile written to %s", profile->classes[0].pus.count,
                  profile->seconds, path);
         note_conditions(profile);
-        note_unsettled(profile);
+        note_unsettled(profile, expected_s);
     }
     if (path[0] == '\0' || options->run.json) {
         print_profile(profile);
@@ -452,7 +451,7 @@ int main(int argc, char **argv)
         profile_free(profile);
         return cli_finish(CLI_FAILED);
     }
-    save(&options, profile, path);
+    save(&options, profile, run.expected_s, path);
     probe_checkpoint_close(run.journal, true);
     profile_free(profile);
     return cli_finish(CLI_OK);

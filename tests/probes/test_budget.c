@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "probes/cache/cache.h"
+#include "probes/run/run.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
 static const char *const names[] = {"two-packages", "dempsey"};
 enum { NAMES = sizeof names / sizeof *names };
@@ -96,6 +98,78 @@ START_TEST(without_a_budget_nothing_is_left_out)
 }
 END_TEST
 
+/* -- whole runs where everything takes thirty times as long, as in an emulator -- */
+
+static const struct machine_ops *simulated;
+static const double slower = 30;
+
+static int traverse(struct machine *machine, const struct machine_traversal *what,
+                    const uint32_t *pus, size_t count, double *seconds)
+{
+    int rc = simulated->traverse(machine, what, pus, count, seconds);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        seconds[i] *= slower;
+    }
+    return rc;
+}
+
+static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                size_t count, double *rates)
+{
+    int rc = simulated->copy(machine, what, pus, count, rates);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rates[i] /= slower;
+    }
+    return rc;
+}
+
+static int exchange(struct machine *machine, const struct machine_exchange *what,
+                    const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    int rc = simulated->exchange(machine, what, pairs, count, seconds);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        seconds[i] *= slower;
+    }
+    return rc;
+}
+
+static double elapsed(struct machine *machine)
+{
+    return slower * simulated->elapsed(machine);
+}
+
+START_TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it)
+{
+    static const char *const machines[] = {"two-packages", "epyc-7402", "dunnington"};
+    static const double budgets_s[] = {5, 30};
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct progress progress = {.events = -1};
+    const double budget_s = budgets_s[_i % 2];
+    open_machine_of(machines[_i / 2], &machine);
+    simulated = machine.ops;
+    struct machine_ops slow = *simulated;
+    slow.traverse = traverse;
+    slow.copy = copy;
+    slow.exchange = exchange;
+    slow.elapsed = elapsed;
+    machine.ops = &slow;
+    struct probe_run run = {.probes = PROBE_ALL,
+                            .seed = 1,
+                            .budget_s = budget_s,
+                            .machine = &machine,
+                            .progress = &progress};
+    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    ck_assert_double_le(probe_machine_elapsed(&machine), 1.5 * budget_s);
+    ck_assert_double_gt(run.expected_s, budget_s);
+    ck_assert_double_gt((double)profile->classes[0].caches[0].size_bytes, 0);
+    probe_machine_close(&machine);
+    profile_free(profile);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("budget");
@@ -103,5 +177,6 @@ int main(void)
     tcase_add_loop_test(tests, the_least_is_a_look_at_every_other_size_and_says_so, 0, NAMES);
     tcase_add_loop_test(tests, it_ends_in_time_and_uses_it, 0, NAMES);
     tcase_add_test(tests, without_a_budget_nothing_is_left_out);
+    tcase_add_loop_test(tests, a_slow_machine_keeps_to_the_budget_within_half_of_it, 0, 6);
     return run_tests(tests);
 }

@@ -349,7 +349,7 @@ END_TEST
 
 START_TEST(what_is_not_settled_is_named_and_settled_is_not)
 {
-    char text[128];
+    char text[256];
     struct profile_memory_level level = {.quality = {.origin = PROFILE_MEASURED, .spread = 0.41}};
     struct profile_layer layer = {
         .quality = {.origin = PROFILE_MEASURED, .spread = 0.1, .note = NULL}};
@@ -358,16 +358,22 @@ START_TEST(what_is_not_settled_is_named_and_settled_is_not)
                    .levels = &level,
                    .level_count = 1},
         .communication = {.layers = &layer, .layer_count = 1}};
-    const struct servet_profile profile = {.classes = &node_class, .class_count = 1};
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
-    ck_assert_str_eq(text, "memory (spread 41 %)");
+    struct profile_condition budget = {"budget", "5 s granted; not measured: sharing memory; more"};
+    struct servet_profile profile = {.classes = &node_class, .class_count = 1};
+    ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
+    ck_assert_str_eq(text, "memory (spread 41 %); measure again when nothing else runs");
     layer.quality.note = "cut short by the budget: 3 of 9 pairs measured";
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
-    ck_assert_str_eq(text, "memory (spread 41 %), message (cut short)");
+    ck_assert(probe_conditions_unsettled(&profile, 19.5, text, sizeof text));
+    ck_assert_str_eq(text, "memory (spread 41 %), message (cut short); measure again when nothing "
+                           "else runs and without --budget (about 20 s)");
     layer.quality.note = NULL;
     level.quality.origin = PROFILE_INFERRED;
-    ck_assert(!probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert(!probe_conditions_unsettled(&profile, 20, text, sizeof text));
     ck_assert_str_eq(text, "");
+    profile.conditions = &budget;
+    profile.condition_count = 1;
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
+    ck_assert_str_eq(text, "not measured: sharing memory; measure again without --budget");
 }
 END_TEST
 
