@@ -55,28 +55,19 @@ struct about {
     uint32_t mode, user;
 };
 
-/* The kernel's own structure: on 64 bits libc's is the same. */
-#if defined(__i386__)
-#define SYS_STAT_AT SYS_fstatat64
-typedef struct stat64 kernel_stat;
-#else
-#define SYS_STAT_AT SYS_newfstatat
-typedef struct stat kernel_stat;
-#endif
-
 /* Sandboxes that are older than statx() answer ENOSYS to it, or EPERM (Docker before 18.04, with
  * libseccomp before 2.3.3). 0 or -errno. */
 static int ask_about(int folder, const char *path, int flags, struct about *out)
 {
     struct statx wide;
-    kernel_stat plain;
+    struct stat plain; /* on 64 bits the kernel's own is the same */
     long rc = profile_raw(SYS_statx, folder, (long)path, flags, STATX_BASIC_STATS, (long)&wide, 0);
     if (rc == 0) {
         *out = (struct about){wide.stx_ino, wide.stx_nlink, wide.stx_mode, wide.stx_uid};
         return 0;
     }
     if (rc == -ENOSYS || rc == -EPERM) {
-        rc = profile_raw(SYS_STAT_AT, folder, (long)path, (long)&plain, flags, 0, 0);
+        rc = profile_raw(SYS_newfstatat, folder, (long)path, (long)&plain, flags, 0, 0);
     }
     if (rc == 0) {
         *out = (struct about){plain.st_ino, plain.st_nlink, plain.st_mode, plain.st_uid};
@@ -90,7 +81,7 @@ static int ask_about(int folder, const char *path, int flags, struct about *out)
 void pin_registry_default_path(char *path, size_t size)
 {
     struct about about;
-    unsigned user = (unsigned)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
+    unsigned user = (unsigned)profile_raw(SYS_geteuid, 0, 0, 0, 0, 0, 0);
     int rc = ask_about(AT_FDCWD, "/proc/self/ns/user", 0, &about);
     if (rc < 0 || about.inode == FIRST_USER_NAMESPACE) {
         snprintf(path, size, "/dev/shm/servet-%u", user);
@@ -193,7 +184,7 @@ static int open_own_file(const char *path)
         ;
     } else if (!S_ISREG(about.mode) || about.links != 1) {
         code = -EINVAL;
-    } else if (about.user != (uint32_t)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0) ||
+    } else if (about.user != (uint32_t)profile_raw(SYS_geteuid, 0, 0, 0, 0, 0, 0) ||
                (about.mode & 077)) {
         code = -EPERM;
     } else {

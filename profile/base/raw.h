@@ -8,15 +8,6 @@
 
 #include <sys/syscall.h>
 
-/* On i386 the first numbers are of calls with 16-bit users and with arguments in memory. */
-#if defined(__i386__)
-#define PROFILE_SYS_MMAP SYS_mmap2
-#define PROFILE_SYS_GETEUID SYS_geteuid32
-#else
-#define PROFILE_SYS_MMAP SYS_mmap
-#define PROFILE_SYS_GETEUID SYS_geteuid
-#endif
-
 #if !defined(__x86_64__) && !defined(__aarch64__) && !defined(__powerpc64__) &&                    \
     !(defined(__riscv) && __riscv_xlen == 64)
 #include <errno.h>
