@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Does the Python module give the library's answers as plain objects, and do both modules know every function of the header?
+
+usage: module.py HEADER FORTRAN_MODULE FIXTURES EXAMPLE
+"""
+
+import errno
+import math
+import os
+import re
+import subprocess
+import sys
+
+import servet
+
+header, fortran, fixtures, example = sys.argv[1:]
+NEHALEM = os.path.join(fixtures, "nehalem-2-nodes.json")
+
+
+def complete():
+    """Every function of the header is in both modules, with as many arguments."""
+    with open(header, encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
+    declared = re.findall(r"^[a-z_][\w *]*?\b(servet_\w+)\(([^;{]*)\);", text, re.MULTILINE)
+    functions = {name: 0 if arguments == "void" else arguments.count(",") + 1 for name, arguments in declared}
+    assert len(functions) > 30, functions
+    known = {"servet_" + name: len(arguments) for name, (_, arguments) in servet._FUNCTIONS.items()}
+    # len(Profile.pus) says it.
+    known["servet_pu_count"] = 1
+    for name, count in functions.items():
+        assert known.get(name) == count, f"servet.py: {name}() takes {count} arguments, not {known.get(name)}"
+    with open(fortran, encoding="utf-8") as file:
+        listed = dict(re.findall(r"(servet_\w+)\(([^)]*)\) bind\(c\)", file.read()))
+    for name, count in functions.items():
+        if name != "servet_version":  # a C string: of little use there
+            assert name in listed, f"servet.f90: no {name}()"
+            assert listed[name].count(",") + 1 == count, f"servet.f90: {name}() takes {count} arguments"
+
+
+def answers():
+    with servet.Profile(NEHALEM) as machine:
+        assert machine.measured and machine.nodes == 2 and machine.pus == list(range(16))
+        l2 = machine.cache(2, 9)
+        assert (l2.bytes, l2.sharers, l2.line_bytes) == (256 << 10, 1, 64), l2
+        assert l2.quality == ("declared", None, None) and l2.ways == 8, l2  # from a publication
+        assert [cache.level for cache in machine.caches(0)] == [1, 2, 3]
+        assert machine.cache(4, 0) is None and machine.cache(1, 99) is None
+        assert machine.cache_shared(3, 0, 2) and not machine.cache_shared(3, 0, 4)
+        assert math.isclose(machine.memory_bandwidth(3), 9e9)
+        assert math.isclose(machine.memory_bandwidth(3, 2), 12e9)
+        assert math.isclose(machine.message_seconds(0, 8, 32768), 6.4e-5)
+        assert (machine.message_layer(0, 7), machine.message_layer(0, 8), machine.message_layer(3, 3)) == (0, 1, None)
+        assert machine.numa_seconds(0, 77) is None and machine.bsp(4) is None and machine.bsp_seconds(4, 1, 1) is None
+        order = machine.rank_order([0, 8, 1, 9])
+        assert sorted(order) == [0, 1, 2, 3]
+        assert machine.rank_order([0, 1], [[0, 1], [1, 0]]) == [0, 1]
+    try:
+        machine.measured
+    except ValueError:
+        pass
+    else:
+        raise AssertionError("a closed profile answers")
+    with servet.Profile(os.path.join(fixtures, "every-field.json")) as machine:
+        assert machine.memory_quality(machine.pus[0]).origin == "measured"
+        assert machine.cache(1, machine.pus[0]).quality == ("inferred", 5, 0.25)
+    with servet.Profile(os.path.join(fixtures, "cartesius-bsp.json")) as machine:
+        bsp = machine.bsp(24)
+        assert bsp.processors == 24 and bsp.g_flops > 0
+        assert math.isclose(machine.bsp_seconds(24, 1e9, 1e3), (1e9 + 1e3 * bsp.g_flops + bsp.l_flops) / bsp.r_flop_per_s)
+
+
+def placing():
+    with servet.Profile(NEHALEM) as machine:
+        placed = machine.map(2, 4)
+        assert [len(pus) for pus in placed] == [4, 4] and len({pu for pus in placed for pu in pus}) == 8, placed
+        assert machine.map(3, allowed=[4, 5, 6], communication=True) and set(sum(machine.map(2, taken=[0]), [])) & {0} == set()
+        assert 1 <= len(machine.workers_worth(0).pus) <= 8
+
+
+def refusals():
+    for path, code, word in ((fixtures + "/none.json", errno.ENOENT, "none.json"), (header, errno.EINVAL, "not JSON")):
+        try:
+            servet.Profile(path)
+        except servet.Error as error:
+            assert error.errno == code and word in error.strerror, error
+        else:
+            raise AssertionError(f"{path} was opened")
+
+
+def example_runs():
+    done = subprocess.run([sys.executable, example, NEHALEM, "120"], capture_output=True, text=True)
+    assert done.returncode == 0 and "shared by 1: tile 104\n120 x 120: the same as without tiles" in done.stdout, done
+    done = subprocess.run([sys.executable, example, "/nonexistent.json"], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr == "tile_size.py: /nonexistent.json: No such file or directory\n", done
+
+
+complete()
+answers()
+refusals()
+example_runs()
+if hasattr(servet._library, "servet_map"):
+    placing()
