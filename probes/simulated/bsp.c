@@ -97,7 +97,7 @@ static struct bsp_simulation formula(const struct sim *sim, uint32_t processors)
     const struct sim_bsp *b = &sim->bsp[i], *a = i ? b - 1 : b;
     double part =
         a == b ? 0 : (double)(processors - a->processors) / (b->processors - a->processors);
-    double r = between(a->flop_per_s, b->flop_per_s, part);
+    double r = between(a->r_flop_per_s, b->r_flop_per_s, part);
     double longest = probe_bsp_lengths[BSP_LENGTHS - 1]; /* whose rate the description gives */
     return (struct bsp_simulation){.flop_per_s = r * (longest + half_rate_length) / longest,
                                    .g_s = between(a->g_flops, b->g_flops, part) / r,

@@ -3,7 +3,6 @@
  * machines are not layers with one time each; a matrix that somebody measured is what a probe of
  * layers has to cope with. */
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,22 +68,10 @@ static void read_rows(struct sim_reader *reader, FILE *file, double unit_s, stru
     }
 }
 
-void probe_sim_load_matrix(struct sim_reader *reader, const json_t *object, struct sim *sim)
+void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim)
 {
-    static const char *const keys[] = {"file", "seconds_per_unit", "bytes_per_s", NULL};
-    if (!object) {
-        return;
-    }
-    probe_sim_known_keys(reader, object, "exchange_matrix", keys);
-    const char *name = json_string_value(json_object_get(object, "file"));
-    double unit_s =
-        probe_sim_number(reader, object, "exchange_matrix", "seconds_per_unit", 1e-9, 1e-15, 1);
-    sim->matrix.bytes_per_s =
-        probe_sim_number(reader, object, "exchange_matrix", "bytes_per_s", 0, 1e3, 1e13);
-    if (!name) {
-        probe_sim_refuse(reader, "exchange_matrix.file: expected the name of a CSV file");
-    }
-    if (reader->failed) {
+    const char *name = sim->matrix.file;
+    if (!name || reader->failed) {
         return;
     }
     char *path = beside(reader->path, name);
@@ -93,7 +80,7 @@ void probe_sim_load_matrix(struct sim_reader *reader, const json_t *object, stru
     if (!file || !sim->matrix.seconds) {
         probe_sim_refuse(reader, "exchange_matrix.file: %s: %s", name, strerror(errno));
     } else {
-        read_rows(reader, file, unit_s, sim);
+        read_rows(reader, file, sim->matrix.seconds_per_unit, sim);
     }
     if (file) {
         fclose(file);

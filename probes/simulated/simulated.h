@@ -2,10 +2,9 @@
 #ifndef SERVET_PROBES_SIMULATED_SIMULATED_H
 #define SERVET_PROBES_SIMULATED_SIMULATED_H
 
-#include <jansson.h>
-
 #include "probes/machine.h"
 #include "profile/base/random.h"
+#include "profile/codec/codec.h"
 #include "profile/model.h"
 
 /* -- sim -- */
@@ -16,7 +15,7 @@
 
 /* Caches in front of one PU, and in the description of a machine whose kinds of cores have their
  * own. */
-enum { SIM_DEPTH_MAX = 5, SIM_CACHES_MAX = 16, SIM_TLBS_MAX = 8 };
+enum { SIM_DEPTH_MAX = 5, SIM_CACHES_MAX = 16 };
 
 enum sim_policy {
     SIM_LRU,
@@ -32,6 +31,12 @@ enum sim_inclusion {
     SIM_VICTIM,    /* holds what the level before it evicted, and gives it back on a hit */
 };
 
+enum sim_indexing {
+    SIM_PHYSICAL,
+    SIM_VIRTUAL,
+    SIM_BY_PLACE, /* only while reading: virtual in front of all others, else physical */
+};
+
 enum sim_mapping { SIM_PAGES_RANDOM, SIM_PAGES_COLOURED, SIM_PAGES_CONTIGUOUS };
 
 struct sim_cache {
@@ -41,7 +46,7 @@ struct sim_cache {
     double seconds;
     enum sim_policy policy;
     enum sim_inclusion inclusion;
-    bool virtual_index;
+    enum sim_indexing indexing;
     struct profile_set pus; /* that have it */
     /* by position of the PU in the machine's set; SIM_NO_INSTANCE: has none */
     uint32_t *instance_of;
@@ -80,7 +85,16 @@ struct sim_capacity {
 /* Memory traffic of these PUs together is limited; domains may nest (core, L3, link of a die, bus,
  * cell, NUMA node, package, machine). */
 struct sim_domain {
+    struct profile_set pus; /* borrowed from its kind, as the capacities */
+    const struct sim_capacity *capacities;
+    size_t capacity_count;
+};
+
+/* As the description has them: one domain, or several alike. */
+struct sim_domain_kind {
     struct profile_set pus;
+    struct profile_set *groups;
+    size_t group_count;
     struct sim_capacity *capacities; /* ascending by workers, at least one; straight lines between
                                         them, the same beyond either end */
     size_t capacity_count;
@@ -113,14 +127,17 @@ struct sim_layer {
 
 /* One-way times between PUs as somebody measured them, beside or instead of layers. */
 struct sim_matrix {
+    char *file; /* NULL: there is none */
+    double seconds_per_unit;
     double *seconds;    /* of one line, by the PUs' positions, row by row; NULL: there is none */
     double bytes_per_s; /* of what is longer than a line; 0: as lines one after the other */
 };
 
-/* BSP parameters by the number of processors; flops are those of `flop_per_s`, as in a profile. */
+/* BSP parameters by the number of processors; flops are those of `r_flop_per_s`, as in a
+ * profile. */
 struct sim_bsp {
     uint32_t processors;
-    double flop_per_s, g_flops, g_packets_flops, l_flops, t0_flops;
+    double r_flop_per_s, g_flops, g_packets_flops, l_flops, t0_flops;
 };
 
 struct sim_noise {
@@ -135,19 +152,24 @@ struct sim_noise {
 };
 
 struct sim {
-    char *name;
+    char *name, *source; /* source: where the description comes from */
+    struct profile_set pus;
     size_t pu_count;
-    size_t page_bytes, huge_page_bytes;
+    struct profile_set *cores, *packages;
+    size_t core_count, package_count;
+    uint64_t page_bytes, huge_page_bytes;
     enum sim_mapping mapping;
-    struct sim_cache caches[SIM_CACHES_MAX];
+    struct sim_cache *caches; /* at most SIM_CACHES_MAX */
     size_t cache_count;
     struct sim_path *paths; /* by position of the PU in the machine's set */
     struct sim_kind *kinds; /* empty: all PUs are alike */
     size_t kind_count;
-    struct sim_tlb tlbs[SIM_TLBS_MAX];
+    struct sim_tlb *tlbs;
     size_t tlb_count;
     uint64_t prefetched_stride_bytes; /* strides up to this are fetched ahead */
     double memory_seconds, pu_bytes_per_s;
+    struct sim_domain_kind *domain_kinds;
+    size_t domain_kind_count;
     struct sim_domain *domains;
     size_t domain_count;
     struct sim_node *nodes;
@@ -220,12 +242,12 @@ bool probe_sim_ways_hit(struct sim_ways *ways, uint32_t slot, uint64_t line);
 uint64_t probe_sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line);
 void probe_sim_ways_remove(struct sim_ways *ways, uint32_t slot, uint64_t line);
 
-/* -- reader -- */
+/* -- reading a description -- */
 
-/* Fields of a machine description (load.c, load_caches.c), each with the range that it must
- * be in. The first error sticks; what is read after it means nothing. */
+extern const struct profile_object probe_sim_description; /* fields.c; struct sim */
 
-/* Where we are in the file, for messages; the first error sticks. */
+/* What its fields promise one another is checked after they were read, each in its range. The first
+ * error sticks; what is checked after it means nothing. */
 struct sim_reader {
     const char *path;
     struct servet_error *error;
@@ -236,32 +258,16 @@ struct sim_reader {
 void probe_sim_refuse(struct sim_reader *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A missing field takes `missing`; NAN there makes it required. */
-double probe_sim_number(struct sim_reader *reader, const json_t *object, const char *where,
-                        const char *key, double missing, double low, double high);
-uint64_t probe_sim_whole(struct sim_reader *reader, const json_t *object, const char *where,
-                         const char *key, double missing, double low, double high);
-/* Position among `names`, which ends with NULL. */
-int probe_sim_choice(struct sim_reader *reader, const json_t *object, const char *where,
-                     const char *key, const char *const *names, int missing);
-void probe_sim_known_keys(struct sim_reader *reader, const json_t *object, const char *where,
-                          const char *const *keys);
-/* A list of PUs out of `within` (NULL: any); to be freed. */
-struct profile_set probe_sim_pu_list(struct sim_reader *reader, const json_t *value,
-                                     const char *where, const struct profile_set *within);
-/* An array of disjoint lists, to be freed one by one; a missing one is empty. */
-struct profile_set *probe_sim_groups(struct sim_reader *reader, const json_t *object,
-                                     const char *where, const char *key,
-                                     const struct profile_set *within, size_t *count);
+/* PUs of `within` alone; groups without a common PU. */
+void probe_sim_check_set(struct sim_reader *reader, const struct profile_set *set,
+                         const struct profile_set *within, const char *where);
+void probe_sim_check_groups(struct sim_reader *reader, const struct profile_set *groups,
+                            size_t count, const struct profile_set *within, const char *where);
 
-/* -- load_caches.c: the caches and TLBs of a machine with these PUs, and which of them each PU
- * has -- */
-struct sim;
-void probe_sim_load_caches(struct sim_reader *reader, const json_t *root,
-                           const struct profile_set *pus, struct sim *sim);
+/* load_caches.c: who has which of the caches and TLBs, and what stands in front of each PU. */
+void probe_sim_place_caches(struct sim_reader *reader, struct sim *sim);
 
-/* -- load_matrix.c: the exchange matrix of a machine whose PUs are known; none where `object` is
- * missing -- */
-void probe_sim_load_matrix(struct sim_reader *reader, const json_t *object, struct sim *sim);
+/* load_matrix.c: the times between the machine's PUs, if the description names a file of them. */
+void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim);
 
 #endif

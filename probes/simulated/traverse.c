@@ -178,7 +178,7 @@ static int make_stream(struct sim *sim, const struct machine_traversal *what, si
 
 static uint64_t line_at(const struct sim_cache *cache, uint64_t virtual, uint64_t physical)
 {
-    return (cache->virtual_index ? virtual : physical) / cache->line_bytes + 1;
+    return (cache->indexing == SIM_VIRTUAL ? virtual : physical) / cache->line_bytes + 1;
 }
 
 /* The cache of a PU at this depth of its path, and its content. */
@@ -225,7 +225,8 @@ static void leave_earlier(struct stage *stage, size_t level, size_t position, ui
         const struct sim_cache *cache = cache_of(stage, i, position);
         struct sim_ways *ways = ways_of(stage, i, position);
         uint32_t slot = probe_sim_ways_slot(ways, line);
-        if (!cache->virtual_index && cache->line_bytes == line_bytes && slot != SIM_NO_SLOT) {
+        if (cache->indexing != SIM_VIRTUAL && cache->line_bytes == line_bytes &&
+            slot != SIM_NO_SLOT) {
             probe_sim_ways_remove(ways, slot, line);
         }
     }

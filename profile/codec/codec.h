@@ -113,6 +113,8 @@ struct profile_field {
     size_t count_offset;
     const struct profile_object *element;
     const char *const *words; /* ends with NULL */
+    const char
+        *lone; /* FIELD_ARRAY: a number may stand for an only item that has just this field */
     /* For people, NULL but where PROFILE_FIELDS_EXPLAINED is set: what is linked into programs does
      * not carry it. */
     const char *unit;

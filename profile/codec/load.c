@@ -265,6 +265,19 @@ static int load_array(struct profile_loader *loader, const struct json_path *at,
     return rc;
 }
 
+/* A number that stands for an only item is read as that item. */
+static int load_lone(struct profile_loader *loader, const struct json_path *at, const json_t *json,
+                     const struct profile_field *field, void *object)
+{
+    json_t *item = json_pack("[{s:f}]", field->lone, json_number_value(json));
+    if (!item) {
+        return no_memory(loader);
+    }
+    int rc = load_array(loader, at, item, field, object);
+    json_decref(item);
+    return rc;
+}
+
 static int load_map(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                     struct profile_condition **member, size_t *count)
 {
@@ -321,7 +334,8 @@ static int load_field(struct profile_loader *loader, const struct json_path *at,
     case FIELD_PAIRS:
         return load_pairs(loader, at, json, member, count);
     case FIELD_ARRAY:
-        return load_array(loader, at, json, field, object);
+        return field->lone && json_is_number(json) ? load_lone(loader, at, json, field, object)
+                                                   : load_array(loader, at, json, field, object);
     case FIELD_MAP:
         return load_map(loader, at, json, member, count);
     case FIELD_OBJECT:
@@ -447,6 +461,11 @@ static void set_absent(const struct profile_field *field, void *object)
     case FIELD_WORD:
         *(unsigned *)member = (unsigned)field->absent;
         break;
+    case FIELD_OBJECT:
+        for (size_t i = 0; i < field->element->field_count; i++) {
+            set_absent(&field->element->fields[i], member);
+        }
+        break;
     default:
         break;
     }
@@ -461,23 +480,25 @@ int profile_load_object(struct profile_loader *loader, const struct json_path *a
     for (size_t i = 0; i < type->field_count; i++) {
         set_absent(&type->fields[i], object);
     }
-    /* Fields first: a file of another version should be told that, not which of its keys we do not
-     * know. */
-    for (size_t i = 0; i < type->field_count; i++) {
+    /* What is there first: a file of another version should be told that, not which of its keys we
+     * do not know. What is missing last: a key that is misspelt says more. */
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < type->field_count; i++) {
         const struct profile_field *field = &type->fields[i];
         const json_t *value = json_object_get(json, field->key);
-        struct json_path here = JSON_PATH_KEY(at, field->key);
-        int rc = 0;
-        if (value) {
-            rc = load_field(loader, &here, value, field, object);
-        } else if (field->required && field->since <= loader->version) {
-            rc = refuse_missing(loader, &here, field);
-        }
-        if (rc < 0) {
-            return rc;
+        rc = value ? load_field(loader, &JSON_PATH_KEY(at, field->key), value, field, object) : 0;
+    }
+    if (rc == 0) {
+        rc = keep_unknown_keys(loader, at, json, type);
+    }
+    for (size_t i = 0; rc == 0 && i < type->field_count; i++) {
+        const struct profile_field *field = &type->fields[i];
+        if (field->required && field->since <= loader->version &&
+            !json_object_get(json, field->key)) {
+            rc = refuse_missing(loader, &JSON_PATH_KEY(at, field->key), field);
         }
     }
-    return keep_unknown_keys(loader, at, json, type);
+    return rc;
 }
 
 /* -- the whole -- */

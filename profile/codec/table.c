@@ -105,8 +105,7 @@ bool profile_field_absent(const struct profile_field *field, const void *object)
         return count_of(field, object) == 0;
     case FIELD_OBJECT:
         for (size_t i = 0; i < field->element->field_count; i++) {
-            if (field->element->fields[i].required ||
-                !profile_field_absent(&field->element->fields[i], member)) {
+            if (!profile_field_absent(&field->element->fields[i], member)) {
                 return false;
             }
         }
@@ -211,7 +210,9 @@ static int check_field(const struct json_path *at, const struct profile_field *f
         return profile_field_absent(field, object) ? check_absent(at, field, error)
                                                    : check_items(at, field, object, error);
     case FIELD_OBJECT:
-        return profile_check_fields(&JSON_PATH_KEY(at, field->key), field->element, member, error);
+        return !there ? 0
+                      : profile_check_fields(&JSON_PATH_KEY(at, field->key), field->element, member,
+                                             error);
     case FIELD_U32:
         return there ? check_whole(at, field, *(const uint32_t *)member, error) : 0;
     case FIELD_U64:

@@ -295,21 +295,24 @@ static void assert_refused(const char *text, const char *place)
 START_TEST(wrong_descriptions_are_refused_with_their_place)
 {
     assert_refused("{", ":1:");
-    assert_refused("{}", "machine.servet_machine");
-    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"colour\": 3}", "machine.colour");
+    assert_refused("{}", "$.servet_machine: missing");
+    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"colour\": 3}",
+                   "$.colour: unknown field");
     assert_refused("{\"servet_machine\": 1, \"pus\": \"x\"}", "pus");
-    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": []}", "caches");
+    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [], \"memory\": "
+                   "{\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}}",
+                   "$.caches: found none, expected at least one");
     assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, "
                    "\"size_bytes\": 32768, "
                    "\"ways\": 7, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, "
                    "\"pu_bytes_per_s\": 1e10}}",
-                   "caches[0].size_bytes");
+                   "$.caches[0].size_bytes: expected a multiple");
     assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, "
                    "\"size_bytes\": 32768, "
                    "\"ways\": 8, \"seconds\": 1e-9, \"groups\": [\"0-1\", \"1\"]}], \"memory\": "
                    "{\"seconds\": 1e-7, "
                    "\"pu_bytes_per_s\": 1e10}}",
-                   "caches[0].groups");
+                   "$.caches[0].groups: expected groups without");
 #define KINDS_OF(caches, kinds)                                                                    \
     "{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": "       \
     "32768, \"ways\": 8, "                                                                         \
@@ -319,8 +322,29 @@ START_TEST(wrong_descriptions_are_refused_with_their_place)
     assert_refused(KINDS_OF(", \"pus\": \"0-2\"", ""), "caches[0]");
     assert_refused(
         KINDS_OF("", "{\"pus\": \"0-1\", \"efficiency\": 0}, {\"pus\": \"1\", \"efficiency\": 1}"),
-        "kinds[1].pus");
-    assert_refused(KINDS_OF("", "{\"pus\": \"0\"}"), "kinds[0].efficiency");
+        "$.kinds[1].pus: expected kinds without");
+    assert_refused(KINDS_OF("", "{\"pus\": \"0\"}"), "$.kinds[0].efficiency: missing");
+    assert_refused(KINDS_OF("", "{\"pus\": \"0\", \"efficiency\": 1001}"),
+                   "$.kinds[0].efficiency: found 1001, expected an integer from 0 to 1000");
+    assert_refused(KINDS_OF("", "{\"pus\": \"0\", \"efficiency\": 1, \"memory_seconds\": 1}"),
+                   "$.kinds[0].memory_seconds: found 1, expected a number from 1e-09 to 0.001");
+    assert_refused(KINDS_OF(", \"policy\": \"fifo\"", ""),
+                   "$.caches[0].policy: found \"fifo\", expected \"lru\", \"plru\", \"random\", "
+                   "\"aged\" or \"adaptive\"");
+#define DOMAINS_OF(domains)                                                                        \
+    "{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": "       \
+    "32768, "                                                                                      \
+    "\"ways\": 8, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10, " \
+    "\"domains\": [" domains "]}}"
+    assert_refused(DOMAINS_OF("{\"pus\": \"0\", \"groups\": [\"1\"], \"bytes_per_s\": 1e9}"),
+                   "$.memory.domains[0]: expected either pus or groups");
+    assert_refused(DOMAINS_OF("{\"pus\": \"0\", \"bytes_per_s\": 1}"),
+                   "$.memory.domains[0].bytes_per_s[0].bytes_per_s: found 1, expected a number");
+    assert_refused(DOMAINS_OF("{\"pus\": \"0\", \"bytes_per_s\": [{\"workers\": 2, "
+                              "\"bytes_per_s\": 1e9}, {\"workers\": 2, \"bytes_per_s\": 1e9}]}"),
+                   "$.memory.domains[0].bytes_per_s[1].workers: expected more");
+    assert_refused(DOMAINS_OF("{\"pus\": \"2\", \"bytes_per_s\": 1e9}"),
+                   "$.memory.domains[0]: names a PU that the machine does not have");
 }
 END_TEST
 
