@@ -34,6 +34,13 @@ int report_html(const struct report *report, char **out, size_t *length,
 int report_png(const struct report *report, const char *folder, size_t *count,
                struct servet_error *left_out, struct servet_error *error);
 
+/* The topology that hwloc reads (of this machine, or as HWLOC_XMLFILE and HWLOC_SYNTHETIC say) as
+ * hwloc's XML, with bandwidth and latency of NUMA nodes as the profile's first class has them. A
+ * new string. 0; -ENODATA: there are none; -EINVAL: that topology is another machine's; -EIO:
+ * hwloc failed; -ENOMEM. */
+int report_hwloc(const struct servet_profile *profile, char **out, size_t *length,
+                 struct servet_error *error);
+
 /* -- every figure as one row: where it belongs, what it is called, what it says, how sure it is;
  * the page's table and the comparison of two profiles walk the same rows -- */
 

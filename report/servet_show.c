@@ -14,13 +14,13 @@
 struct options {
     const char *file;   /* NULL: looked for */
     const char *second; /* of --diff */
-    const char *html, *png;
+    const char *html, *png, *hwloc;
     size_t workers; /* of --map; 0: none */
     bool json, bsp, diff;
     pid_t live; /* 0: not asked for */
 };
 
-enum { OPTION_HTML = 0x100, OPTION_PNG, OPTION_MAP, OPTION_DIFF };
+enum { OPTION_HTML = 0x100, OPTION_PNG, OPTION_MAP, OPTION_DIFF, OPTION_HWLOC };
 
 static const struct argp_option option_table[] = {
     {"json", 'j', NULL, 0, "Print the profile as JSON (checked, in the order of the schema)", 0},
@@ -31,6 +31,8 @@ static const struct argp_option option_table[] = {
     {"html", OPTION_HTML, "FILE", 0,
      "Write a report with plots and pictures, one page that needs no network", 0},
     {"png", OPTION_PNG, "DIR", 0, "Write the report's plots and pictures as PNG files", 0},
+    {"hwloc", OPTION_HWLOC, "FILE", 0,
+     "Write hwloc's XML of the topology with the measured bandwidth and latency of NUMA nodes", 0},
     {"map", OPTION_MAP, "N", 0, "With --html or --png: show where N workers would go", 0},
     {"diff", OPTION_DIFF, NULL, 0,
      "Say what changed from the profile OLD to NEW, and whether the mapping would (with --json: as "
@@ -57,6 +59,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case OPTION_PNG:
         options->png = argument;
+        return 0;
+    case OPTION_HWLOC:
+        options->hwloc = argument;
         return 0;
     case OPTION_MAP:
         options->workers = (size_t)cli_integer("--map", argument, 1, MAP_WORKER_LIMIT - 1);
@@ -175,6 +180,16 @@ static int show_live(const struct options *options)
 
 /* What was found missing or wrong with the output is a failure (1): the profile and the usage were
  * right. */
+static void write_text(const char *text, size_t length, const char *path)
+{
+    struct servet_error error;
+    if (strcmp(path, "-") == 0) {
+        fwrite(text, 1, length, stdout);
+    } else if (profile_save_file(path, text, length, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+}
+
 static void write_html(const struct report *report, const char *path)
 {
     char *text;
@@ -183,11 +198,23 @@ static void write_html(const struct report *report, const char *path)
     if (report_html(report, &text, &length, &error) < 0) {
         cli_fail("%s", error.text);
     }
-    if (strcmp(path, "-") == 0) {
-        fwrite(text, 1, length, stdout);
-    } else if (profile_save_file(path, text, length, &error) < 0) {
-        cli_fail("%s", error.text);
+    write_text(text, length, path);
+    free(text);
+}
+
+static void write_hwloc(const struct servet_profile *profile, const char *path)
+{
+    char *text;
+    size_t length;
+    struct servet_error error;
+    int rc = report_hwloc(profile, &text, &length, &error);
+    if (rc == -EINVAL) {
+        cli_usage("--hwloc: %s", error.text);
     }
+    if (rc < 0) {
+        cli_fail("--hwloc: %s", error.text);
+    }
+    write_text(text, length, path);
     free(text);
 }
 
@@ -230,12 +257,14 @@ static void refuse_combinations(const struct options *options)
 {
     bool pictures = options->html || options->png;
     bool json_alone = options->json && !options->diff;
-    if (json_alone + options->bsp + options->diff + pictures > 1) {
-        cli_usage("--json, --bsp, --diff, --html and --png: expected one of them (or --html with "
+    bool other = options->hwloc;
+    if (json_alone + options->bsp + options->diff + pictures + other > 1) {
+        cli_usage("--json, --bsp, --diff, --hwloc, --html and --png: expected one of them (or "
+                  "--html with "
                   "--png, --diff with "
                   "--json)");
     }
-    if (options->live && (options->file || options->bsp || options->diff || pictures)) {
+    if (options->live && (options->file || options->bsp || options->diff || pictures || other)) {
         cli_usage("--live: expected alone or with --json");
     }
     if (options->diff && !options->second) {
@@ -252,6 +281,10 @@ static int show_profile(const struct options *options, const struct servet_profi
 {
     const struct report report = {
         .profile = profile, .source = source, .workers = options->workers};
+    if (options->hwloc) {
+        write_hwloc(profile, options->hwloc);
+        return 0;
+    }
     if (options->html) {
         write_html(&report, options->html);
     }

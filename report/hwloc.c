@@ -1,0 +1,102 @@
+/* What was measured of NUMA nodes, for every program that asks hwloc: its own XML of the topology
+ * with the memory attributes Bandwidth and Latency set, written by hwloc itself, so that the format
+ * is never ours. Attributes have an initiator, the PUs of a row of the profile: that is how hwloc
+ * tells near memory from far. Reference: hwloc/memattrs.h, "Comparing memory node attributes". */
+#include <errno.h>
+#include <hwloc.h>
+#include <string.h>
+
+#include "report/report.h"
+
+/* hwloc's units: whole MiB/s and ns. */
+static const double unit_bytes_per_s = 1 << 20, unit_s = 1e-9;
+
+static hwloc_obj_t node_of(hwloc_topology_t topology, uint32_t os_index)
+{
+    hwloc_obj_t node = NULL;
+    while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) &&
+           node->os_index != os_index) {
+    }
+    return node;
+}
+
+/* A figure that was not measured, or is less than a unit, is left out. */
+static int set_value(hwloc_topology_t topology, hwloc_memattr_id_t attribute, hwloc_obj_t node,
+                     hwloc_cpuset_t initiator, double units)
+{
+    struct hwloc_location from = {.type = HWLOC_LOCATION_TYPE_CPUSET, .location.cpuset = initiator};
+    const hwloc_uint64_t whole = units > 0 ? (hwloc_uint64_t)(units + 0.5) : 0;
+    return whole && hwloc_memattr_set_value(topology, attribute, node, &from, 0, whole) < 0 ? -errno
+                                                                                            : 0;
+}
+
+static int set_row(hwloc_topology_t topology, const struct profile_numa_access *row,
+                   struct servet_error *error)
+{
+    hwloc_obj_t node = node_of(topology, row->node);
+    hwloc_bitmap_t initiator = hwloc_bitmap_alloc();
+    for (size_t i = 0; initiator && i < row->pus.count; i++) {
+        hwloc_bitmap_set(initiator, row->pus.ids[i]);
+    }
+    int rc = initiator ? 0 : profile_error(error, -ENOMEM, "hwloc: %s", strerrordesc_np(ENOMEM));
+    if (rc == 0 && (!node || !hwloc_bitmap_isincluded(
+                                 initiator, hwloc_topology_get_complete_cpuset(topology)))) {
+        rc = profile_error(error, -EINVAL,
+                           "hwloc: expected a topology with NUMA node %u and the PUs from %u on, "
+                           "as in the profile; the one that hwloc reads is another machine's",
+                           row->node, row->pus.ids[0]);
+    }
+    if (rc == 0) {
+        rc = set_value(topology, HWLOC_MEMATTR_ID_BANDWIDTH, node, initiator,
+                       row->bytes_per_s / unit_bytes_per_s);
+        rc = rc < 0 ? rc
+                    : set_value(topology, HWLOC_MEMATTR_ID_LATENCY, node, initiator,
+                                row->seconds_per_access / unit_s);
+        rc = rc < 0 ? profile_error(error, rc, "hwloc refuses an attribute of node %u: %s",
+                                    row->node, strerrordesc_np(-rc))
+                    : 0;
+    }
+    hwloc_bitmap_free(initiator);
+    return rc;
+}
+
+static int set_all(hwloc_topology_t topology, const struct profile_class *node_class,
+                   struct servet_error *error)
+{
+    if (hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
+        hwloc_topology_load(topology) < 0) {
+        return profile_error(error, -EIO, "hwloc cannot read the topology");
+    }
+    int rc = 0;
+    for (size_t i = 0; i < node_class->numa_access_count && rc == 0; i++) {
+        rc = set_row(topology, &node_class->numa_access[i], error);
+    }
+    return rc;
+}
+
+int report_hwloc(const struct servet_profile *profile, char **out, size_t *length,
+                 struct servet_error *error)
+{
+    hwloc_topology_t topology;
+    char *text;
+    int size, rc = 0;
+    if (profile->class_count == 0 || profile->classes[0].numa_access_count == 0) {
+        return profile_error(error, -ENODATA,
+                             "no latency or bandwidth of NUMA nodes in the profile (servet-probe "
+                             "--probes memory measures them)");
+    }
+    if (hwloc_topology_init(&topology) < 0) {
+        return profile_error(error, -ENOMEM, "hwloc: %s", strerrordesc_np(ENOMEM));
+    }
+    rc = set_all(topology, &profile->classes[0], error);
+    if (rc == 0 && hwloc_topology_export_xmlbuffer(topology, &text, &size, 0) < 0) {
+        rc = profile_error(error, -EIO, "hwloc cannot write the topology");
+    } else if (rc == 0) {
+        *out = strndup(text, (size_t)size);
+        *length = *out ? strlen(*out) : 0;
+        rc = *out ? 0 : profile_error(error, -ENOMEM, "hwloc: %s", strerrordesc_np(ENOMEM));
+        hwloc_free_xmlbuffer(topology, text);
+    }
+    hwloc_topology_destroy(topology);
+    return rc;
+}
