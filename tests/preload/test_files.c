@@ -1,0 +1,136 @@
+/* Is a file of the shim's or the tracer's only put where its user means it: not through a link that
+ * somebody else has planted in a folder open to all, not over what is no file, and is nothing
+ * believed that others could have written?
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "preload/node/node.h"
+#include "tests/base/runner.h"
+
+#define SOMEBODY 12345 /* neither this user nor root */
+
+static char folder[] = "/tmp/servet-files-XXXXXX";
+static char target[64], link_path[64];
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void expect_text(const char *path, const char *text)
+{
+    char found[64] = "";
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert(fgets(found, sizeof found, file) || *text == '\0');
+    fclose(file);
+    ck_assert_str_eq(found, text);
+}
+
+static void setup(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(strcpy(folder, "/tmp/servet-files-XXXXXX")));
+    snprintf(target, sizeof target, "%s/target", folder);
+    snprintf(link_path, sizeof link_path, "%s/link", folder);
+    write_text(target, "old\n");
+    ck_assert_int_eq(symlink("target", link_path), 0);
+}
+
+static void teardown(void)
+{
+    unlink(link_path);
+    unlink(target);
+    ck_assert_int_eq(rmdir(folder), 0); /* nothing else is left behind */
+}
+
+/* A folder as /tmp is, and in it a link of somebody else's. */
+static bool plant(void)
+{
+    if (geteuid() != 0) {
+        fprintf(stderr, "not checked: needs root to be somebody else\n");
+        return false;
+    }
+    ck_assert_int_eq(chmod(folder, 01777), 0);
+    ck_assert_int_eq(lchown(link_path, SOMEBODY, SOMEBODY), 0);
+    return true;
+}
+
+START_TEST(a_planted_link_is_not_followed)
+{
+    if (!plant()) {
+        return;
+    }
+    ck_assert_int_eq(pin_file_can_put(link_path), -EACCES);
+    ck_assert_int_eq(pin_file_put(link_path, "new\n", 4), -EACCES);
+    expect_text(target, "old\n");
+    /* In a folder of one's own, links are one's own business. */
+    ck_assert_int_eq(chmod(folder, 0755), 0);
+    ck_assert_int_eq(pin_file_put(link_path, "new\n", 4), 0);
+    expect_text(target, "new\n");
+}
+END_TEST
+
+START_TEST(a_link_of_ones_own_stays_a_link)
+{
+    struct stat info;
+    ck_assert_int_eq(chmod(folder, 01777), 0);
+    ck_assert_int_eq(pin_file_put(link_path, "new\n", 4), 0);
+    expect_text(target, "new\n");
+    ck_assert_int_eq(lstat(link_path, &info), 0);
+    ck_assert(S_ISLNK(info.st_mode));
+}
+END_TEST
+
+START_TEST(what_is_no_file_is_not_replaced)
+{
+    struct stat info;
+    unlink(target);
+    ck_assert_int_eq(mkfifo(target, 0600), 0);
+    ck_assert_int_eq(pin_file_put(target, "new\n", 4), -EINVAL);
+    ck_assert_int_eq(stat(target, &info), 0);
+    ck_assert(S_ISFIFO(info.st_mode));
+}
+END_TEST
+
+START_TEST(links_in_a_circle_end)
+{
+    unlink(target);
+    ck_assert_int_eq(symlink("link", target), 0);
+    ck_assert_int_eq(pin_file_put(link_path, "new\n", 4), -ELOOP);
+}
+END_TEST
+
+START_TEST(what_others_could_have_written_is_not_read)
+{
+    char text[64];
+    ck_assert_int_eq(pin_file_get_own(target, text, sizeof text), 0);
+    ck_assert_str_eq(text, "old\n");
+    ck_assert_int_eq(pin_file_get_own(link_path, text, sizeof text), -ELOOP);
+    ck_assert_int_eq(pin_file_get_own(target, text, 4), -EFBIG);
+    ck_assert_int_eq(chmod(target, 0660), 0);
+    ck_assert_int_eq(pin_file_get_own(target, text, sizeof text), -EPERM);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *test = tcase_create("files");
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_test(test, a_planted_link_is_not_followed);
+    tcase_add_test(test, a_link_of_ones_own_stays_a_link);
+    tcase_add_test(test, what_is_no_file_is_not_replaced);
+    tcase_add_test(test, links_in_a_circle_end);
+    tcase_add_test(test, what_others_could_have_written_is_not_read);
+    return run_tests(test);
+}
