@@ -1,15 +1,19 @@
 /* How good are the mappings on machines of others? For every topology given (hwloc XML files,
  * folders of them, or descriptions such as "package:2 l3:8 core:8 pu:2") and for the modern
- * machines below, maps 2, 3, 4, 7, 13, half, all but one and all cores with both priorities and
- * compares with hwloc-distrib, compact, scatter and OMP_PROC_BIND=spread by
+ * machines below, maps 2, 3, 4, 7, 13, half, all but one and all cores, and ranks with threads,
+ * with both priorities and compares with hwloc-distrib, compact, scatter, OMP_PROC_BIND=spread
+ * and, where with_mpibind has built it, mpibind. PROFILE.json=TOPOLOGY is a machine that was
+ * measured, whose topology the others are told. By
  *
- *   most workers in one memory domain and how many share that of a worker on average, least and
- *   mean last-level cache of a worker, mean distance of neighbours in worker order (layers of the
- *   topology profile, 1 is nearest), most on one core.
+ *   predicted memory bandwidth of a rank and of the worker with least, where it was measured; most
+ *   workers in one memory domain and how many share that of a worker on average; least and mean
+ *   last-level cache of a worker, mean caches before the last; mean distance of neighbours in
+ *   worker order (layers of the topology profile, 1 is nearest), for ranks with threads also inside
+ *   ranks; caches and memory domains that several ranks use; most on one core.
  *
  * One line for every case in which another is better in one figure and not worse in the rest, with
- * its reason; exit status 1 when one has none. Memory priority is held against all four figures;
- * communication priority against the distance and the core alone, which is what it is for.
+ * its reason; exit status 1 when one has none. Memory priority is held against all figures,
+ * communication priority against those from the distance on, which is what it is for.
  *
  * Without an argument: the topologies beside the repository (../shared), else the fixtures in it,
  * and the modern machines.
@@ -22,16 +26,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "benchmarks/mapper/mpibind.h"
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
 #include "mapper/worth/worth.h"
 
-enum rival { DISTRIB, COMPACT, SCATTER, SPREAD, RIVALS };
-static const char *const rival_names[RIVALS] = {"hwloc-distrib", "compact", "scatter",
-                                                "OMP spread"};
+enum rival { DISTRIB, COMPACT, SCATTER, SPREAD, MPIBIND, RIVALS };
+static const char *const rival_names[RIVALS] = {"hwloc-distrib", "compact", "scatter", "OMP spread",
+                                                "mpibind"};
 
 struct machine {
-    const char *name;
+    const char *name, *source; /* source: what the others are told */
     struct servet_profile *profile;
     struct map_view view;
     hwloc_topology_t topology;
@@ -45,6 +50,16 @@ struct totals {
     size_t machines, cases, beaten, unexplained;
 };
 
+/* So many threads of so many ranks; workers are ranks of one thread. */
+struct program {
+    uint32_t ranks, threads;
+};
+
+static size_t workers_of(const struct program *program)
+{
+    return (size_t)program->ranks * program->threads;
+}
+
 static void *needed(void *memory)
 {
     if (!memory) {
@@ -54,16 +69,52 @@ static void *needed(void *memory)
     return memory;
 }
 
-static void distribute(struct machine *m, unsigned workers)
+/* A rank's set is a part of the machine; its threads take the cores of it at equal distances. */
+static bool spread_over(struct machine *m, hwloc_const_bitmap_t set, uint32_t threads,
+                        uint32_t *leaves)
+{
+    uint32_t count = 0, *open = needed(calloc(m->view.leaf_count, sizeof *open));
+    for (uint32_t i = 0; i < m->view.leaf_count && i < m->cores; i++) {
+        uint32_t leaf = m->rivals[COMPACT][i]; /* the first PU of each core */
+        if (hwloc_bitmap_isset(set, m->view.pu[leaf])) {
+            open[count++] = leaf;
+        }
+    }
+    for (uint32_t t = 0; t < threads && count; t++) {
+        leaves[t] = open[(uint64_t)t * count / threads];
+    }
+    free(open);
+    return count > 0;
+}
+
+static bool distribute(struct machine *m, const struct program *program)
 {
     hwloc_obj_t root = hwloc_get_root_obj(m->topology);
-    hwloc_bitmap_t *sets = needed(calloc(workers, sizeof *sets));
-    hwloc_distrib(m->topology, &root, 1, sets, workers, INT_MAX, 0);
-    for (unsigned i = 0; i < workers; i++) {
-        m->rivals[DISTRIB][i] = map_view_leaf(&m->view, (uint32_t)hwloc_bitmap_first(sets[i]));
+    uint32_t *leaves = m->rivals[DISTRIB];
+    hwloc_bitmap_t *sets = needed(calloc(program->ranks, sizeof *sets));
+    bool all = true;
+    hwloc_distrib(m->topology, &root, 1, sets, program->ranks, INT_MAX, 0);
+    for (uint32_t i = 0; i < program->ranks; i++) {
+        if (program->threads == 1) {
+            leaves[i] = map_view_leaf(&m->view, (uint32_t)hwloc_bitmap_first(sets[i]));
+        } else {
+            all = spread_over(m, sets[i], program->threads, leaves + i * program->threads) && all;
+        }
         hwloc_bitmap_free(sets[i]);
     }
     free(sets);
+    return all;
+}
+
+static bool ask_mpibind(struct machine *m, const struct program *program)
+{
+    uint32_t *leaves = m->rivals[MPIBIND];
+    bool placed = bench_mpibind_place(m->source, program->ranks, program->threads, leaves);
+    for (size_t i = 0; placed && i < workers_of(program); i++) {
+        leaves[i] = map_view_leaf(&m->view, leaves[i]);
+        placed = leaves[i] != MAP_NONE;
+    }
+    return placed;
 }
 
 /* One place for each core in the order of the hierarchy; worker i on the first place of its
@@ -85,12 +136,17 @@ static struct map_figures figures(struct machine *m, const uint32_t *leaves, siz
 }
 
 /* Leaves in worker order. */
-static void map_with(struct machine *m, enum map_priority priority, size_t workers,
+static void map_with(struct machine *m, enum map_priority priority, const struct program *program,
                      uint32_t *leaves)
 {
+    size_t workers = workers_of(program);
     struct map_request request = {.priority = priority, .workers = workers, .known = true};
+    struct map_domain_request ranks = {
+        .priority = priority, .ranks = program->ranks, .threads_each = program->threads};
     struct servet_error error;
-    if (map_workers(m->profile, &request, leaves, NULL, &error) < 0) {
+    int rc = program->threads > 1 ? map_domains(m->profile, &ranks, leaves, &error)
+                                  : map_workers(m->profile, &request, leaves, NULL, &error);
+    if (rc < 0) {
         fprintf(stderr, "quality: %s: %s\n", m->name, error.text);
         exit(1);
     }
@@ -99,36 +155,35 @@ static void map_with(struct machine *m, enum map_priority priority, size_t worke
     }
 }
 
-/* Why a case may fall short, or NULL: then it is a defect. */
-static const char *reason(const struct machine *m)
-{
-    const struct map_class *class = &m->view.classes[0];
-    const struct profile_class *of = class->of;
-    if (class->kind_count > 1) {
-        return "the most capable kind of core comes first";
-    }
-    for (size_t i = 0; i < of->pus.count; i++) {
-        if (class->far[i]) {
-            return "PUs without memory of their own come last";
-        }
-        if (class->cache_rank[i]) {
-            return "rule 1 weighs PUs without a last-level cache less, and looks at its size last";
-        }
-    }
-    return NULL;
-}
-
 static double llc_of(const struct machine *m, const struct map_figures *f)
 {
     return m->llc < 0 ? 0 : f->cache_worst_bytes[m->llc];
 }
 
-enum figure { DOMAIN, CROWD, CACHE, CACHE_MEAN, DISTANCE, CORE, FIGURES };
-static const char *const figure_names[FIGURES] = {"most workers in a memory domain",
+enum figure {
+    BANDWIDTH,
+    LEAST,
+    DOMAIN,
+    CROWD,
+    CACHE,
+    CACHE_MEAN,
+    INNER,
+    DISTANCE,
+    WITHIN,
+    SHARED,
+    CORE,
+    FIGURES
+};
+static const char *const figure_names[FIGURES] = {"GB/s of a rank (negative)",
+                                                  "GB/s of the worker with least (negative)",
+                                                  "most workers in a memory domain",
                                                   "workers in a worker's memory domain",
                                                   "least last-level cache, KiB (negative)",
                                                   "mean last-level cache, KiB (negative)",
+                                                  "mean caches before the last, KiB (negative)",
                                                   "mean distance of neighbours",
+                                                  "mean distance of neighbours inside ranks",
+                                                  "groups that several ranks use",
                                                   "most workers on a core"};
 
 /* Workers in the memory domain (worst level) of a worker, on average. */
@@ -150,37 +205,114 @@ static double crowd_of(const struct machine *m, const uint32_t *leaves, size_t w
     return sum / (double)workers;
 }
 
+/* Last-level caches and memory domains that threads of several ranks use: a rank's region should be
+ * its own. */
+static uint32_t count_shared(const struct machine *m, const uint32_t *leaves,
+                             const struct program *program)
+{
+    const struct map_class *class = &m->view.classes[0];
+    uint32_t shared = 0, *user = needed(calloc(m->view.leaf_count, sizeof *user));
+    for (size_t f = 0; program->threads > 1 && f < class->family_count; f++) {
+        const struct map_groups *groups = &class->families[f].groups;
+        bool last = f < class->of->cache_count && (int)class->of->caches[f].level - 1 == m->llc;
+        if (!last && class->families[f].rule != MAP_RULE_MEMORY) {
+            continue;
+        }
+        memset(user, 0, m->view.leaf_count * sizeof *user); /* by group: rank + 1; none: 0 */
+        for (size_t i = 0; i < workers_of(program); i++) {
+            uint32_t group = groups->group_of[leaves[i]];
+            uint32_t rank = (uint32_t)(i / program->threads) + 1;
+            if (group != MAP_NONE && user[group] != MAP_NONE) {
+                bool other = user[group] && user[group] != rank;
+                shared += other;
+                user[group] = other ? MAP_NONE : rank;
+            }
+        }
+    }
+    free(user);
+    return shared;
+}
+
+/* Mean distance of a thread to the next one of its rank; 0: ranks have one. */
+static double distance_within(const struct machine *m, const uint32_t *leaves,
+                              const struct program *program)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 1; i < workers_of(program); i++) {
+        if (i % program->threads) {
+            sum += map_pair_distance(&m->view, leaves[i - 1], leaves[i]);
+            count++;
+        }
+    }
+    return count ? sum / (double)count : 0;
+}
+
 /* A placement with its figures. */
 struct scored {
+    bool there;
     struct map_figures figures;
-    double crowd;
+    double crowd, within;
+    uint32_t threads; /* of a rank */
+    uint32_t shared;
 };
 
 /* All figures so that less is better. */
 static void list_figures(const struct machine *m, const struct scored *s, double *out)
 {
     const struct map_figures *f = &s->figures;
+    out[BANDWIDTH] = -f->memory_mean_bytes_per_s * s->threads / 1e9;
+    out[LEAST] = -f->memory_worst_bytes_per_s / 1e9;
     out[DOMAIN] = f->memory_levels ? f->memory_most[0] : 0;
     out[CROWD] = s->crowd;
     out[CACHE_MEAN] = m->llc < 0 ? 0 : -f->cache_mean_bytes[m->llc] / 1024;
     out[CACHE] = -llc_of(m, f) / 1024;
+    out[INNER] = 0;
+    for (int level = 0; level < m->llc; level++) {
+        out[INNER] -= f->cache_mean_bytes[level] / 1024;
+    }
     out[DISTANCE] = f->neighbour_mean;
+    out[WITHIN] = s->within;
+    out[SHARED] = s->shared;
     out[CORE] = f->core_most;
+}
+
+/* Why a case may fall short, or NULL: then it is a defect. */
+static const char *reason(const struct machine *m, const struct scored *ours)
+{
+    const struct map_class *class = &m->view.classes[0];
+    const struct profile_class *of = class->of;
+    if (class->kind_count > 1) {
+        return "the most capable kind of core comes first";
+    }
+    for (size_t i = 0; i < of->pus.count; i++) {
+        if (class->far[i]) {
+            return "PUs without memory of their own come last";
+        }
+        if (class->cache_rank[i]) {
+            return "rule 1 weighs PUs without a last-level cache less, and looks at its size last";
+        }
+    }
+    if (ours->shared) {
+        return "ranks straddle groups that they do not divide: spare cores lie between regions";
+    }
+    return NULL;
 }
 
 /* Half a per mille: sums of distances in another order. */
 #define SAME 5e-4
 
-static void judge(const struct machine *m, enum map_priority priority, size_t workers,
-                  const struct scored *ours, const struct scored *rivals, struct totals *totals)
+static void judge(const struct machine *m, enum map_priority priority,
+                  const struct program *program, const struct scored *ours,
+                  const struct scored *rivals, struct totals *totals)
 {
     double own[FIGURES], other[FIGURES];
     list_figures(m, ours, own);
     for (enum rival r = 0; r < RIVALS; r++) {
         enum figure better = FIGURES;
-        bool worse = false;
+        bool worse = !rivals[r].there;
         list_figures(m, &rivals[r], other);
-        for (enum figure f = priority == MAP_MEMORY ? DOMAIN : DISTANCE; f < FIGURES; f++) {
+        for (enum figure f = priority == MAP_MEMORY ? BANDWIDTH : DISTANCE; f < FIGURES; f++) {
             double margin = SAME * (own[f] < 0 ? -own[f] : own[f]);
             better = better == FIGURES && other[f] < own[f] - margin ? f : better;
             worse = worse || other[f] > own[f] + margin;
@@ -188,54 +320,84 @@ static void judge(const struct machine *m, enum map_priority priority, size_t wo
         if (better == FIGURES || worse) {
             continue;
         }
-        const char *why = reason(m);
+        const char *why = reason(m, ours);
         totals->beaten++;
         totals->unexplained += !why;
-        printf("    falls short: %s, %zu workers, %s: %s %g, %s has %g (%s)\n", m->name, workers,
-               priority == MAP_MEMORY ? "memory" : "communication", figure_names[better],
-               own[better], rival_names[r], other[better], why ? why : "no reason known");
+        printf("    falls short: %s, %u x %u, %s: %s %g, %s has %g (%s)\n", m->name, program->ranks,
+               program->threads, priority == MAP_MEMORY ? "memory" : "communication",
+               figure_names[better], own[better], rival_names[r], other[better],
+               why ? why : "no reason known");
     }
 }
 
-static struct scored score(struct machine *m, const uint32_t *leaves, size_t workers)
+static struct scored score(struct machine *m, const uint32_t *leaves, const struct program *program)
 {
-    return (struct scored){figures(m, leaves, workers), crowd_of(m, leaves, workers)};
+    size_t workers = workers_of(program);
+    return (struct scored){.there = true,
+                           .figures = figures(m, leaves, workers),
+                           .crowd = crowd_of(m, leaves, workers),
+                           .within = distance_within(m, leaves, program),
+                           .threads = program->threads,
+                           .shared = count_shared(m, leaves, program)};
 }
 
-static void print_case(const struct machine *m, size_t workers, const struct scored *memory,
-                       const struct scored *communication, const struct scored *rivals)
+static void print_figure(const struct scored *s, const char *format, double value)
 {
-    printf("%-44.44s %4zu | %4u", m->name, workers, memory->figures.memory_most[0]);
+    char text[32];
+    snprintf(text, sizeof text, format, value);
+    printf(" %7s", s->there ? text : "-");
+}
+
+static void print_case(const struct machine *m, const struct program *program,
+                       const struct scored *memory, const struct scored *communication,
+                       const struct scored *rivals)
+{
+    printf("%-44.44s %3u x %-3u |", m->name, program->ranks, program->threads);
+    print_figure(memory, "%.0f", memory->figures.memory_most[0]);
     for (enum rival r = 0; r < RIVALS; r++) {
-        printf(" %4u", rivals[r].figures.memory_most[0]);
+        print_figure(&rivals[r], "%.0f", rivals[r].figures.memory_most[0]);
     }
-    printf(" | %7.0f", llc_of(m, &memory->figures) / 1024);
+    fputs(" |", stdout);
+    print_figure(memory, "%.0f", llc_of(m, &memory->figures) / 1024);
     for (enum rival r = 0; r < RIVALS; r++) {
-        printf(" %7.0f", llc_of(m, &rivals[r].figures) / 1024);
+        print_figure(&rivals[r], "%.0f", llc_of(m, &rivals[r].figures) / 1024);
     }
-    printf(" | %5.2f %5.2f", memory->figures.neighbour_mean, communication->figures.neighbour_mean);
+    fputs(" |", stdout);
+    print_figure(memory, "%.2f", memory->figures.neighbour_mean);
+    print_figure(communication, "%.2f", communication->figures.neighbour_mean);
     for (enum rival r = 0; r < RIVALS; r++) {
-        printf(" %5.2f", rivals[r].figures.neighbour_mean);
+        print_figure(&rivals[r], "%.2f", rivals[r].figures.neighbour_mean);
+    }
+    if (memory->figures.memory_mean_bytes_per_s > 0) {
+        fputs(" |", stdout);
+        print_figure(memory, "%.1f",
+                     memory->figures.memory_mean_bytes_per_s * program->threads / 1e9);
+        for (enum rival r = 0; r < RIVALS; r++) {
+            print_figure(&rivals[r], "%.1f",
+                         rivals[r].figures.memory_mean_bytes_per_s * program->threads / 1e9);
+        }
     }
     putchar('\n');
 }
 
-static void compare(struct machine *m, size_t workers, struct totals *totals)
+static void compare(struct machine *m, const struct program *program, struct totals *totals)
 {
     struct scored rivals[RIVALS];
-    uint32_t *leaves = needed(calloc(workers, sizeof *leaves));
-    distribute(m, (unsigned)workers);
-    spread(m, (uint32_t)workers);
+    uint32_t *leaves = needed(calloc(workers_of(program), sizeof *leaves));
+    bool there[RIVALS] = {[COMPACT] = true, [SCATTER] = program->threads == 1, [SPREAD] = true};
+    there[DISTRIB] = distribute(m, program);
+    there[MPIBIND] = ask_mpibind(m, program);
+    spread(m, (uint32_t)workers_of(program));
     for (enum rival r = 0; r < RIVALS; r++) {
-        rivals[r] = score(m, m->rivals[r], workers);
+        rivals[r] = there[r] ? score(m, m->rivals[r], program) : (struct scored){0};
     }
-    map_with(m, MAP_MEMORY, workers, leaves);
-    struct scored memory = score(m, leaves, workers);
-    map_with(m, MAP_COMMUNICATION, workers, leaves);
-    struct scored communication = score(m, leaves, workers);
-    print_case(m, workers, &memory, &communication, rivals);
-    judge(m, MAP_MEMORY, workers, &memory, rivals, totals);
-    judge(m, MAP_COMMUNICATION, workers, &communication, rivals, totals);
+    map_with(m, MAP_MEMORY, program, leaves);
+    struct scored memory = score(m, leaves, program);
+    map_with(m, MAP_COMMUNICATION, program, leaves);
+    struct scored communication = score(m, leaves, program);
+    print_case(m, program, &memory, &communication, rivals);
+    judge(m, MAP_MEMORY, program, &memory, rivals, totals);
+    judge(m, MAP_COMMUNICATION, program, &communication, rivals, totals);
     totals->cases += 2;
     free(leaves);
 }
@@ -250,10 +412,22 @@ static uint32_t count_cores(const struct map_view *view)
     return count;
 }
 
+/* `path`: a topology, or PROFILE.json=TOPOLOGY. */
 static bool open_machine(const char *path, struct machine *m)
 {
     struct servet_error error;
-    if (profile_from_hwloc(path, &m->profile, &error) < 0) {
+    char profile[4096];
+    const char *measured = strstr(path, ".json=");
+    int rc;
+    if (measured) {
+        snprintf(profile, sizeof profile, "%.*s", (int)(measured - path) + 5, path);
+        path = measured + 6;
+        rc = profile_load(profile, &m->profile, &error);
+    } else {
+        rc = profile_from_hwloc(path, &m->profile, &error);
+    }
+    m->source = path;
+    if (rc < 0) {
         printf("%-44.44s left out: %s\n", m->name, error.text);
         return false;
     }
@@ -290,6 +464,34 @@ static void close_machine(struct machine *m)
     profile_free(m->profile);
 }
 
+static void do_workers(struct machine *m, struct totals *totals)
+{
+    uint32_t numbers[] = {2, 3, 4, 7, 13, m->cores / 2, m->cores - 1, m->cores};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        bool repeated = false;
+        for (size_t j = 0; j < i; j++) {
+            repeated = repeated || numbers[j] == numbers[i];
+        }
+        if (!repeated && numbers[i] >= 2 && numbers[i] <= m->cores) {
+            compare(m, &(struct program){numbers[i], 1}, totals);
+        }
+    }
+}
+
+/* Ranks whose threads fill the cores, and half of them. */
+static void do_hybrids(struct machine *m, struct totals *totals)
+{
+    static const uint32_t ranks[] = {1, 2, 3, 4, 6, 8, 16};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        for (uint32_t part = 1; part <= 2; part++) {
+            uint32_t threads = m->cores / ranks[i] / part;
+            if (threads >= 2) {
+                compare(m, &(struct program){ranks[i], threads}, totals);
+            }
+        }
+    }
+}
+
 /* `name` NULL: the last part of the path. */
 static void do_machine(const char *name, const char *path, struct totals *totals)
 {
@@ -299,16 +501,8 @@ static void do_machine(const char *name, const char *path, struct totals *totals
         return;
     }
     totals->machines++;
-    uint32_t numbers[] = {2, 3, 4, 7, 13, m.cores / 2, m.cores - 1, m.cores};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        bool repeated = false;
-        for (size_t j = 0; j < i; j++) {
-            repeated = repeated || numbers[j] == numbers[i];
-        }
-        if (!repeated && numbers[i] >= 2 && numbers[i] <= m.cores) {
-            compare(&m, numbers[i], totals);
-        }
-    }
+    do_workers(&m, totals);
+    do_hybrids(&m, totals);
     close_machine(&m);
 }
 
@@ -374,11 +568,10 @@ static const struct {
 int main(int argc, char **argv)
 {
     struct totals totals = {0};
-    printf("%-44s %4s | %-24s | %-39s | %s\n", "", "", "most in a domain",
-           "least last-level cache, KiB", "mean distance of neighbours");
-    printf("%-44s %4s | %4s %4s %4s %4s %4s | %7s %7s %7s %7s %7s | %5s %5s %5s %5s %5s %5s\n",
-           "machine", "n", "mem", "dist", "comp", "scat", "spre", "mem", "distrib", "compact",
-           "scatter", "spread", "mem", "comm", "dist", "comp", "scat", "spre");
+    printf("%-44s %9s | most in a domain: memory priority, hwloc-distrib, compact, scatter, OMP "
+           "spread, mpibind | least last-level cache, KiB: the same | mean distance of neighbours: "
+           "memory and communication priority, the others | where measured, GB/s of a rank\n",
+           "machine", "ranks x t");
     for (int i = 1; i < argc; i++) {
         do_path(argv[i], &totals);
     }

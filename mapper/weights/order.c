@@ -6,29 +6,46 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-static uint32_t lowest_member(const struct map_groups *groups, uint32_t item)
+/* What is wide joins many pairs. */
+static uint64_t count_pairs(const struct map_groups *groups)
 {
-    uint32_t group = groups->group_of[item];
-    return group == MAP_NONE ? item : groups->members[groups->start[group]];
-}
-
-static uint32_t count_groups(const struct map_groups *groups)
-{
-    uint32_t count = groups->group_count;
-    for (uint32_t i = 0; i < groups->item_count; i++) {
-        count += groups->group_of[i] == MAP_NONE;
+    uint64_t pairs = 0;
+    for (uint32_t g = 0; g < groups->group_count; g++) {
+        uint64_t members = groups->start[g + 1] - groups->start[g];
+        pairs += members * (members - 1) / 2;
     }
-    return count;
+    return pairs;
 }
 
-/* Few relations: put where it belongs, behind those with as many groups. */
+/* The groups of one level. Items of none stay together inside the group of the level before: caches
+ * of one level may be several relations (of the fast cores, of the small ones), and what one of
+ * them does not speak of, another one or a core still holds together. */
+static void name_groups(struct map_order *order, const struct map_groups *groups, uint32_t level,
+                        uint32_t items, uint32_t *rest)
+{
+    memset(rest, 0xff, items * sizeof *rest); /* MAP_NONE */
+    for (uint32_t i = 0; i < items; i++) {
+        uint32_t *path = order->group + (size_t)i * order->depth, group = groups->group_of[i];
+        uint32_t before = level ? path[level - 1] : 0;
+        if (group != MAP_NONE) {
+            path[level] = groups->members[groups->start[group]];
+            continue;
+        }
+        rest[before] = rest[before] == MAP_NONE ? i : rest[before];
+        path[level] = rest[before];
+    }
+}
+
+/* Few relations: put where it belongs, behind those that are as wide. */
 static void sort_levels(const struct map_groups **levels, uint32_t depth)
 {
     for (uint32_t i = 1; i < depth; i++) {
         const struct map_groups *level = levels[i];
-        uint32_t count = count_groups(level), at = i;
-        for (; at > 0 && count_groups(levels[at - 1]) > count; at--) {
+        uint64_t pairs = count_pairs(level);
+        uint32_t at = i;
+        for (; at > 0 && count_pairs(levels[at - 1]) < pairs; at--) {
             levels[at] = levels[at - 1];
         }
         levels[at] = level;
@@ -56,15 +73,16 @@ int map_order_make(struct map_arena *arena, const struct map_groups **levels, ui
     order.item = map_arena_get(arena, items, sizeof *order.item);
     order.place = map_arena_get(arena, items, sizeof *order.place);
     order.group = map_arena_get(arena, (size_t)items * depth, sizeof *order.group);
-    if (!order.item || !order.place || !order.group) {
+    uint32_t *rest = map_arena_get(arena, items, sizeof *rest);
+    if (!order.item || !order.place || !order.group || !rest) {
         return -ENOMEM;
     }
     sort_levels(levels, depth);
+    for (uint32_t d = 0; d < depth; d++) {
+        name_groups(&order, levels[d], d, items, rest);
+    }
     for (uint32_t i = 0; i < items; i++) {
         order.item[i] = i;
-        for (uint32_t d = 0; d < depth; d++) {
-            order.group[(size_t)i * depth + d] = lowest_member(levels[d], i);
-        }
     }
     qsort_r(order.item, items, sizeof *order.item, by_path, &order);
     for (uint32_t i = 0; i < items; i++) {

@@ -260,8 +260,8 @@ int map_hierarchy_make(struct map_arena *arena, const struct map_family *familie
  * near, and finding the smallest group that holds them all. */
 
 /* Items (PUs of a class, or nodes) in an order in which the groups of the widest relation lie
- * together, inside them those of the next, …; items of no group stand for themselves. Groups that
- * cross are cut by the wider relation. */
+ * together, inside them those of the next, …; items of no group lie together inside the group of
+ * the wider relation. Groups that cross are cut by the wider relation. */
 struct map_order {
     uint32_t *item;  /* by place in the order */
     uint32_t *place; /* by item */
@@ -270,7 +270,7 @@ struct map_order {
     uint32_t depth;
 };
 
-/* `levels` in any order; they are sorted by the number of their groups. 0 or -ENOMEM. */
+/* `levels` in any order; they are sorted by the pairs that they join, most first. 0 or -ENOMEM. */
 int map_order_make(struct map_arena *arena, const struct map_groups **levels, uint32_t depth,
                    uint32_t items, struct map_order *out);
 

@@ -386,10 +386,47 @@ START_TEST(bad_requests_are_refused)
 }
 END_TEST
 
+/* Two clusters whose last-level caches differ, each core with two threads whose numbers are far
+ * apart (Ryzen AI 9 HX 370): the caches are two relations, and neither speaks of all cores. */
+START_TEST(cores_stay_whole_where_caches_are_of_two_kinds)
+{
+    uint32_t all[12], core[6][2], small[] = {0, 1, 6, 7}, large[] = {2, 3, 4, 5, 8, 9, 10, 11};
+    struct profile_set cores[6];
+    for (uint32_t i = 0; i < 12; i++) {
+        all[i] = i;
+        core[i % 6][i / 6] = i;
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        cores[i] = (struct profile_set){core[i], 2};
+    }
+    struct profile_set few = {small, 4}, many = {large, 8}, everybody = {all, 12};
+    struct profile_cache caches[] = {
+        {.level = 3, .size_bytes = 16 << 20, .pus = few, .sharing = {&few, 1, NULL, 0}},
+        {.level = 3, .size_bytes = 8 << 20, .pus = many, .sharing = {&many, 1, NULL, 0}}};
+    const struct profile_class node = {
+        .pus = everybody, .cores = {cores, 6, NULL, 0}, .caches = caches, .cache_count = 2};
+    struct map_node_view view;
+    struct servet_error error;
+    uint32_t pus[6];
+    struct map_domain_request request = {.ranks = 3, .threads_each = 2};
+    for (request.priority = MAP_MEMORY; request.priority <= MAP_COMMUNICATION; request.priority++) {
+        ck_assert_int_eq(map_domains(map_one_node(&node, &view), &request, pus, &error), 0);
+        uint32_t used = 0;
+        for (size_t i = 0; i < 6; i++) {
+            used |= 1u << (pus[i] % 6);
+        }
+        ck_assert_uint_eq(used, 0x3f);                     /* six threads on six cores */
+        ck_assert_uint_eq(pus[0] % 6 < 2, pus[1] % 6 < 2); /* no rank is in both clusters */
+        ck_assert_uint_eq(pus[2] % 6 < 2, pus[3] % 6 < 2);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("domains");
     tcase_set_timeout(tcase, 600);
+    tcase_add_test(tcase, cores_stay_whole_where_caches_are_of_two_kinds);
     tcase_add_test(tcase, one_rank_per_node_fills_it_as_in_the_paper);
     tcase_add_test(tcase, memory_priority_spreads_threads_and_communication_priority_packs_them);
     tcase_add_test(tcase, uneven_ranks_keep_their_order_and_their_memory_domain);
