@@ -44,6 +44,7 @@ program tile_size_f
    if (any(abs(tiled - plain) > agreement * abs(plain))) call fail('WRONG')
    print '(i0,a,i0,a,f0.2,a)', n, ' x ', n, ': the same as without tiles, which takes ', plain_s / max(tiled_s, 1d-9), &
       ' times as long'
+   deallocate (a, b, plain, tiled)
 
 contains
 
@@ -75,6 +76,6 @@ contains
       use, intrinsic :: iso_fortran_env, only: error_unit
       character(len=*), intent(in) :: why
       write (error_unit, '(a,a)') 'tile_size_f: ', why
-      stop 2
+      stop 2, quiet=.true.
    end subroutine
 end program
