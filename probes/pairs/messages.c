@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SWEEPS = 2, BATCHES = 5, CONCURRENCY_MAX = 64, PILOTS = 5 };
+enum { SWEEPS = 2, BATCHES = 5, PILOTS = 5 };
 static const double quartiles_of_deviation = 1.349;      /* their distance, of a Gaussian */
 static const size_t curve_from = 1, curve_to = 4u << 20; /* bytes, doubling every other step */
 
@@ -281,19 +281,21 @@ struct settled {
 static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
                             size_t count, struct settled *out)
 {
-    double seconds[CONCURRENCY_MAX], slowest[REPEAT_MINIMUM_MOST];
+    double *seconds = malloc(count * sizeof *seconds), slowest[REPEAT_MINIMUM_MOST];
     double least = INFINITY;
     size_t turn = 0;
-    for (; !probe_repeat_minimum_settled(slowest, turn); turn++) {
-        int rc = exchange(probe, bytes, pairs, count, seconds);
-        if (rc < 0) {
-            return rc;
-        }
+    int rc = seconds ? 0 : -ENOMEM;
+    for (; rc == 0 && !probe_repeat_minimum_settled(slowest, turn); turn++) {
+        rc = exchange(probe, bytes, pairs, count, seconds);
         slowest[turn] = 0;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < count && rc == 0; i++) {
             slowest[turn] = fmax(slowest[turn], seconds[i]);
         }
         least = fmin(least, slowest[turn]);
+    }
+    free(seconds);
+    if (rc < 0) {
+        return rc;
     }
     *out = (struct settled){least, probe_spread(slowest, turn), (uint32_t)turn * BATCHES};
     return 0;
@@ -322,14 +324,20 @@ static int measure_curve(struct probe *probe, const struct profile_pair *pair,
     return 0;
 }
 
-/* Disjoint pairs of the layer, greedily in the order of the PUs. */
-static size_t disjoint_pairs(const struct profile_set *pus, const double *pair_seconds, double low,
-                             double high, struct profile_pair *out)
+/* Disjoint pairs of the layer, greedily in the order of the PUs; up to all PUs (2010 paper, Figure
+ * 10b). 0, and to be freed, or -ENOMEM. */
+static int disjoint_pairs(const struct profile_set *pus, const double *pair_seconds, double low,
+                          double high, struct profile_pair **pairs, size_t *pair_count)
 {
+    const size_t n = pus->count;
     size_t count = 0;
-    bool taken[2 * CONCURRENCY_MAX + 1];
-    size_t n = pus->count < 2 * CONCURRENCY_MAX ? pus->count : 2 * CONCURRENCY_MAX;
-    memset(taken, 0, sizeof taken);
+    bool *taken = calloc(n, sizeof *taken);
+    struct profile_pair *out = calloc(n, sizeof *out);
+    if (!taken || !out) {
+        free(taken);
+        free(out);
+        return -ENOMEM;
+    }
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n && !taken[i]; j++) {
             double seconds = pair_seconds[probe_pair_index(pus->count, i, j)];
@@ -339,7 +347,10 @@ static size_t disjoint_pairs(const struct profile_set *pus, const double *pair_s
             }
         }
     }
-    return count;
+    free(taken);
+    *pairs = out;
+    *pair_count = count;
+    return 0;
 }
 
 static int measure_concurrency(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
@@ -368,7 +379,8 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
     const struct profile_set *pus = &probe->machine->pus;
     for (size_t i = 0; i < result->layer_count && !probe_late(probe); i++) {
         struct profile_layer *layer = &result->layers[i];
-        struct profile_pair pair, pairs[CONCURRENCY_MAX];
+        struct profile_pair pair, *pairs = NULL;
+        size_t count = 0, most = probe_machine_at_once(probe->machine) / 2;
         if (!find_pair(pus, pair_seconds, result, i, &pair)) {
             continue;
         }
@@ -376,11 +388,11 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
         double high = i + 1 < result->layer_count
                           ? sqrt(result->layers[i + 1].seconds * layer->seconds)
                           : INFINITY;
-        size_t count = disjoint_pairs(pus, pair_seconds, low, high, pairs);
-        size_t most = probe_machine_at_once(probe->machine) / 2;
+        int rc = disjoint_pairs(pus, pair_seconds, low, high, &pairs, &count);
         count = count < most ? count : most;
-        int rc = measure_curve(probe, &pair, layer);
+        rc = rc < 0 ? rc : measure_curve(probe, &pair, layer);
         rc = rc < 0 ? rc : measure_concurrency(probe, result->message_bytes, pairs, count, layer);
+        free(pairs);
         if (rc < 0) {
             return rc;
         }

@@ -267,9 +267,44 @@ START_TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
 }
 END_TEST
 
+/* Every message takes as long, however many there are: what counts is how many were tried. */
+static size_t most_pairs;
+
+static int exchange_alike(struct machine *of, const struct machine_exchange *what,
+                          const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    (void)of;
+    (void)what;
+    (void)pairs;
+    most_pairs = count > most_pairs ? count : most_pairs;
+    for (size_t i = 0; i < count; i++) {
+        seconds[i] = 1e-6;
+    }
+    return 0;
+}
+
+START_TEST(messages_at_a_time_go_up_to_all_pus)
+{
+    static const struct machine_ops ops = {.exchange = exchange_alike};
+    struct machine alike = {.ops = &ops, .name = "alike"};
+    struct profile_communication found;
+    struct probe probe = {.machine = &alike, .seed = 1};
+    most_pairs = 0;
+    ck_assert_int_eq(profile_set_parse("0-159", &alike.pus), 0);
+    ck_assert_int_eq(probe_message(&probe, 1024, &found, NULL), 0);
+    ck_assert_uint_eq(found.layer_count, 1);
+    ck_assert_uint_eq(most_pairs, 80);
+    const struct profile_layer *layer = &found.layers[0];
+    ck_assert_uint_eq(layer->concurrency[layer->concurrency_count - 1].messages, 80);
+    probe_message_free(&found);
+    profile_set_free(&alike.pus);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("together");
+    tcase_add_test(tests, messages_at_a_time_go_up_to_all_pus);
     tcase_add_test(tests, pairs_that_do_not_disturb_are_measured_together);
     tcase_add_test(tests, pairs_that_disturb_are_measured_one_by_one);
     tcase_add_test(tests, a_check_that_costs_more_than_it_saves_is_not_made);
