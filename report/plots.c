@@ -205,27 +205,15 @@ static void mark(FILE *out, const struct profile_cache *cache, struct labels *la
     label(out, labels, at, first, second);
 }
 
-static void plot_curve_of(struct plot_list *list, const struct servet_profile *profile,
-                          size_t index)
+/* The axis of working sets, with the sizes of the caches of the curve's PU. */
+static void caches_axis(FILE *out, const struct profile_class *node_class)
 {
-    const struct profile_class *node_class = &profile->classes[index];
     const struct profile_cache_point *curve = node_class->cache_curve;
-    size_t count = node_class->cache_curve_count;
-    if (count < 2) {
-        return;
-    }
-    FILE *out = report_plot_open(list, PLOT_CACHES, PLOT_CURVE, index, profile->class_count,
-                                 "cache-curve", "Latency by working set");
-    if (!out) {
-        return;
-    }
-    double low = (double)curve[0].bytes, high = (double)curve[count - 1].bytes;
-    fprintf(out, "set logscale x 2\nset logscale y 10\nset xrange [%.0f:%.0f]\n", low, high);
+    double low = (double)curve[0].bytes;
+    double high = (double)curve[node_class->cache_curve_count - 1].bytes;
+    fprintf(out, "set logscale x 2\nset xrange [%.0f:%.0f]\n", low, high);
     report_plot_byte_ticks(out, "x", low, high);
-    fputs("set format y '%.0s %cs'\nset xlabel 'working set of one PU'\nset ylabel 'time of one "
-          "access' offset 1\n"
-          "set ytics (1e-9, 2e-9, 5e-9, 1e-8, 2e-8, 5e-8, 1e-7, 2e-7, 5e-7, 1e-6)\n",
-          out);
+    fputs("set xlabel 'working set of one PU'\n", out);
     struct labels labels = {.low = low, .high = high};
     for (size_t i = 0; i < node_class->cache_count; i++) {
         /* the curve is the lowest PU's, and another kind of cores has caches of its own */
@@ -237,8 +225,24 @@ static void plot_curve_of(struct plot_list *list, const struct servet_profile *p
     /* the title, where there is one, above the labels */
     fprintf(out, "set tmargin title_lines + %u\nset title offset 0,%u\n",
             LINES_A_ROW * labels.rows + 1, LINES_A_ROW * labels.rows);
-    fputs("$curve << EOD\n", out);
-    for (size_t i = 0; i < count; i++) {
+}
+
+static void plot_curve_of(struct plot_list *list, const struct servet_profile *profile,
+                          size_t index)
+{
+    const struct profile_class *node_class = &profile->classes[index];
+    const struct profile_cache_point *curve = node_class->cache_curve;
+    FILE *out = report_plot_open(list, PLOT_CACHES, PLOT_CURVE, index, profile->class_count,
+                                 "cache-curve", "Latency by working set");
+    if (!out) {
+        return;
+    }
+    caches_axis(out, node_class);
+    fputs("set logscale y 10\nset format y '%.0s %cs'\nset ylabel 'time of one access' offset 1\n"
+          "set ytics (1e-9, 2e-9, 5e-9, 1e-8, 2e-8, 5e-8, 1e-7, 2e-7, 5e-7, 1e-6)\n"
+          "$curve << EOD\n",
+          out);
+    for (size_t i = 0; i < node_class->cache_curve_count; i++) {
         fprintf(out, "%.0f %.6g\n", (double)curve[i].bytes, curve[i].seconds_per_access);
     }
     fputs("EOD\nplot $curve using 1:2 with linespoints lc rgb c1 lw 1.5 pt 7 ps 0.45 notitle\n",
@@ -249,10 +253,38 @@ static void plot_curve_of(struct plot_list *list, const struct servet_profile *p
                       "lines: what the operating system declares.");
 }
 
+/* The 2010 paper's Figure 2b: a level of cache shows as a peak of what one size takes over what the
+ * one before took. */
+static void plot_gradient_of(struct plot_list *list, const struct servet_profile *profile,
+                             size_t index)
+{
+    const struct profile_class *node_class = &profile->classes[index];
+    const struct profile_cache_point *curve = node_class->cache_curve;
+    FILE *out = report_plot_open(list, PLOT_CACHES, PLOT_CURVE, index, profile->class_count,
+                                 "cache-gradient", "Gradient of the latency");
+    if (!out) {
+        return;
+    }
+    caches_axis(out, node_class);
+    fputs("set ylabel 'times that of the size before' offset 1\n$curve << EOD\n", out);
+    for (size_t i = 1; i < node_class->cache_curve_count; i++) {
+        fprintf(out, "%.0f %.6g\n", (double)curve[i].bytes,
+                curve[i].seconds_per_access / curve[i - 1].seconds_per_access);
+    }
+    fputs("EOD\nplot $curve using 1:2 with linespoints lc rgb c1 lw 1.5 pt 7 ps 0.45 notitle\n",
+          out);
+    report_plot_close(list,
+                      "The curve's points, each over the one before: a level of cache shows as a "
+                      "peak behind its size.");
+}
+
 static void plot_caches(struct plot_list *list, const struct servet_profile *profile)
 {
     for (size_t i = 0; i < profile->class_count; i++) {
-        plot_curve_of(list, profile, i);
+        if (profile->classes[i].cache_curve_count >= 2) {
+            plot_curve_of(list, profile, i);
+            plot_gradient_of(list, profile, i);
+        }
     }
 }
 

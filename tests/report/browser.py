@@ -68,7 +68,7 @@ def check(found, name):
         plots = found[view]["plots"]
         if found[view]["overflow"] > 0:
             failed.append(f"{name}, {view}: the page is {found[view]['overflow']} pixels wider than the screen")
-        if sum(p["plot"] for p in plots) != 12 or len(plots) < 12:
+        if sum(p["plot"] for p in plots) != 13 or len(plots) < 13:
             failed.append(f"{name}, {view}: {[p['name'] for p in plots]}")
         for p in plots:
             if p["width"] < 250 or p["height"] < 100 or p["left"] < 0 or p["right"] > width or p["drawn"] < 10:

@@ -51,7 +51,7 @@ def page(profile, *more):
     return text, root, ids
 
 
-EVERYTHING = """summary suspicious cores caches sharing memory messages bsp topology figures mapping cache-curve sharing-core-order
+EVERYTHING = """summary suspicious cores caches sharing memory messages bsp topology figures mapping cache-curve cache-gradient sharing-core-order
 sharing-group-order latency-core-order latency-group-order memory-scaling message-time message-bandwidth message-concurrency
 bsp-r bsp-g bsp-l topology-0 map-memory-0 map-communication-0""".split()
 
@@ -143,7 +143,7 @@ check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}"
 done = run(big, "--png", "slides", "--map", "48")
 check(done.returncode == 0, f"--png: {done.stderr}")
 pictures = sorted(os.listdir(f"{folder}/slides")) if done.returncode == 0 else []
-check(len(pictures) == 15, f"--png wrote {pictures}")
+check(len(pictures) == 16, f"--png wrote {pictures}")
 check({"topology-0.png", "map-memory-0.png", "map-communication-0.png"} <= set(pictures), f"--png wrote {pictures}")
 check(all(open(f"{folder}/slides/{p}", "rb").read(8) == b"\x89PNG\r\n\x1a\n" for p in pictures), "--png: no PNG")
 
