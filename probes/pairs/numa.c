@@ -86,9 +86,12 @@ static int measure_pair(struct probe *probe, size_t bytes, const struct profile_
     }
     probe_tell(probe, 0.97, "memory of node %u from PU %u", number, pus->ids[0]);
     result->planned++;
-    if (probe_late(probe)) {
-        snprintf(result->why, sizeof result->why, "node %u from PU %u: %s", number, pus->ids[0],
-                 "the budget was used up");
+    /* A group's own memory is looked at in any case: that it may not be had is worth knowing. */
+    if (probe_late(probe) && !profile_set_has(&declared->numa[node].pus, pus->ids[0])) {
+        if (!result->why[0]) {
+            snprintf(result->why, sizeof result->why, "node %u from PU %u: the budget was used up",
+                     number, pus->ids[0]);
+        }
         profile_set_free(&row.pus);
         return 0;
     }
