@@ -1,5 +1,6 @@
-/* work THREADS ROUNDS LOOPS: each thread computes ROUNDS times LOOPS steps, with a barrier after each
- * round, as a fork-join program does; prints the seconds that it took. The main thread is one. */
+/* work THREADS ROUNDS LOOPS: each thread computes ROUNDS times LOOPS steps, with a barrier after
+ * each round, as a fork-join program does; prints the seconds that it took. The main thread is one.
+ * */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
