@@ -86,8 +86,8 @@ static int measure_pair(struct probe *probe, size_t bytes, const struct profile_
     }
     probe_tell(probe, 0.97, "memory of node %u from PU %u", number, pus->ids[0]);
     result->planned++;
-    /* A group's own memory is looked at in any case: that it may not be had is worth knowing. */
-    if (probe_late(probe) && !profile_set_has(&declared->numa[node].pus, pus->ids[0])) {
+    /* The first is looked at in any case: that memory may not be had is worth knowing. */
+    if (probe_late(probe) && result->planned > 1) {
         if (!result->why[0]) {
             snprintf(result->why, sizeof result->why, "node %u from PU %u: the budget was used up",
                      number, pus->ids[0]);
