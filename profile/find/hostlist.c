@@ -189,25 +189,41 @@ static bool same_host(const char *a, const char *b)
     return n == strcspn(b, ".") && memcmp(a, b, n) == 0;
 }
 
-/* 1: found. Only the number in the right place of the searched name is tried, not every one of the
- * run. */
+static bool is_name(const struct run *run, uint32_t number, const char *name)
+{
+    char own[HOST_NAME_SIZE];
+    return write_name(run, number, own, sizeof own) == 0 && same_host(own, name);
+}
+
+/* Only the number in the right place of the searched name is tried, not every one of the run; with
+ * as many digits as it may have there, for the suffix may begin with one ("n[1-12]0"). */
+static bool number_in_name(const struct run *run, const char *name, uint32_t *number)
+{
+    if (run->width < 0) {
+        *number = run->first;
+        return is_name(run, *number, name);
+    }
+    if (strncmp(name, run->prefix, (size_t)run->prefix_length) != 0) {
+        return false;
+    }
+    const char *at = name + run->prefix_length;
+    uint32_t value = 0;
+    for (int i = 0; i < DIGITS_LIMIT && at[i] >= '0' && at[i] <= '9'; i++) {
+        value = value * 10 + (uint32_t)(at[i] - '0');
+        if (value >= run->first && value <= run->last && is_name(run, value, name)) {
+            *number = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* 1: found. */
 static int find_in_run(const struct run *run, void *context)
 {
     struct searched_name *searched = context;
-    uint32_t number = run->first;
-    if (run->width >= 0) {
-        const char *at = searched->name;
-        int digits;
-        bool fits = strncmp(at, run->prefix, (size_t)run->prefix_length) == 0;
-        at += fits ? run->prefix_length : 0;
-        if (!fits || parse_number(&at, &number, &digits) < 0 || number < run->first ||
-            number > run->last) {
-            searched->before += run->last - run->first + 1;
-            return 0;
-        }
-    }
-    char name[HOST_NAME_SIZE];
-    if (write_name(run, number, name, sizeof name) == 0 && same_host(name, searched->name)) {
+    uint32_t number;
+    if (number_in_name(run, searched->name, &number)) {
         searched->before += number - run->first;
         return 1;
     }

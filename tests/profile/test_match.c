@@ -116,6 +116,20 @@ START_TEST(host_lists_expand_in_order)
 }
 END_TEST
 
+START_TEST(a_number_may_be_followed_by_a_digit)
+{
+    const char *list = "rack[1-12]0,n[08-11]7.cluster";
+    char name[64];
+    for (uint32_t i = 0; i < 16; i++) {
+        ck_assert_int_eq(profile_hostlist_name(list, i, name, sizeof name), 0);
+        ck_assert_msg(profile_hostlist_find(list, name) == i, "'%s' is not found", name);
+    }
+    ck_assert_int_eq(profile_hostlist_find(list, "rack130"), -1);
+    ck_assert_int_eq(profile_hostlist_find(list, "rack1"), -1);
+    ck_assert_int_eq(profile_hostlist_find(list, "n097"), 13);
+}
+END_TEST
+
 START_TEST(malformed_host_lists_are_refused)
 {
     const char *bad[] = {"",    ",",     "a,",    "a,,b",   "n[",    "n]",      "n[]",
@@ -139,6 +153,7 @@ int main(void)
     tcase_add_test(tcase, a_pu_that_the_profile_does_not_know_is_noticed);
     tcase_add_test(tcase, a_cluster_profile_is_matched_by_host_name);
     tcase_add_test(tcase, host_lists_expand_in_order);
+    tcase_add_test(tcase, a_number_may_be_followed_by_a_digit);
     tcase_add_test(tcase, malformed_host_lists_are_refused);
     return run_tests(tcase);
 }
