@@ -4,6 +4,8 @@
  * The shim's own code makes the plan of each rank from the environment that a launcher leaves, for
  * a profile and a mask of all its PUs; the plugin writes its part of that environment through the
  * four functions of Slurm that it calls, which stand here in Slurm's place.
+ *
+ * And does the shim under SERVET_PAPER=1 choose as servet-map --paper does?
  */
 #include <check.h>
 #include <dlfcn.h>
@@ -280,10 +282,103 @@ START_TEST(one_answer_for_a_hybrid_program)
 }
 END_TEST
 
+/* -- by the paper's sums -- */
+
+/* servet-map's answer for one process. */
+static void ask_for_threads(const struct machine *m, const char *options, uint32_t threads,
+                            uint32_t *pus)
+{
+    char line[512];
+    snprintf(line, sizeof line, SERVET_MAP " --profile %s -n %u%s", m->path, threads, options);
+    struct run run = run_command(line);
+    ck_assert_msg(run.status == 0, "%s: %s", line, run.err);
+    char *at = run.out;
+    for (uint32_t t = 0; t < threads; t++, at++) {
+        pus[t] = (uint32_t)strtoul(at, &at, 10);
+    }
+    ck_assert_str_eq(at, "");
+    run_free(&run);
+}
+
+/* SERVET_PAPER as given; NULL: not set. */
+static void ask_shim_for_threads(const struct machine *m, const char *paper, uint32_t threads,
+                                 const uint32_t *expected)
+{
+    struct pin_launcher launcher;
+    struct pin_plan plan;
+    setenv("SERVET_STRANGERS", "0", 1); /* this machine's work is not that machine's */
+    if (paper) {
+        setenv("SERVET_PAPER", paper, 1);
+    }
+    make_plan(m, threads, &launcher, &plan);
+    unsetenv("SERVET_PAPER");
+    unsetenv("SERVET_STRANGERS");
+    expect_same(paper ? "the shim with SERVET_PAPER" : "the shim", "the machine of many domains",
+                (const uint32_t[]){1, threads}, 0, expected, plan.pus);
+    pin_plan_free(&plan);
+}
+
+/* 24 memory domains of two PUs, each half of which is near: the sum of eleven workers' nearness
+ * outweighs one collision (test_machines.c of the mapper has such clusters). */
+#define DOMAINS 24u
+
+static void write_groups(FILE *out, uint32_t pus)
+{
+    for (uint32_t first = 0; first < 2 * DOMAINS; first += pus) {
+        fprintf(out, "%s\"%u-%u\"", first ? "," : "", first, first + pus - 1);
+    }
+}
+
+static void write_many_domains(const char *path)
+{
+    static const char quality[] = "\"quality\":{\"origin\":\"quoted\"}";
+    FILE *out = fopen(path, "we");
+    ck_assert_ptr_nonnull(out);
+    fprintf(out,
+            "{\"servet_profile\":1,\"host\":{\"name\":\"x\"},\"measurement\":{\"measured\":true},"
+            "\"node_classes\":[{\"name\":\"x\",\"pus\":\"0-%u\",\"caches\":[],"
+            "\"memory\":{\"reference_bytes_per_s\":1e10,%s,"
+            "\"levels\":[{\"bytes_per_s\":5e9,%s,\"collisions\":{\"groups\":[",
+            2 * DOMAINS - 1, quality, quality);
+    write_groups(out, 2);
+    fprintf(out,
+            "]}}]},\"communication\":{\"message_bytes\":64,\"layers\":["
+            "{\"seconds\":5e-7,%s,\"members\":{\"groups\":[",
+            quality);
+    write_groups(out, DOMAINS);
+    fprintf(out, "]}},{\"seconds\":2e-6,%s,\"members\":{\"groups\":[", quality);
+    write_groups(out, 2 * DOMAINS);
+    fprintf(out, "]}}]}}],\"nodes\":[{\"names\":\"x\",\"count\":1,\"class_index\":0}]}");
+    ck_assert_int_eq(fclose(out), 0);
+}
+
+START_TEST(the_shim_adds_as_the_paper_does_when_asked)
+{
+    uint32_t by_order[MOST_THREADS], by_sum[MOST_THREADS];
+    char source[] = "/tmp/servet-test-XXXXXX.json";
+    int file = mkstemps(source, (int)strlen(".json"));
+    ck_assert_int_ge(file, 0);
+    close(file);
+    write_many_domains(source);
+    struct machine m;
+    open_machine(source, &m);
+    unlink(source);
+    ask_for_threads(&m, "", DOMAINS, by_order);
+    ask_for_threads(&m, " --paper", DOMAINS, by_sum);
+    ck_assert_msg(memcmp(by_order, by_sum, DOMAINS * sizeof *by_sum) != 0,
+                  "a machine on which both choose the same says nothing");
+    ask_shim_for_threads(&m, NULL, DOMAINS, by_order);
+    ask_shim_for_threads(&m, "0", DOMAINS, by_order);
+    ask_shim_for_threads(&m, "1", DOMAINS, by_sum);
+    close_machine(&m);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("agree");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, one_answer_for_a_hybrid_program, 0, (int)MACHINES);
+    tcase_add_test(tests, the_shim_adds_as_the_paper_does_when_asked);
     return run_tests(tests);
 }
