@@ -109,11 +109,12 @@ void pin_busy_pus(const struct profile_mask *allowed, struct profile_mask *out)
         return;
     }
     size_t pus = width_of(allowed);
-    uint32_t *before = calloc(2 * pus, sizeof *before), *now = before + pus;
+    uint32_t *before = calloc(2 * pus, sizeof *before);
     if (!before || pin_busy_idle(before, pus) < 0) {
         free(before);
         return;
     }
+    uint32_t *now = before + pus;
     struct profile_mask busy = *allowed;
     for (int step = 0; step < STEPS && !profile_mask_empty(&busy); step++) {
         nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
