@@ -7,7 +7,7 @@
 
 #include "tests/base/runner.h"
 
-enum { BYTES = 64 << 10, GUARD = 256, LENGTH = 512, TIMES = 3 };
+enum { BYTES = 64 << 10, GUARD = 4096, LENGTH = 512, TIMES = 3 };
 
 static void check_copy(copy_function *copy)
 {
