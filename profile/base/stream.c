@@ -76,8 +76,8 @@ FILE *profile_stream_open(char **text, size_t *size)
         return NULL;
     }
 #ifdef __SANITIZE_ADDRESS__
-    /* Its own fopencookie() hides what belongs to a FILE: one that is open when a command ends would
-     * count as lost. */
+    /* Its own fopencookie() hides what belongs to a FILE: one that is open when a command ends
+     * would count as lost. */
     __lsan_ignore_object(stream);
 #endif
     return file;
