@@ -14,28 +14,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/base/small_file.h"
+
 /* Two ticks of the counters (USER_HZ is 100 everywhere), looked at in steps. */
 #define STEP_NS 5000000
 #define STEPS 4
 /* Fields of a line of /proc/stat: name, user, nice, system, idle, iowait. */
 #define IDLE_FIELD 4
 
-static ssize_t read_some(const char *path, char *text, size_t size)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
-    if (file >= 0) {
-        close(file);
-    }
-    text[length > 0 ? length : 0] = '\0';
-    return length;
-}
-
 uint32_t pin_busy_running(void)
 {
     char text[128];
     unsigned running;
-    if (read_some("/proc/loadavg", text, sizeof text) <= 0 ||
+    if (!profile_read_small("/proc/loadavg", text, sizeof text) ||
         sscanf(text, "%*s %*s %*s %u/", &running) != 1) {
         return 0;
     }

@@ -12,6 +12,7 @@
 
 #include "profile/base/clock.h"
 #include "profile/base/raw.h"
+#include "profile/base/small_file.h"
 
 /* Also the layout's version. A file of an older one is begun anew; one that is no registry at all
  * is somebody's text, and is left alone. */
@@ -96,15 +97,9 @@ static uint64_t start_of(pid_t pid)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0) {
-        close(file);
-    }
-    if (length <= 0) {
+    if (!profile_read_small(path, text, sizeof text)) {
         return 0;
     }
-    text[length] = '\0';
     /* The name in parentheses may hold anything; field 3 comes after the last one. */
     const char *field = strrchr(text, ')');
     for (int number = 2; field && number < 22; number++) {
@@ -132,12 +127,9 @@ static bool is_stopped(pid_t pid)
 {
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int file = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0) {
-        close(file);
+    if (pid <= 0 || !profile_read_small(path, text, sizeof text)) {
+        return true;
     }
-    text[length > 0 ? length : 0] = '\0';
     const char *state = strrchr(text, ')');
     return !state || (state[1] && (state[2] == 'T' || state[2] == 't' || state[2] == 'Z'));
 }

@@ -13,6 +13,7 @@
 #include "preload/place/options.h"
 #include "preload/place/place.h"
 #include "profile/base/hash.h"
+#include "profile/base/small_file.h"
 #include "profile/base/stream.h"
 
 static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
@@ -308,16 +309,9 @@ static bool read_ancestor(pid_t pid, char *name, size_t size, pid_t *parent)
 {
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
+    if (!profile_read_small(path, text, sizeof text)) {
         return false;
     }
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    if (length <= 0) {
-        return false;
-    }
-    text[length] = '\0';
     char *left = strchr(text, '('), *right = strrchr(text, ')');
     int number;
     if (!left || !right || right < left || sscanf(right + 1, " %*c %d", &number) != 1) {

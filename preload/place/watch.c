@@ -15,7 +15,6 @@
  * is left (the main thread may end before the others) is not held up by it. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,6 +29,7 @@
 #include "preload/place/place.h"
 #include "profile/base/clock.h"
 #include "profile/base/raw.h"
+#include "profile/base/small_file.h"
 
 #define PERIOD_NS 500000000
 #define MOVE_EVERY_NS 1000000000u
@@ -96,14 +96,9 @@ static bool read_waited(pid_t tid, uint64_t *out)
 {
     char path[64], text[96];
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)tid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0) {
-        close(file);
-    }
-    text[length > 0 ? length : 0] = '\0';
     unsigned long long ran, waited;
-    if (sscanf(text, "%llu %llu", &ran, &waited) != 2) {
+    if (!profile_read_small(path, text, sizeof text) ||
+        sscanf(text, "%llu %llu", &ran, &waited) != 2) {
         return false;
     }
     *out = waited;
@@ -268,12 +263,7 @@ static bool is_alone(void)
     char path[64], text[512];
     size_t others = 0;
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0) {
-        close(file);
-    }
-    text[length > 0 ? length : 0] = '\0';
+    (void)profile_read_small(path, text, sizeof text);
     const char *state = strrchr(text, ')');
     if (!state || strncmp(state, ") Z", 3) != 0) {
         return false;

@@ -3,29 +3,18 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The first `size` - 1 bytes of a small file without the newline; false when it cannot be read. */
-static bool read_small(const char *path, char *text, size_t size)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
-    if (file >= 0) {
-        close(file);
-    }
-    text[length > 0 ? length : 0] = '\0';
-    return length > 0;
-}
+#include "profile/base/small_file.h"
 
 int profile_where_is(pid_t pid, pid_t tid, struct profile_thread_now *out)
 {
     char path[96], text[4096];
     struct profile_thread_now now = {.pid = pid, .tid = tid};
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    if (!read_small(path, text, sizeof text)) {
+    if (!profile_read_small(path, text, sizeof text)) {
         return -ESRCH;
     }
     char *left = strchr(text, '('), *right = strrchr(text, ')');
@@ -41,7 +30,7 @@ int profile_where_is(pid_t pid, pid_t tid, struct profile_thread_now *out)
     }
     now.last_pu = field ? atoi(field) : -1;
     snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
-    if (!read_small(path, text, sizeof text)) {
+    if (!profile_read_small(path, text, sizeof text)) {
         return -ESRCH;
     }
     const char *allowed = strstr(text, "Cpus_allowed_list:");
@@ -55,7 +44,7 @@ static void read_number(const char *format, int32_t pu, char *out, size_t size)
 {
     char path[128], text[32];
     snprintf(path, sizeof path, format, pu);
-    bool read = read_small(path, text, sizeof text);
+    bool read = profile_read_small(path, text, sizeof text);
     snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), read ? text : "-");
 }
 

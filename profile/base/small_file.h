@@ -1,0 +1,24 @@
+/* Small files of /proc, read at once: a second read could tell of another moment. In a header,
+ * since the shim, its commands and the report are linked of different files. */
+#ifndef PROFILE_BASE_SMALL_FILE_H
+#define PROFILE_BASE_SMALL_FILE_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
+
+/* The first `size` - 1 bytes, ended by a zero; false, and "", when the file cannot be read or is
+ * empty. */
+static inline bool profile_read_small(const char *path, char *text, size_t size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
+    if (file >= 0) {
+        close(file);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+#endif
