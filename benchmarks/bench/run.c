@@ -19,6 +19,7 @@
 #include "benchmarks/bench/run.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
+#include "profile/base/stream.h"
 
 /* -- words -- */
 
@@ -65,14 +66,16 @@ char *bench_words_text(const struct words *words)
 {
     char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = profile_stream_open(&text, &size);
     if (!out) {
         cli_fail("out of memory");
     }
     for (size_t i = 0; i < words->count; i++) {
         fprintf(out, "%s%s", i ? " " : "", words->list[i]);
     }
-    fclose(out);
+    if (fclose(out) != 0) {
+        cli_fail("out of memory");
+    }
     return text;
 }
 

@@ -7,6 +7,7 @@
 
 #include "mapper/command/command.h"
 #include "mapper/worth/worth.h"
+#include "profile/base/stream.h"
 
 #define GIGA 1e9
 
@@ -187,13 +188,14 @@ static size_t print_layers(FILE *out, const struct profile_communication *in, co
     return told;
 }
 
-static size_t print_messages(FILE *out, const struct servet_profile *profile)
+/* How many layers have something to say into *count. 0 or -ENOMEM. */
+static int print_messages(FILE *out, const struct servet_profile *profile, size_t *count)
 {
     char *text = NULL;
     size_t size = 0, told = 0;
-    FILE *lines = open_memstream(&text, &size);
+    FILE *lines = profile_stream_open(&text, &size);
     if (!lines) {
-        return 0;
+        return -ENOMEM;
     }
     for (size_t c = 0; c < profile->class_count; c++) {
         const char *name = profile->classes[c].name;
@@ -201,13 +203,16 @@ static size_t print_messages(FILE *out, const struct servet_profile *profile)
                              profile->class_count > 1 && name ? name : "");
     }
     told += print_layers(lines, &profile->network, "");
-    fclose(lines);
+    if (fclose(lines) != 0) {
+        return -ENOMEM;
+    }
     if (told) {
         fprintf(out, "\nmessages at a time beyond which a layer only queues\n%-32s %6s %9s\n%s",
                 "layer", "worth", "curve to", text);
     }
     free(text);
-    return told;
+    *count = told;
+    return 0;
 }
 
 /* -- the whole -- */
@@ -236,7 +241,8 @@ int map_worth_table(FILE *out, const struct servet_profile *profile,
         }
         profile_set_free(&node.allowed);
     }
-    size_t told = rc == 0 ? print_messages(out, profile) : 0;
+    size_t told = 0;
+    rc = rc < 0 ? rc : print_messages(out, profile, &told);
     if (rc == -ENOMEM) {
         return profile_error(error, rc, "out of memory");
     }

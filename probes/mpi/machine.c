@@ -19,6 +19,7 @@
 #include "profile/base/child.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
+#include "profile/base/stream.h"
 
 /* Starting many ranks takes seconds. Longer than this and something hangs. */
 static const double start_timeout_s = 60;
@@ -323,7 +324,7 @@ static char *order_text(const struct machine *machine, const struct machine_exch
 {
     char *text = NULL;
     size_t size;
-    FILE *stream = open_memstream(&text, &size);
+    FILE *stream = profile_stream_open(&text, &size);
     if (!stream) {
         return NULL;
     }
@@ -332,7 +333,7 @@ static char *order_text(const struct machine *machine, const struct machine_exch
         fprintf(stream, " %u %u", rank_of(machine, pairs[i].a), rank_of(machine, pairs[i].b));
     }
     fputc('\n', stream);
-    return fclose(stream) == 0 ? text : (free(text), NULL);
+    return fclose(stream) == 0 ? text : NULL;
 }
 
 static int mpi_exchange(struct machine *machine, const struct machine_exchange *what,

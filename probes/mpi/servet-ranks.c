@@ -25,6 +25,7 @@
 #include "probes/pairs/pairs.h"
 #include "probes/run/run.h"
 #include "profile/base/cli.h"
+#include "profile/base/stream.h"
 
 static const size_t usual_message_bytes = 32u << 10; /* without a known L1 */
 
@@ -116,7 +117,7 @@ static void find_classes(struct job *job)
     if (probe_network_classes_make(job->nodes, job->layout.nodes, &job->classes) < 0) {
         fail(job, "not enough memory");
     }
-    job->outliers = open_memstream(&job->outlier_text, &job->outlier_size);
+    job->outliers = profile_stream_open(&job->outlier_text, &job->outlier_size);
     need(job, job->outliers);
     fputs(job->classes.outliers, job->outliers);
 }
@@ -252,7 +253,9 @@ static void describe(struct job *job)
 
 static void report_outliers(struct job *job)
 {
-    fclose(job->outliers);
+    if (fclose(job->outliers) != 0) {
+        fail(job, "not enough memory");
+    }
     for (char *rest = job->outlier_text, *line; (line = strsep(&rest, "\n")) && *line;) {
         cli_note("outlier: %s", line);
         condition(job, "outlier", "%s", line);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "profile/base/stream.h"
 #include "profile/query.h"
 
 static const double batch_s = 0.002;
@@ -230,13 +231,13 @@ char *probe_curve_note(const struct profile_layer *layer, uint64_t message_bytes
 {
     char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = profile_stream_open(&text, &size);
     if (!out) {
         return NULL;
     }
     note_switches(out, layer);
     note_scaling(out, layer, message_bytes);
-    return fclose(out) == 0 ? text : (free(text), NULL);
+    return fclose(out) == 0 ? text : NULL;
 }
 
 int probe_survey_curves(struct survey *survey, struct profile_communication *network)

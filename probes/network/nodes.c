@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/stream.h"
+
 /* Factors up to which figures of two nodes count as equal: what the same probe differed by between
  * runs on one virtual machine (bandwidth 1.4, latency 1.6; the effective size of the last cache
  * level up to 5, since neighbours use it too). */
@@ -199,7 +201,7 @@ char *probe_network_hostlist(char *const *names, uint32_t count)
 {
     char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = profile_stream_open(&text, &size);
     for (uint32_t i = 0; out && i < count;) {
         struct numbered first, last, next;
         uint32_t end = i + 1;
@@ -255,7 +257,7 @@ static char *list_outliers(const struct cluster_node *nodes, uint32_t count,
 {
     char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = profile_stream_open(&text, &size);
     const struct cluster_node *usual = &nodes[classes->representative[classes->largest]];
     for (uint32_t i = 0; out && i < count; i++) {
         char why[128] = "";

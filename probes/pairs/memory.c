@@ -262,9 +262,8 @@ static int level_quality(const struct memory_rounds *rounds, const struct schedu
     quality->origin = measured > 0 ? PROFILE_MEASURED : PROFILE_INFERRED;
     quality->repetitions = rounds->fewest_rounds;
     quality->spread = measured > 0 ? profile_median_value(spreads, measured) : -1;
-    quality->note = probe_schedule_note(outcome);
     free(spreads);
-    return 0;
+    return probe_schedule_note(outcome, &quality->note);
 }
 
 /* From what was measured to levels, without scaling. */

@@ -453,13 +453,13 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
     rc = rc < 0 ? rc : probe_message_layers(pus, outcome.values, spread, result);
     if (rc == 0) {
         result->message_bytes = bytes;
-        for (size_t i = 0; i < result->layer_count; i++) {
+        for (size_t i = 0; rc == 0 && i < result->layer_count; i++) {
             struct profile_quality *quality = &result->layers[i].quality;
-            quality->note = probe_schedule_note(&outcome);
+            rc = probe_schedule_note(&outcome, &quality->note);
             quality->repetitions = sweeps * BATCHES;
             quality->origin = layer_origin(result, i, &outcome, pairs);
         }
-        rc = list_measured(pus, &outcome, &result->measured);
+        rc = rc < 0 ? rc : list_measured(pus, &outcome, &result->measured);
     }
     if (rc == 0) {
         rc = measure_layers(probe, outcome.values, result);

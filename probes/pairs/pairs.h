@@ -312,8 +312,8 @@ bool probe_schedule_agree_cluster(double *values, size_t count, double spread);
 bool probe_schedule_agree_equal(double *values, size_t count, double spread);
 
 /* "12 of 276 pairs measured, the others taken over …; up to 6 pairs at a time, which did not
- * disturb one another", or NULL when all were measured one by one. To be freed. */
-char *probe_schedule_note(const struct schedule_outcome *outcome);
+ * disturb one another", or NULL when all were measured one by one. To be freed. 0 or -ENOMEM. */
+int probe_schedule_note(const struct schedule_outcome *outcome, char **note);
 
 /* -- sharing_trials -- */
 

@@ -11,6 +11,7 @@
 
 #include "probes/probe.h"
 #include "profile/base/random.h"
+#include "profile/base/stream.h"
 
 static const double sample_factor = 4; /* times log2(PUs), of every class */
 /* ln 100: of this many times n pairs drawn at random, a kind that is 1/n of all is missed by 1 %.
@@ -428,14 +429,17 @@ int probe_schedule_again(const struct schedule *schedule, const struct schedule_
     return rc;
 }
 
-char *probe_schedule_note(const struct schedule_outcome *outcome)
+int probe_schedule_note(const struct schedule_outcome *outcome, char **note)
 {
-    char *note = NULL;
     size_t length;
     bool all = outcome->measured_count == outcome->pair_count;
-    FILE *stream = all && outcome->most_at_once <= 1 ? NULL : open_memstream(&note, &length);
+    *note = NULL;
+    if (all && outcome->most_at_once <= 1) {
+        return 0;
+    }
+    FILE *stream = profile_stream_open(note, &length);
     if (!stream) {
-        return NULL;
+        return -ENOMEM;
     }
     if (!all) {
         fprintf(
@@ -450,5 +454,5 @@ char *probe_schedule_note(const struct schedule_outcome *outcome)
                 "disturb one another",
                 all ? "" : "; ", outcome->most_at_once);
     }
-    return fclose(stream) == 0 ? note : (free(note), NULL);
+    return fclose(stream) == 0 ? 0 : -ENOMEM;
 }

@@ -319,18 +319,22 @@ int probe_conditions_of_this_machine(struct servet_profile *profile)
     return rc;
 }
 
-/* " cache sharing …", to be freed; NULL: none, or no memory. */
-static char *names_of(unsigned probes)
+/* " cache sharing …", with room for all probes. */
+struct names {
+    char text[96];
+};
+
+static struct names names_of(unsigned probes)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *stream = probes ? open_memstream(&text, &length) : NULL;
-    for (size_t i = 0; stream && i < PROBE_NAMES; i++) {
-        if (probes & 1u << i) {
-            fprintf(stream, " %s", probe_run_names[i]);
+    struct names names = {""};
+    size_t used = 0;
+    for (size_t i = 0; i < PROBE_NAMES; i++) {
+        if (probes & 1u << i && used < sizeof names.text) {
+            used += (size_t)snprintf(names.text + used, sizeof names.text - used, " %s",
+                                     probe_run_names[i]);
         }
     }
-    return stream && fclose(stream) == 0 ? text : (free(text), NULL);
+    return names;
 }
 
 static int add_incomplete(const struct probe_run *run, const struct probe_results *results,
@@ -340,10 +344,8 @@ static int add_incomplete(const struct probe_run *run, const struct probe_result
     if (!run->incomplete) {
         return 0;
     }
-    char *out = names_of(run->probes & ~results->done);
     snprintf(text, sizeof text, "%s; not measured:%s", probe_machine_strerror(run->incomplete),
-             out ? out : "");
-    free(out);
+             names_of(run->probes & ~results->done).text);
     return probe_conditions_add(profile, "incomplete", text);
 }
 
@@ -351,21 +353,19 @@ static int add_budget(const struct probe_run *run, const struct probe_results *r
                       struct servet_profile *profile)
 {
     char text[160];
-    char *out = names_of(results->left_out), *shortened = names_of(results->shortened);
+    bool out = results->left_out != 0, shortened = results->shortened != 0;
     const struct probe_cache *caches = &results->of[0].caches;
-    size_t used = (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s", run->budget_s,
-                                   shortened ? "; cut short:" : "", shortened ? shortened : "",
-                                   out ? "; not measured:" : "", out ? out : "");
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s", run->budget_s,
+                         shortened ? "; cut short:" : "", names_of(results->shortened).text,
+                         out ? "; not measured:" : "", names_of(results->left_out).text);
     if (results->shortened & PROBE_CACHE && used < sizeof text &&
         caches->sweeps + caches->coarse > 0) {
         snprintf(text + used, sizeof text - used,
                  "; cache sizes from %u sweeps of all and %u of every other size", caches->sweeps,
                  caches->coarse);
     }
-    int rc = out || shortened ? probe_conditions_add(profile, "budget", text) : 0;
-    free(out);
-    free(shortened);
-    return rc;
+    return out || shortened ? probe_conditions_add(profile, "budget", text) : 0;
 }
 
 /* What a control group's quota of time kept from being measured. */
@@ -378,11 +378,9 @@ static int add_quota(const struct probe_run *run, const struct probe_results *re
     if (machine->cpu_quota <= 0 || machine->cpu_quota >= (double)machine->pus.count) {
         return 0;
     }
-    char *out = names_of(results->throttled);
     snprintf(text, sizeof text, "%.3g of %zu CPUs; at most %zu worker%s at a time%s%s",
              machine->cpu_quota, machine->pus.count, most, most == 1 ? "" : "s",
-             out ? "; not measured:" : "", out ? out : "");
-    free(out);
+             results->throttled ? "; not measured:" : "", names_of(results->throttled).text);
     return probe_conditions_add(profile, "cpu_quota", text);
 }
 

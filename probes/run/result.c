@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/stream.h"
 #include "profile/text/text.h"
 
 /* -- caches -- */
@@ -156,17 +157,16 @@ static void note_disagreement(FILE *stream, const struct probe_cache *caches, si
     probe_disagreement_explain(&d, stream);
 }
 
-static char *cache_note(const struct probe_cache *caches, size_t i,
-                        const struct profile_cache *cache,
-                        const struct probe_sharing_level *sharing,
-                        const struct disagreement_machine *machine)
+/* 0 or -ENOMEM; *note NULL: there is nothing to say. */
+static int cache_note(const struct probe_cache *caches, size_t i, const struct profile_cache *cache,
+                      const struct probe_sharing_level *sharing,
+                      const struct disagreement_machine *machine, char **note)
 {
     const struct probe_cache_level *level = &caches->levels[i];
-    char *note = NULL;
     size_t length;
-    FILE *stream = open_memstream(&note, &length);
+    FILE *stream = profile_stream_open(note, &length);
     if (!stream) {
-        return NULL;
+        return -ENOMEM;
     }
     if (level->low_bytes < level->high_bytes) {
         fprintf(stream, "%s to %s explain the measurement about as well",
@@ -179,12 +179,14 @@ static char *cache_note(const struct probe_cache *caches, size_t i,
         fprintf(stream, "%swho shares it as declared, not measured", ftell(stream) > 0 ? "; " : "");
     }
     note_sharing(stream, sharing);
-    fclose(stream);
-    if (note && note[0] == '\0') {
-        free(note);
-        note = NULL;
+    if (fclose(stream) != 0) {
+        return -ENOMEM;
     }
-    return note;
+    if (length == 0) {
+        free(*note);
+        *note = NULL;
+    }
+    return 0;
 }
 
 int probe_result_copy_relation(const struct profile_relation *from, struct profile_relation *out)
@@ -243,7 +245,10 @@ static int make_cache(const struct probe_cache *caches, size_t i,
                     .repetitions = level->repetitions,
                     .spread = level->spread},
     };
-    out->quality.note = cache_note(caches, i, declared, sharing, machine);
+    int rc = cache_note(caches, i, declared, sharing, machine, &out->quality.note);
+    if (rc < 0) {
+        return rc;
+    }
     if (sharing) {
         out->sharing_quality = quality_of_sharing(sharing);
         out->sharing = sharing->sharing;

@@ -45,6 +45,16 @@ static ssize_t write_some(void *cookie, const char *bytes, size_t count)
     return (ssize_t)count;
 }
 
+/* Only where it is, for ftell(3). */
+static int tell(void *cookie, off64_t *offset, int whence)
+{
+    if (whence != SEEK_CUR || *offset != 0) {
+        return -1;
+    }
+    *offset = (off64_t)((struct stream *)cookie)->used;
+    return 0;
+}
+
 static int finish(void *cookie)
 {
     struct stream *stream = cookie;
@@ -68,8 +78,9 @@ FILE *profile_stream_open(char **text, size_t *size)
     *size = 0;
     if (stream) {
         *stream = (struct stream){.text = text, .size = size};
-        file =
-            fopencookie(stream, "w", (cookie_io_functions_t){.write = write_some, .close = finish});
+        file = fopencookie(
+            stream, "w",
+            (cookie_io_functions_t){.write = write_some, .seek = tell, .close = finish});
     }
     if (!file) {
         free(stream);

@@ -12,6 +12,7 @@
 #include "profile/base/clock.h"
 #include "profile/base/hash.h"
 #include "profile/base/statistics.h"
+#include "profile/base/stream.h"
 #include "tests/base/runner.h"
 
 START_TEST(a_median_comes_with_the_values_that_hold_it)
@@ -130,6 +131,25 @@ START_TEST(a_filter_says_what_the_program_says)
 }
 END_TEST
 
+START_TEST(a_text_in_memory_is_there_when_it_is_closed)
+{
+    char *text;
+    size_t size;
+    FILE *stream = profile_stream_open(&text, &size);
+    ck_assert_ptr_nonnull(stream);
+    ck_assert_int_eq(ftell(stream), 0);
+    fputs("one, ", stream);
+    ck_assert_int_eq(ftell(stream), 5);
+    ck_assert_ptr_null(text);
+    ck_assert_int_eq(fseek(stream, 0, SEEK_SET), -1);
+    fprintf(stream, "%d", 2);
+    ck_assert_int_eq(fclose(stream), 0);
+    ck_assert_uint_eq(size, 6);
+    ck_assert_str_eq(text, "one, 2");
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("base");
@@ -140,5 +160,6 @@ int main(void)
     tcase_add_test(tests, a_child_gets_its_streams_environment_and_folder);
     tcase_add_test(tests, a_program_that_is_not_there_is_no_exit_status);
     tcase_add_test(tests, a_filter_says_what_the_program_says);
+    tcase_add_test(tests, a_text_in_memory_is_there_when_it_is_closed);
     return run_tests(tests);
 }
