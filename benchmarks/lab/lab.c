@@ -16,6 +16,7 @@
 #include "benchmarks/lab/lab.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
+#include "profile/base/stream.h"
 
 /* Everything here in 20 minutes, by default. */
 #define WITHIN_SECONDS 1200.0
@@ -73,7 +74,7 @@ static void begin(struct lab *lab, const char *name, const char *title, double u
     double left = fmax(fmin(lab->left, time_left(lab)), 0);
     cli_note("part %zu of %zu, %s; about %.0f s left", ++lab->begun, lab->count, name, left);
     lab->left -= usual;
-    lab->results.text = open_memstream(&part->text, &part->size);
+    lab->results.text = profile_stream_open(&part->text, &part->size);
     if (!lab->results.text) {
         cli_fail("out of memory");
     }
@@ -82,7 +83,9 @@ static void begin(struct lab *lab, const char *name, const char *title, double u
 static void end(struct lab *lab, struct part *part, json_t *numbers)
 {
     double seconds = profile_now_s() - part->started;
-    fclose(lab->results.text);
+    if (fclose(lab->results.text) != 0) {
+        cli_fail("out of memory");
+    }
     fprintf(lab->file, "\n## %s\n\n`%s`, %.1f s\n\n```\n%s```\n", part->title, part->name, seconds,
             part->text);
     fflush(lab->file);

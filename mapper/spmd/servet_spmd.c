@@ -1,9 +1,197 @@
 /* servet-spmd: the SPMD execution tool. How many cores, which tile, which PU, which order. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "mapper/formats/formats.h"
 #include "mapper/spmd/spmd.h"
 #include "profile/base/cli.h"
+#include "profile/base/stream.h"
+
+_Noreturn void spmd_give_up(int rc, const struct servet_error *error)
+{
+    if (rc == -EINVAL || rc == -ENOENT || rc == -EACCES || rc == -EISDIR) {
+        cli_usage("%s", error->text);
+    }
+    cli_fail("%s", error->text);
+}
+
+/* -- the machine -- */
+
+static uint64_t count_pus(const struct servet_profile *profile, const struct profile_set *allowed)
+{
+    uint64_t count = 0;
+    for (uint32_t node = 0; node < profile_node_count(profile); node++) {
+        const struct profile_set *pus = &profile_node_class(profile, node)->pus;
+        uint32_t first = profile_node_first_pu(profile, node);
+        for (size_t i = 0; i < pus->count; i++) {
+            count += !allowed || profile_set_has(allowed, first + pus->ids[i]);
+        }
+    }
+    return count;
+}
+
+/* Tcomm of a tile from the profile's layers, with the processes where the mapper puts them. */
+static double comm_from_profile(void *context, const struct spmd_problem *problem,
+                                const struct spmd_tile *tile)
+{
+    const struct spmd_planner *planner = context;
+    struct spmd_grid grid = {.n = tile->n, .m = tile->m};
+    struct servet_error error;
+    int rc = spmd_grid_map(planner->profile, planner->allowed, &problem->stencil, &grid, &error);
+    if (rc < 0) {
+        spmd_give_up(rc, &error);
+    }
+    double seconds = spmd_grid_comm(planner->profile, problem, tile, &grid);
+    spmd_grid_free(&grid);
+    return seconds;
+}
+
+void spmd_planner_open(struct spmd_planner *p)
+{
+    struct spmd_options *o = &p->options;
+    p->profile = map_common_machine_open(&o->machine);
+    p->allowed = o->machine.cpuset.count ? &o->machine.cpuset : NULL;
+    p->pus = count_pus(p->profile, p->allowed);
+    p->comm = o->comm_s > 0 ? spmd_comm_per_task : comm_from_profile;
+    p->comm_context = o->comm_s > 0 ? (void *)&o->comm_s : (void *)p;
+    if (!p->pus) {
+        cli_usage("--cpuset: expected PUs of the profile");
+    }
+    if (!(o->comm_s > 0) && !profile_latencies_known(p->profile) && p->pus > 1) {
+        cli_usage("--comm: missing, expected the time to communicate one edge task (the profile "
+                  "has no measured times of messages)");
+    }
+}
+
+void spmd_planner_close(struct spmd_planner *p)
+{
+    profile_set_free(&p->options.machine.cpuset);
+    profile_free(p->profile);
+}
+
+/* -- distribution -- */
+
+static struct spmd_choice of_tile(const struct spmd_planner *p)
+{
+    const struct spmd_options *o = &p->options;
+    struct spmd_choice choice;
+    uint64_t n = o->problem.x / o->tile_x, m = o->problem.y / o->tile_y;
+    if (n * m > p->pus) {
+        cli_usage("--tile: expected one for at most %llu cores (the PUs of the profile), this one "
+                  "needs %llu",
+                  (unsigned long long)p->pus, (unsigned long long)(n * m));
+    }
+    if (spmd_tile_of_grid(&o->problem, n, m, &choice.tile) < 0) {
+        cli_usage(
+            "--tile: expected one that is not thinner than the stencil reaches, got %llu x %llu",
+            (unsigned long long)o->tile_x, (unsigned long long)o->tile_y);
+    }
+    double comm_s = n * m > 1 ? p->comm(p->comm_context, &o->problem, &choice.tile) : 0;
+    choice.times = spmd_predict(&o->problem, &choice.tile, comm_s);
+    return choice;
+}
+
+struct spmd_choice spmd_planner_distribute(const struct spmd_planner *p)
+{
+    const struct spmd_options *o = &p->options;
+    struct spmd_choice choice;
+    if (o->tile_x) {
+        return of_tile(p);
+    }
+    if (o->cores > p->pus) {
+        cli_usage("--cores: expected at most %llu (the PUs of the profile), got %llu",
+                  (unsigned long long)p->pus, (unsigned long long)o->cores);
+    }
+    int rc = spmd_choose(&o->problem, o->cores ? o->cores : p->pus, o->cores > 0, p->comm,
+                         p->comm_context, &choice);
+    if (rc == -ERANGE && o->cores) {
+        cli_usage("--cores: expected a number of processes whose grid divides the problem of %llu "
+                  "x %llu, got %llu",
+                  (unsigned long long)o->problem.x, (unsigned long long)o->problem.y,
+                  (unsigned long long)o->cores);
+    }
+    if (rc < 0) {
+        cli_fail("no tile: %s", strerror(-rc));
+    }
+    return choice;
+}
+
+struct spmd_grid spmd_planner_grid(const struct spmd_planner *p, const struct spmd_tile *tile)
+{
+    struct spmd_grid grid = {.n = tile->n, .m = tile->m};
+    struct servet_error error;
+    int rc = spmd_grid_map(p->profile, p->allowed, &p->options.problem.stencil, &grid, &error);
+    if (rc < 0) {
+        spmd_give_up(rc, &error);
+    }
+    return grid;
+}
+
+void spmd_planner_save(const struct spmd_planner *p, const struct spmd_choice *choice,
+                       const struct spmd_grid *grid, const char *path)
+{
+    struct servet_error error;
+    char *text = spmd_plan_json(p->profile, &p->options.problem, choice, grid);
+    if (!text) {
+        cli_fail("out of memory");
+    }
+    int rc = profile_save_text(text, path, &error);
+    free(text);
+    if (rc < 0) {
+        cli_usage("--plan: %s", error.text);
+    }
+}
+
+/* -- how mpirun is told -- */
+
+void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *grid,
+               struct spmd_binding *out)
+{
+    struct map_mapping plan;
+    size_t size = 0;
+    *out = (struct spmd_binding){.rankfile = ""};
+    if (map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
+        cli_fail("out of memory");
+    }
+    bool one_node = map_mapping_one_node(&plan, 0, plan.place_count);
+    FILE *text = profile_stream_open(&out->list, &size);
+    if (!text || (one_node ? map_print_list(text, &plan, 0, plan.place_count)
+                           : map_print_rankfile(text, &plan, 0, plan.place_count)) < 0) {
+        cli_fail("out of memory");
+    }
+    if (fclose(text) != 0) {
+        cli_fail("out of memory");
+    }
+    map_mapping_free(&plan);
+    if (one_node) {
+        out->list[strcspn(out->list, "\n")] = '\0';
+        memcpy(out->arguments,
+               (const char *[]){"--bind-to", "cpu-list:ordered", "--cpu-list", out->list, NULL},
+               5 * sizeof *out->arguments);
+        return;
+    }
+    strcpy(out->rankfile, "/tmp/servet-ranks-XXXXXX");
+    int fd = mkstemp(out->rankfile);
+    if (fd < 0 || dprintf(fd, "%s", out->list) < 0 || close(fd) < 0) {
+        cli_fail("%s: %s", out->rankfile, strerror(errno));
+    }
+    memcpy(out->arguments,
+           (const char *[]){"--mca", "rmaps_rank_file_physical", "1", "--rankfile", out->rankfile,
+                            NULL},
+           6 * sizeof *out->arguments);
+}
+
+void spmd_unbind(struct spmd_binding *binding)
+{
+    if (binding->rankfile[0]) {
+        unlink(binding->rankfile);
+    }
+    free(binding->list);
+    *binding = (struct spmd_binding){.rankfile = ""};
+}
 
 /* -- curves -- */
 

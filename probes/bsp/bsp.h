@@ -278,10 +278,6 @@ extern const struct argp probe_bsp_argp;
 /* After parsing: what makes no sense on that machine ends the program as bad usage. */
 void probe_bsp_options_check(const struct bsp_options *options, const struct machine *machine);
 
-/* The numbers of processors that will be measured, ascending. 0 or -ENOMEM. */
-int probe_bsp_processor_counts(const struct bsp_options *options, uint32_t pus,
-                               struct profile_set *out);
-
 /* The profile that --bsp alone adds to: the one in the file `path` if there is one and it is of
  * this machine (-ESTALE and others: it is not, and must not be overwritten), else what the machine
  * declares. */

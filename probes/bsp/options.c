@@ -1,6 +1,5 @@
 /* What servet-probe --bsp is asked to do. */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -154,25 +153,4 @@ void probe_bsp_options_check(const struct bsp_options *options, const struct mac
     if (options->plot) {
         check_plot_folder(options->plot);
     }
-}
-
-int probe_bsp_processor_counts(const struct bsp_options *options, uint32_t pus,
-                               struct profile_set *out)
-{
-    if (options->processors.count) {
-        return profile_set_copy(&options->processors, out);
-    }
-    uint32_t *counts = malloc(((size_t)pus + 1) * sizeof *counts);
-    size_t found = 0;
-    if (!counts) {
-        return -ENOMEM;
-    }
-    for (uint32_t p = 1; p <= pus; p++) {
-        if ((p & (p - 1)) == 0 || pus % p == 0) {
-            counts[found++] = p;
-        }
-    }
-    int rc = profile_set_from_array(counts, found, out);
-    free(counts);
-    return rc;
 }

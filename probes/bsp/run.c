@@ -324,6 +324,28 @@ static int run_mpi(struct bsp_run *run)
     return run_backend(run, &series);
 }
 
+/* The numbers of processors that will be measured, ascending. 0 or -ENOMEM. */
+static int processor_counts(const struct bsp_options *options, uint32_t pus,
+                            struct profile_set *out)
+{
+    if (options->processors.count) {
+        return profile_set_copy(&options->processors, out);
+    }
+    uint32_t *counts = malloc(((size_t)pus + 1) * sizeof *counts);
+    size_t found = 0;
+    if (!counts) {
+        return -ENOMEM;
+    }
+    for (uint32_t p = 1; p <= pus; p++) {
+        if ((p & (p - 1)) == 0 || pus % p == 0) {
+            counts[found++] = p;
+        }
+    }
+    int rc = profile_set_from_array(counts, found, out);
+    free(counts);
+    return rc;
+}
+
 int probe_bsp_run(const struct bsp_options *options, struct machine *machine, uint64_t seed,
                   struct progress *progress, struct servet_profile *profile,
                   struct servet_error *error)
@@ -341,7 +363,7 @@ int probe_bsp_run(const struct bsp_options *options, struct machine *machine, ui
         .share = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) && !described ? 0.5 : 1,
         .profile = profile,
         .error = error};
-    int rc = probe_bsp_processor_counts(options, (uint32_t)machine->pus.count, &run.counts);
+    int rc = processor_counts(options, (uint32_t)machine->pus.count, &run.counts);
     if (rc < 0) {
         return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
     }

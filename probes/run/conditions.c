@@ -319,6 +319,8 @@ int probe_conditions_of_this_machine(struct servet_profile *profile)
     return rc;
 }
 
+const char *const probe_run_names[PROBE_NAMES] = {"cache", "sharing", "memory", "message"};
+
 /* " cache sharing …", with room for all probes. */
 struct names {
     char text[96];

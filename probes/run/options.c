@@ -70,8 +70,6 @@ const struct argp probe_options_argp = {.options = table, .parser = parse_option
 
 /* -- --probes -- */
 
-const char *const probe_run_names[PROBE_NAMES] = {"cache", "sharing", "memory", "message"};
-
 static bool is_name(const char *text, size_t length, const char *name)
 {
     return strlen(name) == length && strncmp(text, name, length) == 0;
