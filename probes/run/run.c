@@ -54,8 +54,10 @@ static size_t message_bytes(const struct probe_results *results)
     if (results->of[0].caches.count > 0) {
         return results->of[0].caches.levels[0].size_bytes;
     }
-    return results->node_class->cache_count > 0 ? results->node_class->caches[0].size_bytes
-                                                : usual_message_bytes;
+    /* Arm and RISC-V systems tell that there is a cache, and not always how large it is. */
+    const struct profile_class *declared = results->node_class;
+    bool known = declared->cache_count > 0 && declared->caches[0].size_bytes > 0;
+    return known ? declared->caches[0].size_bytes : usual_message_bytes;
 }
 
 /* Messages through MPI; through threads when there is no MPI (or the machine is a simulated

@@ -21,6 +21,34 @@ here=$(grep '"packages"' "$folder/one.json")
     [ "$(grep 'declared_size' "$folder/own.json")" = "$(grep 'declared_size' "$folder/one.json")" ] ||
     fail "HWLOC_SYNTHETIC: what the profile declares is another machine's"
 
+# Arm's and RISC-V's systems tell of caches, and not always how large they are: messages need a size all the same
+object() { # type, mask, attributes...: up to the end of the opening tag
+    type=$1 mask=$2
+    shift 2
+    printf '<object type="%s" cpuset="%s" complete_cpuset="%s" nodeset="0x1" complete_nodeset="0x1" %s>' \
+        "$type" "$mask" "$mask" "$*"
+}
+if taskset -c 0,1 true 2>/dev/null; then
+    {
+        printf '<?xml version="1.0" encoding="UTF-8"?><topology version="2.0">'
+        object Machine 0x3 'os_index="0" allowed_cpuset="0x3" allowed_nodeset="0x1"'
+        object NUMANode 0x3 'os_index="0" local_memory="1073741824"'
+        printf '</object>'
+        for pu in 0 1; do
+            object L1Cache $((pu + 1)) 'cache_size="0" depth="1" cache_linesize="0" cache_associativity="0" cache_type="1"'
+            object Core $((pu + 1)) "os_index=\"$pu\""
+            object PU $((pu + 1)) "os_index=\"$pu\""
+            printf '</object></object></object>'
+        done
+        printf '</object></topology>'
+    } >"$folder/caches.xml"
+    HWLOC_XMLFILE="$folder/caches.xml" HWLOC_THISSYSTEM=1 taskset -c 0,1 "$probe" -q --no-mpi --probes message --budget 1 \
+        -o "$folder/caches.json" 2>"$folder/err" || fail "caches of no size: $(cat "$folder/err")"
+    grep -q '"message_bytes": 32768' "$folder/caches.json" || fail "caches of no size: messages of another size"
+else
+    echo "not checked: PUs 0 and 1 are not ours"
+fi
+
 # resumed: what an interrupted run had is not measured again
 "$probe" -q --resume --cpuset "$allowed" --probes cache --no-mpi -o "$folder/resumed.json" 2>"$folder/err" &
 child=$!

@@ -1,4 +1,6 @@
 """The guest's kernel: Debian's cloud kernel, downloaded by apt-get and unpacked into a cache folder, never installed.
+That of another architecture lies where "packaging/cross/foreign get ARCH FOLDER guest" puts it; modules that are not
+there are built in.
 
 vmlinux   starts without firmware and without decompressing itself, which would take 5 s under emulation
 vmlinuz   for machines that sleep: the kernel finds its way back from S3 only when it was started by the firmware
@@ -14,6 +16,7 @@ import tempfile
 CONSOLE_MODULES = "virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console".split()
 MODULES = CONSOLE_MODULES + "fuse virtiofs overlay".split()
 KERNEL, FIRMWARE_KERNEL = "vmlinux", "vmlinuz"
+FOREIGN_FOLDER = "/usr/lib/servet-guest"
 META_PACKAGE = "linux-image-cloud-amd64"
 DOWNLOAD_LIMIT_SECONDS = 120
 LZ4_LEGACY_MAGIC = b"\x02\x21\x4c\x18"
@@ -72,6 +75,13 @@ def unpack(package, folder):
 def is_complete(folder):
     return all(os.path.exists(os.path.join(folder, name))
                for name in [KERNEL, FIRMWARE_KERNEL] + [module + ".ko" for module in MODULES])
+
+
+def foreign_folder():
+    """That of the namespace which `foreign in` opened."""
+    if not os.path.exists(os.path.join(FOREIGN_FOLDER, KERNEL)):
+        raise Missing("no guest kernel: expected one of \"packaging/cross/foreign get ARCH FOLDER guest\"")
+    return FOREIGN_FOLDER
 
 
 def kernel_folder():

@@ -1,5 +1,5 @@
-"""The guests' hardware. The usual one: 2 packages x 4 cores x 2 threads, two NUMA nodes in each package, L3 per package; and a small
-one that can sleep."""
+"""The guests' hardware. The usual one: 2 packages x 4 cores x 2 threads, two NUMA nodes in each package, L3 per package; a
+small one that can sleep; and one of another architecture."""
 import struct
 
 PACKAGES, CORES, THREADS, NODES = 2, 4, 2, 4
@@ -24,28 +24,66 @@ def distance(one, other):
     return DISTANCE_PACKAGE if one // per_package == other // per_package else DISTANCE_FAR
 
 
-class Sleeper:
-    sleeps = True
+def nodes_of(count, cpus):
+    """QEMU's arguments for `count` nodes of equally many of the CPUs, each with memory of its own."""
+    words = ["-m", "%dM" % (count * NODE_MEMORY_MIB)]
+    for node in range(count):
+        first = node * cpus // count
+        last = (node + 1) * cpus // count - 1
+        words += ["-object", "memory-backend-memfd,id=m%d,size=%dM,share=on" % (node, NODE_MEMORY_MIB),
+                  "-numa", "node,nodeid=%d,memdev=m%d,cpus=%d-%d" % (node, node, first, last)]
+    return words
+
+
+class Pc:
+    """What the guests of x86-64 have in common."""
+    firmware_starts_kernel = False
+    family, emulator, package, console = "x86_64", "qemu-system-x86_64", "qemu-system-x86", "ttyS0"
+    list_libraries = ["ldd"]
+    kernel_parameters = "mitigations=off tsc=reliable no_timer_check lpj=10000000 cpu_init_udelay=0"
+    board = ["-M", "q35,smm=off,usb=off",
+             "-cpu", "max,vendor=GenuineIntel,l3-cache=on"]  # as another vendor's, SMT would disappear
+
+
+class Sleeper(Pc):
+    has_own_root = True  # virtio-fs does not sleep
+    firmware_starts_kernel = True
 
     def qemu_arguments(self):
         return ["-smp", "4", "-m", "1G"]
 
 
-class Machine:
-    sleeps = False
+class Foreign:
+    """Another architecture: two packages, each a NUMA node, two clusters of two cores in each (Arm), no SMT, and caches of
+    which the system says nothing."""
+    has_own_root, firmware_starts_kernel = True, False
+    kernel_parameters = ""
+    cpus = 8
+    # Arm: a processor that exists, without the pointer authentication that is slow to emulate.
+    kinds = {
+        "aarch64": ("qemu-system-arm", "ttyAMA0", ["-M", "virt,gic-version=3", "-cpu", "neoverse-n1"],
+                    "clusters=2,cores=2", "/lib/ld-linux-aarch64.so.1"),
+        "riscv64": ("qemu-system-misc", "ttyS0", ["-M", "virt"], "cores=4", "/lib/ld-linux-riscv64-lp64d.so.1"),
+    }
+
+    def __init__(self, family):
+        self.family, self.emulator = family, "qemu-system-" + family
+        self.package, self.console, self.board, self.inside, loader = self.kinds[family]
+        self.list_libraries = [loader, "--list"]
+
+    def qemu_arguments(self):
+        return nodes_of(2, self.cpus) + ["-smp", "%d,sockets=2,%s,threads=1" % (self.cpus, self.inside)]
+
+
+class Machine(Pc):
+    has_own_root = False
 
     def __init__(self, order):
         places = [(p, c, t) for p in range(PACKAGES) for c in range(CORES) for t in range(THREADS)]
         self.numbering = sorted(range(CPUS), key=lambda cpu: ORDERS[order](*places[cpu]))
 
     def qemu_arguments(self):
-        per_node = CPUS // NODES
-        words = ["-smp", "%d,sockets=%d,cores=%d,threads=%d" % (CPUS, PACKAGES, CORES, THREADS),
-                 "-m", "%dM" % (NODES * NODE_MEMORY_MIB)]
-        for node in range(NODES):
-            first = node * per_node
-            words += ["-object", "memory-backend-memfd,id=m%d,size=%dM,share=on" % (node, NODE_MEMORY_MIB),
-                      "-numa", "node,nodeid=%d,memdev=m%d,cpus=%d-%d" % (node, node, first, first + per_node - 1)]
+        words = ["-smp", "%d,sockets=%d,cores=%d,threads=%d" % (CPUS, PACKAGES, CORES, THREADS)] + nodes_of(NODES, CPUS)
         for one in range(NODES):
             for other in range(NODES):
                 words += ["-numa", "dist,src=%d,dst=%d,val=%d" % (one, other, distance(one, other))]
