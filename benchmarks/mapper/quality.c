@@ -6,7 +6,8 @@
  * measured, whose topology the others are told. By
  *
  *   predicted memory bandwidth of a rank and of the worker with least, where it was measured; most
- *   workers in one memory domain and how many share that of a worker on average; least and mean
+ *   workers in one memory domain and how many share those of a worker on average (sums over the
+ *   levels of domains: a rival that crowds packages is not as good); least and mean
  *   last-level cache of a worker, mean caches before the last; mean distance of neighbours in
  *   worker order (layers of the topology profile, 1 is nearest), for ranks with threads also inside
  *   ranks; caches and memory domains that several ranks use; most on one core.
@@ -176,8 +177,8 @@ enum figure {
 };
 static const char *const figure_names[FIGURES] = {"GB/s of a rank (negative)",
                                                   "GB/s of the worker with least (negative)",
-                                                  "most workers in a memory domain",
-                                                  "workers in a worker's memory domain",
+                                                  "most workers in a memory domain, all levels",
+                                                  "workers in a worker's memory domains",
                                                   "least last-level cache, KiB (negative)",
                                                   "mean last-level cache, KiB (negative)",
                                                   "mean caches before the last, KiB (negative)",
@@ -186,23 +187,30 @@ static const char *const figure_names[FIGURES] = {"GB/s of a rank (negative)",
                                                   "groups that several ranks use",
                                                   "most workers on a core"};
 
-/* Workers in the memory domain (worst level) of a worker, on average. */
+/* Workers in the memory domain of a worker, on average, summed over the levels. */
 static double crowd_of(const struct machine *m, const uint32_t *leaves, size_t workers)
 {
     const struct map_class *class = &m->view.classes[0];
-    const struct map_groups *groups = NULL;
-    for (size_t f = class->family_count; f-- > 0;) {
-        bool memory = class->families[f].rule == MAP_RULE_MEMORY;
-        groups = memory ? &class->families[f].groups : groups;
-    }
     double sum = 0;
-    for (size_t i = 0; groups && i < workers; i++) {
-        for (size_t j = 0; j < workers; j++) {
-            uint32_t group = groups->group_of[leaves[i]];
-            sum += i == j || (group != MAP_NONE && groups->group_of[leaves[j]] == group);
+    for (size_t f = 0; f < class->family_count; f++) {
+        const struct map_groups *groups = &class->families[f].groups;
+        for (size_t i = 0; class->families[f].rule == MAP_RULE_MEMORY && i < workers; i++) {
+            for (size_t j = 0; j < workers; j++) {
+                uint32_t group = groups->group_of[leaves[i]];
+                sum += i == j || (group != MAP_NONE && groups->group_of[leaves[j]] == group);
+            }
         }
     }
     return sum / (double)workers;
+}
+
+static double most_of(const struct map_figures *figures)
+{
+    double sum = 0;
+    for (size_t level = 0; level < figures->memory_levels; level++) {
+        sum += figures->memory_most[level];
+    }
+    return sum;
 }
 
 /* Last-level caches and memory domains that threads of several ranks use: a rank's region should be
@@ -263,7 +271,7 @@ static void list_figures(const struct machine *m, const struct scored *s, double
     const struct map_figures *f = &s->figures;
     out[BANDWIDTH] = -f->memory_mean_bytes_per_s * s->threads / 1e9;
     out[LEAST] = -f->memory_worst_bytes_per_s / 1e9;
-    out[DOMAIN] = f->memory_levels ? f->memory_most[0] : 0;
+    out[DOMAIN] = most_of(f);
     out[CROWD] = s->crowd;
     out[CACHE_MEAN] = m->llc < 0 ? 0 : -f->cache_mean_bytes[m->llc] / 1024;
     out[CACHE] = -llc_of(m, f) / 1024;

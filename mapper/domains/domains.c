@@ -21,6 +21,7 @@ struct machine {
     struct map_slots slots;
     struct map_exact exact;
     struct map_order tree, layers;
+    uint32_t *load; /* by item: threads of the ranks at hand */
     bool made;
 };
 
@@ -36,7 +37,18 @@ struct hybrid {
     size_t threads;           /* of all ranks */
     uint32_t *out;
     /* of the node that is being filled, by place in the order of the tree or by share */
-    uint32_t *items, *starts, *units, *begin, *end;
+    uint32_t *items, *starts, *units, *chosen, *spread, *begin, *end;
+    struct map_share *cut; /* its ranks in the order of their regions */
+};
+
+/* A node and its ranks, which are to be placed. */
+struct filling {
+    const struct map_node *at;
+    struct machine *machine;
+    const struct map_share *shares; /* in rank order */
+    size_t ranks, threads;
+    uint32_t item_count; /* in hybrid.items: the PUs that may be used, in the order of the tree */
+    struct map_units units;
 };
 
 /* -- which PUs -- */
@@ -164,6 +176,10 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct machine *
         return rc;
     }
     m->made = true;
+    m->load = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->load);
+    if (!m->load) {
+        return -ENOMEM;
+    }
     if (h->request->paper) {
         map_view_use_sums(&m->view);
     }
@@ -221,25 +237,167 @@ static int by_place(const void *a, const void *b, void *context)
     return x < y ? -1 : x > y;
 }
 
-/* A rank's threads, the first of every PU before any second one: workers that share a region of PUs
- * take them in turn. */
-static void place_threads(struct hybrid *h, uint32_t node, const struct map_share *share,
-                          uint32_t *region, uint32_t count)
+/* The first of every PU before any second one: workers that share a region of PUs take them in
+ * turn. */
+static void place_threads(struct hybrid *h, struct machine *m, const struct map_share *share,
+                          const uint32_t *items, uint32_t count)
 {
-    const struct map_node *at = &h->view->nodes[node];
-    struct machine *m = &h->machines[at->class_index];
-    uint32_t *out = h->out + h->first[share->rank], first_leaf = at->first_leaf;
-    if (share->threads < count) {
-        begin_region(h, m, first_leaf, region, count);
-        choose_items(m, region, count, share->threads, out);
-        count = share->threads;
-    } else {
-        memcpy(out, region, count * sizeof *out);
-    }
+    uint32_t *out = h->out + h->first[share->rank];
+    memcpy(out, items, count * sizeof *out);
     qsort_r(out, count, sizeof *out, by_place, &m->layers);
     for (uint32_t t = 0; t < share->threads; t++) {
-        out[t] = t < count ? h->view->pu[first_leaf + out[t]] : out[t - count];
+        out[t] = out[t % count];
+        m->load[out[t]]++;
     }
+}
+
+/* How many ranks of the cut, from `low` on, have one region that holds all their threads; at least
+ * one. */
+static size_t count_together(const struct hybrid *h, size_t low, size_t ranks, size_t *threads)
+{
+    uint32_t room = h->starts[h->end[low]] - h->starts[h->begin[low]];
+    size_t high = low + 1;
+    *threads = h->cut[low].threads;
+    while (high < ranks && h->begin[high] == h->begin[low] && h->end[high] == h->end[low] &&
+           *threads + h->cut[high].threads <= room) {
+        *threads += h->cut[high++].threads;
+    }
+    return high - low;
+}
+
+/* Twice the pairs of threads that share a cache or a memory domain, over all levels of both: what
+ * rules 1 and 2 add up to, but for a constant. */
+static uint64_t count_sharing(const struct machine *m)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < m->view.classes[0].family_count; i++) {
+        const struct map_family *family = &m->view.classes[0].families[i];
+        const struct map_groups *groups = &family->groups;
+        for (uint32_t g = 0; family->rule != MAP_RULE_LATENCY && g < groups->group_count; g++) {
+            uint64_t load = 0;
+            for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
+                load += m->load[groups->members[at]];
+            }
+            sum += load * load;
+        }
+        bool pairs = family->rule != MAP_RULE_LATENCY && groups->pair_start;
+        for (uint32_t item = 0; pairs && item < groups->item_count; item++) {
+            for (uint32_t at = groups->pair_start[item]; at < groups->pair_start[item + 1]; at++) {
+                sum += (uint64_t)m->load[item] * m->load[groups->pair_with[at]];
+            }
+        }
+    }
+    return sum;
+}
+
+/* The sharing with these threads besides those placed so far. */
+static uint64_t sharing_with(struct machine *m, const uint32_t *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        m->load[items[i]]++;
+    }
+    uint64_t sharing = count_sharing(m);
+    for (size_t i = 0; i < count; i++) {
+        m->load[items[i]]--;
+    }
+    return sharing;
+}
+
+/* Kinds, memory of its own and last-level caches of all of them: less is better. */
+static map_weight rank_items(const struct hybrid *h, const struct filling *f, const uint32_t *items,
+                             size_t count)
+{
+    map_weight sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += kind_of(h->slots.key[f->at->first_leaf + items[i]]) * (map_weight)MAP_KEY_WORKER;
+        sum += map_view_first_weight(&f->machine->view, items[i]);
+    }
+    return sum;
+}
+
+/* Units of the region of the cut's rank `low` at equal distances, where they are as good and share
+ * no more than what the weights have chosen; else that. */
+static const uint32_t *spread_if_as_good(struct hybrid *h, const struct filling *f, size_t low,
+                                         uint32_t threads)
+{
+    struct machine *m = f->machine;
+    uint64_t units = h->end[low] - h->begin[low];
+    for (uint32_t t = 0; t < threads; t++) {
+        h->spread[t] = h->units[h->begin[low] + units * t / threads];
+    }
+    bool good = rank_items(h, f, h->spread, threads) <= rank_items(h, f, h->chosen, threads) &&
+                sharing_with(m, h->spread, threads) <= sharing_with(m, h->chosen, threads);
+    return good ? h->spread : h->chosen;
+}
+
+/* Ranks [low, high) of the cut get what the weights choose in their region, as of so many workers,
+ * each its part of it in the order of the tree. Several ranks get units at equal distances where
+ * that shares no more: odd threads then lie where the ranks' shares end, not in the first
+ * groups. */
+static void place_together(struct hybrid *h, const struct filling *f, size_t low, size_t high,
+                           size_t threads)
+{
+    struct machine *m = f->machine;
+    uint32_t first = h->starts[h->begin[low]], count = h->starts[h->end[low]] - first;
+    const uint32_t *items = h->items + first;
+    if (threads < count) {
+        begin_region(h, m, f->at->first_leaf, items, count);
+        choose_items(m, items, count, threads, h->chosen);
+        count = (uint32_t)threads;
+        qsort_r(h->chosen, count, sizeof *h->chosen, by_place, &m->tree);
+        items = h->chosen;
+        if (high - low > 1 && h->request->priority == MAP_MEMORY) {
+            items = spread_if_as_good(h, f, low, count);
+        }
+    }
+    for (size_t r = low; r < high; r++) {
+        uint32_t part = h->cut[r].threads < count ? h->cut[r].threads : count;
+        place_threads(h, m, &h->cut[r], items, part);
+        items += part;
+    }
+}
+
+/* Gives every rank of a node its items (positions in the class), with so many levels kept whole. */
+static int place_ranks(struct hybrid *h, const struct filling *f, uint32_t whole)
+{
+    struct map_cut cut = {whole, h->request->priority == MAP_COMMUNICATION};
+    memcpy(h->cut, f->shares, f->ranks * sizeof *f->shares);
+    int rc = map_split(&f->units, cut, h->cut, f->ranks, h->begin, h->end);
+    if (rc < 0) {
+        return rc;
+    }
+    memset(f->machine->load, 0, f->machine->view.leaf_count * sizeof *f->machine->load);
+    for (size_t low = 0, high, threads; low < f->ranks; low = high) {
+        high = low + count_together(h, low, f->ranks, &threads);
+        place_together(h, f, low, high, threads);
+    }
+    return 0;
+}
+
+/* Whole groups are a rank's own; but where ranks do not divide them, some ranks share a group while
+ * others have two. Memory priority then keeps only so many of the upper levels whole that the
+ * threads of all ranks share no more caches and memory domains than as many workers do: a rank
+ * straddles groups where its share does. (6 ranks of 5 threads on 8 domains of 8 cores: at most 4
+ * threads in a domain instead of 5, and no rank has less than another.) */
+static int choose_regions(struct hybrid *h, const struct filling *f)
+{
+    uint32_t whole = f->units.order->depth;
+    int rc = place_ranks(h, f, whole);
+    bool fits = f->threads <= f->item_count;
+    if (rc < 0 || h->request->priority == MAP_COMMUNICATION || f->ranks < 2 || !fits) {
+        return rc;
+    }
+    uint64_t sharing = count_sharing(f->machine);
+    rc = place_ranks(h, f, 0);
+    uint64_t least = count_sharing(f->machine);
+    if (rc == 0 && least >= sharing) {
+        return place_ranks(h, f, whole);
+    }
+    for (sharing = least + 1; rc == 0 && whole > 0 && sharing > least;) {
+        rc = place_ranks(h, f, --whole);
+        sharing = count_sharing(f->machine);
+    }
+    return rc;
 }
 
 /* Communication priority divides the smallest group that holds all threads. */
@@ -286,37 +444,37 @@ static uint32_t make_units(struct hybrid *h, const struct map_groups *cores, uin
     return units;
 }
 
-static int fill_node(struct hybrid *h, uint32_t node, struct map_share *shares, size_t ranks)
+static int fill_node(struct hybrid *h, uint32_t node, const struct map_share *shares, size_t ranks)
 {
     const struct map_node *at = &h->view->nodes[node];
-    struct machine *m;
-    int rc = make_machine(h, at->class_index, &m);
+    struct filling f = {.at = at, .shares = shares, .ranks = ranks};
+    int rc = make_machine(h, at->class_index, &f.machine);
     if (rc < 0) {
         return rc;
     }
-    uint32_t count = 0;
-    size_t threads = 0;
+    struct machine *m = f.machine;
     for (size_t r = 0; r < ranks; r++) {
-        threads += shares[r].threads;
+        f.threads += shares[r].threads;
     }
     for (uint32_t i = 0; i < m->view.leaf_count; i++) {
         if (h->usable[at->first_leaf + m->tree.item[i]]) {
-            h->items[count++] = m->tree.item[i];
+            h->items[f.item_count++] = m->tree.item[i];
         }
     }
-    bool pack = h->request->priority == MAP_COMMUNICATION;
-    if (pack && !h->request->paper) {
-        rc = keep_smallest_group(h, m, at->first_leaf, threads, &count);
+    if (h->request->priority == MAP_COMMUNICATION && !h->request->paper) {
+        rc = keep_smallest_group(h, m, at->first_leaf, f.threads, &f.item_count);
         if (rc < 0) {
             return rc;
         }
     }
-    struct map_units units = {&m->tree, h->units,
-                              make_units(h, &m->view.classes[0].cores, count, threads)};
-    rc = map_split(&units, pack, shares, ranks, h->begin, h->end);
+    uint32_t units = make_units(h, &m->view.classes[0].cores, f.item_count, f.threads);
+    f.units = (struct map_units){&m->tree, h->units, units};
+    rc = choose_regions(h, &f);
     for (size_t r = 0; rc == 0 && r < ranks; r++) {
-        uint32_t begin = h->starts[h->begin[r]];
-        place_threads(h, node, &shares[r], h->items + begin, h->starts[h->end[r]] - begin);
+        uint32_t *out = h->out + h->first[shares[r].rank];
+        for (uint32_t t = 0; t < shares[r].threads; t++) {
+            out[t] = h->view->pu[at->first_leaf + out[t]];
+        }
     }
     return rc;
 }
@@ -371,8 +529,11 @@ static int make_hybrid(struct hybrid *h)
     h->starts = map_arena_get(arena, (size_t)widest + 1, sizeof *h->starts);
     h->begin = map_arena_get(arena, ranks, sizeof *h->begin);
     h->end = map_arena_get(arena, ranks, sizeof *h->end);
+    h->chosen = map_arena_get(arena, widest, sizeof *h->chosen);
+    h->spread = map_arena_get(arena, widest, sizeof *h->spread);
+    h->cut = map_arena_get(arena, ranks, sizeof *h->cut);
     if (!h->usable || !h->machines || !h->shares || !h->node_of || !h->first || !h->items ||
-        !h->units || !h->starts || !h->begin || !h->end) {
+        !h->units || !h->starts || !h->begin || !h->end || !h->chosen || !h->spread || !h->cut) {
         return -ENOMEM;
     }
     size_t at = 0;

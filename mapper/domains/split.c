@@ -216,7 +216,7 @@ int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *
 struct splitting {
     const struct map_units *units;
     struct map_share *shares;
-    bool pack;
+    struct map_cut how;
     uint32_t *begin, *end; /* by place in `shares` */
     /* Scratch of one division, used up before the next: */
     uint32_t *cut;    /* where the groups of a division begin, and the end of the last */
@@ -240,23 +240,20 @@ static uint64_t sum_threads(const struct splitting *s, size_t low, size_t high)
     return sum;
 }
 
-/* Without regard to groups: in proportion to threads where all of them fit, else as many units to
+/* Without regard to groups: all of it to everybody where all threads fit, else as many units to
  * each rank, else ranks take units in turn. */
 static void divide_evenly(struct splitting *s, const struct part *part)
 {
-    uint64_t units = part->last - part->first, ranks = part->high - part->low, sum = 0;
-    uint64_t threads = sum_threads(s, part->low, part->high);
+    uint64_t units = part->last - part->first, ranks = part->high - part->low;
+    bool fits = sum_threads(s, part->low, part->high) <= units;
     for (size_t i = part->low; i < part->high; i++) {
-        uint64_t nth = i - part->low, next = sum + s->shares[i].threads;
-        uint64_t from = threads <= units ? units * sum / threads : units * nth / ranks;
-        uint64_t to = threads <= units ? units * next / threads : units * (nth + 1) / ranks;
-        if (ranks > units) {
-            from = nth % units;
-            to = from + 1;
+        uint64_t nth = i - part->low, from = 0, to = units;
+        if (!fits) {
+            from = ranks > units ? nth % units : units * nth / ranks;
+            to = ranks > units ? from + 1 : units * (nth + 1) / ranks;
         }
         s->begin[i] = part->first + (uint32_t)from;
         s->end[i] = part->first + (uint32_t)to;
-        sum = next;
     }
 }
 
@@ -323,7 +320,7 @@ static int share_groups(struct splitting *s, const struct part *part, uint32_t g
         s->room[g] = cut[g + 1] - cut[g];
     }
     bool fits = sum_threads(s, part->low, part->high) <= part->last - part->first;
-    enum map_fit whole = s->pack ? MAP_PACK_THREADS : MAP_FIT_THREADS;
+    enum map_fit whole = s->how.pack ? MAP_PACK_THREADS : MAP_FIT_THREADS;
     int rc = map_share_out(shares, count, s->room, groups, fits ? whole : MAP_FIT_RANKS, box_of);
     for (size_t low = 0, high; rc == 0 && low < count; low = high) {
         uint32_t group = box_of[low];
@@ -342,13 +339,13 @@ static int split_part(struct splitting *s, struct part part)
     size_t ranks = part.high - part.low;
     uint32_t groups = 1;
     if (ranks > 1 && ranks <= part.last - part.first) {
-        for (; groups == 1 && part.level < s->units->order->depth; part.level++) {
+        for (; groups == 1 && part.level < s->how.whole; part.level++) {
             groups = cut_groups(s, &part);
         }
         part.level -= groups > 1;
     }
     int rc = -ENOSPC;
-    if (groups > 1 && ranks <= groups && !s->pack && deal_groups(s, &part, groups)) {
+    if (groups > 1 && ranks <= groups && !s->how.pack && deal_groups(s, &part, groups)) {
         rc = 0;
     } else if (groups > 1) {
         rc = share_groups(s, &part, groups);
@@ -360,11 +357,10 @@ static int split_part(struct splitting *s, struct part part)
     return rc;
 }
 
-int map_split(const struct map_units *units, bool pack, struct map_share *shares, size_t count,
-              uint32_t *begin, uint32_t *end)
+int map_split(const struct map_units *units, struct map_cut cut, struct map_share *shares,
+              size_t count, uint32_t *begin, uint32_t *end)
 {
-    struct splitting s = {
-        .units = units, .shares = shares, .pack = pack, .begin = begin, .end = end};
+    struct splitting s = {.units = units, .shares = shares, .how = cut, .begin = begin, .end = end};
     s.cut = calloc((size_t)units->count + 1, sizeof *s.cut);
     s.room = calloc((size_t)units->count + 1, sizeof *s.room);
     s.box_of = calloc(count, sizeof *s.box_of);

@@ -30,12 +30,19 @@ struct map_units {
     uint32_t count;
 };
 
+/* How regions are cut: `whole` levels of the tree, from the widest, are kept together. */
+struct map_cut {
+    uint32_t whole;
+    bool pack; /* groups are filled one after the other */
+};
+
 /* Gives every share a region: begin[i] to end[i] - 1 (units) of shares[i], which are reordered.
- * Groups are divided from the widest to the narrowest: ranks are shared out to groups, or groups to
- * ranks where there are fewer ranks, whole as long as everybody's threads fit; else the units are
- * divided in proportion and a rank straddles where its share does. More ranks than units take them
- * in turn. `pack`: groups are filled one after the other instead. 0 or -ENOMEM. */
-int map_split(const struct map_units *units, bool pack, struct map_share *shares, size_t count,
-              uint32_t *begin, uint32_t *end);
+ * Groups of the levels that are kept whole are divided from the widest to the narrowest: ranks are
+ * shared out to groups, or groups to ranks where there are fewer ranks, as long as everybody's
+ * threads fit. Ranks that are left in one group have one region together, to be dealt out among
+ * them; where their threads do not fit, as many units each, and more ranks than units take them in
+ * turn. 0 or -ENOMEM. */
+int map_split(const struct map_units *units, struct map_cut cut, struct map_share *shares,
+              size_t count, uint32_t *begin, uint32_t *end);
 
 #endif

@@ -328,9 +328,47 @@ static struct servet_profile *packages(uint32_t domains, uint32_t size)
     return made[domains][size];
 }
 
-START_TEST(no_rank_straddles_while_there_is_another_way)
+/* Twice the pairs that share a domain, of the best way to put whole ranks into domains; `load` is
+ * what the domains have so far. */
+static uint32_t least_sharing(const uint32_t *threads, size_t ranks, uint32_t *load, size_t domains,
+                              uint32_t size)
 {
-    size_t packed = 0;
+    uint32_t least = ranks ? UINT32_MAX : 0;
+    for (size_t d = 0; !ranks && d < domains; d++) {
+        least += load[d] * load[d];
+    }
+    for (size_t d = 0; ranks && d < domains; d++) {
+        bool seen = false; /* domains with one load are alike */
+        for (size_t other = 0; other < d; other++) {
+            seen = seen || load[other] == load[d];
+        }
+        if (!seen && load[d] + threads[0] <= size) {
+            load[d] += threads[0];
+            uint32_t of_rest = least_sharing(threads + 1, ranks - 1, load, domains, size);
+            least = of_rest < least ? of_rest : least;
+            load[d] -= threads[0];
+        }
+    }
+    return least;
+}
+
+static uint32_t sharing_of(const uint32_t *out, size_t workers, uint32_t size)
+{
+    uint32_t load[MOST_DOMAINS] = {0}, sum = 0;
+    for (size_t i = 0; i < workers; i++) {
+        load[out[i] / size]++;
+    }
+    for (size_t d = 0; d < MOST_DOMAINS; d++) {
+        sum += load[d] * load[d];
+    }
+    return sum;
+}
+
+/* Communication priority keeps ranks whole while there is a way. Memory priority lets them straddle
+ * where all threads then share less than any way to keep ranks whole, and never shares more. */
+START_TEST(no_rank_straddles_while_another_way_is_as_good)
+{
+    size_t packed = 0, straddled = 0;
     for (uint64_t seed = 1; seed < 4000; seed++) {
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
         uint32_t domains = 2 + random_below(&random, MOST_DOMAINS - 1),
@@ -354,16 +392,51 @@ START_TEST(no_rank_straddles_while_there_is_another_way)
                                                  .ranks = ranks,
                                                  .threads = threads};
             ck_assert_int_eq(map_domains(profile, &request, out, NULL), 0);
-            for (size_t r = 0, at = 0; r < ranks; at += threads[r++]) {
+            bool straddles = false;
+            size_t at = 0;
+            for (size_t r = 0; r < ranks; at += threads[r++]) {
                 for (size_t t = 1; t < threads[r]; t++) {
-                    ck_assert_msg(out[at + t] / size == out[at] / size,
-                                  "seed %lu, %u x %u: rank %zu of %zu straddles", seed, domains,
-                                  size, r, ranks);
+                    straddles = straddles || out[at + t] / size != out[at] / size;
                 }
+            }
+            if (straddles) {
+                uint32_t load[MOST_DOMAINS] = {0};
+                straddled++;
+                ck_assert_msg(request.priority == MAP_MEMORY &&
+                                  sharing_of(out, at, size) <
+                                      least_sharing(threads, ranks, load, domains, size),
+                              "seed %lu, %u x %u: one of %zu ranks straddles", seed, domains, size,
+                              ranks);
             }
         }
     }
+    ck_assert_uint_gt(straddled, 10);
     ck_assert_uint_gt(packed, 1000);
+}
+END_TEST
+
+/* Two sockets of four memory domains of 8 cores: 3 or 6 ranks do not divide them, and whole domains
+ * would leave some ranks one domain and others two. */
+START_TEST(ranks_that_do_not_divide_the_domains_get_equal_shares)
+{
+    struct servet_profile *node;
+    ck_assert_int_eq(profile_from_hwloc("package:2 group:4 [numa] l3:1 core:8 pu:1", &node, NULL),
+                     0);
+    const uint32_t cases[][3] = {{6, 5, 4}, {3, 10, 4}, {3, 2, 1}, {7, 4, 4}, {12, 3, 5}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t ranks = cases[i][0], threads = cases[i][1], load[8] = {0}, out[MOST];
+        struct map_domain_request request = {.ranks = ranks, .threads_each = threads};
+        ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
+        assert_apart(out, ranks, threads);
+        for (size_t t = 0; t < (size_t)ranks * threads; t++) {
+            load[out[t] / 8]++;
+            ck_assert_msg(load[out[t] / 8] <= cases[i][2], "%u x %u: %u threads in domain %u",
+                          ranks, threads, load[out[t] / 8], out[t] / 8);
+            /* Ranks come one after the other in the order of the machine. */
+            ck_assert(t == 0 || out[t] > out[t - 1]);
+        }
+    }
+    profile_free(node);
 }
 END_TEST
 
@@ -438,7 +511,8 @@ int main(void)
     tcase_add_test(tcase, smt_siblings_wait_until_every_core_has_a_thread);
     tcase_add_test(tcase, ranks_of_one_thread_are_plain_workers);
     tcase_add_test(tcase, any_request_keeps_every_rank_inside_a_node);
-    tcase_add_test(tcase, no_rank_straddles_while_there_is_another_way);
+    tcase_add_test(tcase, no_rank_straddles_while_another_way_is_as_good);
+    tcase_add_test(tcase, ranks_that_do_not_divide_the_domains_get_equal_shares);
     tcase_add_test(tcase, bad_requests_are_refused);
     return run_tests(tcase);
 }
