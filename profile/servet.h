@@ -14,6 +14,8 @@
  * there, and so on.
  *
  * A profile does not change while it is open: any number of threads may ask it at the same time.
+ *
+ * The comments below are the functions' manual pages, too: man/functions.py says what they keep to.
  */
 #ifndef SERVET_H
 #define SERVET_H
@@ -32,12 +34,14 @@ struct servet_error {
     char text[512];
 };
 
-/* The version of the library, "0.1.0". Static. */
+/* -- the library -- */
+
+/* Version of the library. It is text such as "0.1.0", which is not to be freed. */
 const char *servet_version(void);
 
 /* -- opening -- */
 
-/* Opens the profile in the file `path`. NULL is this machine: the first of $SERVET_PROFILE, the
+/* Opens the profile in a file. `path` NULL: of this machine, the first of $SERVET_PROFILE, the
  * user's profile ($XDG_CONFIG_HOME/servet/HOST.json, by default under ~/.config),
  * /etc/servet/HOST.json and /etc/servet/profile.json; when there is none, what the operating system
  * declares, for which servet_measured() says 0.
@@ -50,116 +54,119 @@ const char *servet_version(void);
  *   -ENOMEM */
 int servet_profile_open(const char *path, servet_profile **profile, struct servet_error *error);
 
-/* What the operating system declares of this machine, as if there were no profile. 0, -ENOMEM,
- * -EIO. */
+/* Opens what the operating system declares of this machine, as if there were no profile. 0 and
+ * *profile, to be closed with servet_profile_close(); -ENOMEM; -EIO: it cannot be asked. */
 int servet_topology_open(servet_profile **profile, struct servet_error *error);
 
-/* NULL allowed. */
+/* Ends the use of a profile. NULL is allowed; what was got from the profile goes with it. */
 void servet_profile_close(servet_profile *profile);
 
 /* -- the machine -- */
 
-/* 1: the figures were measured by servet-probe; 0: they are declared by the operating system, and
- * there are no bandwidths and no latencies. */
+/* Says whether the figures were measured. 1: they were, by servet-probe(1); 0: they are declared by
+ * the operating system, and there are no bandwidths and no latencies. */
 int servet_measured(const servet_profile *profile);
 
-/* Number of nodes, and of PUs of all nodes together. */
+/* Number of nodes, and of PUs of all nodes together. 1 or more: a profile has both. */
 uint32_t servet_node_count(const servet_profile *profile);
 uint32_t servet_pu_count(const servet_profile *profile);
 
-/* Writes up to `room` PU numbers, ascending, to `pus` (may be NULL when room is 0). Returns how
- * many there are. */
+/* Writes the PU numbers, ascending: up to `room` of them to `pus` (may be NULL when `room` is 0).
+ * 1 or more: how many there are. */
 size_t servet_pus(const servet_profile *profile, uint32_t *pus, size_t room);
 
 /* -- caches (IPDPS 2010 paper, Sections III-A and III-B) -- */
 
-/* The highest level of any PU: 3 when there are L1, L2 and L3. */
+/* Highest level of cache of any PU. 0: none is known; 3: there are L1, L2 and L3. */
 uint32_t servet_cache_levels(const servet_profile *profile);
 
 /* Effective size in bytes of the data or unified cache of `level` that `pu` uses: what a program
  * can fill before it gets slower, all sharers together. Of a profile that was not measured, the
- * declared size. */
+ * declared size. 0: not known, or no such cache. */
 uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
-/* Bytes of one line of that cache. */
+/* Bytes of one line of the cache of `level` that `pu` uses. 0: not known, or no such cache. */
 uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
-/* Size in bytes that the operating system declares for that cache, measured or not; 0: it says
- * none. */
+/* Size in bytes that the operating system declares for the cache of `level` that `pu` uses,
+ * measured or not. 0: it says none. */
 uint64_t servet_cache_declared_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
-/* Its ways: how many lines of one set it holds at a time. */
+/* Ways of the cache of `level` that `pu` uses: how many lines of one set it holds at a time. 0: not
+ * known, or no such cache. */
 uint32_t servet_cache_ways(const servet_profile *profile, uint32_t level, uint32_t pu);
 
-/* Bytes of memory in pages of `page_bytes` that level `level` (1, 2 …) of the TLB of `pu` reaches:
- * loads within so much find their address translated. 0: not measured, or no such level. */
+/* Bytes of memory that a level of the TLB of `pu` reaches: loads within so much find their address
+ * translated. `level` is 1, 2 …, and the memory is in pages of `page_bytes`. 0: not measured, or
+ * no such level. */
 uint64_t servet_tlb_bytes(const servet_profile *profile, uint32_t level, uint64_t page_bytes,
                           uint32_t pu);
 
-/* 1: the two PUs share one cache of that level (also when they are the same and have one); 0: they
- * do not. */
+/* Says whether two PUs share one cache of `level`. 1: they do (also when they are the same and have
+ * one); 0: they do not. */
 int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t pu_a,
                         uint32_t pu_b);
 
-/* Number of PUs that use the same cache of `level` as `pu`, itself included; 0 when it has none. */
+/* Number of PUs that use the same cache of `level` as `pu`, itself included. 0: it
+ * has none. */
 uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uint32_t pu);
 
 /* -- memory (2010 paper, Section III-C) -- */
 
-/* Bytes per second, read and written, that `workers` (>= 1) copying at the same time get together
- * from the memory of `pu`, when they run in the group of PUs around it that collide worst. Between
- * measured numbers of workers, of which one alone is the first, a straight line; above the largest
- * one its figure. 0: not measured, or `workers` is 0. */
+/* Bytes per second, read and written, that a number of workers get together. They copy at the same
+ * time, from the memory of `pu`, in the group of PUs around it that collide worst. Between measured
+ * numbers of `workers`, of which one alone is the first, a straight line; above the largest one its
+ * figure. 0: not measured, or `workers` is 0. */
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers);
 
-/* The same of one worker on `pu` that copies within the memory of NUMA node `numa_node` (the
- * operating system's number on the PU's own node), while all else is idle; nodes that have memory
- * only are asked in the same way. 0: not measured. */
+/* Bytes per second, read and written, of one worker on `pu` that copies within the memory of a NUMA
+ * node, while all else is idle. `numa_node` is the operating system's number on the PU's own node;
+ * nodes that have memory only are asked in the same way. 0: not measured. */
 double servet_numa_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
 
-/* Seconds of a load on `pu` from the memory of NUMA node `numa_node` that misses every cache. 0:
- * not measured. */
+/* Seconds of a load on `pu` from the memory of NUMA node `numa_node` that misses every cache.
+ * 0: not measured. */
 double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
 
-/* The memory overhead level that shows when the two PUs copy at the same time: 0 is the worst, -1:
- * they do not disturb each other, or it is not known (servet_measured()), or the same PU twice. Of
- * a profile that was not measured: by the NUMA nodes and packages that are declared. */
+/* Memory overhead level that shows when two PUs copy at the same time: the first one is the worst.
+ * Of a profile that was not measured: by the NUMA nodes and packages that are declared. 0, 1 … or
+ * -1: they do not disturb each other, or it is not known (servet_measured()), or the same PU
+ * twice. */
 int servet_overhead_level(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
-/* Bytes per second that each of the two then gets; of two that do not disturb each other what one
- * alone gets. 0: not measured, or the same PU twice. */
+/* Bytes per second, read and written, that each of two PUs gets while both copy; of two that do not
+ * disturb each other what one alone gets. 0: not measured, or the same PU twice. */
 double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
-/* Number (the operating system's) of the NUMA node with memory that `pu` is local to; the lowest of
+/* NUMA node with memory that `pu` is local to, by the operating system's number; the lowest of
  * several. -1: not known. */
 int64_t servet_numa_node(const servet_profile *profile, uint32_t pu);
 
 /* -- messages (2010 paper, Section III-D) -- */
 
-/* Seconds that a message of `bytes` takes from one PU to the other, one way. Between measured sizes
- * a straight line; above the largest one at its bandwidth, and never less than that one took. When
+/* Seconds that a message takes from one PU to another, one way. Between measured sizes a straight
+ * line of `bytes`; above the largest one at its bandwidth, and never less than that one took. When
  * only one size was measured for the pair's layer: as long as that one up to its size, in
  * proportion above. 0: not measured, or the same PU twice. */
 double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                               uint64_t bytes);
 
-/* How many times as long a message takes when `messages` (>= 1) go over the layer of these two PUs
- * at the same time (2010 paper, Figure 10b): between measured numbers a straight line, in
- * proportion above. 0: not measured, or the same PU twice. */
+/* How many times as long a message takes when several go over the layer of two PUs at the same time
+ * (2010 paper, Figure 10b): between measured numbers of `messages` a straight line, in proportion
+ * above. 0: not measured, the same PU twice, or no message. */
 double servet_messages_slower(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                               uint32_t messages);
 
 /* Communication layer of two PUs: 0 is the fastest of a node, the layers between nodes come after
- * those within. Known without measurement too, then in the order that the caches suggest. -1: not
- * known, or the same PU twice. */
+ * those within. Known without measurement too, then in the order that the caches suggest.
+ * -1: not known, or the same PU twice. */
 int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
 /* -- how sure a figure is --
  *
  * A profile may hold a part only (a probe was not asked for, there was no time or no memory for
- * it), and figures of things alike are taken over from those that were measured. Each of these
- * tells it of the figure that the function of that name above gives for the same arguments;
- * -ENOENT: there is none. */
+ * it), and figures of things alike are taken over from those that were measured. 0 and *out; or
+ * -ENOENT: there is no such figure. */
 
 enum servet_origin {
     SERVET_DECLARED = 0, /* said by the operating system, or the order that it suggests */
@@ -174,27 +181,32 @@ struct servet_quality {
     double spread;
 };
 
-/* Of servet_cache_bytes(). */
+/* How sure the size of a cache is: of servet_cache_bytes() for the same arguments. */
 int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
                          struct servet_quality *out);
-/* Of servet_cache_shared() and servet_cache_sharers(); the spread is that of the ratios of time
- * that decided. */
+/* How sure it is who shares a cache: of servet_cache_shared() and servet_cache_sharers(). The
+ * spread is that of the ratios of time that decided. */
 int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
                            struct servet_quality *out);
-/* Of servet_memory_bandwidth(); between two numbers of workers that of the less sure. */
+/* How sure a bandwidth is: of servet_memory_bandwidth() for the same arguments, between two numbers
+ * of workers that of the less sure. */
 int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t workers,
                           struct servet_quality *out);
-/* Of servet_numa_bandwidth() and servet_numa_seconds(). */
+/* How sure the figures of a NUMA node are: of servet_numa_bandwidth() and servet_numa_seconds() for
+ * the same arguments. */
 int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node,
                         struct servet_quality *out);
-/* Of servet_message_layer(), and of servet_message_seconds() at the size at which layers are told
- * apart: measured says that messages between these two PUs were. */
+/* How sure the layer of two PUs is: of servet_message_layer(), and of servet_message_seconds() at
+ * the size at which layers are told apart. SERVET_MEASURED says that messages between these two
+ * were. */
 int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                            struct servet_quality *out);
 
-/* What held while measuring, such as "busy" (other tasks ran on the measured PUs), "incomplete",
- * "budget", "memory_limited" (servet-profile(5)): its text, owned by the profile, or NULL when it
- * did not. */
+/* -- conditions -- */
+
+/* What held while measuring: the condition called `name`, such as "busy" (other tasks ran on the
+ * measured PUs), "incomplete", "budget" or "memory_limited". It is the condition's text, owned by
+ * the profile, or NULL when it did not hold. */
 const char *servet_condition(const servet_profile *profile, const char *name);
 
 /* -- placing (2012 paper, Algorithm 1; for programs that place their own threads or ranks) -- */
@@ -219,7 +231,8 @@ struct servet_map_request {
     int one_by_one;
 };
 
-/* Chooses PUs, the same ones as servet-map(1) and the preloaded library. pus[] gets the PU numbers
+/* Chooses PUs for threads or ranks: the same ones as servet-map(1) and the preloaded library. pus[]
+ * gets the PU numbers
  * of rank 0's threads, then those of rank 1, …: as many as all threads together, `ranks` where
  * `threads` is NULL. More workers than PUs take the least occupied ones. A rank does not leave its
  * node; its threads share a region of the machine. Nothing is bound: that is for the caller to do
@@ -254,14 +267,14 @@ struct servet_worth {
 int servet_workers_worth(const servet_profile *profile, uint32_t pu, int scope, uint32_t *pus,
                          struct servet_worth *out, struct servet_error *error);
 
-/* Messages at a time that are worth sending over the layer of these two PUs (2010 paper, Figure
- * 10b): the smallest number at which 95 % of the most messages a second arrive; more only wait for
- * one another. 0: not measured, or the same PU twice. */
+/* Messages at a time that are worth sending over the layer of two PUs (2010 paper, Figure 10b): the
+ * smallest number at which 95 % of the most messages a second arrive; more only wait for one
+ * another. 0: not measured, or the same PU twice. */
 uint32_t servet_messages_worth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
 /* -- order of ranks (2012 paper: ranks that are neighbours in their order talk most) -- */
 
-/* New numbers for the ranks of a program that may be renumbered before its data is laid out: rank
+/* New numbers for the ranks of a program that may renumber them before its data are laid out: rank
  * i, which sits on PU pus[i], should become rank order[i]. As the key of MPI_Comm_split this gives
  * a communicator to use instead of MPI_COMM_WORLD, or to make a Cartesian one of without
  * reordering:
@@ -290,14 +303,15 @@ struct servet_bsp {
     double t0_flops;        /* measured time of a superstep that sends nothing; 0: not measured */
 };
 
-/* The parameters of `processors`, as measured or on a straight line between the numbers that were.
+/* BSP parameters of a number of processors, as measured or on a straight line between the numbers
+ * that were.
  * `backend` is "threads" (shared memory) or "mpi"; NULL: the first one of the profile that covers
- * this number. Where the fit gave no l, it is T(0). 0; -ENOENT when the profile does not cover
- * it. */
+ * this number. Where the fit gave no l, it is T(0). 0 and *out; -ENOENT: the profile does not
+ * cover it. */
 int servet_bsp_parameters(const servet_profile *profile, const char *backend, uint32_t processors,
                           struct servet_bsp *out);
 
-/* Cost of one superstep, w + h g + l in flops: each of `processors` computes at most `work_flops`
+/* Cost of one superstep in flops, w + h g + l: each of `processors` computes at most `work_flops`
  * and sends and receives at most `h_words` words of 8 bytes. Backend and interpolation as
  * servet_bsp_parameters() with NULL. 0: not known, or a negative number was given. */
 double servet_bsp_cost(const servet_profile *profile, uint32_t processors, double work_flops,
