@@ -5,12 +5,10 @@
  * that it is XML too, because the strictest parser there is then holds it to that. Everything that
  * a profile or a user says goes through report_html_text(). */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/base/stream.h"
-#include "profile/codec/codec.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
@@ -76,13 +74,6 @@ static const char style[] =
     "@media print{:root{color-scheme:light}figure,.card{break-inside:avoid}}\n";
 /* clang-format on */
 
-struct page {
-    const struct report *report;
-    FILE *out;
-    struct plot_list plots;
-    struct item_list items;
-};
-
 static const struct {
     const char *id, *heading;
 } sections[PLOT_SECTIONS] = {
@@ -118,72 +109,6 @@ static const char *why_none(const struct servet_profile *profile, enum plot_sect
     }
 }
 
-void report_html_text(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
-        }
-    }
-}
-
-static void cell(FILE *out, const char *class_name, const char *text)
-{
-    fprintf(out, "<td%s%s%s>", class_name ? " class=\"" : "", class_name ? class_name : "",
-            class_name ? "\"" : "");
-    report_html_text(out, text ? text : "");
-    fputs("</td>", out);
-}
-
-/* Cell of groups that are too many for a table: the first ones, and all of them when it is
- * opened. */
-static void cell_that_opens(FILE *out, const char *shown, const char *all)
-{
-    if (!all || !strstr(shown, "... (")) {
-        cell(out, NULL, shown);
-        return;
-    }
-    fputs("<td><details><summary>", out);
-    report_html_text(out, shown);
-    fputs("</summary>", out);
-    report_html_text(out, all);
-    fputs("</details></td>", out);
-}
-
-static void cell_of_groups(FILE *out, const struct profile_relation *relation)
-{
-    char *all = report_relation_text(relation);
-    cell_that_opens(out, profile_figure_relation(relation).text, all);
-    free(all);
-}
-
-static void cell_of_group(FILE *out, const struct profile_set *group)
-{
-    char *all = profile_set_text(group);
-    cell_that_opens(out, profile_figure_group(group).text, all);
-    free(all);
-}
-
-static void term(FILE *out, const char *name, const char *text)
-{
-    fprintf(out, "<dt>%s</dt><dd>", name);
-    report_html_text(out, text && *text ? text : "not known");
-    fputs("</dd>\n", out);
-}
-
 /* -- head -- */
 
 static void put_head(struct page *page)
@@ -204,185 +129,6 @@ static void put_head(struct page *page)
         fprintf(page->out, "<a href=\"#%s\">%s</a>\n", sections[i].id, sections[i].heading);
     }
     fputs("<a href=\"#topology\">Topology</a>\n<a href=\"#figures\">Every figure</a>\n</nav>\n",
-          page->out);
-}
-
-/* Kinds of cores, where a class has several. */
-static void put_kinds(FILE *out, const struct servet_profile *p)
-{
-    for (size_t c = 0; c < p->class_count; c++) {
-        for (size_t i = 0; i < p->classes[c].kind_count; i++) {
-            const struct profile_kind *kind = &p->classes[c].kinds[i];
-            char text[FIGURE_SIZE + 64];
-            snprintf(text, sizeof text, "PUs %.*s, efficiency %u", FIGURE_SIZE,
-                     profile_figure_group(&kind->pus).text, kind->efficiency);
-            term(out, "Kind of cores", text);
-        }
-    }
-}
-
-/* Packages, NUMA nodes and memory: of a node, or of one of each class. */
-static void put_parts(FILE *out, const struct servet_profile *p)
-{
-    for (size_t c = 0; c < p->class_count; c++) {
-        const struct profile_class *node_class = &p->classes[c];
-        char text[FIGURE_SIZE + 64], of[48] = "";
-        uint64_t bytes = 0;
-        if (p->class_count > 1) {
-            snprintf(of, sizeof of, " in class %zu", c);
-        }
-        for (size_t i = 0; i < node_class->numa_count; i++) {
-            bytes += node_class->numa[i].memory_bytes;
-        }
-        snprintf(text, sizeof text, "%zu%s", node_class->packages.group_count, of);
-        term(out, "Packages", node_class->packages.group_count ? text : NULL);
-        snprintf(text, sizeof text, "%zu%s", node_class->numa_count, of);
-        term(out, "NUMA nodes", node_class->numa_count ? text : NULL);
-        snprintf(text, sizeof text, "%.*s%s", FIGURE_SIZE, profile_figure_bytes(bytes).text, of);
-        term(out, "Memory", bytes ? text : NULL);
-    }
-}
-
-/* Conditions as a reader calls them; of one that is not listed its key, with blanks. */
-static const char *const condition_names[][2] = {
-    {"budget", "Time granted"},
-    {"busy", "Busy with other work"},
-    {"governor", "Frequency governor"},
-    {"huge_pages", "Huge pages"},
-    {"incomplete", "Incomplete"},
-    {"largest_working_set", "Largest working set"},
-    {"load_average", "Load average before"},
-    {"machine", "Measured on"},
-    {"memory_limited", "Limited by memory"},
-    {"microcode", "Microcode"},
-    {"numa_access", "Memory of NUMA nodes"},
-    {"resumed", "Resumed"},
-    {"smt", "SMT (hyper-threading)"},
-    {"smt_siblings", "Use of SMT siblings by others"},
-    {"steal", "Time taken by the hypervisor"},
-    {"stood_still", "Time that the machine stood still"},
-    {"suspended", "Time suspended"},
-    {"transparent_huge_pages", "Transparent huge pages"},
-    {"virtual_machine", "Virtual machine"},
-    {"warm_up", "Warm-up"},
-};
-
-static void put_condition(FILE *out, const struct profile_condition *condition)
-{
-    const char *name = NULL, *value = condition->value;
-    for (size_t i = 0; !name && i < sizeof condition_names / sizeof *condition_names; i++) {
-        name = strcmp(condition->key, condition_names[i][0]) == 0 ? condition_names[i][1] : NULL;
-    }
-    char text[64];
-    snprintf(text, sizeof text, "%s", name ? name : condition->key);
-    for (char *c = text; *c; c++) {
-        *c = *c == '_' ? ' ' : *c;
-    }
-    if (strcmp(condition->key, "machine") == 0) {
-        value = strcmp(value, "native") == 0 ? "this machine" : value;
-    }
-    fputs("<dt>", out);
-    report_html_text(out, text);
-    fputs("</dt><dd>", out);
-    report_html_text(out, value);
-    fputs("</dd>\n", out);
-}
-
-static void put_summary(struct page *page)
-{
-    const struct servet_profile *p = page->report->profile;
-    FILE *out = page->out;
-    char text[160];
-    size_t pus = 0;
-    for (size_t i = 0; i < p->class_count; i++) {
-        pus += p->classes[i].pus.count;
-    }
-    fputs("<section id=\"summary\">\n<h2>Summary</h2>\n", out);
-    if (!p->measured) {
-        fputs("<div class=\"warn\">Nothing was measured: sizes and groups are what the operating "
-              "system declares, and "
-              "there are no bandwidths and latencies. Run servet-probe.</div>\n",
-              out);
-    }
-    fputs("<div class=\"grid\">\n<div class=\"card\"><h3>Machine</h3><dl>\n", out);
-    term(out, "Processor", p->cpu_model);
-    term(out, "Architecture", p->architecture);
-    term(out, "Kernel", p->kernel);
-    snprintf(text, sizeof text, "%u in %zu class%s", profile_node_count(p), p->class_count,
-             p->class_count == 1 ? "" : "es");
-    term(out, "Nodes", text);
-    snprintf(text, sizeof text, "%zu%s", pus,
-             p->class_count > 1 ? " in one node of each class" : " in a node");
-    term(out, "PUs", text);
-    put_parts(out, p);
-    put_kinds(out, p);
-    fputs("</dl></div>\n<div class=\"card\"><h3>Measurement</h3><dl>\n", out);
-    term(out, "Profile",
-         page->report->source ? page->report->source : "none: declared by the operating system");
-    term(out, "Measured",
-         p->measured ? (p->started && *p->started ? p->started : "at a time not known") : "no");
-    if (p->measured) {
-        term(out, "By", p->tool);
-        snprintf(text, sizeof text, "%.3g s", p->seconds);
-        term(out, "Took", p->seconds > 0 ? text : NULL);
-    }
-    for (size_t i = 0; i < p->condition_count; i++) {
-        put_condition(out, &p->conditions[i]);
-    }
-    fputs("</dl></div>\n</div>\n", out);
-}
-
-static void doubt(struct page *page, size_t *found, const char *name, const char *where,
-                  const char *why)
-{
-    fputs((*found)++ ? "<li>"
-                     : "<div class=\"warn\" id=\"suspicious\"><strong>What looked "
-                       "suspicious</strong><ul>\n<li>",
-          page->out);
-    report_html_text(page->out, name);
-    fputs(" (", page->out);
-    report_html_text(page->out, where);
-    fputs("): ", page->out);
-    report_html_text(page->out, why);
-    fputs("</li>\n", page->out);
-}
-
-/* Conditions under which figures deserve less trust. More than half a runnable process per PU
- * competes with what is measured. */
-#define BUSY_LOAD_PER_PU 0.5
-
-static size_t put_conditions(struct page *page)
-{
-    const struct servet_profile *p = page->report->profile;
-    size_t found = 0;
-    for (size_t i = 0; i < p->condition_count; i++) {
-        const char *key = p->conditions[i].key, *value = p->conditions[i].value;
-        bool busy = strcmp(key, "load_average") == 0 &&
-                    strtod(value, NULL) > BUSY_LOAD_PER_PU * (double)p->classes[0].pus.count;
-        if (busy) {
-            doubt(page, &found, "load average", "conditions",
-                  "the machine was busy while it was measured");
-        } else if (strcmp(key, "governor") == 0 && strcmp(value, "performance") != 0) {
-            doubt(page, &found, "governor", "conditions",
-                  "the clock frequency may have changed while measuring");
-        }
-    }
-    return found;
-}
-
-static void put_doubts(struct page *page)
-{
-    size_t found = put_conditions(page);
-    for (size_t i = 0; i < page->items.count; i++) {
-        char *why = report_item_doubt(&page->items.items[i]);
-        if (why) {
-            doubt(page, &found, page->items.items[i].name, page->items.items[i].where, why);
-        }
-        free(why);
-    }
-    fputs(found ? "</ul></div>\n</section>\n"
-                : "<p class=\"note\" id=\"suspicious\">Nothing looked suspicious while "
-                  "measuring.</p>\n</section>\n",
           page->out);
 }
 
@@ -433,104 +179,6 @@ static void put_class_name(struct page *page, size_t index)
     fputs("</strong></p>\n", page->out);
 }
 
-static void put_cache_table(struct page *page, const struct profile_class *node_class)
-{
-    FILE *out = page->out;
-    fputs("<div class=\"card "
-          "scroll\">\n<table><tr><th>Level</th><th>Effective</th><th>Declared</th><th>Line</th>"
-          "<th>Ways</th><th>Shared by</th><th>PUs</th><th>Quality</th></tr>\n",
-          out);
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        const struct profile_cache *cache = &node_class->caches[i];
-        bool alone = !cache->sharing.group_count && !cache->sharing.pair_count;
-        char ways[16];
-        fprintf(out, "<tr><td>L%u</td>", cache->level);
-        cell(out, "n",
-             cache->quality.origin == PROFILE_DECLARED
-                 ? "not measured"
-                 : profile_figure_bytes(cache->size_bytes).text);
-        cell(out, "n", profile_figure_bytes(cache->declared_size_bytes).text);
-        cell(out, "n", profile_figure_bytes(cache->line_bytes).text);
-        snprintf(ways, sizeof ways, "%u", cache->associativity);
-        cell(out, "n", cache->associativity ? ways : "-");
-        if (alone) {
-            cell(out, NULL, "nobody");
-        } else {
-            cell_of_groups(out, &cache->sharing);
-        }
-        if (cache->pus.count) {
-            cell_of_group(out, &cache->pus);
-        } else {
-            cell(out, NULL, "all");
-        }
-        cell(out, NULL, profile_figure_quality(&cache->quality).text);
-        fputs("</tr>\n", out);
-    }
-    fputs("</table>\n</div>\n", out);
-}
-
-static void put_tlb_table(struct page *page, const struct profile_class *node_class)
-{
-    FILE *out = page->out;
-    if (!node_class->tlb_count) {
-        return;
-    }
-    fputs("<div class=\"card scroll\" id=\"tlb\">\n<h3>TLB</h3>\n<table><tr><th>Pages</th>"
-          "<th>Reach</th><th>A miss adds</th><th>Quality</th></tr>\n",
-          out);
-    for (size_t i = 0; i < node_class->tlb_count; i++) {
-        const struct profile_tlb *level = &node_class->tlb[i];
-        fputs("<tr>", out);
-        cell(out, "n", profile_figure_bytes(level->page_bytes).text);
-        cell(out, "n", profile_figure_bytes(level->reach_bytes).text);
-        cell(out, "n", profile_figure_seconds(level->seconds).text);
-        cell(out, NULL, profile_figure_quality(&level->quality).text);
-        fputs("</tr>\n", out);
-    }
-    fputs("</table>\n</div>\n", out);
-}
-
-static void put_access_table(struct page *page, const struct profile_class *node_class)
-{
-    FILE *out = page->out;
-    if (node_class->memory.method) {
-        fputs("<p class=\"note\">Measured with ", out);
-        report_html_text(out, node_class->memory.method);
-        fputs(".</p>\n", out);
-    }
-    if (!node_class->numa_access_count) {
-        return;
-    }
-    fputs("<div class=\"card scroll\" id=\"numa-access\">\n<h3>Memory of each NUMA "
-          "node</h3>\n<table><tr><th>From "
-          "PUs</th><th>Node</th><th>Latency</th><th>One worker</th><th>Quality</th></tr>\n",
-          out);
-    for (size_t i = 0; i < node_class->numa_access_count; i++) {
-        const struct profile_numa_access *row = &node_class->numa_access[i];
-        fputs("<tr>", out);
-        cell_of_group(out, &row->pus);
-        fprintf(out, "<td class=\"n\">%u</td>", row->node);
-        cell(out, "n", profile_figure_seconds(row->seconds_per_access).text);
-        cell(out, "n", profile_figure_bandwidth(row->bytes_per_s).text);
-        cell(out, NULL, profile_figure_quality(&row->quality).text);
-        fputs("</tr>\n", out);
-    }
-    fputs("</table>\n</div>\n", out);
-}
-
-/* The tables that belong to a section, for one class. */
-static void put_tables(struct page *page, enum plot_section section,
-                       const struct profile_class *node_class)
-{
-    if (section == PLOT_CACHES && node_class->cache_count) {
-        put_cache_table(page, node_class);
-        put_tlb_table(page, node_class);
-    }
-    if (section == PLOT_MEMORY) {
-        put_access_table(page, node_class);
-    }
-}
-
 static int put_section(struct page *page, enum plot_section section, struct servet_error *error)
 {
     const struct servet_profile *profile = page->report->profile;
@@ -540,7 +188,7 @@ static int put_section(struct page *page, enum plot_section section, struct serv
             sections[section].heading);
     for (size_t i = 0; rc == 0 && i < profile->class_count && section != PLOT_BSP; i++) {
         put_class_name(page, i);
-        put_tables(page, section, &profile->classes[i]);
+        report_html_tables(page, section, &profile->classes[i]);
         rc = put_plots(page, section, i, &shown, error);
     }
     rc = rc < 0 ? rc : put_plots(page, section, PLOT_NETWORK, &shown, error);
@@ -560,47 +208,14 @@ static int put_sections(struct page *page, struct servet_error *error)
     return rc;
 }
 
-static void put_figures(struct page *page)
-{
-    FILE *out = page->out;
-    fputs("<section id=\"figures\">\n<h2>Every figure and its quality</h2>\n<div class=\"card "
-          "scroll\">\n"
-          "<table><tr><th>Of</th><th>Figure</th><th>Value</th><th>Origin</th><th>Repetitions</"
-          "th><th>Spread</th></tr>\n",
-          out);
-    for (size_t i = 0; i < page->items.count; i++) {
-        const struct item *item = &page->items.items[i];
-        char repetitions[24] = "", spread[24] = "";
-        if (item->quality && item->quality->repetitions) {
-            snprintf(repetitions, sizeof repetitions, "%u", item->quality->repetitions);
-        }
-        if (item->quality && item->quality->spread >= 0) {
-            snprintf(spread, sizeof spread, "%.2g %%", fmin(item->quality->spread * 100, 1e9));
-        }
-        fputs("<tr>", out);
-        cell(out, "n", item->where);
-        cell(out, NULL, item->name);
-        cell_that_opens(out, item->shown, item->exact);
-        cell(out, "n", item->quality ? profile_origin_names[item->quality->origin] : "");
-        cell(out, "n", repetitions);
-        cell(out, "n", spread);
-        fputs("</tr>\n", out);
-    }
-    fputs("</table>\n</div>\n<p class=\"note\">Spread: distance of the quartiles over the median. "
-          "Inferred: taken over "
-          "from an equivalent thing that was measured.</p>\n</section>\n",
-          out);
-}
-
 static int put_page(struct page *page, struct servet_error *error)
 {
     put_head(page);
-    put_summary(page);
-    put_doubts(page);
+    report_html_summary(page);
     int rc = put_sections(page, error);
     rc = rc < 0 ? rc : report_html_topology(page->report, page->out, error);
     if (rc == 0) {
-        put_figures(page);
+        report_html_figures(page);
         fputs("<footer><p class=\"note\">servet " SERVET_VERSION
               "</p></footer>\n</main>\n</body>\n</html>\n",
               page->out);
