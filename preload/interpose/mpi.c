@@ -10,6 +10,11 @@
  * Fortran coarrays (OpenCoarrays) come through MPI_Init_thread. One of these entries usually calls
  * another, so only the outermost does the work. No MPI header is used: what is passed on are
  * pointers and integers of the same shape in every MPI library.
+ *
+ * Programs ask dlsym() whether MPI is there, and must not find these. The names therefore have a
+ * version that is not the default one (shim.map). The loader binds what a program or a library
+ * refers to without a version, as all refer to MPI, to the first version of an object, hidden or
+ * not; dlsym() takes default versions only (glibc, elf/dl-lookup.c, check_match()).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -77,8 +82,9 @@ static void leave(const struct pin_process **process)
 
 /* One entry. `missing` is what it answers where no library has it. */
 #define ENTRY(type, name, parameters, arguments, missing)                                          \
-    PIN_EXPORT type name parameters;                                                               \
-    PIN_EXPORT type name parameters                                                                \
+    __asm__(".symver pin_entry_" #name ", " #name "@SERVET_MPI");                                  \
+    PIN_EXPORT type pin_entry_##name parameters;                                                   \
+    PIN_EXPORT type pin_entry_##name parameters                                                    \
     {                                                                                              \
         static type(*real) parameters;                                                             \
         if (!MPI_REAL(real, #name))                                                                \

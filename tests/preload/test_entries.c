@@ -1,6 +1,6 @@
 /* Does a process become a rank, on the PU of its rank, in every entry of MPI, Fortran's MPI and
  * OpenSHMEM that a program can come through? The library behind them is a stub, so each entry
- * stands alone: none is reached through another.
+ * stands alone: none is reached through another. And is none of them seen where there is no MPI?
  */
 #include <check.h>
 #include <stdio.h>
@@ -48,10 +48,22 @@ START_TEST(the_entry_makes_a_rank)
 }
 END_TEST
 
+/* In either of the ways of asking for it. */
+START_TEST(no_entry_is_found_where_there_is_no_library)
+{
+    const char *argv[ENTRIES + 3] = {PROGRAMS "/odd", "find"};
+    memcpy(argv + 2, entries, sizeof entries);
+    child_run_preloaded(&child, NULL, argv);
+    ck_assert_msg(child.status == 0 && strcmp(child.out, "count 0 0\n") == 0, "%d %s%s",
+                  child.status, child.out, child.err);
+}
+END_TEST
+
 int main(void)
 {
     here_need_two_pus();
     TCase *test = tcase_create("entries");
     tcase_add_loop_test(test, the_entry_makes_a_rank, 0, ENTRIES);
+    tcase_add_test(test, no_entry_is_found_where_there_is_no_library);
     return run_tests(test);
 }

@@ -77,7 +77,11 @@ START_TEST(only_interposed_symbols_are_seen)
     size_t seen = 0;
     for (char *line = strtok(child.out, "\n"); line; line = strtok(NULL, "\n")) {
         char entry[256];
-        snprintf(entry, sizeof entry, "    %s;", strrchr(line, ' ') + 1);
+        const char *name = strrchr(line, ' ') + 1;
+        if (strcmp(name - strlen("A "), "A SERVET_MPI") == 0) {
+            continue; /* the version itself */
+        }
+        snprintf(entry, sizeof entry, "    %.*s;", (int)strcspn(name, "@"), name);
         ck_assert_msg(strstr(map, entry), "%s is exported but not in shim.map", line);
         seen++;
     }

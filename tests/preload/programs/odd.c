@@ -16,7 +16,9 @@
  *   odd older COMMAND…    COMMAND on a kernel of 4.18 and in a sandbox older than statx()
  *   odd broken COMMAND…   COMMAND with a stderr that nobody reads any more
  *   odd full COMMAND…     COMMAND with a stderr that takes nothing any more
+ *   odd find NAME…        "count 0 N": how many of these names dlsym() finds
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -263,6 +265,18 @@ static int behind_pipe(int full, char **command)
     return 5;
 }
 
+/* In the ways in which a program asks whether a library is there. */
+static int find(char **names)
+{
+    void *program = dlopen(NULL, RTLD_LAZY);
+    int found = 0;
+    for (; *names; names++) {
+        found += dlsym(RTLD_DEFAULT, *names) || dlsym(program, *names);
+    }
+    report_count(0, found);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -295,6 +309,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "older") == 0) {
         return older(argv + 2);
+    }
+    if (strcmp(what, "find") == 0) {
+        return find(argv + 2);
     }
     return behind_pipe(strcmp(what, "full") == 0, argv + 2);
 }
