@@ -22,7 +22,7 @@ int bench_program_launcher(struct program *program, struct servet_error *error)
     free(path);
     int rc = bench_launcher(&linked, &kind, &program->launcher, &why);
     if (rc < 0) {
-        program->obstacle = strdup(why.text);
+        program->obstacle = bench_copy(why.text);
         return profile_error(error, rc, "%s: %s", program->label, why.text);
     }
     program->hydra = kind == BENCH_MPI_MPICH;

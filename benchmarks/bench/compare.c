@@ -126,10 +126,7 @@ static struct comparison *compare_all(const struct request *request, const struc
                                       struct results *results)
 {
     size_t measured = 0;
-    struct comparison *comparisons = calloc(*count ? *count : 1, sizeof *comparisons);
-    if (!comparisons) {
-        cli_fail("out of memory");
-    }
+    struct comparison *comparisons = bench_memory(*count, sizeof *comparisons);
     for (size_t i = 0; i < *count; i++) {
         const char *names[MOST_COMPARATORS + 1];
         if (time_is_over(results, &programs[i])) {
@@ -287,7 +284,7 @@ void bench_compare_program(const struct request *request, char **argv, struct re
 {
     char path[PATH_MAX];
     struct program program = {
-        .label = strdup(argv[0]), .ranks = request->ranks, .threads = request->threads};
+        .label = bench_copy(argv[0]), .ranks = request->ranks, .threads = request->threads};
     if (program.threads == 0) {
         program.threads = program.ranks ? 1 : bench_tools_pus();
     }

@@ -14,6 +14,7 @@
 
 #include "benchmarks/bench/measure.h"
 #include "benchmarks/bench/run.h"
+#include "benchmarks/bench/tools.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
 
@@ -61,10 +62,7 @@ static _Noreturn void keep_busy(size_t nth, pid_t parent)
  * with this process whatever its end. */
 static void load_start(size_t pus, struct load *out)
 {
-    *out = (struct load){.pids = calloc(pus ? pus : 1, sizeof(pid_t))};
-    if (!out->pids) {
-        cli_fail("out of memory");
-    }
+    *out = (struct load){.pids = bench_memory(pus, sizeof(pid_t))};
     pid_t self = getpid();
     for (; out->count < pus; out->count++) {
         pid_t pid = fork();
@@ -96,6 +94,9 @@ void bench_metric_compile(struct metric *metric)
         return;
     }
     int code = regcomp(&metric->compiled, metric->expression, REG_EXTENDED | REG_NEWLINE);
+    if (code == REG_ESPACE) {
+        cli_fail("out of memory");
+    }
     if (code) {
         char text[128];
         regerror(code, &metric->compiled, text, sizeof text);
@@ -120,7 +121,7 @@ bool bench_metric_find(const struct metric *metric, const char *text, double *va
 {
     regmatch_t match[2];
     bool found = false;
-    for (int flags = 0; *text && regexec(&metric->compiled, text, 2, match, flags) == 0;) {
+    for (int flags = 0; *text && bench_matches(&metric->compiled, text, 2, match, flags);) {
         const regmatch_t *number = match[1].rm_so >= 0 ? &match[1] : &match[0];
         found = number_in(text, number->rm_so, number->rm_eo, value) || found;
         text += match[0].rm_eo > 0 ? match[0].rm_eo : 1;
@@ -170,10 +171,7 @@ static void run_once(struct comparison *comparison, struct series *series, size_
 {
     struct words argv, environment;
     size_t jobs = comparison->conditions.jobs;
-    struct bench_run *runs = calloc(jobs, sizeof *runs);
-    if (!runs) {
-        cli_fail("out of memory");
-    }
+    struct bench_run *runs = bench_memory(jobs, sizeof *runs);
     bench_comparator_command(series->comparator, comparison->program, series->tool, &argv,
                              &environment);
     bench_run(&argv, &environment, jobs, comparison->conditions.limit_seconds, runs);
@@ -216,14 +214,14 @@ static void prepare(struct comparison *comparison, const char *const *names)
     while (names[count]) {
         count++;
     }
-    comparison->series = calloc(count, sizeof *comparison->series);
+    comparison->series = bench_memory(count, sizeof *comparison->series);
     comparison->count = count;
     for (size_t i = 0; i < count; i++) {
         struct series *series = &comparison->series[i];
         series->comparator = bench_comparator_find(names[i]);
         series->left_out =
             bench_comparator_obstacle(series->comparator, comparison->program, &series->tool);
-        series->values = calloc(comparison->conditions.rounds, sizeof *series->values);
+        series->values = bench_memory(comparison->conditions.rounds, sizeof *series->values);
         if (!series->left_out) {
             series->command = command_line(series->comparator, comparison->program, series->tool);
         }

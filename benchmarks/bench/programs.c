@@ -37,7 +37,7 @@ bool bench_npb_is_name(const char *name, size_t *ranks)
                 REG_EXTENDED)) {
         cli_fail("out of memory");
     }
-    bool is = regexec(&expression, name, 4, match, 0) == 0;
+    bool is = bench_matches(&expression, name, 4, match, 0);
     regfree(&expression);
     *ranks = is && name[match[3].rm_so] != 'x' ? strtoul(name + match[3].rm_so, NULL, 10) : 0;
     return is;
@@ -52,7 +52,7 @@ static void add_npb(struct programs *list, const char *path, const char *name,
     }
     list->list = room;
     struct program *program = &room[list->count++];
-    *program = (struct program){.label = strdup(name)};
+    *program = (struct program){.label = bench_copy(name)};
     bench_words_add(&program->argv, "%s", path);
     struct bench_linked linked;
     size_t fixed;
@@ -145,7 +145,7 @@ static void add_kernel(struct programs *suite, const char *folder, const struct 
     }
     struct program *program = &suite->list[suite->count++];
     snprintf(label, sizeof label, "%s.%c %s", entry->kernel, entry->problem, suffixes[entry->form]);
-    *program = (struct program){.label = strdup(label), .threads = threads};
+    *program = (struct program){.label = bench_copy(label), .threads = threads};
     if (entry->form == MPI) {
         program->ranks = power_of_two(threads);
         program->threads = 1;
@@ -164,8 +164,8 @@ static void add_kernel(struct programs *suite, const char *folder, const struct 
 static void add_all(struct programs *suite, const struct entry *list, size_t count, size_t threads)
 {
     char *folder = bench_tools_kernels();
-    *suite = (struct programs){.list = calloc(count, sizeof *suite->list)};
-    if (!folder || !suite->list) {
+    *suite = (struct programs){.list = bench_memory(count, sizeof *suite->list)};
+    if (!folder) {
         cli_fail("the kernels were not built with this servet-bench");
     }
     for (size_t i = 0; i < count; i++) {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "benchmarks/bench/run.h"
+#include "benchmarks/bench/tools.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
 #include "profile/base/stream.h"
@@ -49,7 +50,7 @@ void bench_words_add(struct words *words, const char *format, ...)
 void bench_words_add_all(struct words *words, char *const *list)
 {
     for (; *list; list++) {
-        append(words, strdup(*list));
+        append(words, bench_copy(*list));
     }
 }
 
@@ -67,13 +68,10 @@ char *bench_words_text(const struct words *words)
     char *text = NULL;
     size_t size;
     FILE *out = profile_stream_open(&text, &size);
-    if (!out) {
-        cli_fail("out of memory");
-    }
-    for (size_t i = 0; i < words->count; i++) {
+    for (size_t i = 0; out && i < words->count; i++) {
         fprintf(out, "%s%s", i ? " " : "", words->list[i]);
     }
-    if (fclose(out) != 0) {
+    if (!out || fclose(out) != 0) {
         cli_fail("out of memory");
     }
     return text;
@@ -143,10 +141,7 @@ static char *text_of(int fd)
     off_t size = lseek(fd, 0, SEEK_END);
     size_t length = size > 0 ? (size_t)size : 0;
     length = length < BENCH_OUTPUT_LIMIT ? length : BENCH_OUTPUT_LIMIT;
-    char *text = calloc(length + 1, 1);
-    if (!text) {
-        cli_fail("out of memory");
-    }
+    char *text = bench_memory(length + 1, 1);
     ssize_t got = pread(fd, text, length, 0);
     text[got > 0 ? got : 0] = '\0';
     return text;
@@ -160,7 +155,7 @@ static char *last_line(char *text)
             line = at;
         }
     }
-    return line ? strdup(line) : NULL;
+    return line ? bench_copy(line) : NULL;
 }
 
 static void finish(struct child *child, int status, double seconds, struct bench_run *run)
@@ -206,10 +201,7 @@ static void kill_all(struct child *children, size_t copies, struct bench_run *ru
 void bench_run(const struct words *argv, const struct words *environment, size_t copies,
                double limit_seconds, struct bench_run *runs)
 {
-    struct child *children = calloc(copies, sizeof *children);
-    if (!children) {
-        cli_fail("out of memory");
-    }
+    struct child *children = bench_memory(copies, sizeof *children);
     memset(runs, 0, copies * sizeof *runs);
     double started = profile_now_s();
     for (size_t i = 0; i < copies; i++) {

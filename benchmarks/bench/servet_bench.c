@@ -75,7 +75,7 @@ static void take_names(struct request *request, const char *text)
     size_t count = 0;
     char *next;
     free(request->names_text);
-    request->names_text = strdup(text);
+    request->names_text = bench_copy(text);
     for (char *name = strtok_r(request->names_text, ",", &next); name;
          name = strtok_r(NULL, ",", &next)) {
         if (!bench_comparator_find(name)) {
@@ -265,6 +265,11 @@ static void run_what_is_asked(const struct request *request, char **argv, struct
     }
 }
 
+static void *memory_for_json(size_t size)
+{
+    return bench_memory(size, 1);
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -276,6 +281,7 @@ int main(int argc, char **argv)
     };
     struct request request = {.conditions = {.rounds = 11, .limit_seconds = 600.0, .jobs = 1}};
     int first = argc;
+    json_set_alloc_funcs(memory_for_json, free); /* else fields would be missing in silence */
     cli_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &request);
     if (request.list) {
         return list_comparators();

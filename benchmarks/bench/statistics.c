@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/cli.h"
+#include "benchmarks/bench/tools.h"
 #include "profile/base/statistics.h"
 
 #define RESAMPLES 2000 /* the ends of a 95 % interval then rest on 50 draws each */
@@ -15,11 +15,7 @@
 
 static double *memory(size_t count)
 {
-    double *values = calloc(count ? count : 1, sizeof *values);
-    if (!values) {
-        cli_fail("out of memory");
-    }
-    return values;
+    return bench_memory(count, sizeof(double));
 }
 
 double bench_statistics_median(const double *values, size_t count)

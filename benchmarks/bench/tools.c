@@ -2,6 +2,7 @@
  * $PATH. */
 #include "benchmarks/bench/tools.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "profile/base/cli.h"
 
 /* Folders of the build tree that hold commands, seen from the folder of servet-bench. */
 static const char *const build_folders[] = {
@@ -18,6 +21,32 @@ static bool is_program(const char *path)
 {
     struct stat status;
     return access(path, X_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+void *bench_memory(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory) {
+        cli_fail("out of memory");
+    }
+    return memory;
+}
+
+char *bench_copy(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    return memcpy(bench_memory(size, 1), text, size);
+}
+
+bool bench_matches(const regex_t *compiled, const char *text, size_t count, regmatch_t *match,
+                   int flags)
+{
+    errno = 0;
+    bool found = regexec(compiled, text, count, match, flags) == 0;
+    if (!found && errno == ENOMEM) { /* glibc answers REG_NOMATCH then, too */
+        cli_fail("out of memory");
+    }
+    return found;
 }
 
 static bool own_folder(char folder[PATH_MAX])
@@ -38,7 +67,7 @@ static bool own_folder(char folder[PATH_MAX])
 char *bench_tools_find(const char *name)
 {
     if (strchr(name, '/')) {
-        return is_program(name) ? strdup(name) : NULL;
+        return is_program(name) ? bench_copy(name) : NULL;
     }
     const char *path = getenv("PATH");
     char candidate[PATH_MAX];
@@ -46,7 +75,7 @@ char *bench_tools_find(const char *name)
         size_t length = strcspn(next, ":");
         snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, next, name);
         if (is_program(candidate)) {
-            return strdup(candidate);
+            return bench_copy(candidate);
         }
         next += length + (next[length] == ':');
     }

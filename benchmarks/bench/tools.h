@@ -1,7 +1,8 @@
-/* Where the programs are that servet-bench runs. */
+/* Where the programs are that servet-bench runs, and memory that is there. */
 #ifndef SERVET_BENCHMARKS_BENCH_TOOLS_H
 #define SERVET_BENCHMARKS_BENCH_TOOLS_H
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,6 +17,13 @@ char *bench_tools_kernels(void);
 /* A program, script or folder of the build folder by its path from that of servet-bench, as a new
  * string, or NULL. */
 char *bench_tools_built(const char *path);
+/* `count` zeroed things of `size` bytes (one, where count is 0), and a copy of a text. Where there
+ * is no memory the command ends: one line, status 1. */
+void *bench_memory(size_t count, size_t size);
+char *bench_copy(const char *text);
+/* regexec(3): does `text` match? It needs memory, too. */
+bool bench_matches(const regex_t *compiled, const char *text, size_t count, regmatch_t *match,
+                   int flags);
 /* PUs that this process may use. */
 size_t bench_tools_pus(void);
 
