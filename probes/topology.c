@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "profile/codec/codec.h"
 
 int probe_topology_own(struct servet_profile **out, struct servet_error *error)
 {
@@ -57,56 +60,48 @@ static int narrow_relation(struct profile_relation *relation, const struct profi
     return 0;
 }
 
-static bool empty(const struct profile_relation *relation)
+/* Entries of a class that stand for a relation. */
+struct listed {
+    size_t size, relation; /* of an entry, and where its relation is in it; bytes */
+    void (*free_entry)(void *entry);
+};
+
+static void free_level(void *entry)
 {
-    return relation->group_count == 0 && relation->pair_count == 0;
+    profile_memory_level_free(entry);
 }
 
-static int narrow_memory(struct profile_memory *memory, const struct profile_set *pus)
+static void free_layer(void *entry)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < memory->level_count; i++) {
-        int rc = narrow_relation(&memory->levels[i].collisions, pus);
+    profile_layer_free(entry);
+}
+
+static const struct listed levels = {sizeof(struct profile_memory_level),
+                                     offsetof(struct profile_memory_level, collisions), free_level},
+                           layers = {sizeof(struct profile_layer),
+                                     offsetof(struct profile_layer, members), free_layer};
+
+/* Narrows all entries, then drops those that have nothing left. */
+static int narrow_list(const struct listed *listed, void *entries, size_t *count,
+                       const struct profile_set *pus)
+{
+    char *end = (char *)entries + *count * listed->size, *kept = entries;
+    for (char *entry = entries; entry < end; entry += listed->size) {
+        int rc = narrow_relation((void *)(entry + listed->relation), pus);
         if (rc < 0) {
             return rc;
         }
     }
-    for (size_t i = 0; i < memory->level_count; i++) {
-        struct profile_memory_level level = memory->levels[i];
-        if (empty(&level.collisions)) {
-            probe_relation_free(&level.collisions);
-            free(level.scaling);
-            free(level.quality.note);
+    for (char *entry = entries; entry < end; entry += listed->size) {
+        const struct profile_relation *left = (const void *)(entry + listed->relation);
+        if (left->group_count || left->pair_count) {
+            memmove(kept, entry, listed->size);
+            kept += listed->size;
         } else {
-            memory->levels[kept++] = level;
+            listed->free_entry(entry);
         }
     }
-    memory->level_count = kept;
-    return 0;
-}
-
-static int narrow_layers(struct profile_communication *communication, const struct profile_set *pus)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        int rc = narrow_relation(&communication->layers[i].members, pus);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        struct profile_layer layer = communication->layers[i];
-        if (empty(&layer.members)) {
-            probe_relation_free(&layer.members);
-            free(layer.name);
-            free(layer.curve);
-            free(layer.concurrency);
-            free(layer.quality.note);
-        } else {
-            communication->layers[kept++] = layer;
-        }
-    }
-    communication->layer_count = kept;
+    *count = (size_t)(kept - (char *)entries) / listed->size;
     return 0;
 }
 
@@ -141,9 +136,13 @@ int probe_topology_restrict(struct profile_class *node_class, const struct profi
     for (size_t i = 0; i < node_class->cache_count && rc == 0; i++) {
         rc = narrow_relation(&node_class->caches[i].sharing, pus);
     }
+    struct profile_memory *memory = &node_class->memory;
+    struct profile_communication *messages = &node_class->communication;
     rc = rc < 0 ? rc : narrow_kinds(node_class, pus);
-    rc = rc < 0 ? rc : narrow_memory(&node_class->memory, pus);
-    return rc < 0 ? rc : narrow_layers(&node_class->communication, pus);
+    if (rc == 0) {
+        rc = narrow_list(&levels, memory->levels, &memory->level_count, pus);
+    }
+    return rc < 0 ? rc : narrow_list(&layers, messages->layers, &messages->layer_count, pus);
 }
 
 void probe_kinds_free(struct kinds *kinds)

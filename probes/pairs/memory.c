@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "probes/pairs/pairs.h"
+#include "profile/codec/codec.h"
 #include "profile/query.h"
 
 static const double collision_margin = PROBE_MEMORY_COLLISION;
@@ -438,14 +439,6 @@ int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu
 
 void probe_memory_free(struct probe_memory *result)
 {
-    for (size_t i = 0; i < result->memory.level_count; i++) {
-        struct profile_memory_level *level = &result->memory.levels[i];
-        probe_relation_free(&level->collisions);
-        free(level->scaling);
-        free(level->quality.note);
-    }
-    free(result->memory.levels);
-    free(result->memory.quality.note);
-    free(result->memory.method);
+    profile_memory_free(&result->memory);
     memset(result, 0, sizeof *result);
 }

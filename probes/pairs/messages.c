@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/codec/codec.h"
+
 enum { SWEEPS = 2, BATCHES = 5, PILOTS = 5 };
 static const double quartiles_of_deviation = 1.349;      /* their distance, of a Gaussian */
 static const size_t curve_from = 1, curve_to = 4u << 20; /* bytes, doubling every other step */
@@ -484,17 +486,7 @@ int probe_message(struct probe *probe, size_t message_bytes, struct profile_comm
 
 void probe_message_free(struct profile_communication *result)
 {
-    for (size_t i = 0; i < result->layer_count; i++) {
-        struct profile_layer *layer = &result->layers[i];
-        probe_relation_free(&layer->members);
-        free(layer->name);
-        free(layer->curve);
-        free(layer->concurrency);
-        free(layer->quality.note);
-    }
-    free(result->layers);
-    probe_relation_free(&result->measured);
-    memset(result, 0, sizeof *result);
+    profile_communication_free(result);
 }
 
 int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair,

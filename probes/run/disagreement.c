@@ -118,30 +118,18 @@ static void say_no_geometry(const struct disagreement *d, FILE *stream)
             d->ways, d->line_bytes);
 }
 
-static enum verdict declared_power(const struct disagreement *d)
+/* One of the two is a power of two, next to the other. */
+static enum verdict rounded(const struct disagreement *d)
 {
-    bool rounded = is_power_of_two(d->declared_bytes) && !is_power_of_two(d->measured_bytes);
-    return rounded && are_next(d) ? POSSIBLE : NO;
+    bool one = is_power_of_two(d->declared_bytes) != is_power_of_two(d->measured_bytes);
+    return one && are_next(d) ? POSSIBLE : NO;
 }
 
-static void say_declared_power(const struct disagreement *d, FILE *stream)
+static void say_rounded(const struct disagreement *d, FILE *stream)
 {
-    (void)d;
-    fputs("the declared size is the power of two next to the measured one and may be rounded",
-          stream);
-}
-
-static enum verdict measured_power(const struct disagreement *d)
-{
-    bool rounded = is_power_of_two(d->measured_bytes) && !is_power_of_two(d->declared_bytes);
-    return rounded && are_next(d) ? POSSIBLE : NO;
-}
-
-static void say_measured_power(const struct disagreement *d, FILE *stream)
-{
-    (void)d;
-    fputs("the measured size is the power of two next to the declared one and may be rounded",
-          stream);
+    bool declared = is_power_of_two(d->declared_bytes);
+    fprintf(stream, "the %s size is the power of two next to the %s one and may be rounded",
+            declared ? "declared" : "measured", declared ? "measured" : "declared");
 }
 
 static bool may_have_neighbours(const struct disagreement *d)
@@ -211,8 +199,7 @@ static const struct rule {
     {merged, say_merged},
     {between_sizes_tried, say_between_sizes_tried},
     {no_geometry, say_no_geometry},
-    {declared_power, say_declared_power},
-    {measured_power, say_measured_power},
+    {rounded, say_rounded},
     {guests, say_guests},
     {load, say_load},
     {victims, say_victims},

@@ -3,6 +3,8 @@
  * where it is measured or used; nowhere else. What fields promise to one another is check.c's. */
 #include "profile/codec/codec.h"
 
+#include <string.h>
+
 #define REQUIRED .required = true
 #define POSITIVE .positive = true
 #define NOT_KNOWN .absent = -1 /* a number for which 0 is an answer */
@@ -361,3 +363,33 @@ const struct profile_object profile_document = PROFILE_OBJECT(
     "What is known of a machine of one or more nodes. Keys beginning with x- are free for other "
     "tools. This is what this version writes: a reader keeps and ignores other keys, and says so "
     "once.");
+
+/* -- parts by themselves -- */
+
+#ifndef PROFILE_FIELDS_EXPLAINED /* which lists fields and has no profile */
+static void empty(const struct profile_object *type, void *object)
+{
+    profile_object_free(type, object);
+    memset(object, 0, type->size);
+}
+
+void profile_layer_free(struct profile_layer *of)
+{
+    empty(&layer, of);
+}
+
+void profile_communication_free(struct profile_communication *of)
+{
+    empty(&communication, of);
+}
+
+void profile_memory_level_free(struct profile_memory_level *of)
+{
+    empty(&memory_level, of);
+}
+
+void profile_memory_free(struct profile_memory *of)
+{
+    empty(&memory, of);
+}
+#endif
