@@ -133,6 +133,33 @@ START_TEST(a_binding_that_the_user_asked_for_stays)
 }
 END_TEST
 
+/* How often `says` stands in what two traced ranks report that send all the time. */
+static size_t judged(const char *option, const char *says)
+{
+    size_t count = 0;
+    run(LIST("SERVET_AUTO=1", "SERVET_REPORT=stderr", "XDG_CACHE_HOME=/mnt/cache"),
+        LIST("srun", "--mpi=pmi2", "-n", "2", option, SERVET_PIN, PROGRAMS "/mpich_traffic",
+             "talk"));
+    for (const char *at = child.err; (at = strstr(at, says)); at++) {
+        count++;
+    }
+    return count;
+}
+
+/* Slurm binds every task to PUs of its own: what the ranks of a node share is the step's. Two
+ * ranks on one PU wait for it and not for messages. */
+START_TEST(a_verdict_counts_the_pus_of_the_step)
+{
+    if (!is_there(PROGRAMS "/mpich_traffic")) {
+        return;
+    }
+    size_t found = judged("--cpu-bind=map_cpu:0,1", " auto: communication intensive");
+    ck_assert_msg(found == 1, "%zu verdicts:\n%s", found, child.err);
+    found = judged("--cpu-bind=map_cpu:0,0", " auto: undecided: more ranks than PUs");
+    ck_assert_msg(found == 1, "%zu refusals:\n%s", found, child.err);
+}
+END_TEST
+
 START_TEST(without_the_option_nothing_is_loaded)
 {
     run(NULL, LIST("srun", "env"));
@@ -232,6 +259,7 @@ static Suite *suite(void)
     tcase_add_test(steps, ranks_follow_the_mapper);
     tcase_add_test(steps, a_binding_that_nobody_asked_for_gives_way);
     tcase_add_test(steps, a_binding_that_the_user_asked_for_stays);
+    tcase_add_test(steps, a_verdict_counts_the_pus_of_the_step);
     tcase_add_test(steps, without_the_option_nothing_is_loaded);
     tcase_add_test(steps, off_is_off);
     tcase_add_test(steps, a_preload_of_the_user_is_kept);
