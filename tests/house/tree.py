@@ -30,7 +30,7 @@ def included(path):
 # What the tree still owes, from before the checks: numbers that may only become smaller. Lower them with the debt.
 DEBTS = {
     "circles between folders": 0,
-    "crowded folders": 2,
+    "crowded folders": 0,
     "libraries that end the program": 0,
     "names without the prefix of their room": 0,
     "functions of too many parameters": 4,

@@ -4,7 +4,7 @@
 #include <omp.h>
 #endif
 
-#include "report.h"
+#include "../report.h"
 
 int main(int argc, char **argv)
 {

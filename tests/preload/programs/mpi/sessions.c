@@ -1,7 +1,7 @@
 /* An MPI program that never calls MPI_Init. */
 #include <mpi.h>
 
-#include "report.h"
+#include "../report.h"
 
 int main(void)
 {

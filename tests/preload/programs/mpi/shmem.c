@@ -2,7 +2,7 @@
  * which crashes in Debian 12's Open MPI with or without the shim. */
 #include <shmem.h>
 
-#include "report.h"
+#include "../report.h"
 
 int main(void)
 {

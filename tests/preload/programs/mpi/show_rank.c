@@ -1,5 +1,5 @@
 /* The part of the Fortran programs that looks at /proc. */
-#include "report.h"
+#include "../report.h"
 
 void show_rank(int rank);
 void show_rank(int rank)
