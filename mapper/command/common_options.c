@@ -89,7 +89,7 @@ static void name_family(const struct profile_class *of, size_t family, char *nam
     } else if (family < levels) {
         snprintf(name, size, "memory level %zu", family - of->cache_count + 1);
     } else {
-        snprintf(name, size, "communication layer %zu", family - levels + 1);
+        snprintf(name, size, "communication layer %zu", family - levels);
     }
 }
 

@@ -105,7 +105,10 @@ static void print_class(struct summing *s, const struct map_class *class)
     const struct profile_class *of = class->of;
     char name[64];
     for (size_t f = class->family_count; f-- > 0;) {
-        size_t level = f - of->cache_count, layer = level - of->memory.level_count;
+        size_t level = f - of->cache_count, layer = level - of->memory.level_count - 1;
+        if (class->families[f].rule == MAP_TIE_PACKAGE) {
+            continue; /* said before the classes */
+        }
         if (class->families[f].rule == MAP_RULE_CACHE) {
             snprintf(name, sizeof name, "L%u caches", of->caches[f].level);
         } else if (class->families[f].rule == MAP_RULE_MEMORY) {

@@ -67,7 +67,9 @@ static int make_levels(struct map_view *view, struct levels **out)
         }
         insert(&levels[c], &class->packages);
         for (size_t f = 0; f < class->family_count; f++) {
-            insert(&levels[c], &class->families[f].groups);
+            if (class->families[f].rule != MAP_TIE_PACKAGE) {
+                insert(&levels[c], &class->families[f].groups);
+            }
         }
         insert(&levels[c], &class->cores);
     }

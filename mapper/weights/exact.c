@@ -44,7 +44,7 @@ static void raise_once(struct map_exact *exact, const struct map_family *family,
     if (exact->stamp[leaf] != exact->pass) {
         exact->stamp[leaf] = exact->pass;
         exact->weight[leaf] += family->weight;
-        if (exact->sum[family->rule]) {
+        if (family->rule < MAP_RULE_COUNT && exact->sum[family->rule]) {
             exact->sum[family->rule][leaf] += family->value;
         }
     }

@@ -102,7 +102,8 @@ static int order_class(struct map_arena *arena, const struct map_class *class, b
         return -ENOMEM;
     }
     for (size_t f = 0; f < class->family_count; f++) {
-        if (all || class->families[f].rule == MAP_RULE_LATENCY) {
+        enum map_rule rule = class->families[f].rule;
+        if (rule == MAP_RULE_LATENCY || (all && rule != MAP_TIE_PACKAGE)) {
             levels[depth++] = &class->families[f].groups;
         }
     }

@@ -124,16 +124,23 @@ static int64_t rule3_value(const struct latencies *all, int64_t factor, double d
 /* -- classes and nodes -- */
 
 /* Where the figures of a weight begin. Rule 3 sums to less than 2^62 quanta (WEIGHT_LIMIT), sharing
- * to less than 2^40 groups (2^24 choices, fewer than 2^16 relations), the tie-break stays below
- * 2^16. Memory priority: sharing, latency, tie-break; communication priority: latency, sharing,
- * tie-break. */
-#define LOWER_SHIFT 16
-#define SHARING_FIRST_SHIFT 80
-#define LATENCY_FIRST_SHIFT 58
+ * to less than 2^40 groups (2^24 choices, fewer than 2^16 relations), ranks of last-level caches
+ * stay below 2^7 and the workers of a package below 2^16. Memory priority: sharing, latency, ties;
+ * communication priority: latency, sharing, ties. */
+#define RANK_SHIFT 16
+#define LOWER_SHIFT 23
+#define SHARING_FIRST_SHIFT 86
+#define LATENCY_FIRST_SHIFT 64
+#define RANK_MOST ((1u << (LOWER_SHIFT - RANK_SHIFT)) - 1)
+/* More workers than that break no tie by packages. */
+#define TIE_LOAD_MOST ((1u << RANK_SHIFT) - 1)
 
 static map_weight weight_of(enum map_priority priority, enum map_rule rule, int64_t value)
 {
     bool memory = priority == MAP_MEMORY;
+    if (rule == MAP_TIE_PACKAGE) {
+        return 1;
+    }
     if (rule == MAP_RULE_LATENCY) {
         return (map_weight)value * ((map_weight)1 << (memory ? LOWER_SHIFT : LATENCY_FIRST_SHIFT));
     }
@@ -159,8 +166,9 @@ void map_view_use_sums(struct map_view *view)
 map_weight map_view_first_weight(const struct map_view *view, uint32_t leaf)
 {
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
-    const uint16_t *rank = view->classes[node->class_index].cache_rank;
-    return view->sums ? 0 : rank[leaf - node->first_leaf];
+    uint32_t rank = view->classes[node->class_index].cache_rank[leaf - node->first_leaf];
+    rank = rank < RANK_MOST ? rank : RANK_MOST;
+    return view->sums ? 0 : (map_weight)rank << RANK_SHIFT;
 }
 
 struct making {
@@ -169,6 +177,7 @@ struct making {
     int64_t collide, approach; /* A x denominator, B */
     uint32_t *position_of;     /* by OS index or node number */
     uint32_t span;
+    size_t load;
 };
 
 static int add_family(struct making *making, enum map_rule rule, int64_t value,
@@ -197,11 +206,57 @@ static int add_layers(struct making *making, const struct profile_communication 
     return 0;
 }
 
+/* Does each group of `groups` lie in one package, or hold all of every package that it touches? */
+static bool nests(const struct map_groups *packages, const struct map_groups *groups)
+{
+    for (uint32_t g = 0; g < groups->group_count; g++) {
+        uint32_t first = groups->start[g], end = groups->start[g + 1], inside = 0;
+        uint32_t package = packages->group_of[groups->members[first]];
+        for (uint32_t i = first; i < end; i++) {
+            inside += packages->group_of[groups->members[i]] == package;
+        }
+        if (package != MAP_NONE && inside == end - first) {
+            continue;
+        }
+        for (uint32_t i = first; i < end; i++) {
+            uint32_t p = packages->group_of[groups->members[i]];
+            for (uint32_t m = p == MAP_NONE ? 0 : packages->start[p];
+                 p != MAP_NONE && m < packages->start[p + 1]; m++) {
+                if (groups->group_of[packages->members[m]] != g) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* The packages break ties: of PUs that share nothing else the one whose package has the fewest
+ * workers. (The 2012 paper's Superdome, Section 4.4, has two processors on a bus, and "one core
+ * per processor" on 64 cores, which its three rules leave open.) Packages that cross what was
+ * measured have no say: they would keep the tree engine from all of it. */
+static int add_packages(struct making *making, const struct profile_class *of,
+                        struct map_class *class, size_t index)
+{
+    struct map_family *packages = &class->families[index];
+    int rc =
+        add_family(making, MAP_TIE_PACKAGE, 0, &of->packages, (uint32_t)of->pus.count, packages);
+    bool nested = making->load <= TIE_LOAD_MOST && !packages->groups.pair_start;
+    for (size_t f = 0; rc == 0 && nested && f < class->family_count; f++) {
+        nested = nests(&packages->groups, &class->families[f].groups);
+    }
+    if (rc == 0 && !nested) {
+        struct profile_relation none = {0};
+        rc = add_family(making, MAP_TIE_PACKAGE, 0, &none, (uint32_t)of->pus.count, packages);
+    }
+    return rc;
+}
+
 static int add_families(struct making *making, const struct profile_class *of,
                         struct map_class *out)
 {
     uint32_t items = (uint32_t)of->pus.count;
-    size_t count = of->cache_count + of->memory.level_count + of->communication.layer_count,
+    size_t count = of->cache_count + of->memory.level_count + 1 + of->communication.layer_count,
            used = 0;
     out->families = map_arena_get(&making->view->arena, count, sizeof *out->families);
     if (!out->families) {
@@ -219,7 +274,10 @@ static int add_families(struct making *making, const struct profile_class *of,
         rc = add_family(making, MAP_RULE_MEMORY, making->collide, collisions, items,
                         &out->families[used++]);
     }
-    return rc < 0 ? rc : add_layers(making, &of->communication, items, out->families + used);
+    if (rc == 0) {
+        rc = add_layers(making, &of->communication, items, out->families + used + 1);
+    }
+    return rc < 0 ? rc : add_packages(making, of, out, used);
 }
 
 /* Kinds get the ranks 0, 1, … from the most efficient; PUs of no kind come last. */
@@ -475,7 +533,8 @@ int map_view_make(const struct servet_profile *profile, enum map_priority priori
     struct map_view made = {.profile = profile,
                             .latencies_known = profile_latencies_known(profile),
                             .priority = priority};
-    struct making making = {.view = &made, .latencies = bounded_latencies(profile, load)};
+    struct making making = {
+        .view = &made, .latencies = bounded_latencies(profile, load), .load = load};
     made.denominator = denominator_of(&making.latencies);
     making.collide = (priority == MAP_MEMORY ? FAVOURED : OTHER) * made.denominator;
     making.approach = priority == MAP_MEMORY ? OTHER : FAVOURED;

@@ -35,14 +35,21 @@ struct map_groups {
     uint32_t *pair_with;
 };
 
-enum map_rule { MAP_RULE_CACHE, MAP_RULE_MEMORY, MAP_RULE_LATENCY, MAP_RULE_COUNT };
+/* The paper's three rules, and what only breaks a tie that they leave. */
+enum map_rule {
+    MAP_RULE_CACHE,
+    MAP_RULE_MEMORY,
+    MAP_RULE_LATENCY,
+    MAP_RULE_COUNT,
+    MAP_TIE_PACKAGE = MAP_RULE_COUNT
+};
 
-/* Two figures that are compared in order and a tie-break, in one number: what the priority favours
- * in the upper bits, the other rules below it, and lowest what a PU starts with. Both figures fit
- * for MAP_WORKER_LIMIT choices (view.c has the shifts). */
+/* Two figures that are compared in order and two tie-breaks, in one number: what the priority
+ * favours in the upper bits, the other rules below it, then what a PU starts with, and lowest the
+ * workers of its package. All fit for MAP_WORKER_LIMIT choices (view.c has the shifts). */
 typedef __int128 map_weight;
 
-/* One cache level, memory overhead level or communication layer. */
+/* One cache level, memory overhead level or communication layer, or the packages. */
 struct map_family {
     enum map_rule rule;
     int64_t value;     /* what the paper adds to a PU related to the chosen one, over the view's
@@ -53,7 +60,8 @@ struct map_family {
 
 struct map_class {
     const struct profile_class *of;
-    struct map_family *families; /* caches, memory levels, then layers from the lowest latency */
+    struct map_family *families; /* caches, memory levels, packages (once), then layers from the
+                                    lowest latency */
     size_t family_count;
     struct map_groups cores, packages;
     uint16_t *kind;       /* by position: 0 is the most capable */

@@ -180,6 +180,7 @@ static void random_class(struct random_source *random, bool nested, struct profi
         struct making smt = m;
         smt.nested = true;
         of->cores = cut_relation(&smt);
+        of->packages = cut_relation(&smt);
     }
     of->cache_count = random_below(random, 4);
     of->caches = zeroed(of->cache_count, sizeof *of->caches);

@@ -15,6 +15,7 @@ struct pu {
     uint64_t workers, core_workers;
     int64_t sharing, approach; /* rules 1 and 2; rule 3: both over Max - Min */
     unsigned cache_rank;       /* caches of the last level that are larger than its own */
+    uint64_t package_workers;  /* others; 0 where packages have no say */
 };
 
 static bool related(const struct profile_relation *relation, uint32_t a, uint32_t b)
@@ -73,6 +74,43 @@ static struct range latencies(const struct servet_profile *profile)
     return range;
 }
 
+static bool crosses(const struct profile_set *a, const struct profile_set *b)
+{
+    size_t common = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        common += profile_set_has(b, a->ids[i]);
+    }
+    return common > 0 && common < a->count && common < b->count;
+}
+
+static bool cross(const struct profile_relation *packages, const struct profile_relation *relation)
+{
+    for (size_t p = 0; p < packages->group_count; p++) {
+        for (size_t g = 0; g < relation->group_count; g++) {
+            if (crosses(&packages->groups[p], &relation->groups[g])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Packages break ties unless they cross what was measured. */
+static bool packages_have_a_say(const struct profile_class *of)
+{
+    bool crossed = false;
+    for (size_t i = 0; i < of->cache_count; i++) {
+        crossed = crossed || cross(&of->packages, &of->caches[i].sharing);
+    }
+    for (size_t i = 0; i < of->memory.level_count; i++) {
+        crossed = crossed || cross(&of->packages, &of->memory.levels[i].collisions);
+    }
+    for (size_t i = 0; i < of->communication.layer_count; i++) {
+        crossed = crossed || cross(&of->packages, &of->communication.layers[i].members);
+    }
+    return !crossed;
+}
+
 /* What the choice of c adds to x, times (Max - Min). */
 static void add(const struct servet_profile *profile, enum map_priority priority,
                 struct range range, const struct pu *c, struct pu *x)
@@ -100,6 +138,9 @@ static void choose(const struct servet_profile *profile, enum map_priority prior
     for (struct pu *x = pus; x < pus + count; x++) {
         bool core_mate = x->node == chosen->node && related(&chosen->of->cores, chosen->os, x->os);
         x->core_workers += x == chosen || core_mate;
+        x->package_workers += x != chosen && x->node == chosen->node &&
+                              related(&chosen->of->packages, chosen->os, x->os) &&
+                              packages_have_a_say(chosen->of);
         if (x != chosen) {
             add(profile, priority, range, chosen, x);
         }
@@ -160,7 +201,11 @@ static bool better(const struct map_request *request, const size_t *in_node, con
     if (sharing && (request->priority == MAP_MEMORY || !approach)) {
         return x->sharing < y->sharing;
     }
-    return approach ? x->approach < y->approach : x->cache_rank < y->cache_rank;
+    if (approach) {
+        return x->approach < y->approach;
+    }
+    return x->cache_rank != y->cache_rank ? x->cache_rank < y->cache_rank
+                                          : x->package_workers < y->package_workers;
 }
 
 static unsigned cache_rank(const struct profile_class *of, uint32_t os)

@@ -143,7 +143,7 @@ START_TEST(finis_terrae_communication_priority_fills_the_node_and_spares_the_bus
 }
 END_TEST
 
-START_TEST(superdome_takes_cells_then_buses_whatever_the_priority)
+START_TEST(superdome_takes_cells_then_buses_then_processors_whatever_the_priority)
 {
     struct servet_profile *profile = loaded(FIXTURES "/superdome.json");
     for (size_t workers = 1; workers <= 128; workers++) {
@@ -155,6 +155,8 @@ START_TEST(superdome_takes_cells_then_buses_whatever_the_priority)
             assert_one_per_block(memory, workers, 8);
         } else if (workers <= 32) {
             assert_one_per_block(memory, workers, 4);
+        } else if (workers <= 64) {
+            assert_one_per_block(memory, workers, 2);
         }
     }
     profile_free(profile);
@@ -171,6 +173,6 @@ int main(void)
     tcase_add_test(tcase, dunnington_communication_priority_stays_in_the_package);
     tcase_add_test(tcase, finis_terrae_memory_priority_takes_cells_then_buses);
     tcase_add_test(tcase, finis_terrae_communication_priority_fills_the_node_and_spares_the_bus);
-    tcase_add_test(tcase, superdome_takes_cells_then_buses_whatever_the_priority);
+    tcase_add_test(tcase, superdome_takes_cells_then_buses_then_processors_whatever_the_priority);
     return run_tests(tcase);
 }
