@@ -39,7 +39,7 @@ class Pc:
     """What the guests of x86-64 have in common."""
     firmware_starts_kernel = False
     family, emulator, package, console = "x86_64", "qemu-system-x86_64", "qemu-system-x86", "ttyS0"
-    list_libraries = ["ldd"]
+    list_libraries, ports = ["ldd"], "virtio-serial-pci"
     kernel_parameters = "mitigations=off tsc=reliable no_timer_check lpj=10000000 cpu_init_udelay=0"
     board = ["-M", "q35,smm=off,usb=off",
              "-cpu", "max,vendor=GenuineIntel,l3-cache=on"]  # as another vendor's, SMT would disappear
@@ -57,7 +57,7 @@ class Foreign:
     """Another architecture: two packages, each a NUMA node, two clusters of two cores in each (Arm), no SMT, and caches of
     which the system says nothing."""
     has_own_root, firmware_starts_kernel = True, False
-    kernel_parameters = ""
+    kernel_parameters, ports = "", "virtio-serial-device"
     cpus = 8
     # Arm: a processor that exists, without the pointer authentication that is slow to emulate.
     kinds = {
