@@ -21,6 +21,18 @@
 
 #define NO_SLOT SIZE_MAX
 
+/* The mask of an attribute; false: it cannot be had. In musl attributes have none. */
+static bool attribute_mask(const pthread_attr_t *attributes, struct profile_mask *mask)
+{
+#ifdef NO_ATTRIBUTE_MASKS
+    (void)attributes;
+    (void)mask;
+    return false;
+#else
+    return pthread_attr_getaffinity_np(attributes, sizeof *mask, (cpu_set_t *)mask) == 0;
+#endif
+}
+
 /* Has the program given this thread a mask of its own? An attribute without one answers with all
  * bits set. */
 static bool has_affinity(const pthread_attr_t *attributes)
@@ -30,15 +42,14 @@ static bool has_affinity(const pthread_attr_t *attributes)
     profile_mask_all(&all);
     mask = all;
     if (attributes) {
-        return pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) == 0 &&
-               !profile_mask_equal(&mask, &all);
+        return attribute_mask(attributes, &mask) && !profile_mask_equal(&mask, &all);
     }
     if (pthread_getattr_default_np(&defaults) != 0) {
         return false;
     }
-    int code = pthread_attr_getaffinity_np(&defaults, sizeof mask, (cpu_set_t *)&mask);
+    bool known = attribute_mask(&defaults, &mask);
     pthread_attr_destroy(&defaults);
-    return code == 0 && !profile_mask_equal(&mask, &all);
+    return known && !profile_mask_equal(&mask, &all);
 }
 
 /* The slot of a thread that a runtime puts on one of the places which servet-pin gave it: those are
@@ -46,8 +57,7 @@ static bool has_affinity(const pthread_attr_t *attributes)
 static size_t slot_of_place(const struct pin_process *process, const pthread_attr_t *attributes)
 {
     struct profile_mask mask = {0};
-    if (!process->places_exported || !attributes ||
-        pthread_attr_getaffinity_np(attributes, sizeof mask, (cpu_set_t *)&mask) != 0 ||
+    if (!process->places_exported || !attributes || !attribute_mask(attributes, &mask) ||
         profile_mask_count(&mask) != 1) {
         return NO_SLOT;
     }

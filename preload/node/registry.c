@@ -9,6 +9,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#ifndef STATX_BASIC_STATS /* musl before 1.2.4 */
+#include <linux/stat.h>
+#endif
 
 #include "profile/base/clock.h"
 #include "profile/base/raw.h"

@@ -143,12 +143,16 @@ static const char *dso_path(const void *address)
         return "";
     }
     return found.dlfo_link_map->l_name;
-#else
+#elif defined RTLD_DL_LINKMAP
     Dl_info info;
     struct link_map *map = NULL;
-    if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+    if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map) {
         return "";
+    }
     return map->l_name;
+#else /* musl: the program's own code has the program's name, which is no library's */
+    Dl_info info;
+    return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
 #endif
 }
 

@@ -45,6 +45,14 @@ void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes)
 /* Reading a profile and making its plan takes 20 KiB. Only what is touched is real. */
 #define STACK_BYTES (256 * 1024)
 
+/* A thread with less left gets such a stack. musl has no makecontext(), and gives threads 128 KiB:
+ * there it is what the plan takes, with room, and a thread with less makes none. */
+#ifdef NO_MAKECONTEXT
+#define LITTLE_BYTES (64 * 1024)
+#else
+#define LITTLE_BYTES STACK_BYTES
+#endif
+
 static bool has_little_left(void)
 {
     pthread_attr_t attributes;
@@ -59,13 +67,17 @@ static bool has_little_left(void)
     }
     pthread_attr_getstack(&attributes, &lowest, &size);
     pthread_attr_destroy(&attributes);
-    return (uintptr_t)&here - (uintptr_t)lowest < STACK_BYTES;
+    return (uintptr_t)&here - (uintptr_t)lowest < LITTLE_BYTES;
 }
 
 /* Not for every thread: AddressSanitizer, in a program that was built with it, warns of
  * swapcontext(). */
 static int on_own_stack(void (*work)(void))
 {
+#ifdef NO_MAKECONTEXT
+    (void)work;
+    return -ENOMEM;
+#else
     ucontext_t here, there;
     void *stack = pin_pages_map(STACK_BYTES);
     if (!stack) {
@@ -79,6 +91,7 @@ static int on_own_stack(void (*work)(void))
     swapcontext(&here, &there);
     pin_pages_unmap(stack, STACK_BYTES);
     return 0;
+#endif
 }
 
 int pin_pages_with_stack(bool is_first, void (*work)(void))

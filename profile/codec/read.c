@@ -23,7 +23,10 @@ static int read_all(int fd, size_t size, char **out, size_t *length)
         return -ENOMEM;
     }
     while (used < size) {
-        ssize_t got = TEMP_FAILURE_RETRY(read(fd, text + used, size - used));
+        ssize_t got = read(fd, text + used, size - used);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
         if (got < 0) {
             int saved = errno;
             free(text);

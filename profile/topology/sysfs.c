@@ -22,9 +22,9 @@ static int read_text(struct sysfs *fs)
     size_t used = 0;
     ssize_t got;
     do {
-        got = TEMP_FAILURE_RETRY(read(fd, fs->text + used, sizeof fs->text - 1 - used));
+        got = read(fd, fs->text + used, sizeof fs->text - 1 - used);
         used += got > 0 ? (size_t)got : 0;
-    } while (got > 0 && used < sizeof fs->text - 1);
+    } while ((got > 0 && used < sizeof fs->text - 1) || (got < 0 && errno == EINTR));
     int rc = got < 0 ? -errno : 0;
     close(fd);
     fs->text[used] = '\0';
