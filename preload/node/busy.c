@@ -14,8 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/base/clock.h"
 #include "profile/base/small_file.h"
 
+/* A PU is a stranger's when our own job ran there for less than this share of the time: beside one
+ * stranger of its own weight a process has a half. */
+#define OURS 0.8
 /* Two ticks of the counters (USER_HZ is 100 everywhere), looked at in steps. */
 #define STEP_NS 5000000
 #define STEPS 4
@@ -93,28 +97,53 @@ static void compare(const struct profile_mask *allowed, const uint32_t *before, 
     }
 }
 
-void pin_busy_pus(const struct profile_mask *allowed, struct profile_mask *out)
+/* Waits until every PU has idled, or the time is over, and leaves in `busy` those that have not. */
+static void wait_for_idle(const struct profile_mask *allowed, uint32_t *before, size_t pus,
+                          struct profile_mask *busy)
 {
+    uint32_t *now = before + pus;
+    *busy = *allowed;
+    for (int step = 0; step < STEPS && !profile_mask_empty(busy); step++) {
+        nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+        if (pin_busy_idle(now, pus) < 0) {
+            *busy = (struct profile_mask){0};
+            return;
+        }
+        compare(allowed, before, now, pus, busy);
+    }
+}
+
+/* Leaves out what our own job has kept busy for `passed_ns`. */
+static void leave_out_ours(struct pin_fellows *fellows, uint64_t passed_ns, size_t pus,
+                           struct profile_mask *busy)
+{
+    uint64_t *ran_ns = calloc(pus, sizeof *ran_ns);
+    bool known = pin_fellows_end(fellows, ran_ns, ran_ns ? pus : 0) == 0 && ran_ns;
+    for (uint32_t pu = 0; pu < pus; pu++) {
+        if (!known || (double)ran_ns[pu] > OURS * (double)passed_ns) {
+            profile_mask_remove(busy, pu);
+        }
+    }
+    free(ran_ns);
+}
+
+void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct profile_mask *out)
+{
+    uint32_t ours = 1, running; /* itself */
+    struct pin_fellows *fellows = NULL;
     *out = (struct profile_mask){0};
-    if (profile_mask_count(allowed) < 2 || pin_busy_running() <= 1) { /* itself */
+    if (profile_mask_count(allowed) < 2 || (running = pin_busy_running()) <= ours ||
+        (launcher != 0 && pin_fellows_begin(launcher, &fellows, &ours) < 0)) {
         return;
     }
     size_t pus = width_of(allowed);
-    uint32_t *before = calloc(2 * pus, sizeof *before);
-    if (!before || pin_busy_idle(before, pus) < 0) {
-        free(before);
-        return;
+    uint64_t begun_ns = profile_now_ns();
+    uint32_t *before = running > ours ? calloc(2 * pus, sizeof *before) : NULL;
+    if (before && pin_busy_idle(before, pus) == 0) {
+        wait_for_idle(allowed, before, pus, out);
     }
-    uint32_t *now = before + pus;
-    struct profile_mask busy = *allowed;
-    for (int step = 0; step < STEPS && !profile_mask_empty(&busy); step++) {
-        nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
-        if (pin_busy_idle(now, pus) < 0) {
-            busy = (struct profile_mask){0};
-            break;
-        }
-        compare(allowed, before, now, pus, &busy);
+    if (fellows) {
+        leave_out_ours(fellows, profile_now_ns() - begun_ns, pus, out);
     }
     free(before);
-    *out = busy;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "profile/base/mask.h"
 
@@ -79,9 +80,23 @@ uint32_t pin_busy_running(void);
  * does not know are left alone. 0, -errno. */
 int pin_busy_idle(uint32_t *ticks, size_t pus);
 
-/* PUs of `allowed` that have no idle moment now, none being of the calling thread's making. At
- * once where nothing else is runnable, else in at most 20 ms. */
-void pin_busy_pus(const struct profile_mask *allowed, struct profile_mask *out);
+/* PUs of `allowed` that have no idle moment now, and that not of the calling thread's making, nor
+ * of `launcher` and its descendants (0: there is none). At once where nothing else is runnable,
+ * else in at most 20 ms. Where fellows cannot be told from strangers there are none. */
+void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct profile_mask *out);
+
+/* -- fellows -- */
+
+struct pin_fellows;
+
+/* The first look at `launcher` and all that descend from it; `*running`: threads of theirs that
+ * run. To be ended. 0; -ENOSYS (the kernel does not tell that the caller descends from it),
+ * -EOVERFLOW (more than 4,096 processes), -ENOMEM. */
+int pin_fellows_begin(pid_t launcher, struct pin_fellows **out, uint32_t *running);
+
+/* Adds to `ran_ns` of each PU below `pus` how long they ran there since, and frees. A process that
+ * was on two PUs counts in full on both. 0, and the errors of begin: then it is not known. */
+int pin_fellows_end(struct pin_fellows *fellows, uint64_t *ran_ns, size_t pus);
 
 /* -- registry -- */
 
@@ -155,6 +170,7 @@ struct pin_sharing {
 
 struct pin_claims {
     bool on;
+    bool first; /* of its job: what it counts as taken counts for all of them */
     uint64_t job;
     char path[PATH_MAX];
     struct pin_registry registry; /* open between begin and commit: two programs that start at once
@@ -170,6 +186,10 @@ struct pin_claims {
  * `verbose` asks for it. */
 void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
                       const struct profile_mask *allowed, struct profile_mask *taken);
+
+/* Adds `besides` to what is taken, for the job's first process. */
+void pin_claims_avoid(struct pin_claims *claims, const struct profile_mask *besides,
+                      struct profile_mask *taken);
 
 /* Enters what the plan is sure to use, and the main thread's PU. `held` NULL: there is no plan. */
 void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held, uint32_t first);

@@ -537,13 +537,19 @@ void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose,
     claims->on = code == 0;
     if (claims->on) {
         const struct profile_mask besides = *taken;
-        bool known = entry_of_job(&claims->registry, claims->job) != NULL;
+        claims->first = !entry_of_job(&claims->registry, claims->job);
         pin_registry_taken(&claims->registry, claims->job, allowed, taken);
-        for (size_t i = 0; !known && i < PROFILE_MASK_WORDS; i++) {
-            taken->word[i] |= besides.word[i];
-        }
-        claims->taken = *taken;
+        pin_claims_avoid(claims, &besides, taken);
     }
+}
+
+void pin_claims_avoid(struct pin_claims *claims, const struct profile_mask *besides,
+                      struct profile_mask *taken)
+{
+    for (size_t i = 0; claims->first && i < PROFILE_MASK_WORDS; i++) {
+        taken->word[i] |= besides->word[i];
+    }
+    claims->taken = *taken;
 }
 
 void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held, uint32_t first)

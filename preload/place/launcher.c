@@ -335,8 +335,7 @@ static bool is_launcher(const char *name)
     return false;
 }
 
-/* The nearest ancestor that is a launcher or its daemon, or 0. */
-static pid_t find_launcher(void)
+pid_t pin_launcher_process(void)
 {
     pid_t pid = getppid();
     for (int generation = 0; generation < MOST_GENERATIONS && pid > 1; generation++) {
@@ -369,7 +368,8 @@ static uint64_t job_of_launcher(void)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         hash = hash_entry(hash, pin_environment(names[i]));
     }
-    snprintf(daemon, sizeof daemon, "%d", is_set("PMIX_NAMESPACE") ? 0 : (int)find_launcher());
+    snprintf(daemon, sizeof daemon, "%d",
+             is_set("PMIX_NAMESPACE") ? 0 : (int)pin_launcher_process());
     return hash_entry(hash, daemon) | 1;
 }
 
@@ -408,7 +408,7 @@ static void find_job_pus(const struct pin_launcher *launcher, struct profile_mas
                            pin_environment("SLURM_CPU_BIND_LIST"), out);
         return;
     }
-    pid_t pid = find_launcher();
+    pid_t pid = pin_launcher_process();
     if (pid > 0 && profile_mask_get(pid, &mask) == 0) {
         *out = mask;
     }

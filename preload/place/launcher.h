@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "profile/base/mask.h"
 
@@ -48,6 +49,9 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out);
  * this node. In every other case it is `start` itself. */
 void pin_launcher_allowed(const struct pin_launcher *launcher, const struct profile_mask *start,
                           struct profile_mask *out);
+
+/* The nearest ancestor that is a launcher or its daemon; 0: none is near. */
+pid_t pin_launcher_process(void);
 
 /* Has this node more ranks of the job than PUs that the job may use here? False where no launcher
  * tells. */

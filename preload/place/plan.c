@@ -303,31 +303,43 @@ uint32_t pin_plan_threads(void)
     return value <= PROFILE_MASK_PUS ? (uint32_t)value : 0;
 }
 
-/* PUs that strangers keep busy. Not among the ranks of a job, whose other ranks run too and would
- * pass for strangers, nor where every PU is needed. Where a rank's plan is made twice, by
- * servet-pin and in the rank, the registry keeps the first answer; without one there is none. */
+/* PUs that strangers keep busy; none where every PU is needed, and where it is not known which
+ * other processes are ranks of the same job. */
 static void find_busy(const struct site *site, uint32_t threads, const struct profile_mask *allowed,
                       struct profile_mask *out)
 {
     const struct pin_launcher *launcher = site->launcher;
+    uint64_t workers =
+        (uint64_t)(threads > 0 ? threads : 1) * (launcher->local_size ? launcher->local_size : 1);
     *out = (struct profile_mask){0};
-    if (site->options->no_strangers || launcher->node_ranks > 1 ||
-        (launcher->name && site->options->no_registry) || threads >= site->allowed.count) {
+    if (site->options->no_strangers || workers >= site->allowed.count) {
         return;
     }
-    pin_busy_pus(allowed, out);
+    pid_t process = launcher->node_ranks > 1 ? pin_launcher_process() : 0;
+    if (launcher->node_ranks <= 1 || process > 0) {
+        pin_busy_pus(allowed, process, out);
+    }
 }
 
-/* The registry is open, and others wait for it, only while the PUs are chosen. */
+/* The registry is open, and others wait for it, only while the PUs are chosen. Ranks must all see
+ * the same PUs as busy: the first that comes to the registry looks, the others read there what it
+ * saw. Without a registry nobody does. */
 static int place_among_others(struct site *site, uint32_t threads,
                               const struct servet_profile *profile, struct pin_claims *claims,
                               struct pin_plan *plan)
 {
-    struct profile_mask allowed = {0}, taken;
+    struct profile_mask allowed = {0}, taken = {0}, busy;
+    bool shared = site->launcher->job != 0;
     profile_mask_from_set(&site->allowed, &allowed);
-    find_busy(site, threads, &allowed, &taken);
+    if (!shared) {
+        find_busy(site, threads, &allowed, &taken);
+    }
     pin_claims_begin(claims, site->options->no_registry ? NULL : site->options->registry,
                      site->options->verbose, site->launcher->job, &allowed, &taken);
+    if (shared && claims->on && claims->first) {
+        find_busy(site, threads, &allowed, &busy);
+        pin_claims_avoid(claims, &busy, &taken);
+    }
     int code = profile_mask_to_set(&taken, &site->taken);
     if (code < 0) {
         pin_failure("no memory for the plan; threads are not pinned");
