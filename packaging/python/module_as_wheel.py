@@ -1,0 +1,51 @@
+"""Makes a wheel of profile/libservet/servet.py (PEP 517 and 427), with nothing but Python itself.
+
+The module and the release are those of the sources around this folder. `-C libdir=FOLDER` (pip 23.1) says where
+libservet.so.0 is, if the dynamic linker does not find it.
+"""
+
+import base64
+import hashlib
+import os
+import re
+import zipfile
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_ROOT = os.path.dirname(os.path.dirname(_HERE))
+
+
+def _text(*path):
+    with open(os.path.join(_ROOT, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+def _version():
+    return re.search(r"^  version: '([^']+)',$", _text("meson.build"), re.MULTILINE)[1]
+
+
+def _hash(data):
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    version, libdir = _version(), (config_settings or {}).get("libdir", "/usr/local/lib")
+    information = f"servet-{version}.dist-info"
+    files = {
+        "servet.py": _text("profile", "libservet", "servet.py").replace("@LIBDIR@", libdir),
+        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: servet\nVersion: {version}\nLicense: BSD-3-Clause\n"
+        "Summary: What Servet measured of this machine, for programs that tune themselves\nRequires-Python: >=3.7\n",
+        f"{information}/WHEEL": "Wheel-Version: 1.0\nGenerator: servet\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{information}/LICENSE": _text("LICENSE"),
+    }
+    record = "".join(f"{name},{_hash(text.encode())},{len(text.encode())}\n" for name, text in files.items())
+    files[f"{information}/RECORD"] = f"{record}{information}/RECORD,,\n"
+    wheel = f"servet-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(wheel_directory, wheel), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            # One date for all: the same source gives the same wheel.
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return wheel
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    raise NotImplementedError("the source of this wheel is the whole of Servet's: git archive makes it")
