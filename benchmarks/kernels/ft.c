@@ -4,17 +4,167 @@
  * x. */
 #include <complex.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "benchmarks/kernels/fft.h"
-#include "benchmarks/kernels/ft_published.h"
 #include "benchmarks/kernels/kernel.h"
 #include "benchmarks/kernels/nas_random.h"
 #include "benchmarks/kernels/par.h"
 
 const char kernel_name[] = "FT";
+
+/* -- transforms of many lines -- */
+
+/* Discrete Fourier transforms of FFT_LINES lines at once (a block), Stockham's radix 2: the lines
+ * lie side by side, so that every step is a vector operation. */
+
+#define FFT_LINES 8
+
+/* `count` lines, the first element of line i at first[i * line_step], elements element_step
+ * apart. */
+struct fft_lines {
+    double complex *first;
+    size_t count, line_step, element_step;
+};
+
+/* exp(2 pi i k / n) for k < n / 2, as a new array. n: a power of two. */
+static double complex *fft_roots(size_t n)
+{
+    double complex *roots = kernel_memory(n / 2 + 1, sizeof *roots);
+    for (size_t k = 0; k < n / 2; k++) {
+        double angle = 2.0 * M_PI * (double)k / (double)n;
+        roots[k] = CMPLX(cos(angle), sin(angle));
+    }
+    return roots;
+}
+
+/* out[0..] = a + b, out[1..] = w (a - b), for each line. Written in real numbers: C's complex
+ * product checks for NaN.
+ */
+static inline void butterfly(const double *a, const double *b, double wr, double wi, double *sum,
+                             double *difference)
+{
+    for (size_t i = 0; i < 2 * FFT_LINES; i += 2) {
+        double dr = a[i] - b[i], di = a[i + 1] - b[i + 1];
+        sum[i] = a[i] + b[i];
+        sum[i + 1] = a[i + 1] + b[i + 1];
+        difference[i] = wr * dr - wi * di;
+        difference[i + 1] = wr * di + wi * dr;
+    }
+}
+
+/* Transforms the block data[n][FFT_LINES]; `work` has the same size. sign -1: forward, +1: backward
+ * (not scaled). The result is in `data`. */
+static void fft_block(size_t n, const double complex *roots, int sign, double complex *data,
+                      double complex *work)
+{
+    enum { LINE = 2 * FFT_LINES };
+    double *from = (double *)data, *to = (double *)work;
+    for (size_t half = n / 2, stride = 1; half >= 1; half /= 2, stride *= 2) {
+        for (size_t p = 0; p < half; p++) {
+            double wr = creal(roots[p * stride]), wi = sign * cimag(roots[p * stride]);
+            for (size_t q = 0; q < stride; q++) {
+                butterfly(from + (q + stride * p) * LINE, from + (q + stride * (p + half)) * LINE,
+                          wr, wi, to + (q + stride * 2 * p) * LINE,
+                          to + (q + stride * (2 * p + 1)) * LINE);
+            }
+        }
+        double *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != (double *)data) {
+        memcpy(data, work, n * FFT_LINES * sizeof *data);
+    }
+}
+
+/* The same for lines of n elements; `work` has room for two blocks. */
+static void fft_lines(size_t n, const double complex *roots, int sign,
+                      const struct fft_lines *lines, double complex *work)
+{
+    size_t line_step = lines->line_step, element_step = lines->element_step;
+    double complex *block = work, *scratch = work + n * FFT_LINES;
+    for (size_t first = 0; first < lines->count; first += FFT_LINES) {
+        size_t left = lines->count - first, here = left < FFT_LINES ? left : FFT_LINES;
+        if (here < FFT_LINES) {
+            memset(block, 0, n * FFT_LINES * sizeof *block);
+        }
+        for (size_t e = 0; e < n; e++) {
+            for (size_t l = 0; l < here; l++) {
+                block[e * FFT_LINES + l] = lines->first[(first + l) * line_step + e * element_step];
+            }
+        }
+        fft_block(n, roots, sign, block, scratch);
+        for (size_t e = 0; e < n; e++) {
+            for (size_t l = 0; l < here; l++) {
+                lines->first[(first + l) * line_step + e * element_step] = block[e * FFT_LINES + l];
+            }
+        }
+    }
+}
+
+/* -- published checksums -- */
+
+/* The published checksums of the FT kernel, per time step. */
+
+#define FT_STEPS_LIMIT 20
+
+struct ft_problem {
+    size_t nx, ny, nz;
+    int steps;
+    double complex checksums[FT_STEPS_LIMIT];
+};
+
+static const struct ft_problem ft_problems[4] = {
+    {64,
+     64,
+     64,
+     6,
+     {CMPLX(5.546087004964e+02, 4.845363331978e+02), CMPLX(5.546385409189e+02, 4.865304269511e+02),
+      CMPLX(5.546148406171e+02, 4.883910722336e+02), CMPLX(5.545423607415e+02, 4.901273169046e+02),
+      CMPLX(5.544255039624e+02, 4.917475857993e+02),
+      CMPLX(5.542683411902e+02, 4.932597244941e+02)}},
+    {128,
+     128,
+     32,
+     6,
+     {CMPLX(5.673612178944e+02, 5.293246849175e+02), CMPLX(5.631436885271e+02, 5.282149986629e+02),
+      CMPLX(5.594024089970e+02, 5.270996558037e+02), CMPLX(5.560698047020e+02, 5.260027904925e+02),
+      CMPLX(5.530898991250e+02, 5.249400845633e+02),
+      CMPLX(5.504159734538e+02, 5.239212247086e+02)}},
+    {256,
+     256,
+     128,
+     6,
+     {CMPLX(5.046735008193e+02, 5.114047905510e+02), CMPLX(5.059412319734e+02, 5.098809666433e+02),
+      CMPLX(5.069376896287e+02, 5.098144042213e+02), CMPLX(5.077892868474e+02, 5.101336130759e+02),
+      CMPLX(5.085233095391e+02, 5.104914655194e+02),
+      CMPLX(5.091487099959e+02, 5.107917842803e+02)}},
+    {512, 256, 256, 20, {CMPLX(5.177643571579e+02, 5.077803458597e+02),
+                         CMPLX(5.154521291263e+02, 5.088249431599e+02),
+                         CMPLX(5.146409228649e+02, 5.096208912659e+02),
+                         CMPLX(5.142378756213e+02, 5.101023387619e+02),
+                         CMPLX(5.139626667737e+02, 5.103976610617e+02),
+                         CMPLX(5.137423460082e+02, 5.105948019802e+02),
+                         CMPLX(5.135547056878e+02, 5.107404165783e+02),
+                         CMPLX(5.133910925466e+02, 5.108576573661e+02),
+                         CMPLX(5.132470705390e+02, 5.109577278523e+02),
+                         CMPLX(5.131197729984e+02, 5.110460304483e+02),
+                         CMPLX(5.130070319283e+02, 5.111252433800e+02),
+                         CMPLX(5.129070537032e+02, 5.111968077718e+02),
+                         CMPLX(5.128182883502e+02, 5.112616233064e+02),
+                         CMPLX(5.127393733383e+02, 5.113203605551e+02),
+                         CMPLX(5.126691062020e+02, 5.113735928093e+02),
+                         CMPLX(5.126064276004e+02, 5.114218460548e+02),
+                         CMPLX(5.125504076570e+02, 5.114656139760e+02),
+                         CMPLX(5.125002331720e+02, 5.115053595966e+02),
+                         CMPLX(5.124551951846e+02, 5.115415130407e+02),
+                         CMPLX(5.124146770029e+02, 5.115744692211e+02)}},
+};
+
+/* -- the kernel -- */
 
 #define SEED UINT64_C(314159265)
 #define DIFFUSION 1e-6 /* alpha of the specification */

@@ -3,6 +3,7 @@
  * allowed in one: it writes a line that was prepared before, and ends the process.
  */
 #include "probes/mpi/mpi.h"
+#include "profile/base/small_file.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -14,8 +15,6 @@
 #include <sys/time.h>
 #include <sys/types.h>
 #include <unistd.h>
-
-#include "profile/base/first_line.h"
 
 /* What the alarm says and ends with; written while no alarm is set. */
 static char last_words[512];

@@ -11,7 +11,7 @@
 
 #include "probes/checkpoint.h"
 #include "probes/sentinel.h"
-#include "profile/base/first_line.h"
+#include "profile/base/small_file.h"
 
 enum { STAT_BYTES = 1 << 20, SETTLE_ROUNDS = 3 };
 static const double settle_agreement = 0.02, settle_most_s = 0.3;
@@ -248,7 +248,7 @@ int probe_conditions_add(struct servet_profile *profile, const char *key, const 
     return 0;
 }
 
-static bool read_line(const char *path, char *line, int size)
+static bool read_line(const char *path, char *line, size_t size)
 {
     return profile_first_line(path, line, size) && line[0] != '\0';
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "probes/checkpoint.h"
-#include "profile/base/first_line.h"
+#include "profile/base/small_file.h"
 #include "profile/model.h"
 
 static int make_folders(const char *folder)
@@ -91,7 +91,7 @@ static const char simulated[] = "simulated:";
 
 /* Its first line, in which the setting in force is marked ("always [madvise] never"); "?" if it
  * cannot be read. */
-static void read_setting(const char *root, const char *name, char *line, int size)
+static void read_setting(const char *root, const char *name, char *line, size_t size)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s%s", root, name);

@@ -1,6 +1,6 @@
 /* How much of a cache the kernel's resctrl lets this process allocate in (Intel CAT, AMD QoS,
  * Arm MPAM): a cache that is partly withheld measures smaller, and this says why. */
-#include "probes/run/resctrl.h"
+#include "probes/run/run.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -331,12 +331,13 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
 /* How high the load average may be before the first probe without a word. */
 static const double idle_load = 0.5;
 
+/* `around` is NULL for a simulated machine. */
 static struct disagreement_machine evidence(const struct probe_run *run,
                                             const struct probe_results *results,
                                             const struct conditions_before *around)
 {
     struct disagreement_machine evidence = {.pu = results->kinds.pus[0].ids[0]};
-    if (strcmp(run->machine->name, "native") == 0) {
+    if (around) {
         evidence.root = "";
         evidence.task = getpid();
         evidence.virtual = probe_conditions_virtual_machine();
@@ -405,6 +406,62 @@ static void name_memory_limit(const struct machine *machine, struct servet_error
     }
 }
 
+static struct probe_results results_of(const struct probe_run *run, double begun_s)
+{
+    struct profile_class *node_class = &run->machine->declared->classes[0];
+    return (struct probe_results){
+        .probe = {.machine = run->machine,
+                  .progress = probe_progress_step,
+                  .progress_argument = run->progress,
+                  .seed = run->seed,
+                  .declared = node_class,
+                  .exhaustive = run->exhaustive,
+                  .one_by_one = run->one_by_one,
+                  .largest_bytes = run->largest_bytes},
+        .node_class = node_class,
+        .until_s = run->budget_s > 0 ? begun_s + run->budget_s : 0,
+    };
+}
+
+/* What there is to measure, and how long that takes here. */
+static int plan(const struct probe_run *run, bool native, struct probe_results *results,
+                struct servet_error *error)
+{
+    int rc = probe_kinds_of(results->node_class, &run->machine->pus, &results->kinds);
+    if (rc < 0) {
+        return profile_error(error, rc, "looking for kinds of cores: %s", strerror(-rc));
+    }
+    results->probe.kinds = &results->kinds;
+    rc = probe_estimate_make(&results->probe, native && run->mpi, &results->estimate);
+    if (rc < 0) {
+        free_results(results);
+        return profile_error(error, rc, "planning: %s", strerror(-rc));
+    }
+    probe_progress_plan(run->progress, planned_from(run, results, PROBE_CACHE),
+                        native ? NULL : run->machine);
+    return 0;
+}
+
+/* Puts what was found into the profile; `around` NULL: a simulated machine. */
+static int conclude(const struct probe_run *run, const char *started,
+                    struct conditions_before *around, struct probe_results *results,
+                    struct servet_profile *profile)
+{
+    int rc =
+        around ? probe_conditions_after(around, run->machine, results->node_class, profile) : 0;
+    if (rc == 0) {
+        rc = probe_topology_restrict(results->node_class, &run->machine->pus);
+    }
+    if (rc == 0) {
+        const struct disagreement_machine known = evidence(run, results, around);
+        rc = assemble(run, results, &known);
+    }
+    if (rc == 0) {
+        rc = set_texts(profile, started);
+    }
+    return rc < 0 ? rc : probe_run_add_conditions(run, results, profile);
+}
+
 int probe_run_run(struct probe_run *run, struct servet_profile **out, struct servet_error *error)
 {
     struct servet_profile *profile = run->machine->declared;
@@ -412,33 +469,14 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     time_t now = time(NULL);
     strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
     double begun = probe_machine_elapsed(run->machine);
-    struct probe_results results = {
-        .probe = {.machine = run->machine,
-                  .progress = probe_progress_step,
-                  .progress_argument = run->progress,
-                  .seed = run->seed,
-                  .declared = &profile->classes[0],
-                  .exhaustive = run->exhaustive,
-                  .one_by_one = run->one_by_one,
-                  .largest_bytes = run->largest_bytes},
-        .node_class = &profile->classes[0],
-        .until_s = run->budget_s > 0 ? begun + run->budget_s : 0,
-    };
-    struct conditions_before around = {0};
-    int known = probe_kinds_of(results.node_class, &run->machine->pus, &results.kinds);
-    if (known < 0) {
-        return profile_error(error, known, "looking for kinds of cores: %s", strerror(-known));
-    }
-    results.probe.kinds = &results.kinds;
     bool native = strcmp(run->machine->name, "native") == 0;
-    known = probe_estimate_make(&results.probe, native && run->mpi, &results.estimate);
-    if (known < 0) {
-        free_results(&results);
-        return profile_error(error, known, "planning: %s", strerror(-known));
+    struct conditions_before around = {0};
+    struct probe_results results = results_of(run, begun);
+    int rc = plan(run, native, &results, error);
+    if (rc < 0) {
+        return rc;
     }
-    probe_progress_plan(run->progress, planned_from(run, &results, PROBE_CACHE),
-                        native ? NULL : run->machine);
-    int rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
+    rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
                 : probe_with_journal(run, &results, error);
     run->expected_s = planned_from(run, &results, PROBE_CACHE);
@@ -451,13 +489,7 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
         run->machine->declared = NULL;
         profile->measured = true;
         profile->seconds = probe_machine_elapsed(run->machine) - begun;
-        rc =
-            native ? probe_conditions_after(&around, run->machine, results.node_class, profile) : 0;
-        rc = rc < 0 ? rc : probe_topology_restrict(results.node_class, &run->machine->pus);
-        const struct disagreement_machine known_of_it = evidence(run, &results, &around);
-        rc = rc < 0 ? rc : assemble(run, &results, &known_of_it);
-        rc = rc < 0 ? rc : set_texts(profile, started);
-        rc = rc < 0 ? rc : probe_run_add_conditions(run, &results, profile);
+        rc = conclude(run, started, native ? &around : NULL, &results, profile);
         if (rc < 0) {
             profile_error(error, rc, "putting the profile together: %s", strerror(-rc));
             profile_free(profile);

@@ -373,6 +373,59 @@ static int check(const struct options *options)
     return cli_finish(rc ? CLI_OK : CLI_FAILED);
 }
 
+/* Where the profile goes, into `path`; "" for standard output. */
+static void choose_place(const struct options *options, char *path, size_t size)
+{
+    struct servet_error error;
+    bool to_stdout = options->run.output && strcmp(options->run.output, "-") == 0;
+    int place = to_stdout ? 0 : probe_output_choose(options->run.output, path, size, &error);
+    if (place == -EINVAL) {
+        cli_usage("%s", error.text);
+    }
+    if (place < 0) {
+        cli_fail("%s", error.text);
+    }
+    if (path[0] != '\0' && !options->run.force && !profile_replaceable(path)) {
+        cli_usage("%s: is no profile, expected one, no file, or --force", path);
+    }
+    if (options->resume && to_stdout) {
+        cli_usage("--resume: expected --output with a file, got '-'");
+    }
+    if (options->cpuset.count > 0 && strcmp(options->machine, "native") != 0) {
+        cli_usage("--cpuset: expected the native machine with it; a simulated one is measured as "
+                  "it is described");
+    }
+}
+
+/* What becomes of a run that ended with `rc`; the exit status. */
+static int settle(const struct options *options, struct probe_run *run, int rc,
+                  struct servet_profile *profile, const char *path,
+                  const struct servet_error *error)
+{
+    bool whole = !interrupted && rc == 0 && !run->incomplete;
+    if (!whole) {
+        probe_checkpoint_close(run->journal, false);
+    }
+    if (interrupted) {
+        cli_note("interrupted; %s",
+                 path[0] ? "no profile was written, an older one is untouched" : "no profile");
+        return 128 + interrupted;
+    }
+    if (rc == -ESTALE || (rc == -EINVAL && options->bsp.wanted)) {
+        cli_usage("%s", error->text);
+    }
+    if (rc < 0) {
+        cli_fail("%s", error->text);
+    }
+    if (run->incomplete) {
+        save_partial(profile, path, error->text);
+        return cli_finish(CLI_FAILED);
+    }
+    save(options, profile, run->expected_s, path);
+    probe_checkpoint_close(run->journal, true);
+    return cli_finish(CLI_OK);
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {.options = table,
@@ -393,24 +446,7 @@ int main(int argc, char **argv)
     if (options.check) {
         return check(&options);
     }
-    bool to_stdout = options.run.output && strcmp(options.run.output, "-") == 0;
-    int place = to_stdout ? 0 : probe_output_choose(options.run.output, path, sizeof path, &error);
-    if (place == -EINVAL) {
-        cli_usage("%s", error.text);
-    }
-    if (place < 0) {
-        cli_fail("%s", error.text);
-    }
-    if (path[0] != '\0' && !options.run.force && !profile_replaceable(path)) {
-        cli_usage("%s: is no profile, expected one, no file, or --force", path);
-    }
-    if (options.resume && to_stdout) {
-        cli_usage("--resume: expected --output with a file, got '-'");
-    }
-    if (options.cpuset.count > 0 && strcmp(options.machine, "native") != 0) {
-        cli_usage("--cpuset: expected the native machine with it; a simulated one is measured as "
-                  "it is described");
-    }
+    choose_place(&options, path, sizeof path);
     catch_signals();
     open_machine(&options, &machine);
     probe_bsp_options_check(&options.bsp, &machine);
@@ -422,37 +458,12 @@ int main(int argc, char **argv)
     int rc = options.resume ? open_journal(&options, &machine, path, &run.journal, &error) : 0;
     rc = rc < 0 ? rc : measure(&options, &run, path, &profile, &error);
     probe_progress_end(&progress);
-    probe_progress_outcome(&progress, interrupted                ? "interrupted"
-                                      : rc < 0 || run.incomplete ? "failed"
-                                                                 : "done");
+    bool failed = rc < 0 || run.incomplete;
+    probe_progress_outcome(&progress, interrupted ? "interrupted" : failed ? "failed" : "done");
     probe_machine_close(&machine);
     profile_set_free(&options.cpuset);
     profile_set_free(&options.bsp.processors);
-    if (interrupted || rc < 0) {
-        profile_free(profile);
-    }
-    if (interrupted || rc < 0) {
-        probe_checkpoint_close(run.journal, false);
-    }
-    if (interrupted) {
-        cli_note("interrupted; %s",
-                 path[0] ? "no profile was written, an older one is untouched" : "no profile");
-        return 128 + interrupted;
-    }
-    if (rc == -ESTALE || (rc == -EINVAL && options.bsp.wanted)) {
-        cli_usage("%s", error.text);
-    }
-    if (rc < 0) {
-        cli_fail("%s", error.text);
-    }
-    if (run.incomplete) {
-        probe_checkpoint_close(run.journal, false);
-        save_partial(profile, path, error.text);
-        profile_free(profile);
-        return cli_finish(CLI_FAILED);
-    }
-    save(&options, profile, run.expected_s, path);
-    probe_checkpoint_close(run.journal, true);
+    int status = settle(&options, &run, rc, profile, path, &error);
     profile_free(profile);
-    return cli_finish(CLI_OK);
+    return status;
 }

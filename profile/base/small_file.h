@@ -1,11 +1,12 @@
-/* Small files of /proc, read at once: a second read could tell of another moment. In a header,
- * since the shim, its commands and the report are linked of different files. */
+/* Small files of /proc and /sys, read at once: a second read could tell of another moment. In a
+ * header, since the shim, its commands and the report are linked of different files. */
 #ifndef PROFILE_BASE_SMALL_FILE_H
 #define PROFILE_BASE_SMALL_FILE_H
 
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 /* The first `size` - 1 bytes, ended by a zero; false, and "", when the file cannot be read or is
@@ -19,6 +20,14 @@ static inline bool profile_read_small(const char *path, char *text, size_t size)
     }
     text[length > 0 ? length : 0] = '\0';
     return length > 0;
+}
+
+/* The same up to the end of the first line: mostly there is but one. */
+static inline bool profile_first_line(const char *path, char *line, size_t size)
+{
+    bool there = profile_read_small(path, line, size);
+    line[strcspn(line, "\n")] = '\0';
+    return there;
 }
 
 #endif
