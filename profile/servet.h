@@ -1,9 +1,9 @@
 /* libservet: what Servet knows of this machine, for programs that tune themselves.
  *
- *     servet_profile *p;
- *     struct servet_error e;
+ *     servet_profile *p; struct servet_error e;
  *     if (servet_profile_open(NULL, &p, &e) < 0) { fprintf(stderr, "%s\n", e.text); return 2; }
- *     size_t tile = (size_t)sqrt((double)servet_cache_bytes(p, 2, 0) / (3 * sizeof(double)));
+ *     double bytes = (double)servet_cache_bytes(p, 2, 0); // 0: not known
+ *     size_t tile = bytes > 0 ? (size_t)sqrt(bytes / (3 * sizeof(double))) : 64;
  *
  * Every function that can fail returns 0 or a negative errno value and sets its outputs only on
  * success. The others answer 0 (or -1 where 0 is an answer) for what is not known: a PU that the
