@@ -54,25 +54,26 @@ class Sleeper(Pc):
 
 
 class Foreign:
-    """Another architecture: two packages, each a NUMA node, two clusters of two cores in each (Arm), no SMT, and caches of
-    which the system says nothing."""
+    """Another architecture: cores without SMT, and caches of which the system says nothing. Arm: two packages, each a NUMA
+    node, with two clusters of two cores; a processor that exists, without the pointer authentication that is slow to
+    emulate. RISC-V: one node (of more, each has an interrupt controller, and Linux hears of the first one's alone)."""
     has_own_root, firmware_starts_kernel = True, False
     kernel_parameters, ports = "", "virtio-serial-device"
     cpus = 8
-    # Arm: a processor that exists, without the pointer authentication that is slow to emulate.
     kinds = {
         "aarch64": ("qemu-system-arm", "ttyAMA0", ["-M", "virt,gic-version=3", "-cpu", "neoverse-n1"],
-                    "clusters=2,cores=2", "/lib/ld-linux-aarch64.so.1"),
-        "riscv64": ("qemu-system-misc", "ttyS0", ["-M", "virt"], "cores=4", "/lib/ld-linux-riscv64-lp64d.so.1"),
+                    2, "sockets=2,clusters=2,cores=2", "/lib/ld-linux-aarch64.so.1"),
+        "riscv64": ("qemu-system-misc", "ttyS0", ["-M", "virt"],
+                    1, "sockets=1,cores=8", "/lib/ld-linux-riscv64-lp64d.so.1"),
     }
 
     def __init__(self, family):
         self.family, self.emulator = family, "qemu-system-" + family
-        self.package, self.console, self.board, self.inside, loader = self.kinds[family]
+        self.package, self.console, self.board, self.nodes, self.cores, loader = self.kinds[family]
         self.list_libraries = [loader, "--list"]
 
     def qemu_arguments(self):
-        return nodes_of(2, self.cpus) + ["-smp", "%d,sockets=2,%s,threads=1" % (self.cpus, self.inside)]
+        return nodes_of(self.nodes, self.cpus) + ["-smp", "%d,%s,threads=1" % (self.cpus, self.cores)]
 
 
 class Machine(Pc):

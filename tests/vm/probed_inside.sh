@@ -6,6 +6,7 @@
 # usage: probed_inside.sh SERVET-PROBE SERVET-MAP SERVET-SHOW SHIM OPENMP-PROGRAM
 probe=$1 map=$2 show=$3 shim=$4 program=$5
 pus=8 nodes=2
+[ "$(uname -m)" = aarch64 ] || nodes=1
 folder=$(mktemp -d)
 failed=0
 
