@@ -90,11 +90,14 @@ static void read_matrix(struct map_options *options, struct map_matrix *matrix)
     if (rc < 0) {
         cli_usage("--matrix: %s", error.text);
     }
-    if (options->workers && options->workers != matrix->ranks) {
-        cli_usage("-n: expected %u, the ranks of %s, got %zu", matrix->ranks, options->matrix,
-                  options->workers);
+    size_t ranks = options->threads ? options->ranks : options->workers;
+    if (ranks && ranks != matrix->ranks) {
+        cli_usage("%s: expected %u, the ranks of %s, got %zu", options->ranks ? "-r" : "-n",
+                  matrix->ranks, options->matrix, ranks);
     }
-    options->workers = matrix->ranks;
+    if (!options->threads) {
+        options->workers = matrix->ranks;
+    }
 }
 
 struct traffic_choice {
@@ -146,6 +149,43 @@ static void explain_traffic(FILE *out, const struct traffic_choice *choice,
     fputc('\n', out);
 }
 
+struct region {
+    uint32_t leaf, rank;
+};
+
+static int by_leaf(const void *a, const void *b)
+{
+    const struct region *x = a, *y = b;
+    if (x->leaf != y->leaf) {
+        return x->leaf < y->leaf ? -1 : 1;
+    }
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Ranks with threads change regions: a region stands where its first thread is, and the rank that
+ * is placed there gets all of it. */
+static void give_regions(const uint32_t *given, const uint32_t *placed, size_t ranks,
+                         uint32_t threads, uint32_t *pus)
+{
+    struct region *from = map_needed(calloc(ranks, sizeof *from));
+    struct region *to = map_needed(calloc(ranks, sizeof *to));
+    uint32_t *old = map_needed(calloc(ranks * threads, sizeof *old));
+    memcpy(old, pus, ranks * threads * sizeof *old);
+    for (uint32_t r = 0; r < ranks; r++) {
+        from[r] = (struct region){given[r], r};
+        to[r] = (struct region){placed[r], r};
+    }
+    qsort(from, ranks, sizeof *from, by_leaf);
+    qsort(to, ranks, sizeof *to, by_leaf);
+    for (size_t i = 0; i < ranks; i++) {
+        memcpy(pus + (size_t)to[i].rank * threads, old + (size_t)from[i].rank * threads,
+               threads * sizeof *pus);
+    }
+    free(from);
+    free(to);
+    free(old);
+}
+
 static void place_by_traffic(const struct map_options *options,
                              const struct servet_profile *profile, const struct map_matrix *matrix,
                              FILE *out, uint32_t *pus)
@@ -153,19 +193,22 @@ static void place_by_traffic(const struct map_options *options,
     struct map_view view;
     struct servet_error error;
     struct traffic_choice choice;
-    refuse(map_view_make(profile, priority_of(options), options->workers, &view, &error), &error);
-    for (size_t r = 0; r < options->workers; r++) {
-        pus[r] = map_view_leaf(&view, pus[r]);
+    uint32_t threads = options->threads ? options->threads[0] : 1, ranks = matrix->ranks;
+    refuse(map_view_make(profile, priority_of(options), ranks, &view, &error), &error);
+    uint32_t *given = map_needed(calloc(ranks, sizeof *given));
+    uint32_t *placed = map_needed(calloc(ranks, sizeof *placed));
+    for (size_t r = 0; r < ranks; r++) {
+        given[r] = placed[r] = map_view_leaf(&view, pus[r * threads]);
     }
-    if (place_best(&view, matrix, pus, &choice) < 0) {
+    if (place_best(&view, matrix, placed, &choice) < 0) {
         cli_fail("out of memory");
     }
-    for (size_t r = 0; r < options->workers; r++) {
-        pus[r] = view.pu[pus[r]];
-    }
+    give_regions(given, placed, ranks, threads, pus);
     if (options->explain || options->compare) {
         explain_traffic(out, &choice, &view);
     }
+    free(given);
+    free(placed);
     map_view_free(&view);
 }
 

@@ -43,7 +43,17 @@ struct map_traffic {
     const struct map_matrix *matrix;
     const uint32_t *leaves; /* to be used, one each */
     uint32_t *place;        /* by rank: its leaf; MAP_NONE: not placed yet */
+    /* What map_traffic_make() works out once, because the ways to place ask millions of times: */
+    uint32_t levels;       /* layers that two leaves may have in common, nearest first */
+    uint32_t *path;        /* by leaf, `levels` of them: its group, named by a leaf of it */
+    uint32_t layers;       /* of all classes, of the network, and the farthest of all */
+    uint32_t *first_layer; /* by class: where its layers begin among those */
+    double *cost; /* by entry of the matrix and layer, NULL: the pairs are asked one by one */
 };
+
+/* `view` and `matrix` are borrowed. 0 or -ENOMEM; the memory is the view's. */
+int map_traffic_make(struct map_view *view, const struct map_matrix *matrix, const uint32_t *leaves,
+                     uint32_t *place, struct map_traffic *out);
 
 /* Predicted time of what the rank exchanges with ranks that are placed, if it were on `leaf`. */
 double map_traffic_of_rank(const struct map_traffic *traffic, uint32_t rank, uint32_t leaf);
@@ -57,7 +67,9 @@ double map_traffic_total(const struct map_traffic *traffic);
 int map_place_greedily(struct map_traffic *traffic);
 
 extern const bool map_scotch_built;
-/* By descent, each level cut by Scotch. 0, -ENOTSUP, -ENOMEM. */
+/* The better one of two: by descent, each level cut by Scotch; and, where the leaves form a regular
+ * tree, Scotch's own mapping onto that tree, with every rank on a leaf of its own. 0, -ENOTSUP,
+ * -ENOMEM. */
 int map_place_by_scotch(struct map_traffic *traffic);
 
 /* Places ranks by who talks to whom: which rank on which of the PUs that the weights have chosen.
@@ -107,6 +119,16 @@ map_cut_fn map_cut_by_growth;
  * from the slowest down) they are cut into as many parts as the leaves lie in groups. Then ranks
  * change places with others near their partners while that saves time. 0 or -ENOMEM. */
 int map_place_by_descent(struct map_traffic *traffic, map_cut_fn *cut);
+
+/* Ranks change places with others near their partners while that saves time. 0 or -ENOMEM. */
+int map_improve_nearby(struct map_traffic *traffic);
+
+/* The levels of the machine, 0 the outermost: layers between nodes, the node, layers inside it. */
+size_t map_count_levels(const struct map_view *view);
+
+/* The group of a leaf on a level. Groups of different nodes may have one number: nodes are told
+ * apart before. A leaf in no group is alone. */
+uint64_t map_group_at(const struct map_view *view, size_t level, uint32_t leaf);
 
 /* -- orders -- */
 

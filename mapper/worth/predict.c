@@ -21,8 +21,7 @@ static void take_farther(const struct servet_profile *profile, struct map_betwee
     }
 }
 
-/* A pair that no layer lists is as far as any. */
-static struct map_between farthest(const struct servet_profile *profile)
+struct map_between map_farthest(const struct servet_profile *profile)
 {
     struct map_between found = {0};
     for (size_t c = 0; c < profile->class_count; c++) {
@@ -62,7 +61,7 @@ struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t
             return between(view, &view->profile->network, i);
         }
     }
-    return farthest(view->profile);
+    return map_farthest(view->profile);
 }
 
 double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b)

@@ -41,6 +41,8 @@ struct map_between {
     const struct profile_layer *layer;
     double distance; /* profile_layer_distance(): seconds, or the layer's rank */
 };
+/* A pair that no layer lists is as far as any. */
+struct map_between map_farthest(const struct servet_profile *profile);
 struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b);
 double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b);
 

@@ -105,7 +105,8 @@ END_TEST
 
 START_TEST(options_around_the_matrix_are_checked)
 {
-    const char *cases[] = {"--matrix /nonexistent/m", "--matrix /", "-n 3", "-r 2 -t 2"};
+    const char *cases[] = {"--matrix /nonexistent/m", "--matrix /", "-n 3", "-r 3 -t 2",
+                           "-r 2 -t 1,2"};
     write_file("0 1\n1 0\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char line[512];
@@ -140,6 +141,32 @@ START_TEST(partners_end_side_by_side)
 }
 END_TEST
 
+/* Ranks of 2 threads: the four that talk most to one another get the four regions of a socket,
+ * whatever their numbers. */
+START_TEST(ranks_with_threads_change_regions)
+{
+    char line[512];
+    write_file("0 0 9 0 9 0 9 0\n0 0 0 9 0 9 0 9\n0 0 0 0 9 0 9 0\n0 0 0 0 0 9 0 9\n"
+               "0 0 0 0 0 0 9 0\n0 0 0 0 0 0 0 9\n0 0 0 0 0 0 0 0\n0 0 0 0 0 0 0 0\n");
+    snprintf(line, sizeof line,
+             SERVET_MAP " --topology 'package:2 [numa] core:8 pu:1' -r 8 -t 2 --matrix %s", path);
+    struct run run = run_command(line);
+    ck_assert_int_eq(run.status, 0);
+    uint32_t used = 0, socket[8];
+    char *at = run.out;
+    for (size_t r = 0; r < 8; r++) {
+        unsigned long a = strtoul(at, &at, 10), b = strtoul(at + 1, &at, 10);
+        ck_assert_uint_lt(a, 16);
+        ck_assert_uint_eq(b, a + 1); /* a region stays as it is */
+        used |= 3u << a;
+        socket[r] = (uint32_t)(a / 8);
+        ck_assert_msg(r < 2 || socket[r] == socket[r - 2], "%s", run.out);
+    }
+    ck_assert_uint_eq(used, 0xffff);
+    run_free(&run);
+}
+END_TEST
+
 START_TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order)
 {
     for (uint64_t seed = 1; seed < 300; seed++) {
@@ -168,6 +195,15 @@ START_TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_wors
             }
             ck_assert_int_eq(
                 map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds[placer]), 0);
+            double sum = 0; /* pair by pair, as the profile says it */
+            for (size_t r = 0; r < ranks; r++) {
+                for (size_t e = matrix.start[r]; e < matrix.start[r + 1]; e++) {
+                    sum += map_message_seconds(&view, placed[r], placed[matrix.with[e]],
+                                               matrix.bytes[e]) /
+                           2;
+                }
+            }
+            ck_assert_double_eq_tol(seconds[placer], sum, 1e-9 * sum + 1e-15);
             for (uint32_t r = 0; r < ranks; r++) {
                 ck_assert_msg(placed[r] < ranks && !used[placed[r]],
                               "seed %lu: %s gives leaf %u twice", seed, map_placer_names[placer],
@@ -232,6 +268,9 @@ START_TEST(thousands_of_ranks_are_cut_level_by_level)
             ck_assert(placed[r] < RANKS && !used[placed[r]]);
             used[placed[r]] = true;
         }
+        static uint32_t again[RANKS];
+        ck_assert_int_eq(map_place_ranks(&view, placer, &matrix, leaves, again, NULL), 0);
+        ck_assert_mem_eq(placed, again, sizeof placed);
         /* Blocks of 8 ranks, as 2 x 4, cross nodes with 3 in 8 of their edges: what is possible. */
         ck_assert_msg(placer == MAP_RANK_ORDER || seconds[placer] < 0.7 * seconds[MAP_RANK_ORDER],
                       "%s: %g s, rank order %g s", map_placer_names[placer], seconds[placer],
@@ -280,6 +319,7 @@ int main(void)
     tcase_add_test(tcase, wrong_matrices_are_one_line_and_status_2);
     tcase_add_test(tcase, options_around_the_matrix_are_checked);
     tcase_add_test(tcase, partners_end_side_by_side);
+    tcase_add_test(tcase, ranks_with_threads_change_regions);
     tcase_add_test(
         tcase,
         every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order);
