@@ -21,7 +21,6 @@ struct pin_life {
     atomic_int shut_of;    /* the state before the sandbox that is being made, 0: none */
     pid_t pid;             /* not a vfork child's */
     pthread_once_t planning;
-    bool forks_seen;
 };
 extern struct pin_life pin_life;
 

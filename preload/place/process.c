@@ -40,6 +40,8 @@ struct pin_process pin_here;
 struct pin_life pin_life = {.main_pu = MAIN_FREE, .planning = PTHREAD_ONCE_INIT};
 __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
 
+static void after_fork_in_child(void);
+
 void pin_process_start(void)
 {
     if (pin_life_state() != NEW) {
@@ -58,7 +60,9 @@ void pin_process_start(void)
     errno = saved;
     pin_options_read(&pin_here.options);
     pin_owner_extend(pin_here.options.helpers, pin_here.options.workers);
-    bool off = pin_here.options.disable || profile_mask_get(0, &pin_here.start) < 0;
+    /* Of forks before the plan, too: the child must not take its parent for its main thread. */
+    bool off = pin_here.options.disable || profile_mask_get(0, &pin_here.start) < 0 ||
+               pthread_atfork(NULL, NULL, after_fork_in_child) != 0;
     atomic_store_explicit(&pin_life.state, off ? RETIRED : IDLE, memory_order_release);
 }
 
@@ -85,15 +89,6 @@ const struct pin_process *pin_process_get(void)
 
 /* -- the plan -- */
 
-static void after_fork_in_child(void);
-
-static int watch_forks(void)
-{
-    int code = pin_life.forks_seen ? 0 : pthread_atfork(NULL, NULL, after_fork_in_child);
-    pin_life.forks_seen = code == 0;
-    return code;
-}
-
 static void recall_priority(void)
 {
     pin_here.recalled_priority = pin_remembered_apply(&pin_here.options, NULL, &pin_here.recalled);
@@ -119,9 +114,7 @@ static void make_plan(void)
         pin_process_openmp_found();
     }
     recall_priority();
-    /* Before the registry is opened: a fork must not keep it. */
-    bool made = watch_forks() == 0 &&
-                pin_plan_make(&pin_here.options, &pin_here.launcher, pin_plan_threads(),
+    bool made = pin_plan_make(&pin_here.options, &pin_here.launcher, pin_plan_threads(),
                               &pin_here.allowed, &pin_here.claims, &pin_here.plan) == 0;
     if (made && pin_slots_make(pin_here.plan.count, &pin_here.slots) < 0) {
         pin_failure("no memory for the plan; threads are not pinned");

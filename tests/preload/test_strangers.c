@@ -38,7 +38,7 @@ static void run(const char *what, const char *pu)
     ck_assert_str_eq(child.err, "");
 }
 
-__attribute__((unused)) static void expect_whole(int thread)
+static void expect_whole(int thread)
 {
     char pus[256];
     child_worker(&child, 0, thread, pus, sizeof pus);
@@ -61,6 +61,16 @@ START_TEST(a_mask_that_the_program_sets_wins_before_the_first_thread)
     child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/odd", "bound", first));
     child_expect(&child, 0, 1, order[0]);
     child_expect(&child, 0, 0, order[0]);
+}
+END_TEST
+
+/* As servers do that fork their workers before they make threads. */
+START_TEST(the_child_of_a_process_without_threads_is_placed_and_not_its_parent)
+{
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/odd", "prefork"));
+    child_expect(&child, 0, 0, order[0]);
+    child_expect(&child, 0, 1, order[1]);
+    expect_whole(2);
 }
 END_TEST
 
@@ -214,6 +224,7 @@ int main(void)
     add_unless_emulated(test, a_mask_from_outside_wins_before_the_first_thread,
                         "it starts programs of this machine");
     tcase_add_test(test, a_mask_that_the_program_sets_wins_before_the_first_thread);
+    tcase_add_test(test, the_child_of_a_process_without_threads_is_placed_and_not_its_parent);
     tcase_add_test(test, default_attributes_win);
     add_unless_emulated(test, a_mask_set_while_a_child_is_made_stays,
                         "it starts programs of this machine");

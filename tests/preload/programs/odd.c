@@ -16,6 +16,8 @@
  *   odd older COMMAND…    COMMAND on a kernel of 4.18 and in a sandbox older than statx()
  *   odd broken COMMAND…   COMMAND with a stderr that nobody reads any more
  *   odd full COMMAND…     COMMAND with a stderr that takes nothing any more
+ *   odd prefork           forks before it has a thread; the child makes one, and they report as
+ *                         threads 0 and 1, the parent then as thread 2
  *   odd find NAME…        "count 0 N": how many of these names dlsym() finds
  */
 #include <dlfcn.h>
@@ -265,6 +267,23 @@ static int behind_pipe(int full, char **command)
     return 5;
 }
 
+static int prefork(void)
+{
+    int status;
+    pid_t child = fork();
+    must(child < 0);
+    if (child == 0) {
+        pthread_t thread;
+        must(pthread_create(&thread, NULL, reports, (void *)1));
+        pthread_join(thread, NULL);
+        report_worker(0, 0);
+        _exit(0);
+    }
+    must(waitpid(child, &status, 0) != child || status != 0);
+    report_worker(0, 2);
+    return 0;
+}
+
 /* In the ways in which a program asks whether a library is there. */
 static int find(char **names)
 {
@@ -288,6 +307,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "vfork") == 0) {
         return by_vfork();
+    }
+    if (strcmp(what, "prefork") == 0) {
+        return prefork();
     }
     if (argc < 3) {
         return 2;
