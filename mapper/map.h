@@ -32,7 +32,7 @@
  *   memory      PUs without memory of their own come behind those that have some.
  *   kinds       The most capable kind of core comes first, the others join when each of its cores
  *               has a worker.
- *   ties        The larger last-level cache, then the lower PU number.
+ *   ties        The larger last-level cache, the emptier package, then the lower PU number.
  *   no layer    A pair that no layer lists has MaxLatency.
  *
  * A `taken` PU is one that another program holds: it counts as chosen before the first worker.
