@@ -108,8 +108,10 @@ int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
  * Rows are groups of PUs that are local to one node, columns all nodes, those without PUs too. A
  * group's first PU chases through a random cycle far larger than every cache, and copies, on memory
  * bound to the node, while all else is idle: three rounds of both, their medians. A machine of one
- * node gives one row. A node out of reach (a control group's memory nodes, a sandbox) or with too
- * little free memory leaves its rows out, and that is said.
+ * node gives one row. Of more than 16 cells all are chased in once, and of those that are alike in
+ * it and in the topology a sample is measured so; where it agrees the others take its bandwidth
+ * over, which their quality says. A node out of reach (a control group's memory nodes, a sandbox)
+ * or with too little free memory leaves its rows out, and that is said.
  */
 
 struct probe_numa {
@@ -123,6 +125,12 @@ struct probe_numa {
 int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
                struct servet_error *error);
 void probe_numa_free(struct probe_numa *result);
+
+/* What that will be where cells are alike: cells only chased in, and measured in full. */
+struct probe_numa_plan {
+    size_t looked_at, copied;
+};
+struct probe_numa_plan probe_numa_planned(const struct probe *probe);
 
 /* -- partition -- */
 

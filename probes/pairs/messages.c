@@ -4,6 +4,7 @@
 #include "probes/pairs/pairs.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,29 +195,53 @@ static bool are_alike(double *values, size_t count, double spread)
     return log(middle / least) < fmin(log(clearly), deviations * deviation);
 }
 
-/* Pairs that were not measured take over the median of those of their class. */
+/* A pair's value, and what it was presumed alike in. */
+struct taken {
+    uint64_t likeness;
+    double seconds;
+    size_t pair;
+    bool measured;
+};
+
+static int by_likeness(const void *a, const void *b)
+{
+    const struct taken *x = a, *y = b;
+    if (x->likeness != y->likeness) {
+        return x->likeness < y->likeness ? -1 : 1;
+    }
+    if (x->measured != y->measured) {
+        return x->measured ? -1 : 1;
+    }
+    return profile_ascending(&x->seconds, &y->seconds);
+}
+
+/* Pairs that were not measured take over the median of those of their class, or their part of
+ * it. */
 static int take_over(const struct schedule *schedule, struct schedule_outcome *outcome)
 {
     size_t pairs = probe_pair_count(schedule->pus->count);
-    double *sample = malloc((pairs + 1) * sizeof *sample);
-    if (!sample) {
+    struct taken *all = malloc((pairs + 1) * sizeof *all);
+    if (!all) {
         return -ENOMEM;
     }
-    for (size_t class = 0; class < schedule->class_count; class ++) {
-        size_t count = 0;
-        for (size_t k = 0; k < pairs; k++) {
-            if (schedule->class_of[k] == class && outcome->measured[k]) {
-                sample[count++] = outcome->values[k];
-            }
+    for (size_t k = 0; k < pairs; k++) {
+        uint64_t part = outcome->part_of ? outcome->part_of[k] : 0;
+        all[k] = (struct taken){part << CHAR_BIT | schedule->class_of[k], outcome->values[k], k,
+                                outcome->measured[k]};
+    }
+    qsort(all, pairs, sizeof *all, by_likeness);
+    for (size_t from = 0, to; from < pairs; from = to) {
+        size_t measured = 0;
+        for (to = from; to < pairs && all[to].likeness == all[from].likeness; to++) {
+            measured += all[to].measured;
         }
-        double middle = profile_median_value(sample, count);
-        for (size_t k = 0; k < pairs; k++) {
-            if (schedule->class_of[k] == class && !outcome->measured[k]) {
-                outcome->values[k] = middle;
-            }
+        const struct taken *middle = all + from + measured / 2, *before = middle - 1;
+        for (size_t k = from + measured; measured > 0 && k < to; k++) {
+            outcome->values[all[k].pair] =
+                measured % 2 ? middle->seconds : (before->seconds + middle->seconds) / 2;
         }
     }
-    free(sample);
+    free(all);
     return 0;
 }
 
@@ -468,6 +493,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
     }
     free(outcome.values);
     free(outcome.measured);
+    free(outcome.part_of);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 #include "probes/cache/cache.h"
 #include "probes/machine.h"
 #include "probes/probe.h"
+#include "profile/base/random.h"
 #include "profile/model.h"
 
 /* -- layers -- */
@@ -249,8 +250,9 @@ bool probe_together_undisturbed(double *ratios, size_t ratio_count, double *repe
  * topology (a core, a cache of a level, a NUMA node, a package, the node), and are of the same two
  * kinds of cores, are presumed alike: of each such class a random sample of 4 log2(n) pairs is
  * measured, and where the sample agrees the others take its median over. Where it does not agree,
- * the topology says too little, and all pairs of the class are measured. The number of measurements
- * so grows with log n times the number of classes on regular machines. Where a check allows it,
+ * the topology says too little, and all pairs of the class are measured, or, of messages where they
+ * are very many, the groups that their times show (blocks.c). The number of measurements so grows
+ * with log n times the number of classes on regular machines. Where a check allows it,
  * disjoint pairs are measured at the same time (together.h).
  */
 
@@ -291,6 +293,9 @@ struct schedule_outcome {
     struct together_limit limits[SCHEDULE_CLASSES]; /* what was found for each class */
     size_t tried, most_at_once;                     /* batches checked; pairs at a time, at most */
     bool cut_short; /* the probe was late: a class was left after its first pairs */
+    /* by probe_pair_index(), what divides a class; 0: nothing. NULL: no class was. To be freed */
+    uint32_t *part_of;
+    uint32_t parts;
 };
 
 /* `wanted` (by probe_pair_index(), NULL: all) says which pairs to look at; `values` and `measured`
@@ -298,6 +303,21 @@ struct schedule_outcome {
 int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed,
                        pairs_measure_function *measure, void *argument,
                        struct schedule_outcome *outcome);
+
+/* Of a class whose pairs do not agree, and are very many: groups of PUs that are near one another
+ * are looked for, and pairs of the same two groups are presumed alike and tested (blocks.c). Only
+ * of times of messages. 1: all pairs of the class have a value now; 0: no groups were found; or
+ * the first -errno. */
+struct blocks_question {
+    const struct schedule *schedule;
+    pairs_measure_function *measure;
+    void *argument;
+    struct schedule_outcome *outcome;
+    size_t class;
+    struct random *random;
+};
+int probe_blocks_measure(const struct blocks_question *question, size_t pairs);
+
 /* Calls `measure` once more for all measured pairs, as many at a time as before but beside others.
  * Its values are its own business. 0 or the first -errno. */
 int probe_schedule_again(const struct schedule *schedule, const struct schedule_outcome *outcome,

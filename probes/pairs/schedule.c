@@ -18,6 +18,9 @@ static const double sample_factor = 4; /* times log2(PUs), of every class */
  * */
 static const double search_factor = 4.61;
 enum { SAMPLE_MIN = 3 };
+/* Pairs of a class that are searched for groups before all are measured: those of 181 PUs, 12 s of
+ * messages. */
+static const size_t blocks_from = 16384;
 
 /* -- classes -- */
 
@@ -345,9 +348,29 @@ size_t probe_schedule_planned(const struct schedule *schedule, const bool *wante
     return planned;
 }
 
-static int run_class(struct run *run, size_t class)
+/* The sample did not agree. Sets `done` when all members have their values. */
+static int measure_others(struct run *run, size_t class, struct random *random, bool *done)
+{
+    struct schedule_outcome *outcome = run->outcome;
+    const struct blocks_question question = {run->schedule, run->measure, run->argument,
+                                             outcome,       class,        random};
+    outcome->fallbacks++;
+    *done = false;
+    if (run->schedule->search && !run->schedule->exhaustive && run->count > blocks_from) {
+        int rc = probe_blocks_measure(&question, run->count);
+        *done = rc > 0;
+        if (rc != 0) {
+            return rc < 0 ? rc : 0;
+        }
+    }
+    outcome->planned_count += run->count - run->sampled;
+    return measure_members(run, run->count, &outcome->limits[class]);
+}
+
+static int run_class(struct run *run, size_t class, struct random *random)
 {
     size_t n = run->schedule->pus->count, size = sample_size(run);
+    bool done = false;
     struct together_limit *limit = &run->outcome->limits[class];
     run->sampled = 0;
     *limit = (struct together_limit){.pairs = 1};
@@ -355,11 +378,9 @@ static int run_class(struct run *run, size_t class)
     double spread = run->schedule->spread ? *run->schedule->spread : 0;
     if (rc == 0 && run->sampled == size && size < run->count &&
         !run->schedule->agree(run->sample, size, spread)) {
-        run->outcome->fallbacks++;
-        run->outcome->planned_count += run->count - size;
-        rc = measure_members(run, run->count, limit);
+        rc = measure_others(run, class, random, &done);
     }
-    if (rc < 0 || run->sampled == run->count) {
+    if (rc < 0 || done || run->sampled == run->count) {
         return rc;
     }
     size_t from = run->sampled;
@@ -389,6 +410,7 @@ int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint
     outcome->measured_count = outcome->pair_count = outcome->planned_count = outcome->fallbacks = 0;
     outcome->tried = outcome->most_at_once = 0;
     outcome->cut_short = false;
+    outcome->parts = 0;
     for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
         struct random scratch = {seed};
         collect(&run, wanted, class, &scratch);
@@ -397,7 +419,7 @@ int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint
     }
     for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
         collect(&run, wanted, class, &random);
-        rc = run_class(&run, class);
+        rc = run_class(&run, class, &random);
     }
     if (schedule->probe) {
         schedule->probe->pairs = (struct probe_pairs){0};

@@ -57,8 +57,8 @@ static double plan_sharing(const struct probe *probe, const struct schedule *sch
     return sum;
 }
 
-/* One copy by all that take part. */
-static double copy_seconds(const struct probe *probe)
+/* Of an array that is copied. */
+static double array_bytes(const struct probe *probe)
 {
     const struct profile_class *declared = probe->declared;
     size_t last = 0;
@@ -66,18 +66,25 @@ static double copy_seconds(const struct probe *probe)
         size_t bytes = declared->caches[i].declared_size_bytes;
         last = bytes > last ? bytes : last;
     }
-    return passes * 2 * (double)probe_memory_bytes(probe, last) / rate;
+    return (double)probe_memory_bytes(probe, last);
+}
+
+/* One copy by all that take part. */
+static double copy_seconds(const struct probe *probe)
+{
+    return passes * 2 * array_bytes(probe) / rate;
 }
 
 static double plan_memory(const struct probe *probe, const struct schedule *schedule)
 {
-    const double copy_s = copy_seconds(probe), bytes = copy_s * rate / (passes * 2);
-    const double nodes = probe->declared ? (double)probe->declared->numa_count : 0;
-    const double row_s = copy_s + bytes * second_per_byte * (node_s + memory_load_s / 8) +
-                         timed_loads * memory_load_s;
+    const double copy_s = copy_seconds(probe), bytes = array_bytes(probe);
+    const struct probe_numa_plan nodes = probe_numa_planned(probe);
+    const double look_s =
+        bytes * second_per_byte * (node_s + memory_load_s / 8) + timed_loads * memory_load_s;
     /* alone and together */
     return rounds * ((1 + 2 * (double)probe_schedule_planned(schedule, NULL)) * copy_s +
-                     nodes * nodes * row_s);
+                     (double)nodes.copied * (copy_s + look_s)) +
+           (double)nodes.looked_at * look_s;
 }
 
 /* Sets that are tried: of each way to divide the PUs two groups, packed and spread, and of what is

@@ -62,11 +62,6 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
 
 /* -- memory: everybody's share grows evenly until a limit that it is under is used up -- */
 
-static bool in_domain(const struct sim_domain *domain, uint32_t pu)
-{
-    return profile_set_has(&domain->pus, pu);
-}
-
 static const struct sim_node *node_at(const struct sim *sim, int32_t numa, uint32_t pu)
 {
     for (size_t i = 0; i < sim->node_count; i++) {
@@ -129,72 +124,131 @@ static double capacity_of(const struct sim_domain *domain, size_t workers)
     return row[i - 1].bytes_per_s + part * (row[i].bytes_per_s - row[i - 1].bytes_per_s);
 }
 
-/* What is left for each of those whose rate still grows; INFINITY where none does. */
-static double reach_of(const struct sim_domain *domain, const uint32_t *pus, size_t count,
-                       const bool *fixed, const double *rates)
+/* Which of those who work are in which domain: looked up once, for machines of hundreds of PUs. */
+struct traffic {
+    const struct sim *sim;
+    const uint32_t *pus;
+    size_t count;
+    size_t *first;   /* of a domain's members; one more at the end. Owned */
+    size_t *members; /* positions in `pus`, by domain, ascending. Owned */
+    bool *fixed;     /* whose rate grows no more. Owned */
+};
+
+static void free_traffic(struct traffic *traffic)
 {
-    double used = 0;
-    size_t growing = 0, inside = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (in_domain(domain, pus[i])) {
-            inside++;
-            used += fixed[i] ? rates[i] : 0;
-            growing += !fixed[i];
-        }
-    }
-    return growing ? (capacity_of(domain, inside) - used) / (double)growing : INFINITY;
+    free(traffic->first);
+    free(traffic->members);
+    free(traffic->fixed);
 }
 
-static void share_local_bandwidth(const struct sim *sim, const uint32_t *pus, size_t count,
-                                  double *rates)
+static int make_traffic(const struct sim *sim, const uint32_t *pus, size_t count,
+                        struct traffic *out)
 {
-    bool *fixed = calloc(count, sizeof *fixed);
-    size_t open = fixed ? count : 0;
+    size_t inside = 0, room = count + 1;
+    *out = (struct traffic){.sim = sim,
+                            .pus = pus,
+                            .count = count,
+                            .first = calloc(sim->domain_count + 1, sizeof *out->first),
+                            .members = malloc(room * sizeof *out->members),
+                            .fixed = calloc(count + 1, sizeof *out->fixed)};
+    int rc = out->first && out->members && out->fixed ? 0 : -ENOMEM;
+    for (size_t d = 0; rc == 0 && d < sim->domain_count; d++) {
+        out->first[d] = inside;
+        if (room < inside + count) {
+            room = 2 * room + count;
+            size_t *more = realloc(out->members, room * sizeof *more);
+            out->members = more ? more : out->members;
+            rc = more ? 0 : -ENOMEM;
+        }
+        for (size_t i = 0; rc == 0 && i < count; i++) {
+            if (profile_set_has(&sim->domains[d].pus, pus[i])) {
+                out->members[inside++] = i;
+            }
+        }
+        out->first[d + 1] = inside;
+    }
+    if (rc < 0) {
+        free_traffic(out);
+    }
+    return rc;
+}
+
+/* What is left for each of those whose rate still grows; INFINITY where none does. */
+static double reach_of(const struct traffic *traffic, size_t domain, const double *rates)
+{
+    const size_t from = traffic->first[domain], to = traffic->first[domain + 1];
+    double used = 0;
+    size_t growing = 0;
+    for (size_t k = from; k < to; k++) {
+        size_t i = traffic->members[k];
+        used += traffic->fixed[i] ? rates[i] : 0;
+        growing += !traffic->fixed[i];
+    }
+    return growing
+               ? (capacity_of(&traffic->sim->domains[domain], to - from) - used) / (double)growing
+               : INFINITY;
+}
+
+/* Those whose own rate, or whose domain, is at its limit grow no more; how many more. */
+static size_t fix_rates(struct traffic *traffic, size_t limit, double level, double *rates)
+{
+    const bool own = limit == traffic->sim->domain_count;
+    const size_t from = own ? 0 : traffic->first[limit],
+                 to = own ? traffic->count : traffic->first[limit + 1];
+    size_t fixed = 0;
+    for (size_t k = from; k < to; k++) {
+        size_t i = own ? k : traffic->members[k];
+        bool now = !traffic->fixed[i] && (!own || rate_of(traffic->sim, traffic->pus[i]) <= level);
+        rates[i] = now ? level : rates[i];
+        traffic->fixed[i] |= now;
+        fixed += now;
+    }
+    return fixed;
+}
+
+static int share_local_bandwidth(const struct sim *sim, const uint32_t *pus, size_t count,
+                                 double *rates)
+{
+    struct traffic traffic;
+    int rc = make_traffic(sim, pus, count, &traffic);
+    size_t open = rc == 0 ? count : 0;
     memset(rates, 0, count * sizeof *rates);
     while (open > 0) {
         double level =
             INFINITY; /* the rate at which the next limit is reached: a PU's own or a domain's */
         size_t limit = sim->domain_count;
         for (size_t i = 0; i < count; i++) {
-            level = fixed[i] ? level : fmin(level, rate_of(sim, pus[i]));
+            level = traffic.fixed[i] ? level : fmin(level, rate_of(sim, pus[i]));
         }
         for (size_t d = 0; d < sim->domain_count; d++) {
-            double reach = reach_of(&sim->domains[d], pus, count, fixed, rates);
+            double reach = reach_of(&traffic, d, rates);
             if (reach < level) {
                 level = reach;
                 limit = d;
             }
         }
-        for (size_t i = 0; i < count; i++) {
-            bool own = limit == sim->domain_count;
-            if (!fixed[i] &&
-                (own ? rate_of(sim, pus[i]) <= level : in_domain(&sim->domains[limit], pus[i]))) {
-                fixed[i] = true;
-                rates[i] = level;
-                open--;
-            }
-        }
+        open -= fix_rates(&traffic, limit, level, rates);
     }
-    free(fixed);
+    if (rc == 0) {
+        free_traffic(&traffic);
+    }
+    return rc;
 }
 
 static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *pus, size_t count,
                            double *rates)
 {
-    share_local_bandwidth(sim, pus, count, rates);
-    for (size_t i = 0; i < count; i++) {
+    int rc = share_local_bandwidth(sim, pus, count, rates);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         const struct sim_node *own = node_at(sim, -1, pus[i]);
         bool far = numa >= 0 && own && own->os_index != (uint32_t)numa;
-        double seconds, most;
-        int rc = probe_sim_memory_of(sim, numa, pus[i], &seconds, &most);
-        if (rc < 0) {
-            return rc;
-        }
+        double seconds, most = 0;
+        rc = probe_sim_memory_of(sim, numa, pus[i], &seconds, &most);
         /* Domains are of local traffic: elsewhere a PU has what `nodes` says, and no limit
          * beside. */
         rates[i] = far ? most : fmin(most, rates[i]);
     }
-    return 0;
+    return rc;
 }
 
 static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,

@@ -227,6 +227,131 @@ START_TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 }
 END_TEST
 
+/* -- very many pairs that are not alike -- */
+
+enum { MANY = 256, GROUP = 16, ODD = 3, OTHER = 9 };
+
+struct flat {
+    size_t asked;
+    bool disorder; /* near or far at random: no groups */
+};
+
+/* Groups of 16 in two halves, of which nobody says anything. A few PUs of one group are farther
+ * from another one than the rest. */
+static double flat_latency(const struct flat *flat, size_t i, size_t j)
+{
+    size_t g = i / GROUP, h = j / GROUP;
+    if (flat->disorder) {
+        struct random random = {.state = probe_pair_index(MANY, i, j)};
+        return random_below(&random, 2) > 0 ? 1e-6 : 3e-6;
+    }
+    if (g == ODD && h == OTHER && i % GROUP < 4) {
+        return 6e-6;
+    }
+    return g == h ? 1e-6 : g / 8 == h / 8 ? 2e-6 : 4e-6;
+}
+
+static int ask_flat(void *argument, const struct pair_position *pairs, size_t count,
+                    double *seconds, double *figures)
+{
+    struct flat *flat = argument;
+    for (size_t k = 0; k < count; k++) {
+        flat->asked++;
+        figures[k] = seconds[k] = flat_latency(flat, pairs[k].i, pairs[k].j);
+    }
+    return 0;
+}
+
+/* Of all pairs, as they are. */
+static void run_flat(struct flat *flat)
+{
+    const size_t pairs = probe_pair_count(MANY);
+    struct profile_set pus;
+    struct schedule schedule;
+    struct schedule_outcome outcome = {.values = calloc(pairs, sizeof *outcome.values),
+                                       .measured = calloc(pairs, sizeof *outcome.measured)};
+    ck_assert_int_eq(profile_set_parse("0-255", &pus), 0);
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
+    schedule.search = true;
+    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask_flat, flat, &outcome), 0);
+    ck_assert_uint_eq(outcome.measured_count, flat->asked);
+    for (size_t i = 0, k = 0; i < MANY; i++) {
+        for (size_t j = i + 1; j < MANY; j++, k++) {
+            ck_assert_msg(fabs(outcome.values[k] / flat_latency(flat, i, j) - 1) < 0.01,
+                          "pair %zu, %zu: %g", i, j, outcome.values[k]);
+        }
+    }
+    free(outcome.values);
+    free(outcome.measured);
+    free(outcome.part_of);
+    probe_schedule_free(&schedule);
+    profile_set_free(&pus);
+}
+
+START_TEST(groups_that_nobody_declares_stand_for_their_pairs)
+{
+    struct flat flat = {0};
+    run_flat(&flat);
+    ck_assert_uint_lt(flat.asked, probe_pair_count(MANY) / 4);
+}
+END_TEST
+
+START_TEST(where_there_are_no_groups_all_are_measured)
+{
+    struct flat flat = {.disorder = true};
+    run_flat(&flat);
+    ck_assert_uint_eq(flat.asked, probe_pair_count(MANY));
+}
+END_TEST
+
+static void write_groups(FILE *file, size_t size)
+{
+    for (size_t pu = 0; pu < MANY; pu += size) {
+        fprintf(file, "%s\"%zu-%zu\"", pu ? ", " : "", pu, pu + size - 1);
+    }
+}
+
+/* The same as a machine with noise: messages come to the same groups in a fraction of the time. */
+START_TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
+{
+    static const double limit_s = 30; /* all pairs in two sweeps took 76 s */
+    struct machine machine;
+    struct profile_communication found;
+    struct servet_error error;
+    char path[] = "/tmp/servet-flat-XXXXXX";
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    FILE *file = fdopen(descriptor, "w");
+    fprintf(file, "{\"servet_machine\": 1, \"pus\": \"0-255\", \"caches\": [{\"level\": 1, "
+                  "\"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}], \"memory\": "
+                  "{\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}, \"layers\": [{\"groups\": [");
+    write_groups(file, GROUP);
+    fprintf(file, "], \"seconds\": 3e-7, \"bytes_per_s\": 9e9, \"parallel\": 1}, {\"groups\": [");
+    write_groups(file, MANY / 2);
+    fprintf(file, "], \"seconds\": 9e-7, \"bytes_per_s\": 7e9, \"parallel\": 1}, {\"groups\": [");
+    write_groups(file, MANY);
+    fprintf(file, "], \"seconds\": 3e-6, \"bytes_per_s\": 4e9, \"parallel\": 1}], \"noise\": "
+                  "{\"relative\": 0.02, \"outlier_probability\": 0.03, \"outlier_factor\": 3}}\n");
+    fclose(file);
+    int rc = probe_machine_open_simulated(path, 1, &machine, &error);
+    remove(path);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    struct probe probe = {
+        .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
+    ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
+    ck_assert_uint_eq(found.layer_count, 3);
+    ck_assert_uint_eq(found.layers[0].members.group_count, MANY / GROUP);
+    ck_assert_uint_eq(found.layers[1].members.group_count, 2);
+    ck_assert_uint_eq(found.layers[2].members.group_count, 1);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(found.layers[i].members.pair_count, 0);
+    }
+    ck_assert_double_lt(probe_machine_elapsed(&machine), limit_s);
+    probe_message_free(&found);
+    probe_machine_close(&machine);
+}
+END_TEST
+
 /* A machine with a clock and nothing else. */
 static double ticking(struct machine *machine)
 {
@@ -291,6 +416,9 @@ int main(void)
     TCase *tests = tcase_create("schedule");
     tcase_add_test(tests, a_regular_machine_needs_few_measurements);
     tcase_add_test(tests, measurements_of_regular_machines_grow_no_faster_than_n_log_n);
+    tcase_add_test(tests, groups_that_nobody_declares_stand_for_their_pairs);
+    tcase_add_test(tests, where_there_are_no_groups_all_are_measured);
+    tcase_add_test(tests, layers_of_a_flat_machine_of_many_pus_are_found_in_time);
     tcase_add_test(tests, a_late_probe_stops_and_says_so);
     tcase_add_test(tests, pairs_of_other_kinds_of_cores_are_not_taken_for_alike);
     tcase_add_test(tests, where_the_sample_disagrees_all_are_measured);

@@ -1,0 +1,122 @@
+/* Is the memory of 16 nodes seen from all 16 within half a minute, and is a bandwidth that only
+ * copies show found all the same? */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "probes/pairs/memory.h"
+#include "tests/base/runner.h"
+
+enum { NODES = 16, PUS_OF_NODE = 2, NODES_OF_PACKAGE = 4, ARRAY = 64 << 20 };
+static const double limit_s = 30; /* what a user waits for 16 nodes */
+
+static struct machine machine;
+
+/* Nodes of four packages. The link out of the package of node `slow` (NODES: none) has a third of
+ * the others' bandwidth, at their latency. */
+static double rate(size_t from, size_t node, size_t slow)
+{
+    bool package = from / NODES_OF_PACKAGE == node / NODES_OF_PACKAGE;
+    return from == node ? 1.2e10 : package ? 8e9 : node == slow ? 1.7e9 : 5e9;
+}
+
+static double latency(size_t from, size_t node)
+{
+    bool package = from / NODES_OF_PACKAGE == node / NODES_OF_PACKAGE;
+    return from == node ? 9e-8 : package ? 1.4e-7 : 2.2e-7;
+}
+
+static void write_node(FILE *file, size_t node, size_t slow)
+{
+    fprintf(file, "%s{\"os_index\": %zu, \"pus\": \"%zu-%zu\", \"from\": [", node ? ", " : "", node,
+            node * PUS_OF_NODE, (node + 1) * PUS_OF_NODE - 1);
+    for (size_t from = 0, written = 0; from < NODES; from++) {
+        if (from != node) {
+            fprintf(file, "%s{\"pus\": \"%zu-%zu\", \"seconds\": %g, \"bytes_per_s\": %g}",
+                    written++ ? ", " : "", from * PUS_OF_NODE, (from + 1) * PUS_OF_NODE - 1,
+                    latency(from, node), rate(from, node, slow));
+        }
+    }
+    fprintf(file, "]}");
+}
+
+static void open_nodes(size_t slow)
+{
+    struct servet_error error;
+    char path[] = "/tmp/servet-numa-XXXXXX";
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    FILE *file = fdopen(descriptor, "w");
+    fprintf(file,
+            "{\"servet_machine\": 1, \"pus\": \"0-%d\", \"caches\": [{\"level\": 1, "
+            "\"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}], \"memory\": {\"seconds\": "
+            "9e-8, \"pu_bytes_per_s\": 1.2e10, \"nodes\": [",
+            NODES * PUS_OF_NODE - 1);
+    for (size_t node = 0; node < NODES; node++) {
+        write_node(file, node, slow);
+    }
+    fprintf(file, "]}, \"noise\": {\"relative\": 0.02, \"outlier_probability\": 0.03, "
+                  "\"outlier_factor\": 3}}\n");
+    fclose(file);
+    int rc = probe_machine_open_simulated(path, 1, &machine, &error);
+    unlink(path);
+    ck_assert_msg(rc == 0, "%s", error.text);
+}
+
+/* All cells, each as it is; how many of them were copied in. */
+static size_t measure(size_t slow)
+{
+    struct probe_numa found;
+    size_t measured = 0;
+    open_nodes(slow);
+    struct probe probe = {
+        .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
+    ck_assert_int_eq(probe_numa(&probe, ARRAY, &found, NULL), 0);
+    ck_assert_uint_eq(found.count, NODES * NODES);
+    for (size_t i = 0; i < found.count; i++) {
+        const struct profile_numa_access *row = &found.rows[i];
+        const size_t from = i / NODES, node = i % NODES;
+        ck_assert_uint_eq(row->node, node);
+        ck_assert(profile_set_has(&row->pus, (uint32_t)(from * PUS_OF_NODE)));
+        ck_assert_msg(fabs(log(row->bytes_per_s / rate(from, node, slow))) < 0.1,
+                      "from %zu to %zu: %g", from, node, row->bytes_per_s);
+        ck_assert_msg(fabs(log(row->seconds_per_access / latency(from, node))) < 0.15,
+                      "from %zu to %zu: %g", from, node, row->seconds_per_access);
+        bool copied = row->quality.origin == PROFILE_MEASURED;
+        ck_assert(copied || row->quality.note);
+        measured += copied;
+    }
+    probe_numa_free(&found);
+    return measured;
+}
+
+START_TEST(nodes_of_one_sort_are_measured_on_a_sample)
+{
+    size_t copied = measure(NODES);
+    struct probe probe = {.machine = &machine, .declared = &machine.declared->classes[0]};
+    struct probe_numa_plan plan = probe_numa_planned(&probe);
+    ck_assert_double_lt(probe_machine_elapsed(&machine), limit_s);
+    ck_assert_uint_lt(copied, NODES * NODES / 4);
+    ck_assert_uint_eq(plan.looked_at, NODES * NODES);
+    ck_assert_msg(2 * copied > plan.copied && copied < 2 * plan.copied, "%zu planned, %zu copied",
+                  plan.copied, copied);
+    probe_machine_close(&machine);
+}
+END_TEST
+
+START_TEST(a_slow_link_that_latency_does_not_show_is_found)
+{
+    measure(5);
+    probe_machine_close(&machine);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("numa");
+    tcase_add_test(tests, nodes_of_one_sort_are_measured_on_a_sample);
+    tcase_add_test(tests, a_slow_link_that_latency_does_not_show_is_found);
+    return run_tests(tests);
+}
