@@ -85,22 +85,30 @@ const struct cache_size *probe_cache_sizes(size_t *count);
 
 enum { CACHE_STEPS_PER_OCTAVE = 8 }; /* of the even grid */
 
-enum { CACHE_POINTS_MAX = 224, CACHE_SAMPLES_MAX = 36 };
+enum { CACHE_POINTS_MAX = 256, CACHE_PLACES_MAX = 24, CACHE_REPEATS_MAX = 12 };
 
 struct cache_point {
-    double bytes; /* working set */
-    bool between; /* not of the even grid: measured around a knee */
-    double seconds[CACHE_SAMPLES_MAX];
-    size_t count;
+    double bytes;  /* working set */
+    uint64_t seed; /* of its first place in memory; the others follow */
+    bool between;  /* not of the even grid: measured around a knee */
+    double seconds[CACHE_PLACES_MAX][CACHE_REPEATS_MAX]; /* by place in memory */
+    uint8_t repeats[CACHE_PLACES_MAX];
 };
 
 struct cache_samples {
     struct cache_point points[CACHE_POINTS_MAX]; /* ascending sizes */
     size_t count;
+    uint64_t seed;
 };
 
 /* Puts a point without samples in its place. False: it is there, or there is no room. */
 bool probe_cache_samples_add(struct cache_samples *samples, double bytes, bool between);
+
+/* One more sample at a place; what is too much is left out. */
+void probe_cache_point_put(struct cache_point *point, size_t place, double seconds);
+
+/* Samples of all places. */
+size_t probe_cache_point_samples(const struct cache_point *point);
 
 /* The curve of the even grid, or of all points: for each the mean of the samples that count, made
  * non-decreasing. Its other fields are 0. Owned: probe_cache_curve_free(). 0 or -ENOMEM. */
@@ -127,8 +135,8 @@ double probe_cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COL
                                   const double *right, double total, size_t n, double *x);
 
 /* Makes `values` non-decreasing: the isotonic regression (pool adjacent violators) of their
- * logarithms. */
-void probe_cache_isotonic(double *values, size_t count);
+ * logarithms, by `weights` (NULL: all alike). */
+void probe_cache_isotonic(double *values, const double *weights, size_t count);
 
 /* Cache levels out of a latency curve.
  *
@@ -195,6 +203,9 @@ struct cache_candidate {
 
 struct cache_terms {
     size_t points;
+    uint64_t near[CACHE_LEVELS_MAX]; /* only sizes near one of these are candidates */
+    size_t near_count;               /* 0: all sizes are */
+    double count;                    /* of the points, by what they count */
     double *base;  /* the constant's column: a point's weight, 1 / its error in units of
                       `relative_floor` */
     double *right; /* latency * weight */
@@ -205,7 +216,11 @@ struct cache_terms {
     double *columns;
 };
 
-/* 0 or -ENOMEM; `fit->points` is set before, all else 0. To be freed either way. */
+/* What a point counts: the steps of the even grid that it stands for, at most one. What a shape is
+ * off, it is off all along a knee, so that points that lie closer together are not so many more. */
+double probe_cache_point_share(const struct cache_curve *curve, size_t i);
+
+/* 0 or -ENOMEM; `fit->points` and `near` are set before, all else 0. To be freed either way. */
 int probe_cache_candidates_make(struct cache_terms *fit, const struct cache_curve *curve);
 /* Misses per access, in [0, 1], of a cycle through so many bytes; `page_bytes` is the contiguous
  * piece. */
@@ -340,11 +355,11 @@ void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times 
  * fit.h).
  *
  * The latency of a random cycle is measured on a grid of eight sizes an octave, from 4 KiB until
- * well beyond the last knee, in several sweeps that lie apart in time. Around the knees that a
- * first fit gives, all but the first, further samples are taken within a few seconds, and around
- * the last of three levels or more at sizes in between as well; then the levels are fitted again.
- * What disturbs a measurement (a neighbour in the L3, a busy sibling) only ever makes caches look
- * smaller and slower, so the slowest samples of a point are dropped (model.h).
+ * well beyond the last knee, in several sweeps that lie apart in time and go to the same places in
+ * memory. Around the knees that a first fit gives, further samples are taken within a few seconds,
+ * at other places and at sizes in between as well; then the levels are fitted again. What disturbs
+ * a measurement (a neighbour in the L3, a busy sibling) only ever makes caches look smaller and
+ * slower, so the slowest samples of a place are dropped (samples.c).
  *
  * Where there is a deadline, every other size is measured first, and then as many sweeps of all as
  * there is time for; what comes after them is left out when it is past. The least that a curve

@@ -83,20 +83,22 @@ double probe_cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COL
     return rss > 0 ? rss : 0;
 }
 
-void probe_cache_isotonic(double *values, size_t count)
+void probe_cache_isotonic(double *values, const double *weights, size_t count)
 {
-    double *mean = malloc(count * sizeof *mean);
+    double *mean = malloc(count * sizeof *mean), *weight = malloc(count * sizeof *weight);
     size_t *size = malloc(count * sizeof *size), blocks = 0;
-    if (mean && size) {
+    if (mean && weight && size) {
         for (size_t i = 0; i < count; i++) {
             mean[blocks] = log(values[i]);
+            weight[blocks] = weights ? weights[i] : 1;
             size[blocks++] = 1;
             while (blocks > 1 && mean[blocks - 2] > mean[blocks - 1]) {
-                size_t all = size[blocks - 2] + size[blocks - 1];
-                mean[blocks - 2] = (mean[blocks - 2] * (double)size[blocks - 2] +
-                                    mean[blocks - 1] * (double)size[blocks - 1]) /
-                                   (double)all;
-                size[blocks - 2] = all;
+                double all = weight[blocks - 2] + weight[blocks - 1];
+                mean[blocks - 2] = (mean[blocks - 2] * weight[blocks - 2] +
+                                    mean[blocks - 1] * weight[blocks - 1]) /
+                                   all;
+                weight[blocks - 2] = all;
+                size[blocks - 2] += size[blocks - 1];
                 blocks--;
             }
         }
@@ -107,6 +109,7 @@ void probe_cache_isotonic(double *values, size_t count)
         }
     }
     free(mean);
+    free(weight);
     free(size);
 }
 
@@ -142,13 +145,15 @@ struct solution {
     double objective;
 };
 
+static const double near_relative_floor = 0.01; /* instead of probe_cache_relative_floor */
+
 /* -- search -- */
 
 static double objective_of(const struct cache_terms *fit, double rss, double price, size_t levels)
 {
-    double n = (double)fit->points;
-    return n * log(rss / n + probe_cache_relative_floor * probe_cache_relative_floor) + price +
-           level_price * (double)levels;
+    double n = fit->count;
+    double floor = fit->near_count > 0 ? near_relative_floor : probe_cache_relative_floor;
+    return n * log(rss / n + floor * floor) + price + level_price * (double)levels;
 }
 
 /* The columns of `fixed` stay; the one called `free` (a position in it) is tried with every
@@ -493,6 +498,62 @@ static size_t report(const struct cache_terms *fit, const struct cache_curve *cu
     return count;
 }
 
+/* The term of `terms` that is the same as one of other terms; SIZE_MAX: none. */
+static size_t same_term(const struct cache_terms *terms, const struct cache_candidate *wanted)
+{
+    for (size_t i = 0; i < terms->candidate_count; i++) {
+        const struct cache_candidate *c = &terms->candidates[i];
+        if (c->reach_bytes == wanted->reach_bytes && c->shape.bytes == wanted->shape.bytes &&
+            c->shape.ways == wanted->shape.ways && c->shape.policy == wanted->shape.policy &&
+            c->shape.scattered == wanted->shape.scattered) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+/* The same solution with other terms, and on another curve; false: one is not there. */
+static bool carry_over(const struct cache_terms *from, const struct solution *solution,
+                       const struct cache_terms *to, struct solution *out)
+{
+    *out = *solution;
+    for (size_t i = 0; i < solution->count; i++) {
+        out->terms[i] = same_term(to, &from->candidates[solution->terms[i]]);
+        if (out->terms[i] == SIZE_MAX) {
+            return false;
+        }
+    }
+    out->objective = INFINITY;
+    return out->count > to->known;
+}
+
+/* What is decided on the even grid, levels and about their sizes, once more with the points around
+ * the knees: sizes near those that were found. */
+static int fit_finely(const struct cache_terms *coarse, const struct cache_curve *curve,
+                      const struct solution *solution, struct cache_terms *fine,
+                      struct solution *out)
+{
+    *fine = (struct cache_terms){.points = curve->count};
+    for (size_t i = 0; i < solution->count && fine->near_count < CACHE_LEVELS_MAX; i++) {
+        const struct cache_candidate *c = &coarse->candidates[solution->terms[i]];
+        if (c->reach_bytes == 0) {
+            fine->near[fine->near_count++] = c->shape.bytes;
+        }
+    }
+    if (fine->near_count == 0) {
+        return 0;
+    }
+    int rc = probe_cache_candidates_make(fine, curve);
+    if (rc < 0 || !carry_over(coarse, solution, fine, out)) {
+        fine->near_count = 0;
+        return rc;
+    }
+    improve(fine, out);
+    for (int round = 0; round < ROUNDS_MAX && exchange_sizes(fine, out); round++) {
+    }
+    return 0;
+}
+
 int probe_cache_fit(const struct cache_curve *curve,
                     struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
                     double *beyond_s)
@@ -500,13 +561,21 @@ int probe_cache_fit(const struct cache_curve *curve,
     if (curve->count < POINTS_MIN) {
         return -EINVAL;
     }
-    struct cache_terms fit = {.points = curve->count};
-    struct solution solution;
-    int rc = probe_cache_candidates_make(&fit, curve);
+    struct cache_terms coarse = {.points = curve->count}, fine = {0};
+    struct solution solution, better;
+    int rc = probe_cache_candidates_make(&coarse, curve);
     if (rc == 0) {
-        search(&fit, &solution);
-        *count = report(&fit, curve, &solution, levels, beyond_s);
+        search(&coarse, &solution);
     }
-    probe_cache_candidates_free(&fit);
+    if (rc == 0 && curve->fine) {
+        rc = fit_finely(&coarse, curve->fine, &solution, &fine, &better);
+    }
+    if (rc == 0) {
+        const bool finely = fine.near_count > 0;
+        *count =
+            report(finely ? &fine : &coarse, curve, finely ? &better : &solution, levels, beyond_s);
+    }
+    probe_cache_candidates_free(&coarse);
+    probe_cache_candidates_free(&fine);
     return rc;
 }

@@ -12,7 +12,14 @@
 
 /* Chosen on measured and simulated curves: */
 const double probe_cache_relative_floor = 0.02;
-static const double prior_weight = 10; /* of an unusual size, against n * log(error) */
+static const double prior_weight = 10;     /* of an unusual size, against n * log(error) */
+static const double near_prior_weight = 3; /* the same where finer steps say more */
+/* What it takes to believe that a cache is as large as what a TLB reaches: such a rise has an
+ * explanation already. Caches of that size are built (256 KiB behind 64 entries), so it is a price
+ * and no ban; beside a load a 512 KiB L2 passed for 256 KiB by less. */
+static const double coincidence_price = 20;
+static const double coincidence = 1.1; /* times larger or smaller: half a step of tried reaches */
+static const double near_reach = 1.35; /* times larger or smaller, sizes are near */
 static const double tlb_prior = 0.3;   /* its shape, a slow rise, is seldom mistaken */
 static const uint64_t adaptive_from =
     2u << 20; /* bytes; policies that resist thrashing are for last level caches */
@@ -40,12 +47,25 @@ static bool usual_of_slices(uint32_t ways)
     return ways == 11 || ways == 12 || ways == 15 || ways == 16 || ways == 20 || ways == 24;
 }
 
+static double size_price(const struct cache_terms *fit, const struct cache_size *size)
+{
+    double price = (fit->near_count > 0 ? near_prior_weight : prior_weight) * size->prior;
+    for (size_t i = 0; i < fit->known; i++) {
+        bool same =
+            fabs(log((double)size->bytes / fit->candidates[i].reach_bytes)) < log(coincidence);
+        price += same ? coincidence_price : 0;
+    }
+    return price;
+}
+
 static void add_candidates_of_size(struct cache_terms *fit, const struct cache_size *size,
                                    const struct cache_curve *curve)
 {
     /* Sets are selected by address bits, except in large sliced caches, where a hash chooses the
      * slice. */
     const uint64_t sliced_from = 4u << 20;
+    const double weight = fit->near_count > 0 ? near_prior_weight : prior_weight;
+    const double of_size = size_price(fit, size);
     for (uint32_t ways = 1; ways <= WAYS; ways++) {
         bool sets_fit = size->bytes % ways == 0 && power_of_two(size->bytes / ways);
         if (!sets_fit && (size->bytes < sliced_from || !usual_of_slices(ways))) {
@@ -62,9 +82,10 @@ static void add_candidates_of_size(struct cache_terms *fit, const struct cache_s
                 }
                 fit->candidates[fit->candidate_count++] = (struct cache_candidate){
                     .shape = {size->bytes, ways, (enum cache_policy)policy, scattered},
-                    .price = prior_weight *
-                             (size->prior + probe_cache_policy_prior((enum cache_policy)policy) +
-                              ways_prior(size->bytes, ways)),
+                    .price =
+                        of_size + weight * (probe_cache_policy_prior((enum cache_policy)policy) +
+                                            ways_prior(size->bytes, ways)),
+                    .size_price = of_size,
                 };
             }
         }
@@ -88,6 +109,16 @@ static double tlb_miss_share(double reach_bytes, double bytes)
     return bytes > reach_bytes ? 1 - reach_bytes / bytes : 0;
 }
 
+static bool is_near(const struct cache_terms *fit, double bytes)
+{
+    for (size_t i = 0; i < fit->near_count; i++) {
+        if (fabs(log(bytes / (double)fit->near[i])) < log(near_reach)) {
+            return true;
+        }
+    }
+    return fit->near_count == 0;
+}
+
 static void list_candidates(struct cache_terms *fit, const struct cache_curve *curve)
 {
     size_t size_count;
@@ -101,7 +132,7 @@ static void list_candidates(struct cache_terms *fit, const struct cache_curve *c
         double bytes = (double)sizes[i].bytes;
         /* Large sizes of any number of slices are for the second look, which knows slices. */
         if (bytes > curve->bytes[0] && bytes < curve->bytes[curve->count - 1] &&
-            sizes[i].prior < probe_cache_free_prior) {
+            sizes[i].prior < probe_cache_free_prior && is_near(fit, bytes)) {
             add_candidates_of_size(fit, &sizes[i], curve);
         }
     }
@@ -153,13 +184,22 @@ static int miss_shares(const struct cache_terms *fit, const struct cache_curve *
     return 0;
 }
 
+double probe_cache_point_share(const struct cache_curve *curve, size_t i)
+{
+    double before = curve->bytes[i > 0 ? i - 1 : i],
+           after = curve->bytes[i + 1 < curve->count ? i + 1 : i];
+    return fmin(1, log2(after / before) / 2 * CACHE_STEPS_PER_OCTAVE);
+}
+
 static void weigh(struct cache_terms *fit, const struct cache_curve *curve)
 {
     fit->base = fit->columns + fit->candidate_count * fit->points;
     fit->right = fit->base + fit->points;
     for (size_t i = 0; i < fit->points; i++) {
         double own = curve->error_s ? curve->error_s[i] / probe_cache_relative_floor : 0;
-        fit->base[i] = 1 / hypot(curve->seconds[i], own);
+        double share = fit->near_count > 0 ? probe_cache_point_share(curve, i) : 1;
+        fit->base[i] = sqrt(share) / hypot(curve->seconds[i], own);
+        fit->count += share;
         fit->right[i] = curve->seconds[i] * fit->base[i];
         fit->total += fit->right[i] * fit->right[i];
     }
@@ -168,7 +208,7 @@ static void weigh(struct cache_terms *fit, const struct cache_curve *curve)
 int probe_cache_candidates_make(struct cache_terms *fit, const struct cache_curve *curve)
 {
     size_t size_count;
-    const double *shares;
+    const double *shares = NULL;
     probe_cache_sizes(&size_count);
     fit->candidates =
         malloc((size_count * WAYS * CACHE_POLICIES * 2 + 64) * sizeof *fit->candidates);
@@ -177,7 +217,9 @@ int probe_cache_candidates_make(struct cache_terms *fit, const struct cache_curv
     }
     list_candidates(fit, curve);
     fit->columns = malloc((fit->candidate_count + 2) * fit->points * sizeof *fit->columns);
-    int rc = fit->columns ? miss_shares(fit, curve, &shares) : -ENOMEM;
+    int rc = fit->columns ? 0 : -ENOMEM;
+    size_t kept = fit->near_count > 0 ? fit->candidate_count : fit->known; /* not to be kept */
+    rc = rc < 0 || fit->near_count > 0 ? rc : miss_shares(fit, curve, &shares);
     if (rc < 0) {
         return rc;
     }
@@ -185,10 +227,9 @@ int probe_cache_candidates_make(struct cache_terms *fit, const struct cache_curv
     for (size_t c = 0; c < fit->candidate_count; c++) {
         fit->candidates[c].column = fit->columns + c * fit->points;
         for (size_t i = 0; i < fit->points; i++) {
-            double share = c < fit->known ? probe_cache_candidate_miss_share(&fit->candidates[c],
-                                                                             curve->bytes[i],
-                                                                             curve->page_bytes)
-                                          : shares[(c - fit->known) * fit->points + i];
+            double share = c < kept ? probe_cache_candidate_miss_share(
+                                          &fit->candidates[c], curve->bytes[i], curve->page_bytes)
+                                    : shares[(c - kept) * fit->points + i];
             fit->candidates[c].column[i] = share * fit->base[i];
         }
     }
@@ -353,14 +394,6 @@ static void try_size(struct search *search, const struct cache_size *size, doubl
     }
 }
 
-/* Steps of the even grid that a point stands for, at most one. */
-static double share_of(const struct cache_curve *curve, size_t i)
-{
-    double before = curve->bytes[i > 0 ? i - 1 : i],
-           after = curve->bytes[i + 1 < curve->count ? i + 1 : i];
-    return fmin(1, log2(after / before) / 2 * CACHE_STEPS_PER_OCTAVE);
-}
-
 /* Columns in units of this search, and what is the same for all shapes. */
 static void set_fixed(struct search *search)
 {
@@ -370,8 +403,9 @@ static void set_fixed(struct search *search)
     const double earlier = fmin(earlier_up_to * before, sqrt(before * found));
     for (size_t i = 0; i < points; i++) {
         double own = last->curve->error_s ? last->curve->error_s[i] / relative_floor : 0;
-        double counts =
-            last->curve->bytes[i] < earlier ? earlier_weight : sqrt(share_of(last->curve, i));
+        double counts = last->curve->bytes[i] < earlier
+                            ? earlier_weight
+                            : sqrt(probe_cache_point_share(last->curve, i));
         search->weights[i] = counts / hypot(last->curve->seconds[i], own);
         search->count += counts * counts;
         search->latencies[i] = search->weights[i] * last->curve->seconds[i];

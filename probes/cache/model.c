@@ -1,4 +1,4 @@
-/* Miss shares of caches by working set, the samples of a curve, and the sizes that are tried.
+/* Miss shares of caches by working set, and the sizes that are tried.
  * Binomial sums are cut where they stop to matter, because the fit asks for a hundred thousand of
  * them. Section III-A2 of the 2010 paper has the model; the size bias is ours (model.h). To see
  * it: tests/probes/test_cache_model.c holds every policy against a cache that is played through. */
@@ -10,130 +10,6 @@
 #include <string.h>
 
 #include "probes/probe.h"
-
-/* How many of a point's samples count, fastest first. Disturbance only slows down, so the more is
- * dropped the better, but for one thing: in a physically indexed cache of few page colours misses
- * differ from place to place in memory, very unevenly, and the model that is fitted is of their
- * mean. First levels are indexed virtually: there the fastest third counts. A large shared cache is
- * seldom left alone and has many colours: there the faster half counts but for the fastest, which
- * would make the cache look larger; of few samples the fastest. */
-static const double first_level_up_to = 96
-                                        << 10; /* bytes; beyond, a point may be of a second level */
-static const double shared_from = 4 << 20;     /* bytes; caches that large have many colours */
-static const double kept_first = 1.0 / 3, kept_later = 0.9;
-static const size_t few_samples = 3,
-                    some_samples = 6; /* of up to few one counts, of up to some two */
-
-/* Which of the samples, fastest first, count. */
-struct kept {
-    size_t from, count;
-};
-
-static struct kept kept_samples(double bytes, size_t count)
-{
-    if (count <= few_samples) {
-        return (struct kept){0, 1};
-    }
-    if (bytes > shared_from && count <= some_samples) {
-        return (struct kept){0, 2};
-    }
-    if (bytes > shared_from) {
-        return (struct kept){1, count / 2};
-    }
-    return (struct kept){
-        0, (size_t)((bytes <= first_level_up_to ? kept_first : kept_later) * (double)count)};
-}
-
-bool probe_cache_samples_add(struct cache_samples *samples, double bytes, bool between)
-{
-    size_t at = samples->count;
-    while (at > 0 && samples->points[at - 1].bytes > bytes) {
-        at--;
-    }
-    if (samples->count == CACHE_POINTS_MAX || (at > 0 && samples->points[at - 1].bytes == bytes)) {
-        return false;
-    }
-    memmove(&samples->points[at + 1], &samples->points[at],
-            (samples->count - at) * sizeof *samples->points);
-    samples->points[at] = (struct cache_point){.bytes = bytes, .between = between};
-    samples->count++;
-    return true;
-}
-
-static double mean_of(const double *values, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum += values[i];
-    }
-    return sum / (double)count;
-}
-
-/* What the mean of a point may be off: its standard error, and what dropping the slowest changed.
- * At the foot of a knee a cache of few page colours is either hit or missed as a whole; few samples
- * say little there. */
-static double error_of(const double *values, size_t count, double kept_mean)
-{
-    double mean = mean_of(values, count), squares = 0;
-    for (size_t i = 0; i < count; i++) {
-        squares += (values[i] - mean) * (values[i] - mean);
-    }
-    double standard = count > 1 ? sqrt(squares / (double)(count - 1) / (double)count) : 0;
-    return hypot(standard, mean - kept_mean);
-}
-
-int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out)
-{
-    struct cache_curve curve = {.bytes = malloc(samples->count * sizeof *curve.bytes),
-                                .seconds = malloc(samples->count * sizeof *curve.seconds),
-                                .error_s = malloc(samples->count * sizeof *curve.error_s),
-                                .spread = malloc(samples->count * sizeof *curve.spread),
-                                .repetitions = malloc(samples->count * sizeof *curve.repetitions)};
-    if (!curve.bytes || !curve.seconds || !curve.error_s || !curve.spread || !curve.repetitions) {
-        probe_cache_curve_free(&curve);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < samples->count; i++) {
-        struct cache_point *point = &samples->points[i];
-        if ((point->between && !all) || point->count == 0) {
-            continue;
-        }
-        profile_median_value(point->seconds, point->count); /* sorts */
-        struct kept kept = kept_samples(point->bytes, point->count);
-        curve.bytes[curve.count] = point->bytes;
-        curve.seconds[curve.count] = mean_of(point->seconds + kept.from, kept.count);
-        curve.spread[curve.count] = probe_spread(point->seconds, point->count);
-        curve.repetitions[curve.count] = (uint32_t)point->count;
-        curve.error_s[curve.count] =
-            error_of(point->seconds, point->count, curve.seconds[curve.count]);
-        curve.count++;
-    }
-    probe_cache_isotonic(curve.seconds, curve.count);
-    *out = curve;
-    return 0;
-}
-
-void probe_cache_curve_free(struct cache_curve *curve)
-{
-    free(curve->bytes);
-    free(curve->seconds);
-    free(curve->error_s);
-    free(curve->spread);
-    free(curve->repetitions);
-    memset(curve, 0, sizeof *curve);
-}
-
-double probe_cache_samples_spread(struct cache_samples *samples, double bytes)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < samples->count; i++) {
-        if (fabs(log(samples->points[i].bytes / bytes)) <
-            fabs(log(samples->points[best].bytes / bytes))) {
-            best = i;
-        }
-    }
-    return probe_spread(samples->points[best].seconds, samples->points[best].count);
-}
 
 /* -- all sets -- */
 
@@ -266,7 +142,7 @@ const double probe_cache_free_prior = 4;
 static void fill_any(void)
 {
     const double kib = 1024, mib = 1024 * kib;
-    for (double way = kib / 4; way < 256 * kib; way *= 2) {
+    for (double way = kib / 4; way < 512 * kib; way *= 2) {
         for (int ways = 16; ways < 32; ways++) {
             static const double prior_of_odd[] = {0, 0.7, 1.5, 1.5, 2, 2, 2, 2}; /* 1, 3 … 15 */
             const int odd = ways >> __builtin_ctz((unsigned)ways);

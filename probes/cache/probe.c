@@ -94,7 +94,7 @@ int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struc
 enum {
     SWEEPS = 3,
     LOOK_EACH = 2,    /* of those, where a budget may not leave time for all */
-    WARM_PASSES = 24, /* an L3 that is filled by victims keeps only lines that show reuse: 4 passes
+    WARM_PASSES = 16, /* an L3 that is filled by victims keeps only lines that show reuse: 4 passes
                          read 22 ns, 16 and more 15.6 */
     GRID_MAX = 160,
     NODE_SMALL = 256, /* bytes; a node per line would be fetched by the adjacent-line prefetcher and
@@ -117,11 +117,11 @@ static const struct {
     double up_to_bytes;
     size_t places;
 } places[] = {{1 << 20, 6}, {4 << 20, 4}, {16 << 20, 3}, {INFINITY, 1}};
-/* Around the knees that the sweeps gave: more samples, and around the last of three levels or more,
- * where the sizes that are built lie close together, finer steps. */
-enum { REFINED_STEPS = 16, REFINED_ROUNDS = 5, REFINED_LEVELS = 3 };
+/* Around the knees that the sweeps gave: more samples, and finer steps. */
+enum { REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
+static const double all_places_up_to = 4 << 20;           /* bytes */
 static const double refined_from = 0.5, refined_to = 2.2; /* times the size of the level */
-static const double refined_s = 3;       /* that this may take, about, or, where it is more, */
+static const double refined_s = 2;       /* that this may take, about, or, where it is more, */
 static const double refined_share = 0.5; /* of the time that the sweeps took */
 /* Of the processor, for which a budget must leave time: inferring levels, and the finer shapes of
  * the last one. */
@@ -184,7 +184,8 @@ static enum machine_pages pages_of(const struct machine *machine)
     return machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
 }
 
-int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
+static int measure_at(struct probe *probe, uint32_t pu, size_t bytes, uint64_t seed,
+                      double *seconds)
 {
     const struct machine_traversal what = {
         .bytes = bytes,
@@ -192,9 +193,14 @@ int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *se
         .order = MACHINE_CHASE,
         .pages = pages_of(probe->machine),
         .warm_passes = WARM_PASSES,
-        .seed = ++probe->seed,
+        .seed = seed,
     };
     return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
+}
+
+int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
+{
+    return measure_at(probe, pu, bytes, ++probe->seed, seconds);
 }
 
 static size_t places_of(double bytes)
@@ -206,17 +212,14 @@ static size_t places_of(double bytes)
     return places[i].places;
 }
 
-static int take_sample(struct probe *probe, uint32_t pu, struct cache_point *point,
-                       struct servet_error *error)
+static int take_sample(struct probe *probe, uint32_t pu, struct cache_point *point, size_t place,
+                       double *seconds, struct servet_error *error)
 {
-    double seconds;
-    int rc = probe_cache_point(probe, pu, (size_t)point->bytes, &seconds);
+    int rc = measure_at(probe, pu, (size_t)point->bytes, point->seed + place, seconds);
     if (rc < 0) {
         return probe_error(error, rc, "measuring cache sizes");
     }
-    if (point->count < CACHE_SAMPLES_MAX) {
-        point->seconds[point->count++] = seconds;
-    }
+    probe_cache_point_put(point, place, *seconds);
     return 0;
 }
 
@@ -303,12 +306,13 @@ static int sweep(struct probe *probe, uint32_t pu, int number, size_t (*places_a
         const struct cache_point *before = i > 0 ? &samples->points[i - 1] : NULL;
         if (places_at == few_places && before &&
             look_is_over(probe, begun_s,
-                         (double)few_places(bytes) * sample_cost(bytes, before->seconds[0]))) {
+                         (double)few_places(bytes) * sample_cost(bytes, before->seconds[0][0]))) {
             samples->count = i;
             break;
         }
         for (size_t place = 0; place < places_at(samples->points[i].bytes); place++) {
-            int rc = take_sample(probe, pu, &samples->points[i], error);
+            double seconds;
+            int rc = take_sample(probe, pu, &samples->points[i], place, &seconds, error);
             if (rc < 0) {
                 return rc;
             }
@@ -342,29 +346,41 @@ static double swept_cost(const struct cache_samples *samples)
     double sum = 0;
     for (size_t i = 0; i < samples->count; i++) {
         const struct cache_point *point = &samples->points[i];
-        for (size_t j = 0; j < point->count; j++) {
-            sum += sample_cost(point->bytes, point->seconds[j]);
+        for (size_t place = 0; place < CACHE_PLACES_MAX; place++) {
+            for (size_t j = 0; j < point->repeats[place]; j++) {
+                sum += sample_cost(point->bytes, point->seconds[place][j]);
+            }
         }
     }
     return sum;
 }
 
-/* Adds the points between, if there is time for as many samples of them as the sweeps took of
- * others: fewer would not tell which are disturbed. */
-static void add_points(const struct probe_cache *found, const struct cache_level_fit *fits,
-                       double end, double left_s, struct cache_samples *samples)
+/* Of small working sets as many as in a sweep; of large ones, which take long, fewer. */
+static size_t refined_places(double bytes)
 {
-    const struct cache_level_fit *last = &fits[found->count - 1];
-    const double low = refined_from * (double)last->shape.bytes;
-    const double high = fmin(refined_to * (double)last->shape.bytes, end);
+    return bytes <= all_places_up_to ? places_of(bytes) : few_places(bytes);
+}
+
+/* Adds the points between around one knee, if there is time for as many samples of them as the
+ * sweeps took of others: fewer would not tell which are disturbed. Returns what is left. */
+static double add_points(const struct cache_level_fit *level, double end, double left_s,
+                         struct cache_samples *samples)
+{
+    const double low = refined_from * (double)level->shape.bytes;
+    const double high = fmin(refined_to * (double)level->shape.bytes, end);
     double cost = 0;
     for (double bytes = low; bytes < high; bytes *= exp2(1.0 / REFINED_STEPS)) {
-        cost += SWEEPS * sample_cost(bytes, last->seconds * last->rise);
+        cost += SWEEPS * (double)refined_places(bytes) *
+                sample_cost(bytes, level->seconds * level->rise);
+    }
+    if (cost >= left_s) {
+        return left_s;
     }
     for (int step = (int)ceil(log2(low / (double)smallest_bytes) * REFINED_STEPS);
-         cost < left_s && grid_bytes(step, REFINED_STEPS) < high; step++) {
+         grid_bytes(step, REFINED_STEPS) < high; step++) {
         probe_cache_samples_add(samples, grid_bytes(step, REFINED_STEPS), true);
     }
+    return left_s - cost;
 }
 
 /* Seconds that are left of the budget. */
@@ -376,7 +392,7 @@ static double granted(const struct probe *probe)
 static bool near_knee(const struct probe_cache *found, const struct cache_level_fit *fits,
                       double bytes)
 {
-    for (size_t i = 1; i < found->count; i++) {
+    for (size_t i = 0; i < found->count; i++) {
         double ratio = bytes / (double)fits[i].shape.bytes;
         if (ratio > refined_from && ratio < refined_to) {
             return true;
@@ -385,8 +401,8 @@ static bool near_knee(const struct probe_cache *found, const struct cache_level_
     return false;
 }
 
-/* Takes further samples around all knees but the first, where the curve is known to bend; first
- * levels are found without. Round after round, as long as the time lasts. */
+/* Takes further samples around all knees, where the curve is known to bend. Round after round, as
+ * long as the time lasts. */
 static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *found,
                   const struct cache_level_fit *fits, size_t end, struct cache_samples *samples,
                   struct servet_error *error)
@@ -394,19 +410,23 @@ static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *fo
     const double swept_s = SWEEPS * expected_sweep(probe->machine, (double)end);
     double left_s =
         fmin(fmax(refined_s, refined_share * swept_cost(samples)), granted(probe) - fit_s);
-    if (found->count >= REFINED_LEVELS) {
-        add_points(found, fits, (double)end, left_s, samples);
+    double unplanned_s = left_s;
+    for (size_t i = 0; i < found->count; i++) {
+        unplanned_s = add_points(&fits[i], (double)end, unplanned_s, samples);
     }
     for (int round = 0; round < REFINED_ROUNDS; round++) {
         for (size_t i = 0; i < samples->count; i++) {
             struct cache_point *point = &samples->points[i];
-            size_t wanted = near_knee(found, fits, point->bytes) ? few_places(point->bytes) : 0;
-            for (size_t place = 0; place < wanted && left_s > 0; place++) {
-                int rc = take_sample(probe, pu, point, error);
+            size_t wanted = near_knee(found, fits, point->bytes) ? refined_places(point->bytes) : 0;
+            /* as many rounds at the same places as sweeps, then at others */
+            size_t first = wanted * (1 + (size_t)round / SWEEPS);
+            for (size_t place = first; place < first + wanted && left_s > 0; place++) {
+                double seconds;
+                int rc = take_sample(probe, pu, point, place, &seconds, error);
                 if (rc < 0) {
                     return rc;
                 }
-                left_s -= sample_cost(point->bytes, point->seconds[point->count - 1]);
+                left_s -= sample_cost(point->bytes, seconds);
             }
             left_s = fmin(left_s, granted(probe) - fit_s);
         }
@@ -429,24 +449,25 @@ static void set_conditions(const struct probe *probe, const struct probe_cache *
     }
 }
 
-/* Fits levels to what is measured so far. */
-static int conclude(struct probe *probe, struct cache_samples *samples, struct probe_cache *result,
-                    struct cache_level_fit *fits, struct servet_error *error)
+/* Fits levels to what is measured so far; at the end with the points between, and with the second
+ * look at the last level, if there is time for it. */
+static int conclude(struct probe *probe, struct cache_samples *samples, bool at_end,
+                    struct probe_cache *result, struct cache_level_fit *fits,
+                    struct servet_error *error)
 {
-    struct cache_curve fine;
+    struct cache_curve fine = {0};
     probe_cache_curve_free(&result->curve);
     int rc = probe_cache_samples_curve(samples, false, &result->curve);
-    rc = rc < 0 ? rc : probe_cache_samples_curve(samples, true, &fine);
+    rc = rc < 0 || !at_end ? rc : probe_cache_samples_curve(samples, true, &fine);
     if (rc < 0) {
         return probe_error(error, rc, "measuring cache sizes");
     }
     set_conditions(probe, result, &result->curve);
     set_conditions(probe, result, &fine);
-    result->curve.fine = &fine;
-    result->curve.quick = granted(probe) < fit_s + fine_fit_s;
+    result->curve.fine = at_end ? &fine : NULL;
+    result->curve.quick = !at_end || granted(probe) < fit_s + fine_fit_s;
     rc = probe_cache_fit(&result->curve, fits, &result->count, &result->memory_seconds);
     result->curve.fine = NULL;
-    result->shortened |= result->curve.quick;
     probe_cache_curve_free(&fine);
     return rc == 0 ? 0
                    : profile_error(error, rc, "inferring cache sizes: %s",
@@ -462,7 +483,7 @@ static double sweep_seconds(const struct cache_samples *look, size_t end, double
         double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
         size_t at = (size_t)(step / LOOK_EACH);
         const struct cache_point *point = &look->points[at < look->count ? at : look->count - 1];
-        sum += (double)places_of(bytes) * sample_cost(bytes, point->seconds[0]);
+        sum += (double)places_of(bytes) * sample_cost(bytes, point->seconds[0][0]);
     }
     return sum *
            fmax(1,
@@ -518,11 +539,12 @@ static int measure(struct probe *probe, uint32_t pu, struct cache_samples *sampl
     const bool huge = pages_of(probe->machine) == MACHINE_PAGES_HUGE &&
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
-    rc = rc < 0 ? rc : conclude(probe, samples, result, fits, error);
-    if (rc == 0 && result->count > 1 && granted(probe) > fit_s) {
+    rc = rc < 0 ? rc : conclude(probe, samples, false, result, fits, error);
+    if (rc == 0 && result->count > 0 && granted(probe) > fit_s) {
         rc = refine(probe, pu, result, fits, end, samples, error);
-        rc = rc < 0 ? rc : conclude(probe, samples, result, fits, error);
+        rc = rc < 0 ? rc : conclude(probe, samples, true, result, fits, error);
     }
+    result->shortened |= result->curve.quick && result->count > 0;
     if (rc == 0) {
         fill_levels(result, fits, samples);
         result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
@@ -536,6 +558,9 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
 {
     struct probe_cache result = {.count = 0};
     struct cache_samples *samples = calloc(1, sizeof *samples);
+    if (samples) {
+        samples->seed = probe->seed << 32; /* far from those that count up */
+    }
     int rc = samples ? measure(probe, pu, samples, &result, error)
                      : probe_error(error, -ENOMEM, "measuring cache sizes");
     free(samples);

@@ -33,7 +33,7 @@ static struct cache_curve draw(const struct truth *levels, size_t count, double 
         }
         seconds[curve.count++] = ns * 1e-9 * (1 + noise * fabs(profile_random_normal(&random)));
     }
-    probe_cache_isotonic(seconds, curve.count);
+    probe_cache_isotonic(seconds, NULL, curve.count);
     return curve;
 }
 
@@ -173,6 +173,46 @@ START_TEST(the_reach_of_a_tlb_is_not_taken_for_a_cache)
 }
 END_TEST
 
+/* An L2 of 512 KiB beside a load: a neighbour takes half of it in most rounds, so that it looks
+ * like one as large as the TLB reaches, though nothing there is sure. What lies at its reach is
+ * the TLB's unless the curve says otherwise; a cache of that size that is there is found. */
+START_TEST(a_level_at_the_reach_of_a_tlb_has_to_be_proved)
+{
+    const double reach = 256 * KIB, miss_ns = 2.85;
+    static const uint64_t sizes[] = {512 * KIB, 256 * KIB};
+    for (size_t i = 0; i < 2; i++) {
+        const struct truth levels[] = {{{32 * KIB, 8, CACHE_PLRU, false, 0, 0}, 4.4},
+                                       {{sizes[i], 8, CACHE_PLRU, true, 0, 0}, 21},
+                                       {{32 * MIB, 16, CACHE_LRU, true, 0, 0}, 100}};
+        const struct truth taken = {{256 * KIB, 8, CACHE_PLRU, true, 0, 0}, 21};
+        struct cache_level_fit found[CACHE_LEVELS_MAX];
+        double errors[POINTS_MAX] = {0};
+        size_t count;
+        struct cache_curve curve = draw(levels, 3, 1.25, 0.01, 30);
+        for (size_t j = 0; j < curve.count; j++) {
+            seconds[j] += bytes[j] > reach ? miss_ns * 1e-9 * (1 - reach / bytes[j]) : 0;
+            if (i == 0 && bytes[j] > 200 * KIB && bytes[j] < 1 * MIB) {
+                double share = probe_cache_miss_share(&taken.shape, (uint64_t)bytes[j], 4096);
+                double disturbed = 4.4e-9 + 19.4e-9 * share;
+                errors[j] = fmax(0, disturbed - seconds[j]);
+                seconds[j] = fmax(seconds[j], disturbed);
+            }
+        }
+        probe_cache_isotonic(seconds, NULL, curve.count);
+        curve.tlb_reach_bytes[curve.tlb_count++] = reach;
+        curve.tlb_seconds[0] = miss_ns * 1e-9;
+        curve.error_s = errors;
+        ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), 0);
+        ck_assert_uint_ge(count, 2);
+        ck_assert_msg(i == 0 || found[1].shape.bytes == sizes[i], "L2 of %llu KiB",
+                      (unsigned long long)(found[1].shape.bytes / KIB));
+        ck_assert_msg(i == 1 || found[1].shape.bytes > 300 * KIB, "L2 of %llu KiB",
+                      (unsigned long long)(found[1].shape.bytes / KIB));
+        ck_assert(found[1].low_bytes <= sizes[i] && found[1].high_bytes >= sizes[i]);
+    }
+}
+END_TEST
+
 /* A level of few ways, its pages at random, rises so slowly that it stands for two; a third beside
  * it explains little, until the broad one becomes the second. So it went on a simulated POWER10 (32
  * KiB, 2 MiB, 8 MiB, pages of 64 KiB) with disturbed samples around both knees. */
@@ -255,7 +295,7 @@ END_TEST
 START_TEST(isotonic_regression_pools_what_falls)
 {
     double values[] = {1, 4, 1, 9};
-    probe_cache_isotonic(values, 4);
+    probe_cache_isotonic(values, NULL, 4);
     ck_assert_double_eq_tol(values[0], 1, 1e-12);
     ck_assert_double_eq_tol(values[1], 2, 1e-12); /* geometric mean of 4 and 1 */
     ck_assert_double_eq_tol(values[2], 2, 1e-12);
@@ -273,6 +313,7 @@ int main(void)
     tcase_add_test(tests, an_l2_with_ages_is_not_taken_for_a_larger_one);
     tcase_add_test(tests, points_that_are_not_sure_do_not_decide);
     tcase_add_test(tests, the_reach_of_a_tlb_is_not_taken_for_a_cache);
+    tcase_add_test(tests, a_level_at_the_reach_of_a_tlb_has_to_be_proved);
     tcase_add_test(tests, a_broad_level_gives_way_to_two);
     tcase_add_test(tests, two_levels_are_not_made_three);
     tcase_add_test(tests, a_flat_curve_has_no_level);

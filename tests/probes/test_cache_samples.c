@@ -16,7 +16,7 @@ static void take(double bytes, const double *seconds, size_t count)
     for (size_t i = 0; i < samples.count; i++) {
         struct cache_point *point = &samples.points[i];
         for (size_t j = 0; j < count && point->bytes == bytes; j++) {
-            point->seconds[point->count++] = seconds[j];
+            probe_cache_point_put(point, 0, seconds[j]);
         }
     }
 }
@@ -66,7 +66,7 @@ static int counted_traverse(struct machine *machine, const struct machine_traver
         far += what->bytes == 16 * KIB;
         near_l2 += what->bytes == 256 * KIB;
         near_l3 += what->bytes == 8 * MIB;
-        between += bytes > 4 * MIB && bytes < 16 * MIB && fabs(step - round(step)) > 0.4;
+        between += bytes > 128 * KIB && bytes < 512 * KIB && fabs(step - round(step)) > 0.4;
     }
     return honest->traverse(machine, what, pus, count, seconds);
 }

@@ -1,0 +1,156 @@
+/* Do sizes and their intervals hold on caches of any size, with samples as they come beside a load?
+ * Machines are drawn from a fixed seed; their samples are drawn from the model of misses, which
+ * takes no simulated machine: dozens of levels within seconds. Whole probes of drawn machines are
+ * judged by benchmarks/probes/accuracy.sh. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "probes/cache/cache.h"
+#include "profile/base/random.h"
+#include "tests/base/runner.h"
+
+enum {
+    KIB = 1024,
+    MIB = 1024 * 1024,
+    MACHINES = 12,
+    LEVELS = 2,
+    PLACES = 6,
+    SWEEPS = 3,
+    SWEEPS_AT_KNEE = 8,
+    FINE_STEPS = 16 /* an octave, around the knees */
+};
+/* As benchmarks/probes/machines.py has it of machines beside a load. */
+static const double disturbed = 0.45, deviation = 0.03;
+static const double slower_by = 1; /* at most, relative */
+static const double near_knee = 2; /* times smaller and larger */
+
+struct drawn {
+    struct cache_shape shapes[LEVELS];
+    double seconds[LEVELS + 1];
+    size_t page_bytes;
+};
+
+static struct cache_shape draw_shape(struct random *random, double low, double high, bool first)
+{
+    static const enum cache_policy policies[] = {CACHE_PLRU, CACHE_PLRU, CACHE_LRU, CACHE_RANDOM};
+    struct cache_shape shape = {.ways = 4 + (uint32_t)random_below(random, first ? 13 : 17),
+                                .policy = policies[random_below(random, 4)]};
+    double wanted = low * pow(high / low, random_unit(random));
+    shape.bytes = shape.ways * (uint64_t)exp2(round(log2(wanted / shape.ways)));
+    shape.scattered = !first && random_below(random, 2);
+    return shape;
+}
+
+static struct drawn draw(struct random *random)
+{
+    static const size_t pages[] = {4 * KIB, 4 * KIB, 16 * KIB, 64 * KIB};
+    struct drawn drawn = {.page_bytes = pages[random_below(random, 4)], .seconds = {1.3e-9}};
+    drawn.shapes[0] = draw_shape(random, 16 * KIB, 128 * KIB, true);
+    drawn.shapes[1] =
+        draw_shape(random, fmax(256 * KIB, 4 * (double)drawn.shapes[0].bytes), 4 * MIB, false);
+    drawn.seconds[1] = drawn.seconds[0] * (3 + 3 * random_unit(random));
+    drawn.seconds[2] = drawn.seconds[1] * (4 + 4 * random_unit(random));
+    return drawn;
+}
+
+static double latency(const struct drawn *drawn, double bytes)
+{
+    double seconds = drawn->seconds[0];
+    for (size_t i = 0; i < LEVELS; i++) {
+        seconds += (drawn->seconds[i + 1] - drawn->seconds[i]) *
+                   probe_cache_miss_share(&drawn->shapes[i], (uint64_t)bytes, drawn->page_bytes);
+    }
+    return seconds;
+}
+
+static bool is_near_knee(const struct drawn *drawn, double bytes)
+{
+    for (size_t i = 0; i < LEVELS; i++) {
+        if (fabs(log(bytes / (double)drawn->shapes[i].bytes)) < log(near_knee)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_points(const struct drawn *drawn, struct cache_samples *samples)
+{
+    for (int step = 0; step <= 13 * FINE_STEPS; step++) {
+        double bytes = floor(4 * KIB * exp2((double)step / FINE_STEPS) / 512) * 512;
+        bool even = step % (FINE_STEPS / CACHE_STEPS_PER_OCTAVE) == 0;
+        if (even || is_near_knee(drawn, bytes)) {
+            probe_cache_samples_add(samples, bytes, !even);
+        }
+    }
+}
+
+static void take_samples(const struct drawn *drawn, struct random *random,
+                         struct cache_samples *samples)
+{
+    for (size_t i = 0; i < samples->count; i++) {
+        struct cache_point *point = &samples->points[i];
+        const double seconds = latency(drawn, point->bytes);
+        const int sweeps = is_near_knee(drawn, point->bytes) ? SWEEPS_AT_KNEE : SWEEPS;
+        for (int sample = 0; sample < sweeps * PLACES; sample++) {
+            double factor = 1 + deviation * fabs(profile_random_normal(random));
+            factor += random_unit(random) < disturbed ? slower_by * random_unit(random) : 0;
+            probe_cache_point_put(point, (size_t)(sample % PLACES), seconds * factor);
+        }
+    }
+}
+
+/* Levels of a drawn machine that are within 3 %, and whose interval holds the truth. */
+static void judge(const struct drawn *drawn, struct cache_samples *samples, unsigned *within,
+                  unsigned *held)
+{
+    struct cache_curve even, fine;
+    struct cache_level_fit found[CACHE_LEVELS_MAX];
+    size_t count;
+    ck_assert_int_eq(probe_cache_samples_curve(samples, false, &even), 0);
+    ck_assert_int_eq(probe_cache_samples_curve(samples, true, &fine), 0);
+    even.page_bytes = fine.page_bytes = drawn->page_bytes;
+    even.fine = &fine;
+    ck_assert_int_eq(probe_cache_fit(&even, found, &count, NULL), 0);
+    for (size_t i = 0; i < LEVELS; i++) {
+        const uint64_t bytes = drawn->shapes[i].bytes;
+        bool here = i < count;
+        *within += here && fabs(log((double)found[i].shape.bytes / (double)bytes)) < log(1.03);
+        *held += here && found[i].low_bytes <= bytes && bytes <= found[i].high_bytes;
+        printf("%zu KiB, %u ways, policy %d: %zu KiB (%zu to %zu)\n", (size_t)bytes / KIB,
+               drawn->shapes[i].ways, (int)drawn->shapes[i].policy,
+               here ? (size_t)found[i].shape.bytes / KIB : 0,
+               here ? (size_t)found[i].low_bytes / KIB : 0,
+               here ? (size_t)found[i].high_bytes / KIB : 0);
+    }
+    ck_assert_uint_le(count, LEVELS); /* nothing that is not there */
+    probe_cache_curve_free(&even);
+    probe_cache_curve_free(&fine);
+}
+
+START_TEST(sizes_and_intervals_hold_on_drawn_machines_beside_a_load)
+{
+    struct random random = {20261122};
+    struct cache_samples *samples = malloc(sizeof *samples);
+    unsigned within = 0, held = 0;
+    ck_assert_ptr_nonnull(samples);
+    for (int machine = 0; machine < MACHINES; machine++) {
+        struct drawn drawn = draw(&random);
+        samples->count = 0;
+        add_points(&drawn, samples);
+        take_samples(&drawn, &random, samples);
+        judge(&drawn, samples, &within, &held);
+    }
+    free(samples);
+    ck_assert_uint_ge(within, MACHINES * LEVELS - 1); /* of 24; 98 % of more */
+    ck_assert_uint_ge(held, MACHINES * LEVELS - 1);   /* 95 % */
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("cache intervals");
+    tcase_add_test(tests, sizes_and_intervals_hold_on_drawn_machines_beside_a_load);
+    return run_tests(tests);
+}
