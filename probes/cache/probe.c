@@ -121,7 +121,7 @@ static const struct {
 enum { REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
 static const double all_places_up_to = 4 << 20;           /* bytes */
 static const double refined_from = 0.5, refined_to = 2.2; /* times the size of the level */
-static const double refined_s = 2;       /* that this may take, about, or, where it is more, */
+static const double refined_s = 3;       /* that this may take, about, or, where it is more, */
 static const double refined_share = 0.5; /* of the time that the sweeps took */
 /* Of the processor, for which a budget must leave time: inferring levels, and the finer shapes of
  * the last one. */

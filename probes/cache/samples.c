@@ -14,9 +14,6 @@
 
 #include "profile/base/statistics.h"
 
-/* First levels are indexed virtually, so that places are alike: there the fastest third counts. */
-static const double first_level_up_to = 96 << 10; /* bytes; beyond, it may be a second level's */
-static const double kept_places = 1.0 / 3;
 /* Of a place's samples: one of up to five, two of six, three of eight. Beside a load half of all
  * samples are disturbed; fewer than that have to count. */
 static const double kept_repeats = 3.0 / 8;
@@ -72,8 +69,10 @@ static double mean_of(const double *values, size_t count)
 /* What is known of the latency at one place, or of a point. */
 struct estimate {
     double seconds;
-    double error_s; /* that it may be off */
+    double error_s; /* that it may be off; of a point, but for what its places differ by */
     double spread;  /* relative, of the samples; < 0: not known */
+    double squares; /* of a point: the sum of what its places are off it, relative, squared */
+    size_t freedom; /* of a point: the number of its places but one */
 };
 
 /* The fastest of a place. If the next one is far from them, they may be disturbed, too. */
@@ -87,40 +86,50 @@ static struct estimate place_of(const double *sorted, size_t count)
                              .spread = count > 1 ? (median - sorted[0]) / median : -1};
 }
 
-static int by_seconds(const void *a, const void *b)
-{
-    double x = ((const struct estimate *)a)->seconds, y = ((const struct estimate *)b)->seconds;
-    return (x > y) - (x < y);
-}
-
-/* The mean of the places. It is off by what they differ, and by what each may be off. */
+/* The mean of the places, of small working sets, too: second levels of 128 KiB are built, and the
+ * luckiest places would make them smaller. Where each place has one sample, what differs from place
+ * to place cannot be told from what disturbs: their median. */
 static struct estimate point_of(struct cache_point *point)
 {
-    struct estimate places[CACHE_PLACES_MAX], sum = {.spread = -1};
-    size_t count = 0;
-    double own = 0, squares = 0, spread = 0;
+    struct estimate sum = {.spread = 0};
+    double seconds[CACHE_PLACES_MAX], own = 0;
+    size_t count = 0, repeated = 0;
     for (size_t place = 0; place < CACHE_PLACES_MAX; place++) {
         if (point->repeats[place] > 0) {
             profile_sort(point->seconds[place], point->repeats[place]);
-            places[count++] = place_of(point->seconds[place], point->repeats[place]);
+            const struct estimate one = place_of(point->seconds[place], point->repeats[place]);
+            seconds[count++] = one.seconds;
+            own += one.error_s * one.error_s;
+            sum.spread += fmax(one.spread, 0);
+            repeated += one.spread >= 0;
         }
     }
-    qsort(places, count, sizeof *places, by_seconds);
-    if (point->bytes <= first_level_up_to) {
-        count = (size_t)fmax(1, round(kept_places * (double)count));
-    }
+    sum.seconds = repeated > 0 ? mean_of(seconds, count) : profile_median_value(seconds, count);
+    sum.error_s = sqrt(own) / (double)count;
+    sum.spread = repeated > 0 ? round(sum.spread / (double)repeated * 1e4) / 1e4
+                              : probe_spread(seconds, count);
     for (size_t i = 0; i < count; i++) {
-        sum.seconds += places[i].seconds / (double)count;
-        own += places[i].error_s * places[i].error_s;
-        spread += places[i].spread / (double)count;
+        double off = seconds[i] / sum.seconds - 1;
+        sum.squares += off * off;
     }
-    for (size_t i = 0; i < count; i++) {
-        squares += (places[i].seconds - sum.seconds) * (places[i].seconds - sum.seconds);
-    }
-    double differ = count > 1 ? sqrt(squares / (double)(count - 1) / (double)count) : 0;
-    sum.error_s = hypot(differ, sqrt(own) / (double)count);
-    sum.spread = round(spread * 1e4) / 1e4;
+    sum.freedom = count - 1;
     return sum;
+}
+
+/* Seconds that a point is off because of what places differ by, told together with the points
+ * beside it: at the foot of a knee six places may by luck all be without conflicts, and their point
+ * would count as the surest. So Cartesius' L2 of 256 KiB came out as 224 KiB, and Dempsey's of 2
+ * MiB, looked at in two places, as two levels. */
+static double error_of_places(const struct estimate *points, size_t count, size_t i)
+{
+    const size_t first = i > 0 ? i - 1 : i, last = i + 1 < count ? i + 1 : i;
+    double squares = 0, freedom = 0;
+    for (size_t j = first; j <= last; j++) {
+        squares += points[j].squares;
+        freedom += (double)points[j].freedom;
+    }
+    double variance = freedom > 0 ? squares / freedom : 0;
+    return points[i].seconds * sqrt(variance / (double)(points[i].freedom + 1));
 }
 
 int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out)
@@ -131,8 +140,10 @@ int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct ca
                                 .spread = malloc(samples->count * sizeof *curve.spread),
                                 .repetitions = malloc(samples->count * sizeof *curve.repetitions)};
     double *weights = malloc(samples->count * sizeof *weights);
-    if (!weights || !curve.bytes || !curve.seconds || !curve.error_s || !curve.spread ||
+    struct estimate *found = malloc(samples->count * sizeof *found);
+    if (!weights || !found || !curve.bytes || !curve.seconds || !curve.error_s || !curve.spread ||
         !curve.repetitions) {
+        free(found);
         free(weights);
         probe_cache_curve_free(&curve);
         return -ENOMEM;
@@ -142,16 +153,19 @@ int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct ca
         if ((point->between && !all) || probe_cache_point_samples(point) == 0) {
             continue;
         }
-        const struct estimate found = point_of(point);
-        const double relative = hypot(least_error, found.error_s / found.seconds);
+        found[curve.count] = point_of(point);
         curve.bytes[curve.count] = point->bytes;
-        curve.seconds[curve.count] = found.seconds;
-        curve.spread[curve.count] = found.spread;
-        curve.repetitions[curve.count] = (uint32_t)probe_cache_point_samples(point);
-        curve.error_s[curve.count] = found.error_s;
-        weights[curve.count++] = 1 / (relative * relative);
+        curve.seconds[curve.count] = found[curve.count].seconds;
+        curve.spread[curve.count] = found[curve.count].spread;
+        curve.repetitions[curve.count++] = (uint32_t)probe_cache_point_samples(point);
+    }
+    for (size_t i = 0; i < curve.count; i++) {
+        curve.error_s[i] = hypot(error_of_places(found, curve.count, i), found[i].error_s);
+        const double relative = hypot(least_error, curve.error_s[i] / curve.seconds[i]);
+        weights[i] = 1 / (relative * relative);
     }
     probe_cache_isotonic(curve.seconds, weights, curve.count);
+    free(found);
     free(weights);
     *out = curve;
     return 0;

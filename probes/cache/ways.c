@@ -253,7 +253,9 @@ static int run(struct search *search, struct probe_ways *out)
     uint32_t votes[WAYS_MAX + 1] = {0};
     for (int tried = 0; tried < TRIES; tried++) {
         uint32_t ways;
+        const double begun_s = probe_elapsed(search->probe);
         int rc = try_once(search, &ways);
+        const double took_s = probe_elapsed(search->probe) - begun_s; /* the next about as long */
         if (rc < 0) {
             return rc;
         }
@@ -263,7 +265,7 @@ static int run(struct search *search, struct probe_ways *out)
             out->way_bytes = search->level->bytes / ways;
             return 0;
         }
-        if (search->tests >= TESTS_MAX || probe_late(search->probe)) {
+        if (search->tests >= TESTS_MAX || probe_would_be_late(search->probe, took_s)) {
             out->reason =
                 search->tests >= TESTS_MAX ? "it would take too long" : "the budget was used up";
             return 0;

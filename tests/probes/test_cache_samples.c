@@ -55,6 +55,68 @@ START_TEST(points_between_those_of_the_grid_are_in_the_fine_curve_only)
 }
 END_TEST
 
+static void put(size_t at, const double *seconds, size_t places, size_t repeats)
+{
+    for (size_t i = 0; i < places * repeats; i++) {
+        probe_cache_point_put(&samples.points[at], i / repeats, seconds[i]);
+    }
+}
+
+/* Of each place the fastest, of the places the mean, however small the working set: in a second
+ * level of 128 KiB pages of 4 KiB collide from 20 of them on. */
+START_TEST(lucky_places_do_not_stand_for_all)
+{
+    struct cache_curve curve;
+    const double seconds[] = {3e-9, 9e-9, 4e-9, 4e-9, 8e-9, 5e-9, 5e-9, 5e-9, 7e-9};
+    samples.count = 0;
+    probe_cache_samples_add(&samples, 80 * KIB, false);
+    put(0, seconds, 3, 3);
+    ck_assert_int_eq(probe_cache_samples_curve(&samples, false, &curve), 0);
+    ck_assert_double_eq_tol(curve.seconds[0], 4e-9, 1e-15);
+    probe_cache_curve_free(&curve);
+}
+END_TEST
+
+/* Places that happen to be alike say nothing of how far places lie apart. */
+START_TEST(what_few_places_differ_by_is_seen_beside_them)
+{
+    struct cache_curve curve;
+    const double apart[] = {10e-9, 30e-9}, alike[] = {20e-9, 20e-9};
+    samples.count = 0;
+    for (size_t i = 0; i < 3; i++) {
+        probe_cache_samples_add(&samples, (double)(i + 1) * MIB, false);
+        put(i, i == 1 ? alike : apart, 2, 1);
+    }
+    ck_assert_int_eq(probe_cache_samples_curve(&samples, false, &curve), 0);
+    /* standard error, relative: sqrt((0.5 + 0 + 0.5) / 3 / 2) */
+    ck_assert_double_eq_tol(curve.error_s[1] / curve.seconds[1], sqrt(1.0 / 6), 1e-9);
+    probe_cache_curve_free(&curve);
+}
+END_TEST
+
+/* Of the samples of a place; where each has one, of the places; of one sample it is not known. */
+START_TEST(the_spread_is_that_of_the_samples_there_are)
+{
+    struct cache_curve curve;
+    const double seconds[] = {4e-9, 5e-9, 5e-9};
+    samples.count = 0;
+    for (size_t i = 0; i < 4; i++) {
+        probe_cache_samples_add(&samples, (double)(i + 1) * MIB, false);
+    }
+    put(0, seconds, 1, 3);
+    put(1, seconds, 3, 1);
+    put(2, seconds, 1, 1);
+    put(3, seconds, 1, 3); /* and another place with one sample */
+    probe_cache_point_put(&samples.points[3], 1, 4e-9);
+    ck_assert_int_eq(probe_cache_samples_curve(&samples, false, &curve), 0);
+    ck_assert_double_eq_tol(curve.spread[0], 0.2, 1e-9);
+    ck_assert_double_eq_tol(curve.spread[1], 0.2, 1e-9);
+    ck_assert_double_lt(curve.spread[2], 0);
+    ck_assert_double_eq_tol(curve.spread[3], 0.2, 1e-9);
+    probe_cache_curve_free(&curve);
+}
+END_TEST
+
 static const struct machine_ops *honest;
 static size_t far, near_l2, near_l3, between;
 
@@ -66,7 +128,7 @@ static int counted_traverse(struct machine *machine, const struct machine_traver
         far += what->bytes == 16 * KIB;
         near_l2 += what->bytes == 256 * KIB;
         near_l3 += what->bytes == 8 * MIB;
-        between += bytes > 128 * KIB && bytes < 512 * KIB && fabs(step - round(step)) > 0.4;
+        between += bytes > 4 * MIB && bytes < 16 * MIB && fabs(step - round(step)) > 0.4;
     }
     return honest->traverse(machine, what, pus, count, seconds);
 }
@@ -100,6 +162,9 @@ int main(void)
     TCase *tests = tcase_create("cache samples");
     tcase_add_test(tests, points_are_kept_in_order_and_once);
     tcase_add_test(tests, points_between_those_of_the_grid_are_in_the_fine_curve_only);
+    tcase_add_test(tests, lucky_places_do_not_stand_for_all);
+    tcase_add_test(tests, what_few_places_differ_by_is_seen_beside_them);
+    tcase_add_test(tests, the_spread_is_that_of_the_samples_there_are);
     tcase_add_test(tests, knees_are_measured_in_more_detail);
     return run_tests(tests);
 }
