@@ -212,12 +212,22 @@ static size_t places_of(double bytes)
     return places[i].places;
 }
 
-static int take_sample(struct probe *probe, uint32_t pu, struct cache_point *point, size_t place,
-                       double *seconds, struct servet_error *error)
+/* One curve in the making: what every step of the plan works on. */
+struct measurement {
+    struct probe *probe;
+    uint32_t pu;
+    size_t end; /* bytes: of the largest working set */
+    struct cache_samples *samples;
+    struct probe_cache *result;
+    struct servet_error *error;
+};
+
+static int take_sample(const struct measurement *m, struct cache_point *point, size_t place,
+                       double *seconds)
 {
-    int rc = measure_at(probe, pu, (size_t)point->bytes, point->seed + place, seconds);
+    int rc = measure_at(m->probe, m->pu, (size_t)point->bytes, point->seed + place, seconds);
     if (rc < 0) {
-        return probe_error(error, rc, "measuring cache sizes");
+        return probe_error(m->error, rc, "measuring cache sizes");
     }
     probe_cache_point_put(point, place, *seconds);
     return 0;
@@ -292,15 +302,13 @@ static bool look_is_over(const struct probe *probe, double begun_s, double next_
     return probe_would_be_late(probe, next_s) && probe_elapsed(probe) + next_s > begun_s + least_s;
 }
 
-static int sweep(struct probe *probe, uint32_t pu, int number, size_t (*places_at)(double bytes),
-                 struct cache_samples *samples, struct servet_error *error)
+static int sweep(const struct measurement *m, int number, size_t (*places_at)(double bytes))
 {
-    bool cut_short;
+    const struct probe *probe = m->probe;
     const struct machine *machine = probe->machine;
-    const double end = (double)choose_end(probe, &cut_short), all_s = probe_cache_seconds(probe);
-    const double sweep_s = expected_sweep(machine, end);
-    const double begun_s = probe_elapsed(probe);
-    double done_s = number * sweep_s;
+    struct cache_samples *samples = m->samples;
+    const double all_s = probe_cache_seconds(probe), begun_s = probe_elapsed(probe);
+    double done_s = number * expected_sweep(machine, (double)m->end);
     for (size_t i = 0; i < samples->count; i++) {
         const double bytes = samples->points[i].bytes;
         const struct cache_point *before = i > 0 ? &samples->points[i - 1] : NULL;
@@ -312,13 +320,13 @@ static int sweep(struct probe *probe, uint32_t pu, int number, size_t (*places_a
         }
         for (size_t place = 0; place < places_at(samples->points[i].bytes); place++) {
             double seconds;
-            int rc = take_sample(probe, pu, &samples->points[i], place, &seconds, error);
+            int rc = take_sample(m, &samples->points[i], place, &seconds);
             if (rc < 0) {
                 return rc;
             }
         }
         done_s += (double)places_of(bytes) * sample_cost(bytes, expected_load(machine, bytes));
-        probe_tell(probe, done_s / all_s, "cache sizes on PU %u", pu);
+        probe_tell(probe, done_s / all_s, "cache sizes on PU %u", m->pu);
     }
     return 0;
 }
@@ -403,26 +411,26 @@ static bool near_knee(const struct probe_cache *found, const struct cache_level_
 
 /* Takes further samples around all knees, where the curve is known to bend. Round after round, as
  * long as the time lasts. */
-static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *found,
-                  const struct cache_level_fit *fits, size_t end, struct cache_samples *samples,
-                  struct servet_error *error)
+static int refine(const struct measurement *m, const struct cache_level_fit *fits)
 {
-    const double swept_s = SWEEPS * expected_sweep(probe->machine, (double)end);
+    const struct probe *probe = m->probe;
+    const double swept_s = SWEEPS * expected_sweep(probe->machine, (double)m->end);
     double left_s =
-        fmin(fmax(refined_s, refined_share * swept_cost(samples)), granted(probe) - fit_s);
+        fmin(fmax(refined_s, refined_share * swept_cost(m->samples)), granted(probe) - fit_s);
     double unplanned_s = left_s;
-    for (size_t i = 0; i < found->count; i++) {
-        unplanned_s = add_points(&fits[i], (double)end, unplanned_s, samples);
+    for (size_t i = 0; i < m->result->count; i++) {
+        unplanned_s = add_points(&fits[i], (double)m->end, unplanned_s, m->samples);
     }
     for (int round = 0; round < REFINED_ROUNDS; round++) {
-        for (size_t i = 0; i < samples->count; i++) {
-            struct cache_point *point = &samples->points[i];
-            size_t wanted = near_knee(found, fits, point->bytes) ? refined_places(point->bytes) : 0;
+        for (size_t i = 0; i < m->samples->count; i++) {
+            struct cache_point *point = &m->samples->points[i];
+            const bool near = near_knee(m->result, fits, point->bytes);
+            const size_t wanted = near ? refined_places(point->bytes) : 0;
             /* as many rounds at the same places as sweeps, then at others */
-            size_t first = wanted * (1 + (size_t)round / SWEEPS);
+            const size_t first = wanted * (1 + (size_t)round / SWEEPS);
             for (size_t place = first; place < first + wanted && left_s > 0; place++) {
                 double seconds;
-                int rc = take_sample(probe, pu, point, place, &seconds, error);
+                int rc = take_sample(m, point, place, &seconds);
                 if (rc < 0) {
                     return rc;
                 }
@@ -434,7 +442,7 @@ static int refine(struct probe *probe, uint32_t pu, const struct probe_cache *fo
         probe_tell(probe,
                    (swept_s + part * expected_refining(swept_s / SWEEPS)) /
                        probe_cache_seconds(probe),
-                   "cache sizes on PU %u, around the knees", pu);
+                   "cache sizes on PU %u, around the knees", m->pu);
     }
     return 0;
 }
@@ -451,26 +459,25 @@ static void set_conditions(const struct probe *probe, const struct probe_cache *
 
 /* Fits levels to what is measured so far; at the end with the points between, and with the second
  * look at the last level, if there is time for it. */
-static int conclude(struct probe *probe, struct cache_samples *samples, bool at_end,
-                    struct probe_cache *result, struct cache_level_fit *fits,
-                    struct servet_error *error)
+static int conclude(const struct measurement *m, bool at_end, struct cache_level_fit *fits)
 {
+    struct probe_cache *result = m->result;
     struct cache_curve fine = {0};
     probe_cache_curve_free(&result->curve);
-    int rc = probe_cache_samples_curve(samples, false, &result->curve);
-    rc = rc < 0 || !at_end ? rc : probe_cache_samples_curve(samples, true, &fine);
+    int rc = probe_cache_samples_curve(m->samples, false, &result->curve);
+    rc = rc < 0 || !at_end ? rc : probe_cache_samples_curve(m->samples, true, &fine);
     if (rc < 0) {
-        return probe_error(error, rc, "measuring cache sizes");
+        return probe_error(m->error, rc, "measuring cache sizes");
     }
-    set_conditions(probe, result, &result->curve);
-    set_conditions(probe, result, &fine);
+    set_conditions(m->probe, result, &result->curve);
+    set_conditions(m->probe, result, &fine);
     result->curve.fine = at_end ? &fine : NULL;
-    result->curve.quick = !at_end || granted(probe) < fit_s + fine_fit_s;
+    result->curve.quick = !at_end || granted(m->probe) < fit_s + fine_fit_s;
     rc = probe_cache_fit(&result->curve, fits, &result->count, &result->memory_seconds);
     result->curve.fine = NULL;
     probe_cache_curve_free(&fine);
     return rc == 0 ? 0
-                   : profile_error(error, rc, "inferring cache sizes: %s",
+                   : profile_error(m->error, rc, "inferring cache sizes: %s",
                                    rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
 }
 
@@ -492,35 +499,34 @@ static double sweep_seconds(const struct cache_samples *look, size_t end, double
 
 /* A run that has a budget looks at every other size first, since it may have no time for more: it
  * tells levels, and how long a sweep takes. */
-static int look(struct probe *probe, uint32_t pu, size_t end, struct cache_samples *samples,
-                struct probe_cache *result, double *sweep_s, struct servet_error *error)
+static int look(const struct measurement *m, double *sweep_s)
 {
-    double begun = probe_elapsed(probe);
-    make_grid(samples, end, LOOK_EACH);
-    int rc = sweep(probe, pu, 0, few_places, samples, error);
+    double begun = probe_elapsed(m->probe);
+    make_grid(m->samples, m->end, LOOK_EACH);
+    int rc = sweep(m, 0, few_places);
     if (rc == 0) {
-        result->coarse = 1;
-        *sweep_s = sweep_seconds(samples, end, probe_elapsed(probe) - begun);
+        m->result->coarse = 1;
+        *sweep_s = sweep_seconds(m->samples, m->end, probe_elapsed(m->probe) - begun);
     }
     return rc;
 }
 
 /* Sweeps, and passes over the TLB between them. */
-static int measure_curve(struct probe *probe, uint32_t pu, size_t end,
-                         struct cache_samples *samples, struct probe_cache *result,
-                         struct servet_error *error)
+static int measure_curve(const struct measurement *m)
 {
+    struct probe *probe = m->probe;
+    struct probe_cache *result = m->result;
     const enum machine_pages pages = pages_of(probe->machine);
     struct probe_tlb_times times = {.count = 0};
     double sweep_s = 0;
-    int rc = probe_tlb_pass(probe, pu, pages, &times, error);
+    int rc = probe_tlb_pass(probe, m->pu, pages, &times, m->error);
     if (rc == 0 && probe->deadline > 0) {
-        rc = look(probe, pu, end, samples, result, &sweep_s, error);
+        rc = look(m, &sweep_s);
     }
     while (rc == 0 && result->sweeps < SWEEPS && granted(probe) > sweep_s + fit_s) {
-        make_grid(samples, end, 1);
-        rc = sweep(probe, pu, (int)result->sweeps, places_of, samples, error);
-        rc = rc < 0 ? rc : probe_tlb_pass(probe, pu, pages, &times, error);
+        make_grid(m->samples, m->end, 1);
+        rc = sweep(m, (int)result->sweeps, places_of);
+        rc = rc < 0 ? rc : probe_tlb_pass(probe, m->pu, pages, &times, m->error);
         result->sweeps++;
     }
     result->shortened = result->sweeps < SWEEPS;
@@ -530,27 +536,27 @@ static int measure_curve(struct probe *probe, uint32_t pu, size_t end,
     return rc;
 }
 
-static int measure(struct probe *probe, uint32_t pu, struct cache_samples *samples,
-                   struct probe_cache *result, struct servet_error *error)
+static int measure(const struct measurement *m)
 {
+    struct probe *probe = m->probe;
+    struct probe_cache *result = m->result;
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
-    const size_t end = choose_end(probe, &result->cut_short);
-    int rc = measure_curve(probe, pu, end, samples, result, error);
+    int rc = measure_curve(m);
     const bool huge = pages_of(probe->machine) == MACHINE_PAGES_HUGE &&
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
-    rc = rc < 0 ? rc : conclude(probe, samples, false, result, fits, error);
+    rc = rc < 0 ? rc : conclude(m, false, fits);
     if (rc == 0 && result->count > 0 && granted(probe) > fit_s) {
-        rc = refine(probe, pu, result, fits, end, samples, error);
-        rc = rc < 0 ? rc : conclude(probe, samples, true, result, fits, error);
+        rc = refine(m, fits);
+        rc = rc < 0 ? rc : conclude(m, true, fits);
     }
     result->shortened |= result->curve.quick && result->count > 0;
     if (rc == 0) {
-        fill_levels(result, fits, samples);
+        fill_levels(result, fits, m->samples);
         result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
-        rc = probe_cache_geometry(probe, pu, result, error);
+        rc = probe_cache_geometry(probe, m->pu, result, m->error);
     }
-    return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, pu, SWEEPS, result, error);
+    return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, m->pu, SWEEPS, result, m->error);
 }
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
@@ -558,11 +564,17 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
 {
     struct probe_cache result = {.count = 0};
     struct cache_samples *samples = calloc(1, sizeof *samples);
-    if (samples) {
-        samples->seed = probe->seed << 32; /* far from those that count up */
+    if (!samples) {
+        return probe_error(error, -ENOMEM, "measuring cache sizes");
     }
-    int rc = samples ? measure(probe, pu, samples, &result, error)
-                     : probe_error(error, -ENOMEM, "measuring cache sizes");
+    samples->seed = probe->seed << 32; /* far from those that count up */
+    const struct measurement m = {.probe = probe,
+                                  .pu = pu,
+                                  .end = choose_end(probe, &result.cut_short),
+                                  .samples = samples,
+                                  .result = &result,
+                                  .error = error};
+    int rc = measure(&m);
     free(samples);
     if (rc < 0) {
         probe_cache_free(&result);

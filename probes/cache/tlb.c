@@ -25,46 +25,58 @@ static double miss_share(double reach, double pages)
     return pages > reach ? fmin(1, sharpness * (1 - reach / pages)) : 0;
 }
 
-/* Least squares of the extra time, relative to the latency, over one or two knees, coefficients >=
- * 0. */
-static double residual(const double *pages, const double *extra, const double *reference,
-                       size_t count, const double *reach, size_t knees, double *cost)
-{
-    double aa = 0, ab = 0, bb = 0, ay = 0, by = 0, yy = 0;
-    for (size_t i = 0; i < count; i++) {
-        double weight = 1 / (reference[i] + fmax(0, extra[i]));
-        double a = weight * miss_share(reach[0], pages[i]),
-               b = knees > 1 ? weight * miss_share(reach[1], pages[i]) : 0;
-        double y = weight * extra[i];
-        aa += a * a, ab += a * b, bb += b * b, ay += a * y, by += b * y, yy += y * y;
-    }
-    double det = aa * bb - ab * ab;
-    cost[0] = knees > 1 && det > 1e-12 ? (ay * bb - by * ab) / det : aa > 0 ? ay / aa : 0;
-    cost[1] = knees > 1 && det > 1e-12 ? (by * aa - ay * ab) / det : 0;
-    if (cost[0] < 0 || cost[1] < 0) {
-        return INFINITY;
-    }
-    return yy - cost[0] * ay - cost[1] * by;
-}
-
-struct best {
-    double reach[TLB_LEVELS_MAX], cost[TLB_LEVELS_MAX], residual;
+/* Extra time by number of pages, and the latency without it. */
+struct curve {
+    const double *pages, *extra_s, *reference_s;
+    size_t count;
 };
 
-static struct best search(const double *pages, const double *extra, const double *reference,
-                          size_t count, size_t knees)
+/* One or two reaches, what a miss of each costs, and how well that explains a curve. */
+struct knees {
+    double reach[TLB_LEVELS_MAX], cost[TLB_LEVELS_MAX], residual;
+    size_t count;
+};
+
+/* Least squares of the extra time, relative to the latency, over the knees, costs >= 0: sets cost
+ * and residual, which is infinite where a cost would be negative. */
+static void fit_costs(const struct curve *curve, struct knees *knees)
 {
-    struct best best = {.residual = INFINITY};
-    double step = exp2(1.0 / CANDIDATE_STEPS), cost[TLB_LEVELS_MAX];
-    for (double first = first_pages; first < last_pages / 1.5; first *= step) {
-        for (double second = knees > 1 ? 2 * first : 0;
-             knees == 1 ? second == 0 : second < last_pages / 1.5;
-             second = second * step + (knees == 1)) {
-            const double reach[] = {first, second};
-            double r = residual(pages, extra, reference, count, reach, knees, cost);
-            if (r < best.residual) {
-                best = (struct best){{first, second}, {cost[0], cost[1]}, r};
-            }
+    double aa = 0, ab = 0, bb = 0, ay = 0, by = 0, yy = 0;
+    for (size_t i = 0; i < curve->count; i++) {
+        const double pages = curve->pages[i], extra_s = curve->extra_s[i];
+        const double weight = 1 / (curve->reference_s[i] + fmax(0, extra_s));
+        const double a = weight * miss_share(knees->reach[0], pages);
+        const double b = knees->count > 1 ? weight * miss_share(knees->reach[1], pages) : 0;
+        const double y = weight * extra_s;
+        aa += a * a, ab += a * b, bb += b * b, ay += a * y, by += b * y, yy += y * y;
+    }
+    const double det = aa * bb - ab * ab;
+    const bool both = knees->count > 1 && det > 1e-12;
+    knees->cost[0] = both ? (ay * bb - by * ab) / det : aa > 0 ? ay / aa : 0;
+    knees->cost[1] = both ? (by * aa - ay * ab) / det : 0;
+    knees->residual = knees->cost[0] < 0 || knees->cost[1] < 0
+                          ? INFINITY
+                          : yy - knees->cost[0] * ay - knees->cost[1] * by;
+}
+
+static void keep_better(const struct curve *curve, struct knees tried, struct knees *best)
+{
+    fit_costs(curve, &tried);
+    if (tried.residual < best->residual) {
+        *best = tried;
+    }
+}
+
+static struct knees search(const struct curve *curve, size_t count)
+{
+    struct knees best = {.residual = INFINITY};
+    const double step = exp2(1.0 / CANDIDATE_STEPS), end = last_pages / 1.5;
+    for (double first = first_pages; first < end; first *= step) {
+        if (count == 1) {
+            keep_better(curve, (struct knees){.reach = {first}, .count = 1}, &best);
+        }
+        for (double second = 2 * first; count > 1 && second < end; second *= step) {
+            keep_better(curve, (struct knees){.reach = {first, second}, .count = 2}, &best);
         }
     }
     return best;
@@ -85,12 +97,12 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
                        double seconds[TLB_LEVELS_MAX])
 {
     const double floor = 1e-4 * (double)count; /* squares of errors of 1 % are no evidence */
-    struct best one = search(pages, extra_s, reference_s, count, 1);
-    struct best two = search(pages, extra_s, reference_s, count, 2);
-    bool second = two.residual + floor < 0.6 * (one.residual + floor);
-    const struct best *best = second ? &two : &one;
+    const struct curve curve = {pages, extra_s, reference_s, count};
+    const struct knees one = search(&curve, 1), two = search(&curve, 2);
+    const bool second = two.residual + floor < 0.6 * (one.residual + floor);
+    const struct knees *best = second ? &two : &one;
     size_t found = 0;
-    for (size_t i = 0; i < (second ? 2u : 1u); i++) {
+    for (size_t i = 0; i < best->count; i++) {
         if (best->cost[i] > least_share * reference_at(pages, reference_s, count, best->reach[i])) {
             reach_pages[found] = best->reach[i];
             seconds[found++] = best->cost[i];
