@@ -78,6 +78,9 @@ struct profile_cache {
     uint32_t level;      /* 1, 2, 3 … (data or unified) */
     uint64_t size_bytes; /* effective: measured; of a topology profile: the declared one, 0 if not
                             said */
+    /* sizes that explain the measurement about as well, `size_bytes` among them; both 0: not
+     * known */
+    uint64_t size_low_bytes, size_high_bytes;
     uint64_t declared_size_bytes; /* what sysfs / CPUID / hwloc says */
     uint32_t line_bytes;
     uint32_t associativity; /* ways; 0: not known */

@@ -92,6 +92,13 @@ uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, 
  * measured or not. 0: it says none. */
 uint64_t servet_cache_declared_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
+/* The least and the largest size that explain the measurement of the cache of `level` that `pu`
+ * uses about as well as servet_cache_bytes() does, which lies between them. They are meant to hold
+ * the true size in 95 % of runs; a program that must not overflow the cache takes the least. 0;
+ * -ENOENT: there is no such cache, or its size was not measured, or has no interval. */
+int servet_cache_interval(const servet_profile *profile, uint32_t level, uint32_t pu,
+                          uint64_t *low_bytes, uint64_t *high_bytes);
+
 /* Ways of the cache of `level` that `pu` uses: how many lines of one set it holds at a time. 0: not
  * known, or no such cache. */
 uint32_t servet_cache_ways(const servet_profile *profile, uint32_t level, uint32_t pu);

@@ -117,9 +117,7 @@ static void add_caches(struct item_list *list, const char *where,
         snprintf(level, sizeof level, "L%u%s%.40s", c->level, c->pus.count ? " of PUs " : "",
                  c->pus.count ? profile_figure_group(&c->pus).text : "");
         say_number(list, add(list, where, "%s effective size", level), (double)c->size_bytes,
-                   c->quality.origin == PROFILE_DECLARED ? "not measured"
-                                                         : profile_figure_bytes(c->size_bytes).text,
-                   &c->quality);
+                   profile_figure_cache(c).text, &c->quality);
         say_number(list, add(list, where, "%s declared size", level),
                    (double)c->declared_size_bytes,
                    profile_figure_bytes(c->declared_size_bytes).text, NULL);

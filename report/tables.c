@@ -79,10 +79,7 @@ static void put_cache_table(struct page *page, const struct profile_class *node_
         bool alone = !cache->sharing.group_count && !cache->sharing.pair_count;
         char ways[16];
         fprintf(out, "<tr><td>L%u</td>", cache->level);
-        cell(out, "n",
-             cache->quality.origin == PROFILE_DECLARED
-                 ? "not measured"
-                 : profile_figure_bytes(cache->size_bytes).text);
+        cell(out, "n", profile_figure_cache(cache).text);
         cell(out, "n", profile_figure_bytes(cache->declared_size_bytes).text);
         cell(out, "n", profile_figure_bytes(cache->line_bytes).text);
         snprintf(ways, sizeof ways, "%u", cache->associativity);

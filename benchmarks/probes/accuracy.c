@@ -135,7 +135,7 @@ static void compare(const struct truth *truth, const struct probe_cache_level *f
         enum told told = judge_ways(truth->ways[level], best < count ? found[best].ways : 0);
         if (best < count) {
             used[best] = true;
-            table->found[level]++;
+            table->found[level] += found[best].high_bytes > 0;
             table->held[level] += holds(truth, level, &found[best]);
         }
         table->count[level][verdict]++;

@@ -368,7 +368,8 @@ void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times 
 
 struct probe_cache_level {
     uint64_t size_bytes;            /* effective */
-    uint64_t low_bytes, high_bytes; /* sizes that explain the measurement about as well */
+    uint64_t low_bytes, high_bytes; /* sizes that explain the measurement about as well; both 0:
+                                       the paper's method does not tell them */
     uint32_t ways;                  /* measured; 0: not known */
     uint64_t way_bytes;             /* sets * line, measured; 0: not known */
     const char *ways_unknown; /* why they are not known, if it was tried; static text or NULL */

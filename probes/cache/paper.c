@@ -222,11 +222,8 @@ int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
     }
     result.count = probe_cache_paper_infer(&result.curve, sizes);
     for (size_t i = 0; i < result.count; i++) {
-        result.levels[i] = (struct probe_cache_level){.size_bytes = sizes[i],
-                                                      .low_bytes = sizes[i],
-                                                      .high_bytes = sizes[i],
-                                                      .repetitions = 1,
-                                                      .spread = -1};
+        result.levels[i] =
+            (struct probe_cache_level){.size_bytes = sizes[i], .repetitions = 1, .spread = -1};
     }
     result.largest_bytes = (uint64_t)result.curve.bytes[result.curve.count - 1];
     result.memory_seconds = result.curve.seconds[result.curve.count - 1];

@@ -153,7 +153,6 @@ static void note_disagreement(FILE *stream, const struct probe_cache *caches, si
         probe_resctrl_share(machine->root, machine->task, machine->pu, d.level, &d.share) < 0) {
         d.share = (struct resctrl_share){0}; /* not mounted, mostly */
     }
-    fputs(ftell(stream) > 0 ? "; " : "", stream);
     probe_disagreement_explain(&d, stream);
 }
 
@@ -167,11 +166,6 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
     FILE *stream = profile_stream_open(note, &length);
     if (!stream) {
         return -ENOMEM;
-    }
-    if (level->low_bytes < level->high_bytes) {
-        fprintf(stream, "%s to %s explain the measurement about as well",
-                profile_figure_bytes(level->low_bytes).text,
-                profile_figure_bytes(level->high_bytes).text);
     }
     note_disagreement(stream, caches, i, cache, sharing, machine);
     note_geometry(stream, level, cache);
@@ -233,6 +227,8 @@ static int make_cache(const struct probe_cache *caches, size_t i,
     *out = (struct profile_cache){
         .level = out->level,
         .size_bytes = level->size_bytes,
+        .size_low_bytes = level->low_bytes,
+        .size_high_bytes = level->high_bytes,
         .declared_size_bytes = declared ? declared->declared_size_bytes : 0,
         .line_bytes = level->line_bytes ? level->line_bytes
                       : declared        ? declared->line_bytes

@@ -21,6 +21,20 @@ static int check_relation(const struct json_path *at, const char *key,
 
 /* -- caches, kinds, NUMA nodes -- */
 
+/* Both ends or neither, with the size between them. */
+static int check_interval(const struct json_path *at, const struct profile_cache *cache,
+                          struct servet_error *error)
+{
+    const uint64_t low = cache->size_low_bytes, high = cache->size_high_bytes;
+    if (low == 0 && high == 0) {
+        return 0;
+    }
+    int rc = profile_check_integer(at, "size_low_bytes", low, 1, cache->size_bytes, error);
+    return rc < 0 ? rc
+                  : profile_check_integer(at, "size_high_bytes", high, cache->size_bytes, INT64_MAX,
+                                          error);
+}
+
 static int check_cache(const struct json_path *at, const struct profile_class *node_class,
                        size_t index, struct servet_error *error)
 {
@@ -31,6 +45,7 @@ static int check_cache(const struct json_path *at, const struct profile_class *n
     }
     uint64_t least = cache->quality.origin == PROFILE_DECLARED ? 0 : 1; /* systems may not say it */
     int rc = profile_check_integer(at, "size_bytes", cache->size_bytes, least, INT64_MAX, error);
+    rc = rc < 0 ? rc : check_interval(at, cache, error);
     if (rc == 0) {
         rc = profile_check_subset(at, &cache->pus, &node_class->pus, error);
     }

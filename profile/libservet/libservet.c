@@ -128,6 +128,19 @@ uint64_t servet_cache_declared_bytes(const servet_profile *profile, uint32_t lev
     return cache ? cache->declared_size_bytes : 0;
 }
 
+int servet_cache_interval(const servet_profile *profile, uint32_t level, uint32_t pu,
+                          uint64_t *low_bytes, uint64_t *high_bytes)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    if (!cache || cache->size_high_bytes == 0) {
+        return -ENOENT;
+    }
+    *low_bytes = cache->size_low_bytes;
+    *high_bytes = cache->size_high_bytes;
+    return 0;
+}
+
 uint32_t servet_cache_ways(const servet_profile *profile, uint32_t level, uint32_t pu)
 {
     struct profile_place place;

@@ -100,6 +100,12 @@ module servet
          type(c_ptr), value :: profile
          integer(c_int32_t), value :: level, pu
       end function
+      integer(c_int) function servet_cache_interval(profile, level, pu, low_bytes, high_bytes) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: level, pu
+         integer(c_int64_t), intent(inout) :: low_bytes, high_bytes
+      end function
       integer(c_int32_t) function servet_cache_ways(profile, level, pu) bind(c)
          import
          type(c_ptr), value :: profile

@@ -15,7 +15,7 @@ import ctypes
 import errno
 import os
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Tuple
 
 __all__ = ["Bsp", "Cache", "Error", "Profile", "Quality", "Worth", "version"]
 
@@ -46,6 +46,7 @@ class Cache(NamedTuple):
     ways: Optional[int]
     sharers: int  # PUs that use the same one, this one included
     quality: Optional[Quality]
+    interval: Optional[Tuple[int, int]]  # least and largest size that explain the measurement about as well
 
 
 class Bsp(NamedTuple):
@@ -117,6 +118,7 @@ _FUNCTIONS = {
     "cache_bytes": (c_uint64, [c_void_p, c_uint32, c_uint32]),
     "cache_line_bytes": (c_uint32, [c_void_p, c_uint32, c_uint32]),
     "cache_declared_bytes": (c_uint64, [c_void_p, c_uint32, c_uint32]),
+    "cache_interval": (c_int, [c_void_p, c_uint32, c_uint32, POINTER(c_uint64), POINTER(c_uint64)]),
     "cache_ways": (c_uint32, [c_void_p, c_uint32, c_uint32]),
     "tlb_bytes": (c_uint64, [c_void_p, c_uint32, c_uint64, c_uint32]),
     "cache_shared": (c_int, [c_void_p, c_uint32, c_uint32, c_uint32]),
@@ -252,6 +254,12 @@ class Profile:
 
     # -- caches --
 
+    def _cache_interval(self, level, pu):
+        low, high = c_uint64(), c_uint64()
+        if self._ask("cache_interval", level, pu, byref(low), byref(high)) < 0:
+            return None
+        return low.value, high.value
+
     def cache(self, level, pu):
         """The cache of that level that `pu` uses, a Cache, or None."""
         sharers = self._ask("cache_sharers", level, pu)
@@ -265,6 +273,7 @@ class Profile:
             self._ask("cache_ways", level, pu) or None,
             sharers,
             self._quality("cache", level, pu),
+            self._cache_interval(level, pu),
         )
 
     def caches(self, pu):

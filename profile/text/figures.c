@@ -101,6 +101,22 @@ struct figure profile_figure_bytes(uint64_t bytes)
     return out;
 }
 
+struct figure profile_figure_cache(const struct profile_cache *cache)
+{
+    struct figure out = {"not measured"};
+    if (cache->quality.origin == PROFILE_DECLARED) {
+        return out;
+    }
+    if (cache->size_low_bytes == cache->size_high_bytes) {
+        return profile_figure_bytes(cache->size_bytes);
+    }
+    snprintf(out.text, sizeof out.text, "%.24s (%.24s to %.24s)",
+             profile_figure_bytes(cache->size_bytes).text,
+             profile_figure_bytes(cache->size_low_bytes).text,
+             profile_figure_bytes(cache->size_high_bytes).text);
+    return out;
+}
+
 static struct figure scaled(double value, double unit, const char *const *units, size_t count)
 {
     struct figure out = {"-"};

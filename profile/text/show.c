@@ -250,9 +250,7 @@ static void add_cache(struct table *table, const struct profile_cache *cache)
 {
     profile_table_row(table);
     profile_table_cell(table, "L%u", cache->level);
-    bool declared = cache->quality.origin == PROFILE_DECLARED;
-    profile_table_cell(table, "%s",
-                       declared ? "not measured" : profile_figure_bytes(cache->size_bytes).text);
+    profile_table_cell(table, "%s", profile_figure_cache(cache).text);
     profile_table_cell(table, "%s", profile_figure_bytes(cache->declared_size_bytes).text);
     profile_table_cell(table, "%s", profile_figure_bytes(cache->line_bytes).text);
     if (cache->associativity) {

@@ -41,6 +41,9 @@ struct figure {
 
 /* 32 KiB, 1.25 MiB; "-" for 0. */
 struct figure profile_figure_bytes(uint64_t bytes);
+/* Effective size of a cache, "32 MiB (28 MiB to 40 MiB)" where others explain the measurement about
+ * as well; "not measured". */
+struct figure profile_figure_cache(const struct profile_cache *cache);
 /* 48.2 ns, 1.3 us; "-" for 0. */
 struct figure profile_figure_seconds(double seconds);
 /* 9.31 GB/s; "-" for 0. */

@@ -63,6 +63,7 @@ def answers():
     with servet.Profile(os.path.join(fixtures, "every-field.json")) as machine:
         assert machine.memory_quality(machine.pus[0]).origin == "measured"
         assert machine.cache(1, machine.pus[0]).quality == ("inferred", 5, 0.25)
+        assert machine.cache(1, machine.pus[0]).interval == (1, 2)
     with servet.Profile(os.path.join(fixtures, "cartesius-bsp.json")) as machine:
         bsp = machine.bsp(24)
         assert bsp.processors == 24 and bsp.g_flops > 0

@@ -69,7 +69,8 @@ START_TEST(every_field_survives_the_way_through_a_file)
         "\"pus\":\"0-1,9\",\"sharing\"",
         "{\"os_index\":2,\"pus\":\"\"}",
         "\"topology_signature\":\"0123456789abcdef\"",
-        "\"declared_size_bytes\":2,\"line_bytes\":3,\"associativity\":4",
+        "\"size_low_bytes\":1,\"size_high_bytes\":2,\"declared_size_bytes\":2,\"line_bytes\":3,"
+        "\"associativity\":4",
         "\"scaling\":[{\"workers\":1,\"bytes_per_s\":7.0,\"repetitions\":8,\"spread\":0.0625}",
         "\"cache_curve\":[{\"bytes\":12,\"seconds_per_access\":4e-9,\"repetitions\":7,\"spread\":0."
         "125},{\"bytes\":13,",
@@ -118,6 +119,13 @@ static const struct refusal {
      "$.node_classes[0].caches[1].size_bytes: found 0, expected"},
     {"\"size_bytes\": 262144", "\"size_bytes\": -5",
      "caches[1].size_bytes: found -5, expected an integer from 0"},
+    {"\"size_bytes\": 262144", "\"size_bytes\": 262144, \"size_low_bytes\": 262145",
+     "$.node_classes[0].caches[1].size_low_bytes: found 262145, expected an integer from 1 to "
+     "262144"},
+    {"\"size_bytes\": 262144", "\"size_bytes\": 262144, \"size_low_bytes\": 1",
+     "$.node_classes[0].caches[1].size_high_bytes: found 0, expected an integer from 262144"},
+    {"\"size_bytes\": 262144", "\"size_bytes\": 262144, \"size_high_bytes\": 262144",
+     "$.node_classes[0].caches[1].size_low_bytes: found 0, expected an integer from 1 to 262144"},
     {"\"size_bytes\": 262144,", "",
      "$.node_classes[0].caches[1].size_bytes: missing, expected an integer"},
     {"\"level\": 2", "\"level\": 0", "$.node_classes[0].caches[1].level: found 0"},

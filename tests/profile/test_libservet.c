@@ -93,6 +93,12 @@ START_TEST(tuners_get_what_was_measured_and_what_is_declared)
     ck_assert_int_eq(servet_overhead_level(p, 3, 3), -1);
     ck_assert(servet_overhead_bandwidth(p, 3, 3) == 0);
     ck_assert_uint_eq(servet_cache_declared_bytes(p, 1, 0), 2);
+    uint64_t low = 7, high = 8;
+    ck_assert_int_eq(servet_cache_interval(p, 1, 5, &low, &high), -ENOENT); /* no such PU */
+    ck_assert_uint_eq(low + high, 15);
+    ck_assert_int_eq(servet_cache_interval(p, 1, 9, &low, &high), 0);
+    ck_assert_uint_eq(low, 1);
+    ck_assert_uint_eq(high, 2);
     ck_assert_uint_eq(servet_tlb_bytes(p, 1, 12, 0), 13);
     ck_assert_uint_eq(servet_tlb_bytes(p, 2, 12, 0), 0);
     ck_assert_uint_eq(servet_tlb_bytes(p, 0, 12, 0), 0);
@@ -100,7 +106,8 @@ START_TEST(tuners_get_what_was_measured_and_what_is_declared)
     ck_assert(servet_messages_slower(p, 3, 3, 2) == 0);
     servet_profile_close(p);
     p = opened(FIXTURES "/nehalem-2-nodes.json");
-    ck_assert(servet_messages_slower(p, 0, 1, 2) == 0); /* not measured */
+    ck_assert_int_eq(servet_cache_interval(p, 1, 0, &low, &high), -ENOENT); /* without one */
+    ck_assert(servet_messages_slower(p, 0, 1, 2) == 0);                     /* not measured */
     ck_assert_int_eq(servet_overhead_level(p, 0, 2), 0);
     ck_assert_int_eq(servet_overhead_level(p, 0, 1), -1);
     ck_assert(about(servet_overhead_bandwidth(p, 0, 2), 6e9));
