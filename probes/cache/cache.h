@@ -244,12 +244,15 @@ struct cache_last {
     size_t fixed_count;
     uint64_t found_bytes;  /* the level's size so far */
     uint64_t before_bytes; /* the level before it */
+    double earlier_bytes;  /* points of smaller working sets say little of this level; 0: to be
+                              told from the two sizes */
     double margin; /* of the objective, for the sizes that explain the curve about as well */
 };
 
 struct cache_last_found {
     struct cache_shape shape;
     double coefficients[CACHE_COLUMNS_MAX]; /* of the terms that stay, then of the last level */
+    double objective; /* the less the better; to be compared where `earlier_bytes` is the same */
     uint64_t low_bytes, high_bytes;
 };
 

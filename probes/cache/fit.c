@@ -124,6 +124,12 @@ static const size_t refined_levels = 3; /* of fewer levels the last is hardly a 
 static const double alternative_margin =
     12; /* sizes within this of the best objective, how often they are built aside, are its range */
 
+/* The same of the last level. Its shapes are off by more than what samples scatter by, and what a
+ * shape is off, it is off at neighbouring points alike: two points say as much as one. */
+static const double last_margin = 24;
+/* Two last levels may be one where the second is at most so many times larger. */
+static const double joined_up_to = 4;
+
 static const double least_tlb_distance = 4; /* between the entries of two TLB levels */
 static const double mistaken_up_to =
     1.25; /* times what a miss of a TLB costs: such a rise may be the TLB's */
@@ -433,7 +439,63 @@ static double *raw_columns(const struct cache_terms *fit, const struct cache_cur
     return columns;
 }
 
-/* The last of three levels or more in the finer shapes of last.h; its term's position or, if
+/* The term at `at` in the finer shapes of last.c, beside those before it; false: it stays as it is.
+ * Of `last` the curve, the sizes and the margin are set. */
+static bool in_finer_shapes(const struct cache_terms *fit, const struct solution *solution,
+                            size_t at, struct cache_last *last, struct cache_last_found *found)
+{
+    double *columns = raw_columns(fit, last->curve, solution, at);
+    if (!columns) {
+        return false;
+    }
+    for (last->fixed_count = 0; last->fixed_count < 1 + at; last->fixed_count++) {
+        last->fixed[last->fixed_count] = columns + last->fixed_count * last->curve->count;
+    }
+    bool refined = probe_cache_last_refine(last, found);
+    free(columns);
+    return refined;
+}
+
+static double bytes_at(const struct cache_terms *fit, const struct solution *solution, size_t at)
+{
+    return (double)fit->candidates[solution->terms[at]].shape.bytes;
+}
+
+/* The rise of one cache of a shape that only last.c knows may pass for those of two levels side by
+ * side (8 ways in 37 slices: 64 and 128 MiB for 74). If it explains the curve about as well, two
+ * become one, and the levels before them stay. True: `solution` has a term less, and `at` is that
+ * of the last. */
+static bool join_last(const struct cache_terms *fit, const struct cache_curve *curve,
+                      struct solution *solution, size_t *at)
+{
+    if (*at < fit->known + 3 || bytes_at(fit, solution, *at - 3) == 0 ||
+        bytes_at(fit, solution, *at) > joined_up_to * bytes_at(fit, solution, *at - 1)) {
+        return false;
+    }
+    const double before = bytes_at(fit, solution, *at - 2);
+    const double both = sqrt(bytes_at(fit, solution, *at - 1) * bytes_at(fit, solution, *at));
+    struct cache_last one = {.curve = curve,
+                             .before_bytes = (uint64_t)before,
+                             .found_bytes = (uint64_t)both,
+                             .earlier_bytes = sqrt(before * both)};
+    struct cache_last two = one;
+    two.before_bytes = (uint64_t)bytes_at(fit, solution, *at - 1);
+    two.found_bytes = (uint64_t)bytes_at(fit, solution, *at);
+    struct solution joined = *solution;
+    joined.terms[*at - 1] = joined.terms[*at];
+    struct cache_last_found as_one, as_two;
+    if (!in_finer_shapes(fit, &joined, *at - 1, &one, &as_one) ||
+        (in_finer_shapes(fit, solution, *at, &two, &as_two) &&
+         as_two.objective + last_margin < as_one.objective)) {
+        return false;
+    }
+    joined.count = *at; /* what came after the last goes in any case */
+    *solution = joined;
+    *at -= 1;
+    return true;
+}
+
+/* The last of three levels or more in the finer shapes of last.c; its term's position or, if
  * it stays as it is, SIZE_MAX. What came after it, too small a rise to be a level, made up for its
  * shape: it goes. */
 static size_t refine_last(const struct cache_terms *fit, const struct cache_curve *curve,
@@ -444,20 +506,14 @@ static size_t refine_last(const struct cache_terms *fit, const struct cache_curv
         return at;
     }
     struct cache_last last = {.curve = curve->fine ? curve->fine : curve,
-                              .before_bytes = fit->candidates[solution->terms[at - 1]].shape.bytes,
-                              .found_bytes = fit->candidates[solution->terms[at]].shape.bytes,
-                              .margin = alternative_margin};
-    double *columns = raw_columns(fit, last.curve, solution, at);
-    if (!columns) {
-        return SIZE_MAX;
+                              .found_bytes = (uint64_t)bytes_at(fit, solution, at),
+                              .margin = last_margin};
+    const double both = sqrt(bytes_at(fit, solution, at - 1) * bytes_at(fit, solution, at));
+    if (join_last(fit, last.curve, solution, &at)) {
+        last.found_bytes = (uint64_t)both;
     }
-    while (last.fixed_count < 1 + at) {
-        last.fixed[last.fixed_count] = columns + last.fixed_count * last.curve->count;
-        last.fixed_count++;
-    }
-    bool refined = probe_cache_last_refine(&last, found);
-    free(columns);
-    if (!refined) {
+    last.before_bytes = (uint64_t)bytes_at(fit, solution, at - 1);
+    if (!in_finer_shapes(fit, solution, at, &last, found)) {
         return SIZE_MAX;
     }
     solution->count = 1 + at;

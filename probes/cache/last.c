@@ -324,6 +324,7 @@ static void try_shape(struct search *search, const struct cache_shape *shape, do
     *best_of_size = fmin(*best_of_size, objective);
     if (objective < search->best) {
         search->best = objective;
+        search->found.objective = objective;
         search->found.shape = *shape;
         memcpy(search->found.coefficients, x, sizeof x);
     }
@@ -400,7 +401,9 @@ static void set_fixed(struct search *search)
     const struct cache_last *last = search->last;
     const size_t points = last->curve->count;
     const double before = (double)last->before_bytes, found = (double)last->found_bytes;
-    const double earlier = fmin(earlier_up_to * before, sqrt(before * found));
+    const double earlier = last->earlier_bytes > 0
+                               ? last->earlier_bytes
+                               : fmin(earlier_up_to * before, sqrt(before * found));
     for (size_t i = 0; i < points; i++) {
         double own = last->curve->error_s ? last->curve->error_s[i] / relative_floor : 0;
         double counts = last->curve->bytes[i] < earlier
