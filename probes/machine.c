@@ -137,8 +137,9 @@ int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
     if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    const uint64_t words[] = {what->bytes, what->passes, (uint64_t)(int64_t)what->numa,
-                              (uint64_t)what->pages, digest(pus, count)};
+    const uint64_t words[] = {
+        what->bytes,           what->passes,           (uint64_t)(int64_t)what->numa,
+        (uint64_t)what->pages, (uint64_t)what->kernel, digest(pus, count)};
     return journaled(machine, &(struct machine_question){run_copy, what, pus, count, count},
                      &(struct key_words){"copy", words, sizeof words / sizeof *words}, bytes_per_s);
 }
@@ -169,7 +170,7 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
     }
     /* Pairs are two numbers each, and nothing else. */
     static_assert(sizeof *pairs == 2 * sizeof(uint32_t), "a pair has padding");
-    const uint64_t words[] = {what->bytes, what->round_trips, what->batches,
+    const uint64_t words[] = {what->bytes, what->round_trips, what->batches, what->unwritten,
                               digest(&pairs->a, 2 * count)};
     return journaled(machine,
                      &(struct machine_question){run_exchange, what, pairs, count, 2 * count},

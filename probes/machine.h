@@ -85,12 +85,16 @@ struct machine_copy {
     uint32_t passes; /* through all of it, in bursts of which the upper quartile is reported */
     int32_t numa;    /* OS index of the NUMA node to place both on; < 0: local to each PU */
     enum machine_pages pages;
+    enum profile_kernel kernel; /* what runs through both together; the best copy unless said */
 };
 
 struct machine_exchange {
     size_t bytes;         /* message size; up to a cache line is one line handed over */
     uint32_t round_trips; /* per batch */
     uint32_t batches;     /* of which the minimum is reported */
+    /* of data that nobody writes, as OSU's benchmarks; otherwise each message sends on what the one
+     * before brought */
+    bool unwritten;
 };
 
 struct machine;
@@ -100,7 +104,8 @@ struct machine_ops {
      * for pus[i]. */
     int (*traverse)(struct machine *machine, const struct machine_traversal *what,
                     const uint32_t *pus, size_t count, double *seconds_per_access);
-    /* Each PU copies its own source to its own target, all at the same time. bytes_per_s[i], read +
+    /* Each PU copies its own source to its own target (or does what the kernel says within the
+     * memory of both), all at the same time. bytes_per_s[i], read +
      * written (STREAM's way: a line fetched only because it is written to is not counted). */
     int (*copy)(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
                 size_t count, double *bytes_per_s);

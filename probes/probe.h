@@ -37,6 +37,7 @@ struct probe {
     const struct profile_set *const
         *holders;    /* whose caches are asked about, by level; NULL, or an entry NULL: all PUs */
     bool exhaustive; /* measure every pair */
+    bool unwritten;  /* messages are of data that nobody writes (machine_exchange) */
     bool one_by_one; /* never several pairs at the same time */
     size_t largest_bytes;  /* the user's limit of working sets for cache sizes; 0: none */
     struct machine *clock; /* whose elapsed time counts; NULL: `machine` (a messenger has none) */

@@ -45,13 +45,21 @@ enum profile_origin {
 struct profile_quality {
     enum profile_origin origin;
     uint32_t repetitions; /* measurements behind the figure */
-    double spread; /* relative: (third quartile - first quartile) / median of those measurements; <
-                      0: not known */
-    char *note;    /* what looked suspicious, one line, or NULL */
+    /* relative: (third quartile - first quartile) / median of those measurements; of messages and
+     * cache lines how far looks apart in time differ from the least, when that is more; < 0: not
+     * known */
+    double spread;
+    char *note; /* what looked suspicious, one line, or NULL */
 };
 
 struct profile_pair {
     uint32_t a, b; /* a < b */
+};
+
+/* What was measured on one pair of PUs, in the unit of the list that it is in. */
+struct profile_pair_figure {
+    uint32_t a, b; /* a < b */
+    double value;
 };
 
 struct profile_relation {
@@ -126,6 +134,25 @@ struct profile_memory_level {
     struct profile_quality quality;
 };
 
+/* What runs through memory, as STREAM counts it: bytes read and written, without the lines that are
+ * fetched only to be written to. */
+enum profile_kernel {
+    PROFILE_NT_COPY, /* a copy by non-temporal stores: lines that are written to are not fetched */
+    PROFILE_COPY,    /* a copy by ordinary stores, as compilers make of loops */
+    PROFILE_READ,    /* a sum */
+    PROFILE_TRIAD,   /* a = b + s c (McCalpin's STREAM) */
+    PROFILE_KERNELS
+};
+
+/* What one kernel gets. */
+struct profile_kernel_rate {
+    enum profile_kernel kernel;
+    double bytes_per_s;          /* one PU alone */
+    double together_bytes_per_s; /* all of `kernel_pus` together; 0: not measured */
+    bool levels; /* the reference, the overhead levels and the curves are made of this one */
+    struct profile_quality quality;
+};
+
 struct profile_memory {
     /* one worker alone (copy, read + written bytes); 0: not measured */
     double reference_bytes_per_s;
@@ -134,6 +161,13 @@ struct profile_memory {
     struct profile_quality quality;
     struct profile_memory_level *levels; /* worst first */
     size_t level_count;
+    /* bytes per second of the slower PU of a pair while both copy, ascending; may be empty */
+    struct profile_pair_figure *pair_rates;
+    size_t pair_rate_count;
+    /* in the order of enum profile_kernel, each once; empty: not measured */
+    struct profile_kernel_rate *kernels;
+    size_t kernel_count;
+    struct profile_set kernel_pus; /* the PUs of one memory domain; empty: none were together */
 };
 
 /* What one PU gets of the memory of one NUMA node while all else is idle. Measured on the first PU
@@ -170,17 +204,29 @@ struct profile_layer {
     size_t curve_count;
     struct profile_concurrency_point *concurrency; /* ascending messages; may be empty */
     size_t concurrency_count;
+    /* one way of one cache line between two PUs of the layer, without any library: the median of
+     * the pairs that were measured; 0: not measured */
+    double line_seconds;
+    struct profile_quality line_quality; /* of that; its note is quality's */
     struct profile_quality quality;
 };
 
 struct profile_communication {
     uint64_t message_bytes; /* size at which layers were told apart: that of the L1 cache */
+    /* "written": what is sent was written before; "unwritten": it never was, as in OSU's
+     * benchmarks; NULL: not said */
+    char *message_data;
     struct profile_layer *layers;
     size_t layer_count;
     /* Which pairs were measured: both in one of the groups (which may overlap), or listed. The
      * layers of all others are inferred. Empty: nothing is said of single pairs, see the layers'
      * quality. */
     struct profile_relation measured;
+    /* what single pairs of PUs took, ascending; may be empty */
+    struct profile_pair_figure *message_times; /* seconds of a message of message_bytes, one way */
+    size_t message_time_count;
+    struct profile_pair_figure *line_times; /* seconds of one cache line, one way */
+    size_t line_time_count;
 };
 
 /* Nodes that are alike. All PU numbers in it are OS indices. */

@@ -52,6 +52,23 @@ bool profile_related(const struct profile_relation *relation, uint32_t a, uint32
     return false;
 }
 
+double profile_pair_figure(const struct profile_pair_figure *list, size_t count, uint32_t a,
+                           uint32_t b)
+{
+    const uint64_t wanted = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uint64_t there = (uint64_t)list[middle].a << 32 | list[middle].b;
+        if (there == wanted) {
+            return list[middle].value;
+        }
+        low = there < wanted ? middle + 1 : low;
+        high = there < wanted ? high : middle;
+    }
+    return 0;
+}
+
 /* A class may have several caches of one level; those that name no PUs hold whom their groups hold,
  * and the only one of its level holds everybody. */
 const struct profile_cache *profile_cache_of(const struct profile_class *node_class, uint32_t level,

@@ -21,6 +21,10 @@ const struct profile_set *profile_group_of(const struct profile_relation *relati
 /* Are both in one group or listed as a pair? False for a == b. */
 bool profile_related(const struct profile_relation *relation, uint32_t a, uint32_t b);
 
+/* The figure of a pair in an ascending list; 0: it is not there. */
+double profile_pair_figure(const struct profile_pair_figure *list, size_t count, uint32_t a,
+                           uint32_t b);
+
 /* The cache of `level` that the PU (OS index) has, or NULL. */
 const struct profile_cache *profile_cache_of(const struct profile_class *node_class, uint32_t level,
                                              uint32_t os_index);

@@ -145,6 +145,31 @@ int servet_overhead_level(const servet_profile *profile, uint32_t pu_a, uint32_t
  * disturb each other what one alone gets. 0: not measured, or the same PU twice. */
 double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
+/* What runs through memory, as STREAM counts it (McCalpin, 1995): bytes read and written, without
+ * the lines that are fetched only to be written to. */
+enum servet_kernel {
+    SERVET_NT_COPY = 0, /* a copy by non-temporal stores: what the functions above are made of */
+    SERVET_COPY = 1,    /* a copy by ordinary stores, as compilers make of loops */
+    SERVET_READ = 2,    /* a sum */
+    SERVET_TRIAD = 3,   /* a = b + s c: STREAM's triad */
+};
+
+/* Bytes per second that a loop over memory gets. Where `workers` is NULL one PU runs it alone;
+ * otherwise all PUs of a NUMA node do together, and their number is then in *workers (untouched
+ * when 0 is returned). 0: not measured, or no such `kernel`. */
+double servet_kernel_bandwidth(const servet_profile *profile, uint32_t pu,
+                               enum servet_kernel kernel, uint32_t *workers);
+
+/* Bytes per second that the slower of two PUs got while both copied (2010 paper, Figure 9a). Of
+ * this very pair, not of its level: by default some pairs of each kind are measured, with
+ * servet-probe --exhaustive all. 0: this pair was not measured, or is one PU twice or of two
+ * nodes. */
+double servet_pair_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
+
+/* Bytes of memory that a NUMA node has. `numa_node` is the operating system's number on the node of
+ * `pu`. 0: not said, or no such node. */
+uint64_t servet_numa_memory_bytes(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
+
 /* NUMA node with memory that `pu` is local to, by the operating system's number; the lowest of
  * several. -1: not known. */
 int64_t servet_numa_node(const servet_profile *profile, uint32_t pu);
@@ -157,6 +182,17 @@ int64_t servet_numa_node(const servet_profile *profile, uint32_t pu);
  * proportion above. 0: not measured, or the same PU twice. */
 double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                               uint64_t bytes);
+
+/* Seconds that a message took between two PUs, one way. Of this very pair, not of its layer, and of
+ * the size that layers are told apart by, which is then in *bytes (may be NULL; untouched when 0 is
+ * returned). 0: this pair was not measured, or is one PU twice or of two nodes. */
+double servet_pair_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                           uint64_t *bytes);
+
+/* Seconds that one cache line takes from one PU to the other, one way. Between two threads and
+ * without any library: what is called core-to-core latency. Of this very pair where it was
+ * measured, else of its layer. 0: not measured, or the same PU twice, or PUs of two nodes. */
+double servet_line_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
 /* How many times as long a message takes when several go over the layer of two PUs at the same time
  * (2010 paper, Figure 10b): between measured numbers of `messages` a straight line, in proportion
@@ -184,7 +220,8 @@ enum servet_origin {
 struct servet_quality {
     enum servet_origin origin;
     uint32_t repetitions; /* measurements behind the figure; 0: not said */
-    /* relative: (third quartile - first quartile) / median of them; < 0: not known */
+    /* relative: (third quartile - first quartile) / median of them; of messages and cache lines how
+     * far looks apart in time differ from the least, when that is more; < 0: not known */
     double spread;
 };
 
@@ -199,6 +236,10 @@ int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32
  * of workers that of the less sure. */
 int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t workers,
                           struct servet_quality *out);
+/* How sure the bandwidth of a loop is: of servet_kernel_bandwidth(). SERVET_MEASURED says that it
+ * was on this PU, or that this PU was one of those together. */
+int servet_kernel_quality(const servet_profile *profile, uint32_t pu, enum servet_kernel kernel,
+                          struct servet_quality *out);
 /* How sure the figures of a NUMA node are: of servet_numa_bandwidth() and servet_numa_seconds() for
  * the same arguments. */
 int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node,
@@ -208,9 +249,12 @@ int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t num
  * were. */
 int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                            struct servet_quality *out);
+/* How sure the time of a cache line is: of servet_line_seconds(). SERVET_MEASURED says that a line
+ * between these two PUs was; the spread is that of their layer. */
+int servet_line_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                        struct servet_quality *out);
 
 /* -- conditions -- */
-
 /* What held while measuring: the condition called `name`, such as "busy" (other tasks ran on the
  * measured PUs), "incomplete", "budget" or "memory_limited". It is the condition's text, owned by
  * the profile, or NULL when it did not hold. */

@@ -128,7 +128,9 @@ static int child_start(size_t ranks, const char *pus, struct child *child,
     if (rc < 0) {
         return profile_error(error, rc, "cannot start mpirun: %s", strerror(-rc));
     }
-    if (geteuid() == 0 && !getenv("OMPI_ALLOW_RUN_AS_ROOT")) {
+    static bool said;
+    if (geteuid() == 0 && !getenv("OMPI_ALLOW_RUN_AS_ROOT") && !said) {
+        said = true; /* ranks are started more than once */
         cli_note("running as root: OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
                  "are set for mpirun");
     }
@@ -328,7 +330,8 @@ static char *order_text(const struct machine *machine, const struct machine_exch
     if (!stream) {
         return NULL;
     }
-    fprintf(stream, "exchange %zu %u %u %zu", what->bytes, what->round_trips, what->batches, count);
+    fprintf(stream, "exchange %zu %u %u %d %zu", what->bytes, what->round_trips, what->batches,
+            what->unwritten, count);
     for (size_t i = 0; i < count; i++) {
         fprintf(stream, " %u %u", rank_of(machine, pairs[i].a), rank_of(machine, pairs[i].b));
     }

@@ -32,8 +32,9 @@ struct order {
     union {
         struct {
             uint64_t bytes, round_trips, batches, partner;
-            uint64_t first;    /* this rank sends first */
-            uint64_t together; /* other pairs do the same at the same time */
+            uint64_t first;     /* this rank sends first */
+            uint64_t together;  /* other pairs do the same at the same time */
+            uint64_t unwritten; /* what is sent is never written (machine_exchange) */
         } exchange;
         struct {
             uint64_t processors, h, packing, supersteps, batches;

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Who has just obeyed stays awake for a while: the next order comes some 0.3 ms after an answer. */
@@ -112,18 +113,21 @@ _Noreturn void probe_ranks_end(struct ranks *ranks, int status)
 
 /* -- messages: what each rank of a pair does -- */
 
+/* Messages come into the first half of the buffer, and go from there, or from the second half that
+ * nobody writes. */
 static double batch(char *buffer, const struct order *order)
 {
+    const char *sent = buffer + (order->exchange.unwritten ? order->exchange.bytes : 0);
     int partner = (int)order->exchange.partner, bytes = (int)order->exchange.bytes;
     uint64_t round_trips = order->exchange.round_trips;
     double start = MPI_Wtime();
     for (uint64_t i = 0; i < round_trips; i++) {
         if (order->exchange.first) {
-            MPI_Send(buffer, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD);
+            MPI_Send(sent, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD);
         }
         MPI_Recv(buffer, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (!order->exchange.first) {
-            MPI_Send(buffer, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD);
+            MPI_Send(sent, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD);
         }
     }
     return (MPI_Wtime() - start) / (2.0 * (double)round_trips);
@@ -213,8 +217,12 @@ static void go_on(const struct ranks *ranks, const struct order *order, char *bu
 
 static char *message_buffer(const struct ranks *ranks, const struct order *order)
 {
-    char *buffer = calloc(1, order->exchange.bytes + 1);
-    if (!buffer) {
+    /* Written once, or all of its pages would be the one page of zeros. */
+    const size_t bytes = (order->exchange.unwritten ? 2 : 1) * order->exchange.bytes + 1;
+    char *buffer = malloc(bytes);
+    if (buffer) {
+        memset(buffer, 1, bytes);
+    } else {
         probe_deadline_set(0.001, "%s: not enough memory for messages",
                            ranks->info[ranks->rank].host);
         pause();
@@ -349,7 +357,8 @@ static void order_exchange(const struct machine_exchange *what, const struct pro
                          .batches = what->batches,
                          .partner = (uint64_t)end_of(&pairs[i / 2], !(i % 2)),
                          .first = i % 2 == 0,
-                         .together = count > 1}};
+                         .together = count > 1,
+                         .unwritten = what->unwritten}};
         if (rank == 0) {
             *mine = order;
         } else {

@@ -2,7 +2,7 @@
  *
  *     mpirun -np N servet-ranks-LIBRARY --serve CPULIST    rank i sits on the i-th PU of CPULIST
  *     <- ready N
- *     -> exchange BYTES ROUND_TRIPS BATCHES PAIRS a b …    ranks; pairs are disjoint
+ *     -> exchange BYTES ROUND_TRIPS BATCHES UNWRITTEN PAIRS a b …    ranks; pairs are disjoint
  *     <- = WAITED SECONDS …                                how long the ranks of the pairs together
  *                                                          were ready and had no PU; one way, per
  *                                                          pair; %a
@@ -39,13 +39,15 @@ static bool take(char **at, uint64_t most, uint64_t *out)
 static bool serve_exchange(struct machine *machine, char *at)
 {
     struct ranks *ranks = machine->state;
-    uint64_t bytes, round_trips, batches, pairs, a = 0, b = 0;
+    uint64_t bytes, round_trips, batches, unwritten, pairs, a = 0, b = 0;
     uint64_t last = (uint64_t)ranks->size - 1;
     if (!take(&at, INT32_MAX, &bytes) || !take(&at, UINT32_MAX, &round_trips) ||
-        !take(&at, UINT32_MAX, &batches) || !take(&at, ((uint64_t)ranks->size) / 2, &pairs)) {
+        !take(&at, UINT32_MAX, &batches) || !take(&at, 1, &unwritten) ||
+        !take(&at, ((uint64_t)ranks->size) / 2, &pairs)) {
         return false;
     }
-    const struct machine_exchange what = {bytes, (uint32_t)round_trips, (uint32_t)batches};
+    const struct machine_exchange what = {bytes, (uint32_t)round_trips, (uint32_t)batches,
+                                          unwritten == 1};
     struct profile_pair *list = calloc(pairs + 1, sizeof *list);
     double *seconds = calloc(pairs + 1, sizeof *seconds), waited_s = ranks->waited_s;
     bool sound = list && seconds && pairs > 0;

@@ -1,5 +1,5 @@
-/* Bandwidth of a copy on this machine, by several PUs at once: those that have their figure go on
- * copying until the last one has its own. */
+/* Bandwidth of copies and other loops on this machine, by several PUs at once: those that have
+ * their figure go on until the last one has its own. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,30 +120,114 @@ const char *probe_native_copy_method(void)
     return name;
 }
 
+/* -- what other loops get -- */
+
+/* Whole numbers and not doubles: whatever is in the memory, there are no slow denormal numbers
+ * among them, and memory cannot tell. Vectors of 16 bytes, which every compiler makes of loops. */
+typedef uint64_t lanes __attribute__((vector_size(16)));
+enum { LANES = 4 }; /* at a time */
+
+/* An addition of what the compiler does not know to be zero, or it would call memcpy(), which takes
+ * non-temporal stores or the processor's own ways for long copies. */
+static void copy_ordinary(void *target, const void *source, size_t bytes)
+{
+    static volatile uint64_t unknown_zero;
+    const lanes zero = {unknown_zero, unknown_zero};
+    lanes *to = target;
+    const lanes *from = source;
+    for (size_t i = 0; i + LANES <= bytes / sizeof *to; i += LANES) {
+        to[i] = from[i] + zero;
+        to[i + 1] = from[i + 1] + zero;
+        to[i + 2] = from[i + 2] + zero;
+        to[i + 3] = from[i + 3] + zero;
+    }
+}
+
+static void read_only(const void *source, size_t bytes)
+{
+    const lanes *from = source;
+    lanes a = {0}, b = {0}, c = {0}, d = {0};
+    for (size_t i = 0; i + LANES <= bytes / sizeof *from; i += LANES) {
+        a += from[i];
+        b += from[i + 1];
+        c += from[i + 2];
+        d += from[i + 3];
+    }
+    a += b + c + d;
+    __asm__ volatile("" : : "r"(a[0] + a[1])); /* or it would all be left out */
+}
+
+/* a = b + 2 c, by two additions: as many operations as STREAM's a = b + s c. */
+static void triad(void *target, const void *first, const void *second, size_t bytes)
+{
+    lanes *a = target;
+    const lanes *b = first, *c = second;
+    for (size_t i = 0; i + LANES <= bytes / sizeof *a; i += LANES) {
+        a[i] = b[i] + c[i] + c[i];
+        a[i + 1] = b[i + 1] + c[i + 1] + c[i + 1];
+        a[i + 2] = b[i + 2] + c[i + 2] + c[i + 2];
+        a[i + 3] = b[i + 3] + c[i + 3] + c[i + 3];
+    }
+}
+
+/* The memory of a copy, divided into as many arrays as the kernel has. */
+struct loop {
+    enum profile_kernel kernel;
+    copy_function *copy; /* the best one */
+    unsigned char *start;
+    size_t arrays, bytes; /* of each */
+};
+
+static struct loop loop_of(enum profile_kernel kernel, unsigned char *start, size_t copied_bytes)
+{
+    static const size_t arrays[PROFILE_KERNELS] = {
+        [PROFILE_NT_COPY] = 2, [PROFILE_COPY] = 2, [PROFILE_READ] = 1, [PROFILE_TRIAD] = 3};
+    const char *name;
+    return (struct loop){kernel, best_copy(&name), start, arrays[kernel],
+                         2 * copied_bytes / arrays[kernel] & ~(size_t)4095};
+}
+
+static void run_loop(const struct loop *loop, size_t at, size_t bytes)
+{
+    unsigned char *first = loop->start + at, *second = first + loop->bytes;
+    switch (loop->kernel) {
+    case PROFILE_COPY:
+        copy_ordinary(second, first, bytes);
+        break;
+    case PROFILE_READ:
+        read_only(first, bytes);
+        break;
+    case PROFILE_TRIAD:
+        triad(second + loop->bytes, first, second, bytes);
+        break;
+    default:
+        loop->copy(second, first, bytes);
+    }
+}
+
 /* A figure is of many short bursts, and the upper quartile of their rates: a whole pass takes as
  * long as a time slice of the kernel, and on a busy machine says how much of the PU was had, not
  * what the memory gives (2.5 to 7.2 GB/s for 36.4, where bursts gave 36.9 to 40.1). */
 static const size_t burst_bytes = 512 << 10;
 static const double upper_quartile = 0.75;
 
-static double timed_copy(copy_function *copy, unsigned char *to, const unsigned char *from,
-                         size_t bytes)
+static double timed_loop(const struct loop *loop, size_t at, size_t bytes)
 {
     uint64_t begin = profile_now_ns();
-    copy(to, from, bytes);
+    run_loop(loop, at, bytes);
     uint64_t taken = profile_now_ns() - begin;
-    return 2 * (double)bytes / ((double)(taken ? taken : 1) * 1e-9);
+    return (double)(loop->arrays * bytes) / ((double)(taken ? taken : 1) * 1e-9);
 }
 
 /* Goes through the whole of the memory, burst by burst. Returns how many rates were noted. */
-static size_t copy_in_bursts(copy_function *copy, unsigned char *start, size_t bytes, double *rates)
+static size_t run_in_bursts(const struct loop *loop, double *rates)
 {
     size_t count = 0;
-    for (size_t at = 0; at < bytes; at += burst_bytes) {
-        size_t some = bytes - at < burst_bytes ? bytes - at : burst_bytes;
-        double rate = timed_copy(copy, start + bytes + at, start + at, some);
+    for (size_t at = 0; at < loop->bytes; at += burst_bytes) {
+        size_t some = loop->bytes - at < burst_bytes ? loop->bytes - at : burst_bytes;
+        double rate = timed_loop(loop, at, some);
         /* What is left over at the end is too short to say anything. */
-        if (some == burst_bytes || bytes < burst_bytes) {
+        if (some == burst_bytes || loop->bytes < burst_bytes) {
             rates[count++] = rate;
         }
     }
@@ -153,11 +237,10 @@ static size_t copy_in_bursts(copy_function *copy, unsigned char *start, size_t b
 static int run_copy(struct native_worker *worker, struct native_job *job)
 {
     const struct machine_copy *what = job->what;
-    const char *name;
-    copy_function *copy = best_copy(&name);
     size_t bytes = what->bytes & ~(size_t)4095, count = 0;
     int rc = probe_native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
-    double *rates = malloc(what->passes * (bytes / burst_bytes + 1) * sizeof *rates);
+    const struct loop loop = loop_of(what->kernel, worker->copy.start, bytes);
+    double *rates = malloc(what->passes * (loop.bytes / burst_bytes + 1) * sizeof *rates);
     if (rc < 0 || !rates) {
         free(rates);
         return rc < 0 ? rc : -ENOMEM;
@@ -166,19 +249,16 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
         free(rates);
         return -EINTR;
     }
-    copy(worker->copy.start + bytes, worker->copy.start,
-         bytes / 8); /* frequency and TLB, untimed */
+    run_loop(&loop, 0, loop.bytes / 8); /* frequency and TLB, untimed */
     for (uint32_t i = 0; i < what->passes && !probe_native_cancelled(worker); i++) {
-        count += copy_in_bursts(copy, worker->copy.start, bytes, rates + count);
+        count += run_in_bursts(&loop, rates + count);
     }
     probe_native_done(job);
     const size_t piece =
         1u << 20; /* short, so that nobody copies long after the last one is done */
     for (size_t at = 0; probe_native_others_busy(worker, job);
-         at = (at + piece) % (bytes > piece ? bytes - piece : 1)) {
-        size_t some = bytes > piece ? piece : bytes;
-        copy(worker->copy.start + bytes + (at & ~(size_t)4095),
-             worker->copy.start + (at & ~(size_t)4095), some);
+         at = (at + piece) % (loop.bytes > piece ? loop.bytes - piece : 1)) {
+        run_loop(&loop, at & ~(size_t)4095, loop.bytes > piece ? piece : loop.bytes);
     }
     if (!probe_native_cancelled(worker)) {
         job->result[worker->index] = profile_quantile(rates, count, upper_quartile);

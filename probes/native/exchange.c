@@ -10,6 +10,11 @@
  * flag's own line to hand over. */
 #define STOP UINT64_MAX
 
+struct buffers {
+    unsigned char *mine; /* what comes in, and is sent on */
+    unsigned char *sent; /* what is sent: `mine`, or what nobody writes */
+};
+
 struct channel {
     _Alignas(NATIVE_LINE_BYTES) _Atomic uint64_t request;
     _Alignas(NATIVE_LINE_BYTES) _Atomic uint64_t answer;
@@ -34,48 +39,48 @@ static bool wait_for(_Atomic uint64_t *flag, uint64_t value, struct native_worke
 }
 
 static void answer(struct native_worker *worker, struct native_job *job, struct channel *channel,
-                   unsigned char *mine)
+                   const struct buffers *own)
 {
     const struct machine_exchange *what = job->what;
     for (uint64_t turn = 1; wait_for(&channel->request, turn, worker, job); turn++) {
         if (what->bytes > NATIVE_LINE_BYTES) {
-            memcpy(mine, channel->buffers[0], what->bytes);
-            memcpy(channel->buffers[1], mine, what->bytes);
+            memcpy(own->mine, channel->buffers[0], what->bytes);
+            memcpy(channel->buffers[1], own->sent, what->bytes);
         }
         atomic_store_explicit(&channel->answer, turn, memory_order_release);
     }
 }
 
 static bool round_trips(struct native_worker *worker, struct native_job *job,
-                        struct channel *channel, unsigned char *mine, uint64_t *turn)
+                        struct channel *channel, const struct buffers *own, uint64_t *turn)
 {
     const struct machine_exchange *what = job->what;
     for (uint32_t i = 0; i < what->round_trips; i++) {
         if (what->bytes > NATIVE_LINE_BYTES) {
-            memcpy(channel->buffers[0], mine, what->bytes);
+            memcpy(channel->buffers[0], own->sent, what->bytes);
         }
         atomic_store_explicit(&channel->request, ++*turn, memory_order_release);
         if (!wait_for(&channel->answer, *turn, worker, job)) {
             return false;
         }
         if (what->bytes > NATIVE_LINE_BYTES) {
-            memcpy(mine, channel->buffers[1], what->bytes);
+            memcpy(own->mine, channel->buffers[1], what->bytes);
         }
     }
     return true;
 }
 
 static int ask(struct native_worker *worker, struct native_job *job, struct channel *channel,
-               unsigned char *mine)
+               const struct buffers *own)
 {
     const struct machine_exchange *what = job->what;
     uint64_t turn = 0;
     double best = -1;
-    bool alive = round_trips(worker, job, channel, mine,
+    bool alive = round_trips(worker, job, channel, own,
                              &turn); /* untimed: both run and all lines are theirs */
     for (uint32_t i = 0; i < what->batches && alive; i++) {
         uint64_t start = profile_now_ns();
-        alive = round_trips(worker, job, channel, mine, &turn);
+        alive = round_trips(worker, job, channel, own, &turn);
         double seconds = (double)(profile_now_ns() - start) * 1e-9 / (2.0 * what->round_trips);
         best = best < 0 || seconds < best ? seconds : best;
     }
@@ -83,7 +88,7 @@ static int ask(struct native_worker *worker, struct native_job *job, struct chan
     probe_native_done(job);
     probe_native_done(job); /* the partner as well */
     while (alive && probe_native_others_busy(worker, job)) {
-        alive = round_trips(worker, job, channel, mine, &turn);
+        alive = round_trips(worker, job, channel, own, &turn);
     }
     atomic_store(&channel->request, STOP);
     return alive && !probe_native_cancelled(worker) ? 0 : -EINTR;
@@ -93,10 +98,14 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
 {
     const struct machine_exchange *what = job->what;
     struct channel *channel = (struct channel *)job->shared + worker->index / 2;
-    unsigned char *mine = calloc(1, what->bytes);
-    if (!mine) {
+    /* Written once, or all of its pages would be the one page of zeros. */
+    const size_t bytes = (what->unwritten ? 2 : 1) * what->bytes;
+    unsigned char *memory = malloc(bytes);
+    if (!memory) {
         return -ENOMEM;
     }
+    memset(memory, 1, bytes);
+    const struct buffers own = {memory, what->unwritten ? memory + what->bytes : memory};
     /* The sender's buffer lies where the sender runs. */
     unsigned char *out =
         aligned_alloc(NATIVE_LINE_BYTES, (what->bytes + NATIVE_LINE_BYTES - 1) / NATIVE_LINE_BYTES *
@@ -110,11 +119,11 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
         rc = -EINTR;
     }
     if (rc == 0 && worker->index % 2 == 0) {
-        rc = ask(worker, job, channel, mine);
+        rc = ask(worker, job, channel, &own);
     } else if (rc == 0) {
-        answer(worker, job, channel, mine);
+        answer(worker, job, channel, &own);
     }
-    free(mine);
+    free(memory);
     return rc;
 }
 

@@ -33,7 +33,7 @@ static uint32_t round_trips(size_t bytes, double about_s)
 static int exchange(struct survey *survey, size_t bytes, double about_s,
                     const struct profile_pair *pus, size_t count, double *seconds)
 {
-    const struct machine_exchange what = {bytes, round_trips(bytes, about_s), BATCHES};
+    const struct machine_exchange what = {bytes, round_trips(bytes, about_s), BATCHES, false};
     survey->rounds++;
     survey->measurements += count;
     return probe_machine_exchange(survey->probe->machine, &what, pus, count, seconds);

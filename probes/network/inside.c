@@ -106,7 +106,7 @@ static int compare(struct probe *probe, const struct inside_nodes *nodes, uint32
     const struct survey_layout *layout = nodes->layout;
     const struct cluster_classes *classes = nodes->classes;
     const struct profile_class *node_class = &classes->profile->classes[c];
-    const struct machine_exchange what = {message_bytes, ROUND_TRIPS, BATCHES};
+    const struct machine_exchange what = {message_bytes, ROUND_TRIPS, BATCHES, false};
     double usual = node_class->communication.layers[layer].seconds;
     size_t a, b;
     if (!find_pair(node_class, layer, &a, &b)) {

@@ -148,7 +148,7 @@ static int exchange(struct survey *survey, const struct profile_pair *nodes, siz
                     struct profile_pair *scratch, double *seconds)
 {
     const struct machine_exchange what = {survey->options.message_bytes,
-                                          round_trips(survey, nodes, count), BATCHES};
+                                          round_trips(survey, nodes, count), BATCHES, false};
     for (size_t i = 0; i < count; i++) {
         scratch[i].a = survey->layout.pus[survey->layout.first[nodes[i].a]];
         scratch[i].b = survey->layout.pus[survey->layout.first[nodes[i].b]];

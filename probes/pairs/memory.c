@@ -399,6 +399,9 @@ static int measure(struct probe *probe, struct probe_memory *result)
     rc = rc < 0 ? rc : probe_memory_rounds_kinds(&rounds);
     rc = rc < 0 ? rc : measure_pairs(&rounds, &outcome);
     rc = rc < 0 ? rc : infer(&rounds, &outcome, result);
+    rc = rc < 0 ? rc
+                : probe_pair_figures(&probe->machine->pus, outcome.values, outcome.measured,
+                                     &result->memory.pair_rates, &result->memory.pair_rate_count);
     result->array_bytes = bytes;
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];

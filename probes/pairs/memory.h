@@ -100,6 +100,14 @@ int probe_memory_rounds_ask(void *rounds, const struct pair_position *pairs, siz
 int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
                                double *bytes_per_s);
 
+/* -- kernels -- */
+
+/* What each of enum profile_kernel gets, on the first PU alone and on all PUs of its NUMA node
+ * together, into found->memory; nothing where it is late or memory has become scarce. 0, or the
+ * machine's -errno with one line in `error`; `found` is then as it was. */
+int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
+                         struct servet_error *error);
+
 /* -- numa -- */
 
 /* What the PUs of one NUMA node get of the memory of every node: latency and bandwidth (2010 paper,

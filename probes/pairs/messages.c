@@ -24,7 +24,7 @@ static uint32_t round_trips_for(size_t bytes)
 static int exchange(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
                     size_t count, double *seconds)
 {
-    const struct machine_exchange what = {bytes, round_trips_for(bytes), BATCHES};
+    const struct machine_exchange what = {bytes, round_trips_for(bytes), BATCHES, probe->unwritten};
     return probe_machine_exchange(probe->machine, &what, pairs, count, seconds);
 }
 
@@ -280,33 +280,26 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
 
 /* -- one layer -- */
 
-/* A pair that is in this layer and in none before it. */
-static bool find_pair(const struct profile_set *pus, const double *pair_seconds,
-                      const struct profile_communication *result, size_t layer,
-                      struct profile_pair *out)
+/* The measured pair that is the nearest to the layer. */
+static bool find_pair(const struct profile_communication *result, size_t layer,
+                      struct profile_pair *out, double *seconds)
 {
     double best = INFINITY;
-    for (size_t i = 0, k = 0; i < pus->count; i++) {
-        for (size_t j = i + 1; j < pus->count; j++, k++) {
-            double distance = fabs(log(pair_seconds[k] / result->layers[layer].seconds));
-            if (distance < best) {
-                best = distance;
-                *out = (struct profile_pair){pus->ids[i], pus->ids[j]};
-            }
+    for (size_t i = 0; i < result->message_time_count; i++) {
+        const struct profile_pair_figure *figure = &result->message_times[i];
+        double distance = fabs(log(figure->value / result->layers[layer].seconds));
+        if (distance < best) {
+            best = distance;
+            *out = (struct profile_pair){figure->a, figure->b};
+            *seconds = figure->value;
         }
     }
     return best < INFINITY;
 }
 
-/* A time that is the least of several batches, and how far those lay apart. */
-struct settled {
-    double seconds, spread;
-    uint32_t repetitions;
-};
-
 /* The slowest of the pairs, from as many measurements as it takes for the two smallest to agree. */
 static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
-                            size_t count, struct settled *out)
+                            size_t count, struct probe_settled *out)
 {
     double *seconds = malloc(count * sizeof *seconds), slowest[REPEAT_MINIMUM_MOST];
     double least = INFINITY;
@@ -324,7 +317,7 @@ static int exchange_settled(struct probe *probe, size_t bytes, const struct prof
     if (rc < 0) {
         return rc;
     }
-    *out = (struct settled){least, probe_spread(slowest, turn), (uint32_t)turn * BATCHES};
+    *out = (struct probe_settled){least, probe_spread(slowest, turn), (uint32_t)turn * BATCHES};
     return 0;
 }
 
@@ -339,7 +332,7 @@ static int measure_curve(struct probe *probe, const struct profile_pair *pair,
     for (size_t bytes = curve_from; bytes <= curve_to && layer->curve_count < POINTS_MAX &&
                                     (layer->curve_count < CURVE_LEAST || !probe_late(probe));
          bytes *= 2) {
-        struct settled least;
+        struct probe_settled least;
         int rc = exchange_settled(probe, bytes, pair, 1, &least);
         if (rc < 0) {
             return rc;
@@ -389,7 +382,7 @@ static int measure_concurrency(struct probe *probe, size_t bytes, const struct p
     }
     for (size_t messages = 1; messages <= count && !probe_late(probe);
          messages = messages < count && 2 * messages > count ? count : 2 * messages) {
-        struct settled slowest;
+        struct probe_settled slowest;
         int rc = exchange_settled(probe, bytes, pairs, messages, &slowest);
         if (rc < 0) {
             return rc;
@@ -408,7 +401,8 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
         struct profile_layer *layer = &result->layers[i];
         struct profile_pair pair, *pairs = NULL;
         size_t count = 0, most = probe_machine_at_once(probe->machine) / 2;
-        if (!find_pair(pus, pair_seconds, result, i, &pair)) {
+        double seconds;
+        if (!find_pair(result, i, &pair, &seconds)) {
             continue;
         }
         double low = i ? sqrt(result->layers[i - 1].seconds * layer->seconds) : 0;
@@ -422,6 +416,74 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
         free(pairs);
         if (rc < 0) {
             return rc;
+        }
+    }
+    return 0;
+}
+
+/* -- looks apart in time -- */
+
+/* One batch of so many bytes; its own repetitions say nothing of a second look. */
+static int look(struct probe *probe, size_t bytes, const struct profile_pair *pair,
+                struct probe_settled *out)
+{
+    double seconds;
+    int rc = exchange(probe, bytes, pair, 1, &seconds);
+    if (rc == 0) {
+        *out = (struct probe_settled){seconds, -1, BATCHES};
+    }
+    return rc;
+}
+
+/* The times of a layer whose only pair was looked at again are that pair's. */
+static void follow(struct profile_communication *result, size_t index, double seconds)
+{
+    struct profile_layer *layer = &result->layers[index];
+    double floor = index ? result->layers[index - 1].seconds : 0;
+    if (result->message_time_count == 1) {
+        result->message_times[0].value = probe_pair_rounded(seconds);
+        layer->seconds = fmax(floor, seconds);
+    }
+}
+
+static int look_at_layer(struct probe *probe, struct profile_communication *result, size_t index)
+{
+    struct profile_layer *layer = &result->layers[index];
+    struct profile_pair pair;
+    struct probe_settled again;
+    double seconds;
+    if (!layer->curve_count || !find_pair(result, index, &pair, &seconds)) {
+        return 0;
+    }
+    int rc = look(probe, result->message_bytes, &pair, &again);
+    if (rc < 0) {
+        return rc;
+    }
+    probe_repeat_look_again(&seconds, &layer->quality.spread, &layer->quality.repetitions, &again);
+    follow(result, index, seconds);
+    for (size_t i = 0; i < layer->curve_count && !probe_late(probe); i++) {
+        struct profile_message_point *point = &layer->curve[i];
+        rc = look(probe, point->bytes, &pair, &again);
+        if (rc < 0) {
+            return rc;
+        }
+        probe_repeat_look_again(&point->seconds, &point->spread, &point->repetitions, &again);
+    }
+    /* What holds for one message holds for those that are sent at a time. */
+    for (size_t i = 0; i < layer->concurrency_count; i++) {
+        layer->concurrency[i].spread = fmax(layer->concurrency[i].spread, layer->quality.spread);
+    }
+    return 0;
+}
+
+int probe_message_look_again(struct probe *probe, struct profile_communication *result,
+                             struct servet_error *error)
+{
+    for (size_t i = 0; i < result->layer_count && !probe_late(probe); i++) {
+        probe_tell(probe, 0.95, "messages once more");
+        int rc = look_at_layer(probe, result, i);
+        if (rc < 0) {
+            return probe_error(error, rc, "measuring messages again");
         }
     }
     return 0;
@@ -480,6 +542,8 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
     rc = rc < 0 ? rc : probe_message_layers(pus, outcome.values, spread, result);
     if (rc == 0) {
         result->message_bytes = bytes;
+        result->message_data = strdup(probe->unwritten ? "unwritten" : "written");
+        rc = result->message_data ? 0 : -ENOMEM;
         for (size_t i = 0; rc == 0 && i < result->layer_count; i++) {
             struct profile_quality *quality = &result->layers[i].quality;
             rc = probe_schedule_note(&outcome, &quality->note);
@@ -487,6 +551,9 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
             quality->origin = layer_origin(result, i, &outcome, pairs);
         }
         rc = rc < 0 ? rc : list_measured(pus, &outcome, &result->measured);
+        rc = rc < 0 ? rc
+                    : probe_pair_figures(pus, outcome.values, outcome.measured,
+                                         &result->message_times, &result->message_time_count);
     }
     if (rc == 0) {
         rc = measure_layers(probe, outcome.values, result);

@@ -101,6 +101,13 @@ void probe_pair_classes_free(struct pair_classes *classes);
 int probe_relation_from_classes(const struct pair_classes *classes, uint8_t strongest,
                                 uint8_t weakest, struct profile_relation *out);
 
+/* The figures of pairs that were measured, both by probe_pair_index(), as a profile has them, in
+ * the place of what *list was. 0 or -ENOMEM. */
+int probe_pair_figures(const struct profile_set *pus, const double *values, const bool *measured,
+                       struct profile_pair_figure **list, size_t *count);
+/* A figure of a pair without the digits that say nothing. */
+double probe_pair_rounded(double value);
+
 /* -- messages -- */
 
 /* Latency of messages between PUs: layers, the point-to-point curve and concurrency (2010 paper,
@@ -121,6 +128,15 @@ int probe_message_layers(const struct profile_set *pus, const double *pair_secon
 /* On `probe->machine`, which need only exchange. Result in the profile's own form. */
 int probe_message(struct probe *probe, size_t message_bytes, struct profile_communication *out,
                   struct servet_error *error);
+/* Looks once more, later, at the representative of each layer and its curve
+ * (probe_repeat_look_again()): within one burst, or one start of an MPI library, figures agree that
+ * differ twofold from run to run. 0, or the machine's -errno with one line in `error`. */
+enum {
+    PROBE_MESSAGE_LOOKS = 4
+}; /* the first one among them: nine runs of ten are then covered
+                                     (tests/probes/test_looks.c) */
+int probe_message_look_again(struct probe *probe, struct profile_communication *result,
+                             struct servet_error *error);
 /* One pair, once, one way. 0 or the machine's -errno. */
 int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair,
                        double *seconds);
@@ -150,6 +166,28 @@ bool probe_repeat_median_settled(const double *values, size_t count);
 
 /* The same of a time that disturbance can only lengthen: do the two smallest agree within 5 %? */
 bool probe_repeat_minimum_settled(const double *values, size_t count);
+
+/* A time that is the least of several batches, and how far those lay apart. */
+struct probe_settled {
+    double seconds, spread;
+    uint32_t repetitions;
+};
+
+/* A figure is looked at again, apart in time: the smaller one counts, and how far the two lie
+ * apart is its spread, when that is more than what either look saw: so the spread covers what a
+ * second run would say. Within one burst figures agree that differ twofold from run to run. */
+void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,
+                             const struct probe_settled *again);
+
+/* -- lines -- */
+
+/* One way of one cache line between PUs: of up to eight pairs of each layer of `communication`,
+ * and with probe->exhaustive of all. Sets line_seconds and line_quality of the layers, and
+ * line_times. Called once more, later, it looks again at the same pairs
+ * (probe_repeat_look_again()). On `probe->machine`, which hands over lines and not messages of a
+ * library. 0, or the machine's -errno with one line in `error`. */
+int probe_lines(struct probe *probe, struct profile_communication *communication,
+                struct servet_error *error);
 
 /* -- together -- */
 

@@ -3,6 +3,7 @@
 #include "probes/pairs/pairs.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,5 +158,39 @@ int probe_relation_from_classes(const struct pair_classes *classes, uint8_t stro
         qsort(relation.pairs, relation.pair_count, sizeof *relation.pairs, by_pair);
     }
     *out = relation;
+    return 0;
+}
+
+double probe_pair_rounded(double value)
+{
+    enum { DIGITS = 4 }; /* figures of pairs differ by 1 % from run to run at the least */
+    char text[32];
+    snprintf(text, sizeof text, "%.*e", DIGITS - 1, value);
+    return strtod(text, NULL);
+}
+
+int probe_pair_figures(const struct profile_set *pus, const double *values, const bool *measured,
+                       struct profile_pair_figure **list, size_t *count)
+{
+    size_t wanted = 0;
+    for (size_t k = 0; k < probe_pair_count(pus->count); k++) {
+        wanted += measured[k];
+    }
+    struct profile_pair_figure *made = calloc(wanted + 1, sizeof *made);
+    if (!made) {
+        return -ENOMEM;
+    }
+    size_t used = 0;
+    for (size_t i = 0, k = 0; i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count; j++, k++) {
+            if (measured[k]) {
+                made[used++] = (struct profile_pair_figure){pus->ids[i], pus->ids[j],
+                                                            probe_pair_rounded(values[k])};
+            }
+        }
+    }
+    free(*list);
+    *list = made;
+    *count = used;
     return 0;
 }

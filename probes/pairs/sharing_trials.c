@@ -45,7 +45,7 @@ enum sharing_opinion probe_sharing_witness_rule(const struct sharing_witness *wi
 int probe_sharing_witness_measure(struct probe *probe, const struct profile_pair *pair,
                                   double *seconds)
 {
-    const struct machine_exchange what = {LINE_BYTES, ROUND_TRIPS, BATCHES};
+    const struct machine_exchange what = {LINE_BYTES, ROUND_TRIPS, BATCHES, false};
     double least = INFINITY;
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         double now;

@@ -93,7 +93,9 @@ static double plan_sets(const struct probe *probe, const struct schedule *schedu
 {
     const double divisions = (double)schedule->together.count;
     double pus = (double)probe->machine->pus.count;
-    return pus > 2 ? rounds * copy_seconds(probe) * (4 * divisions + pus) : 0;
+    /* Each alone, and by all of a node: a pass is a third of a copy. */
+    const double kernels_s = rounds * 2 * PROFILE_KERNELS * copy_seconds(probe) / passes;
+    return kernels_s + (pus > 2 ? rounds * copy_seconds(probe) * (4 * divisions + pus) : 0);
 }
 
 void probe_estimate_scale(struct probe_estimate *estimate, double memory_s)
@@ -125,9 +127,11 @@ int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estima
             .memory_s = plan_memory(probe, &schedule),
             .memory_least_s = (1 + 2 * (double)schedule.class_count) * copy_seconds(probe),
             .sets_s = plan_sets(probe, &schedule),
-            .message_s = pus->count > 1 ? (double)pairs * pair_s +
-                                              (double)schedule.class_count * layer_s + mpi * mpi_s
-                                        : 0,
+            .message_s = pus->count > 1
+                             ? (double)pairs * pair_s +
+                                   PROBE_MESSAGE_LOOKS *
+                                       ((double)schedule.class_count * layer_s + mpi * mpi_s)
+                             : 0,
         };
         probe_schedule_free(&schedule);
     }

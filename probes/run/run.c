@@ -60,36 +60,53 @@ static size_t message_bytes(const struct probe_results *results)
     return known ? declared->caches[0].size_bytes : usual_message_bytes;
 }
 
-/* Messages through MPI; through threads when there is no MPI (or the machine is a simulated
- * one). */
-static int run_messages(const struct probe_run *run, struct probe_results *results,
-                        struct servet_error *error)
+/* Messages through MPI; through threads when there is no MPI (or the machine is a simulated one),
+ * which is said the first time: then -ENOTSUP. 0 and the messenger, -EINTR. */
+static int open_messenger(const struct probe_run *run, struct probe_results *results, bool first,
+                          struct machine *out, struct servet_error *error)
 {
-    struct machine messenger = {0};
     struct servet_error reason;
     bool native = strcmp(run->machine->name, "native") == 0;
     bool several = run->machine->pus.count > 1;
     int rc = -ENOTSUP;
     if (native && several && run->mpi) {
-        rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, &messenger, &reason);
-        messenger.cpu_quota = rc == 0 ? run->machine->cpu_quota : 0;
+        rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, out, &reason);
+        out->cpu_quota = rc == 0 ? run->machine->cpu_quota : 0;
+        out->journal = rc == 0 ? run->journal : NULL;
         if (rc == -EINTR) {
             return profile_error(error, rc, "%s", reason.text);
         }
-        if (rc < 0) {
+        if (rc < 0 && first) {
             probe_progress_end(run->progress);
             cli_note("message latency through MPI skipped: %s; measured between threads instead",
                      reason.text);
         }
     }
-    if (native && several && rc < 0) {
+    if (first && native && several && rc < 0) {
         snprintf(results->layer_note, sizeof results->layer_note,
                  "between threads through shared memory, not through MPI");
     }
-    messenger.journal = rc == 0 ? run->journal : NULL;
+    return rc < 0 ? -ENOTSUP : 0;
+}
+
+/* The first time, or a look again: through the same kind of messenger, started anew. */
+static int run_messages(const struct probe_run *run, struct probe_results *results, bool first,
+                        struct servet_error *error)
+{
+    struct machine messenger = {0};
+    bool threads = !first && results->layer_note[0] != '\0';
+    int rc = threads ? -ENOTSUP : open_messenger(run, results, first, &messenger, error);
+    if (rc == -EINTR) {
+        return rc;
+    }
+    if (!first && !threads && rc < 0 && strcmp(run->machine->name, "native") == 0) {
+        return 0; /* MPI is not to be had any more: what there is stays */
+    }
     results->probe.clock = run->machine;
     results->probe.machine = rc == 0 ? &messenger : run->machine;
-    int result = probe_message(&results->probe, message_bytes(results), &results->messages, error);
+    int result =
+        first ? probe_message(&results->probe, message_bytes(results), &results->messages, error)
+              : probe_message_look_again(&results->probe, &results->messages, error);
     results->probe.machine = run->machine;
     if (rc == 0) {
         probe_sentinel_add(&run->machine->guard, &messenger.guard);
@@ -294,6 +311,37 @@ static int run_sets(struct probe_results *results, struct servet_error *error)
     return rc;
 }
 
+/* Cache lines go from thread to thread on the machine itself, whatever messages went through. */
+static int run_lines(const struct probe_run *run, struct probe_results *results,
+                     struct servet_error *error)
+{
+    const bool there = run->machine->ops->exchange && results->messages.layer_count > 0;
+    results->probe.deadline = results->until_s;
+    return there ? probe_lines(&results->probe, &results->messages, error) : 0;
+}
+
+/* What has to lie apart in time: looks at messages and lines, with other loops over memory
+ * between. */
+static int run_second_looks(const struct probe_run *run, struct probe_results *results,
+                            struct servet_error *error)
+{
+    const bool messages = results->messages.layer_count > 0;
+    int rc = 0;
+    results->probe.deadline = results->until_s;
+    for (int look = 1; look < PROBE_MESSAGE_LOOKS && rc == 0 && messages && !over(results);
+         look++) {
+        rc = run_lines(run, results, error);
+        rc = rc < 0 || over(results) ? rc : run_messages(run, results, false, error);
+        if (rc == 0 && look == 1 && (results->done & PROBE_MEMORY) && !over(results)) {
+            rc = probe_memory_kernels(&results->probe, &results->memory, error);
+        }
+    }
+    if (rc == 0 && !messages && (results->done & PROBE_MEMORY) && !over(results)) {
+        rc = probe_memory_kernels(&results->probe, &results->memory, error);
+    }
+    return rc;
+}
+
 static int run_probes(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
@@ -316,7 +364,7 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
     }
     if (rc == 0 && wanted(run, results, PROBE_MESSAGE)) {
         next(run, results, PROBE_MESSAGE, "message");
-        rc = run_messages(run, results, error);
+        rc = run_messages(run, results, true, error);
         finished(results, PROBE_MESSAGE, rc);
     }
     if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results) &&
@@ -325,7 +373,7 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
                             results->estimate.sets_s / planned_from(run, results, PROBE_CACHE));
         rc = run_sets(results, error);
     }
-    return rc;
+    return rc < 0 ? rc : run_second_looks(run, results, error);
 }
 
 /* How high the load average may be before the first probe without a word. */
@@ -416,6 +464,7 @@ static struct probe_results results_of(const struct probe_run *run, double begun
                   .seed = run->seed,
                   .declared = node_class,
                   .exhaustive = run->exhaustive,
+                  .unwritten = run->unwritten,
                   .one_by_one = run->one_by_one,
                   .largest_bytes = run->largest_bytes},
         .node_class = node_class,

@@ -258,6 +258,7 @@ struct probe_run {
     bool mpi;             /* messages through MPI where that can be had */
     bool paper;           /* cache sizes by the method of the 2010 paper */
     bool exhaustive;      /* every pair, nothing taken over */
+    bool unwritten;       /* messages of data that nobody writes (machine_exchange) */
     bool one_by_one;      /* never several pairs at the same time */
     double budget_s;      /* 0: as long as it takes */
     size_t largest_bytes; /* of the working sets that cache sizes are inferred from; 0: as declared

@@ -21,6 +21,7 @@ enum {
     OPTION_MACHINE,
     OPTION_CLUSTER,
     OPTION_METHOD,
+    OPTION_MESSAGE_DATA,
     OPTION_ONE_BY_ONE,
     OPTION_CHECK,
     OPTION_LARGEST,
@@ -34,7 +35,7 @@ struct options {
     struct profile_set cpuset;
     unsigned probes;
     size_t largest_bytes;
-    bool no_mpi, paper, one_by_one;
+    bool no_mpi, paper, one_by_one, unwritten;
     bool check, resume;
     int events;             /* file descriptor of --progress=json; < 0: a bar */
     const char *check_file; /* NULL: the profile that servet finds */
@@ -70,6 +71,10 @@ static const struct argp_option table[] = {
     {"machine", OPTION_MACHINE, "KIND", 0, "native (default), or simulated:FILE", 0},
     {"method", OPTION_METHOD, "NAME", 0,
      "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
+    {"message-data", OPTION_MESSAGE_DATA, "KIND", 0,
+     "Messages of data that were written before (written, default), or that nobody ever writes "
+     "(unwritten), as OSU's benchmarks send them",
+     0},
     {"one-by-one", OPTION_ONE_BY_ONE, NULL, 0,
      "Never measure several pairs of PUs at the same time, not even where a check shows that it "
      "does no harm",
@@ -175,6 +180,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             cli_usage("--method: expected default or paper, got '%s'", argument);
         }
         options->paper = strcmp(argument, "paper") == 0;
+        return 0;
+    case OPTION_MESSAGE_DATA:
+        if (strcmp(argument, "written") != 0 && strcmp(argument, "unwritten") != 0) {
+            cli_usage("--message-data: expected written or unwritten, got '%s'", argument);
+        }
+        options->unwritten = strcmp(argument, "unwritten") == 0;
         return 0;
     case OPTION_ONE_BY_ONE:
         options->one_by_one = true;
@@ -289,11 +300,11 @@ static int open_journal(const struct options *options, const struct machine *mac
     if (pus && identity && asprintf(&file, "%s.resume", path) >= 0 &&
         asprintf(&run,
                  "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d "
-                 "exhaustive=%d alone=%d "
+                 "exhaustive=%d alone=%d unwritten=%d "
                  "budget=%g largest=%zu %s",
                  SERVET_VERSION, machine->declared->topology_signature, options->machine,
                  (unsigned long long)options->run.seed, pus, options->probes, !options->no_mpi,
-                 options->paper, options->run.exhaustive, options->one_by_one,
+                 options->paper, options->run.exhaustive, options->one_by_one, options->unwritten,
                  options->run.budget_s, options->largest_bytes, identity) >= 0) {
         rc = probe_checkpoint_open(file, run, out, error);
     } else {
@@ -329,6 +340,7 @@ static struct probe_run run_of(const struct options *options)
                               .mpi = !options->no_mpi,
                               .paper = options->paper,
                               .exhaustive = options->run.exhaustive,
+                              .unwritten = options->unwritten,
                               .one_by_one = options->one_by_one,
                               .budget_s = options->run.budget_s,
                               .largest_bytes = options->largest_bytes,

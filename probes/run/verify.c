@@ -217,6 +217,8 @@ int probe_verify_pairs(struct machine *machine, const struct servet_profile *pro
                             .node_class = node_class ? node_class : &profile->classes[0],
                             .pu = machine->pus.ids[0],
                             .out = out};
+    const char *data = sample.node_class->communication.message_data;
+    sample.probe.unwritten = data && strcmp(data, "unwritten") == 0;
     int rc = profile->measured ? ask_caches(&sample) : 0;
     double reference = sample.node_class->memory.reference_bytes_per_s;
     if (rc == 0 && profile->measured && reference > 0) {

@@ -91,6 +91,13 @@ static const struct profile_field domain_fields[] = {
 };
 static const struct profile_object domain = OBJECT("domain", struct sim_domain_kind, domain_fields);
 
+static const struct profile_field kernel_fields[] = {
+    FIELD(FIELD_WORD, struct sim_kernel, kernel, REQUIRED, .words = profile_kernel_names),
+    FIELD(FIELD_NUMBER, struct sim_kernel, pu_factor, .low = 0.01, .high = 10, .absent = 1),
+    FIELD(FIELD_NUMBER, struct sim_kernel, domain_factor, .low = 0.01, .high = 10, .absent = 1),
+};
+static const struct profile_object kernel_of = OBJECT("kernel", struct sim_kernel, kernel_fields);
+
 static const struct profile_field memory_fields[] = {
     {.key = "seconds",
      .type = FIELD_NUMBER,
@@ -99,6 +106,7 @@ static const struct profile_field memory_fields[] = {
      LOAD_SECONDS},
     FIELD(FIELD_NUMBER, struct sim, pu_bytes_per_s, REQUIRED, BYTES_PER_S),
     LIST(FIELD_ARRAY, "domains", struct sim, domain_kinds, domain_kind_count, .element = &domain),
+    LIST(FIELD_ARRAY, "kernels", struct sim, kernels, kernel_count, .element = &kernel_of),
     LIST(FIELD_ARRAY, "nodes", struct sim, nodes, node_count, .element = &node),
 };
 static const struct profile_object memory = OBJECT("memory", struct sim, memory_fields);
@@ -108,6 +116,7 @@ static const struct profile_field layer_fields[] = {
     LIST(FIELD_GROUPS, "groups", struct sim_layer, groups, group_count),
     FIELD(FIELD_NUMBER, struct sim_layer, seconds, REQUIRED, .low = 1e-9, .high = 10),
     FIELD(FIELD_NUMBER, struct sim_layer, bytes_per_s, REQUIRED, .low = 1e3, .high = 1e13),
+    FIELD(FIELD_NUMBER, struct sim_layer, unwritten_bytes_per_s, .low = 1e3, .high = 1e13),
     FIELD(FIELD_U64, struct sim_layer, eager_bytes, .high = 0x1p40),
     FIELD(FIELD_NUMBER, struct sim_layer, rendezvous_seconds, .high = 10),
     FIELD(FIELD_NUMBER, struct sim_layer, parallel, .high = 1e6),
@@ -127,6 +136,8 @@ static const struct profile_field noise_fields[] = {
     FIELD(FIELD_NUMBER, struct sim_noise, relative, PROBABILITY),
     FIELD(FIELD_NUMBER, struct sim_noise, outlier_probability, PROBABILITY),
     FIELD(FIELD_NUMBER, struct sim_noise, outlier_factor, .low = 1, .high = 100, .absent = 1),
+    FIELD(FIELD_NUMBER, struct sim_noise, drift, .high = 100),
+    FIELD(FIELD_NUMBER, struct sim_noise, drift_seconds, .low = 1e-6, .high = 1e6, .absent = 1),
     FIELD(FIELD_NUMBER, struct sim_noise, neighbour_probability, PROBABILITY),
     FIELD(FIELD_NUMBER, struct sim_noise, neighbour_lines, .high = 10),
     FIELD(FIELD_NUMBER, struct sim_noise, sibling_probability, PROBABILITY),

@@ -26,6 +26,18 @@ static size_t position_of(const struct machine *machine, uint32_t pu)
     return position;
 }
 
+/* How much longer all takes at this time: the same for as long as a drift lasts, and drawn apart
+ * from the noise of single figures. */
+static double drift_of(const struct sim *sim)
+{
+    if (sim->noise.drift <= 0) {
+        return 1;
+    }
+    struct random random = {sim->seed + (uint64_t)(sim->clock_s / sim->noise.drift_seconds)};
+    random_next(&random);
+    return 1 + sim->noise.drift * random_unit(&random);
+}
+
 /* Noise only ever slows down: a half-normal deviation, and now and then an outlier. */
 static double noisy(struct sim *sim, double seconds)
 {
@@ -33,7 +45,7 @@ static double noisy(struct sim *sim, double seconds)
     if (random_unit(&sim->random) < sim->noise.outlier_probability) {
         factor *= 1 + (sim->noise.outlier_factor - 1) * random_unit(&sim->random);
     }
-    return seconds * factor;
+    return seconds * factor * drift_of(sim);
 }
 
 static int traverse(struct machine *machine, const struct machine_traversal *what,
@@ -83,11 +95,11 @@ static const struct sim_kind *kind_of(const struct sim *sim, uint32_t pu)
     return NULL;
 }
 
-/* What it copies in a second when nobody else does. */
+/* What it gets in a second when nobody else is at work. */
 static double rate_of(const struct sim *sim, uint32_t pu)
 {
     const struct sim_kind *kind = kind_of(sim, pu);
-    return kind ? kind->pu_bytes_per_s : sim->pu_bytes_per_s;
+    return sim->running.pu_factor * (kind ? kind->pu_bytes_per_s : sim->pu_bytes_per_s);
 }
 
 int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
@@ -103,7 +115,7 @@ int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double
     for (size_t i = 0; node && i < node->from_count; i++) {
         if (profile_set_has(&node->from[i].pus, pu)) {
             *seconds = node->from[i].seconds;
-            *bytes_per_s = node->from[i].bytes_per_s;
+            *bytes_per_s = node->from[i].bytes_per_s * sim->running.pu_factor;
         }
     }
     return 0;
@@ -184,9 +196,9 @@ static double reach_of(const struct traffic *traffic, size_t domain, const doubl
         used += traffic->fixed[i] ? rates[i] : 0;
         growing += !traffic->fixed[i];
     }
-    return growing
-               ? (capacity_of(&traffic->sim->domains[domain], to - from) - used) / (double)growing
-               : INFINITY;
+    const struct sim *sim = traffic->sim;
+    double capacity = capacity_of(&sim->domains[domain], to - from) * sim->running.domain_factor;
+    return growing ? (capacity - used) / (double)growing : INFINITY;
 }
 
 /* Those whose own rate, or whose domain, is at its limit grow no more; how many more. */
@@ -251,12 +263,22 @@ static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *
     return rc;
 }
 
+static struct sim_kernel kernel_of(const struct sim *sim, enum profile_kernel kernel)
+{
+    struct sim_kernel found = {kernel, 1, 1};
+    for (size_t i = 0; i < sim->kernel_count; i++) {
+        found = sim->kernels[i].kernel == kernel ? sim->kernels[i] : found;
+    }
+    return found;
+}
+
 static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
                 size_t count, double *bytes_per_s)
 {
     struct sim *sim = machine->state;
     bool offline = sim->offline_after && ++sim->copies > sim->offline_after;
     int rc = offline ? -ENODEV : 0;
+    sim->running = kernel_of(sim, what->kernel);
     rc = rc < 0 ? rc : share_bandwidth(sim, what->numa, pus, count, bytes_per_s);
     if (rc < 0) {
         return rc;
@@ -287,9 +309,12 @@ static const struct sim_layer *layer_of(const struct sim *sim, const struct prof
     return NULL;
 }
 
-static double message_seconds(const struct sim_layer *layer, size_t bytes)
+static double message_seconds(const struct sim_layer *layer, const struct machine_exchange *what)
 {
-    double seconds = layer->seconds + (double)bytes / layer->bytes_per_s;
+    const size_t bytes = what->bytes;
+    bool faster = what->unwritten && layer->unwritten_bytes_per_s > 0;
+    double rate = faster ? layer->unwritten_bytes_per_s : layer->bytes_per_s;
+    double seconds = layer->seconds + (double)bytes / rate;
     return layer->eager_bytes && bytes >= layer->eager_bytes ? seconds + layer->rendezvous_seconds
                                                              : seconds;
 }
@@ -335,7 +360,7 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
             return -ENOTSUP;
         }
         double alone = sim->matrix.seconds ? measured_seconds(machine, &pairs[i], what->bytes)
-                                           : message_seconds(layer, what->bytes);
+                                           : message_seconds(layer, what);
         double exact = alone * load_of(sim, pairs, count, layer, group);
         seconds[i] = INFINITY;
         for (uint32_t batch = 0; batch < what->batches; batch++) {
@@ -379,7 +404,8 @@ int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine
         return profile_error(error, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
     }
     machine.state = sim;
-    sim->random.state = seed;
+    sim->random.state = sim->seed = seed;
+    sim->running = (struct sim_kernel){PROFILE_NT_COPY, 1, 1};
     int rc = probe_sim_load(path, sim, &machine, error);
     if (rc < 0) {
         probe_machine_close(&machine);

@@ -120,7 +120,8 @@ struct sim_layer {
     struct profile_set *groups;
     size_t group_count;
     double seconds, bytes_per_s;
-    double rendezvous_seconds; /* added from `eager_bytes` on */
+    double unwritten_bytes_per_s; /* of data that nobody writes; 0: the same */
+    double rendezvous_seconds;    /* added from `eager_bytes` on */
     uint64_t eager_bytes;
     double parallel; /* messages at once that do not slow each other down; 0: any number */
 };
@@ -140,10 +141,19 @@ struct sim_bsp {
     double r_flop_per_s, g_flops, g_packets_flops, l_flops, t0_flops;
 };
 
+/* What a kernel gets, as a share of what the copy does. */
+struct sim_kernel {
+    enum profile_kernel kernel;
+    double pu_factor, domain_factor; /* of a PU's own limit, and of the domains' */
+};
+
 struct sim_noise {
     double relative;            /* standard deviation of every figure */
     double outlier_probability; /* of a figure that is up to `outlier_factor` times too slow */
     double outlier_factor;
+    /* slow drifts: for `drift_seconds` at a time everything takes up to `drift` times its time
+     * longer */
+    double drift, drift_seconds;
     double neighbour_probability; /* of another program using the last level cache during a
                                      traversal */
     double neighbour_lines;       /* that it brings in per access of ours */
@@ -172,6 +182,9 @@ struct sim {
     size_t domain_kind_count;
     struct sim_domain *domains;
     size_t domain_count;
+    struct sim_kernel *kernels;
+    size_t kernel_count;
+    struct sim_kernel running; /* that of the copy at hand */
     struct sim_node *nodes;
     size_t node_count;
     struct sim_layer *layers;
@@ -181,6 +194,7 @@ struct sim {
     size_t bsp_count;
     struct sim_noise noise;
     struct random random;
+    uint64_t seed;
     /* by cache, then instance; made when first asked for (cache.h) */
     struct sim_ways *ways[SIM_CACHES_MAX];
     uint64_t offline_after, copies; /* a PU is offline after so many copies; 0: never */

@@ -225,6 +225,44 @@ static int check_memory_level(const struct json_path *at, const struct profile_c
     return rc;
 }
 
+int profile_check_pair_figures(const struct json_path *at,
+                               const struct profile_pair_figure *figures, size_t count,
+                               const struct profile_set *members, struct servet_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct profile_pair_figure *figure = &figures[i], *before = figure - 1;
+        struct json_path item = JSON_PATH_ITEM(at, i);
+        if (figure->a >= figure->b || !profile_set_has(members, figure->a) ||
+            !profile_set_has(members, figure->b)) {
+            return profile_refuse(error, &item, NULL,
+                                  "expected two different known members, the lower one first");
+        }
+        if (i && (figure->a < before->a || (figure->a == before->a && figure->b <= before->b))) {
+            return profile_refuse(error, &item, NULL,
+                                  "expected pairs in ascending order, each once");
+        }
+        if (!isfinite(figure->value) || figure->value <= 0) {
+            return profile_refuse(error, &item, NULL, "expected a figure above 0");
+        }
+    }
+    return 0;
+}
+
+static int check_kernels(const struct json_path *at, const struct profile_class *node_class,
+                         struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(at, "kernels");
+    const struct profile_memory *memory = &node_class->memory;
+    for (size_t i = 1; i < memory->kernel_count; i++) {
+        if (memory->kernels[i].kernel <= memory->kernels[i - 1].kernel) {
+            return profile_refuse(error, &JSON_PATH_ITEM(&here, i), "kernel",
+                                  "expected nt_copy, copy, read, triad in this order, each once");
+        }
+    }
+    return profile_check_subset(&JSON_PATH_KEY(at, "kernel_pus"), &memory->kernel_pus,
+                                &node_class->pus, error);
+}
+
 static int check_memory(const struct json_path *at, const struct profile_class *node_class,
                         struct servet_error *error)
 {
@@ -233,7 +271,11 @@ static int check_memory(const struct json_path *at, const struct profile_class *
     for (size_t i = 0; rc == 0 && i < node_class->memory.level_count; i++) {
         rc = check_memory_level(&JSON_PATH_ITEM(&levels, i), node_class, i, error);
     }
-    return rc;
+    rc = rc < 0 ? rc : check_kernels(&here, node_class, error);
+    return rc < 0 ? rc
+                  : profile_check_pair_figures(
+                        &JSON_PATH_KEY(&here, "pair_rates"), node_class->memory.pair_rates,
+                        node_class->memory.pair_rate_count, &node_class->pus, error);
 }
 
 static bool has_numa(const struct profile_class *node_class, uint32_t os_index)
@@ -370,7 +412,15 @@ int profile_check_communication(const struct json_path *at,
     for (size_t i = 0; rc == 0 && i < communication->layer_count; i++) {
         rc = check_layer(&JSON_PATH_ITEM(&layers, i), communication, i, members, error);
     }
-    return rc < 0 ? rc : check_measured(at, &communication->measured, members, error);
+    rc = rc < 0 ? rc : check_measured(at, &communication->measured, members, error);
+    rc = rc < 0 ? rc
+                : profile_check_pair_figures(&JSON_PATH_KEY(at, "message_times"),
+                                             communication->message_times,
+                                             communication->message_time_count, members, error);
+    return rc < 0 ? rc
+                  : profile_check_pair_figures(&JSON_PATH_KEY(at, "line_times"),
+                                               communication->line_times,
+                                               communication->line_time_count, members, error);
 }
 
 /* -- classes, nodes, the whole -- */

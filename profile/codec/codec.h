@@ -69,6 +69,10 @@ int profile_check_nesting(const struct json_path *at, const struct profile_relat
 /* 0, -EINVAL with the path, -ENOMEM. */
 int profile_check_class(const struct json_path *at, const struct profile_class *node_class,
                         struct servet_error *error);
+/* Ascending, each pair once, of two different members; values above 0. */
+int profile_check_pair_figures(const struct json_path *at,
+                               const struct profile_pair_figure *figures, size_t count,
+                               const struct profile_set *members, struct servet_error *error);
 /* Layers between `members`: PUs of a class, or the nodes of a cluster. */
 int profile_check_communication(const struct json_path *at,
                                 const struct profile_communication *communication,
@@ -88,13 +92,14 @@ enum profile_field_type {
     FIELD_U64,
     FIELD_NUMBER, /* double, finite */
     FIELD_BOOL,
-    FIELD_WORD,   /* an enum: the position of the string in `words` */
-    FIELD_SET,    /* cpulist text */
-    FIELD_GROUPS, /* array of cpulist texts; pointer at offset, count at count_offset */
-    FIELD_PAIRS,  /* array of [a, b]; the same */
-    FIELD_ARRAY,  /* array of `element` objects; the same */
-    FIELD_MAP,    /* object with string values: struct profile_condition; the same */
-    FIELD_OBJECT, /* one `element` object, held at offset */
+    FIELD_WORD,         /* an enum: the position of the string in `words` */
+    FIELD_SET,          /* cpulist text */
+    FIELD_GROUPS,       /* array of cpulist texts; pointer at offset, count at count_offset */
+    FIELD_PAIRS,        /* array of [a, b]; the same */
+    FIELD_PAIR_FIGURES, /* array of [a, b, value]; the same */
+    FIELD_ARRAY,        /* array of `element` objects; the same */
+    FIELD_MAP,          /* object with string values: struct profile_condition; the same */
+    FIELD_OBJECT,       /* one `element` object, held at offset */
 };
 
 struct profile_object;
@@ -156,6 +161,8 @@ extern const struct profile_object profile_document; /* struct servet_profile */
 
 /* The texts of enum profile_origin. */
 extern const char *const profile_origin_names[];
+/* The texts of enum profile_kernel. */
+extern const char *const profile_kernel_names[];
 
 /* -- what a table alone is enough for -- */
 

@@ -22,11 +22,18 @@ const char *const profile_origin_names[] = {
     [PROFILE_QUOTED + 1] = NULL,
 };
 
+const char *const profile_kernel_names[] = {
+    [PROFILE_NT_COPY] = "nt_copy", [PROFILE_COPY] = "copy",  [PROFILE_READ] = "read",
+    [PROFILE_TRIAD] = "triad",     [PROFILE_KERNELS] = NULL,
+};
+
 #define ORIGIN_SAYS                                                                                \
     "declared: said by the operating system; measured: on this very thing; inferred: taken over "  \
     "from an equivalent one; quoted: taken from a publication."
 #define REPETITIONS_SAYS "Measurements behind the figure."
-#define SPREAD_SAYS "Relative: (third quartile - first quartile) / median of those measurements."
+#define SPREAD_SAYS                                                                                \
+    "Relative: (third quartile - first quartile) / median of those measurements; of messages and " \
+    "cache lines how far looks apart in time differ from the least, when that is more."
 
 /* Of every point of a curve, which is measured or not there. */
 #define REPEATED(holder)                                                                           \
@@ -55,7 +62,7 @@ static const struct profile_field evidence_fields[] = {
     PROFILE_FIELD(FIELD_NUMBER, struct profile_quality, spread, SPREAD_SAYS),
 };
 static const struct profile_object evidence = PROFILE_OBJECT(
-    "evidence", struct profile_quality, evidence_fields, "Of a relation; absent: declared.");
+    "evidence", struct profile_quality, evidence_fields, "How a thing is known; absent: declared.");
 
 static const struct profile_field relation_fields[] = {
     PROFILE_COUNTED("groups", FIELD_GROUPS, struct profile_relation, groups, group_count,
@@ -164,6 +171,24 @@ static const struct profile_object memory_level =
     PROFILE_OBJECT("memory_level", struct profile_memory_level, memory_level_fields,
                    "A level of memory access overhead.");
 
+static const struct profile_field kernel_fields[] = {
+    PROFILE_FIELD(FIELD_WORD, struct profile_kernel_rate, kernel,
+                  "nt_copy: a copy by non-temporal stores; copy: by ordinary ones; read: a sum; "
+                  "triad: a = b + s c, as STREAM's.",
+                  REQUIRED, .words = profile_kernel_names),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_kernel_rate, bytes_per_s,
+                  "One PU alone, read and written, as STREAM counts.", REQUIRED, POSITIVE, RATE),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_kernel_rate, together_bytes_per_s,
+                  "All of kernel_pus together.", RATE),
+    PROFILE_FIELD(FIELD_BOOL, struct profile_kernel_rate, levels,
+                  "true: the reference, the overhead levels and their curves are made of this "
+                  "one."),
+    QUALITY(struct profile_kernel_rate),
+};
+static const struct profile_object kernel =
+    PROFILE_OBJECT("kernel", struct profile_kernel_rate, kernel_fields,
+                   "What one kind of loop gets of the memory.");
+
 static const struct profile_field memory_fields[] = {
     PROFILE_FIELD(FIELD_NUMBER, struct profile_memory, reference_bytes_per_s,
                   "One worker alone, read and written.", RATE),
@@ -173,6 +198,15 @@ static const struct profile_field memory_fields[] = {
     PROFILE_COUNTED("levels", FIELD_ARRAY, struct profile_memory, levels, level_count,
                     "Worst first; who collides in one collides in every later one.", REQUIRED,
                     .element = &memory_level),
+    PROFILE_COUNTED("pair_rates", FIELD_PAIR_FIGURES, struct profile_memory, pair_rates,
+                    pair_rate_count,
+                    "[a, b, bytes per second] of the slower of two PUs that copy at the same "
+                    "time, where that was measured; ascending.",
+                    RATE),
+    PROFILE_COUNTED("kernels", FIELD_ARRAY, struct profile_memory, kernels, kernel_count,
+                    "What other loops than the one of the levels get.", .element = &kernel),
+    PROFILE_FIELD(FIELD_SET, struct profile_memory, kernel_pus,
+                  "Those that together_bytes_per_s is of: the PUs of one NUMA node.", .low = 1),
 };
 static const struct profile_object memory = PROFILE_OBJECT(
     "memory", struct profile_memory, memory_fields, "What workers get of the memory together.");
@@ -226,6 +260,12 @@ static const struct profile_field layer_fields[] = {
                     "By ascending size.", .element = &message),
     PROFILE_COUNTED("concurrency", FIELD_ARRAY, struct profile_layer, concurrency,
                     concurrency_count, "By ascending number of messages.", .element = &concurrency),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_layer, line_seconds,
+                  "One cache line from PU to PU, one way, without any library; absent: not "
+                  "measured.",
+                  POSITIVE, SECONDS),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_layer, line_quality, "How sure line_seconds is.",
+                  .element = &evidence),
     QUALITY(struct profile_layer),
 };
 static const struct profile_object layer =
@@ -234,6 +274,9 @@ static const struct profile_object layer =
 static const struct profile_field communication_fields[] = {
     PROFILE_FIELD(FIELD_U64, struct profile_communication, message_bytes,
                   "Size at which the layers were told apart: that of the L1 cache.", BYTES),
+    PROFILE_FIELD(FIELD_STRING, struct profile_communication, message_data,
+                  "written: what was sent was written before; unwritten: it never was, as in "
+                  "OSU's benchmarks, and larger messages take about half the time."),
     PROFILE_COUNTED("layers", FIELD_ARRAY, struct profile_communication, layers, layer_count,
                     "From the lowest latency to the highest.", .element = &layer),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_communication, measured,
@@ -241,6 +284,16 @@ static const struct profile_field communication_fields[] = {
                   "listed. The layers of all others are inferred. Absent: nothing is said of "
                   "single pairs.",
                   .element = &relation),
+    PROFILE_COUNTED("message_times", FIELD_PAIR_FIGURES, struct profile_communication,
+                    message_times, message_time_count,
+                    "[a, b, seconds] of a message of message_bytes between two PUs, one way, "
+                    "where that was measured; ascending.",
+                    SECONDS),
+    PROFILE_COUNTED("line_times", FIELD_PAIR_FIGURES, struct profile_communication, line_times,
+                    line_time_count,
+                    "[a, b, seconds] of one cache line between two PUs, one way, where that was "
+                    "measured; ascending.",
+                    SECONDS),
 };
 static const struct profile_object communication =
     PROFILE_OBJECT("communication", struct profile_communication, communication_fields,

@@ -247,6 +247,31 @@ static int load_pairs(struct profile_loader *loader, const struct json_path *at,
     return rc;
 }
 
+static int load_pair_figure(struct profile_loader *loader, const struct json_path *at,
+                            const json_t *json, struct profile_pair_figure *out)
+{
+    if (!json_is_array(json) || json_array_size(json) != 3) {
+        return refuse(loader, at, json, "a pair and its figure such as [0, 5, 2.5e-8]");
+    }
+    int rc = load_u32(loader, &JSON_PATH_ITEM(at, 0), json_array_get(json, 0), &out->a);
+    rc = rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), json_array_get(json, 1), &out->b);
+    return rc < 0
+               ? rc
+               : load_number(loader, &JSON_PATH_ITEM(at, 2), json_array_get(json, 2), &out->value);
+}
+
+static int load_pair_figures(struct profile_loader *loader, const struct json_path *at,
+                             const json_t *json, struct profile_pair_figure **member, size_t *count)
+{
+    int rc = open_array(loader, at, json, sizeof **member, member);
+    for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
+        (*count)++;
+        rc = load_pair_figure(loader, &JSON_PATH_ITEM(at, i), json_array_get(json, i),
+                              &(*member)[i]);
+    }
+    return rc;
+}
+
 static int load_array(struct profile_loader *loader, const struct json_path *at, const json_t *json,
                       const struct profile_field *field, void *object)
 {
@@ -333,6 +358,8 @@ static int load_field(struct profile_loader *loader, const struct json_path *at,
         return load_groups(loader, at, json, member, count);
     case FIELD_PAIRS:
         return load_pairs(loader, at, json, member, count);
+    case FIELD_PAIR_FIGURES:
+        return load_pair_figures(loader, at, json, member, count);
     case FIELD_ARRAY:
         return field->lone && json_is_number(json) ? load_lone(loader, at, json, field, object)
                                                    : load_array(loader, at, json, field, object);
@@ -357,6 +384,7 @@ static int refuse_missing(struct profile_loader *loader, const struct json_path 
         [FIELD_SET] = "a list such as \"0-3,8\"",
         [FIELD_GROUPS] = "an array",
         [FIELD_PAIRS] = "an array",
+        [FIELD_PAIR_FIGURES] = "an array",
         [FIELD_ARRAY] = "an array",
         [FIELD_MAP] = "an object",
         [FIELD_OBJECT] = "an object",

@@ -48,6 +48,21 @@ static json_t *save_pairs(const struct profile_pair *pairs, size_t count)
     return array;
 }
 
+static json_t *save_pair_figures(const struct profile_pair_figure *figures, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < count; i++) {
+        const struct profile_pair_figure *figure = &figures[i];
+        json_t *triple =
+            json_pack("[I,I,f]", (json_int_t)figure->a, (json_int_t)figure->b, figure->value);
+        if (json_array_append_new(array, triple) < 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
 static json_t *save_map(const struct profile_condition *conditions, size_t count)
 {
     json_t *object = json_object();
@@ -127,6 +142,8 @@ static json_t *save_field(const struct place *parent, const struct profile_field
         return save_groups(items_of(member), count_of(field, object));
     case FIELD_PAIRS:
         return save_pairs(items_of(member), count_of(field, object));
+    case FIELD_PAIR_FIGURES:
+        return save_pair_figures(items_of(member), count_of(field, object));
     case FIELD_ARRAY:
         return save_array(&at, field->element, items_of(member), count_of(field, object));
     case FIELD_MAP:

@@ -106,6 +106,9 @@ static void print_type(const struct profile_field *field)
     case FIELD_PAIRS:
         printf("\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/pair\"}");
         break;
+    case FIELD_PAIR_FIGURES:
+        printf("\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/pair_figure\"}");
+        break;
     case FIELD_ARRAY:
         printf("\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/%s\"}", field->element->name);
         if (field->low > 0) {
@@ -156,7 +159,10 @@ static void print_schema(void)
            "\"pattern\": \"^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$\"},\n"
            "    \"member\": {\"type\": \"integer\", \"minimum\": 0, \"maximum\": %" PRIu32 "},\n"
            "    \"pair\": {\"type\": \"array\", \"prefixItems\": [{\"$ref\": \"#/$defs/member\"}, "
-           "{\"$ref\": \"#/$defs/member\"}], \"items\": false, \"minItems\": 2}",
+           "{\"$ref\": \"#/$defs/member\"}], \"items\": false, \"minItems\": 2},\n"
+           "    \"pair_figure\": {\"type\": \"array\", \"prefixItems\": [{\"$ref\": "
+           "\"#/$defs/member\"}, {\"$ref\": \"#/$defs/member\"}, {\"type\": \"number\", "
+           "\"exclusiveMinimum\": 0}], \"items\": false, \"minItems\": 3}",
            PROFILE_SET_LIMIT, UINT32_MAX);
     for (size_t i = 0; i < seen_count; i++) {
         printf(",\n    \"%s\": {", seen[i]->name);
@@ -195,6 +201,7 @@ static void print_kind(const struct profile_field *field)
         [FIELD_SET] = "set of PUs",
         [FIELD_GROUPS] = "list of sets",
         [FIELD_PAIRS] = "list of pairs",
+        [FIELD_PAIR_FIGURES] = "list of pairs with a number",
         [FIELD_ARRAY] = "list of",
         [FIELD_MAP] = "texts by name",
     };

@@ -52,6 +52,7 @@ void profile_object_free(const struct profile_object *type, void *object)
             break;
         case FIELD_GROUPS:
         case FIELD_PAIRS:
+        case FIELD_PAIR_FIGURES:
         case FIELD_ARRAY:
         case FIELD_MAP:
             free_counted(field, *(void **)member, count_of(field, object));
@@ -100,6 +101,7 @@ bool profile_field_absent(const struct profile_field *field, const void *object)
         return ((const struct profile_set *)member)->count == 0;
     case FIELD_GROUPS:
     case FIELD_PAIRS:
+    case FIELD_PAIR_FIGURES:
     case FIELD_ARRAY:
     case FIELD_MAP:
         return count_of(field, object) == 0;

@@ -1,4 +1,5 @@
 /* The public functions of servet.h. */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -244,6 +245,71 @@ double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, u
     return level < 0 ? memory->reference_bytes_per_s : memory->levels[level].bytes_per_s;
 }
 
+static_assert((int)SERVET_NT_COPY == PROFILE_NT_COPY && (int)SERVET_COPY == PROFILE_COPY &&
+                  (int)SERVET_READ == PROFILE_READ && (int)SERVET_TRIAD == PROFILE_TRIAD,
+              "the public names of the kernels are the profile's");
+
+/* NULL: not measured. `place` is the PU's. */
+static const struct profile_kernel_rate *find_kernel(const servet_profile *profile, uint32_t pu,
+                                                     enum servet_kernel kernel,
+                                                     struct profile_place *place)
+{
+    if (!profile->measured || !profile_locate(profile, pu, place)) {
+        return NULL;
+    }
+    const struct profile_memory *memory = &place->node_class->memory;
+    for (size_t i = 0; i < memory->kernel_count; i++) {
+        if ((int)memory->kernels[i].kernel == (int)kernel) {
+            return &memory->kernels[i];
+        }
+    }
+    return NULL;
+}
+
+double servet_kernel_bandwidth(const servet_profile *profile, uint32_t pu,
+                               enum servet_kernel kernel, uint32_t *workers)
+{
+    struct profile_place place;
+    const struct profile_kernel_rate *rate = find_kernel(profile, pu, kernel, &place);
+    if (rate && workers && rate->together_bytes_per_s > 0) {
+        *workers = (uint32_t)place.node_class->memory.kernel_pus.count;
+    }
+    return !rate ? 0 : workers ? rate->together_bytes_per_s : rate->bytes_per_s;
+}
+
+uint64_t servet_numa_memory_bytes(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
+{
+    struct profile_place place;
+    if (!profile_locate(profile, pu, &place)) {
+        return 0;
+    }
+    for (size_t i = 0; i < place.node_class->numa_count; i++) {
+        const struct profile_numa *numa = &place.node_class->numa[i];
+        if (numa->os_index == numa_node) {
+            return numa->memory_bytes;
+        }
+    }
+    return 0;
+}
+
+/* Two different PUs of one node. */
+static bool find_pair(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                      struct profile_place *a, struct profile_place *b)
+{
+    return pu_a != pu_b && profile->measured && profile_locate(profile, pu_a, a) &&
+           profile_locate(profile, pu_b, b) && a->node == b->node;
+}
+
+double servet_pair_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
+{
+    struct profile_place a, b;
+    if (!find_pair(profile, pu_a, pu_b, &a, &b)) {
+        return 0;
+    }
+    const struct profile_memory *memory = &a.node_class->memory;
+    return profile_pair_figure(memory->pair_rates, memory->pair_rate_count, a.os_index, b.os_index);
+}
+
 int64_t servet_numa_node(const servet_profile *profile, uint32_t pu)
 {
     struct profile_place place;
@@ -305,6 +371,43 @@ double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint
         return 0;
     }
     return profile_message_seconds(link.layer, link.communication->message_bytes, (double)bytes);
+}
+
+double servet_pair_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                           uint64_t *bytes)
+{
+    struct profile_place a, b;
+    if (!find_pair(profile, pu_a, pu_b, &a, &b)) {
+        return 0;
+    }
+    const struct profile_communication *messages = &a.node_class->communication;
+    double seconds = profile_pair_figure(messages->message_times, messages->message_time_count,
+                                         a.os_index, b.os_index);
+    if (seconds > 0 && bytes) {
+        *bytes = messages->message_bytes;
+    }
+    return seconds;
+}
+
+/* Of the pair itself; 0: it was not measured. *layer: the pair's, or NULL. */
+static double find_line(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                        const struct profile_layer **layer)
+{
+    struct profile_place a, b;
+    *layer = NULL;
+    if (!find_pair(profile, pu_a, pu_b, &a, &b)) {
+        return 0;
+    }
+    const struct profile_communication *lines = &a.node_class->communication;
+    *layer = profile_layer_of(lines, a.os_index, b.os_index, NULL);
+    return profile_pair_figure(lines->line_times, lines->line_time_count, a.os_index, b.os_index);
+}
+
+double servet_line_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
+{
+    const struct profile_layer *layer;
+    double own = find_line(profile, pu_a, pu_b, &layer);
+    return own > 0 ? own : layer ? layer->line_seconds : 0;
 }
 
 double servet_messages_slower(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
@@ -444,6 +547,36 @@ int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_
         profile_related(measured, inside ? a.os_index : a.node, inside ? b.os_index : b.node);
     answer(&link.layer->quality, out);
     out->origin = out->origin == SERVET_MEASURED && !listed ? SERVET_INFERRED : out->origin;
+    return 0;
+}
+
+int servet_kernel_quality(const servet_profile *profile, uint32_t pu, enum servet_kernel kernel,
+                          struct servet_quality *out)
+{
+    struct profile_place place;
+    const struct profile_kernel_rate *rate = find_kernel(profile, pu, kernel, &place);
+    if (!rate) {
+        return -ENOENT;
+    }
+    const struct profile_class *node_class = place.node_class;
+    bool there = place.os_index == node_class->pus.ids[0] ||
+                 profile_set_has(&node_class->memory.kernel_pus, place.os_index);
+    answer(&rate->quality, out);
+    out->origin = out->origin == SERVET_MEASURED && !there ? SERVET_INFERRED : out->origin;
+    return 0;
+}
+
+int servet_line_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                        struct servet_quality *out)
+{
+    const struct profile_layer *layer;
+    double own = find_line(profile, pu_a, pu_b, &layer);
+    if (!layer || !(layer->line_seconds > 0)) {
+        return -ENOENT;
+    }
+    answer(&layer->line_quality, out);
+    out->spread = out->spread > 0 ? out->spread : -1; /* 0 stands for not known there */
+    out->origin = out->origin == SERVET_MEASURED && !(own > 0) ? SERVET_INFERRED : out->origin;
     return 0;
 }
 

@@ -144,6 +144,31 @@ module servet
          type(c_ptr), value :: profile
          integer(c_int32_t), value :: pu, numa_node
       end function
+      ! `kernel`: 0 non-temporal copy, 1 copy, 2 read, 3 triad; `workers` left out: one PU alone.
+      real(c_double) function servet_kernel_bandwidth(profile, pu, kernel, workers) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: pu
+         integer(c_int), value :: kernel
+         integer(c_int32_t), intent(inout), optional :: workers
+      end function
+      integer(c_int) function servet_kernel_quality(profile, pu, kernel, out) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: pu
+         integer(c_int), value :: kernel
+         type(servet_quality), intent(inout) :: out
+      end function
+      integer(c_int64_t) function servet_numa_memory_bytes(profile, pu, numa_node) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: pu, numa_node
+      end function
+      real(c_double) function servet_pair_bandwidth(profile, pu_a, pu_b) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: pu_a, pu_b
+      end function
       integer(c_int64_t) function servet_numa_node(profile, pu) bind(c)
          import
          type(c_ptr), value :: profile
@@ -166,6 +191,17 @@ module servet
          type(c_ptr), value :: profile
          integer(c_int32_t), value :: pu_a, pu_b
          integer(c_int64_t), value :: bytes
+      end function
+      real(c_double) function servet_pair_seconds(profile, pu_a, pu_b, bytes) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: pu_a, pu_b
+         integer(c_int64_t), intent(inout), optional :: bytes
+      end function
+      real(c_double) function servet_line_seconds(profile, pu_a, pu_b) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: pu_a, pu_b
       end function
       real(c_double) function servet_messages_slower(profile, pu_a, pu_b, messages) bind(c)
          import
@@ -204,6 +240,12 @@ module servet
          type(servet_quality), intent(inout) :: out
       end function
       integer(c_int) function servet_message_quality(profile, pu_a, pu_b, out) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: pu_a, pu_b
+         type(servet_quality), intent(inout) :: out
+      end function
+      integer(c_int) function servet_line_quality(profile, pu_a, pu_b, out) bind(c)
          import
          type(c_ptr), value :: profile
          integer(c_int32_t), value :: pu_a, pu_b

@@ -129,6 +129,13 @@ _FUNCTIONS = {
     "numa_node": (c_int64, [c_void_p, c_uint32]),
     "overhead_level": (c_int, [c_void_p, c_uint32, c_uint32]),
     "overhead_bandwidth": (c_double, [c_void_p, c_uint32, c_uint32]),
+    "kernel_bandwidth": (c_double, [c_void_p, c_uint32, c_int, POINTER(c_uint32)]),
+    "kernel_quality": (c_int, [c_void_p, c_uint32, c_int, POINTER(_Quality)]),
+    "numa_memory_bytes": (c_uint64, [c_void_p, c_uint32, c_uint32]),
+    "pair_bandwidth": (c_double, [c_void_p, c_uint32, c_uint32]),
+    "pair_seconds": (c_double, [c_void_p, c_uint32, c_uint32, POINTER(c_uint64)]),
+    "line_seconds": (c_double, [c_void_p, c_uint32, c_uint32]),
+    "line_quality": (c_int, [c_void_p, c_uint32, c_uint32, POINTER(_Quality)]),
     "message_seconds": (c_double, [c_void_p, c_uint32, c_uint32, c_uint64]),
     "messages_slower": (c_double, [c_void_p, c_uint32, c_uint32, c_uint32]),
     "message_layer": (c_int, [c_void_p, c_uint32, c_uint32]),
@@ -187,6 +194,7 @@ class Profile:
     """The profile in a file; without one this machine's, or else what the operating system declares."""
 
     SCOPES = {"node": -2, "package": -1}
+    KERNELS = {"nt_copy": 0, "copy": 1, "read": 2, "triad": 3}
 
     def __init__(self, path=None):
         self._handle, error = c_void_p(), _Error()
@@ -312,6 +320,28 @@ class Profile:
         """Bytes per second that each of the two gets while both copy, or None."""
         return self._ask("overhead_bandwidth", pu_a, pu_b) or None
 
+    def kernel_bandwidth(self, pu, kernel="triad"):
+        """Bytes per second of "nt_copy", "copy", "read" or STREAM's "triad" by one PU alone, or None: not measured."""
+        return self._ask("kernel_bandwidth", pu, self.KERNELS[kernel], None) or None
+
+    def kernel_together(self, pu, kernel="triad"):
+        """The same by all PUs of a NUMA node together, and how many those are, or None: not measured."""
+        workers = c_uint32(0)
+        rate = self._ask("kernel_bandwidth", pu, self.KERNELS[kernel], byref(workers))
+        return (rate, workers.value) if rate else None
+
+    def kernel_quality(self, pu, kernel="triad"):
+        """How sure both are, a Quality, or None."""
+        return self._quality("kernel", pu, self.KERNELS[kernel])
+
+    def numa_memory_bytes(self, pu, node):
+        """Bytes of memory of that NUMA node of the node that `pu` is on, or None: not said."""
+        return self._ask("numa_memory_bytes", pu, node) or None
+
+    def pair_bandwidth(self, pu_a, pu_b):
+        """Bytes per second that the slower of these very two got while both copied, or None: not measured."""
+        return self._ask("pair_bandwidth", pu_a, pu_b) or None
+
     def numa_node(self, pu):
         """The operating system's number of the NUMA node that `pu` is local to, or None."""
         node = self._ask("numa_node", pu)
@@ -334,6 +364,20 @@ class Profile:
     def message_seconds(self, pu_a, pu_b, size_bytes):
         """Seconds of a message of that size, one way, or None."""
         return self._ask("message_seconds", pu_a, pu_b, size_bytes) or None
+
+    def pair_seconds(self, pu_a, pu_b):
+        """Seconds of a message between these very two PUs and its size in bytes, or None: not measured."""
+        size_bytes = c_uint64(0)
+        seconds = self._ask("pair_seconds", pu_a, pu_b, byref(size_bytes))
+        return (seconds, size_bytes.value or None) if seconds else None
+
+    def line_seconds(self, pu_a, pu_b):
+        """Seconds of one cache line from one to the other, one way (core-to-core latency), or None."""
+        return self._ask("line_seconds", pu_a, pu_b) or None
+
+    def line_quality(self, pu_a, pu_b):
+        """How sure that is, a Quality, or None."""
+        return self._quality("line", pu_a, pu_b)
 
     def messages_slower(self, pu_a, pu_b, messages):
         """How many times as long each of so many messages at once takes on the layer of the two, or None."""

@@ -347,6 +347,41 @@ static void show_numa_access(struct show *show, const struct profile_class *node
     }
 }
 
+static void show_kernels(struct show *show, const struct profile_memory *memory)
+{
+    static const char *const names[] = {[PROFILE_NT_COPY] = "copy, non-temporal stores",
+                                        [PROFILE_COPY] = "copy, ordinary stores",
+                                        [PROFILE_READ] = "read",
+                                        [PROFILE_TRIAD] = "STREAM's triad"};
+    struct table table = {0};
+    if (!memory->kernel_count) {
+        return;
+    }
+    profile_table_row(&table);
+    profile_table_cell(&table, "loop");
+    profile_table_cell(&table, "one PU");
+    profile_table_cell(&table, memory->kernel_pus.count ? "PUs %s" : "more PUs",
+                       profile_figure_group(&memory->kernel_pus).text);
+    profile_table_cell(&table, "each keeps");
+    profile_table_cell(&table, "quality");
+    for (size_t i = 0; i < memory->kernel_count; i++) {
+        const struct profile_kernel_rate *rate = &memory->kernels[i];
+        const double all = (double)memory->kernel_pus.count * rate->bytes_per_s;
+        profile_table_row(&table);
+        profile_table_cell(&table, "%s%s", names[rate->kernel],
+                           rate->levels ? " (of the levels)" : "");
+        profile_table_cell(&table, "%s", profile_figure_bandwidth(rate->bytes_per_s).text);
+        profile_table_cell(&table, "%s", profile_figure_bandwidth(rate->together_bytes_per_s).text);
+        if (rate->together_bytes_per_s > 0 && all > 0) {
+            profile_table_cell(&table, "%.0f %%", 100 * rate->together_bytes_per_s / all);
+        } else {
+            profile_table_cell(&table, "-");
+        }
+        profile_table_cell(&table, "%s", profile_figure_quality(&rate->quality).text);
+    }
+    print_table(show, &table);
+}
+
 static void show_memory(struct show *show, const struct profile_class *node_class)
 {
     const struct profile_memory *memory = &node_class->memory;
@@ -359,6 +394,7 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
             memory->reference_bytes_per_s > 0
                 ? profile_figure_bandwidth(memory->reference_bytes_per_s).text
                 : "not measured");
+    show_kernels(show, memory);
     if (!memory->level_count) {
         fprintf(show->stream, "%*sno overhead: no two PUs disturb one another\n", INDENT_TEXT, "");
         return;
@@ -449,6 +485,33 @@ static void show_concurrency(struct show *show, const struct profile_layer *laye
     }
 }
 
+/* "core to core, one cache line: 24 ns (core), 98 ns (L3)" */
+static void show_lines(struct show *show, const struct profile_communication *communication)
+{
+    bool first = true;
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        const struct profile_layer *layer = &communication->layers[i];
+        if (!(layer->line_seconds > 0)) {
+            continue;
+        }
+        if (first) {
+            fprintf(show->stream, "%*score to core, one cache line:", INDENT_TEXT, "");
+        }
+        fprintf(show->stream, "%s %s (%s", first ? "" : ",",
+                profile_figure_seconds(layer->line_seconds).text,
+                layer->name ? layer->name : "layer");
+        if (layer->line_quality.spread > 0) {
+            fprintf(show->stream, ", spread %.0f %%", 100 * layer->line_quality.spread);
+        }
+        fputc(')', show->stream);
+        first = false;
+    }
+    if (communication->line_time_count > 1) {
+        fprintf(show->stream, "; %zu pairs, each in --json", communication->line_time_count);
+    }
+    fputs(first ? "" : "\n", show->stream);
+}
+
 static void show_communication(struct show *show, const struct profile_communication *communication,
                                const char *where, const char *members)
 {
@@ -458,8 +521,10 @@ static void show_communication(struct show *show, const struct profile_communica
     }
     fprintf(show->stream, "\nMessages %s", where);
     if (communication->message_bytes && show->profile->measured) {
-        fprintf(show->stream, " (latency of %s, one way)",
-                profile_figure_bytes(communication->message_bytes).text);
+        const char *data = communication->message_data;
+        fprintf(show->stream, " (latency of %s%s%s, one way)",
+                profile_figure_bytes(communication->message_bytes).text, data ? ", data " : "",
+                data ? data : "");
     }
     fputc('\n', show->stream);
     HEADING(&table, "layer", "name", "latency", members, "quality");
@@ -482,6 +547,7 @@ static void show_communication(struct show *show, const struct profile_communica
         note(show, name, &layer->quality);
         show_concurrency(show, layer, i);
     }
+    show_lines(show, communication);
     show_sizes(show, communication);
 }
 

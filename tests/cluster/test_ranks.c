@@ -33,7 +33,7 @@ static int check(const char *what, double seconds)
 
 static int lead(struct ranks *ranks)
 {
-    const struct machine_exchange what = {64, ROUND_TRIPS, BATCHES};
+    const struct machine_exchange what = {64, ROUND_TRIPS, BATCHES, false};
     const struct profile_pair pairs[] = {{1, 2}, {3, 0}};
     struct machine machine;
     double seconds[2];

@@ -12,6 +12,8 @@ import tempfile
 # Keys of figures that probes measure. What is beside them in an object (declared sizes, line, pages, memory of a node) is
 # declared, or describes the measurement.
 FIGURES = {"size_bytes", "reach_bytes", "seconds_per_access", "bytes_per_s", "reference_bytes_per_s", "seconds", "g_flops"}
+# And those whose quality is beside another figure's.
+QUALITY_OF = {"line_seconds": "line_quality"}
 
 
 def lacks(statement):
@@ -45,6 +47,10 @@ def walk(value, path, found):
             missing.append("origin")
         if missing:
             found.append((f"{path}.{figures[0]}", missing))
+    for name, quality in QUALITY_OF.items():
+        count += name in value
+        if name in value and (value.get(quality, {}).get("origin") != "measured" or lacks(value[quality])):
+            found.append((f"{path}.{name}", ["quality"]))
     if "sharing" in value and value.get("quality", {}).get("origin") == "measured":
         count += 1
         evidence = value.get("sharing_quality", {})

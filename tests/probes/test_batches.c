@@ -49,7 +49,7 @@ START_TEST(operations_of_several_pairs_end_with_a_figure_of_each)
                                             .warm_passes = 2,
                                             .seed = 1};
     const struct machine_copy copies = {.bytes = 256 << 10, .passes = 2, .numa = -1};
-    const struct machine_exchange line = {64, 5, 2}, large = {64 << 10, 2, 2};
+    const struct machine_exchange line = {64, 5, 2, false}, large = {64 << 10, 2, 2, true};
     for (int round = 0; round < 5; round++) {
         double figures[PUS];
         ck_assert_int_eq(probe_machine_traverse(&machine, &chase, pus, PUS, figures), 0);
@@ -97,7 +97,7 @@ static int count_copy(struct machine *m, const struct machine_copy *what, const 
 static int count_exchange(struct machine *m, const struct machine_exchange *what,
                           const struct profile_pair *at, size_t count, double *seconds)
 {
-    const struct machine_exchange brief = {what->bytes < 4096 ? what->bytes : 4096, 2, 2};
+    const struct machine_exchange brief = {what->bytes < 4096 ? what->bytes : 4096, 2, 2, false};
     most_exchanging = count > most_exchanging ? count : most_exchanging;
     return native->exchange(m, &brief, at, count, seconds);
 }
@@ -158,7 +158,7 @@ static void *cancel_soon(void *unused)
 START_TEST(a_cancelled_batch_ends)
 {
     const struct machine_copy copies = {.bytes = 4 << 20, .passes = 1u << 20, .numa = -1};
-    const struct machine_exchange messages = {64, 1u << 30, 1};
+    const struct machine_exchange messages = {64, 1u << 30, 1, false};
     double figures[PUS] = {-1};
     for (int kind = 0; kind < 2; kind++) {
         pthread_t thread;

@@ -139,7 +139,7 @@ START_TEST(a_longer_message_takes_longer)
         return;
     }
     const struct profile_pair pair = {machine.pus.ids[0], machine.pus.ids[1]};
-    const struct machine_exchange line = {64, 50, 3}, large = {1u << 20, 2, 3};
+    const struct machine_exchange line = {64, 50, 3, false}, large = {1u << 20, 2, 3, false};
     double brief, lengthy;
     ck_assert_int_eq(probe_machine_exchange(&machine, &line, &pair, 1, &brief), 0);
     ck_assert_int_eq(probe_machine_exchange(&machine, &large, &pair, 1, &lengthy), 0);

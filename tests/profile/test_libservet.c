@@ -116,6 +116,60 @@ START_TEST(tuners_get_what_was_measured_and_what_is_declared)
 }
 END_TEST
 
+START_TEST(pairs_have_figures_of_their_own_where_they_were_measured)
+{
+    servet_profile *p = opened(FIXTURES "/every-field.json");
+    struct servet_quality q;
+    uint64_t bytes = 1;
+    ck_assert(about(servet_pair_bandwidth(p, 1, 0), 6.25));
+    ck_assert(about(servet_pair_bandwidth(p, 11, 13), 6.75)); /* 1 and 3 of node 1 */
+    ck_assert(servet_pair_bandwidth(p, 0, 2) == 0);
+    ck_assert(servet_pair_bandwidth(p, 0, 11) == 0); /* 0 and 1, but of two nodes */
+    ck_assert(about(servet_pair_seconds(p, 0, 1, &bytes), 1.25e-7));
+    ck_assert_uint_eq(bytes, 11);
+    bytes = 1;
+    ck_assert(servet_pair_seconds(p, 0, 2, &bytes) == 0);
+    ck_assert(servet_pair_seconds(p, 0, 11, &bytes) == 0); /* 0.4 is one of the nodes */
+    ck_assert_uint_eq(bytes, 1);
+    ck_assert(about(servet_line_seconds(p, 9, 0), 2.75e-8)); /* its own, not the layer's */
+    ck_assert(about(servet_line_seconds(p, 0, 3), 2.25e-8)); /* in no layer */
+    ck_assert(servet_line_seconds(p, 0, 1) == 0);            /* neither */
+    ck_assert(servet_line_seconds(p, 0, 10) == 0);           /* of two nodes */
+    ck_assert(servet_line_seconds(p, 3, 3) == 0);
+    ck_assert_int_eq(servet_line_quality(p, 9, 0, &q), 0);
+    ck_assert_int_eq(q.origin, SERVET_MEASURED);
+    ck_assert_uint_eq(q.repetitions, 15);
+    ck_assert_double_eq(q.spread, 0.125);
+    ck_assert_int_eq(servet_line_quality(p, 0, 1, &q), -ENOENT);
+    servet_profile_close(p);
+}
+END_TEST
+
+START_TEST(loops_over_memory_have_bandwidths_of_their_own)
+{
+    servet_profile *p = opened(FIXTURES "/every-field.json");
+    struct servet_quality q;
+    uint32_t workers = 7;
+    ck_assert(about(servet_kernel_bandwidth(p, 0, SERVET_TRIAD, NULL), 5.5));
+    ck_assert(about(servet_kernel_bandwidth(p, 12, SERVET_NT_COPY, NULL), 7.5));
+    ck_assert(servet_kernel_bandwidth(p, 0, SERVET_READ, &workers) == 0);
+    ck_assert(servet_kernel_bandwidth(p, 5, SERVET_TRIAD, &workers) == 0); /* no such PU */
+    ck_assert_uint_eq(workers, 7);
+    ck_assert(about(servet_kernel_bandwidth(p, 9, SERVET_TRIAD, &workers), 18.5));
+    ck_assert_uint_eq(workers, 4);
+    ck_assert_int_eq(servet_kernel_quality(p, 3, SERVET_NT_COPY, &q), 0);
+    ck_assert_int_eq(q.origin, SERVET_MEASURED);
+    ck_assert_double_eq(q.spread, 0.0625);
+    ck_assert_int_eq(servet_kernel_quality(p, 9, SERVET_NT_COPY, &q), 0);
+    ck_assert_int_eq(q.origin, SERVET_INFERRED);
+    ck_assert_int_eq(servet_kernel_quality(p, 9, SERVET_COPY, &q), -ENOENT);
+    ck_assert_uint_eq(servet_numa_memory_bytes(p, 10, 0), 9007199254740993);
+    ck_assert_uint_eq(servet_numa_memory_bytes(p, 0, 2), 0); /* not said */
+    ck_assert_uint_eq(servet_numa_memory_bytes(p, 0, 1), 0); /* no such node */
+    servet_profile_close(p);
+}
+END_TEST
+
 START_TEST(what_is_not_known_is_zero)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");
@@ -394,6 +448,8 @@ int main(void)
     tcase_add_test(tcase, programs_learn_how_many_workers_are_worth_it);
     tcase_add_test(tcase, curves_are_followed_between_and_beyond_their_points);
     tcase_add_test(tcase, what_is_not_known_is_zero);
+    tcase_add_test(tcase, loops_over_memory_have_bandwidths_of_their_own);
+    tcase_add_test(tcase, pairs_have_figures_of_their_own_where_they_were_measured);
     tcase_add_test(tcase, tuners_get_what_was_measured_and_what_is_declared);
     tcase_add_test(tcase, figures_say_how_sure_they_are);
     tcase_add_test(tcase, a_partial_profile_gives_no_declared_figure_as_a_measured_one);

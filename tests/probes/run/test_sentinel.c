@@ -152,7 +152,7 @@ END_TEST
 START_TEST(pairs_of_one_exchange_are_disjoint)
 {
     static const double waits[] = {0};
-    static const struct machine_exchange line = {64, 50, 3};
+    static const struct machine_exchange line = {64, 50, 3, false};
     static const struct profile_pair chain[] = {{0, 1}, {1, 2}}, twice[] = {{0, 0}},
                                      apart[] = {{0, 1}, {2, 3}};
     double seconds[2];

@@ -1,0 +1,155 @@
+/* What other loops than the copy of the levels get of the memory: one PU alone, and all PUs of one
+ * memory domain. A non-temporal copy moves more in a second than what compilers make of most loops
+ * (36 GB/s where a triad gets 23.5 and an ordinary copy 20 to 22 on one core of a Zen 5), and it
+ * collides more: where it is placed matters most, so the levels are made of it; what a program gets
+ * is nearer to STREAM's triad. */
+#include "probes/pairs/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PASSES = 1, /* of a few hundred bursts each, whose upper quartile counts */
+    ROUNDS = 3, /* of all kernels by turns, so that a drift meets all of them */
+};
+
+/* Of each kernel, its rounds. */
+struct rounds {
+    double alone[ROUNDS], together[ROUNDS];
+};
+
+struct question {
+    struct probe *probe;
+    const struct profile_set *domain;
+    size_t bytes;
+    double *rates; /* room for one of each PU of the domain */
+};
+
+/* The PUs of the first PU's NUMA node, where nodes are declared, that may run at a time. 0 or
+ * -ENOMEM. */
+static int choose_domain(const struct probe *probe, struct profile_set *out)
+{
+    const struct profile_set *pus = &probe->machine->pus, *node = pus;
+    for (size_t i = 0; probe->declared && i < probe->declared->numa_count; i++) {
+        const struct profile_numa *numa = &probe->declared->numa[i];
+        node = node == pus && profile_set_has(&numa->pus, pus->ids[0]) ? &numa->pus : node;
+    }
+    const size_t most = probe_machine_at_once(probe->machine);
+    uint32_t *ids = malloc(pus->count * sizeof *ids);
+    size_t count = 0;
+    for (size_t i = 0; ids && i < pus->count && count < most; i++) {
+        ids[count] = pus->ids[i];
+        count += profile_set_has(node, pus->ids[i]);
+    }
+    int rc = ids ? profile_set_from_array(ids, count, out) : -ENOMEM;
+    free(ids);
+    return rc;
+}
+
+static int run_kernel(const struct question *question, enum profile_kernel kernel, size_t workers,
+                      double *total)
+{
+    const size_t room = question->probe->machine->memory_limit_bytes / (3 * workers);
+    const struct machine_copy what = {
+        .bytes = question->bytes < room ? question->bytes : room,
+        .passes = PASSES,
+        .numa = -1,
+        .pages = probe_memory_pages(question->probe->machine),
+        .kernel = kernel,
+    };
+    int rc = probe_machine_copy(question->probe->machine, &what, question->domain->ids, workers,
+                                question->rates);
+    *total = 0;
+    for (size_t i = 0; i < workers && rc == 0; i++) {
+        *total += question->rates[i];
+    }
+    return rc;
+}
+
+/* Where there are no non-temporal stores the copy of the levels is an ordinary one. */
+static enum profile_kernel kernel_of_levels(const struct probe *probe)
+{
+    const char *method = probe->machine->copy_method;
+    return method && strcmp(method, "memcpy") == 0 ? PROFILE_COPY : PROFILE_NT_COPY;
+}
+
+/* 0, -errno, or 1: it is too late to end this one. */
+static int one_round(const struct question *question, size_t round, struct rounds *rounds)
+{
+    int rc = 0;
+    for (size_t k = kernel_of_levels(question->probe); k < PROFILE_KERNELS && rc == 0; k++) {
+        const enum profile_kernel kernel = (enum profile_kernel)k;
+        rc = run_kernel(question, kernel, 1, &rounds[k].alone[round]);
+        if (rc == 0 && question->domain->count > 1) {
+            rc = run_kernel(question, kernel, question->domain->count, &rounds[k].together[round]);
+        }
+        rc = rc == 0 && probe_late(question->probe) ? 1 : rc;
+    }
+    return rc;
+}
+
+static struct profile_kernel_rate rate_of(struct rounds *rounds, size_t done, bool several)
+{
+    struct profile_kernel_rate rate = {
+        .bytes_per_s = profile_median_value(rounds->alone, done),
+        .quality = {.origin = PROFILE_MEASURED,
+                    .repetitions = (uint32_t)done,
+                    .spread = probe_spread(rounds->alone, done)},
+    };
+    if (several) {
+        rate.together_bytes_per_s = profile_median_value(rounds->together, done);
+        rate.quality.spread = fmax(rate.quality.spread, probe_spread(rounds->together, done));
+    }
+    return rate;
+}
+
+static int measure(const struct question *question, struct profile_memory *memory)
+{
+    struct rounds rounds[PROFILE_KERNELS];
+    const enum profile_kernel first = kernel_of_levels(question->probe);
+    struct profile_kernel_rate *kernels = calloc(PROFILE_KERNELS, sizeof *kernels);
+    size_t done = 0, count = 0;
+    int rc = kernels ? 0 : -ENOMEM;
+    while (rc == 0 && done < ROUNDS && !probe_late(question->probe)) {
+        probe_tell(question->probe, 0.9, "loops over memory");
+        rc = one_round(question, done, rounds);
+        done += rc == 0;
+    }
+    for (size_t k = first; rc >= 0 && done > 0 && k < PROFILE_KERNELS; k++) {
+        kernels[count] = rate_of(&rounds[k], done, question->domain->count > 1);
+        kernels[count].kernel = (enum profile_kernel)k;
+        kernels[count++].levels = k == first;
+    }
+    if (rc < 0 || count == 0) {
+        free(kernels);
+        return rc < 0 ? rc : 0;
+    }
+    free(memory->kernels);
+    memory->kernels = kernels;
+    memory->kernel_count = count;
+    return 0;
+}
+
+int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
+                         struct servet_error *error)
+{
+    struct profile_set domain = {0};
+    int rc = choose_domain(probe, &domain);
+    double *rates = rc == 0 ? malloc(domain.count * sizeof *rates) : NULL;
+    rc = rc == 0 && !rates ? -ENOMEM : rc;
+    if (rc == 0) {
+        const struct question question = {probe, &domain, found->array_bytes, rates};
+        rc = measure(&question, &found->memory);
+    }
+    if (rc == 0 && domain.count > 1 && found->memory.kernel_count > 0) {
+        profile_set_free(&found->memory.kernel_pus);
+        found->memory.kernel_pus = domain;
+    } else {
+        profile_set_free(&domain);
+    }
+    free(rates);
+    const bool scarce = rc == -ENOMEM; /* less than the copies before had: what there is stays */
+    return rc < 0 && !scarce ? probe_error(error, rc, "measuring loops over memory") : 0;
+}

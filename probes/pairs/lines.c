@@ -1,0 +1,287 @@
+/* One cache line from PU to PU: the latency between cores as people know it, without a library and
+ * without the data of a message. Two threads of this process hand a line to and fro, whatever the
+ * messages of the layers went through, so that a figure of MPI stands beside what the machine
+ * itself takes.
+ *
+ * The time of a line is bimodal over seconds on virtual machines (40 to 60, 65 to 80, 230 to 255
+ * ns): rounds go through all pairs before they come back to the first one, and who wants to
+ * cover more than that asks twice, apart in time. */
+#include "probes/pairs/pairs.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "profile/base/random.h"
+
+enum {
+    LINE_BYTES = 64, /* "up to a cache line is one line handed over" (machine.h) */
+    ROUND_TRIPS = 100,
+    BATCHES = 5,
+    ROUNDS = 3,      /* through the sample */
+    SAMPLE = 8,      /* pairs of each layer */
+    NO_LAYER = 0xff, /* of a pair that no layer holds */
+};
+static_assert(CLUSTERS_MAX < NO_LAYER, "a layer's number fits into a byte");
+
+/* Not a choice of the run: the same pairs are asked again later. */
+static const uint64_t sample_seed = 20100419; /* the first day of IPDPS 2010 */
+
+struct lines {
+    struct probe *probe;
+    struct profile_communication *communication;
+    size_t pairs;
+    uint8_t *layer_of; /* by probe_pair_index(). Owned, as the two below */
+    double *seconds;   /* the least so far */
+    bool *measured;
+    /* of each layer: the pairs of the sample */
+    struct pair_position sample[CLUSTERS_MAX][SAMPLE];
+    size_t sampled[CLUSTERS_MAX];
+    double before[CLUSTERS_MAX]; /* median of the sample in an earlier look; 0: there was none */
+};
+
+/* -- which pairs -- */
+
+static size_t position_of(const struct profile_set *pus, uint32_t pu)
+{
+    size_t low = 0, high = pus->count;
+    while (low + 1 < high) {
+        size_t middle = (low + high) / 2;
+        *(pus->ids[middle] <= pu ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* A pair is of the first layer that holds it: the outer layers are marked first. */
+static void mark_layer(struct lines *lines, size_t layer)
+{
+    const struct profile_set *pus = &lines->probe->machine->pus;
+    const struct profile_relation *members = &lines->communication->layers[layer].members;
+    for (size_t g = 0; g < members->group_count; g++) {
+        const struct profile_set *group = &members->groups[g];
+        for (size_t i = 0; i < group->count; i++) {
+            size_t first = position_of(pus, group->ids[i]);
+            for (size_t j = i + 1; j < group->count; j++) {
+                size_t second = position_of(pus, group->ids[j]);
+                lines->layer_of[probe_pair_index(pus->count, first, second)] = (uint8_t)layer;
+            }
+        }
+    }
+    for (size_t i = 0; i < members->pair_count; i++) {
+        size_t first = position_of(pus, members->pairs[i].a);
+        size_t second = position_of(pus, members->pairs[i].b);
+        lines->layer_of[probe_pair_index(pus->count, first, second)] = (uint8_t)layer;
+    }
+}
+
+/* Of each layer as many pairs as there is room for, each with the same chance (reservoir sampling:
+ * Vitter, ACM TOMS 1985, algorithm R). */
+static void choose_sample(struct lines *lines)
+{
+    const size_t n = lines->probe->machine->pus.count;
+    struct random random = {sample_seed};
+    size_t seen[CLUSTERS_MAX] = {0};
+    for (size_t i = 0, k = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n; j++, k++) {
+            size_t layer = lines->layer_of[k];
+            if (layer == NO_LAYER) {
+                continue;
+            }
+            size_t place = seen[layer]++;
+            place = place < SAMPLE ? place : (size_t)random_below(&random, place + 1);
+            if (place < SAMPLE) {
+                lines->sample[layer][place] = (struct pair_position){i, j};
+            }
+        }
+    }
+    for (size_t layer = 0; layer < lines->communication->layer_count; layer++) {
+        lines->sampled[layer] = seen[layer] < SAMPLE ? seen[layer] : SAMPLE;
+    }
+}
+
+static double median_of_sample(const struct lines *lines, size_t layer)
+{
+    const size_t n = lines->probe->machine->pus.count;
+    double seconds[SAMPLE];
+    for (size_t i = 0; i < lines->sampled[layer]; i++) {
+        const struct pair_position *at = &lines->sample[layer][i];
+        seconds[i] = lines->seconds[probe_pair_index(n, at->i, at->j)];
+    }
+    return lines->sampled[layer] ? profile_median_value(seconds, lines->sampled[layer]) : 0;
+}
+
+/* What an earlier look found. */
+static void recall(struct lines *lines)
+{
+    const struct profile_set *pus = &lines->probe->machine->pus;
+    for (size_t i = 0; i < lines->communication->line_time_count; i++) {
+        const struct profile_pair_figure *figure = &lines->communication->line_times[i];
+        size_t pair =
+            probe_pair_index(pus->count, position_of(pus, figure->a), position_of(pus, figure->b));
+        lines->seconds[pair] = figure->value;
+        lines->measured[pair] = true;
+    }
+    for (size_t layer = 0; layer < lines->communication->layer_count; layer++) {
+        lines->before[layer] = median_of_sample(lines, layer);
+    }
+}
+
+static void lines_free(struct lines *lines)
+{
+    free(lines->layer_of);
+    free(lines->seconds);
+    free(lines->measured);
+}
+
+static int lines_init(struct probe *probe, struct profile_communication *communication,
+                      struct lines *lines)
+{
+    size_t pairs = probe_pair_count(probe->machine->pus.count);
+    *lines = (struct lines){.probe = probe,
+                            .communication = communication,
+                            .pairs = pairs,
+                            .layer_of = malloc(pairs + 1),
+                            .seconds = calloc(pairs + 1, sizeof *lines->seconds),
+                            .measured = calloc(pairs + 1, sizeof *lines->measured)};
+    if (!lines->layer_of || !lines->seconds || !lines->measured) {
+        lines_free(lines);
+        return -ENOMEM;
+    }
+    for (size_t k = 0; k < pairs; k++) {
+        lines->layer_of[k] = NO_LAYER;
+    }
+    for (size_t layer = communication->layer_count; layer > 0; layer--) {
+        mark_layer(lines, layer - 1);
+    }
+    choose_sample(lines);
+    recall(lines);
+    return 0;
+}
+
+/* -- measuring -- */
+
+static int measure_pair(struct lines *lines, const struct pair_position *at, double *seconds)
+{
+    const struct machine_exchange what = {
+        .bytes = LINE_BYTES, .round_trips = ROUND_TRIPS, .batches = BATCHES};
+    const uint32_t *ids = lines->probe->machine->pus.ids;
+    const struct profile_pair pair = {ids[at->i], ids[at->j]};
+    size_t k = probe_pair_index(lines->probe->machine->pus.count, at->i, at->j);
+    int rc = probe_machine_exchange(lines->probe->machine, &what, &pair, 1, seconds);
+    if (rc == 0) {
+        lines->seconds[k] = lines->measured[k] ? fmin(lines->seconds[k], *seconds) : *seconds;
+        lines->measured[k] = true;
+    }
+    return rc;
+}
+
+/* Once through the sample; medians[i]: of the i-th layer's pairs. */
+static int one_round(struct lines *lines, double *medians)
+{
+    for (size_t layer = 0; layer < lines->communication->layer_count; layer++) {
+        double seconds[SAMPLE];
+        for (size_t i = 0; i < lines->sampled[layer]; i++) {
+            int rc = measure_pair(lines, &lines->sample[layer][i], &seconds[i]);
+            if (rc < 0) {
+                return rc;
+            }
+        }
+        medians[layer] = profile_median_value(seconds, lines->sampled[layer]);
+    }
+    return 0;
+}
+
+/* All that the sample leaves, once each. */
+static int measure_others(struct lines *lines)
+{
+    const size_t n = lines->probe->machine->pus.count;
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        for (size_t j = i + 1; j < n && rc == 0 && !probe_late(lines->probe); j++) {
+            size_t k = probe_pair_index(n, i, j);
+            double seconds;
+            if (!lines->measured[k] && lines->layer_of[k] != NO_LAYER) {
+                rc = measure_pair(lines, &(struct pair_position){i, j}, &seconds);
+            }
+        }
+        probe_tell(lines->probe, 0.9, "cache lines of PU %u", lines->probe->machine->pus.ids[i]);
+    }
+    return rc;
+}
+
+/* -- what comes of it -- */
+
+static double median_of_layer(const struct lines *lines, size_t layer, double *scratch)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < lines->pairs; k++) {
+        if (lines->measured[k] && lines->layer_of[k] == layer) {
+            scratch[count++] = lines->seconds[k];
+        }
+    }
+    return count ? profile_median_value(scratch, count) : 0;
+}
+
+/* `rounds`: this look's medians of the layer. */
+static void conclude(struct lines *lines, size_t layer, double *rounds, size_t count,
+                     double *scratch)
+{
+    struct profile_layer *out = &lines->communication->layers[layer];
+    if (!lines->sampled[layer] || !count) {
+        return;
+    }
+    double least = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        least = fmin(least, rounds[i]);
+    }
+    struct probe_settled look = {least, fmax(probe_spread(rounds, count), 0),
+                                 (uint32_t)(count * BATCHES)};
+    if (lines->before[layer] > 0) {
+        struct profile_quality *quality = &out->line_quality;
+        probe_repeat_look_again(&lines->before[layer], &quality->spread, &quality->repetitions,
+                                &look);
+    } else {
+        out->line_quality = (struct profile_quality){
+            .origin = PROFILE_MEASURED, .repetitions = look.repetitions, .spread = look.spread};
+    }
+    out->line_seconds = probe_pair_rounded(median_of_layer(lines, layer, scratch));
+}
+
+static int measure(struct lines *lines)
+{
+    struct profile_communication *communication = lines->communication;
+    const size_t layers = communication->layer_count;
+    double medians[ROUNDS][CLUSTERS_MAX], *scratch = malloc((lines->pairs + 1) * sizeof *scratch);
+    const bool first = communication->line_time_count == 0;
+    size_t done = 0;
+    int rc = scratch ? 0 : -ENOMEM;
+    while (rc == 0 && done < ROUNDS && !(done > 0 && probe_late(lines->probe))) {
+        probe_tell(lines->probe, 0.85, "cache lines from PU to PU");
+        rc = one_round(lines, medians[done++]);
+    }
+    rc = rc == 0 && first && lines->probe->exhaustive ? measure_others(lines) : rc;
+    for (size_t layer = 0; rc == 0 && layer < layers; layer++) {
+        double rounds[ROUNDS];
+        for (size_t i = 0; i < done; i++) {
+            rounds[i] = medians[i][layer];
+        }
+        conclude(lines, layer, rounds, done, scratch);
+    }
+    free(scratch);
+    return rc < 0 ? rc
+                  : probe_pair_figures(&lines->probe->machine->pus, lines->seconds, lines->measured,
+                                       &communication->line_times, &communication->line_time_count);
+}
+
+int probe_lines(struct probe *probe, struct profile_communication *communication,
+                struct servet_error *error)
+{
+    struct lines lines;
+    int rc = lines_init(probe, communication, &lines);
+    if (rc == 0) {
+        rc = measure(&lines);
+        lines_free(&lines);
+    }
+    return rc < 0 ? probe_error(error, rc, "measuring cache lines") : 0;
+}

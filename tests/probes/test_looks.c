@@ -1,0 +1,269 @@
+/* Figures between PUs: is a cache line's time found for each pair and layer, does a look later
+ * widen a spread that one burst had too narrow, do messages say of which data they are, and do
+ * loops over memory each get their own? */
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/pairs/memory.h"
+#include "probes/pairs/pairs.h"
+#include "profile/query.h"
+#include "tests/base/runner.h"
+
+static char folder[] = "/tmp/test_looks.XXXXXX";
+static struct machine machine;
+
+static void write_file(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* `more`: fields behind those that every machine has. */
+static void open_machine(const char *pus, const char *memory, const char *more, uint64_t seed)
+{
+    char text[1024], path[128];
+    struct servet_error error;
+    snprintf(text, sizeof text,
+             "{\"servet_machine\": 1, \"pus\": \"%s\", \"caches\": [{\"level\": 1, \"size_bytes\": "
+             "16384, \"ways\": 4, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, "
+             "\"pu_bytes_per_s\": 1e10%s}, %s}",
+             pus, memory, more);
+    write_file("machine.json", text);
+    snprintf(path, sizeof path, "%s/machine.json", folder);
+    ck_assert_msg(probe_machine_open_simulated(path, seed, &machine, &error) == 0, "%s",
+                  error.text);
+}
+
+/* -- lines -- */
+
+enum { PUS = 8 };
+
+/* Four cores of two: 20 ns inside, 100 ns and a little between. */
+static double line_ns(size_t i, size_t j)
+{
+    return i / 2 == j / 2 ? 20 : 100 + 0.25 * (double)(i + j);
+}
+
+static void write_matrix(void)
+{
+    char text[1024] = "";
+    for (size_t i = 0; i < PUS; i++) {
+        for (size_t j = 0; j < PUS; j++) {
+            size_t used = strlen(text);
+            snprintf(text + used, sizeof text - used, "%g%s", i == j ? 0 : line_ns(i, j),
+                     j + 1 == PUS ? "\n" : ",");
+        }
+    }
+    write_file("m.csv", text);
+}
+
+static struct profile_communication lines_of(bool exhaustive)
+{
+    struct profile_communication found;
+    struct servet_error error;
+    write_matrix();
+    open_machine("0-7", "", "\"exchange_matrix\": {\"file\": \"m.csv\"}", 1);
+    struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = exhaustive};
+    ck_assert_int_eq(probe_message(&probe, 4096, &found, &error), 0);
+    ck_assert_uint_eq(found.layer_count, 2);
+    ck_assert(found.layers[0].line_seconds == 0);
+    ck_assert_int_eq(probe_lines(&probe, &found, &error), 0);
+    probe_machine_close(&machine);
+    return found;
+}
+
+START_TEST(lines_are_those_of_the_machine)
+{
+    struct profile_communication found = lines_of(true);
+    ck_assert_double_eq_tol(found.layers[0].line_seconds, 20e-9, 1e-12);
+    ck_assert_double_eq_tol(found.layers[1].line_seconds, 101.75e-9, 0.5e-9);
+    ck_assert_int_eq(found.layers[1].line_quality.origin, PROFILE_MEASURED);
+    ck_assert_uint_eq(found.line_time_count, PUS * (PUS - 1) / 2);
+    ck_assert_uint_eq(found.message_time_count, PUS * (PUS - 1) / 2);
+    for (uint32_t i = 0; i < PUS; i++) {
+        for (uint32_t j = i + 1; j < PUS; j++) {
+            double line = profile_pair_figure(found.line_times, found.line_time_count, j, i);
+            ck_assert_double_eq_tol(line, line_ns(i, j) * 1e-9, 0.06e-9); /* four digits */
+        }
+    }
+    ck_assert(profile_pair_figure(found.line_times, found.line_time_count, 3, 8) == 0);
+    probe_message_free(&found);
+}
+END_TEST
+
+START_TEST(lines_of_a_sample_are_of_every_layer_and_of_few_pairs)
+{
+    struct profile_communication found = lines_of(false);
+    ck_assert_double_eq_tol(found.layers[0].line_seconds, 20e-9, 1e-12);
+    ck_assert_double_eq_tol(found.layers[1].line_seconds, 101.75e-9, 1.5e-9);
+    ck_assert_uint_eq(found.line_time_count, 4 + 8); /* all siblings, eight of the others */
+    probe_message_free(&found);
+}
+END_TEST
+
+/* -- looks apart in time -- */
+
+START_TEST(the_smaller_of_two_looks_counts_and_their_distance_is_spread)
+{
+    double seconds = 2, spread = 0.01;
+    uint32_t repetitions = 5;
+    probe_repeat_look_again(&seconds, &spread, &repetitions, &(struct probe_settled){1, 0.02, 10});
+    ck_assert_double_eq(seconds, 1);
+    ck_assert_double_eq_tol(spread, 1, 1e-3);
+    ck_assert_uint_eq(repetitions, 15);
+    probe_repeat_look_again(&seconds, &spread, &repetitions, &(struct probe_settled){1, -1, 5});
+    ck_assert_double_eq_tol(spread, 1, 1e-3); /* never narrower */
+    spread = -1;
+    probe_repeat_look_again(&seconds, &spread, &repetitions, &(struct probe_settled){1, -1, 5});
+    ck_assert_double_eq(spread, 0);
+}
+END_TEST
+
+/* What a run says of messages and lines between the only two PUs. */
+struct said {
+    double message, message_spread, line, line_spread, curve, curve_spread;
+};
+
+/* Everything takes up to three times as long, for ten simulated seconds at a time: within one look
+ * nothing of it is to be seen. */
+static struct said run_of(uint64_t seed, int looks)
+{
+    struct profile_communication found;
+    struct servet_error error;
+    double rate;
+    open_machine("0-1", "",
+                 "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
+                 "1e10}], \"noise\": {\"relative\": 0.005, \"drift\": 2, \"drift_seconds\": 10}",
+                 seed);
+    struct probe probe = {.machine = &machine, .seed = seed};
+    ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
+    ck_assert_int_eq(probe_lines(&probe, &found, &error), 0);
+    for (int i = 1; i < looks; i++) {
+        /* Other probes take their time. */
+        const struct machine_copy other = {.bytes = (size_t)20e9, .passes = 3, .numa = -1};
+        ck_assert_int_eq(probe_machine_copy(&machine, &other, &(uint32_t){0}, 1, &rate), 0);
+        ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
+        ck_assert_int_eq(probe_lines(&probe, &found, &error), 0);
+    }
+    const struct profile_layer *layer = &found.layers[0];
+    struct said said = {layer->seconds,          layer->quality.spread,
+                        layer->line_seconds,     layer->line_quality.spread,
+                        layer->curve[3].seconds, layer->curve[3].spread};
+    ck_assert_double_eq_tol(found.message_times[0].value, layer->seconds, 1e-3 * layer->seconds);
+    probe_message_free(&found);
+    probe_machine_close(&machine);
+    return said;
+}
+
+/* How many of the runs' figures hold within their own spread what the next run says? */
+static size_t covered(int looks, size_t runs)
+{
+    size_t count = 0;
+    struct said before = run_of(1, looks);
+    for (size_t i = 0; i < runs; i++) {
+        struct said next = run_of(2 + i, looks);
+        count += fabs(next.message / before.message - 1) <= before.message_spread;
+        count += fabs(next.line / before.line - 1) <= before.line_spread;
+        count += fabs(next.curve / before.curve - 1) <= before.curve_spread;
+        before = next;
+    }
+    return count;
+}
+
+START_TEST(spreads_cover_what_a_second_run_says)
+{
+    enum { RUNS = 100 };
+    size_t once = covered(1, RUNS), often = covered(4, RUNS);
+    ck_assert_msg(often >= 3 * RUNS * 9 / 10, "%zu of %d covered", often, 3 * RUNS);
+    /* And that is what the looks are for. */
+    ck_assert_msg(once < 3 * RUNS / 2, "%zu of %d covered by one look", once, 3 * RUNS);
+}
+END_TEST
+
+/* -- data of messages -- */
+
+START_TEST(messages_say_of_which_data_they_are)
+{
+    for (int unwritten = 0; unwritten < 2; unwritten++) {
+        struct profile_communication found;
+        struct servet_error error;
+        open_machine("0-1", "",
+                     "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
+                     "1e9, \"unwritten_bytes_per_s\": 2e9}]",
+                     1);
+        struct probe probe = {.machine = &machine, .seed = 1, .unwritten = unwritten};
+        ck_assert_int_eq(probe_message(&probe, 32768, &found, &error), 0);
+        ck_assert_str_eq(found.message_data, unwritten ? "unwritten" : "written");
+        ck_assert_double_eq_tol(found.layers[0].seconds, 1e-7 + 32768 / (unwritten ? 2e9 : 1e9),
+                                1e-12);
+        probe_message_free(&found);
+        probe_machine_close(&machine);
+    }
+}
+END_TEST
+
+/* -- loops over memory -- */
+
+START_TEST(each_loop_has_its_own_bandwidth)
+{
+    struct servet_error error;
+    struct probe_memory found = {.array_bytes = 1 << 20};
+    open_machine("0-3",
+                 ", \"domains\": [{\"pus\": \"0-3\", \"bytes_per_s\": 2e10}], \"kernels\": "
+                 "[{\"kernel\": \"triad\", \"pu_factor\": 0.6}, {\"kernel\": \"read\", "
+                 "\"pu_factor\": 0.5, \"domain_factor\": 0.8}]",
+                 "\"name\": \"m\"", 1);
+    struct probe probe = {.machine = &machine, .seed = 1};
+    ck_assert_int_eq(probe_memory_kernels(&probe, &found, &error), 0);
+    const struct profile_memory *memory = &found.memory;
+    static const double alone[] = {1e10, 1e10, 5e9, 6e9}, together[] = {2e10, 2e10, 1.6e10, 2e10};
+    ck_assert_uint_eq(memory->kernel_count, PROFILE_KERNELS);
+    ck_assert_uint_eq(memory->kernel_pus.count, 4);
+    for (size_t i = 0; i < PROFILE_KERNELS; i++) {
+        ck_assert_uint_eq(memory->kernels[i].kernel, i);
+        ck_assert_double_eq_tol(memory->kernels[i].bytes_per_s, alone[i], 1);
+        ck_assert_double_eq_tol(memory->kernels[i].together_bytes_per_s, together[i], 1);
+        ck_assert_int_eq(memory->kernels[i].levels, i == PROFILE_NT_COPY);
+    }
+    probe_memory_free(&found);
+    probe_machine_close(&machine);
+}
+END_TEST
+
+static void make_folder(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/machine.json", folder);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/m.csv", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    TCase *tests = tcase_create("looks");
+    tcase_set_timeout(tests, 100);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_test(tests, lines_are_those_of_the_machine);
+    tcase_add_test(tests, lines_of_a_sample_are_of_every_layer_and_of_few_pairs);
+    tcase_add_test(tests, the_smaller_of_two_looks_counts_and_their_distance_is_spread);
+    tcase_add_test(tests, spreads_cover_what_a_second_run_says);
+    tcase_add_test(tests, messages_say_of_which_data_they_are);
+    tcase_add_test(tests, each_loop_has_its_own_bandwidth);
+    return run_tests(tests);
+}
