@@ -151,8 +151,9 @@ struct map {
     const struct profile_class *node_class;            /* of sharing */
     const struct profile_communication *communication; /* of latency */
     bool measured;                                     /* latencies; else the layers are numbered */
-    const uint32_t *order;                             /* of all members */
-    size_t step, count;                                /* every step-th is drawn: so many */
+    bool lines;            /* of single cache lines, in the place of messages */
+    const uint32_t *order; /* of all members */
+    size_t step, count;    /* every step-th is drawn: so many */
 };
 
 static struct map map_of(const uint32_t *order, size_t members)
@@ -234,7 +235,25 @@ static void palette(FILE *out)
 /* Its latency, or where latencies are not known its number. */
 static double layer_value(const struct map *map, size_t index)
 {
-    return map->measured ? map->communication->layers[index].seconds : (double)index + 1;
+    const struct profile_layer *layer = &map->communication->layers[index];
+    if (map->lines) {
+        return layer->line_seconds;
+    }
+    return map->measured ? layer->seconds : (double)index + 1;
+}
+
+/* Of lines that of the pair itself where it was measured, or else its layer's; 0: not known. */
+static double pair_value(const struct map *map, uint32_t a, uint32_t b)
+{
+    const struct profile_communication *communication = map->communication;
+    double value = !map->lines ? 0
+                               : profile_pair_figure(communication->line_times,
+                                                     communication->line_time_count, a, b);
+    size_t index;
+    if (value <= 0 && profile_layer_of(communication, a, b, &index)) {
+        value = layer_value(map, index);
+    }
+    return value;
 }
 
 static void draw(FILE *out, const struct map *map)
@@ -248,9 +267,9 @@ static void draw(FILE *out, const struct map *map)
             } else if (map->node_class) {
                 fprintf(out, "%zu ", shared(map->node_class, a, b));
             } else {
-                size_t index;
-                if (profile_layer_of(map->communication, a, b, &index)) {
-                    fprintf(out, "%.5g ", layer_value(map, index));
+                double value = pair_value(map, a, b);
+                if (value > 0) {
+                    fprintf(out, "%.5g ", value);
                 } else {
                     fputs("NaN ", out);
                 }
@@ -295,7 +314,9 @@ static void latency_map(struct plot_list *list, const struct map *map, size_t in
     double low = layer_value(map, 0), high = layer_value(map, map->communication->layer_count - 1);
     ticks(out, map);
     palette(out);
-    if (high > low) {
+    if (map->lines) {
+        fputs("set cbrange [0:*]\nset cbtics add ('0' 0)\n", out);
+    } else if (high > low) {
         fprintf(out, "set cbrange [%.5g:%.5g]\n", low, high);
     } else {
         fprintf(out, "set cbrange [0:%.5g]\nset cbtics add ('0' 0)\n", 2 * high);
@@ -306,6 +327,16 @@ static void latency_map(struct plot_list *list, const struct map *map, size_t in
     draw(out, map);
     report_plot_close(list, "%s%s%s", naming->caption, thinned(map, said, sizeof said),
                       map->measured ? "" : " Not measured: only the order means something.");
+}
+
+/* Was the time of a cache line measured on any layer? */
+static bool lines_known(const struct profile_communication *communication)
+{
+    bool known = false;
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        known |= communication->layers[i].line_seconds > 0;
+    }
+    return known;
 }
 
 static int number_order(const struct profile_set *members, uint32_t *out)
@@ -331,6 +362,9 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
         {"latency-group-order", "Latency between two PUs, in group order",
          "The same, with PUs of one group beside one another."},
     };
+    static const struct naming lines = {
+        "line-core-order", "One cache line between two PUs",
+        "One way, of the pair where it was measured, of its layer otherwise; PUs by number."};
     const struct profile_class *node_class = &profile->classes[index];
     size_t count = node_class->pus.count;
     if (count < 2) {
@@ -351,6 +385,12 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
         map.communication = &node_class->communication;
         map.measured = profile_latencies_known(profile);
         latency_map(list, &map, index, profile->class_count, &latency[i]);
+    }
+    if (lines_known(&node_class->communication)) {
+        struct map map = map_of(order, count);
+        map.communication = &node_class->communication;
+        map.measured = map.lines = true;
+        latency_map(list, &map, index, profile->class_count, &lines);
     }
     free(order);
 }

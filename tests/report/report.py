@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Is the report one well-formed page that needs nothing else and shows every plot, and is nothing half-written when it cannot be
 made? report.py SERVET-SHOW FIXTURES BIG-PROFILE"""
+import json
 import os
 import re
 import shutil
@@ -98,6 +99,18 @@ check("<dt>NUMA nodes</dt><dd>2" in text and "<dt>Packages</dt><dd>2" in text an
 check("numa-access" in ids and "<td class=\"n\">150 ns</td>" in text, "no table of the NUMA nodes' memory")
 check("Measured with m." in text, "how memory was measured is not said")
 check("latency of NUMA node 2 from PUs 0-3" in text, "a NUMA node is not among the figures")
+
+# Figures of single pairs: cache lines from core to core, and memory beside one other PU (2010 paper, Figure 9a).
+pairs = json.load(open(f"{fixtures}/dunnington.json"))
+node_class = pairs["node_classes"][0]
+node_class["memory"]["pair_rates"] = [[0, other, 1.5e9] for other in range(1, 24)]
+layer = node_class["communication"]["layers"][0]
+layer.update(line_seconds=4e-8, line_quality={"origin": "measured", "repetitions": 5, "spread": 0.1})
+node_class["communication"]["line_times"] = [[0, 12, 3e-8], [0, 13, 5e-8]]
+json.dump(pairs, open(f"{folder}/pairs.json", "w"))
+text, root, ids = page("pairs.json")
+check("line-core-order" in ids and "memory-pairs" in ids, f"no picture of pairs: {ids}")
+check("PU 0 and another one copy at the same time." in text, "it is not said whose pairs they are")
 
 # Few PUs: everything the profile holds, in words.
 text, root, ids = page(f"{fixtures}/nehalem-2-nodes.json", "--map", "4")
