@@ -32,7 +32,7 @@ static int narrow_set(struct profile_set *set, const struct profile_set *pus)
     return rc;
 }
 
-static int narrow_relation(struct profile_relation *relation, const struct profile_set *pus)
+int probe_relation_narrow(struct profile_relation *relation, const struct profile_set *pus)
 {
     size_t groups = 0, pairs = 0;
     for (size_t i = 0; i < relation->group_count; i++) {
@@ -87,7 +87,7 @@ static int narrow_list(const struct listed *listed, void *entries, size_t *count
 {
     char *end = (char *)entries + *count * listed->size, *kept = entries;
     for (char *entry = entries; entry < end; entry += listed->size) {
-        int rc = narrow_relation((void *)(entry + listed->relation), pus);
+        int rc = probe_relation_narrow((void *)(entry + listed->relation), pus);
         if (rc < 0) {
             return rc;
         }
@@ -128,13 +128,13 @@ static int narrow_kinds(struct profile_class *node_class, const struct profile_s
 int probe_topology_restrict(struct profile_class *node_class, const struct profile_set *pus)
 {
     int rc = narrow_set(&node_class->pus, pus);
-    rc = rc < 0 ? rc : narrow_relation(&node_class->cores, pus);
-    rc = rc < 0 ? rc : narrow_relation(&node_class->packages, pus);
+    rc = rc < 0 ? rc : probe_relation_narrow(&node_class->cores, pus);
+    rc = rc < 0 ? rc : probe_relation_narrow(&node_class->packages, pus);
     for (size_t i = 0; i < node_class->numa_count && rc == 0; i++) {
         rc = narrow_set(&node_class->numa[i].pus, pus);
     }
     for (size_t i = 0; i < node_class->cache_count && rc == 0; i++) {
-        rc = narrow_relation(&node_class->caches[i].sharing, pus);
+        rc = probe_relation_narrow(&node_class->caches[i].sharing, pus);
     }
     struct profile_memory *memory = &node_class->memory;
     struct profile_communication *messages = &node_class->communication;

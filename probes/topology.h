@@ -41,6 +41,9 @@ const struct profile_cache *probe_topology_find_cache(const struct profile_class
                                                       const uint32_t *pu, uint64_t bytes,
                                                       uint32_t above_level);
 
+/* Leaves what it says of these PUs. 0 or -ENOMEM. */
+int probe_relation_narrow(struct profile_relation *relation, const struct profile_set *pus);
+
 /* Frees what it holds, and leaves an empty one. */
 void probe_relation_free(struct profile_relation *relation);
 

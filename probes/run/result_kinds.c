@@ -126,8 +126,13 @@ static int take(const struct profile_class *node_class, const struct kinds *kind
         if (common && first_holder(declared, kinds) != kind) {
             continue;
         }
-        rc = common ? profile_set_copy(&declared->pus, &cache->pus)
-                    : profile_set_copy(&kinds->pus[kind], &cache->pus);
+        if (common) {
+            rc = profile_set_copy(&declared->pus, &cache->pus);
+        } else {
+            /* Who shares one is as declared where it was not measured, of all kinds together. */
+            rc = profile_set_copy(&kinds->pus[kind], &cache->pus);
+            rc = rc < 0 ? rc : probe_relation_narrow(&cache->sharing, &cache->pus);
+        }
         if (rc == 0) {
             merged->caches[merged->cache_count++] = *cache;
             *cache = (struct profile_cache){0};

@@ -49,6 +49,7 @@ def workers(path, *options):
 
 # 2 performance cores with 2 PUs each, 8 efficiency cores in clusters of four; all share the last level. The second
 # levels are alike in all but who shares them.
+_, sizes = measure("intel-ultra-135u", "--probes", "cache", "--method", "paper")
 laptop, found = measure("intel-ultra-135u")
 truth = {(1, "0-3"): (48 << 10, ("0-1", "2-3")), (1, "4-11"): (32 << 10, ()),
          (2, "0-3"): (2048 << 10, ("0-1", "2-3")), (2, "4-11"): (2048 << 10, ("4-7", "8-11")),
@@ -57,6 +58,8 @@ check(caches(found) == truth, f"135U: caches {caches(found)}")
 check(all(cache["quality"]["origin"] == "measured" for cache in found["caches"]), "135U: a cache was not measured")
 check([members(level["collisions"]) for level in found["memory"]["levels"]] == [(["0-3"], []), (["0-11"], [])],
       f"135U: memory {found['memory']['levels']}")
+check({place: groups for place, (_, groups) in caches(sizes).items() if groups} ==
+      {place: groups for place, (_, groups) in truth.items() if groups}, f"135U: sharing as declared {caches(sizes)}")
 rates = {row["pus"]: row["bytes_per_s"] for row in found["numa_access"]}
 check(set(rates) == {"0-3", "4-11"} and 18e9 < rates["0-3"] < 21e9 and 8e9 < rates["4-11"] < 9.5e9, f"135U: {rates}")
 check([members(layer["members"])[0] for layer in found["communication"]["layers"]] == [["0-1", "2-3"], ["0-11"]],
