@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,19 @@ static int measure(const struct question *question, struct profile_memory *memor
     return 0;
 }
 
+static int note_that_memory_ran_out(struct profile_quality *quality)
+{
+    const char *before = quality->note ? quality->note : "";
+    char *note;
+    if (asprintf(&note, "%s%sother loops than the copy not measured: not enough memory", before,
+                 *before ? "; " : "") < 0) {
+        return -ENOMEM;
+    }
+    free(quality->note);
+    quality->note = note;
+    return 0;
+}
+
 int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
                          struct servet_error *error)
 {
@@ -150,6 +164,9 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
         profile_set_free(&domain);
     }
     free(rates);
-    const bool scarce = rc == -ENOMEM; /* less than the copies before had: what there is stays */
-    return rc < 0 && !scarce ? probe_error(error, rc, "measuring loops over memory") : 0;
+    /* Less than the copies before had: what there is stays, and that is said. */
+    if (rc == -ENOMEM) {
+        rc = note_that_memory_ran_out(&found->memory.quality);
+    }
+    return rc < 0 ? probe_error(error, rc, "measuring loops over memory") : 0;
 }
