@@ -3,7 +3,6 @@
  * because what is taken beyond that ends the process. */
 #include <errno.h>
 #include <inttypes.h>
-#include <numa.h>
 #include <numaif.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,16 +189,32 @@ static int bind_to_node(struct native_region *region)
     return errno == EINVAL || errno == EPERM || errno == ENOSYS ? -EACCES : -errno;
 }
 
+/* What the kernel gives of a node's memory without swapping: what is free, and what only keeps
+ * pages of files. */
+static int node_free(int32_t numa, long long *bytes)
+{
+    static const char *const keys[] = {" MemFree:", " Active(file):", " Inactive(file):"};
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/sys/devices/system/node/node%" PRId32 "/meminfo", numa);
+    if (!profile_read_small(path, text, sizeof text)) {
+        return -EACCES;
+    }
+    *bytes = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *at = strstr(text, keys[i]);
+        *bytes += at ? strtoll(at + strlen(keys[i]), NULL, 10) * 1024 : 0;
+    }
+    return 0;
+}
+
 /* A node that has less than that free is left alone: bound memory that does not fit calls the OOM
  * killer. */
 static int node_has_room(const struct native_region *region, size_t more)
 {
     long long free_bytes = 0;
-    if (region->numa < 0) {
-        return 0;
-    }
-    if (numa_available() < 0 || numa_node_size64(region->numa, &free_bytes) < 0) {
-        return -EACCES;
+    int rc = region->numa < 0 ? 0 : node_free(region->numa, &free_bytes);
+    if (region->numa < 0 || rc < 0) {
+        return rc;
     }
     return (long long)(2 * more) <= free_bytes ? 0 : -ENOMEM;
 }
