@@ -27,8 +27,11 @@ int probe_error(struct servet_error *error, int code, const char *what)
     return profile_error(error, code, "%s: %s", what, probe_machine_strerror(code));
 }
 
-/* More digits would say nothing, and a curve has a hundred of them. */
-static const double spread_digits = 1e4;
+double probe_spread_rounded(double spread)
+{
+    static const double digits = 1e4;
+    return round(spread * digits) / digits;
+}
 
 double probe_spread(double *values, size_t count)
 {
@@ -37,7 +40,7 @@ double probe_spread(double *values, size_t count)
     }
     double middle = profile_median_value(values, count);
     double spread = middle > 0 ? (values[(3 * count - 1) / 4] - values[count / 4]) / middle : -1;
-    return round(spread * spread_digits) / spread_digits;
+    return probe_spread_rounded(spread);
 }
 
 double probe_elapsed(const struct probe *probe)

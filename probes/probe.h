@@ -65,4 +65,7 @@ int probe_error(struct servet_error *error, int code, const char *what);
  * than two. */
 double probe_spread(double *values, size_t count);
 
+/* To four decimals: more would say nothing, and a curve has a hundred spreads. */
+double probe_spread_rounded(double spread);
+
 #endif

@@ -160,9 +160,16 @@ char *profile_set_text(const struct profile_set *set)
     return text;
 }
 
+size_t profile_set_position(const struct profile_set *set, uint32_t id)
+{
+    const uint32_t *found =
+        set->count ? bsearch(&id, set->ids, set->count, sizeof id, compare_ids) : NULL;
+    return found ? (size_t)(found - set->ids) : set->count;
+}
+
 bool profile_set_has(const struct profile_set *set, uint32_t id)
 {
-    return set->count && bsearch(&id, set->ids, set->count, sizeof id, compare_ids) != NULL;
+    return profile_set_position(set, id) < set->count;
 }
 
 bool profile_set_equal(const struct profile_set *a, const struct profile_set *b)

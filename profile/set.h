@@ -40,6 +40,8 @@ size_t profile_set_format(const struct profile_set *set, char *buffer, size_t si
 /* The same as a new string (free() it), or NULL when memory is short. */
 char *profile_set_text(const struct profile_set *set);
 
+/* How many members are lower; set->count where it is no member. */
+size_t profile_set_position(const struct profile_set *set, uint32_t id);
 bool profile_set_has(const struct profile_set *set, uint32_t id);
 bool profile_set_equal(const struct profile_set *a, const struct profile_set *b);
 bool profile_set_subset(const struct profile_set *part, const struct profile_set *whole);

@@ -45,28 +45,14 @@ static int by_coarseness(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-static size_t position(const struct profile_set *members, uint32_t id)
-{
-    size_t low = 0, high = members->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (members->ids[middle] < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static void fill_keys(const struct profile_set *members, const struct profile_relation *relation,
                       size_t key, struct row *rows)
 {
     for (size_t g = 0; g < relation->group_count; g++) {
         const struct profile_set *group = &relation->groups[g];
         for (size_t i = 0; i < group->count; i++) {
-            size_t at = position(members, group->ids[i]);
-            if (at < members->count && members->ids[at] == group->ids[i]) {
+            size_t at = profile_set_position(members, group->ids[i]);
+            if (at < members->count) {
                 rows[at].keys[key] = group->ids[0];
             }
         }

@@ -106,7 +106,7 @@ static struct estimate point_of(struct cache_point *point)
     }
     sum.seconds = repeated > 0 ? mean_of(seconds, count) : profile_median_value(seconds, count);
     sum.error_s = sqrt(own) / (double)count;
-    sum.spread = repeated > 0 ? round(sum.spread / (double)repeated * 1e4) / 1e4
+    sum.spread = repeated > 0 ? probe_spread_rounded(sum.spread / (double)repeated)
                               : probe_spread(seconds, count);
     for (size_t i = 0; i < count; i++) {
         double off = seconds[i] / sum.seconds - 1;

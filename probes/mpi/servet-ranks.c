@@ -27,8 +27,6 @@
 #include "profile/base/cli.h"
 #include "profile/base/stream.h"
 
-static const size_t usual_message_bytes = 32u << 10; /* without a known L1 */
-
 struct job {
     struct cluster_options options;
     struct ranks ranks;
@@ -124,10 +122,7 @@ static void find_classes(struct job *job)
 
 static size_t message_bytes(const struct job *job)
 {
-    const struct profile_class *node_class = &job->classes.profile->classes[job->classes.largest];
-    return node_class->cache_count && node_class->caches[0].size_bytes
-               ? node_class->caches[0].size_bytes
-               : usual_message_bytes;
+    return probe_message_usual_bytes(&job->classes.profile->classes[job->classes.largest]);
 }
 
 static void measure_inside(struct job *job, struct probe *probe)

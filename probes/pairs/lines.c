@@ -43,16 +43,6 @@ struct lines {
 
 /* -- which pairs -- */
 
-static size_t position_of(const struct profile_set *pus, uint32_t pu)
-{
-    size_t low = 0, high = pus->count;
-    while (low + 1 < high) {
-        size_t middle = (low + high) / 2;
-        *(pus->ids[middle] <= pu ? &low : &high) = middle;
-    }
-    return low;
-}
-
 /* A pair is of the first layer that holds it: the outer layers are marked first. */
 static void mark_layer(struct lines *lines, size_t layer)
 {
@@ -61,16 +51,16 @@ static void mark_layer(struct lines *lines, size_t layer)
     for (size_t g = 0; g < members->group_count; g++) {
         const struct profile_set *group = &members->groups[g];
         for (size_t i = 0; i < group->count; i++) {
-            size_t first = position_of(pus, group->ids[i]);
+            size_t first = profile_set_position(pus, group->ids[i]);
             for (size_t j = i + 1; j < group->count; j++) {
-                size_t second = position_of(pus, group->ids[j]);
+                size_t second = profile_set_position(pus, group->ids[j]);
                 lines->layer_of[probe_pair_index(pus->count, first, second)] = (uint8_t)layer;
             }
         }
     }
     for (size_t i = 0; i < members->pair_count; i++) {
-        size_t first = position_of(pus, members->pairs[i].a);
-        size_t second = position_of(pus, members->pairs[i].b);
+        size_t first = profile_set_position(pus, members->pairs[i].a);
+        size_t second = profile_set_position(pus, members->pairs[i].b);
         lines->layer_of[probe_pair_index(pus->count, first, second)] = (uint8_t)layer;
     }
 }
@@ -117,8 +107,8 @@ static void recall(struct lines *lines)
     const struct profile_set *pus = &lines->probe->machine->pus;
     for (size_t i = 0; i < lines->communication->line_time_count; i++) {
         const struct profile_pair_figure *figure = &lines->communication->line_times[i];
-        size_t pair =
-            probe_pair_index(pus->count, position_of(pus, figure->a), position_of(pus, figure->b));
+        size_t pair = probe_pair_index(pus->count, profile_set_position(pus, figure->a),
+                                       profile_set_position(pus, figure->b));
         lines->seconds[pair] = figure->value;
         lines->measured[pair] = true;
     }

@@ -55,11 +55,7 @@ int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, si
 
 static double scale_of(const struct memory_rounds *rounds, uint32_t pu)
 {
-    size_t position = 0;
-    while (rounds->probe->machine->pus.ids[position] != pu) {
-        position++;
-    }
-    return rounds->scale[position];
+    return rounds->scale[profile_set_position(&rounds->probe->machine->pus, pu)];
 }
 
 int probe_memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu)

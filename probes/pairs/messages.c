@@ -564,6 +564,14 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
     return rc;
 }
 
+size_t probe_message_usual_bytes(const struct profile_class *node_class)
+{
+    static const size_t without_first_level = 32u << 10;
+    /* Arm and RISC-V systems tell that there is a cache, and not always how large it is. */
+    bool known = node_class->cache_count > 0 && node_class->caches[0].size_bytes > 0;
+    return known ? node_class->caches[0].size_bytes : without_first_level;
+}
+
 int probe_message(struct probe *probe, size_t message_bytes, struct profile_communication *out,
                   struct servet_error *error)
 {

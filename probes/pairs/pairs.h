@@ -125,6 +125,9 @@ double probe_pair_rounded(double value);
 int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, double spread,
                          struct profile_communication *out);
 
+/* The size of messages where none is asked for: that of the class' first level. */
+size_t probe_message_usual_bytes(const struct profile_class *node_class);
+
 /* On `probe->machine`, which need only exchange. Result in the profile's own form. */
 int probe_message(struct probe *probe, size_t message_bytes, struct profile_communication *out,
                   struct servet_error *error);

@@ -41,15 +41,6 @@ static int allocate(size_t pus, struct partition *out)
     return 0;
 }
 
-static size_t position_of(const struct profile_set *pus, uint32_t id)
-{
-    size_t position = 0;
-    while (position < pus->count && pus->ids[position] != id) {
-        position++;
-    }
-    return position;
-}
-
 int probe_partition_make(const struct profile_set *pus, const struct profile_relation *relation,
                          struct partition *out)
 {
@@ -61,8 +52,8 @@ int probe_partition_make(const struct profile_set *pus, const struct profile_rel
     }
     free(units);
     for (size_t i = 0; rc == 0 && i < relation->pair_count; i++) {
-        size_t a = position_of(pus, relation->pairs[i].a),
-               b = position_of(pus, relation->pairs[i].b);
+        size_t a = profile_set_position(pus, relation->pairs[i].a),
+               b = profile_set_position(pus, relation->pairs[i].b);
         if (a < pus->count && b < pus->count) {
             probe_partition_merge(out, out->unit[a], out->unit[b]);
         }

@@ -41,14 +41,11 @@ bool probe_repeat_minimum_settled(const double *values, size_t count)
            (count >= REPEAT_MINIMUM_LEAST && second <= (1 + target) * least);
 }
 
-/* As probe_spread(): more digits say nothing. */
-static const double spread_digits = 1e4;
-
 void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,
                              const struct probe_settled *again)
 {
-    double apart = fabs(*seconds - again->seconds) / fmin(*seconds, again->seconds);
-    apart = round(apart * spread_digits) / spread_digits;
+    double apart =
+        probe_spread_rounded(fabs(*seconds - again->seconds) / fmin(*seconds, again->seconds));
     *spread = fmax(fmax(*spread, again->spread), apart);
     *seconds = fmin(*seconds, again->seconds);
     *repetitions += again->repetitions;

@@ -18,7 +18,7 @@
 #include "profile/base/cli.h"
 
 /* When the caches were not measured. */
-static const size_t usual_message_bytes = 32u << 10, usual_last_level_bytes = 32u << 20;
+static const size_t usual_last_level_bytes = 32u << 20;
 
 static void free_results(struct probe_results *results)
 {
@@ -54,10 +54,7 @@ static size_t message_bytes(const struct probe_results *results)
     if (results->of[0].caches.count > 0) {
         return results->of[0].caches.levels[0].size_bytes;
     }
-    /* Arm and RISC-V systems tell that there is a cache, and not always how large it is. */
-    const struct profile_class *declared = results->node_class;
-    bool known = declared->cache_count > 0 && declared->caches[0].size_bytes > 0;
-    return known ? declared->caches[0].size_bytes : usual_message_bytes;
+    return probe_message_usual_bytes(results->node_class);
 }
 
 /* Messages through MPI; through threads when there is no MPI (or the machine is a simulated one),

@@ -17,15 +17,6 @@ static const double timed_loads = 12288;
 static const double operation_seconds =
     150e-6; /* waking the workers; for messages: an order and its answer */
 
-static size_t position_of(const struct machine *machine, uint32_t pu)
-{
-    size_t position = 0;
-    while (machine->pus.ids[position] != pu) {
-        position++;
-    }
-    return position;
-}
-
 /* How much longer all takes at this time: the same for as long as a drift lasts, and drawn apart
  * from the noise of single figures. */
 static double drift_of(const struct sim *sim)
@@ -56,7 +47,7 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
     double *seconds = malloc(count * sizeof *seconds), slowest = 0;
     int rc = positions && seconds ? 0 : -ENOMEM;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        positions[i] = position_of(machine, pus[i]);
+        positions[i] = profile_set_position(&machine->pus, pus[i]);
     }
     rc = rc < 0 ? rc : probe_sim_traverse(sim, what, &machine->pus, positions, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
@@ -327,7 +318,8 @@ static double measured_seconds(const struct machine *machine, const struct profi
 {
     static const double line_bytes = 64, lines_on_the_way = 10;
     const struct sim *sim = machine->state;
-    size_t row = position_of(machine, pair->a), column = position_of(machine, pair->b);
+    size_t row = profile_set_position(&machine->pus, pair->a),
+           column = profile_set_position(&machine->pus, pair->b);
     double seconds = sim->matrix.seconds[row * sim->pu_count + column];
     double more = fmax(0, (double)bytes - line_bytes);
     return seconds + (sim->matrix.bytes_per_s > 0 ? more / sim->matrix.bytes_per_s

@@ -65,21 +65,6 @@ static int refuse(struct servet_error *error, const struct json_path *at, const 
                          what);
 }
 
-/* Position of `id` in the set, or its count. */
-static size_t position(const struct profile_set *set, uint32_t id)
-{
-    size_t low = 0, high = set->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (set->ids[middle] < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < set->count && set->ids[low] == id ? low : set->count;
-}
-
 static int check_group(const struct json_path *at, const struct profile_relation *relation,
                        size_t group, const struct profile_set *members, uint32_t *owner,
                        struct servet_error *error)
@@ -93,7 +78,7 @@ static int check_group(const struct json_path *at, const struct profile_relation
         return refuse(error, at, "expected groups in the order of their lowest members");
     }
     for (size_t i = 0; i < set->count; i++) {
-        size_t place = position(members, set->ids[i]);
+        size_t place = profile_set_position(members, set->ids[i]);
         if (place == members->count) {
             return profile_error(error, -EINVAL,
                                  "%s: found %u, expected only numbers that the profile speaks of",
@@ -181,8 +166,9 @@ static bool listed(const struct profile_relation *relation, uint32_t a, uint32_t
 static bool related(const struct profile_relation *relation, const struct relation_owners *owners,
                     const struct profile_set *members, uint32_t a, uint32_t b)
 {
-    uint32_t owner = owners->owner[position(members, a)];
-    return (owner && owner == owners->owner[position(members, b)]) || listed(relation, a, b);
+    uint32_t owner = owners->owner[profile_set_position(members, a)];
+    return (owner && owner == owners->owner[profile_set_position(members, b)]) ||
+           listed(relation, a, b);
 }
 
 static bool group_nests(const struct profile_set *group, const struct profile_relation *milder,
@@ -190,8 +176,8 @@ static bool group_nests(const struct profile_set *group, const struct profile_re
 {
     bool whole = true;
     for (size_t i = 1; whole && i < group->count; i++) {
-        uint32_t owner = owners->owner[position(members, group->ids[i])];
-        whole = owner && owner == owners->owner[position(members, group->ids[0])];
+        uint32_t owner = owners->owner[profile_set_position(members, group->ids[i])];
+        whole = owner && owner == owners->owner[profile_set_position(members, group->ids[0])];
     }
     if (whole || group->count > PAIRWISE_LIMIT) {
         return whole;

@@ -59,7 +59,8 @@ static const struct profile_field evidence_fields[] = {
     PROFILE_FIELD(FIELD_WORD, struct profile_quality, origin, ORIGIN_SAYS,
                   .words = profile_origin_names),
     PROFILE_FIELD(FIELD_U32, struct profile_quality, repetitions, REPETITIONS_SAYS),
-    PROFILE_FIELD(FIELD_NUMBER, struct profile_quality, spread, SPREAD_SAYS " Absent: 0."),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_quality, spread,
+                  SPREAD_SAYS " Absent: not known, or 0."),
 };
 static const struct profile_object evidence = PROFILE_OBJECT(
     "evidence", struct profile_quality, evidence_fields, "How a thing is known; absent: declared.");

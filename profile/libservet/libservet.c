@@ -443,6 +443,13 @@ static int answer(const struct profile_quality *quality, struct servet_quality *
     return 0;
 }
 
+/* Evidence has no spread where it is not known, and 0 is what is read then. */
+static void answer_evidence(const struct profile_quality *evidence, struct servet_quality *out)
+{
+    answer(evidence, out);
+    out->spread = out->spread > 0 ? out->spread : -1;
+}
+
 int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
                          struct servet_quality *out)
 {
@@ -459,8 +466,7 @@ int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32
     if (!cache) {
         return -ENOENT;
     }
-    answer(&cache->sharing_quality, out);
-    out->spread = out->spread > 0 ? out->spread : -1; /* 0 stands for not known there */
+    answer_evidence(&cache->sharing_quality, out);
     return 0;
 }
 
@@ -574,8 +580,7 @@ int servet_line_quality(const servet_profile *profile, uint32_t pu_a, uint32_t p
     if (!layer || !(layer->line_seconds > 0)) {
         return -ENOENT;
     }
-    answer(&layer->line_quality, out);
-    out->spread = out->spread > 0 ? out->spread : -1; /* 0 stands for not known there */
+    answer_evidence(&layer->line_quality, out);
     out->origin = out->origin == SERVET_MEASURED && !(own > 0) ? SERVET_INFERRED : out->origin;
     return 0;
 }

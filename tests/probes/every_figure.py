@@ -49,7 +49,7 @@ def walk(value, path, found):
             found.append((f"{path}.{figures[0]}", missing))
     for name, quality in QUALITY_OF.items():
         count += name in value
-        evidence = {"spread": 0, **value.get(quality, {})}  # evidence: an absent spread is none
+        evidence = {"spread": 0, **value.get(quality, {})}  # evidence writes no spread of 0
         if name in value and (evidence.get("origin") != "measured" or lacks(evidence)):
             found.append((f"{path}.{name}", ["quality"]))
     if "sharing" in value and value.get("quality", {}).get("origin") == "measured":
