@@ -78,12 +78,11 @@ int probe_bsp_choose(const struct bsp_curve *curve, double t0, struct bsp_choice
 /* -- machine -- */
 
 /* The seam of the BSP probe: what it asks of a machine of p processors, so that its conclusions are
- * tested against machines whose r, g and l are known.
+ * tested against machines whose r, g and l are known (tests/probes/bsp has one that is a formula).
  *
  * Backends: threads    pinned threads, puts into queues that a synchronisation delivers
  *           mpi        ranks of servet-ranks, an all-to-all-v per superstep
- *           simulated  a formula with noise, or the `bsp` of a described machine (sim.h) with the
- * noise of that
+ *           simulated  words over the shared links of a described machine, with its noise
  *
  * Both operations: 0 and the output set, or -errno as machine.h has it.
  */
@@ -131,29 +130,12 @@ int probe_bsp_open_threads(struct machine *native, struct bsp_machine *out,
  * mpirun. */
 int probe_bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_error *error);
 
-/* A machine that is a formula: T(h) = h g + l for h >= 1, t0 for none. */
-struct bsp_simulation {
-    double flop_per_s;     /* r of long vectors; half of it at length 16 */
-    double g_s, l_s, t0_s; /* seconds */
-    double g_packets_s;    /* with packets */
-    double noise; /* relative deviation of every batch, one-sided: machines are only ever late */
-    double stall_probability;      /* of a batch that takes ... */
-    double stall_factor;           /* ... this many times as long */
-    uint32_t switch_h;             /* from here on g is ... (0: never) */
-    double switch_g_s, switch_l_s; /* ... this, and l this */
-    double drift;                  /* every superstep takes this part longer than the one before */
-    uint64_t seed;
-};
 /* r as measured by the threads of the native machine: the operation of two backends. */
 int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
                            double *flop_per_s);
 
-/* `simulation` must outlive the machine. */
-int probe_bsp_open_simulated(struct bsp_simulation *simulation, uint32_t processors,
-                             struct bsp_machine *out);
-/* The parameters that the description of a simulated machine gives, on straight lines between the
- * numbers of processors that it names; the machine must outlive it. -EINVAL: it names none, or not
- * those of one and of all PUs. */
+/* A described machine with what its description says of supersteps, exchanged over its layers
+ * (simulated/bsp.c); it must outlive this. -EINVAL: it says nothing of them. -ENOMEM. */
 int probe_bsp_open_described(struct machine *simulated, struct bsp_machine *out,
                              struct servet_error *error);
 /* Is it a machine of probe_machine_open_simulated()? */

@@ -333,3 +333,11 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors,
     *out = found;
     return 0;
 }
+
+void probe_bsp_machine_close(struct bsp_machine *machine)
+{
+    if (machine->ops) {
+        machine->ops->close(machine);
+    }
+    machine->ops = NULL;
+}

@@ -23,6 +23,7 @@
 #define LOAD_SECONDS .low = 1e-9, .high = 1e-3
 #define BYTES_PER_S .low = 1e6, .high = 1e13
 #define OF_DOMAIN .low = 1e6, .high = 1e14
+#define STEP_SECONDS .low = 1e-12, .high = 10
 #define PROBABILITY .low = 0, .high = 1
 
 static const char *const policies[] = {"lru", "plru", "random", "aged", "adaptive", NULL};
@@ -146,12 +147,12 @@ static const struct profile_field noise_fields[] = {
 static const struct profile_object noise = OBJECT("noise", struct sim_noise, noise_fields);
 
 static const struct profile_field bsp_fields[] = {
-    FIELD(FIELD_U32, struct sim_bsp, processors, REQUIRED, .low = 1),
-    FIELD(FIELD_NUMBER, struct sim_bsp, r_flop_per_s, REQUIRED, .low = 1e3, .high = 1e15),
-    FIELD(FIELD_NUMBER, struct sim_bsp, g_flops, REQUIRED, .high = 1e12),
-    FIELD(FIELD_NUMBER, struct sim_bsp, g_packets_flops, .high = 1e12, .absent = -1),
-    FIELD(FIELD_NUMBER, struct sim_bsp, l_flops, .high = 1e15, .absent = -1),
-    FIELD(FIELD_NUMBER, struct sim_bsp, t0_flops, REQUIRED, .high = 1e15),
+    FIELD(FIELD_NUMBER, struct sim_bsp, flop_per_s, REQUIRED, .low = 1e3, .high = 1e15),
+    FIELD(FIELD_NUMBER, struct sim_bsp, word_seconds, REQUIRED, STEP_SECONDS),
+    FIELD(FIELD_NUMBER, struct sim_bsp, packed_word_seconds, REQUIRED, STEP_SECONDS),
+    FIELD(FIELD_NUMBER, struct sim_bsp, alone_seconds, REQUIRED, STEP_SECONDS),
+    FIELD(FIELD_NUMBER, struct sim_bsp, start_seconds, .high = 10),
+    FIELD(FIELD_NUMBER, struct sim_bsp, partner_seconds, .high = 10),
 };
 static const struct profile_object bsp = OBJECT("bsp", struct sim_bsp, bsp_fields);
 
@@ -181,6 +182,6 @@ static const struct profile_field machine_fields[] = {
      .offset = offsetof(struct sim, matrix),
      .element = &matrix},
     FIELD(FIELD_OBJECT, struct sim, noise, .element = &noise),
-    LIST(FIELD_ARRAY, "bsp", struct sim, bsp, bsp_count, .element = &bsp),
+    FIELD(FIELD_OBJECT, struct sim, bsp, .element = &bsp),
 };
 const struct profile_object probe_sim_description = OBJECT("machine", struct sim, machine_fields);

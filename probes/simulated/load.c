@@ -149,24 +149,6 @@ static void check_layers(struct sim_reader *reader, struct sim *sim)
     }
 }
 
-static void check_bsp(struct sim_reader *reader, struct sim *sim)
-{
-    for (size_t i = 0; i < sim->bsp_count; i++) {
-        struct sim_bsp *bsp = &sim->bsp[i];
-        if (bsp->processors > sim->pu_count || (i && bsp->processors <= bsp[-1].processors)) {
-            probe_sim_refuse(reader,
-                             "$.bsp[%zu].processors: expected an ascending number of at most %zu",
-                             i, sim->pu_count);
-        }
-        if (bsp->g_packets_flops < 0) {
-            bsp->g_packets_flops = bsp->g_flops;
-        }
-        if (bsp->l_flops < 0) {
-            bsp->l_flops = bsp->t0_flops;
-        }
-    }
-}
-
 static bool power_of_two(uint64_t bytes)
 {
     return (bytes & (bytes - 1)) == 0;
@@ -190,7 +172,6 @@ static void complete(struct sim_reader *reader, struct sim *sim)
     make_domains(reader, sim);
     check_nodes(reader, sim);
     check_kinds(reader, sim);
-    check_bsp(reader, sim);
 }
 
 /* -- what the machine says of itself -- */

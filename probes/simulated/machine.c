@@ -30,7 +30,7 @@ static double drift_of(const struct sim *sim)
 }
 
 /* Noise only ever slows down: a half-normal deviation, and now and then an outlier. */
-static double noisy(struct sim *sim, double seconds)
+double probe_sim_noisy(struct sim *sim, double seconds)
 {
     double factor = 1 + sim->noise.relative * fabs(profile_random_normal(&sim->random));
     if (random_unit(&sim->random) < sim->noise.outlier_probability) {
@@ -52,7 +52,7 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
     rc = rc < 0 ? rc : probe_sim_traverse(sim, what, &machine->pus, positions, count, seconds);
     for (size_t i = 0; i < count && rc == 0; i++) {
         slowest = fmax(slowest, seconds[i]);
-        seconds_per_access[i] = noisy(sim, seconds[i]);
+        seconds_per_access[i] = probe_sim_noisy(sim, seconds[i]);
     }
     double nodes = (double)machine_traversal_loads(what);
     sim->clock_s += operation_seconds +
@@ -277,7 +277,7 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
     double slowest = INFINITY;
     for (size_t i = 0; i < count; i++) {
         slowest = fmin(slowest, bytes_per_s[i]);
-        bytes_per_s[i] = 1 / noisy(sim, 1 / bytes_per_s[i]);
+        bytes_per_s[i] = 1 / probe_sim_noisy(sim, 1 / bytes_per_s[i]);
     }
     sim->clock_s += operation_seconds + (what->passes + 0.2) * 2 * (double)what->bytes / slowest;
     return 0;
@@ -285,8 +285,8 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
 
 /* -- messages -- */
 
-static const struct sim_layer *layer_of(const struct sim *sim, const struct profile_pair *pair,
-                                        size_t *group)
+const struct sim_layer *probe_sim_layer_of(const struct sim *sim, const struct profile_pair *pair,
+                                           size_t *group)
 {
     for (size_t i = 0; i < sim->layer_count; i++) {
         for (size_t g = 0; g < sim->layers[i].group_count; g++) {
@@ -335,7 +335,7 @@ static double load_of(const struct sim *sim, const struct profile_pair *pairs, s
         return 1;
     }
     for (size_t i = 0; i < count; i++) {
-        users += layer_of(sim, &pairs[i], &other) == layer && other == group;
+        users += probe_sim_layer_of(sim, &pairs[i], &other) == layer && other == group;
     }
     return fmax(1, (double)users / layer->parallel);
 }
@@ -347,7 +347,7 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
     double slowest = 0;
     for (size_t i = 0; i < count; i++) {
         size_t group = 0;
-        const struct sim_layer *layer = layer_of(sim, &pairs[i], &group);
+        const struct sim_layer *layer = probe_sim_layer_of(sim, &pairs[i], &group);
         if (!layer && !sim->matrix.seconds) {
             return -ENOTSUP;
         }
@@ -356,7 +356,7 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
         double exact = alone * load_of(sim, pairs, count, layer, group);
         seconds[i] = INFINITY;
         for (uint32_t batch = 0; batch < what->batches; batch++) {
-            seconds[i] = fmin(seconds[i], noisy(sim, exact));
+            seconds[i] = fmin(seconds[i], probe_sim_noisy(sim, exact));
         }
         slowest = fmax(slowest, exact);
     }

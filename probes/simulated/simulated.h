@@ -134,11 +134,15 @@ struct sim_matrix {
     double bytes_per_s; /* of what is longer than a line; 0: as lines one after the other */
 };
 
-/* BSP parameters by the number of processors; flops are those of `r_flop_per_s`, as in a
- * profile. */
+/* What a processor and its BSP library take for a superstep, beside what the layers' links take
+ * (bsp.c). */
 struct sim_bsp {
-    uint32_t processors;
-    double r_flop_per_s, g_flops, g_packets_flops, l_flops, t0_flops;
+    double flop_per_s;          /* of long vectors; 0: the description has no `bsp` */
+    double word_seconds;        /* to put a single word, and to store one that came */
+    double packed_word_seconds; /* the same for a word of a packet */
+    double alone_seconds;       /* the barrier of a lone processor */
+    double start_seconds;       /* of the communication of a superstep that has any */
+    double partner_seconds;     /* for each processor that it sends to */
 };
 
 /* What a kernel gets, as a share of what the copy does. */
@@ -190,8 +194,7 @@ struct sim {
     struct sim_layer *layers;
     size_t layer_count;
     struct sim_matrix matrix;
-    struct sim_bsp *bsp; /* ascending; empty: the description has none */
-    size_t bsp_count;
+    struct sim_bsp bsp;
     struct sim_noise noise;
     struct random random;
     uint64_t seed;
@@ -217,6 +220,12 @@ int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double
 int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what,
                        const struct profile_set *pus, const size_t *positions, size_t count,
                        double *seconds_per_access);
+
+/* The layer of a pair, and which of its groups; NULL: none has both. */
+const struct sim_layer *probe_sim_layer_of(const struct sim *sim, const struct profile_pair *pair,
+                                           size_t *group);
+/* As late as the machine's noise makes what would take so long. */
+double probe_sim_noisy(struct sim *sim, double seconds);
 
 /* -- cache -- */
 

