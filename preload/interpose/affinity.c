@@ -20,7 +20,9 @@
  * and only while the thread is where we put it: a thread that the program, or taskset from outside,
  * has bound since is told the truth by everybody. A runtime that puts a thread of ours back on the
  * whole set has not chosen anything: the thread keeps its PU. All other changes are carried out,
- * and end our pin of that thread. /proc and getcpu() always tell the truth.
+ * and end our pin of that thread, until whoever was told the truth puts it back there (hwloc goes
+ * to every PU to ask it, in GROMACS between OpenBLAS's threads and libgomp's). /proc and getcpu()
+ * always tell the truth.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -70,7 +72,11 @@ static bool is_self(pid_t tid)
 static const struct profile_mask *view_for(const void *caller)
 {
     const struct profile_mask *view = pin_process_active() ? pin_process_view() : NULL;
-    return view && counts_pus(caller) ? view : NULL;
+    if (view && !counts_pus(caller)) {
+        pin_process_told_pu();
+        return NULL;
+    }
+    return view;
 }
 
 /* The kernel is asked as well, into memory of ours: a size that it refuses is refused in its way,
@@ -115,10 +121,12 @@ static bool keeps_pu(pid_t tid, size_t size, const void *set, const void *caller
 
 /* A runtime moves about too (libomp visits every PU to ask it for its caches) and goes back to the
  * whole set at the end. */
-static void set_by_program(bool own, const void *caller, int result)
+static void set_by_program(size_t size, const void *set, const void *caller, int result)
 {
-    if (own && result == 0 && pin_process_active() && !widens_only(caller)) {
-        pin_process_forget_thread();
+    struct profile_mask mask = {0};
+    if (result == 0 && pin_process_active() && !widens_only(caller)) {
+        memcpy(&mask, set, size < sizeof mask ? size : sizeof mask);
+        pin_process_bound_by_program(&mask);
     }
 }
 
@@ -161,7 +169,9 @@ PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
         return 0;
     }
     int result = PIN_REAL(real, "sched_setaffinity")(tid, size, set);
-    set_by_program(is_self(tid), __builtin_return_address(0), result);
+    if (is_self(tid)) {
+        set_by_program(size, set, __builtin_return_address(0), result);
+    }
     return result;
 }
 
@@ -173,7 +183,9 @@ PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_s
         return 0;
     }
     int result = PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
-    set_by_program(own, __builtin_return_address(0), result);
+    if (own) {
+        set_by_program(size, set, __builtin_return_address(0), result);
+    }
     return result;
 }
 
@@ -209,7 +221,9 @@ static long affinity_call(long number, long first, long second, void *set, const
             return 0;
         }
         long result = profile_raw(number, tid, (long)size, (long)set, 0, 0, 0);
-        set_by_program(is_self(tid), caller, (int)result);
+        if (is_self(tid)) {
+            set_by_program(size, set, caller, (int)result);
+        }
         return result;
     }
     const struct profile_mask *view = set && is_self(tid) ? view_for(caller) : NULL;

@@ -32,6 +32,7 @@ struct pin_self {
     bool shut_child; /* its vfork child is */
     enum { MASK_FREE, MASK_PU, MASK_SPREAD } mask; /* of a thread that is not main */
     struct pin_thread *record;                     /* of MASK_PU and MASK_SPREAD */
+    int told; /* 1 + the PU of ours that it was last told to be on, 0: none */
 };
 extern __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
 

@@ -51,16 +51,45 @@ void pin_process_forget_thread(void)
     }
 }
 
+static void be_on_pu(struct pin_thread *record)
+{
+    pin_self.mask = MASK_PU;
+    pin_self.record = record;
+    if (pin_here.options.watch) {
+        atomic_store(&record->watched.tid, (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0));
+    }
+}
+
+void pin_process_told_pu(void)
+{
+    pin_self.told = pin_process_thread_pu() + 1;
+}
+
+void pin_process_bound_by_program(const struct profile_mask *mask)
+{
+    struct profile_mask told = {0};
+    int pu = pin_self.told - 1, now = pin_process_thread_pu(), left = MAIN_LEFT;
+    if (pu >= 0) {
+        profile_mask_add(&told, (uint32_t)pu);
+    }
+    if (pu < 0 || !profile_mask_equal(mask, &told) || (now >= 0 && now != pu)) {
+        pin_process_forget_thread();
+    } else if (pin_self.is_main) {
+        (void)atomic_compare_exchange_strong(&pin_life.main_pu, &left, pu);
+    } else if (pin_self.mask == MASK_FREE && atomic_load(&pin_self.record->pu) == pu) {
+        be_on_pu(pin_self.record);
+    }
+}
+
 int pin_process_settle_thread(struct pin_thread *record)
 {
     int pu = atomic_load(&record->pu);
     int rc = pin_life_change_mask(0, pu < 0 ? &pin_here.plan.own : NULL, (uint32_t)pu);
-    if (rc == 0) {
-        pin_self.mask = pu < 0 ? MASK_SPREAD : MASK_PU;
+    if (rc == 0 && pu >= 0) {
+        be_on_pu(record);
+    } else if (rc == 0) {
+        pin_self.mask = MASK_SPREAD;
         pin_self.record = record;
-        if (pin_here.options.watch && pu >= 0) {
-            atomic_store(&record->watched.tid, (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0));
-        }
     }
     return rc;
 }

@@ -355,6 +355,11 @@ bool pin_process_move(struct pin_thread *record, int32_t pu);
 int32_t pin_process_main_pu(void);
 /* The calling thread's mask is no longer ours: it ends, or the program has bound it. */
 void pin_process_forget_thread(void);
+/* The program is about to be told the true mask of the calling thread, which we have pinned. */
+void pin_process_told_pu(void);
+/* The program has given the calling thread this mask, which is its own choice, unless it is the one
+ * that it was told the thread had: then the thread is ours as it was. */
+void pin_process_bound_by_program(const struct profile_mask *mask);
 
 /* A thread or process that is about to be made by the calling thread and is not ours to place:
  * gives the calling thread the mask that children get, if its mask is (still) one that we gave it.

@@ -311,6 +311,7 @@ static void after_fork_in_child(void)
     }
     pin_self.is_main = true;
     pin_self.mask = MASK_FREE;
+    pin_self.told = 0;
     pin_life.pid = getpid();
     pin_life.planning = again;
     atomic_store(&pin_life.main_away, false);

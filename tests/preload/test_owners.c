@@ -177,6 +177,22 @@ START_TEST(a_runtime_cannot_widen_a_worker)
 }
 END_TEST
 
+/* hwloc goes to every PU and back to where it was told that it is: in GROMACS after OpenBLAS has
+ * made its threads, so that libgomp's were left on the main thread's PU. */
+START_TEST(who_looks_round_and_comes_back_has_bound_nothing)
+{
+    char pu[16], line[64];
+    snprintf(pu, sizeof pu, "%u", order[0]);
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/masks", pu));
+    ck_assert_msg(child.status == 0, "%s", child.err);
+    child_expect(&child, 0, 6, order[1]);
+    snprintf(line, sizeof line, "count 6 %zu\n", here_pus());
+    ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+    child_expect(&child, 0, 8, order[0]);
+    child_expect(&child, 0, 9, order[1]);
+}
+END_TEST
+
 #define PYTHON_SCRIPT                                                                              \
     "import os, threading\n"                                                                       \
     "before = os.sched_getaffinity(0)\n"                                                           \
@@ -213,6 +229,7 @@ int main(void)
     tcase_add_test(test, other_ways_to_make_a_thread);
     tcase_add_test(test, nested_teams_use_every_pu);
     tcase_add_test(test, a_runtime_cannot_widen_a_worker);
+    tcase_add_test(test, who_looks_round_and_comes_back_has_bound_nothing);
     add_unless_emulated(test, python_still_counts_the_process,
                         "it starts programs of this machine");
     return run_tests(test);

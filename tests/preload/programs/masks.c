@@ -2,6 +2,9 @@
  *   worker 0 1, 2    after it has set the whole set by sched_setaffinity, by pthread_setaffinity_np
  *   worker 0 3       after it has set one PU, that of the argument
  *   count 4 N        PUs of the calling thread that it is told, count 5 N: of another thread
+ *   worker 0 6, 8    the worker, and the main thread, after a library has visited every PU
+ *   count 6 N        PUs of that worker that it is told then
+ *   worker 0 9       a thread that the main thread makes then
  *   worker 0 7       a helper's thread, made by the pinned main thread:  masks PU */
 #include <pthread.h>
 #include <sched.h>
@@ -12,6 +15,7 @@ int stub_widen_by_sched(const cpu_set_t *all);
 int stub_widen_by_pthread(const cpu_set_t *all);
 int stub_count(pid_t tid);
 int stub_help(void);
+int stub_visit(const cpu_set_t *all);
 
 static cpu_set_t all, one;
 
@@ -25,12 +29,23 @@ static void *work(void *unused)
         exit(4);
     }
     report_worker(0, 2);
+    if (stub_visit(&all) != 0) {
+        exit(4);
+    }
+    report_worker(0, 6);
+    report_count(6, stub_count(0));
     report_count(4, stub_count(0));
     report_count(5, stub_count(getpid()));
     if (stub_widen_by_sched(&one) != 0) {
         exit(4);
     }
     report_worker(0, 3);
+    return unused;
+}
+
+static void *show(void *unused)
+{
+    report_worker(0, 9);
     return unused;
 }
 
@@ -43,6 +58,14 @@ int main(int argc, char **argv)
     CPU_ZERO(&one);
     CPU_SET((size_t)atoi(argv[1]), &one);
     if (pthread_create(&thread, NULL, work, NULL) != 0) {
+        return 4;
+    }
+    pthread_join(thread, NULL);
+    if (stub_visit(&all) != 0) {
+        return 4;
+    }
+    report_worker(0, 8);
+    if (pthread_create(&thread, NULL, show, NULL) != 0) {
         return 4;
     }
     pthread_join(thread, NULL);
