@@ -14,6 +14,14 @@
 
 #define MOST 64
 
+#ifdef WITH_SCOTCH
+#include <scotch.h>
+
+#define GMAP_SIDE 16
+#define GMAP_RANKS (GMAP_SIDE * GMAP_SIDE)
+#define GMAP_EDGES (4 * GMAP_RANKS)
+#endif
+
 static char path[64];
 
 static void make_file(void)
@@ -283,6 +291,105 @@ START_TEST(thousands_of_ranks_are_cut_level_by_level)
 }
 END_TEST
 
+#ifdef WITH_SCOTCH
+/* What scotch_gmap does with one thread: the total of its mapping onto packages x L3 x cores, whose
+ * leaves are ours in order; a negative number where it puts two ranks on one leaf. */
+static double total_of_gmap(struct map_view *view, const struct map_matrix *matrix,
+                            const SCOTCH_Num sizes[3], const uint32_t *leaves)
+{
+    static SCOTCH_Num start[GMAP_RANKS + 1], with[GMAP_EDGES], load[GMAP_EDGES], part[GMAP_RANKS];
+    static uint32_t place[GMAP_RANKS];
+    static const SCOTCH_Num costs[] = {3, 2, 1};
+    size_t edges = matrix->start[matrix->ranks];
+    SCOTCH_Graph graph, bound;
+    SCOTCH_Context context;
+    SCOTCH_Strat strategy;
+    SCOTCH_Arch arch;
+    for (uint32_t r = 0; r <= matrix->ranks; r++) {
+        start[r] = (SCOTCH_Num)matrix->start[r];
+    }
+    for (size_t e = 0; e < edges; e++) {
+        with[e] = (SCOTCH_Num)matrix->with[e];
+        load[e] = (SCOTCH_Num)matrix->bytes[e];
+    }
+    SCOTCH_randomReset();
+    ck_assert(SCOTCH_graphInit(&graph) == 0 && SCOTCH_graphInit(&bound) == 0 &&
+              SCOTCH_stratInit(&strategy) == 0 && SCOTCH_archInit(&arch) == 0 &&
+              SCOTCH_archTleaf(&arch, 3, sizes, costs) == 0 && SCOTCH_contextInit(&context) == 0 &&
+              SCOTCH_contextThreadSpawn(&context, 1, NULL) == 0 &&
+              SCOTCH_graphBuild(&graph, 0, (SCOTCH_Num)matrix->ranks, start, NULL, NULL, NULL,
+                                (SCOTCH_Num)edges, with, load) == 0 &&
+              SCOTCH_contextBindGraph(&context, &graph, &bound) == 0 &&
+              SCOTCH_graphMap(&bound, &arch, &strategy, part) == 0);
+    SCOTCH_graphExit(&bound);
+    SCOTCH_contextExit(&context);
+    SCOTCH_graphExit(&graph);
+    SCOTCH_archExit(&arch);
+    SCOTCH_stratExit(&strategy);
+    bool used[GMAP_RANKS] = {false};
+    for (uint32_t r = 0; r < matrix->ranks; r++) {
+        if (used[part[r]]) {
+            return -1;
+        }
+        used[part[r]] = true;
+        place[r] = leaves[part[r]];
+    }
+    struct map_traffic traffic;
+    ck_assert_int_eq(map_traffic_make(view, matrix, leaves, place, &traffic), 0);
+    return map_traffic_total(&traffic);
+}
+
+/* A torus of SIDE x SIDE ranks whose numbers are shuffled and whose edges weigh 1, 2 or 3. */
+static void make_shuffled_torus(struct random_source *random, struct map_matrix *out)
+{
+    uint32_t number[GMAP_RANKS], from[2 * GMAP_RANKS], to[2 * GMAP_RANKS];
+    double bytes[2 * GMAP_RANKS];
+    for (uint32_t i = 0; i < GMAP_RANKS; i++) {
+        uint32_t at = random_below(random, i + 1);
+        number[i] = number[at];
+        number[at] = i;
+    }
+    for (uint32_t i = 0; i < GMAP_RANKS; i++) {
+        uint32_t row = i / GMAP_SIDE * GMAP_SIDE, beside = row + (i + 1) % GMAP_SIDE;
+        from[2 * i] = from[2 * i + 1] = number[i];
+        to[2 * i] = number[beside];
+        to[2 * i + 1] = number[(i + GMAP_SIDE) % GMAP_RANKS];
+        bytes[2 * i] = 1 + random_below(random, 3);
+        bytes[2 * i + 1] = 1 + random_below(random, 3);
+    }
+    ck_assert_int_eq(map_matrix_make(GMAP_RANKS, from, to, bytes, 2 * GMAP_RANKS, out), 0);
+}
+
+START_TEST(scotch_is_never_worse_than_scotch_gmap)
+{
+    static const SCOTCH_Num sizes[] = {4, 4, 16};
+    struct servet_profile *profile;
+    struct map_view view;
+    uint32_t leaves[GMAP_RANKS], placed[GMAP_RANKS], held = 0;
+    ck_assert_int_eq(profile_from_hwloc("package:4 l3:4 core:16 pu:1", &profile, NULL), 0);
+    ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
+    for (uint32_t i = 0; i < GMAP_RANKS; i++) {
+        leaves[i] = i;
+    }
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
+        struct map_matrix matrix;
+        double seconds;
+        make_shuffled_torus(&random, &matrix);
+        double theirs = total_of_gmap(&view, &matrix, sizes, leaves);
+        ck_assert_int_eq(map_place_ranks(&view, MAP_SCOTCH, &matrix, leaves, placed, &seconds), 0);
+        ck_assert_msg(theirs < 0 || seconds <= theirs * (1 + 1e-9),
+                      "seed %lu: %.9g, scotch_gmap %.9g", (unsigned long)seed, seconds, theirs);
+        held += theirs >= 0;
+        map_matrix_free(&matrix);
+    }
+    ck_assert_uint_ge(held, 20);
+    map_view_free(&view);
+    profile_free(profile);
+}
+END_TEST
+#endif
+
 START_TEST(messages_take_what_the_curve_says)
 {
     struct profile_message_point points[] = {
@@ -324,6 +431,9 @@ int main(void)
         tcase,
         every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order);
     tcase_add_test(tcase, thousands_of_ranks_are_cut_level_by_level);
+#ifdef WITH_SCOTCH
+    tcase_add_test(tcase, scotch_is_never_worse_than_scotch_gmap);
+#endif
     tcase_add_test(tcase, messages_take_what_the_curve_says);
     return run_tests(tcase);
 }
