@@ -14,6 +14,9 @@
 #include "mapper/map.h"
 #include "mapper/weights/weights.h"
 
+/* Where the kinds of PUs begin when their ranks are summed: caches of 2^24 workers stay below. */
+#define KIND_SHIFT 48
+
 /* A class of nodes as a machine of its own. */
 struct machine {
     struct map_node_view node;
@@ -219,8 +222,8 @@ static void choose_items(struct machine *m, const uint32_t *items, uint32_t coun
             uint32_t item = items[i];
             map_key key = m->slots.key[item], least = m->slots.key[best];
             map_weight weight = m->exact.weight[item], lowest = m->exact.weight[best];
-            if (key < least || (key == least && weight < lowest) ||
-                (key == least && weight == lowest && item < best)) {
+            if (key < least || (key == least && map_weight_less(weight, lowest)) ||
+                (key == least && map_weight_equal(weight, lowest) && item < best)) {
                 best = item;
             }
         }
@@ -307,10 +310,11 @@ static uint64_t sharing_with(struct machine *m, const uint32_t *items, size_t co
 static map_weight rank_items(const struct hybrid *h, const struct filling *f, const uint32_t *items,
                              size_t count)
 {
-    map_weight sum = 0;
+    map_weight sum = {0};
     for (size_t i = 0; i < count; i++) {
-        sum += kind_of(h->slots.key[f->at->first_leaf + items[i]]) * (map_weight)MAP_KEY_WORKER;
-        sum += map_view_first_weight(&f->machine->view, items[i]);
+        int64_t kind = (int64_t)kind_of(h->slots.key[f->at->first_leaf + items[i]]);
+        sum = map_weight_plus(sum, map_weight_of(kind, KIND_SHIFT));
+        sum = map_weight_plus(sum, map_view_first_weight(&f->machine->view, items[i]));
     }
     return sum;
 }
@@ -325,7 +329,8 @@ static const uint32_t *spread_if_as_good(struct hybrid *h, const struct filling 
     for (uint32_t t = 0; t < threads; t++) {
         h->spread[t] = h->units[h->begin[low] + units * t / threads];
     }
-    bool good = rank_items(h, f, h->spread, threads) <= rank_items(h, f, h->chosen, threads) &&
+    bool good = !map_weight_less(rank_items(h, f, h->chosen, threads),
+                                 rank_items(h, f, h->spread, threads)) &&
                 sharing_with(m, h->spread, threads) <= sharing_with(m, h->chosen, threads);
     return good ? h->spread : h->chosen;
 }

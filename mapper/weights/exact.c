@@ -43,7 +43,7 @@ static void raise_once(struct map_exact *exact, const struct map_family *family,
 {
     if (exact->stamp[leaf] != exact->pass) {
         exact->stamp[leaf] = exact->pass;
-        exact->weight[leaf] += family->weight;
+        exact->weight[leaf] = map_weight_plus(exact->weight[leaf], family->weight);
         if (family->rule < MAP_RULE_COUNT && exact->sum[family->rule]) {
             exact->sum[family->rule][leaf] += family->value;
         }

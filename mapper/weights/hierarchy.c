@@ -94,15 +94,15 @@ static void put(struct map_hierarchy *hierarchy, const struct entry *entry,
     if (hierarchy->groups[index].count != entry->count) {
         uint32_t parent = index;
         index = hierarchy->group_count++;
-        hierarchy->groups[index] =
-            (struct map_hierarchy_group){entry->members, entry->count, parent, 0, MAP_NONE};
+        hierarchy->groups[index] = (struct map_hierarchy_group){
+            .members = entry->members, .count = entry->count, .parent = parent, .layer = MAP_NONE};
         for (uint32_t i = 0; i < entry->count; i++) {
             hierarchy->owner[entry->members[i]] = index;
         }
     }
     struct map_hierarchy_group *group = &hierarchy->groups[index];
     if (family->rule != MAP_RULE_LATENCY) {
-        group->collide += family->weight;
+        group->collide = map_weight_plus(group->collide, family->weight);
     } else if (entry->family < group->layer) {
         group->layer = (uint32_t)entry->family;
     }
@@ -128,7 +128,8 @@ int map_hierarchy_make(struct map_arena *arena, const struct map_family *familie
     if (!entries || !hierarchy.groups || !hierarchy.owner) {
         return -ENOMEM;
     }
-    hierarchy.groups[0] = (struct map_hierarchy_group){NULL, item_count, MAP_NONE, 0, MAP_NONE};
+    hierarchy.groups[0] =
+        (struct map_hierarchy_group){.count = item_count, .parent = MAP_NONE, .layer = MAP_NONE};
     list_groups(families, family_count, entries);
     qsort(entries, count, sizeof *entries, widest_first);
     for (size_t e = 0; e < count; e++) {

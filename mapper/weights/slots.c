@@ -56,7 +56,7 @@ uint32_t map_slots_lowest(const struct map_slots *slots, const map_weight *weigh
     map_key least = full_key(slots, 0);
     for (uint32_t leaf = 1; leaf < slots->view->leaf_count; leaf++) {
         map_key key = full_key(slots, leaf);
-        if (key < least || (key == least && weight[leaf] < weight[best])) {
+        if (key < least || (key == least && map_weight_less(weight[leaf], weight[best]))) {
             best = leaf;
             least = key;
         }

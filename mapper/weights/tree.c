@@ -57,6 +57,11 @@ struct shaping {
     uint32_t *children; /* items below item_count, then groups */
 };
 
+static void add(map_weight *sum, map_weight what)
+{
+    *sum = map_weight_plus(*sum, what);
+}
+
 /* The first layer that has a pair decides: rule 3 of a group is that of the lowest layer on the way
  * to the root, and what a group adds is the difference to its parent. */
 static void set_raises(struct shaping *s, const struct map_family *families, uint32_t *layer)
@@ -67,8 +72,8 @@ static void set_raises(struct shaping *s, const struct map_family *families, uin
         layer[g] = group->layer < outer ? group->layer : outer;
         s->raise[g] = group->collide;
         if (layer[g] != outer) {
-            s->raise[g] +=
-                families[layer[g]].weight - (outer == MAP_NONE ? 0 : families[outer].weight);
+            map_weight above = outer == MAP_NONE ? (map_weight){0} : families[outer].weight;
+            add(&s->raise[g], map_weight_minus(families[layer[g]].weight, above));
             s->top_layer[g] = outer == MAP_NONE;
         }
     }
@@ -99,7 +104,7 @@ static void build(struct shaping *s, uint32_t slot, const uint32_t *children, ui
     uint32_t items = s->hierarchy->item_count;
     while (count == 1 && children[0] >= items) { /* a group */
         uint32_t group = children[0] - items;
-        s->shape->raise[slot] += s->raise[group];
+        add(&s->shape->raise[slot], s->raise[group]);
         s->shape->top_layer[slot] = s->shape->top_layer[slot] || s->top_layer[group];
         children = s->children + s->start[group];
         count = s->start[group + 1] - s->start[group];
@@ -119,7 +124,7 @@ static void sum_own(struct shape *shape)
 {
     for (uint32_t i = 0; i < shape->item_count; i++) {
         for (uint32_t slot = shape->slot_of[i]; slot; slot = shape->parent[slot]) {
-            shape->own[i] += shape->raise[slot];
+            add(&shape->own[i], shape->raise[slot]);
             shape->in_layer[i] = shape->in_layer[i] || shape->top_layer[slot];
         }
     }
@@ -173,7 +178,8 @@ static bool before(const struct slot *a, const struct slot *b)
     if (a->key != b->key) {
         return a->key < b->key;
     }
-    return a->weight != b->weight ? a->weight < b->weight : a->leaf < b->leaf;
+    return map_weight_equal(a->weight, b->weight) ? a->leaf < b->leaf
+                                                  : map_weight_less(a->weight, b->weight);
 }
 
 /* Takes over the better of the two children; false: nothing changed. */
@@ -182,8 +188,9 @@ static bool refresh(struct slot *slots, uint32_t child, uint32_t parent)
     const struct slot *best =
         before(&slots[child], &slots[child ^ 1]) ? &slots[child] : &slots[child ^ 1];
     struct slot *slot = &slots[parent];
-    map_weight weight = best->weight + slot->added;
-    if (slot->key == best->key && slot->weight == weight && slot->leaf == best->leaf) {
+    map_weight weight = map_weight_plus(best->weight, slot->added);
+    if (slot->key == best->key && map_weight_equal(slot->weight, weight) &&
+        slot->leaf == best->leaf) {
         return false;
     }
     slot->key = best->key;
@@ -224,7 +231,7 @@ static void lift(struct map_tree *tree, uint32_t node)
     const struct slot *root = &tree->nodes[node].slots[ROOT];
     slot->key =
         root->key == MAP_KEY_NEVER ? root->key : root->key + map_slots_node_key(tree->keys, node);
-    slot->weight = root->weight + slot->added;
+    slot->weight = map_weight_plus(root->weight, slot->added);
     slot->leaf = root->leaf;
 }
 
@@ -236,13 +243,17 @@ static void raise_node(struct node *node, uint32_t item)
     const struct shape *shape = node->shape;
     struct slot *slots = node->slots;
     uint32_t slot = shape->slot_of[item];
-    map_weight own = shape->own[item] + (shape->in_layer[item] ? 0 : node->outer_latency);
-    slots[slot].added -= own;
-    slots[slot].weight -= own;
+    map_weight own = shape->own[item], raise;
+    if (!shape->in_layer[item]) {
+        add(&own, node->outer_latency);
+    }
+    slots[slot].added = map_weight_minus(slots[slot].added, own);
+    slots[slot].weight = map_weight_minus(slots[slot].weight, own);
     for (;;) {
-        map_weight raise = shape->raise[slot] - (shape->top_layer[slot] ? node->outer_latency : 0);
-        slots[slot].added += raise;
-        slots[slot].weight += raise;
+        raise = shape->raise[slot];
+        raise = shape->top_layer[slot] ? map_weight_minus(raise, node->outer_latency) : raise;
+        add(&slots[slot].added, raise);
+        add(&slots[slot].weight, raise);
         if (slot == ROOT) {
             return;
         }
@@ -267,8 +278,8 @@ static void raise_network(struct map_tree *tree, uint32_t node)
     const struct shape *shape = &tree->network;
     uint32_t slot = shape->slot_of[node];
     for (;;) {
-        tree->top[slot].added += shape->raise[slot];
-        tree->top[slot].weight += shape->raise[slot];
+        add(&tree->top[slot].added, shape->raise[slot]);
+        add(&tree->top[slot].weight, shape->raise[slot]);
         if (slot == ROOT) {
             return;
         }

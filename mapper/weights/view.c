@@ -18,7 +18,7 @@
 #define QUANTA_PER_SECOND (1 / MAP_LATENCY_QUANTUM_SECONDS)
 
 /* Half of the 64-bit range for a weight, so that the difference of two also fits. */
-#define WEIGHT_LIMIT ((__int128)1 << 62)
+#define WEIGHT_LIMIT (UINT64_C(1) << 62)
 
 static int64_t quanta_of(double seconds)
 {
@@ -103,11 +103,11 @@ static size_t most_families(const struct servet_profile *profile)
 /* Latencies in units that keep every sum of `load` choices inside a 64-bit weight. */
 static struct latencies bounded_latencies(const struct servet_profile *profile, size_t load)
 {
-    __int128 per_choice = FAVOURED * (__int128)(most_families(profile) + 1);
+    uint64_t per_choice = FAVOURED * ((uint64_t)most_families(profile) + 1);
+    int64_t most = (int64_t)(WEIGHT_LIMIT / per_choice / ((uint64_t)load + 1));
     int shift = 0;
     struct latencies all = scan_latencies(profile, shift);
-    while (per_choice * denominator_of(&all) * (__int128)(load + 1) > WEIGHT_LIMIT &&
-           denominator_of(&all) > 1) {
+    while (denominator_of(&all) > most && denominator_of(&all) > 1) {
         all = scan_latencies(profile, ++shift);
     }
     return all;
@@ -139,18 +139,18 @@ static map_weight weight_of(enum map_priority priority, enum map_rule rule, int6
 {
     bool memory = priority == MAP_MEMORY;
     if (rule == MAP_TIE_PACKAGE) {
-        return 1;
+        return map_weight_of(1, 0);
     }
     if (rule == MAP_RULE_LATENCY) {
-        return (map_weight)value * ((map_weight)1 << (memory ? LOWER_SHIFT : LATENCY_FIRST_SHIFT));
+        return map_weight_of(value, memory ? LOWER_SHIFT : LATENCY_FIRST_SHIFT);
     }
-    return (map_weight)1 << (memory ? SHARING_FIRST_SHIFT : LOWER_SHIFT);
+    return map_weight_of(1, memory ? SHARING_FIRST_SHIFT : LOWER_SHIFT);
 }
 
 static void use_values(struct map_family *families, size_t count)
 {
     for (size_t f = 0; f < count; f++) {
-        families[f].weight = families[f].value;
+        families[f].weight = map_weight_of(families[f].value, 0);
     }
 }
 
@@ -168,7 +168,7 @@ map_weight map_view_first_weight(const struct map_view *view, uint32_t leaf)
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
     uint32_t rank = view->classes[node->class_index].cache_rank[leaf - node->first_leaf];
     rank = rank < RANK_MOST ? rank : RANK_MOST;
-    return view->sums ? 0 : (map_weight)rank << RANK_SHIFT;
+    return map_weight_of(view->sums ? 0 : rank, RANK_SHIFT);
 }
 
 struct making {
@@ -494,16 +494,16 @@ static int make_nodes(struct map_view *view)
     if (!leaves || nodes > MAP_NONE || pus > MAP_NONE) {
         return -EINVAL;
     }
-    view->nodes = map_arena_get(&view->arena, nodes, sizeof *view->nodes);
-    view->pu = map_arena_get(&view->arena, leaves, sizeof *view->pu);
+    view->leaf_count = (uint32_t)leaves;
+    view->nodes = map_arena_get(&view->arena, (size_t)nodes, sizeof *view->nodes);
+    view->pu = map_arena_get(&view->arena, view->leaf_count, sizeof *view->pu);
     if (!view->nodes || !view->pu) {
         return -ENOMEM;
     }
     if (nodes > 1 &&
-        !(view->node_of = map_arena_get(&view->arena, leaves, sizeof *view->node_of))) {
+        !(view->node_of = map_arena_get(&view->arena, view->leaf_count, sizeof *view->node_of))) {
         return -ENOMEM;
     }
-    view->leaf_count = (uint32_t)leaves;
     return 0;
 }
 

@@ -46,8 +46,44 @@ enum map_rule {
 
 /* Two figures that are compared in order and two tie-breaks, in one number: what the priority
  * favours in the upper bits, the other rules below it, then what a PU starts with, and lowest the
- * workers of its package. All fit for MAP_WORKER_LIMIT choices (view.c has the shifts). */
-typedef __int128 map_weight;
+ * workers of its package. All fit for MAP_WORKER_LIMIT choices (view.c has the shifts). An integer
+ * of 128 bits in two words, because compilers for 32-bit processors have none. */
+typedef struct {
+    int64_t high;
+    uint64_t low;
+} map_weight;
+
+/* value x 2^shift, shift < 128; what lies above 128 bits is lost. */
+static inline map_weight map_weight_of(int64_t value, unsigned shift)
+{
+    uint64_t low = (uint64_t)value, high = value < 0 ? UINT64_MAX : 0;
+    if (shift >= 64) {
+        return (map_weight){.high = (int64_t)(low << (shift - 64))};
+    }
+    high = shift ? high << shift | low >> (64 - shift) : high;
+    return (map_weight){.high = (int64_t)high, .low = low << shift};
+}
+
+static inline map_weight map_weight_plus(map_weight a, map_weight b)
+{
+    uint64_t low = a.low + b.low;
+    return (map_weight){.high = a.high + b.high + (low < a.low), .low = low};
+}
+
+static inline map_weight map_weight_minus(map_weight a, map_weight b)
+{
+    return (map_weight){.high = a.high - b.high - (a.low < b.low), .low = a.low - b.low};
+}
+
+static inline bool map_weight_equal(map_weight a, map_weight b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+static inline bool map_weight_less(map_weight a, map_weight b)
+{
+    return a.high < b.high || (a.high == b.high && a.low < b.low);
+}
 
 /* One cache level, memory overhead level or communication layer, or the packages. */
 struct map_family {

@@ -22,11 +22,16 @@ static inline uint64_t random_next(struct random *random)
     return z ^ (z >> 31);
 }
 
-/* An integer in [0, limit), limit > 0 (multiply-shift; its bias of limit / 2^64 does not matter
- * here). */
+/* An integer in [0, limit), limit > 0: the upper half of the product of 128 bits (its bias of
+ * limit / 2^64 does not matter here), by halves of 32 bits, for processors that have no more. */
 static inline uint64_t random_below(struct random *random, uint64_t limit)
 {
-    return (uint64_t)(((unsigned __int128)random_next(random) * limit) >> 64);
+    uint64_t drawn = random_next(random);
+    uint64_t drawn_high = drawn >> 32, drawn_low = (uint32_t)drawn;
+    uint64_t limit_high = limit >> 32, limit_low = (uint32_t)limit;
+    uint64_t upper = drawn_high * limit_low;
+    uint64_t middle = (drawn_low * limit_low >> 32) + (uint32_t)upper + drawn_low * limit_high;
+    return drawn_high * limit_high + (upper >> 32) + (middle >> 32);
 }
 
 /* In [0, 1). */

@@ -1,6 +1,7 @@
 /* Is the machine divided evenly among the ranks of a hybrid program, and are their threads spread
  * or packed inside? */
 #include <check.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,7 +177,7 @@ START_TEST(one_rank_gets_the_pus_of_as_many_workers)
             threads <= profile->classes[0].pus.count) {
             ck_assert_int_eq(map_workers(profile, &workers, a, NULL, NULL), 0);
             ck_assert_int_eq(map_domains(profile, &rank, b, NULL), 0);
-            ck_assert_msg(memcmp(a, b, threads * sizeof *a) == 0, "seed %lu", seed);
+            ck_assert_msg(memcmp(a, b, threads * sizeof *a) == 0, "seed %" PRIu64, seed);
             compared++;
         }
         profile_free(profile);
@@ -233,7 +234,7 @@ START_TEST(ranks_of_one_thread_are_plain_workers)
         struct random_source random = {seed};
         struct servet_profile *profile = random_profile(&random, seed % 2);
         struct map_request workers = {.priority = seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION,
-                                      .workers = 1 + seed % 20,
+                                      .workers = (size_t)(1 + seed % 20),
                                       .known = true};
         struct map_domain_request ranks = {
             .priority = workers.priority, .ranks = workers.workers, .threads_each = 1};
@@ -272,12 +273,12 @@ START_TEST(any_request_keeps_every_rank_inside_a_node)
                                              .threads = threads,
                                              .taken = seed % 5 ? NULL : &taken};
         struct servet_error error;
-        ck_assert_msg(map_domains(profile, &request, out, &error) == 0, "seed %lu: %s", seed,
-                      error.text);
+        ck_assert_msg(map_domains(profile, &request, out, &error) == 0, "seed %" PRIu64 ": %s",
+                      seed, error.text);
         for (size_t r = 0, at = 0; r < ranks; at += threads[r++]) {
             for (size_t t = 1; t < threads[r]; t++) {
                 ck_assert_msg(node_of(profile, out[at + t]) == node_of(profile, out[at]),
-                              "seed %lu: rank %zu spans nodes", seed, r);
+                              "seed %" PRIu64 ": rank %zu spans nodes", seed, r);
             }
             for (size_t t = 0; t < threads[r]; t++) {
                 uint32_t node = node_of(profile, out[at + t]);
@@ -405,8 +406,8 @@ START_TEST(no_rank_straddles_while_another_way_is_as_good)
                 ck_assert_msg(request.priority == MAP_MEMORY &&
                                   sharing_of(out, at, size) <
                                       least_sharing(threads, ranks, load, domains, size),
-                              "seed %lu, %u x %u: one of %zu ranks straddles", seed, domains, size,
-                              ranks);
+                              "seed %" PRIu64 ", %u x %u: one of %zu ranks straddles", seed,
+                              domains, size, ranks);
             }
         }
     }

@@ -2,6 +2,7 @@
  * of? */
 #include <check.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,10 +38,10 @@ static void fail_with(const struct servet_profile *profile, uint64_t seed,
 {
     for (size_t w = 0; w < request->workers; w++) {
         if (expected[w] != got[w]) {
-            ck_abort_msg(
-                "seed %lu, %u nodes, priority %d, %s: worker %zu of %zu is on PU %u, expected %u",
-                seed, profile_node_count(profile), request->priority, engine, w, request->workers,
-                got[w], expected[w]);
+            ck_abort_msg("seed %" PRIu64
+                         ", %u nodes, priority %d, %s: worker %zu of %zu is on PU %u, expected %u",
+                         seed, profile_node_count(profile), request->priority, engine, w,
+                         request->workers, got[w], expected[w]);
         }
     }
 }
@@ -80,7 +81,7 @@ static void compare_once(uint64_t seed, bool nested)
     if (rc == -EINVAL && request.allowed && strstr(error.text, "allowed PUs")) {
         rc = 1; /* only the PU that the profile does not have */
     } else {
-        ck_assert_msg(rc == 0, "seed %lu: %s", seed, error.text);
+        ck_assert_msg(rc == 0, "seed %" PRIu64 ": %s", seed, error.text);
         ck_assert_int_eq(map_workers(profile, &request, slow, &explainer, &error), 0);
         ck_assert_uint_eq(explained.rows, request.workers);
         reference_map(profile, &request, expected);

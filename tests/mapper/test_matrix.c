@@ -1,6 +1,7 @@
 /* Are communication matrices read as they are meant, refused where they are wrong, and do they
  * improve placements? */
 #include <check.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,8 +215,8 @@ START_TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_wors
             ck_assert_double_eq_tol(seconds[placer], sum, 1e-9 * sum + 1e-15);
             for (uint32_t r = 0; r < ranks; r++) {
                 ck_assert_msg(placed[r] < ranks && !used[placed[r]],
-                              "seed %lu: %s gives leaf %u twice", seed, map_placer_names[placer],
-                              placed[r]);
+                              "seed %" PRIu64 ": %s gives leaf %u twice", seed,
+                              map_placer_names[placer], placed[r]);
                 used[placed[r]] = true;
             }
         }

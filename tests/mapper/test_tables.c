@@ -1,5 +1,6 @@
 /* Does the mapping follow Tables 1 and 2 of the 2012 mapping paper, row by row and rule by rule? */
 #include <check.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "mapper/map.h"
@@ -70,8 +71,8 @@ static void assert_column(const char *name, size_t row, const int *expected, con
                       row + 1, name, i, what->taken[i] ? "" : " not");
         if (!what->taken[i]) {
             ck_assert_msg(got[i] == expected[i] * what->denominator,
-                          "row %zu, %s of core %zu: expected %d, got %ld/%ld", row + 1, name, i,
-                          expected[i], got[i], what->denominator);
+                          "row %zu, %s of core %zu: expected %d, got %" PRId64 "/%" PRId64, row + 1,
+                          name, i, expected[i], got[i], what->denominator);
         }
     }
 }
