@@ -124,7 +124,7 @@ struct pin_registry {
     struct pin_registry_entry *entries;
     uint32_t room; /* entries that there is memory for */
     uint32_t count;
-    uint32_t words;      /* of each mask */
+    uint32_t words;      /* of 64 bits, of each mask */
     uint64_t checked_ns; /* when all pids were last looked up in /proc */
 };
 

@@ -43,11 +43,12 @@ struct header {
 /* The masks of an entry, in this order. They are as long as the kernel's are on this machine, or
  * 500 entries would be a megabyte and a half to read and to write for each of 500 programs. */
 enum { TAKEN, HELD, USED, MASKS };
+#define WORD_BITS 64
 
 struct pin_registry_entry {
     uint64_t pid, start_ticks, job; /* pid 0: free */
     uint64_t shared; /* 1 + a PU that another process uses or has used at the same time */
-    unsigned long bits[];
+    uint64_t bits[]; /* also in programs of 32 bits: they share the node with the others */
 };
 
 /* The inode of the user namespace that every system begins with (PROC_USER_INIT_INO). */
@@ -64,14 +65,14 @@ struct about {
 static int ask_about(int folder, const char *path, int flags, struct about *out)
 {
     struct statx wide;
-    struct stat plain; /* on 64 bits the kernel's own is the same */
+    struct stat plain; /* the kernel's own is the same, on 32 bits with files of 64 */
     long rc = profile_raw(SYS_statx, folder, (long)path, flags, STATX_BASIC_STATS, (long)&wide, 0);
     if (rc == 0) {
         *out = (struct about){wide.stx_ino, wide.stx_nlink, wide.stx_mode, wide.stx_uid};
         return 0;
     }
     if (rc == -ENOSYS || rc == -EPERM) {
-        rc = profile_raw(SYS_newfstatat, folder, (long)path, (long)&plain, flags, 0, 0);
+        rc = profile_raw(PROFILE_SYS_FSTATAT, folder, (long)path, (long)&plain, flags, 0, 0);
     }
     if (rc == 0) {
         *out = (struct about){plain.st_ino, plain.st_nlink, plain.st_mode, plain.st_uid};
@@ -85,7 +86,7 @@ static int ask_about(int folder, const char *path, int flags, struct about *out)
 void pin_registry_default_path(char *path, size_t size)
 {
     struct about about;
-    unsigned user = (unsigned)profile_raw(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+    unsigned user = (unsigned)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
     int rc = ask_about(AT_FDCWD, "/proc/self/ns/user", 0, &about);
     if (rc < 0 || about.inode == FIRST_USER_NAMESPACE) {
         snprintf(path, size, "/dev/shm/servet-%u", user);
@@ -179,7 +180,7 @@ static int open_own_file(const char *path)
         ;
     } else if (!S_ISREG(about.mode) || about.links != 1) {
         code = -EINVAL;
-    } else if (about.user != (uint32_t)profile_raw(SYS_geteuid, 0, 0, 0, 0, 0, 0) ||
+    } else if (about.user != (uint32_t)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0) ||
                (about.mode & 077)) {
         code = -EPERM;
     } else {
@@ -194,7 +195,7 @@ static int open_own_file(const char *path)
 
 static size_t entry_bytes(const struct pin_registry *registry)
 {
-    return sizeof(struct pin_registry_entry) + MASKS * registry->words * sizeof(unsigned long);
+    return sizeof(struct pin_registry_entry) + MASKS * registry->words * sizeof(uint64_t);
 }
 
 static struct pin_registry_entry *entry_at(const struct pin_registry *registry, uint32_t i)
@@ -203,8 +204,8 @@ static struct pin_registry_entry *entry_at(const struct pin_registry *registry, 
                                                  i * entry_bytes(registry));
 }
 
-static unsigned long *mask_of(const struct pin_registry *registry, struct pin_registry_entry *entry,
-                              int mask)
+static uint64_t *mask_of(const struct pin_registry *registry, struct pin_registry_entry *entry,
+                         int mask)
 {
     return entry->bits + (size_t)mask * registry->words;
 }
@@ -212,18 +213,15 @@ static unsigned long *mask_of(const struct pin_registry *registry, struct pin_re
 static bool has(const struct pin_registry *registry, struct pin_registry_entry *entry, int mask,
                 uint32_t pu)
 {
-    return pu / PROFILE_MASK_WORD_BITS < registry->words &&
-           (mask_of(registry, entry, mask)[pu / PROFILE_MASK_WORD_BITS] >>
-                (pu % PROFILE_MASK_WORD_BITS) &
-            1) != 0;
+    return pu / WORD_BITS < registry->words &&
+           (mask_of(registry, entry, mask)[pu / WORD_BITS] >> (pu % WORD_BITS) & 1) != 0;
 }
 
 static void add(const struct pin_registry *registry, struct pin_registry_entry *entry, int mask,
                 uint32_t pu)
 {
-    if (pu / PROFILE_MASK_WORD_BITS < registry->words) {
-        mask_of(registry, entry, mask)[pu / PROFILE_MASK_WORD_BITS] |=
-            1ul << (pu % PROFILE_MASK_WORD_BITS);
+    if (pu / WORD_BITS < registry->words) {
+        mask_of(registry, entry, mask)[pu / WORD_BITS] |= UINT64_C(1) << (pu % WORD_BITS);
     }
 }
 
@@ -232,7 +230,8 @@ static uint32_t words_here(void)
 {
     struct profile_mask mask;
     long bytes = profile_raw(SYS_sched_getaffinity, 0, sizeof mask, (long)&mask, 0, 0, 0);
-    return bytes > 0 ? (uint32_t)((size_t)bytes / sizeof(unsigned long)) : PROFILE_MASK_WORDS;
+    size_t whole = bytes > 0 ? (size_t)bytes : sizeof mask;
+    return (uint32_t)((whole + sizeof(uint64_t) - 1) / sizeof(uint64_t));
 }
 
 static int make_room(struct pin_registry *registry, uint32_t count)
@@ -276,7 +275,7 @@ static int read_entries(struct pin_registry *registry)
     uint64_t count = header.count <= PIN_REGISTRY_ENTRIES ? header.count : PIN_REGISTRY_ENTRIES;
     registry->words = words_here();
     count = header.words == registry->words ? count : 0;
-    size_t bytes = count * entry_bytes(registry);
+    size_t bytes = (size_t)count * entry_bytes(registry);
     code = make_room(registry, (uint32_t)count + 1); /* for ours */
     if (code < 0) {
         return code;
@@ -373,8 +372,7 @@ void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
     uint32_t least = UINT32_MAX;
     *taken = (struct profile_mask){0};
     if (first) {
-        memcpy(taken->word, mask_of(registry, first, TAKEN),
-               registry->words * sizeof(unsigned long));
+        memcpy(taken->word, mask_of(registry, first, TAKEN), registry->words * sizeof(uint64_t));
         return;
     }
     for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
@@ -417,7 +415,7 @@ int pin_registry_enter(struct pin_registry *registry, uint64_t job,
         }
         entry = entry_at(registry, registry->count++);
     }
-    size_t bytes = registry->words * sizeof(unsigned long);
+    size_t bytes = registry->words * sizeof(uint64_t);
     memset(entry, 0, entry_bytes(registry));
     entry->pid = (uint64_t)getpid();
     entry->start_ticks = start;

@@ -19,7 +19,7 @@
 
 void *pin_pages_map(size_t bytes)
 {
-    long address = profile_raw(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+    long address = profile_raw(PROFILE_SYS_MMAP, 0, (long)bytes, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return address < 0 && address >= -MOST_ERRNO ? NULL : (void *)address;
 }

@@ -8,8 +8,8 @@
 
 #include <sys/syscall.h>
 
-#if !defined(__x86_64__) && !defined(__aarch64__) && !defined(__powerpc64__) &&                    \
-    !(defined(__riscv) && __riscv_xlen == 64)
+#if !defined(__x86_64__) && !defined(__i386__) && !defined(__aarch64__) &&                         \
+    !defined(__powerpc64__) && !(defined(__riscv) && __riscv_xlen == 64)
 #include <errno.h>
 #include <unistd.h>
 
@@ -18,6 +18,18 @@
 #define PROFILE_HAVE_RAW 0
 #else
 #define PROFILE_HAVE_RAW 1
+#endif
+
+/* On i386 the plain names are those of older calls: with arguments in memory, without wide inodes,
+ * with users of 16 bits. */
+#if defined(__i386__)
+#define PROFILE_SYS_MMAP SYS_mmap2
+#define PROFILE_SYS_FSTATAT SYS_fstatat64
+#define PROFILE_SYS_GETEUID SYS_geteuid32
+#else
+#define PROFILE_SYS_MMAP SYS_mmap
+#define PROFILE_SYS_FSTATAT SYS_newfstatat
+#define PROFILE_SYS_GETEUID SYS_geteuid
 #endif
 
 /* As many parameters as the kernel takes: the number of the call and six arguments. */
@@ -32,6 +44,15 @@ static inline long profile_raw(long number, long a, long b, long c, long d, long
                      : "=a"(result)
                      : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
+    return result;
+#elif defined(__i386__)
+    /* ebp may be the compiler's, so the last argument goes there over the stack. */
+    long result;
+    __asm__ volatile("pushl %7\n\tpushl %%ebp\n\tmovl 4(%%esp), %%ebp\n\tint $0x80\n\t"
+                     "popl %%ebp\n\taddl $4, %%esp"
+                     : "=a"(result)
+                     : "a"(number), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e), "g"(f)
+                     : "memory");
     return result;
 #elif defined(__aarch64__)
     register long x8 __asm__("x8") = number;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define LIMIT_SECONDS "60"
@@ -59,6 +60,22 @@ void add_unless_emulated(TCase *tests, const TTest *test, const char *why)
 {
     if (is_emulated()) {
         printf("left out under an emulator: %s: %s\n", test->name, why);
+    } else {
+        tcase_add_test(tests, test);
+    }
+}
+
+/* A kernel of 64 bits runs programs of 32. */
+static bool is_of_fewer_bits(void)
+{
+    struct utsname machine;
+    return sizeof(void *) == 4 && uname(&machine) == 0 && strstr(machine.machine, "64");
+}
+
+void add_unless_foreign(TCase *tests, const TTest *test)
+{
+    if (is_emulated() || is_of_fewer_bits()) {
+        printf("left out: %s: it starts programs of this machine\n", test->name);
     } else {
         tcase_add_test(tests, test);
     }

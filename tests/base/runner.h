@@ -13,4 +13,8 @@ int run_suite(Suite *suite);
  * there it says that the test is left out, and why. */
 void add_unless_emulated(TCase *tests, const TTest *test, const char *why);
 
+/* Adds a test that starts this machine's own shell, Python, Java or the like under the shim, except
+ * where the shim is of another architecture than they (i386 on x86-64 too). */
+void add_unless_foreign(TCase *tests, const TTest *test);
+
 #endif

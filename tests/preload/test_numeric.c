@@ -160,14 +160,10 @@ int main(void)
     }
     TCase *test = tcase_create("numeric");
     tcase_add_checked_fixture(test, setup, NULL);
-    add_unless_emulated(test, threads_of_openblas_have_a_pu_each,
-                        "it starts programs of this machine");
-    add_unless_emulated(test, python_and_openblas_go_on_counting_every_pu,
-                        "it starts programs of this machine");
-    add_unless_emulated(test, openblas_after_the_first_thread_has_its_whole_pool,
-                        "it starts programs of this machine");
-    add_unless_emulated(test, the_result_is_the_same, "it starts programs of this machine");
-    add_unless_emulated(test, an_openmp_runtime_after_it_has_its_whole_team,
-                        "it starts programs of this machine");
+    add_unless_foreign(test, threads_of_openblas_have_a_pu_each);
+    add_unless_foreign(test, python_and_openblas_go_on_counting_every_pu);
+    add_unless_foreign(test, openblas_after_the_first_thread_has_its_whole_pool);
+    add_unless_foreign(test, the_result_is_the_same);
+    add_unless_foreign(test, an_openmp_runtime_after_it_has_its_whole_team);
     return run_tests(test);
 }

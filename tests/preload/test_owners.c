@@ -230,7 +230,6 @@ int main(void)
     tcase_add_test(test, nested_teams_use_every_pu);
     tcase_add_test(test, a_runtime_cannot_widen_a_worker);
     tcase_add_test(test, who_looks_round_and_comes_back_has_bound_nothing);
-    add_unless_emulated(test, python_still_counts_the_process,
-                        "it starts programs of this machine");
+    add_unless_foreign(test, python_still_counts_the_process);
     return run_tests(test);
 }

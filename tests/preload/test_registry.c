@@ -210,6 +210,27 @@ START_TEST(an_entry_without_a_start_time_holds_nothing)
 }
 END_TEST
 
+/* Programs of 32 and of 64 bits share a node: all is in words of 64. */
+START_TEST(the_file_is_the_same_for_programs_of_32_bits)
+{
+    enum { HEADER = 4, ENTRY = 4, MASKS = 3, JOB = HEADER + 2, MOST = 4096 };
+    static uint64_t word[MOST];
+    struct pin_registry registry;
+    struct profile_mask held = {0}, nothing = {0};
+    profile_mask_add(&held, 33);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    pin_registry_close(&registry);
+    FILE *file = fopen(path, "r");
+    size_t words = fread(word, sizeof *word, MOST, file);
+    fclose(file);
+    ck_assert_uint_eq(words, HEADER + ENTRY + MASKS * word[1]);
+    ck_assert_uint_eq(word[JOB], 77);
+    ck_assert_uint_eq(word[HEADER + ENTRY], 0);
+    ck_assert_uint_eq(word[HEADER + ENTRY + word[1]], UINT64_C(1) << 33);
+}
+END_TEST
+
 START_TEST(ranks_of_one_job_are_no_foreigners)
 {
     struct pin_registry registry;
@@ -492,6 +513,7 @@ int main(void)
     tcase_add_test(test, a_killed_holder_holds_nothing);
     tcase_add_test(test, a_reused_pid_is_recognised);
     tcase_add_test(test, an_entry_without_a_start_time_holds_nothing);
+    tcase_add_test(test, the_file_is_the_same_for_programs_of_32_bits);
     tcase_add_test(test, ranks_of_one_job_are_no_foreigners);
     tcase_add_test(test, the_least_loaded_counts_as_free);
     add_unless_emulated(test, a_running_program_can_be_looked_at,

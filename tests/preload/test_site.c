@@ -312,18 +312,15 @@ int main(void)
     tcase_add_test(test, a_thousand_threads_at_once_are_placed);
     tcase_add_test(test, a_thread_that_cannot_be_made_leaves_no_trace);
     tcase_add_test(test, a_sandbox_of_the_program_is_not_touched);
-    add_unless_emulated(test, limits_of_the_shell_cost_a_few_lines_at_most,
-                        "the limits are for the emulator");
+    add_unless_foreign(test, limits_of_the_shell_cost_a_few_lines_at_most);
     tcase_add_test(test, a_stderr_that_is_gone_does_no_harm);
     tcase_add_test(test, a_file_in_the_place_of_stderr_gets_nothing);
     tcase_add_test(test, a_profile_that_takes_too_much_memory_is_one_line);
     tcase_add_test(test, what_is_refused_is_said_and_not_too_often);
     tcase_add_test(test, in_a_container_threads_are_pinned_within_its_cpuset);
     tcase_add_test(test, in_a_container_without_sys_threads_are_not_pinned);
-    add_unless_emulated(test, without_proc_and_sys_a_program_runs_unpinned,
-                        "the emulator wants /proc");
-    add_unless_emulated(test, debuggers_and_tracers_see_the_program_that_they_would_see,
-                        "it starts programs of this machine");
+    add_unless_foreign(test, without_proc_and_sys_a_program_runs_unpinned);
+    add_unless_foreign(test, debuggers_and_tracers_see_the_program_that_they_would_see);
     int failed = run_tests(test);
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -221,13 +221,11 @@ int main(void)
     here_need_two_pus();
     TCase *test = tcase_create("strangers");
     tcase_add_checked_fixture(test, setup, NULL);
-    add_unless_emulated(test, a_mask_from_outside_wins_before_the_first_thread,
-                        "it starts programs of this machine");
+    add_unless_foreign(test, a_mask_from_outside_wins_before_the_first_thread);
     tcase_add_test(test, a_mask_that_the_program_sets_wins_before_the_first_thread);
     tcase_add_test(test, the_child_of_a_process_without_threads_is_placed_and_not_its_parent);
     tcase_add_test(test, default_attributes_win);
-    add_unless_emulated(test, a_mask_set_while_a_child_is_made_stays,
-                        "it starts programs of this machine");
+    add_unless_foreign(test, a_mask_set_while_a_child_is_made_stays);
     tcase_add_test(test, a_worker_that_binds_itself_is_the_programs);
     tcase_add_test(test, making_a_thread_is_no_cancellation_point);
     tcase_add_test(test, asking_for_filters_changes_nothing);
@@ -239,13 +237,11 @@ int main(void)
     add_unless_emulated(test, a_sandbox_of_all_leaves_nobody_on_one_pu,
                         "qemu-user has no seccomp()");
 #endif
-    add_unless_emulated(test, a_vfork_child_that_shuts_itself_in_is_not_killed,
-                        "qemu-user has no seccomp()");
+    add_unless_foreign(test, a_vfork_child_that_shuts_itself_in_is_not_killed);
 #ifndef SANITIZERS
-    add_unless_emulated(test, java_is_left_alone, "it starts programs of this machine");
-    add_unless_emulated(test, node_is_left_alone, "it starts programs of this machine");
-    add_unless_emulated(test, python_binds_itself_and_knows_it,
-                        "it starts programs of this machine");
+    add_unless_foreign(test, java_is_left_alone);
+    add_unless_foreign(test, node_is_left_alone);
+    add_unless_foreign(test, python_binds_itself_and_knows_it);
 #endif
     return run_tests(test);
 }

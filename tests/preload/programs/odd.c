@@ -30,13 +30,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "report.h"
 
-#define LARGEST_STACK ((size_t)1 << 50)
+/* More than there is memory for, on 32 bits more than there are addresses for. */
+#define LARGEST_STACK (SIZE_MAX > UINT32_MAX ? (size_t)(UINT64_C(1) << 50) : SIZE_MAX / 4 * 3)
 
 static void *nothing(void *argument)
 {
