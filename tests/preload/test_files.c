@@ -62,7 +62,10 @@ static bool plant(void)
         return false;
     }
     ck_assert_int_eq(chmod(folder, 01777), 0);
-    ck_assert_int_eq(lchown(link_path, SOMEBODY, SOMEBODY), 0);
+    if (lchown(link_path, SOMEBODY, SOMEBODY) != 0 && errno == EINVAL) {
+        fprintf(stderr, "not checked: this user namespace has nobody else\n");
+        return false;
+    }
     return true;
 }
 
