@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mapper/domains/region.h"
 #include "mapper/domains/split.h"
 #include "mapper/map.h"
 #include "mapper/weights/weights.h"
@@ -17,27 +18,16 @@
 /* Where the kinds of PUs begin when their ranks are summed: caches of 2^24 workers stay below. */
 #define KIND_SHIFT 48
 
-/* A class of nodes as a machine of its own. */
-struct machine {
-    struct map_node_view node;
-    struct map_view view;
-    struct map_slots slots;
-    struct map_exact exact;
-    struct map_order tree, layers;
-    uint32_t *load; /* by item: threads of the ranks at hand */
-    bool made;
-};
-
 struct hybrid {
     const struct map_domain_request *request;
     struct map_view *view;
     struct map_slots slots;
-    bool *usable;             /* by leaf */
-    struct machine *machines; /* by class */
-    struct map_share *shares; /* by rank at first, then by node */
-    uint32_t *node_of;        /* by place in `shares` */
-    size_t *first;            /* by rank: where its threads begin in the output */
-    size_t threads;           /* of all ranks */
+    bool *usable;                 /* by leaf */
+    struct map_machine *machines; /* by class */
+    struct map_share *shares;     /* by rank at first, then by node */
+    uint32_t *node_of;            /* by place in `shares` */
+    size_t *first;                /* by rank: where its threads begin in the output */
+    size_t threads;               /* of all ranks */
     uint32_t *out;
     /* of the node that is being filled, by place in the order of the tree or by share */
     uint32_t *items, *starts, *units, *chosen, *spread, *begin, *end;
@@ -47,7 +37,7 @@ struct hybrid {
 /* A node and its ranks, which are to be placed. */
 struct filling {
     const struct map_node *at;
-    struct machine *machine;
+    struct map_machine *machine;
     const struct map_share *shares; /* in rank order */
     size_t ranks, threads;
     uint32_t item_count; /* in hybrid.items: the PUs that may be used, in the order of the tree */
@@ -165,9 +155,9 @@ static int choose_nodes(struct hybrid *h, const struct map_order *nodes)
 
 /* -- inside a node -- */
 
-static int make_machine(struct hybrid *h, uint32_t class_index, struct machine **out)
+static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machine **out)
 {
-    struct machine *m = &h->machines[class_index];
+    struct map_machine *m = &h->machines[class_index];
     *out = m;
     if (m->made) {
         return 0;
@@ -180,7 +170,8 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct machine *
     }
     m->made = true;
     m->load = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->load);
-    if (!m->load) {
+    m->weight = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->weight);
+    if (!m->load || !m->weight) {
         return -ENOMEM;
     }
     if (h->request->paper) {
@@ -188,49 +179,9 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct machine *
     }
     rc = map_slots_make(&m->view, NULL, NULL, &m->slots, NULL);
     if (rc == 0) {
-        rc = map_exact_make(&m->view, false, &m->exact);
-    }
-    if (rc == 0) {
         rc = map_order_by_all(&m->view.arena, &m->view.classes[0], &m->tree);
     }
     return rc < 0 ? rc : map_order_by_layers(&m->view.arena, &m->view.classes[0], &m->layers);
-}
-
-/* What other programs hold in the node, and the first weights of `items`. */
-static void begin_region(const struct hybrid *h, struct machine *m, uint32_t first_leaf,
-                         const uint32_t *items, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        m->slots.key[items[i]] = h->slots.key[first_leaf + items[i]];
-        m->exact.weight[items[i]] = map_view_first_weight(&m->view, items[i]);
-    }
-    for (size_t i = 0; i < h->slots.taken_count; i++) {
-        uint32_t leaf = h->slots.taken[i];
-        if (leaf >= first_leaf && leaf - first_leaf < m->view.leaf_count) {
-            map_exact_raise(&m->exact, leaf - first_leaf);
-        }
-    }
-}
-
-/* Takes `threads` of the items by key and weight, in the order of choice. */
-static void choose_items(struct machine *m, const uint32_t *items, uint32_t count, size_t threads,
-                         uint32_t *chosen)
-{
-    for (size_t t = 0; t < threads; t++) {
-        uint32_t best = items[0];
-        for (uint32_t i = 1; i < count; i++) {
-            uint32_t item = items[i];
-            map_key key = m->slots.key[item], least = m->slots.key[best];
-            map_weight weight = m->exact.weight[item], lowest = m->exact.weight[best];
-            if (key < least || (key == least && map_weight_less(weight, lowest)) ||
-                (key == least && map_weight_equal(weight, lowest) && item < best)) {
-                best = item;
-            }
-        }
-        chosen[t] = best;
-        map_slots_choose(&m->slots, best);
-        map_exact_raise(&m->exact, best);
-    }
 }
 
 static int by_place(const void *a, const void *b, void *context)
@@ -242,7 +193,7 @@ static int by_place(const void *a, const void *b, void *context)
 
 /* The first of every PU before any second one: workers that share a region of PUs take them in
  * turn. */
-static void place_threads(struct hybrid *h, struct machine *m, const struct map_share *share,
+static void place_threads(struct hybrid *h, struct map_machine *m, const struct map_share *share,
                           const uint32_t *items, uint32_t count)
 {
     uint32_t *out = h->out + h->first[share->rank];
@@ -268,38 +219,13 @@ static size_t count_together(const struct hybrid *h, size_t low, size_t ranks, s
     return high - low;
 }
 
-/* Twice the pairs of threads that share a cache or a memory domain, over all levels of both: what
- * rules 1 and 2 add up to, but for a constant. */
-static uint64_t count_sharing(const struct machine *m)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < m->view.classes[0].family_count; i++) {
-        const struct map_family *family = &m->view.classes[0].families[i];
-        const struct map_groups *groups = &family->groups;
-        for (uint32_t g = 0; family->rule != MAP_RULE_LATENCY && g < groups->group_count; g++) {
-            uint64_t load = 0;
-            for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
-                load += m->load[groups->members[at]];
-            }
-            sum += load * load;
-        }
-        bool pairs = family->rule != MAP_RULE_LATENCY && groups->pair_start;
-        for (uint32_t item = 0; pairs && item < groups->item_count; item++) {
-            for (uint32_t at = groups->pair_start[item]; at < groups->pair_start[item + 1]; at++) {
-                sum += (uint64_t)m->load[item] * m->load[groups->pair_with[at]];
-            }
-        }
-    }
-    return sum;
-}
-
 /* The sharing with these threads besides those placed so far. */
-static uint64_t sharing_with(struct machine *m, const uint32_t *items, size_t count)
+static uint64_t sharing_with(struct map_machine *m, const uint32_t *items, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         m->load[items[i]]++;
     }
-    uint64_t sharing = count_sharing(m);
+    uint64_t sharing = map_machine_sharing(m);
     for (size_t i = 0; i < count; i++) {
         m->load[items[i]]--;
     }
@@ -324,7 +250,7 @@ static map_weight rank_items(const struct hybrid *h, const struct filling *f, co
 static const uint32_t *spread_if_as_good(struct hybrid *h, const struct filling *f, size_t low,
                                          uint32_t threads)
 {
-    struct machine *m = f->machine;
+    struct map_machine *m = f->machine;
     uint64_t units = h->end[low] - h->begin[low];
     for (uint32_t t = 0; t < threads; t++) {
         h->spread[t] = h->units[h->begin[low] + units * t / threads];
@@ -339,15 +265,18 @@ static const uint32_t *spread_if_as_good(struct hybrid *h, const struct filling 
  * each its part of it in the order of the tree. Several ranks get units at equal distances where
  * that shares no more: odd threads then lie where the ranks' shares end, not in the first
  * groups. */
-static void place_together(struct hybrid *h, const struct filling *f, size_t low, size_t high,
-                           size_t threads)
+static int place_together(struct hybrid *h, const struct filling *f, size_t low, size_t high,
+                          size_t threads)
 {
-    struct machine *m = f->machine;
+    struct map_machine *m = f->machine;
     uint32_t first = h->starts[h->begin[low]], count = h->starts[h->end[low]] - first;
     const uint32_t *items = h->items + first;
     if (threads < count) {
-        begin_region(h, m, f->at->first_leaf, items, count);
-        choose_items(m, items, count, threads, h->chosen);
+        struct map_region region = {&h->slots, f->at->first_leaf, items, count};
+        int rc = map_region_choose(m, &region, threads, h->chosen);
+        if (rc < 0) {
+            return rc;
+        }
         count = (uint32_t)threads;
         qsort_r(h->chosen, count, sizeof *h->chosen, by_place, &m->tree);
         items = h->chosen;
@@ -360,6 +289,7 @@ static void place_together(struct hybrid *h, const struct filling *f, size_t low
         place_threads(h, m, &h->cut[r], items, part);
         items += part;
     }
+    return 0;
 }
 
 /* Gives every rank of a node its items (positions in the class), with so many levels kept whole. */
@@ -372,11 +302,11 @@ static int place_ranks(struct hybrid *h, const struct filling *f, uint32_t whole
         return rc;
     }
     memset(f->machine->load, 0, f->machine->view.leaf_count * sizeof *f->machine->load);
-    for (size_t low = 0, high, threads; low < f->ranks; low = high) {
+    for (size_t low = 0, high, threads; rc == 0 && low < f->ranks; low = high) {
         high = low + count_together(h, low, f->ranks, &threads);
-        place_together(h, f, low, high, threads);
+        rc = place_together(h, f, low, high, threads);
     }
-    return 0;
+    return rc;
 }
 
 /* Whole groups are a rank's own; but where ranks do not divide them, some ranks share a group while
@@ -392,21 +322,21 @@ static int choose_regions(struct hybrid *h, const struct filling *f)
     if (rc < 0 || h->request->priority == MAP_COMMUNICATION || f->ranks < 2 || !fits) {
         return rc;
     }
-    uint64_t sharing = count_sharing(f->machine);
+    uint64_t sharing = map_machine_sharing(f->machine);
     rc = place_ranks(h, f, 0);
-    uint64_t least = count_sharing(f->machine);
+    uint64_t least = map_machine_sharing(f->machine);
     if (rc == 0 && least >= sharing) {
         return place_ranks(h, f, whole);
     }
     for (sharing = least + 1; rc == 0 && whole > 0 && sharing > least;) {
         rc = place_ranks(h, f, --whole);
-        sharing = count_sharing(f->machine);
+        sharing = map_machine_sharing(f->machine);
     }
     return rc;
 }
 
 /* Communication priority divides the smallest group that holds all threads. */
-static int keep_smallest_group(struct hybrid *h, struct machine *m, uint32_t first_leaf,
+static int keep_smallest_group(struct hybrid *h, struct map_machine *m, uint32_t first_leaf,
                                size_t threads, uint32_t *count)
 {
     uint32_t open = 0;
@@ -457,7 +387,7 @@ static int fill_node(struct hybrid *h, uint32_t node, const struct map_share *sh
     if (rc < 0) {
         return rc;
     }
-    struct machine *m = f.machine;
+    struct map_machine *m = f.machine;
     for (size_t r = 0; r < ranks; r++) {
         f.threads += shares[r].threads;
     }

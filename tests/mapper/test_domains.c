@@ -441,6 +441,44 @@ START_TEST(ranks_that_do_not_divide_the_domains_get_equal_shares)
 }
 END_TEST
 
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Few threads are chosen by an array over the region, many by the tree engine; workers are chosen
+ * by their own loop. The held PUs make the choice uneven. */
+START_TEST(one_rank_gets_the_pus_of_as_many_workers_however_many)
+{
+    enum { LARGE = 768 };
+    static uint32_t threads[LARGE], workers[LARGE];
+    static const size_t counts[] = {20, 90, 255, 256, 300, 500, 640};
+    struct servet_profile *profile;
+    struct profile_set taken;
+    ck_assert_int_eq(profile_from_hwloc("package:4 [numa] l3:8 core:8 pu:3", &profile, NULL), 0);
+    ck_assert_int_eq(profile_set_parse("0-30,200-210,388-392,601,640", &taken), 0);
+    for (size_t i = 0; i < 2 * sizeof counts / sizeof *counts; i++) {
+        size_t count = counts[i / 2];
+        enum map_priority priority = i % 2 ? MAP_COMMUNICATION : MAP_MEMORY;
+        struct map_domain_request rank = {
+            .priority = priority, .ranks = 1, .threads_each = (uint32_t)count, .taken = &taken};
+        struct map_request request = {
+            .priority = priority, .workers = count, .taken = &taken, .known = true};
+        ck_assert_int_eq(map_domains(profile, &rank, threads, NULL), 0);
+        ck_assert_int_eq(map_workers(profile, &request, workers, NULL, NULL), 0);
+        qsort(threads, count, sizeof *threads, by_number);
+        qsort(workers, count, sizeof *workers, by_number);
+        for (size_t t = 0; t < count; t++) {
+            ck_assert_msg(threads[t] == workers[t], "%zu threads, %s priority: PU %u, workers %u",
+                          count, i % 2 ? "communication" : "memory", threads[t], workers[t]);
+        }
+    }
+    profile_set_free(&taken);
+    profile_free(profile);
+}
+END_TEST
+
 START_TEST(bad_requests_are_refused)
 {
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
@@ -514,6 +552,7 @@ int main(void)
     tcase_add_test(tcase, any_request_keeps_every_rank_inside_a_node);
     tcase_add_test(tcase, no_rank_straddles_while_another_way_is_as_good);
     tcase_add_test(tcase, ranks_that_do_not_divide_the_domains_get_equal_shares);
+    tcase_add_test(tcase, one_rank_gets_the_pus_of_as_many_workers_however_many);
     tcase_add_test(tcase, bad_requests_are_refused);
     return run_tests(tcase);
 }

@@ -1,0 +1,35 @@
+/* A rank's region, or that of several ranks: which of its PUs get a thread. */
+#ifndef SERVET_MAPPER_DOMAINS_REGION_H
+#define SERVET_MAPPER_DOMAINS_REGION_H
+
+#include "mapper/weights/weights.h"
+
+/* A class of nodes as a machine of its own. */
+struct map_machine {
+    struct map_node_view node;
+    struct map_view view;
+    struct map_slots slots;
+    map_weight *weight; /* by item: of those of the region at hand */
+    struct map_order tree, layers;
+    uint32_t *load; /* by item: threads of the ranks at hand */
+    bool made;
+};
+
+/* Some of the PUs of a node of that class. */
+struct map_region {
+    const struct map_slots *slots; /* of the whole cluster: keys, and what other programs hold */
+    uint32_t first_leaf;           /* of the node, there */
+    const uint32_t *items;         /* positions in the class */
+    uint32_t count;
+};
+
+/* Takes `threads` (fewer than the items) of the region by key and weight, as workers are placed, in
+ * the order of choice. 0 or -ENOMEM. */
+int map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
+                      uint32_t *chosen);
+
+/* Twice the pairs of threads that share a cache or a memory domain, over all levels of both: what
+ * rules 1 and 2 add up to, but for a constant. */
+uint64_t map_machine_sharing(const struct map_machine *m);
+
+#endif
