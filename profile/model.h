@@ -341,8 +341,9 @@ uint32_t profile_class_span(const struct profile_class *node_class);
  * that is missing or out of range: the text names file, line or JSON path, and what was expected),
  * -ENOMEM. */
 int profile_load(const char *path, struct servet_profile **out, struct servet_error *error);
-/* The same of a cluster's profile without its network: what a process needs that only asks about
- * its own node, at a quarter of a millisecond for 10,000 nodes. */
+/* The same without what no place on a node is chosen by (curves, single pairs, what lies between
+ * nodes …; `aside` in the table of fields), which is not checked either: for the shim, whose
+ * program waits for it. */
 int profile_load_node(const char *path, struct servet_profile **out, struct servet_error *error);
 int profile_parse(const char *text, size_t length, const char *name, struct servet_profile **out,
                   struct servet_error *error);

@@ -100,12 +100,6 @@ bool pin_owner_program_is_managed(void);
 /* Is an OpenMP runtime among the loaded DSOs? */
 bool pin_owner_runtime_loaded(void);
 
-/* -- load -- */
-
-/* profile_load_node() in memory of its own: no failing malloc inside the JSON library can end the
- * program. Its errors, and -ENOMEM for a file that takes more memory than a profile of its size. */
-int pin_profile_load(const char *path, struct servet_profile **out, struct servet_error *error);
-
 /* -- plan -- */
 
 /* Where this process's threads go: the mapper's answer for the profile of this machine, as a list

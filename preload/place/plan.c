@@ -29,7 +29,7 @@ static int load_profile(const char *path, const struct profile_set *allowed,
                         struct servet_profile **out, struct servet_error *error)
 {
     struct servet_profile *profile;
-    int code = pin_profile_load(path, &profile, error);
+    int code = profile_load_node(path, &profile, error);
     if (code < 0) {
         return code;
     }

@@ -1,7 +1,6 @@
 /* A machine description as a `struct sim`: read by the table of its fields (fields.c), checked here
  * for what they promise one another; and what such a machine declares of itself. */
 #include <errno.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +27,14 @@ void probe_sim_refuse(struct sim_reader *reader, const char *format, ...)
     reader->failed = profile_error(reader->error, -EINVAL, "%s: %s", reader->path, text);
 }
 
+void probe_sim_no_memory(struct sim_reader *reader, const char *where)
+{
+    if (!reader->failed) {
+        reader->failed = profile_error(reader->error, -ENOMEM, "%s: %s: %s", reader->path, where,
+                                       strerror(ENOMEM));
+    }
+}
+
 void probe_sim_check_set(struct sim_reader *reader, const struct profile_set *set,
                          const struct profile_set *within, const char *where)
 {
@@ -46,7 +53,7 @@ void probe_sim_check_groups(struct sim_reader *reader, const struct profile_set 
         probe_sim_check_set(reader, &groups[i], within, where);
         members += groups[i].count;
         if (profile_set_union(&all, &groups[i], &sum) < 0) {
-            probe_sim_refuse(reader, "%s: %s", where, strerror(ENOMEM));
+            probe_sim_no_memory(reader, where);
         }
         profile_set_free(&all);
         all = sum;
@@ -121,7 +128,7 @@ static void make_domains(struct sim_reader *reader, struct sim *sim)
     }
     sim->domains = calloc(count + 1, sizeof *sim->domains);
     if (!sim->domains) {
-        probe_sim_refuse(reader, "$.memory.domains: %s", strerror(ENOMEM));
+        probe_sim_no_memory(reader, "$.memory.domains");
     }
     for (size_t i = 0; i < sim->domain_kind_count && !reader->failed; i++) {
         const struct sim_domain_kind *kind = &sim->domain_kinds[i];
@@ -274,18 +281,20 @@ static int load_file(const char *path, struct sim *sim, struct servet_error *err
 {
     struct profile_loader loader = {.file = path, .error = error};
     struct servet_error why;
-    json_error_t where;
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        return profile_error(error, -errno, "%s: %s", path, strerror(errno));
+    struct profile_json_text json;
+    char *text;
+    size_t length;
+    int rc = profile_read_text(path, &text, &length, error);
+    if (rc < 0) {
+        return rc;
     }
-    json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
-    fclose(file);
-    if (!root) {
-        return profile_error(error, -EINVAL, "%s:%d: %s", path, where.line, where.text);
+    rc = profile_json_read(text, length, path, &json, error);
+    free(text);
+    if (rc < 0) {
+        return rc;
     }
-    int rc = profile_load_object(&loader, &JSON_PATH_ROOT, root, &probe_sim_description, sim);
-    json_decref(root);
+    rc = profile_load_object(&loader, &JSON_PATH_ROOT, json.values, &probe_sim_description, sim);
+    profile_json_free(&json);
     if (rc < 0) {
         return rc;
     }

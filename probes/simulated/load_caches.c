@@ -11,7 +11,7 @@ static void number_instances(struct sim_reader *reader, struct sim_cache *cache,
 {
     cache->instance_of = calloc(pus->count, sizeof *cache->instance_of);
     if (!cache->instance_of) {
-        probe_sim_refuse(reader, "%s", strerror(ENOMEM));
+        probe_sim_no_memory(reader, "$.caches");
         return;
     }
     for (size_t i = 0; i < pus->count; i++) {
@@ -37,7 +37,7 @@ static void complete_holders(struct sim_reader *reader, const struct sim *sim,
     if (pus->count) {
         probe_sim_check_set(reader, pus, &sim->pus, where);
     } else if (profile_set_copy(&sim->pus, pus) < 0) {
-        probe_sim_refuse(reader, "%s: %s", where, strerror(ENOMEM));
+        probe_sim_no_memory(reader, where);
     }
 }
 
@@ -106,7 +106,7 @@ void probe_sim_place_caches(struct sim_reader *reader, struct sim *sim)
     }
     sim->paths = calloc(sim->pu_count, sizeof *sim->paths);
     if (!sim->paths) {
-        probe_sim_refuse(reader, "$.caches: %s", strerror(ENOMEM));
+        probe_sim_no_memory(reader, "$.caches");
     }
     for (size_t i = 0; i < sim->cache_count && !reader->failed; i++) {
         place_cache(reader, sim, i);

@@ -77,7 +77,9 @@ void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim)
     char *path = beside(reader->path, name);
     FILE *file = path ? fopen(path, "re") : NULL;
     sim->matrix.seconds = calloc(sim->pu_count * sim->pu_count, sizeof *sim->matrix.seconds);
-    if (!file || !sim->matrix.seconds) {
+    if (!path || !sim->matrix.seconds) {
+        probe_sim_no_memory(reader, "exchange_matrix.file");
+    } else if (!file) {
         probe_sim_refuse(reader, "exchange_matrix.file: %s: %s", name, strerror(errno));
     } else {
         read_rows(reader, file, sim->matrix.seconds_per_unit, sim);

@@ -280,6 +280,8 @@ struct sim_reader {
 /* "FILE: …" */
 void probe_sim_refuse(struct sim_reader *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* There was no memory for what `where` names. */
+void probe_sim_no_memory(struct sim_reader *reader, const char *where);
 
 /* PUs of `within` alone; groups without a common PU. */
 void probe_sim_check_set(struct sim_reader *reader, const struct profile_set *set,

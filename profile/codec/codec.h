@@ -109,6 +109,7 @@ struct profile_field {
     enum profile_field_type type;
     bool required; /* refused when absent; never left out when written */
     bool positive; /* FIELD_NUMBER: 0 is refused, unless it stands for "not there" */
+    bool aside;    /* no place is chosen by it: profile_load_node() passes it over */
     uint8_t since; /* number of the format that it came with: required in files of that and later
                        ones; 0: the first */
     double low;    /* least value; of a list its least number of members or items */
@@ -181,9 +182,57 @@ const char *profile_field_words(const struct profile_field *field, char *buffer,
 int profile_check_fields(const struct json_path *at, const struct profile_object *type,
                          const void *object, struct servet_error *error);
 
-/* -- load -- */
+/* -- json -- */
 
-struct json_t; /* jansson's */
+/* A text of JSON as it is read (written is it by jansson, in the commands). */
+
+enum profile_json_type {
+    PROFILE_JSON_NULL,
+    PROFILE_JSON_TRUE,
+    PROFILE_JSON_FALSE,
+    PROFILE_JSON_INTEGER,
+    PROFILE_JSON_REAL,
+    PROFILE_JSON_STRING,
+    PROFILE_JSON_ARRAY,
+    PROFILE_JSON_OBJECT,
+};
+
+/* A value; what is in an array or object comes right after it, in an object each value after its
+ * key, a string. */
+struct profile_json {
+    enum profile_json_type type;
+    size_t count;     /* items of an array, members of an object, bytes of a string */
+    size_t size;      /* values that it takes, itself and all that is in it */
+    const char *text; /* of a string, decoded; of a number its first character */
+};
+
+struct profile_json_text {
+    char *copy;
+    struct profile_json *values; /* the first is the text's */
+};
+
+/* Reads `text`, called `name` in errors. 0; -EINVAL with name, line, column and what was expected;
+ * -ENOMEM. */
+int profile_json_read(const char *text, size_t length, const char *name,
+                      struct profile_json_text *out, struct servet_error *error);
+void profile_json_free(struct profile_json_text *text);
+
+/* What follows a value in its array; in an object the next key. */
+static inline const struct profile_json *profile_json_next(const struct profile_json *value)
+{
+    return value + value->size;
+}
+/* The value of a key, NULL: the object has none. `*twice`: it has another. */
+const struct profile_json *profile_json_get(const struct profile_json *object, const char *key,
+                                            bool *twice);
+/* Of a PROFILE_JSON_INTEGER. */
+int64_t profile_json_integer(const struct profile_json *value);
+/* Of that or a PROFILE_JSON_REAL, whatever the locale. */
+double profile_json_number(const struct profile_json *value);
+/* A value as a text again, on one line, to be freed; NULL: there is no memory. */
+char *profile_json_text(const struct profile_json *value);
+
+/* -- load -- */
 
 struct profile_loader {
     const char *file;
@@ -192,12 +241,23 @@ struct profile_loader {
     size_t ids;                     /* members of the sets read so far */
     size_t unknown;                 /* keys that are not known and do not begin with x- */
     int version;                    /* of the format, once it was read */
+    bool places_only;               /* fields that are `aside` are passed over */
 };
 
 /* Fills the zeroed `object` from `json`, with the form of every field checked, not its range. 0;
  * -EINVAL with file, path, what was found and what was expected; -ENOMEM. What was read until then
  * is to be freed too. */
 int profile_load_object(struct profile_loader *loader, const struct json_path *at,
-                        const struct json_t *json, const struct profile_object *type, void *object);
+                        const struct profile_json *json, const struct profile_object *type,
+                        void *object);
+
+/* All of a regular file of at most 16 MiB, to be freed. A path may come from the environment of
+ * whoever starts a program: a pipe must not hold that program up, a device not be read, and a large
+ * file not fill its memory. 0; -EINVAL, -EISDIR, -ENOMEM, what open(2) answers. */
+int profile_read_text(const char *path, char **text, size_t *length, struct servet_error *error);
+
+/* profile_parse() without the fields that no place is chosen by. */
+int profile_parse_places(const char *text, size_t length, const char *name,
+                         struct servet_profile **out, struct servet_error *error);
 
 #endif

@@ -7,6 +7,7 @@
 
 #define REQUIRED .required = true
 #define POSITIVE .positive = true
+#define ASIDE .aside = true
 #define NOT_KNOWN .absent = -1 /* a number for which 0 is an answer */
 #define BYTES PROFILE_UNIT("bytes")
 #define SECONDS PROFILE_UNIT("seconds")
@@ -203,11 +204,12 @@ static const struct profile_field memory_fields[] = {
                     pair_rate_count,
                     "[a, b, bytes per second] of the slower of two PUs that copy at the same "
                     "time, where that was measured; ascending.",
-                    RATE),
+                    ASIDE, RATE),
     PROFILE_COUNTED("kernels", FIELD_ARRAY, struct profile_memory, kernels, kernel_count,
-                    "What other loops than the one of the levels get.", .element = &kernel),
+                    "What other loops than the one of the levels get.", ASIDE, .element = &kernel),
     PROFILE_FIELD(FIELD_SET, struct profile_memory, kernel_pus,
-                  "Those that together_bytes_per_s is of: the PUs of one NUMA node.", .low = 1),
+                  "Those that together_bytes_per_s is of: the PUs of one NUMA node.", ASIDE,
+                  .low = 1),
 };
 static const struct profile_object memory = PROFILE_OBJECT(
     "memory", struct profile_memory, memory_fields, "What workers get of the memory together.");
@@ -258,9 +260,10 @@ static const struct profile_field layer_fields[] = {
     PROFILE_FIELD(FIELD_OBJECT, struct profile_layer, members,
                   "A pair's layer is the first that has both.", REQUIRED, .element = &relation),
     PROFILE_COUNTED("curve", FIELD_ARRAY, struct profile_layer, curve, curve_count,
-                    "By ascending size.", .element = &message),
+                    "By ascending size.", ASIDE, .element = &message),
     PROFILE_COUNTED("concurrency", FIELD_ARRAY, struct profile_layer, concurrency,
-                    concurrency_count, "By ascending number of messages.", .element = &concurrency),
+                    concurrency_count, "By ascending number of messages.", ASIDE,
+                    .element = &concurrency),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_layer, line_seconds,
                   "One cache line from PU to PU, one way, without any library; absent: not "
                   "measured.",
@@ -284,17 +287,17 @@ static const struct profile_field communication_fields[] = {
                   "Which pairs were measured: both in one of the groups (which may overlap), or "
                   "listed. The layers of all others are inferred. Absent: nothing is said of "
                   "single pairs.",
-                  .element = &relation),
+                  ASIDE, .element = &relation),
     PROFILE_COUNTED("message_times", FIELD_PAIR_FIGURES, struct profile_communication,
                     message_times, message_time_count,
                     "[a, b, seconds] of a message of message_bytes between two PUs, one way, "
                     "where that was measured; ascending.",
-                    SECONDS),
+                    ASIDE, SECONDS),
     PROFILE_COUNTED("line_times", FIELD_PAIR_FIGURES, struct profile_communication, line_times,
                     line_time_count,
                     "[a, b, seconds] of one cache line between two PUs, one way, where that was "
                     "measured; ascending.",
-                    SECONDS),
+                    ASIDE, SECONDS),
 };
 static const struct profile_object communication =
     PROFILE_OBJECT("communication", struct profile_communication, communication_fields,
@@ -315,14 +318,15 @@ static const struct profile_field class_fields[] = {
                     "By ascending level.", REQUIRED, .element = &cache),
     PROFILE_COUNTED("cache_curve", FIELD_ARRAY, struct profile_class, cache_curve,
                     cache_curve_count,
-                    "What the cache sizes were inferred from, by ascending working set.",
+                    "What the cache sizes were inferred from, by ascending working set.", ASIDE,
                     .element = &cache_point),
     PROFILE_COUNTED("tlb", FIELD_ARRAY, struct profile_class, tlb, tlb_count,
-                    "By ascending size of the pages, then of the reach.", .element = &tlb),
+                    "By ascending size of the pages, then of the reach.", ASIDE, .element = &tlb),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_class, memory,
                   "Its bandwidth and who disturbs whom.", REQUIRED, .element = &memory),
     PROFILE_COUNTED("numa_access", FIELD_ARRAY, struct profile_class, numa_access,
-                    numa_access_count, "By lowest PU, then by node.", .element = &numa_access),
+                    numa_access_count, "By lowest PU, then by node.", ASIDE,
+                    .element = &numa_access),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_class, communication, "Inside the node.",
                   .element = &communication),
 };
@@ -385,7 +389,7 @@ static const struct profile_field measurement_fields[] = {
     PROFILE_FIELD(FIELD_STRING, struct servet_profile, started, "ISO 8601, UTC."),
     PROFILE_FIELD(FIELD_NUMBER, struct servet_profile, seconds, "How long it took.", SECONDS),
     PROFILE_COUNTED("conditions", FIELD_MAP, struct servet_profile, conditions, condition_count,
-                    "What held meanwhile, such as the governor and the load."),
+                    "What held meanwhile, such as the governor and the load.", ASIDE),
 };
 static const struct profile_object measurement =
     PROFILE_OBJECT("measurement", struct servet_profile, measurement_fields,
@@ -412,10 +416,10 @@ static const struct profile_field document_fields[] = {
                     "PU numbers count through the nodes in this order.", REQUIRED, .low = 1,
                     .element = &node_range),
     PROFILE_FIELD(FIELD_OBJECT, struct servet_profile, network,
-                  "Between nodes; members are node numbers, counted from 0.",
+                  "Between nodes; members are node numbers, counted from 0.", ASIDE,
                   .element = &communication),
     PROFILE_COUNTED("bsp", FIELD_ARRAY, struct servet_profile, bsp, bsp_count,
-                    "By backend and ascending number of processors.", .element = &bsp),
+                    "By backend and ascending number of processors.", ASIDE, .element = &bsp),
 };
 const struct profile_object profile_document = PROFILE_OBJECT(
     "profile", struct servet_profile, document_fields,

@@ -1,9 +1,8 @@
-/* A profile from its text: parsed by jansson, then walked along the table of fields. Whatever is
+/* A profile from its text: its values (json.c), walked along the table of fields. Whatever is
  * wrong is named with its path and what was expected there; what is not known is kept. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,26 +44,13 @@ const char *profile_json_path_text(const struct json_path *path, char *buffer, s
 
 /* -- refusing -- */
 
-/* The text of a value, from malloc(), whatever memory jansson works in. NULL: there is none. */
-static char *text_of(const json_t *json)
+static void describe(const struct profile_json *json, char *out, size_t size)
 {
-    size_t length = json_dumpb(json, NULL, 0, JSON_ENCODE_ANY);
-    char *text = length ? malloc(length + 1) : NULL;
-    if (text && json_dumpb(json, text, length, JSON_ENCODE_ANY) == length) {
-        text[length] = '\0';
-        return text;
-    }
-    free(text);
-    return NULL;
-}
-
-static void describe(const json_t *json, char *out, size_t size)
-{
-    if (json_is_object(json) || json_is_array(json)) {
-        snprintf(out, size, "%s", json_is_object(json) ? "an object" : "an array");
+    if (json->type == PROFILE_JSON_OBJECT || json->type == PROFILE_JSON_ARRAY) {
+        snprintf(out, size, "%s", json->type == PROFILE_JSON_OBJECT ? "an object" : "an array");
         return;
     }
-    char *text = text_of(json);
+    char *text = profile_json_text(json);
     snprintf(out, size, "%s", text ? text : "something else");
     if (text && strlen(text) >= size) {
         memcpy(out + size - 4, "...", 4);
@@ -72,8 +58,8 @@ static void describe(const json_t *json, char *out, size_t size)
     free(text);
 }
 
-static int refuse(struct profile_loader *loader, const struct json_path *at, const json_t *found,
-                  const char *expected)
+static int refuse(struct profile_loader *loader, const struct json_path *at,
+                  const struct profile_json *found, const char *expected)
 {
     char path[JSON_PATH_SIZE], shown[SHOWN_BYTES];
     profile_json_path_text(at, path, sizeof path);
@@ -94,11 +80,11 @@ static int no_memory(struct profile_loader *loader)
 /* -- one value -- */
 
 static int load_version(struct profile_loader *loader, const struct json_path *at,
-                        const json_t *json, const struct profile_field *field)
+                        const struct profile_json *json, const struct profile_field *field)
 {
-    if (json_is_integer(json) && json_integer_value(json) >= 1 &&
-        (double)json_integer_value(json) <= field->high) {
-        loader->version = (int)json_integer_value(json);
+    int64_t version = json->type == PROFILE_JSON_INTEGER ? profile_json_integer(json) : 0;
+    if (version >= 1 && (double)version <= field->high) {
+        loader->version = (int)version;
         return 0;
     }
     char expected[96];
@@ -108,12 +94,12 @@ static int load_version(struct profile_loader *loader, const struct json_path *a
 }
 
 static int load_string(struct profile_loader *loader, const struct json_path *at,
-                       const json_t *json, char **out)
+                       const struct profile_json *json, char **out)
 {
-    if (!json_is_string(json)) {
+    if (json->type != PROFILE_JSON_STRING) {
         return refuse(loader, at, json, "a string");
     }
-    *out = strdup(json_string_value(json));
+    *out = strdup(json->text);
     if (!*out) {
         return no_memory(loader);
     }
@@ -121,53 +107,61 @@ static int load_string(struct profile_loader *loader, const struct json_path *at
     return 0;
 }
 
-static int load_u32(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                    uint32_t *out)
+static int load_u32(struct profile_loader *loader, const struct json_path *at,
+                    const struct profile_json *json, uint32_t *out)
 {
-    if (!json_is_integer(json) || json_integer_value(json) < 0 ||
-        json_integer_value(json) > UINT32_MAX) {
+    int64_t value = json->type == PROFILE_JSON_INTEGER ? profile_json_integer(json) : -1;
+    if (value < 0 || value > UINT32_MAX) {
         return refuse(loader, at, json, "an integer from 0 to 4294967295");
     }
-    *out = (uint32_t)json_integer_value(json);
+    *out = (uint32_t)value;
     return 0;
 }
 
-static int load_u64(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                    uint64_t *out)
+static int load_u64(struct profile_loader *loader, const struct json_path *at,
+                    const struct profile_json *json, uint64_t *out)
 {
-    if (!json_is_integer(json) || json_integer_value(json) < 0) {
+    int64_t value = json->type == PROFILE_JSON_INTEGER ? profile_json_integer(json) : -1;
+    if (value < 0) {
         return refuse(loader, at, json, "an integer from 0 to 9223372036854775807");
     }
-    *out = (uint64_t)json_integer_value(json);
+    *out = (uint64_t)value;
     return 0;
+}
+
+static bool is_number(const struct profile_json *json)
+{
+    return json->type == PROFILE_JSON_INTEGER || json->type == PROFILE_JSON_REAL;
 }
 
 static int load_number(struct profile_loader *loader, const struct json_path *at,
-                       const json_t *json, double *out)
+                       const struct profile_json *json, double *out)
 {
-    if (!json_is_number(json) || json_number_value(json) < 0) {
+    double value = is_number(json) ? profile_json_number(json) : -1;
+    if (value < 0) {
         return refuse(loader, at, json, "a number that is not negative");
     }
-    *out = json_number_value(json);
+    *out = value;
     return 0;
 }
 
-static int load_bool(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                     bool *out)
+static int load_bool(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, bool *out)
 {
-    if (!json_is_boolean(json)) {
+    if (json->type != PROFILE_JSON_TRUE && json->type != PROFILE_JSON_FALSE) {
         return refuse(loader, at, json, "true or false");
     }
-    *out = json_is_true(json);
+    *out = json->type == PROFILE_JSON_TRUE;
     return 0;
 }
 
-static int load_word(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                     const struct profile_field *field, unsigned *out)
+static int load_word(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, const struct profile_field *field,
+                     unsigned *out)
 {
     char words[WORDS_SIZE];
-    for (unsigned i = 0; json_is_string(json) && field->words[i]; i++) {
-        if (strcmp(json_string_value(json), field->words[i]) == 0) {
+    for (unsigned i = 0; json->type == PROFILE_JSON_STRING && field->words[i]; i++) {
+        if (strcmp(json->text, field->words[i]) == 0) {
             *out = i;
             return 0;
         }
@@ -175,13 +169,14 @@ static int load_word(struct profile_loader *loader, const struct json_path *at, 
     return refuse(loader, at, json, profile_field_words(field, words, sizeof words));
 }
 
-static int load_set(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                    struct profile_set *out)
+static int load_set(struct profile_loader *loader, const struct json_path *at,
+                    const struct profile_json *json, struct profile_set *out)
 {
-    if (json_is_string(json) && json_string_length(json) == 0) {
+    bool text = json->type == PROFILE_JSON_STRING;
+    if (text && json->count == 0) {
         return 0; /* a memory-only NUMA node */
     }
-    int rc = json_is_string(json) ? profile_set_parse(json_string_value(json), out) : -EINVAL;
+    int rc = text ? profile_set_parse(json->text, out) : -EINVAL;
     if (rc == -ENOMEM) {
         return no_memory(loader);
     }
@@ -200,140 +195,146 @@ static int load_set(struct profile_loader *loader, const struct json_path *at, c
 
 /* Room for every item of the array; *count grows as they are loaded, so that a half-loaded one can
  * be freed. */
-static int open_array(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                      size_t size, void *member)
+static int open_array(struct profile_loader *loader, const struct json_path *at,
+                      const struct profile_json *json, size_t size, void *member)
 {
-    if (!json_is_array(json)) {
+    if (json->type != PROFILE_JSON_ARRAY) {
         return refuse(loader, at, json, "an array");
     }
-    size_t items = json_array_size(json);
-    if (!items) {
+    if (!json->count) {
         return 0;
     }
-    void *memory = calloc(items, size);
+    void *memory = calloc(json->count, size);
     memcpy(member, &memory, sizeof memory);
     return memory ? 0 : no_memory(loader);
 }
 
 static int load_groups(struct profile_loader *loader, const struct json_path *at,
-                       const json_t *json, struct profile_set **member, size_t *count)
+                       const struct profile_json *json, struct profile_set **member, size_t *count)
 {
     int rc = open_array(loader, at, json, sizeof **member, member);
-    for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
+    const struct profile_json *item = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
         (*count)++;
-        rc = load_set(loader, &JSON_PATH_ITEM(at, i), json_array_get(json, i), &(*member)[i]);
+        rc = load_set(loader, &JSON_PATH_ITEM(at, i), item, &(*member)[i]);
     }
     return rc;
 }
 
-static int load_pair(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                     struct profile_pair *out)
+static int load_pair(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, struct profile_pair *out)
 {
-    if (!json_is_array(json) || json_array_size(json) != 2) {
+    if (json->type != PROFILE_JSON_ARRAY || json->count != 2) {
         return refuse(loader, at, json, "a pair such as [0, 5]");
     }
-    int rc = load_u32(loader, &JSON_PATH_ITEM(at, 0), json_array_get(json, 0), &out->a);
-    return rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), json_array_get(json, 1), &out->b);
+    const struct profile_json *a = json + 1, *b = profile_json_next(a);
+    int rc = load_u32(loader, &JSON_PATH_ITEM(at, 0), a, &out->a);
+    return rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), b, &out->b);
 }
 
-static int load_pairs(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                      struct profile_pair **member, size_t *count)
+static int load_pairs(struct profile_loader *loader, const struct json_path *at,
+                      const struct profile_json *json, struct profile_pair **member, size_t *count)
 {
     int rc = open_array(loader, at, json, sizeof **member, member);
-    for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
+    const struct profile_json *item = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
         (*count)++;
-        rc = load_pair(loader, &JSON_PATH_ITEM(at, i), json_array_get(json, i), &(*member)[i]);
+        rc = load_pair(loader, &JSON_PATH_ITEM(at, i), item, &(*member)[i]);
     }
     return rc;
 }
 
 static int load_pair_figure(struct profile_loader *loader, const struct json_path *at,
-                            const json_t *json, struct profile_pair_figure *out)
+                            const struct profile_json *json, struct profile_pair_figure *out)
 {
-    if (!json_is_array(json) || json_array_size(json) != 3) {
+    if (json->type != PROFILE_JSON_ARRAY || json->count != 3) {
         return refuse(loader, at, json, "a pair and its figure such as [0, 5, 2.5e-8]");
     }
-    int rc = load_u32(loader, &JSON_PATH_ITEM(at, 0), json_array_get(json, 0), &out->a);
-    rc = rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), json_array_get(json, 1), &out->b);
-    return rc < 0
-               ? rc
-               : load_number(loader, &JSON_PATH_ITEM(at, 2), json_array_get(json, 2), &out->value);
+    const struct profile_json *a = json + 1, *b = profile_json_next(a);
+    int rc = load_u32(loader, &JSON_PATH_ITEM(at, 0), a, &out->a);
+    rc = rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), b, &out->b);
+    return rc < 0 ? rc
+                  : load_number(loader, &JSON_PATH_ITEM(at, 2), profile_json_next(b), &out->value);
 }
 
 static int load_pair_figures(struct profile_loader *loader, const struct json_path *at,
-                             const json_t *json, struct profile_pair_figure **member, size_t *count)
+                             const struct profile_json *json, struct profile_pair_figure **member,
+                             size_t *count)
 {
     int rc = open_array(loader, at, json, sizeof **member, member);
-    for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
+    const struct profile_json *item = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
         (*count)++;
-        rc = load_pair_figure(loader, &JSON_PATH_ITEM(at, i), json_array_get(json, i),
-                              &(*member)[i]);
+        rc = load_pair_figure(loader, &JSON_PATH_ITEM(at, i), item, &(*member)[i]);
     }
     return rc;
 }
 
-static int load_array(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                      const struct profile_field *field, void *object)
+static int load_array(struct profile_loader *loader, const struct json_path *at,
+                      const struct profile_json *json, const struct profile_field *field,
+                      void *object)
 {
     const struct profile_object *element = field->element;
     void **member = (void *)((char *)object + field->offset);
     size_t *count = (void *)((char *)object + field->count_offset);
-    if (json_array_size(json) > ARRAY_LIMIT) {
+    if (json->type == PROFILE_JSON_ARRAY && json->count > ARRAY_LIMIT) {
         return refuse(loader, at, json, "no more than 65536 objects");
     }
     int rc = open_array(loader, at, json, element->size, member);
-    for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
+    const struct profile_json *item = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
         (*count)++;
-        rc = profile_load_object(loader, &JSON_PATH_ITEM(at, i), json_array_get(json, i), element,
+        rc = profile_load_object(loader, &JSON_PATH_ITEM(at, i), item, element,
                                  (char *)*member + i * element->size);
     }
     return rc;
 }
 
-/* A number that stands for an only item is read as that item. */
-static int load_lone(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                     const struct profile_field *field, void *object)
+/* A number that stands for an only item is read as that item: [{"LONE": NUMBER}]. */
+static int load_lone(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, const struct profile_field *field,
+                     void *object)
 {
-    json_t *item = json_pack("[{s:f}]", field->lone, json_number_value(json));
-    if (!item) {
-        return no_memory(loader);
-    }
-    int rc = load_array(loader, at, item, field, object);
-    json_decref(item);
-    return rc;
+    const struct profile_json item[] = {
+        {.type = PROFILE_JSON_ARRAY, .count = 1, .size = 4, .text = ""},
+        {.type = PROFILE_JSON_OBJECT, .count = 1, .size = 3, .text = ""},
+        {.type = PROFILE_JSON_STRING, .count = strlen(field->lone), .size = 1, .text = field->lone},
+        *json,
+    };
+    return load_array(loader, at, item, field, object);
 }
 
-static int load_map(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                    struct profile_condition **member, size_t *count)
+static int load_map(struct profile_loader *loader, const struct json_path *at,
+                    const struct profile_json *json, struct profile_condition **member,
+                    size_t *count)
 {
-    if (!json_is_object(json)) {
+    if (json->type != PROFILE_JSON_OBJECT) {
         return refuse(loader, at, json, "an object");
     }
-    size_t items = json_object_size(json);
-    *member = items ? calloc(items, sizeof **member) : NULL;
-    if (items && !*member) {
+    *member = json->count ? calloc(json->count, sizeof **member) : NULL;
+    if (json->count && !*member) {
         return no_memory(loader);
     }
     int rc = 0;
-    for (void *i = json_object_iter((json_t *)json); rc == 0 && i;
-         i = json_object_iter_next((json_t *)json, i)) {
-        const char *key = json_object_iter_key(i);
+    const struct profile_json *key = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, key = profile_json_next(key + 1)) {
         struct profile_condition *condition = &(*member)[(*count)++];
-        condition->key = strdup(key);
+        condition->key = strdup(key->text);
         if (condition->key) {
             profile_clean_text(condition->key);
         }
-        rc = condition->key ? load_string(loader, &JSON_PATH_KEY(at, key),
-                                          json_object_iter_value(i), &condition->value)
-                            : no_memory(loader);
+        rc = condition->key
+                 ? load_string(loader, &JSON_PATH_KEY(at, key->text), key + 1, &condition->value)
+                 : no_memory(loader);
     }
     return rc;
 }
 
 /* -- objects -- */
 
-static int load_field(struct profile_loader *loader, const struct json_path *at, const json_t *json,
-                      const struct profile_field *field, void *object)
+static int load_field(struct profile_loader *loader, const struct json_path *at,
+                      const struct profile_json *json, const struct profile_field *field,
+                      void *object)
 {
     void *member = (char *)object + field->offset;
     size_t *count = (void *)((char *)object + field->count_offset);
@@ -361,8 +362,8 @@ static int load_field(struct profile_loader *loader, const struct json_path *at,
     case FIELD_PAIR_FIGURES:
         return load_pair_figures(loader, at, json, member, count);
     case FIELD_ARRAY:
-        return field->lone && json_is_number(json) ? load_lone(loader, at, json, field, object)
-                                                   : load_array(loader, at, json, field, object);
+        return field->lone && is_number(json) ? load_lone(loader, at, json, field, object)
+                                              : load_array(loader, at, json, field, object);
     case FIELD_MAP:
         return load_map(loader, at, json, member, count);
     case FIELD_OBJECT:
@@ -406,7 +407,7 @@ static bool known_key(const struct profile_object *type, const char *key)
 }
 
 static int keep_extra(struct profile_loader *loader, const struct json_path *at, const char *key,
-                      const json_t *value)
+                      const struct profile_json *value)
 {
     char path[JSON_PATH_SIZE];
     struct servet_profile *profile = loader->profile;
@@ -422,7 +423,7 @@ static int keep_extra(struct profile_loader *loader, const struct json_path *at,
     struct profile_extra *extra = &more[profile->extra_count++];
     extra->where = strdup(profile_json_path_text(at, path, sizeof path));
     extra->key = strdup(key);
-    extra->value = text_of(value);
+    extra->value = profile_json_text(value);
     return extra->where && extra->key && extra->value ? 0 : no_memory(loader);
 }
 
@@ -452,19 +453,19 @@ static int refuse_unknown(struct profile_loader *loader, const struct json_path 
 
 /* Keys that begin with x- are free for other tools; others are of a newer version, or misspelt. */
 static int keep_unknown_keys(struct profile_loader *loader, const struct json_path *at,
-                             const json_t *json, const struct profile_object *type)
+                             const struct profile_json *json, const struct profile_object *type)
 {
-    json_t *object = (json_t *)json; /* jansson iterates without changing it */
     int rc = 0;
-    for (void *i = json_object_iter(object); rc == 0 && i; i = json_object_iter_next(object, i)) {
-        const char *key = json_object_iter_key(i);
+    const struct profile_json *at_key = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, at_key = profile_json_next(at_key + 1)) {
+        const char *key = at_key->text;
         if (known_key(type, key)) {
             continue;
         }
         if (!loader->profile) {
             return refuse_unknown(loader, &JSON_PATH_KEY(at, key), type);
         }
-        rc = keep_extra(loader, at, key, json_object_iter_value(i));
+        rc = keep_extra(loader, at, key, at_key + 1);
         if (rc == 0 && strncmp(key, "x-", 2) != 0) {
             rc = note_unknown(loader, &JSON_PATH_KEY(at, key));
         }
@@ -499,10 +500,29 @@ static void set_absent(const struct profile_field *field, void *object)
     }
 }
 
-int profile_load_object(struct profile_loader *loader, const struct json_path *at,
-                        const json_t *json, const struct profile_object *type, void *object)
+static int load_if_there(struct profile_loader *loader, const struct json_path *at,
+                         const struct profile_json *json, const struct profile_field *field,
+                         void *object)
 {
-    if (!json_is_object(json)) {
+    char path[JSON_PATH_SIZE];
+    bool twice;
+    const struct profile_json *value = profile_json_get(json, field->key, &twice);
+    if (twice) {
+        return profile_error(
+            loader->error, -EINVAL, "%s: %s: duplicate object key", loader->file,
+            profile_json_path_text(&JSON_PATH_KEY(at, field->key), path, sizeof path));
+    }
+    if (!value || (loader->places_only && field->aside)) {
+        return 0;
+    }
+    return load_field(loader, &JSON_PATH_KEY(at, field->key), value, field, object);
+}
+
+int profile_load_object(struct profile_loader *loader, const struct json_path *at,
+                        const struct profile_json *json, const struct profile_object *type,
+                        void *object)
+{
+    if (json->type != PROFILE_JSON_OBJECT) {
         return refuse(loader, at, json, "an object");
     }
     for (size_t i = 0; i < type->field_count; i++) {
@@ -511,10 +531,9 @@ int profile_load_object(struct profile_loader *loader, const struct json_path *a
     /* What is there first: a file of another version should be told that, not which of its keys we
      * do not know. What is missing last: a key that is misspelt says more. */
     int rc = 0;
+    bool twice;
     for (size_t i = 0; rc == 0 && i < type->field_count; i++) {
-        const struct profile_field *field = &type->fields[i];
-        const json_t *value = json_object_get(json, field->key);
-        rc = value ? load_field(loader, &JSON_PATH_KEY(at, field->key), value, field, object) : 0;
+        rc = load_if_there(loader, at, json, &type->fields[i], object);
     }
     if (rc == 0) {
         rc = keep_unknown_keys(loader, at, json, type);
@@ -522,7 +541,7 @@ int profile_load_object(struct profile_loader *loader, const struct json_path *a
     for (size_t i = 0; rc == 0 && i < type->field_count; i++) {
         const struct profile_field *field = &type->fields[i];
         if (field->required && field->since <= loader->version &&
-            !json_object_get(json, field->key)) {
+            !profile_json_get(json, field->key, &twice)) {
             rc = refuse_missing(loader, &JSON_PATH_KEY(at, field->key), field);
         }
     }
@@ -530,15 +549,6 @@ int profile_load_object(struct profile_loader *loader, const struct json_path *a
 }
 
 /* -- the whole -- */
-
-static int refuse_syntax(struct profile_loader *loader, const json_error_t *why)
-{
-    if (json_error_code(why) == json_error_out_of_memory) {
-        return no_memory(loader);
-    }
-    return profile_error(loader->error, -EINVAL, "%s:%d:%d: not JSON: %s", loader->file, why->line,
-                         why->column, why->text);
-}
 
 /* Profiles of before had the layer's number in "seconds" where nothing was measured. */
 static void forget_ranks(struct profile_communication *communication)
@@ -549,7 +559,7 @@ static void forget_ranks(struct profile_communication *communication)
     }
 }
 
-static int load_document(struct profile_loader *loader, const json_t *json,
+static int load_document(struct profile_loader *loader, const struct profile_json *json,
                          struct servet_profile **out)
 {
     struct servet_profile *profile = calloc(1, sizeof *profile);
@@ -577,16 +587,28 @@ static int load_document(struct profile_loader *loader, const json_t *json,
     return 0;
 }
 
+static int parse(struct profile_loader *loader, const char *text, size_t length,
+                 struct servet_profile **out)
+{
+    struct profile_json_text json;
+    int rc = profile_json_read(text, length, loader->file, &json, loader->error);
+    if (rc == 0) {
+        rc = load_document(loader, json.values, out);
+        profile_json_free(&json);
+    }
+    return rc;
+}
+
 int profile_parse(const char *text, size_t length, const char *name, struct servet_profile **out,
                   struct servet_error *error)
 {
     struct profile_loader loader = {.file = name, .error = error};
-    json_error_t why;
-    json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
-    if (!json) {
-        return refuse_syntax(&loader, &why);
-    }
-    int rc = load_document(&loader, json, out);
-    json_decref(json);
-    return rc;
+    return parse(&loader, text, length, out);
+}
+
+int profile_parse_places(const char *text, size_t length, const char *name,
+                         struct servet_profile **out, struct servet_error *error)
+{
+    struct profile_loader loader = {.file = name, .error = error, .places_only = true};
+    return parse(&loader, text, length, out);
 }

@@ -235,6 +235,51 @@ START_TEST(only_regular_files_of_some_size_are_read)
 }
 END_TEST
 
+/* Everything that the weights ask of a class. */
+static void assert_same_places(const struct profile_class *a, const struct profile_class *b)
+{
+    ck_assert(profile_set_equal(&a->pus, &b->pus));
+    ck_assert_uint_eq(a->cores.group_count, b->cores.group_count);
+    ck_assert_uint_eq(a->packages.group_count, b->packages.group_count);
+    ck_assert_uint_eq(a->numa_count, b->numa_count);
+    ck_assert_uint_eq(a->cache_count, b->cache_count);
+    for (size_t i = 0; i < a->cache_count; i++) {
+        ck_assert_uint_eq(a->caches[i].size_bytes, b->caches[i].size_bytes);
+        ck_assert_uint_eq(a->caches[i].sharing.group_count, b->caches[i].sharing.group_count);
+    }
+    ck_assert_double_eq(a->memory.reference_bytes_per_s, b->memory.reference_bytes_per_s);
+    ck_assert_uint_eq(a->memory.level_count, b->memory.level_count);
+    for (size_t i = 0; i < a->memory.level_count; i++) {
+        ck_assert_uint_eq(a->memory.levels[i].scaling_count, b->memory.levels[i].scaling_count);
+    }
+    ck_assert_uint_eq(a->communication.layer_count, b->communication.layer_count);
+    for (size_t i = 0; i < a->communication.layer_count; i++) {
+        ck_assert_double_eq(a->communication.layers[i].seconds, b->communication.layers[i].seconds);
+    }
+}
+
+START_TEST(what_chooses_no_place_is_passed_over_for_a_node)
+{
+    char *good = read_text(EVERY_FIELD), path[PATH_MAX];
+    char *bad = replaced(good, "\"cache_curve\": [", "\"cache_curve\": [{\"bytes\": \"many\"}, ");
+    const char *root = make_folder();
+    struct servet_profile *all = loaded(EVERY_FIELD), *node;
+    struct servet_error error = {""};
+    put_file(root, "/bad", bad);
+    snprintf(path, sizeof path, "%s/bad", root);
+    ck_assert_int_eq(profile_load(path, &node, &error), -EINVAL);
+    ck_assert_msg(profile_load_node(path, &node, &error) == 0, "%s", error.text);
+    ck_assert_uint_eq(node->classes[0].cache_curve_count, 0);
+    ck_assert_uint_eq(node->classes[0].communication.message_time_count, 0);
+    ck_assert_uint_eq(node->bsp_count, 0);
+    assert_same_places(&all->classes[0], &node->classes[0]);
+    profile_free(node);
+    profile_free(all);
+    free(bad);
+    free(good);
+}
+END_TEST
+
 START_TEST(files_that_are_no_profile_are_told_apart)
 {
     const char *root = make_folder();
@@ -277,6 +322,7 @@ int main(void)
     tcase_add_test(tcase, a_wrong_profile_is_not_written);
     tcase_add_test(tcase, files_that_are_no_profile_are_told_apart);
     tcase_add_test(tcase, only_regular_files_of_some_size_are_read);
+    tcase_add_test(tcase, what_chooses_no_place_is_passed_over_for_a_node);
     tcase_add_test(tcase, a_link_that_another_user_planted_is_not_followed);
     tcase_add_test(tcase, an_old_file_keeps_its_mode);
     return run_tests(tcase);

@@ -154,7 +154,7 @@ static const struct refusal {
      "quality.origin: found \"guessed\", expected \"declared\""},
     {"\"measured\": true", "\"measured\": 1",
      "$.measurement.measured: found 1, expected true or false"},
-    {"1.2e-05", "-1.2e-05", "communication.layers[0].seconds: found -1.2e-5, expected a number"},
+    {"1.2e-05", "-1.2e-05", "communication.layers[0].seconds: found -1.2e-05, expected a number"},
     {"1.2e-05", "0", "layers[0].seconds: found 0, expected a finite, positive number"},
     {"\"bytes_per_s\": 6000000000", "\"bytes_per_s\": null",
      "memory.levels[0].bytes_per_s: found null, expected a"},

@@ -54,15 +54,15 @@ static const struct profile_object reading_object =
 static const char *refusal(const char *text, struct reading *out)
 {
     static struct servet_error error;
-    json_t *json = json_loads(text, 0, NULL);
+    struct profile_json_text json;
     struct profile_loader loader = {.file = "f", .error = &error};
     *out = (struct reading){0};
     error.text[0] = '\0';
-    ck_assert_ptr_nonnull(json);
-    if (profile_load_object(&loader, &JSON_PATH_ROOT, json, &reading_object, out) == 0) {
+    ck_assert_int_eq(profile_json_read(text, strlen(text), "f", &json, NULL), 0);
+    if (profile_load_object(&loader, &JSON_PATH_ROOT, json.values, &reading_object, out) == 0) {
         profile_check_fields(&JSON_PATH_ROOT, &reading_object, out, &error);
     }
-    json_decref(json);
+    profile_json_free(&json);
     return error.text;
 }
 

@@ -1,0 +1,513 @@
+/* JSON as it is read: a text becomes one array of values, in the order in which they stand.
+ *
+ * Written for the shim, which reads a profile inside somebody else's program, at the first thread
+ * of each of them. A general library makes an object of every value, a list of every array and a
+ * hash table of every object, which for 25 KB took 1.2 ms and some thousand allocations, and ends
+ * the program where one of them fails. Here are two: the text, in which strings are decoded where
+ * they stand (they only become shorter), and the values, each with the number of values that it
+ * takes, so that one can be passed over at once. A number stays text until somebody asks for it.
+ *
+ * The grammar is RFC 8259's, with valid UTF-8, no U+0000 in strings, numbers that fit a double or
+ * a signed integer of 64 bits, and no more than JSON_DEPTH levels. A key that is given twice is
+ * refused by whoever looks for it. */
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/codec/codec.h"
+
+/* Far above a profile's 8: each level is a call, on a stack that may be a small one. */
+#define JSON_DEPTH 64
+/* Values of a usual profile: one for so many bytes. */
+#define BYTES_PER_VALUE 8
+/* Digits that every integer may have without being too large; powers of ten that every number may
+ * have with a few digits before. */
+#define SAFE_DIGITS 18
+#define SAFE_EXPONENT_DIGITS 2
+#define SAFE_LENGTH 200
+/* A character as \u and four digits. */
+#define CODE_LENGTH 6
+
+struct reader {
+    char *at;
+    const char *line_start;
+    size_t line; /* the first is 1 */
+    struct profile_json *values;
+    size_t used, room;
+    const char *wrong; /* what was expected; NULL with a failure: there is no memory */
+};
+
+static bool refuse(struct reader *reader, const char *expected)
+{
+    reader->wrong = expected;
+    return false;
+}
+
+/* The value's position, SIZE_MAX: there is no memory. */
+static size_t add(struct reader *reader, enum profile_json_type type, const char *text)
+{
+    if (reader->used == reader->room) {
+        size_t room = 2 * reader->room;
+        struct profile_json *more = reallocarray(reader->values, room, sizeof *more);
+        if (!more) {
+            return SIZE_MAX;
+        }
+        reader->values = more;
+        reader->room = room;
+    }
+    reader->values[reader->used] = (struct profile_json){.type = type, .text = text, .size = 1};
+    return reader->used++;
+}
+
+static void skip_blanks(struct reader *reader)
+{
+    for (;; reader->at++) {
+        if (*reader->at == '\n') {
+            reader->line++;
+            reader->line_start = reader->at + 1;
+        } else if (*reader->at != ' ' && *reader->at != '\t' && *reader->at != '\r') {
+            return;
+        }
+    }
+}
+
+/* -- strings -- */
+
+static bool continues(const char *at)
+{
+    return ((unsigned char)*at & 0xc0) == 0x80;
+}
+
+/* Bytes of the character of UTF-8 that begins here and is not ASCII; 0: there is none (RFC 3629:
+ * the shortest form, no surrogates, at most U+10FFFF). */
+static size_t character_bytes(const char *at)
+{
+    unsigned char first = (unsigned char)at[0], second = (unsigned char)at[1];
+    if (first < 0xc2 || first > 0xf4 || !continues(at + 1)) {
+        return 0;
+    }
+    if (first < 0xe0) {
+        return 2;
+    }
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f) ||
+        !continues(at + 2)) {
+        return 0;
+    }
+    return first < 0xf0 ? 3 : continues(at + 3) ? 4 : 0;
+}
+
+static char *put_character(char *to, unsigned code)
+{
+    if (code < 0x80) {
+        *to++ = (char)code;
+        return to;
+    }
+    if (code < 0x800) {
+        *to++ = (char)(0xc0 | code >> 6);
+    } else if (code < 0x10000) {
+        *to++ = (char)(0xe0 | code >> 12);
+        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
+    } else {
+        *to++ = (char)(0xf0 | code >> 18);
+        *to++ = (char)(0x80 | (code >> 12 & 0x3f));
+        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
+    }
+    *to++ = (char)(0x80 | (code & 0x3f));
+    return to;
+}
+
+/* The four hexadecimal digits at `at`; above 0xffff: they are none. */
+static unsigned read_unit(const char *at)
+{
+    unsigned unit = 0;
+    for (size_t i = 0; i < 4; i++) {
+        char c = at[i];
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+                         : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
+                                                : 16;
+        if (digit == 16) {
+            return 0x10000;
+        }
+        unit = unit << 4 | digit;
+    }
+    return unit;
+}
+
+/* "\u" and its digits, the second half of a pair too. */
+static bool read_code(struct reader *reader, char **from, char **to)
+{
+    const char *at = *from;
+    unsigned code = read_unit(at + 2), low;
+    if (code == 0 || code > 0xffff || (code >= 0xdc00 && code <= 0xdfff)) {
+        return refuse(reader, "expected the four digits of a character other than U+0000");
+    }
+    *from += CODE_LENGTH;
+    if (code >= 0xd800 && code <= 0xdbff) {
+        at += CODE_LENGTH;
+        low = at[0] == '\\' && at[1] == 'u' ? read_unit(at + 2) : 0;
+        if (low < 0xdc00 || low > 0xdfff) {
+            return refuse(reader, "expected the second half of a surrogate pair");
+        }
+        *from += CODE_LENGTH;
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    }
+    *to = put_character(*to, code);
+    return true;
+}
+
+static bool read_escape(struct reader *reader, char **from, char **to)
+{
+    static const char codes[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
+    if ((*from)[1] == 'u') {
+        return read_code(reader, from, to);
+    }
+    const char *code = (*from)[1] ? strchr(codes, (*from)[1]) : NULL;
+    if (!code) {
+        return refuse(reader, "expected a character that may follow \\");
+    }
+    *(*to)++ = means[code - codes];
+    *from += 2;
+    return true;
+}
+
+/* Characters that are no ASCII, escapes, and what may not be in a string. */
+static bool read_special(struct reader *reader, char **from, char **to)
+{
+    if (**from == '\\') {
+        return read_escape(reader, from, to);
+    }
+    if ((unsigned char)**from < ' ') {
+        return refuse(reader, "expected the end of the string on this line");
+    }
+    size_t bytes = character_bytes(*from);
+    memmove(*to, *from, bytes);
+    *from += bytes;
+    *to += bytes;
+    return bytes > 0 || refuse(reader, "expected UTF-8");
+}
+
+static bool read_string(struct reader *reader)
+{
+    char *begin = reader->at + 1, *from = begin, *to = begin;
+    while (*from != '"') {
+        unsigned char c = (unsigned char)*from;
+        if (c >= ' ' && c < 0x80 && c != '\\') {
+            *to++ = *from++;
+        } else if (!read_special(reader, &from, &to)) {
+            reader->at = from;
+            return false;
+        }
+    }
+    *to = '\0';
+    reader->at = from + 1;
+    size_t self = add(reader, PROFILE_JSON_STRING, begin);
+    if (self == SIZE_MAX) {
+        return false;
+    }
+    reader->values[self].count = (size_t)(to - begin);
+    return true;
+}
+
+/* -- numbers and words -- */
+
+static double number_at(const char *text)
+{
+    /* The program's own locale may have a comma. This one is there without an allocation. */
+    return strtod_l(text, NULL, newlocale(LC_ALL_MASK, "C", (locale_t)0));
+}
+
+static char *skip_digits(char *at)
+{
+    while (*at >= '0' && *at <= '9') {
+        at++;
+    }
+    return at;
+}
+
+/* The fraction and the exponent behind `at`, where there are any; NULL: they have no digits. */
+static char *skip_real(char *at, bool *large)
+{
+    if (*at == '.') {
+        char *digits = at + 1;
+        at = skip_digits(digits);
+        if (at == digits) {
+            return NULL;
+        }
+    }
+    if (*at == 'e' || *at == 'E') {
+        char *digits = at + 1 + (at[1] == '+' || at[1] == '-');
+        at = skip_digits(digits);
+        *large = at - digits > SAFE_EXPONENT_DIGITS;
+        return at > digits ? at : NULL;
+    }
+    return at;
+}
+
+static bool fits_integer(const char *text)
+{
+    errno = 0;
+    (void)strtoll(text, NULL, 10);
+    return errno == 0;
+}
+
+static bool read_number(struct reader *reader)
+{
+    char *begin = reader->at, *digits = begin + (*begin == '-'), *end = skip_digits(digits);
+    bool large = false;
+    if (end == digits || (*digits == '0' && end > digits + 1)) {
+        return refuse(reader, "expected a number without leading zeros");
+    }
+    char *real = skip_real(end, &large);
+    if (!real) {
+        return refuse(reader, "expected digits in the number's fraction and exponent");
+    }
+    bool whole = real == end;
+    if (whole && end - digits > SAFE_DIGITS && !fits_integer(begin)) {
+        return refuse(reader, "expected an integer of at most 64 bits");
+    }
+    if (!whole && (large || real - begin > SAFE_LENGTH) && !isfinite(number_at(begin))) {
+        return refuse(reader, "expected a number below 1.8e308");
+    }
+    reader->at = real;
+    return add(reader, whole ? PROFILE_JSON_INTEGER : PROFILE_JSON_REAL, begin) != SIZE_MAX;
+}
+
+static bool read_word(struct reader *reader)
+{
+    static const struct {
+        const char *text;
+        enum profile_json_type type;
+    } words[] = {
+        {"true", PROFILE_JSON_TRUE}, {"false", PROFILE_JSON_FALSE}, {"null", PROFILE_JSON_NULL}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t length = strlen(words[i].text);
+        if (strncmp(reader->at, words[i].text, length) == 0) {
+            reader->at += length;
+            return add(reader, words[i].type, words[i].text) != SIZE_MAX;
+        }
+    }
+    return refuse(reader, "expected a value");
+}
+
+/* -- objects and arrays -- */
+
+static bool read_value(struct reader *reader, unsigned depth);
+
+static bool read_key(struct reader *reader)
+{
+    if (*reader->at != '"') {
+        return refuse(reader, "expected a key in quotes");
+    }
+    if (!read_string(reader)) {
+        return false;
+    }
+    skip_blanks(reader);
+    if (*reader->at != ':') {
+        return refuse(reader, "expected ':' after the key");
+    }
+    reader->at++;
+    return true;
+}
+
+static bool read_items(struct reader *reader, bool keys, unsigned depth, size_t *count)
+{
+    char close = keys ? '}' : ']';
+    reader->at++;
+    skip_blanks(reader);
+    for (bool more = *reader->at != close; more; more = *reader->at == ',') {
+        reader->at += *count > 0;
+        skip_blanks(reader);
+        if ((keys && !read_key(reader)) || !read_value(reader, depth + 1)) {
+            return false;
+        }
+        skip_blanks(reader);
+        ++*count;
+    }
+    if (*reader->at != close) {
+        return refuse(reader, keys ? "expected ',' or '}'" : "expected ',' or ']'");
+    }
+    reader->at++;
+    return true;
+}
+
+static bool read_value(struct reader *reader, unsigned depth)
+{
+    skip_blanks(reader);
+    bool keys = *reader->at == '{';
+    if (*reader->at == '"') {
+        return read_string(reader);
+    }
+    if (*reader->at == '-' || (*reader->at >= '0' && *reader->at <= '9')) {
+        return read_number(reader);
+    }
+    if (!keys && *reader->at != '[') {
+        return read_word(reader);
+    }
+    if (depth == JSON_DEPTH) {
+        return refuse(reader, "expected no more than 64 levels");
+    }
+    size_t count = 0, self = add(reader, keys ? PROFILE_JSON_OBJECT : PROFILE_JSON_ARRAY, "");
+    if (self == SIZE_MAX || !read_items(reader, keys, depth, &count)) {
+        return false;
+    }
+    reader->values[self].count = count;
+    reader->values[self].size = reader->used - self;
+    return true;
+}
+
+/* -- the whole -- */
+
+static int say(const struct reader *reader, const char *name, struct servet_error *error)
+{
+    if (!reader->wrong) {
+        return profile_error(error, -ENOMEM, "%s: %s", name, strerrordesc_np(ENOMEM));
+    }
+    return profile_error(error, -EINVAL, "%s:%zu:%zu: not JSON: %s", name, reader->line,
+                         (size_t)(reader->at - reader->line_start) + 1, reader->wrong);
+}
+
+int profile_json_read(const char *text, size_t length, const char *name,
+                      struct profile_json_text *out, struct servet_error *error)
+{
+    struct reader reader = {.line = 1, .room = length / BYTES_PER_VALUE + 1};
+    char *copy = malloc(length + 1);
+    reader.values = calloc(reader.room, sizeof *reader.values);
+    bool taken = copy && reader.values;
+    if (taken) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+        reader.at = copy;
+        reader.line_start = copy;
+        taken = read_value(&reader, 0);
+    }
+    if (taken) {
+        skip_blanks(&reader);
+        taken = reader.at == copy + length || refuse(&reader, "expected the end of the text");
+    }
+    int rc = taken ? 0 : say(&reader, name, error);
+    *out = (struct profile_json_text){.copy = copy, .values = reader.values};
+    if (rc < 0) {
+        profile_json_free(out);
+    }
+    return rc;
+}
+
+void profile_json_free(struct profile_json_text *text)
+{
+    free(text->copy);
+    free(text->values);
+    *text = (struct profile_json_text){0};
+}
+
+const struct profile_json *profile_json_get(const struct profile_json *object, const char *key,
+                                            bool *twice)
+{
+    const struct profile_json *found = NULL, *at = object + 1;
+    *twice = false;
+    for (size_t i = 0; i < object->count; i++) {
+        if (strcmp(at->text, key) == 0) {
+            *twice = found != NULL;
+            found = at + 1;
+        }
+        at = profile_json_next(at + 1);
+    }
+    return found;
+}
+
+int64_t profile_json_integer(const struct profile_json *value)
+{
+    return strtoll(value->text, NULL, 10);
+}
+
+double profile_json_number(const struct profile_json *value)
+{
+    return number_at(value->text);
+}
+
+/* -- back to text -- */
+
+struct writer {
+    char *out; /* NULL: only counted */
+    size_t used;
+};
+
+static void put(struct writer *to, const char *text, size_t length)
+{
+    if (to->out) {
+        memcpy(to->out + to->used, text, length);
+    }
+    to->used += length;
+}
+
+static void put_string(struct writer *to, const struct profile_json *value)
+{
+    char code[8];
+    put(to, "\"", 1);
+    for (const char *at = value->text; *at; at++) {
+        if (*at == '"' || *at == '\\') {
+            put(to, "\\", 1);
+            put(to, at, 1);
+        } else if ((unsigned char)*at < ' ') {
+            put(to, code, (size_t)snprintf(code, sizeof code, "\\u%04x", (unsigned)*at));
+        } else {
+            put(to, at, 1);
+        }
+    }
+    put(to, "\"", 1);
+}
+
+static void put_value(struct writer *to, const struct profile_json *value);
+
+static void put_items(struct writer *to, const struct profile_json *value)
+{
+    bool keys = value->type == PROFILE_JSON_OBJECT;
+    const struct profile_json *item = value + 1;
+    put(to, keys ? "{" : "[", 1);
+    for (size_t i = 0; i < value->count; i++) {
+        put(to, ", ", i > 0 ? 2 : 0);
+        if (keys) {
+            put_string(to, item++);
+            put(to, ": ", 2);
+        }
+        put_value(to, item);
+        item = profile_json_next(item);
+    }
+    put(to, keys ? "}" : "]", 1);
+}
+
+static void put_value(struct writer *to, const struct profile_json *value)
+{
+    switch (value->type) {
+    case PROFILE_JSON_STRING:
+        put_string(to, value);
+        break;
+    case PROFILE_JSON_OBJECT:
+    case PROFILE_JSON_ARRAY:
+        put_items(to, value);
+        break;
+    case PROFILE_JSON_INTEGER:
+    case PROFILE_JSON_REAL:
+        put(to, value->text, strspn(value->text, "+-.0123456789eE"));
+        break;
+    default:
+        put(to, value->text, strlen(value->text));
+    }
+}
+
+char *profile_json_text(const struct profile_json *value)
+{
+    struct writer to = {0};
+    put_value(&to, value);
+    to.out = malloc(to.used + 1);
+    if (to.out) {
+        to.used = 0;
+        put_value(&to, value);
+        to.out[to.used] = '\0';
+    }
+    return to.out;
+}
