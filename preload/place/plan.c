@@ -113,20 +113,27 @@ static size_t append_new(const uint32_t *from, size_t from_count, struct profile
 
 /* Every usable PU once: those of `workers` workers as the mapper orders them, then the other free
  * ones (the mapper's answer for few workers is not always the beginning of that for many: it keeps
- * few on one kind of core), then those that other programs hold. `scratch` and `out` have room for
- * site->usable. */
+ * few on one kind of core), then those that other programs hold. What has been answered is not
+ * asked again. `scratch` and `out` have room for site->usable. */
 static int order_once(const struct site *site, size_t workers, uint32_t *scratch, uint32_t *out,
                       struct servet_error *error)
 {
-    size_t free_pus = site->usable - site->taken.count, count = 0;
-    size_t first = workers < free_pus ? workers : free_pus;
+    const size_t free_pus = site->usable - site->taken.count;
+    const struct {
+        const struct profile_set *taken;
+        size_t workers;
+    } asked[] = {{&site->taken, workers < free_pus ? workers : free_pus},
+                 {&site->taken, free_pus},
+                 {NULL, site->usable}};
     struct profile_mask used = {0};
-    int code = map_order(site, &site->taken, first, scratch, error);
-    count = code < 0 ? count : append_new(scratch, first, &used, out, count);
-    code = code < 0 ? code : map_order(site, &site->taken, free_pus, scratch, error);
-    count = code < 0 ? count : append_new(scratch, free_pus, &used, out, count);
-    code = code < 0 ? code : map_order(site, NULL, site->usable, scratch, error);
-    count = code < 0 ? count : append_new(scratch, site->usable, &used, out, count);
+    size_t count = 0;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof asked / sizeof *asked; i++) {
+        if (count < asked[i].workers) {
+            code = map_order(site, asked[i].taken, asked[i].workers, scratch, error);
+            count = code < 0 ? count : append_new(scratch, asked[i].workers, &used, out, count);
+        }
+    }
     for (size_t i = 0; code == 0 && i < site->allowed.count && count < site->usable; i++) {
         count = append_new(&site->allowed.ids[i], 1, &used, out, count);
     }

@@ -91,16 +91,19 @@ static void mix_processor(struct sysfs *fs, uint64_t *hash)
 
 /* -- caches -- */
 
-/* Of one PU, and not who shares them: that list gets shorter when a PU goes offline. */
+/* Of one PU, and not who shares them: that list gets shorter when a PU goes offline. A level that
+ * cannot be read is the end. */
 static void mix_caches(struct sysfs *fs, uint64_t *hash, uint32_t pu)
 {
     static const char *const attributes[] = {"level", "type", "size", "coherency_line_size",
                                              "ways_of_associativity"};
-    for (unsigned index = 0;
-         profile_sysfs_read(fs, CPU "/cpu%u/cache/index%u/level", pu, index) == 0; index++) {
+    for (unsigned index = 0;; index++) {
         for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
             bool said = profile_sysfs_read(fs, CPU "/cpu%u/cache/index%u/%s", pu, index,
                                            attributes[i]) == 0;
+            if (i == 0 && !said) {
+                return;
+            }
             mix(hash, said ? fs->text : "");
         }
     }

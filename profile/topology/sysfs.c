@@ -13,6 +13,17 @@
 
 #include "profile/topology/topology.h"
 
+/* What a read of less than that brings of a file of sysfs, or of a captured one, is its end (the
+ * kernel gives up to a page at once, and pages are at least so long); /proc/cpuinfo comes in
+ * pieces. */
+#define WHOLE_BYTES 4096
+
+static bool comes_whole(const struct sysfs *fs)
+{
+    static const char folder[] = "/sys/";
+    return strncmp(fs->path + strlen(fs->root), folder, sizeof folder - 1) == 0;
+}
+
 static int read_text(struct sysfs *fs)
 {
     int fd = open(fs->path, O_RDONLY | O_CLOEXEC);
@@ -21,10 +32,12 @@ static int read_text(struct sysfs *fs)
     }
     size_t used = 0;
     ssize_t got;
+    bool more;
     do {
         got = read(fd, fs->text + used, sizeof fs->text - 1 - used);
         used += got > 0 ? (size_t)got : 0;
-    } while ((got > 0 && used < sizeof fs->text - 1) || (got < 0 && errno == EINTR));
+        more = got > 0 && used < sizeof fs->text - 1 && (got >= WHOLE_BYTES || !comes_whole(fs));
+    } while (more || (got < 0 && errno == EINTR));
     int rc = got < 0 ? -errno : 0;
     close(fd);
     fs->text[used] = '\0';
