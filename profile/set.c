@@ -172,8 +172,13 @@ char *profile_set_text(const struct profile_set *set)
     return text;
 }
 
+/* Most sets that are searched are all PUs of a machine, without a gap: there the number says it. */
 size_t profile_set_position(const struct profile_set *set, uint32_t id)
 {
+    if (set->count && set->ids[set->count - 1] - set->ids[0] == set->count - 1) {
+        size_t place = (size_t)id - set->ids[0];
+        return place < set->count ? place : set->count;
+    }
     const uint32_t *found =
         set->count ? bsearch(&id, set->ids, set->count, sizeof id, compare_ids) : NULL;
     return found ? (size_t)(found - set->ids) : set->count;

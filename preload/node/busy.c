@@ -80,8 +80,9 @@ int pin_busy_idle(uint32_t *ticks, size_t pus)
 static size_t width_of(const struct profile_mask *mask)
 {
     size_t width = 0;
-    for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
-        width = profile_mask_has(mask, pu) ? pu + 1 : width;
+    PROFILE_MASK_EACH(mask, pu)
+    {
+        width = pu + 1;
     }
     return width;
 }

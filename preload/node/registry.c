@@ -375,12 +375,14 @@ void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
         memcpy(taken->word, mask_of(registry, first, TAKEN), registry->words * sizeof(uint64_t));
         return;
     }
-    for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
-        uint32_t load = profile_mask_has(allowed, pu) ? load_of(registry, job, pu) : least;
+    PROFILE_MASK_EACH(allowed, pu)
+    {
+        uint32_t load = load_of(registry, job, pu);
         least = load < least ? load : least;
     }
-    for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
-        if (profile_mask_has(allowed, pu) && load_of(registry, job, pu) > least) {
+    PROFILE_MASK_EACH(allowed, pu)
+    {
+        if (load_of(registry, job, pu) > least) {
             profile_mask_add(taken, pu);
         }
     }

@@ -309,8 +309,9 @@ static int start_thread(void)
 
 int pin_watch_start(struct pin_process *process)
 {
-    for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
-        look.pus = profile_mask_has(&process->plan.own, pu) ? pu + 1 : look.pus;
+    PROFILE_MASK_EACH(&process->plan.own, pu)
+    {
+        look.pus = pu + 1;
     }
     look.before = calloc(2 * look.pus, sizeof *look.before);
     if (!look.before) {

@@ -57,6 +57,18 @@ void profile_mask_add(struct profile_mask *mask, uint32_t pu)
     }
 }
 
+uint32_t profile_mask_next(const struct profile_mask *mask, uint32_t pu)
+{
+    size_t i = pu / PROFILE_MASK_WORD_BITS;
+    unsigned long word =
+        i < PROFILE_MASK_WORDS ? mask->word[i] & ~0ul << pu % PROFILE_MASK_WORD_BITS : 0;
+    while (word == 0 && ++i < PROFILE_MASK_WORDS) {
+        word = mask->word[i];
+    }
+    return word == 0 ? PROFILE_MASK_PUS
+                     : (uint32_t)(i * PROFILE_MASK_WORD_BITS) + (uint32_t)__builtin_ctzl(word);
+}
+
 void profile_mask_remove(struct profile_mask *mask, uint32_t pu)
 {
     if (pu < PROFILE_MASK_PUS) {
@@ -97,10 +109,9 @@ int profile_mask_to_set(const struct profile_mask *mask, struct profile_set *out
     if (!ids) {
         return -ENOMEM;
     }
-    for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
-        if (profile_mask_has(mask, pu)) {
-            ids[next++] = pu;
-        }
+    PROFILE_MASK_EACH(mask, pu)
+    {
+        ids[next++] = pu;
     }
     int code = profile_set_from_array(ids, count, out);
     free(ids);
@@ -119,10 +130,8 @@ void profile_mask_format(const struct profile_mask *mask, char *buffer, size_t s
 {
     size_t used = 0;
     buffer[0] = '\0';
-    for (uint32_t pu = 0; pu < PROFILE_MASK_PUS && used < size; pu++) {
-        if (!profile_mask_has(mask, pu)) {
-            continue;
-        }
+    for (uint32_t pu = profile_mask_next(mask, 0); pu < PROFILE_MASK_PUS && used < size;
+         pu = profile_mask_next(mask, pu + 1)) {
         uint32_t last = pu;
         while (profile_mask_has(mask, last + 1)) {
             last++;

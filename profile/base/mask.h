@@ -33,6 +33,11 @@ int profile_mask_set_pu(pid_t tid, uint32_t pu);
 
 void profile_mask_all(struct profile_mask *mask);
 bool profile_mask_has(const struct profile_mask *mask, uint32_t pu);
+/* The first member from `pu` on; PROFILE_MASK_PUS: there is none. Of 8,192 PUs few are members. */
+uint32_t profile_mask_next(const struct profile_mask *mask, uint32_t pu);
+#define PROFILE_MASK_EACH(mask, pu)                                                                \
+    for (uint32_t pu = profile_mask_next(mask, 0); pu < PROFILE_MASK_PUS;                          \
+         pu = profile_mask_next(mask, pu + 1))
 void profile_mask_add(struct profile_mask *mask, uint32_t pu);
 void profile_mask_remove(struct profile_mask *mask, uint32_t pu);
 void profile_mask_and(struct profile_mask *mask, const struct profile_mask *other);

@@ -64,14 +64,19 @@ static size_t add(struct reader *reader, enum profile_json_type type, const char
 
 static void skip_blanks(struct reader *reader)
 {
-    for (;; reader->at++) {
-        if (*reader->at == '\n') {
+    char *at = reader->at;
+    for (;; at++) {
+        while (*at == ' ') { /* a third of a profile */
+            at++;
+        }
+        if (*at == '\n') {
             reader->line++;
-            reader->line_start = reader->at + 1;
-        } else if (*reader->at != ' ' && *reader->at != '\t' && *reader->at != '\r') {
-            return;
+            reader->line_start = at + 1;
+        } else if (*at != '\t' && *at != '\r') {
+            break;
         }
     }
+    reader->at = at;
 }
 
 /* -- strings -- */

@@ -108,6 +108,24 @@ static struct stayer start_rank(void)
     return stayer;
 }
 
+START_TEST(every_member_of_a_mask_is_found)
+{
+    static const uint32_t members[] = {0, 1, 31, 32, 63, 64, 4095, PROFILE_MASK_PUS - 1};
+    struct profile_mask mask = {0};
+    size_t found = 0;
+    ck_assert_uint_eq(profile_mask_next(&mask, 0), PROFILE_MASK_PUS);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        profile_mask_add(&mask, members[i]);
+    }
+    PROFILE_MASK_EACH(&mask, pu)
+    {
+        ck_assert_uint_eq(pu, members[found++]);
+    }
+    ck_assert_uint_eq(found, sizeof members / sizeof *members);
+    ck_assert_uint_eq(profile_mask_next(&mask, PROFILE_MASK_PUS), PROFILE_MASK_PUS);
+}
+END_TEST
+
 START_TEST(the_second_program_takes_a_free_pu)
 {
     ck_assert_uint_eq(next_pu(), order[0]);
@@ -506,6 +524,7 @@ int main(void)
     }
     TCase *test = tcase_create("registry");
     tcase_add_checked_fixture(test, setup, NULL);
+    tcase_add_test(test, every_member_of_a_mask_is_found);
     tcase_add_test(test, the_second_program_takes_a_free_pu);
     tcase_add_test(test, an_older_kernel_keeps_programs_apart_as_well);
     tcase_add_test(test, independent_jobs_start_on_different_pus);

@@ -48,6 +48,9 @@ START_TEST(sets_combine)
 {
     struct profile_set a = parsed("0-3,8"), b = parsed("2-9"), out;
     ck_assert(profile_set_has(&a, 8) && !profile_set_has(&a, 4));
+    ck_assert(profile_set_has(&b, 2) && profile_set_has(&b, 9)); /* one without a gap */
+    ck_assert(!profile_set_has(&b, 1) && !profile_set_has(&b, 10));
+    ck_assert_uint_eq(profile_set_position(&b, 5), 3);
     ck_assert_int_eq(profile_set_intersect(&a, &b, &out), 0);
     ck_assert(profile_set_subset(&out, &a) && profile_set_subset(&out, &b) &&
               !profile_set_subset(&a, &b));
