@@ -3,7 +3,8 @@
  * Each result is printed as it comes, so that the log of a test that ran into its limit says how
  * far it came. Check's own limit of 4 s for a test is short for a busy machine, and these tests ask
  * what is done, not how fast; a case that needs longer says so by tcase_set_timeout(). A sanitizer
- * makes the arithmetic of fits five to ten times as slow: all limits grow with it. */
+ * makes the arithmetic of fits five to ten times as slow, and so does an emulator: all limits grow
+ * with it. */
 #include "tests/base/runner.h"
 
 #include <errno.h>
@@ -16,17 +17,28 @@
 #include <unistd.h>
 
 #define LIMIT_SECONDS "60"
+#define SLOW_FACTOR "6"
 #ifdef __SANITIZE_ADDRESS__
-#define LIMIT_FACTOR "6"
+#define IS_SANITIZED true
 #else
-#define LIMIT_FACTOR "1"
+#define IS_SANITIZED false
 #endif
+
+/* qemu-user answers for the program under /proc/self, and overlooks that this is another name of
+ * it: there the emulator itself is seen. */
+static bool is_emulated(void)
+{
+    char said[PATH_MAX] = "", seen[PATH_MAX] = "";
+    ssize_t said_length = readlink("/proc/self/exe", said, sizeof said - 1);
+    ssize_t seen_length = readlink("/proc/thread-self/exe", seen, sizeof seen - 1);
+    return said_length > 0 && seen_length > 0 && strcmp(said, seen) != 0;
+}
 
 /* Before main(), since a case takes its limit from the environment when it is made. */
 __attribute__((constructor)) static void set_limit(void)
 {
     setenv("CK_DEFAULT_TIMEOUT", LIMIT_SECONDS, 0);
-    setenv("CK_TIMEOUT_MULTIPLIER", LIMIT_FACTOR, 0);
+    setenv("CK_TIMEOUT_MULTIPLIER", IS_SANITIZED || is_emulated() ? SLOW_FACTOR : "1", 0);
 }
 
 int run_suite(Suite *suite)
@@ -44,16 +56,6 @@ int run_tests(TCase *tests)
     Suite *suite = suite_create(program_invocation_short_name);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
-}
-
-/* qemu-user answers for the program under /proc/self, and overlooks that this is another name of
- * it: there the emulator itself is seen. */
-static bool is_emulated(void)
-{
-    char said[PATH_MAX] = "", seen[PATH_MAX] = "";
-    ssize_t said_length = readlink("/proc/self/exe", said, sizeof said - 1);
-    ssize_t seen_length = readlink("/proc/thread-self/exe", seen, sizeof seen - 1);
-    return said_length > 0 && seen_length > 0 && strcmp(said, seen) != 0;
 }
 
 void add_unless_emulated(TCase *tests, const TTest *test, const char *why)

@@ -336,11 +336,13 @@ int main(void)
     tcase_add_test(tests, where_placing_is_forbidden_that_is_said_and_the_rest_goes_on);
     tcase_add_test(tests, a_longer_message_takes_longer);
     tcase_add_test(tests, a_measurement_that_stood_still_is_made_again);
-    tcase_add_test(tests, bandwidth_is_what_memory_gives_not_how_much_of_the_pu_was_had);
+    add_unless_emulated(tests, bandwidth_is_what_memory_gives_not_how_much_of_the_pu_was_had,
+                        "times of an emulator mean nothing");
     tcase_add_test(tests, impossible_orders_are_refused);
     tcase_add_test(tests, a_cancelled_machine_stops);
     tcase_add_test(tests, a_pu_that_is_not_ours_is_refused_by_name);
-    tcase_add_test(tests, huge_pages_that_are_not_granted_are_not_had);
+    add_unless_emulated(tests, huge_pages_that_are_not_granted_are_not_had,
+                        "qemu-user has no PR_SET_THP_DISABLE");
     tcase_add_test(tests, what_huge_memory_came_in_is_recorded);
     return run_tests(tests);
 }
