@@ -1,14 +1,14 @@
 /* The threads of a region are placed by the same weights as workers, but a region is often a small
  * part of its node: one array over its PUs, raised pair by pair, costs threads x PUs of the region
- * whatever the node has. Where a region is a large part of a large node the tree engine is worth its
- * making. Both give the same answers. */
+ * whatever the node has. Where a region is a large part of a large node the tree engine is worth
+ * its making. Both give the same answers. */
 #include "mapper/domains/region.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Adds what the choice of `chosen` does to the others of these items: a region is often a small part
- * of the node, whose groups reach over all of it. */
+/* Adds what the choice of `chosen` does to the others of these items: a region is often a small
+ * part of the node, whose groups reach over all of it. */
 static void raise_items(struct map_machine *m, const struct map_region *region, uint32_t chosen)
 {
     const uint32_t *items = region->items;
