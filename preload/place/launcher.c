@@ -335,9 +335,8 @@ static bool is_launcher(const char *name)
     return false;
 }
 
-pid_t pin_launcher_process(void)
+static pid_t look_for_launcher(pid_t pid)
 {
-    pid_t pid = getppid();
     for (int generation = 0; generation < MOST_GENERATIONS && pid > 1; generation++) {
         char name[32];
         pid_t parent;
@@ -350,6 +349,19 @@ pid_t pin_launcher_process(void)
         pid = parent;
     }
     return 0;
+}
+
+/* Asked for the job, its PUs and its strangers, by the one thread that makes a plan. A child, or
+ * one whose parent has ended, has another parent. */
+pid_t pin_launcher_process(void)
+{
+    static pid_t parent, found;
+    pid_t now = getppid();
+    if (now != parent) {
+        found = look_for_launcher(now);
+        parent = now;
+    }
+    return found;
 }
 
 /* The text and an end that no text has. */
