@@ -10,7 +10,6 @@
 #include "probes/pairs/pairs.h"
 
 enum {
-    PASSES = 3,
     EXPECTED_PAIRS = 32, /* for the progress bar */
     LEARN_FROM = 16,     /* pairs that the first idea of the spread comes from */
 };
@@ -45,11 +44,36 @@ void probe_memory_rounds_free(struct memory_rounds *rounds)
     rounds->totals = rounds->spreads = rounds->logs = rounds->scale = NULL;
 }
 
+/* A simulated machine of 64 PUs takes 20 s, one of 512 took four minutes. */
+enum { LARGE_FROM = 65 };
+
+bool probe_memory_is_large(const struct probe *probe)
+{
+    return probe->machine->pus.count >= LARGE_FROM;
+}
+
+/* A figure is the upper quartile of bursts of half a MiB: 192 of them say it, in one pass of a
+ * large array or in three of a small one. More passes make it surer, and take minutes where
+ * hundreds of workers share a memory. */
+static const size_t copied_bytes = 96u << 20;
+enum { PASSES_MOST = 3 };
+
+uint32_t probe_memory_passes(const struct probe *probe, size_t bytes)
+{
+    if (!probe_memory_is_large(probe)) {
+        return PASSES_MOST;
+    }
+    size_t passes = bytes > 0 ? copied_bytes / bytes : 1;
+    return passes < 1 ? 1 : passes > PASSES_MOST ? PASSES_MOST : (uint32_t)passes;
+}
+
 int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
                       double *bytes_per_s)
 {
-    const struct machine_copy what = {
-        .bytes = bytes, .passes = PASSES, .numa = -1, .pages = probe_memory_pages(probe->machine)};
+    const struct machine_copy what = {.bytes = bytes,
+                                      .passes = probe_memory_passes(probe, bytes),
+                                      .numa = -1,
+                                      .pages = probe_memory_pages(probe->machine)};
     return probe_machine_copy(probe->machine, &what, pus, count, bytes_per_s);
 }
 

@@ -17,7 +17,7 @@
 #include "probes/pairs/pairs.h"
 #include "profile/base/random.h"
 
-enum { PASSES = 3, NODE_BYTES = 256, WARM_PASSES = 1 };
+enum { NODE_BYTES = 256, WARM_PASSES = 1 };
 /* Up to so many cells all are measured: looking first would save nothing. */
 enum { ALL_UP_TO = 16 };
 /* Cells of a sort of n that are copied in: a bandwidth that a quarter of 240 cells have is missed
@@ -81,7 +81,7 @@ static int measure_latency(const struct matrix *matrix, const struct cell *cell,
 static int measure_copy(const struct matrix *matrix, const struct cell *cell, double *bytes_per_s)
 {
     const struct machine_copy what = {.bytes = matrix->bytes,
-                                      .passes = PASSES,
+                                      .passes = probe_memory_passes(matrix->probe, matrix->bytes),
                                       .numa = numa_of(matrix, cell),
                                       .pages = probe_memory_pages(matrix->probe->machine)};
     return probe_machine_copy(matrix->probe->machine, &what, cell->pus->ids, 1, bytes_per_s);

@@ -37,6 +37,9 @@ int probe_sets_insert(struct sets *sets, const struct domain *domain)
             (sets->count - place) * sizeof *sets->levels);
     sets->levels[place] = *domain;
     sets->count++;
+    for (size_t i = place + 1; i < sets->count; i++) {
+        sets->levels[i].doubted = sets->levels[i].of_pairs < 0;
+    }
     return 1;
 }
 
@@ -224,8 +227,9 @@ static int look_at_machine(struct sets *sets)
     return rc < 0 ? rc : 0;
 }
 
-/* Levels that lose nothing against others within the next larger one; of pairs, too: a few of them
- * that speak for all may be the only ones of their level. */
+/* Levels that lose nothing against others within the next larger one, or against all others where
+ * they are doubted; of pairs, too: a few of them that speak for all may be the only ones of their
+ * level. */
 static int prune(struct sets *sets)
 {
     int rc = 0;
@@ -237,6 +241,7 @@ static int prune(struct sets *sets)
             siblings +=
                 outer->unit[level->partition.first[u]] == outer->unit[level->partition.first[unit]];
         }
+        siblings = !outer && level->doubted ? level->partition.count : siblings;
         if (siblings < 2) {
             continue;
         }
@@ -269,6 +274,31 @@ static bool worth_trying(const struct sets *sets, const struct partition *of)
     return worth;
 }
 
+/* Nobody says of any PUs that they have something in common, as virtual machines do. */
+static bool is_flat(const struct profile_class *declared)
+{
+    bool flat = !declared || (declared->cores.group_count == 0 &&
+                              declared->packages.group_count < 2 && declared->numa_count < 2);
+    for (size_t i = 0; flat && declared && i < declared->cache_count; i++) {
+        flat = declared->caches[i].sharing.group_count == 0;
+    }
+    return flat;
+}
+
+/* Nothing was found, or on a flat machine a domain with no candidate smaller than it: a link may be
+ * hidden inside, of three cores at least, since a pair would have shown one of two. */
+static bool cores_are_left(const struct sets *sets, const struct partition *candidates,
+                           size_t count)
+{
+    const struct domain *innermost = sets->levels;
+    bool left = sets->count == 0 || (innermost->of_pairs < 0 && is_flat(sets->probe->declared));
+    for (size_t i = 0; left && sets->count > 0 && i < count; i++) {
+        const struct partition *of = &candidates[i];
+        left = of->count <= innermost->partition.count || of->count >= sets->cores.count;
+    }
+    return left;
+}
+
 static int measure(struct sets *sets, struct partition *candidates, size_t count)
 {
     size_t before = sets->count;
@@ -291,7 +321,7 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
                  ? 0
                  : probe_sets_search(sets, &sets->levels[i].partition);
     }
-    if (rc >= 0 && sets->count == 0 && !probe_late(sets->probe)) {
+    if (rc >= 0 && !probe_late(sets->probe) && cores_are_left(sets, candidates, count)) {
         rc = probe_sets_search(sets, &sets->cores);
     }
     rc = rc < 0 || probe_late(sets->probe) ? rc : look_at_machine(sets);

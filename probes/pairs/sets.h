@@ -26,7 +26,8 @@ struct domain {
     uint32_t workers;   /* that it was measured with */
     uint32_t looked_at; /* groups that were measured; the others are taken over */
     uint32_t rounds;
-    bool loose; /* pairs that are no groups: nothing can be put inside */
+    bool loose;   /* pairs that are no groups: nothing can be put inside */
+    bool doubted; /* a domain inside was found later, which may be all that it showed */
 };
 
 /* Positions in the machine's set. */
@@ -55,6 +56,10 @@ int probe_sets_total(struct sets *sets, const struct workers *workers, double *b
 int probe_sets_compare(struct sets *sets, struct domain *out);
 /* What sets->second adds to sets->first at work, of what it gets alone. */
 int probe_sets_gain(struct sets *sets, double *gain);
+/* The same where the totals of the two sets alone are known (> 0): a look at both together that
+ * shows that nothing is lost is all, three that show that nearly nothing is added are, and
+ * otherwise it is measured by turns. */
+int probe_sets_gain_known(struct sets *sets, double before, double alone, double *gain);
 
 /* -- choosing workers -- */
 

@@ -12,6 +12,9 @@
 
 /* What adds so much needs no other round; in a first one the others may have been disturbed. */
 static const double surely_free = 0.9;
+/* What adds so little is not taken for more by what the others got at another time; half of what
+ * counts as saturated. */
+static const double surely_full = sets_saturated_gain / 2;
 enum { GAIN_ROUNDS_LEAST = 2, GAIN_ROUNDS_MOST = 6 };
 
 /* -- measuring -- */
@@ -65,6 +68,16 @@ int probe_sets_compare(struct sets *sets, struct domain *out)
     return 0;
 }
 
+/* Both sets, in sets->both; false: more workers than a quota allows, which would show the quota. */
+static bool put_together(struct sets *sets)
+{
+    struct workers *both = &sets->both;
+    memcpy(both->at, sets->first.at, sets->first.count * sizeof *both->at);
+    memcpy(both->at + sets->first.count, sets->second.at, sets->second.count * sizeof *both->at);
+    both->count = sets->first.count + sets->second.count;
+    return both->count <= sets->at_once;
+}
+
 /* What sets->second adds to sets->first at work, of what it gets alone. Disturbance only takes
  * bandwidth away, and a difference of totals suffers from it more than each of them: the best of
  * the rounds counts, and what is neither little nor all gets more rounds. */
@@ -72,20 +85,16 @@ int probe_sets_gain(struct sets *sets, double *gain)
 {
     double before = 0, after = 0, alone = 0;
     size_t done = 0;
-    struct workers *both = &sets->both;
-    memcpy(both->at, sets->first.at, sets->first.count * sizeof *both->at);
-    memcpy(both->at + sets->first.count, sets->second.at, sets->second.count * sizeof *both->at);
-    both->count = sets->first.count + sets->second.count;
-    *gain = 1; /* more workers than a quota allows would show the quota */
-    if (both->count > sets->at_once) {
+    *gain = 1;
+    if (!put_together(sets)) {
         return 0;
     }
-    tell(sets, both->count);
+    tell(sets, sets->both.count);
     for (bool settled = false; !settled; settled = settled || is_late(sets, done)) {
         double now;
         int rc = probe_sets_total(sets, &sets->first, &now);
         before = fmax(before, now);
-        rc = rc < 0 ? rc : probe_sets_total(sets, both, &now);
+        rc = rc < 0 ? rc : probe_sets_total(sets, &sets->both, &now);
         after = fmax(after, now);
         rc = rc < 0 ? rc : probe_sets_total(sets, &sets->second, &now);
         alone = fmax(alone, now);
@@ -98,6 +107,28 @@ int probe_sets_gain(struct sets *sets, double *gain)
                   (done >= REPEAT_MEDIAN_LEAST && *gain < sets_saturated_gain);
     }
     return 0;
+}
+
+int probe_sets_gain_known(struct sets *sets, double before, double alone, double *gain)
+{
+    double after = 0, now;
+    *gain = 1;
+    if (!put_together(sets)) {
+        return 0;
+    }
+    tell(sets, sets->both.count);
+    for (size_t looks = 0; looks < REPEAT_MEDIAN_LEAST && !is_late(sets, looks); looks++) {
+        int rc = probe_sets_total(sets, &sets->both, &now);
+        if (rc < 0) {
+            return rc;
+        }
+        after = fmax(after, now);
+        *gain = (after - before) / alone;
+        if (*gain > surely_free) {
+            return 0;
+        }
+    }
+    return *gain < surely_full ? 0 : probe_sets_gain(sets, gain);
 }
 
 /* -- choosing workers -- */

@@ -15,13 +15,13 @@ static const double set_share = 2.0 / 3;            /* of a cache, per PU: worki
 static const double second_per_byte = 1.0 / 256;    /* nodes of such a set, each … */
 static const double node_s = 12e-9, warm_turns = 2; /* built, and visited so often as one by one */
 static const double load_s = 15e-9, memory_load_s = 100e-9, timed_loads = 12288;
-static const double trials = 4;     /* of a pair, alone and together */
-static const double rounds = 3;     /* of copies */
-static const double passes = 3.2;   /* that a copy makes */
-static const double rate = 10e9;    /* bytes/s of one PU */
-static const double pair_s = 5e-3;  /* messages of one pair, all sweeps */
-static const double layer_s = 0.05; /* curves of one layer */
-static const double mpi_s = 0.4;    /* starting the ranks */
+static const double trials = 4;        /* of a pair, alone and together */
+static const double rounds = 3;        /* of copies */
+static const double more_passes = 0.2; /* beside those that are timed */
+static const double rate = 10e9;       /* bytes/s of one PU */
+static const double pair_s = 5e-3;     /* messages of one pair, all sweeps */
+static const double layer_s = 0.05;    /* curves of one layer */
+static const double mpi_s = 0.4;       /* starting the ranks */
 
 /* Pairs inside of the groups of the next larger declared cache; all for the last. */
 static void mark_inside(const struct profile_set *pus, const struct profile_relation *outer,
@@ -69,10 +69,17 @@ static double array_bytes(const struct probe *probe)
     return (double)probe_memory_bytes(probe, last);
 }
 
+/* One pass of a copy by all that take part. */
+static double pass_seconds(const struct probe *probe)
+{
+    return 2 * array_bytes(probe) / rate;
+}
+
 /* One copy by all that take part. */
 static double copy_seconds(const struct probe *probe)
 {
-    return passes * 2 * array_bytes(probe) / rate;
+    const uint32_t passes = probe_memory_passes(probe, (size_t)array_bytes(probe));
+    return (passes + more_passes) * pass_seconds(probe);
 }
 
 static double plan_memory(const struct probe *probe, const struct schedule *schedule)
@@ -87,15 +94,25 @@ static double plan_memory(const struct probe *probe, const struct schedule *sche
            (double)nodes.looked_at * look_s;
 }
 
+/* PUs that work in sets: siblings of a core do not. */
+static double one_of_each_core(const struct probe *probe)
+{
+    size_t workers = probe->machine->pus.count;
+    for (size_t i = 0; probe->declared && i < probe->declared->cores.group_count; i++) {
+        workers -= probe->declared->cores.groups[i].count - 1;
+    }
+    return (double)workers;
+}
+
 /* Sets that are tried: of each way to divide the PUs two groups, packed and spread, and of what is
  * merged by turns, some more. */
 static double plan_sets(const struct probe *probe, const struct schedule *schedule)
 {
-    const double divisions = (double)schedule->together.count;
-    double pus = (double)probe->machine->pus.count;
-    /* Each alone, and by all of a node: a pass is a third of a copy. */
-    const double kernels_s = rounds * 2 * PROFILE_KERNELS * copy_seconds(probe) / passes;
-    return kernels_s + (pus > 2 ? rounds * copy_seconds(probe) * (4 * divisions + pus) : 0);
+    const double divisions = (double)schedule->together.count, pus = (double)schedule->pus->count,
+                 cores = one_of_each_core(probe);
+    /* Each alone, and by all of a node, one pass each. */
+    const double kernels_s = rounds * 2 * PROFILE_KERNELS * (1 + more_passes) * pass_seconds(probe);
+    return kernels_s + (pus > 2 ? rounds * copy_seconds(probe) * (4 * divisions + cores) : 0);
 }
 
 void probe_estimate_scale(struct probe_estimate *estimate, double memory_s)

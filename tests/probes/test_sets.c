@@ -2,8 +2,10 @@
  * wrongly? And does a curve take one worker per inner group first? */
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mapper/map.h"
 #include "probes/pairs/memory.h"
@@ -53,19 +55,24 @@ static void mislead(struct profile_class *declared)
     }
 }
 
-static void probe_it(const char *name, void (*change)(struct profile_class *declared),
-                     unsigned probes)
+static void probe_opened(unsigned probes)
 {
     struct progress progress = {.events = -1};
     struct servet_error error;
-    open_machine_of(name, &machine);
-    if (change) {
-        change(&machine.declared->classes[0]);
-    }
     struct probe_run run = {
         .probes = probes, .seed = 1, .machine = &machine, .progress = &progress};
     ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+}
+
+static void probe_it(const char *name, void (*change)(struct profile_class *declared),
+                     unsigned probes)
+{
+    open_machine_of(name, &machine);
+    if (change) {
+        change(&machine.declared->classes[0]);
+    }
+    probe_opened(probes);
 }
 
 static void close_it(void)
@@ -209,6 +216,58 @@ START_TEST(domains_are_found_where_nothing_at_all_is_known)
 }
 END_TEST
 
+enum { LINKS = 6, CORES_OF_LINK = 16, CORES = LINKS * CORES_OF_LINK };
+
+/* "0-15", "16-31" … */
+static void write_groups(FILE *file, size_t size)
+{
+    for (size_t core = 0; core < CORES; core += size) {
+        fprintf(file, "%s\"%zu-%zu\"", core ? ", " : "", core, core + size - 1);
+    }
+}
+
+/* Sixteen cores of 15 GB/s behind each link of 150, three links in each package, whose memory no
+ * number of workers fills. Nothing is declared; messages tell packages apart, and no more. */
+static void open_links(void)
+{
+    struct servet_error error;
+    char path[] = "/tmp/servet-links-XXXXXX";
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    FILE *file = fdopen(descriptor, "w");
+    fprintf(
+        file,
+        "{\"servet_machine\": 1, \"pus\": \"0-%d\", \"caches\": [{\"level\": 1, "
+        "\"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}], \"memory\": "
+        "{\"seconds\": 1e-7, \"pu_bytes_per_s\": 1.5e10, \"domains\": [{\"bytes_per_s\": 1.5e11, "
+        "\"groups\": [",
+        CORES - 1);
+    write_groups(file, CORES_OF_LINK);
+    fprintf(file, "]}]}, \"layers\": [{\"seconds\": 5e-7, \"bytes_per_s\": 8e9, \"groups\": [");
+    write_groups(file, CORES / 2);
+    fprintf(file, "]}, {\"seconds\": 9e-7, \"bytes_per_s\": 5e9, \"groups\": [");
+    write_groups(file, CORES);
+    fprintf(file, "]}], \"noise\": {\"relative\": 0.02, \"outlier_probability\": 0.02, "
+                  "\"outlier_factor\": 3}}");
+    fclose(file);
+    int rc = probe_machine_open_simulated(path, 1, &machine, &error);
+    unlink(path);
+    ck_assert_msg(rc == 0, "%s", error.text);
+}
+
+/* A candidate around hidden links collides as they do, because its workers are packed on fewer of
+ * them: the links are looked for all the same, and the candidate goes. */
+START_TEST(hidden_links_of_many_cores_are_found_inside_of_a_candidate)
+{
+    open_links();
+    probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+    ck_assert_ptr_nonnull(level_of("0-15"));
+    ck_assert_uint_eq(level_of("0-15")->collisions.group_count, LINKS);
+    ck_assert_ptr_null(level_of("0-47"));
+    close_it();
+}
+END_TEST
+
 START_TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
 {
     probe_it("finis-terrae", NULL, PROBE_MEMORY);
@@ -266,6 +325,7 @@ int main(void)
     tcase_add_test(tests, structure_hidden_or_declared_wrongly_changes_no_bandwidth);
     tcase_add_test(tests, buses_and_cells_are_found_where_the_topology_is_flat);
     tcase_add_test(tests, domains_are_found_where_nothing_at_all_is_known);
+    tcase_add_test(tests, hidden_links_of_many_cores_are_found_inside_of_a_candidate);
     tcase_add_test(tests, curves_of_an_outer_level_use_one_worker_per_inner_group_first);
     tcase_add_test(tests, partitions_merge_refine_and_dissolve);
     return run_tests(tests);
