@@ -429,6 +429,35 @@ static struct range sizes(const struct profile_communication *communication)
     return range;
 }
 
+/* One line for each layer of which `points` counts more than one; `axes`: of "using". */
+static void layer_lines(FILE *out, const struct profile_communication *communication,
+                        size_t (*points)(const struct profile_layer *layer), const char *axes,
+                        double point_size)
+{
+    const char *separator = "plot ";
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        const struct profile_layer *layer = &communication->layers[i];
+        if (points(layer) > 1) {
+            fprintf(out,
+                    "%s$layer%zu using %s with linespoints lc rgb c%zu lw 1.5 pt 7 ps %.1f title ",
+                    separator, i, axes, i % PLOT_COLOURS + 1, point_size);
+            layer_title(out, layer, i);
+            separator = ", ";
+        }
+    }
+    fputc('\n', out);
+}
+
+static size_t curve_points(const struct profile_layer *layer)
+{
+    return layer->curve_count;
+}
+
+static size_t concurrency_points(const struct profile_layer *layer)
+{
+    return layer->concurrency_count;
+}
+
 /* `axes`: of "using". An empty message has no place on a logarithmic axis and no bandwidth. */
 static void curves(FILE *out, const struct profile_communication *communication, const char *axes)
 {
@@ -442,18 +471,7 @@ static void curves(FILE *out, const struct profile_communication *communication,
         }
         fputs("EOD\n", out);
     }
-    const char *separator = "plot ";
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        const struct profile_layer *layer = &communication->layers[i];
-        if (layer->curve_count > 1) {
-            fprintf(out,
-                    "%s$layer%zu using %s with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.5 title ",
-                    separator, i, axes, i % PLOT_COLOURS + 1);
-            layer_title(out, layer, i);
-            separator = ", ";
-        }
-    }
-    fputc('\n', out);
+    layer_lines(out, communication, curve_points, axes, 0.5);
 }
 
 static void size_axis(FILE *out, struct range range)
@@ -533,17 +551,7 @@ static void plot_concurrency(struct plot_list *list,
         }
         fputs("EOD\n", out);
     }
-    const char *separator = "plot ";
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        if (communication->layers[i].concurrency_count > 1) {
-            fprintf(out,
-                    "%s$layer%zu using 1:2 with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.7 title ",
-                    separator, i, i % PLOT_COLOURS + 1);
-            layer_title(out, &communication->layers[i], i);
-            separator = ", ";
-        }
-    }
-    fputc('\n', out);
+    layer_lines(out, communication, concurrency_points, "1:2", 0.7);
     report_plot_close(list,
                       "Messages sent at the same time inside one layer; a flat line is a network "
                       "that carries them all.");

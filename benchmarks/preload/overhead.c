@@ -177,27 +177,10 @@ static void measure_plan(const char *path, size_t rounds)
     fflush(stdout);
 }
 
-int main(int argc, char **argv)
+/* Under a profile of 256 PUs; `threads` is how many are made one at a time. */
+static void measure_threads(const char *threads, size_t rounds)
 {
-    size_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 200;
-    const char *threads = argc > 2 ? argv[2] : "2000";
-    char profile[] = "/tmp/servet-overhead-XXXXXX";
-    rounds = rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS;
     size_t some = rounds / 10 > 5 ? rounds / 10 : 5;
-    static struct candidate start[] = {
-        {.name = "empty preload object", .preload = EMPTY, .argv = {CHILD, "nothing"}},
-        {.name = "shim", .preload = SHIM, .argv = {CHILD, "nothing"}},
-        {.name = "nothing preloaded", .argv = {CHILD, "nothing"}},
-    };
-    compare("start of a program that makes no thread", "us", start, 3, rounds, true);
-    if (argc > 3) {
-        return 0;
-    }
-
-    close(mkstemp(profile));
-    write_big_profile(profile);
-    measure_plan(profile, rounds);
-    setenv("SERVET_PROFILE", profile, 1);
     static struct candidate first[] = {
         {.name = "nothing preloaded", .argv = {CHILD, "first"}},
         {.name = "shim, profile of 256 PUs", .preload = SHIM, .argv = {CHILD, "first"}},
@@ -220,22 +203,48 @@ int main(int argc, char **argv)
         {.name = "not pinned", .argv = {CHILD, "burst", "50", "nobody"}},
     };
     compare("64 threads at once by 8 creators, each thread", "ns", burst, 3, some, false);
+}
 
+static void measure_launchers(void)
+{
+    static struct candidate launch[] = {
+        {.name = "servet-pin", .argv = {PIN, "--", CHILD, "nothing"}},
+        {.name = "likwid-pin -c 0,1", .argv = {"likwid-pin", "-q", "-c", "0,1", CHILD, "nothing"}},
+        {.name = "taskset -c 0,1", .argv = {"taskset", "-c", "0,1", CHILD, "nothing"}},
+    };
+    compare("start through a launcher", "us", launch, 3, 5, true);
+    static struct candidate pinned[] = {
+        {.name = "servet-pin", .argv = {PIN, "--", CHILD, "loop", NULL, "nobody"}},
+        {.name = "likwid-pin -c 0,1",
+         .argv = {"likwid-pin", "-q", "-c", "0,1", CHILD, "loop", NULL, "nobody"}},
+    };
+    pinned[0].argv[4] = pinned[1].argv[6] = "100";
+    compare("each further thread under a launcher", "ns", pinned, 2, 3, false);
+}
+
+int main(int argc, char **argv)
+{
+    size_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 200;
+    const char *threads = argc > 2 ? argv[2] : "2000";
+    char profile[] = "/tmp/servet-overhead-XXXXXX";
+    rounds = rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS;
+    static struct candidate start[] = {
+        {.name = "empty preload object", .preload = EMPTY, .argv = {CHILD, "nothing"}},
+        {.name = "shim", .preload = SHIM, .argv = {CHILD, "nothing"}},
+        {.name = "nothing preloaded", .argv = {CHILD, "nothing"}},
+    };
+    compare("start of a program that makes no thread", "us", start, 3, rounds, true);
+    if (argc > 3) {
+        return 0;
+    }
+
+    close(mkstemp(profile));
+    write_big_profile(profile);
+    measure_plan(profile, rounds);
+    setenv("SERVET_PROFILE", profile, 1);
+    measure_threads(threads, rounds);
     if (have("likwid-pin")) {
-        static struct candidate launch[] = {
-            {.name = "servet-pin", .argv = {PIN, "--", CHILD, "nothing"}},
-            {.name = "likwid-pin -c 0,1",
-             .argv = {"likwid-pin", "-q", "-c", "0,1", CHILD, "nothing"}},
-            {.name = "taskset -c 0,1", .argv = {"taskset", "-c", "0,1", CHILD, "nothing"}},
-        };
-        compare("start through a launcher", "us", launch, 3, 5, true);
-        static struct candidate pinned[] = {
-            {.name = "servet-pin", .argv = {PIN, "--", CHILD, "loop", NULL, "nobody"}},
-            {.name = "likwid-pin -c 0,1",
-             .argv = {"likwid-pin", "-q", "-c", "0,1", CHILD, "loop", NULL, "nobody"}},
-        };
-        pinned[0].argv[4] = pinned[1].argv[6] = "100";
-        compare("each further thread under a launcher", "ns", pinned, 2, 3, false);
+        measure_launchers();
     }
     unlink(profile);
     unlink("/dev/shm/servet-benchmark");

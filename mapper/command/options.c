@@ -78,9 +78,41 @@ static void set_kind(struct map_options *options, const char *kind)
     }
 }
 
+/* The options without an argument; NULL: it is none of them. */
+static bool *flag_of(struct map_options *options, int key)
+{
+    switch (key) {
+    case MEM_PRIOR:
+        return &options->memory;
+    case COMM_PRIOR:
+        return &options->communication;
+    case ONE_BY_ONE:
+        return &options->one_by_one;
+    case PAPER:
+        return &options->paper;
+    case CLUSTER:
+        return &options->cluster;
+    case SLURM:
+        return &options->slurm;
+    case COMPARE:
+        return &options->compare;
+    case EXPLAIN:
+        return &options->explain;
+    case WORTH:
+        return &options->worth;
+    default:
+        return NULL;
+    }
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct map_options *options = state->input;
+    bool *flag = flag_of(options, key);
+    if (flag) {
+        *flag = true;
+        return 0;
+    }
     switch (key) {
     case 'n':
         options->workers = (size_t)cli_integer("-n", argument, 1, MAP_WORKER_LIMIT - 1);
@@ -91,29 +123,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 't':
         options->thread_list = argument;
         return 0;
-    case MEM_PRIOR:
-        options->memory = true;
-        return 0;
-    case ONE_BY_ONE:
-        options->one_by_one = true;
-        return 0;
-    case PAPER:
-        options->paper = true;
-        return 0;
-    case COMM_PRIOR:
-        options->communication = true;
-        return 0;
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->machine;
         return 0;
-    case CLUSTER:
-        options->cluster = true;
-        return 0;
     case NODES:
         options->nodes = argument;
-        return 0;
-    case SLURM:
-        options->slurm = true;
         return 0;
     case SMT:
         options->smt = (uint32_t)cli_integer("--smt", argument, 1, MOST_SMT);
@@ -127,17 +141,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case MATRIX:
         options->matrix = argument;
         return 0;
-    case COMPARE:
-        options->compare = true;
-        return 0;
     case FORMAT:
         options->format = map_common_format(argument);
-        return 0;
-    case EXPLAIN:
-        options->explain = true;
-        return 0;
-    case WORTH:
-        options->worth = true;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

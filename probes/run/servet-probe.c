@@ -140,6 +140,23 @@ static size_t parse_size(const char *option, const char *text)
     return size;
 }
 
+/* Is it the second of the two words that the option takes? */
+static bool second_of(const char *option, const char *first, const char *second, const char *text)
+{
+    if (strcmp(text, first) != 0 && strcmp(text, second) != 0) {
+        cli_usage("%s: expected %s or %s, got '%s'", option, first, second, text);
+    }
+    return strcmp(text, second) == 0;
+}
+
+static const char *parse_machine(const char *text)
+{
+    if (strcmp(text, "native") != 0 && strncmp(text, "simulated:", strlen("simulated:")) != 0) {
+        cli_usage("--machine: expected native or simulated:FILE, got '%s'", text);
+    }
+    return text;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct options *options = state->input;
@@ -159,11 +176,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->probes = probe_run_parse(argument, "");
         return 0;
     case OPTION_MACHINE:
-        if (strcmp(argument, "native") != 0 &&
-            strncmp(argument, "simulated:", strlen("simulated:")) != 0) {
-            cli_usage("--machine: expected native or simulated:FILE, got '%s'", argument);
-        }
-        options->machine = argument;
+        options->machine = parse_machine(argument);
         return 0;
     case OPTION_CHECK:
         options->check = true;
@@ -176,16 +189,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->events = parse_progress(argument);
         return 0;
     case OPTION_METHOD:
-        if (strcmp(argument, "default") != 0 && strcmp(argument, "paper") != 0) {
-            cli_usage("--method: expected default or paper, got '%s'", argument);
-        }
-        options->paper = strcmp(argument, "paper") == 0;
+        options->paper = second_of("--method", "default", "paper", argument);
         return 0;
     case OPTION_MESSAGE_DATA:
-        if (strcmp(argument, "written") != 0 && strcmp(argument, "unwritten") != 0) {
-            cli_usage("--message-data: expected written or unwritten, got '%s'", argument);
-        }
-        options->unwritten = strcmp(argument, "unwritten") == 0;
+        options->unwritten = second_of("--message-data", "written", "unwritten", argument);
         return 0;
     case OPTION_ONE_BY_ONE:
         options->one_by_one = true;
