@@ -162,8 +162,7 @@ size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu)
     return kind;
 }
 
-/* Which declared kind; their number: none. */
-static size_t declared_kind(const struct profile_class *declared, uint32_t pu)
+size_t probe_kinds_declared(const struct profile_class *declared, uint32_t pu)
 {
     size_t kind = 0;
     while (kind < declared->kind_count && !profile_set_has(&declared->kinds[kind].pus, pu)) {
@@ -176,11 +175,11 @@ static size_t declared_kind(const struct profile_class *declared, uint32_t pu)
 static int add(const struct profile_class *declared, const struct profile_set *pus, size_t i,
                struct kinds *kinds)
 {
-    size_t kind = declared_kind(declared, pus->ids[i]), count = 0;
+    size_t kind = probe_kinds_declared(declared, pus->ids[i]), count = 0;
     uint32_t *ids = malloc(pus->count * sizeof *ids);
     int rc = ids ? 0 : -ENOMEM;
     for (size_t other = 0; rc == 0 && other < pus->count; other++) {
-        if (declared_kind(declared, pus->ids[other]) == kind) {
+        if (probe_kinds_declared(declared, pus->ids[other]) == kind) {
             ids[count++] = pus->ids[other];
         }
     }

@@ -32,6 +32,9 @@ int probe_kinds_of(const struct profile_class *declared, const struct profile_se
                    struct kinds *out);
 void probe_kinds_free(struct kinds *kinds);
 
+/* Which declared kind a PU is of; their number: none. */
+size_t probe_kinds_declared(const struct profile_class *declared, uint32_t pu);
+
 /* Which kind a PU is of. */
 size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu);
 

@@ -117,7 +117,9 @@ static bool number_in(const char *text, regoff_t from, regoff_t to, double *valu
     return false;
 }
 
-bool bench_metric_find(const struct metric *metric, const char *text, double *value)
+/* The number in the last match of the expression: its first group, or the first number in the whole
+ * match. */
+static bool find_number(const struct metric *metric, const char *text, double *value)
 {
     regmatch_t match[2];
     bool found = false;
@@ -161,7 +163,7 @@ static char *figure(const struct metric *metric, const struct bench_run *run, do
         *value = run->seconds;
         return NULL;
     }
-    return bench_metric_find(metric, run->out, value)
+    return find_number(metric, run->out, value)
                ? NULL
                : text_of("no number like \"%s\" in the output%s", metric->expression, "");
 }

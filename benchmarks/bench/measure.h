@@ -48,9 +48,6 @@ struct comparison {
 
 /* Compiles metric->expression: 0, or cli_usage(). */
 void bench_metric_compile(struct metric *metric);
-/* The number in the last match of the expression: its first group, or the first number in the whole
- * match. */
-bool bench_metric_find(const struct metric *metric, const char *text, double *value);
 
 /* Runs the program under each of `names` (ended by NULL). A comparator that cannot be used, or
  * under which the program fails, is left out with its reason. */

@@ -13,8 +13,10 @@
 
 #define LINE_SIZE 512
 
-struct verdict bench_verdict_between(const struct comparison *comparison, const struct series *ours,
-                                     const struct series *other)
+/* The same of two of its series that have figures; the interval says 95 % only from
+ * BENCH_LEAST_ROUNDS on. */
+static struct verdict verdict_between(const struct comparison *comparison,
+                                      const struct series *ours, const struct series *other)
 {
     struct verdict verdict = {.ours = ours, .best = other};
     const double *a = ours->values, *b = other->values;
@@ -37,7 +39,7 @@ bool bench_verdict(const struct comparison *comparison, struct verdict *out)
     if (!out->ours || !out->best || comparison->rounds < BENCH_LEAST_ROUNDS) {
         return false;
     }
-    *out = bench_verdict_between(comparison, out->ours, out->best);
+    *out = verdict_between(comparison, out->ours, out->best);
     return true;
 }
 
@@ -224,7 +226,7 @@ static bool other_priority_is_not(const struct comparison *comparison,
     if (!best || best == verdict->ours) {
         return false;
     }
-    const struct verdict other = bench_verdict_between(comparison, best, verdict->best);
+    const struct verdict other = verdict_between(comparison, best, verdict->best);
     return !other.slower;
 }
 

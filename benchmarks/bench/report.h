@@ -22,10 +22,6 @@ struct verdict {
     bool slower; /* beyond the interval */
 };
 bool bench_verdict(const struct comparison *comparison, struct verdict *out);
-/* The same of two of its series that have figures; the interval says 95 % only from
- * BENCH_LEAST_ROUNDS on. */
-struct verdict bench_verdict_between(const struct comparison *comparison, const struct series *ours,
-                                     const struct series *other);
 
 /* What is known of why servet is slower there: one line. */
 const char *bench_reason(const struct comparison *comparison, const struct verdict *verdict);

@@ -15,15 +15,10 @@
 #include "probes/network/network.h"
 #include "probes/pairs/pairs.h"
 #include "profile/base/clock.h"
+#include "profile/base/statistics.h"
 #include "profile/query.h"
 
 enum { LOADS = 101 };
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void give_up(const char *what)
 {
@@ -84,7 +79,7 @@ static void load_it(const struct profile_communication *network, uint32_t nodes,
         times[i] = profile_now_s() - start;
         profile_free(loaded);
     }
-    qsort(times, LOADS, sizeof *times, compare);
+    profile_sort(times, LOADS);
     printf("\nprofile of %u nodes: %ld bytes; loaded and asked for one node in %.2f ms (median of "
            "%d, least %.2f)\n",
            nodes, bytes, times[LOADS / 2] * 1e3, LOADS, times[0] * 1e3);

@@ -20,7 +20,8 @@ struct mpibind {
     hwloc_bitmap_t *(*get_cpus)(void *handle);
 };
 
-bool bench_mpibind_there(void)
+/* Is there a library to ask? It is named by $MPIBIND_LIBRARY. */
+static bool mpibind_is_there(void)
 {
     const char *library = getenv("MPIBIND_LIBRARY");
     return library && access(library, R_OK) == 0;
@@ -93,7 +94,7 @@ bool bench_mpibind_place(const char *machine, uint32_t ranks, uint32_t threads, 
 {
     int ends[2], status;
     size_t size = (size_t)ranks * threads * sizeof *pus, used = 0;
-    if (!bench_mpibind_there() || pipe2(ends, O_CLOEXEC) < 0) {
+    if (!mpibind_is_there() || pipe2(ends, O_CLOEXEC) < 0) {
         return false;
     }
     pid_t child = fork();

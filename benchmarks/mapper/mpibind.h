@@ -5,9 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Is there a library to ask? It is named by $MPIBIND_LIBRARY. */
-bool bench_mpibind_there(void);
-
 /* Where mpibind puts `ranks` of `threads` each on the machine of an hwloc XML file or a
  * description: OS indices, rank by rank; threads are spread over their rank's set, as the
  * OMP_PROC_BIND=spread that it exports does. False: it gave a rank no PU, or crashed. */

@@ -12,6 +12,7 @@
 
 #include "preload/place/place.h"
 #include "profile/base/clock.h"
+#include "profile/base/statistics.h"
 #include "profile/model.h"
 
 #define MOST_ROUNDS 2000
@@ -27,18 +28,6 @@ struct candidate {
 static double now_us(void)
 {
     return 1e6 * profile_now_s();
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double quantile(double *sample, size_t count, double q)
-{
-    qsort(sample, count, sizeof *sample, by_value);
-    return sample[(size_t)(q * (double)(count - 1))];
 }
 
 static void become(const struct candidate *candidate, int output)
@@ -103,8 +92,8 @@ static void compare(const char *title, const char *unit, struct candidate *candi
     printf("%s (%s; median and lower quartile of %zu interleaved runs)\n", title, unit, rounds);
     double base = 0, base_low = 0;
     for (size_t i = 0; i < count; i++) {
-        double low = quantile(candidates[i].sample, rounds, 0.25),
-               median = quantile(candidates[i].sample, rounds, 0.5);
+        double low = profile_quantile(candidates[i].sample, rounds, 0.25),
+               median = profile_quantile(candidates[i].sample, rounds, 0.5);
         base = i == 0 ? median : base;
         base_low = i == 0 ? low : base_low;
         printf("  %-44s %12.1f  x %.3f   %12.1f  x %.3f\n", candidates[i].name, median,
@@ -173,7 +162,7 @@ static void measure_plan(const char *path, size_t rounds)
     }
     printf("profile of 256 PUs read, plan for all of them made (us; of %zu)\n  median %.1f  lower "
            "quartile %.1f\n",
-           rounds, quantile(sample, rounds, 0.5), quantile(sample, rounds, 0.25));
+           rounds, profile_quantile(sample, rounds, 0.5), profile_quantile(sample, rounds, 0.25));
     fflush(stdout);
 }
 

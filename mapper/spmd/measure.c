@@ -216,8 +216,10 @@ static int run_words(const struct spmd_run *run, struct words *words, const char
                                    line[0] ? ": " : "", line);
 }
 
-int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out,
-                     struct servet_error *error)
+/* 0; -ENOENT (mpirun or the trace library is not there), -EINVAL (the program does not run, or says
+ * nothing to the trace: `error` names it and its own first line), -errno. */
+static int run_program(const struct spmd_run *run, struct spmd_measured *out,
+                       struct servet_error *error)
 {
     char library[PATH_MAX], trace[FILE_NAME] = "/tmp/servet-spmd-XXXXXX";
     struct words words = {0};
@@ -247,9 +249,10 @@ typedef unsigned long long ull;
  * are alike. */
 enum { CHOICES = 4 };
 
-struct spmd_task spmd_characterise_once(const struct spmd_planner *p,
-                                        const struct spmd_problem *problem,
-                                        const struct spmd_tile *tile, const char *const *bind)
+/* One run of `problem` in tiles like `tile`, placed by `bind` (as in struct spmd_run). */
+static struct spmd_task characterise_once(const struct spmd_planner *p,
+                                          const struct spmd_problem *problem,
+                                          const struct spmd_tile *tile, const char *const *bind)
 {
     const struct spmd_options *o = &p->options;
     struct spmd_run run = {.command = o->characterise,
@@ -261,7 +264,7 @@ struct spmd_task spmd_characterise_once(const struct spmd_planner *p,
                            .bind = bind};
     struct spmd_measured measured;
     struct servet_error error;
-    if (spmd_program_run(&run, &measured, &error) < 0) {
+    if (run_program(&run, &measured, &error) < 0) {
         cli_usage("--characterise: %s", error.text);
     }
     double one = 1, edge = spmd_comm_per_task(&one, problem, tile);
@@ -284,7 +287,7 @@ static void measure(struct spmd_planner *p, const struct spmd_problem *problem,
         cli_fail("out of memory");
     }
     for (uint32_t i = 0; i < rounds; i++) {
-        task = spmd_characterise_once(p, problem, tile, bind);
+        task = characterise_once(p, problem, tile, bind);
         seconds[i] = task.comp_s;
     }
     struct profile_median found = profile_median(seconds, rounds);
@@ -385,7 +388,7 @@ static struct spmd_measured run_one(const struct spmd_run *run, const char *opti
 {
     struct spmd_measured measured;
     struct servet_error error;
-    if (spmd_program_run(run, &measured, &error) < 0) {
+    if (run_program(run, &measured, &error) < 0) {
         cli_usage("%s: %s", option, error.text);
     }
     if (!(measured.iteration_s > 0)) { /* a single process sends nothing: its whole time counts */
@@ -420,7 +423,7 @@ static void run_round(const struct spmd_planner *p, const struct spmd_choice *ch
     const struct spmd_options *o = &p->options;
     double task_s = o->problem.comp_s;
     if (o->characterise) {
-        task_s = spmd_characterise_once(p, &o->problem, &choice->tile, planned->bind).comp_s;
+        task_s = characterise_once(p, &o->problem, &choice->tile, planned->bind).comp_s;
     }
     struct spmd_measured with = run_one(planned, "--evaluate"), without = with;
     if (o->against) {

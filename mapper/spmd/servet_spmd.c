@@ -10,7 +10,7 @@
 #include "profile/base/cli.h"
 #include "profile/base/stream.h"
 
-_Noreturn void spmd_give_up(int rc, const struct servet_error *error)
+static _Noreturn void give_up(int rc, const struct servet_error *error)
 {
     if (rc == -EINVAL || rc == -ENOENT || rc == -EACCES || rc == -EISDIR) {
         cli_usage("%s", error->text);
@@ -42,14 +42,15 @@ static double comm_from_profile(void *context, const struct spmd_problem *proble
     struct servet_error error;
     int rc = spmd_grid_map(planner->profile, planner->allowed, &problem->stencil, &grid, &error);
     if (rc < 0) {
-        spmd_give_up(rc, &error);
+        give_up(rc, &error);
     }
     double seconds = spmd_grid_comm(planner->profile, problem, tile, &grid);
     spmd_grid_free(&grid);
     return seconds;
 }
 
-void spmd_planner_open(struct spmd_planner *p)
+/* By the options; planner->options is set already. */
+static void open_planner(struct spmd_planner *p)
 {
     struct spmd_options *o = &p->options;
     p->profile = map_common_machine_open(&o->machine);
@@ -66,7 +67,7 @@ void spmd_planner_open(struct spmd_planner *p)
     }
 }
 
-void spmd_planner_close(struct spmd_planner *p)
+static void close_planner(struct spmd_planner *p)
 {
     profile_set_free(&p->options.machine.cpuset);
     profile_free(p->profile);
@@ -125,7 +126,7 @@ struct spmd_grid spmd_planner_grid(const struct spmd_planner *p, const struct sp
     struct servet_error error;
     int rc = spmd_grid_map(p->profile, p->allowed, &p->options.problem.stencil, &grid, &error);
     if (rc < 0) {
-        spmd_give_up(rc, &error);
+        give_up(rc, &error);
     }
     return grid;
 }
@@ -247,7 +248,7 @@ static void print_mapping(const struct spmd_planner *p, const struct spmd_grid *
     int rc = map_format_print(stdout, p->options.format, &plan, &error);
     map_mapping_free(&plan);
     if (rc < 0) {
-        spmd_give_up(rc, &error);
+        give_up(rc, &error);
     }
 }
 
@@ -256,7 +257,7 @@ int main(int argc, char **argv)
     struct spmd_planner planner = {0};
     struct spmd_options *o = &planner.options;
     spmd_options_parse(argc, argv, o);
-    spmd_planner_open(&planner);
+    open_planner(&planner);
     if (o->characterise) {
         spmd_characterise(&planner);
     }
@@ -277,6 +278,6 @@ int main(int argc, char **argv)
         spmd_planner_save(&planner, &choice, &grid, o->plan);
     }
     spmd_grid_free(&grid);
-    spmd_planner_close(&planner);
+    close_planner(&planner);
     return cli_finish(CLI_OK);
 }

@@ -331,10 +331,6 @@ struct spmd_planner {
 /* All of these end the program with one line when something is wrong: status 2 for bad input, 1 for
  * the rest. */
 
-/* By the options; planner->options is set already. */
-void spmd_planner_open(struct spmd_planner *planner);
-void spmd_planner_close(struct spmd_planner *planner);
-
 /* The tile that the options and the characterised problem ask for. */
 struct spmd_choice spmd_planner_distribute(const struct spmd_planner *planner);
 /* Where its processes sit; spmd_grid_free(). */
@@ -342,8 +338,6 @@ struct spmd_grid spmd_planner_grid(const struct spmd_planner *planner,
                                    const struct spmd_tile *tile);
 void spmd_planner_save(const struct spmd_planner *planner, const struct spmd_choice *choice,
                        const struct spmd_grid *grid, const char *path);
-
-_Noreturn void spmd_give_up(int rc, const struct servet_error *error);
 
 /* -- measure -- */
 
@@ -369,11 +363,6 @@ struct spmd_measured {
     double bytes;        /* largest message of any rank */
 };
 
-/* 0; -ENOENT (mpirun or the trace library is not there), -EINVAL (the program does not run, or says
- * nothing to the trace: `error` names it and its own first line), -errno. */
-int spmd_program_run(const struct spmd_run *run, struct spmd_measured *out,
-                     struct servet_error *error);
-
 /* Characterisation: the time of a task and the bytes of an edge task, from a run of the
  * application. */
 
@@ -382,11 +371,6 @@ struct spmd_task {
     double comp_s, bytes;
     uint64_t iterations; /* that were timed */
 };
-
-/* One run of `problem` in tiles like `tile`, placed by `bind` (as in struct spmd_run). */
-struct spmd_task spmd_characterise_once(const struct spmd_planner *planner,
-                                        const struct spmd_problem *problem,
-                                        const struct spmd_tile *tile, const char *const *bind);
 
 /* Sets comp_s and bytes of the planner's problem and says them on stdout: medians of --rounds runs,
  * in which all processes compute at once. With --instance from that instance. Without, from tiles

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/statistics.h"
+
 /* A piece of a curve with a bend has at least this many points: fewer are fitted by any line. */
 #define PIECE_POINTS 6
 /* Two lines have three parameters more than one (g, l and the place). F of chance alone stays below
@@ -53,18 +55,6 @@ int probe_bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out)
     return line_of(curve->h, curve->time, curve->count, out);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, compare);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 static double slope(const struct bsp_curve *curve, size_t i, size_t j)
 {
     return (curve->time[j] - curve->time[i]) / ((double)curve->h[j] - (double)curve->h[i]);
@@ -97,11 +87,11 @@ int probe_bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out)
     if (!values) {
         return -ENOMEM;
     }
-    double g = median(values, slopes(curve, values));
+    double g = profile_median_value(values, slopes(curve, values));
     for (size_t i = 0; i < n; i++) {
         values[i] = curve->time[i] - curve->h[i] * g;
     }
-    *out = (struct bsp_line){g, median(values, n)};
+    *out = (struct bsp_line){g, profile_median_value(values, n)};
     free(values);
     return 0;
 }
@@ -148,7 +138,7 @@ static int make_medians(const struct bsp_curve *curve, size_t block, struct bsp_
     for (size_t i = 0; i < count; i++) {
         memcpy(values, curve->time + i * block, block * sizeof *values);
         medians.h[i] = curve->h[i * block + block / 2];
-        medians.time[i] = median(values, block);
+        medians.time[i] = profile_median_value(values, block);
     }
     free(values);
     *out = medians;

@@ -15,7 +15,7 @@
 
 /* AnonHugePages of every mapping that touches the stretch: a mapping of the same kind beside it may
  * have been merged with it, so that this is at most what the stretch has. */
-ssize_t probe_native_huge_bytes(const void *start, size_t bytes)
+static ssize_t huge_bytes(const void *start, size_t bytes)
 {
     FILE *file = fopen("/proc/self/smaps", "re");
     const uintptr_t from = (uintptr_t)start, to = from + bytes;
@@ -40,7 +40,7 @@ ssize_t probe_native_huge_bytes(const void *start, size_t bytes)
 
 /* The setting of the system is no promise: prctl, a control group or fragmented memory may stand
  * against it. */
-bool probe_native_grants_huge_pages(size_t page_bytes)
+static bool grants_huge_pages(size_t page_bytes)
 {
     enum { PAGES = 2 };
     const size_t reserved = (PAGES + 1) * page_bytes, bytes = PAGES * page_bytes;
@@ -54,17 +54,18 @@ bool probe_native_grants_huge_pages(size_t page_bytes)
     for (size_t i = 0; i < PAGES; i++) {
         *(volatile unsigned char *)(aligned + i * page_bytes) = 1;
     }
-    ssize_t huge = probe_native_huge_bytes(aligned, bytes);
+    ssize_t huge = huge_bytes(aligned, bytes);
     munmap(start, reserved);
     return huge != 0;
 }
 
-void probe_native_note_grant(struct machine *machine, const struct native_region *region)
+/* Keeps in machine->grant what the largest region of huge pages really is. */
+static void note_grant(struct machine *machine, const struct native_region *region)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     if (region->touched > machine->grant.asked_bytes) {
-        ssize_t huge = probe_native_huge_bytes(region->start, region->touched);
+        ssize_t huge = huge_bytes(region->start, region->touched);
         if (huge >= 0) {
             machine->grant = (struct machine_grant){region->touched, (size_t)huge};
         }
@@ -288,7 +289,7 @@ int probe_native_region_grow(struct native_worker *worker, struct native_region 
     }
     region->touched = bytes;
     if (region->pages == MACHINE_PAGES_HUGE) {
-        probe_native_note_grant(worker->native->machine, region);
+        note_grant(worker->native->machine, region);
     }
     return 0;
 }
@@ -302,5 +303,5 @@ size_t probe_native_huge_page_bytes(void)
     }
     profile_first_line("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", line, sizeof line);
     size_t bytes = strtoul(line, NULL, 10);
-    return bytes == 0 || !probe_native_grants_huge_pages(bytes) ? 0 : bytes;
+    return bytes == 0 || !grants_huge_pages(bytes) ? 0 : bytes;
 }

@@ -130,15 +130,6 @@ size_t probe_native_memory_limit(void);
 double probe_native_cpu_quota(const char *root);
 size_t probe_native_huge_page_bytes(void);
 
-/* -- memory.c -- */
-/* How much of a stretch of memory is in transparent huge pages, by /proc/self/smaps; -errno where
- * that cannot be read. */
-ssize_t probe_native_huge_bytes(const void *start, size_t bytes);
-/* Does memory that is asked for in huge pages come in them? True also where it cannot be seen. */
-bool probe_native_grants_huge_pages(size_t page_bytes);
-/* Keeps in machine->grant what the largest region of huge pages really is. */
-void probe_native_note_grant(struct machine *machine, const struct native_region *region);
-
 /* -- worker.c: the clock is clock_gettime, not the TSC itself. It is the same on every
  * architecture, does not count a suspended machine, and its cost (some 30 ns through the vDSO) is
  * measured and subtracted. -- */

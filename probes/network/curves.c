@@ -227,7 +227,8 @@ static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t 
                                           : "gathering gains nothing");
 }
 
-char *probe_curve_note(const struct profile_layer *layer, uint64_t message_bytes)
+/* The note on a measured layer, a new string, or NULL. */
+static char *curve_note(const struct profile_layer *layer, uint64_t message_bytes)
 {
     char *text = NULL;
     size_t size;
@@ -257,7 +258,7 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
             return rc;
         }
         if (!survey->out_of_time) {
-            layer->quality.note = probe_curve_note(layer, network->message_bytes);
+            layer->quality.note = curve_note(layer, network->message_bytes);
             rc = layer->quality.note ? 0 : -ENOMEM;
         }
         if (rc < 0) {

@@ -82,7 +82,15 @@ double probe_survey_spread(const struct survey *survey)
     return count >= SPREAD_LEAST ? probe_layers_spread(logs, count) : CLUSTER_USUAL_SPREAD;
 }
 
-int probe_survey_cluster(const struct survey *survey, struct survey_layers *out)
+/* Latencies that belong together, fastest first. */
+struct survey_layers {
+    size_t count;
+    double seconds[CLUSTERS_MAX];
+    double up_to[CLUSTERS_MAX]; /* largest latency of the layer; the last one's is infinite */
+};
+
+/* Clusters as far apart as that spread demands. 0, -ENOMEM, -EINVAL (no edge). */
+static int cluster_latencies(const struct survey *survey, struct survey_layers *out)
 {
     double *values = calloc(survey->edge_count + 1, sizeof *values), highest[CLUSTERS_MAX] = {0},
            lowest[CLUSTERS_MAX];
@@ -112,7 +120,7 @@ int probe_survey_cluster(const struct survey *survey, struct survey_layers *out)
     return rc;
 }
 
-size_t probe_survey_layer_of(const struct survey_layers *layers, double seconds)
+static size_t layer_of(const struct survey_layers *layers, double seconds)
 {
     size_t layer = 0;
     while (layer + 1 < layers->count && seconds > layers->up_to[layer]) {
@@ -132,15 +140,16 @@ static uint32_t root_of(uint32_t *parent, uint32_t node)
     return node;
 }
 
-int probe_survey_components(const struct survey *survey, const struct survey_layers *layers,
-                            size_t layer, uint32_t *component)
+/* component[node]: the lowest node that can be reached over edges of the layers up to `layer`. */
+static int reach_over(const struct survey *survey, const struct survey_layers *layers, size_t layer,
+                      uint32_t *component)
 {
     for (uint32_t i = 0; i < survey->layout.nodes; i++) {
         component[i] = i;
     }
     for (size_t i = 0; i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
-        if (probe_survey_layer_of(layers, edge->seconds) > layer) {
+        if (layer_of(layers, edge->seconds) > layer) {
             continue;
         }
         uint32_t a = root_of(component, edge->a), b = root_of(component, edge->b);
@@ -158,10 +167,10 @@ static int thin_out(const struct survey *survey, uint32_t *items, size_t *count,
                     uint32_t *component)
 {
     struct survey_layers layers;
-    int rc = probe_survey_cluster(survey, &layers);
+    int rc = cluster_latencies(survey, &layers);
     size_t left = *count;
     for (size_t layer = 0; rc == 0 && layer < layers.count && 2 * left > *count; layer++) {
-        rc = probe_survey_components(survey, &layers, layer, component);
+        rc = reach_over(survey, &layers, layer, component);
         left = 0;
         for (size_t i = 0; rc == 0 && i < *count; i++) {
             left += component[items[i]] == items[i];
@@ -177,7 +186,8 @@ static int thin_out(const struct survey *survey, uint32_t *items, size_t *count,
     return rc;
 }
 
-int probe_survey_hierarchy(struct survey *survey)
+/* Measures blocks, blocks of representatives, and so on. */
+static int measure_hierarchy(struct survey *survey)
 {
     size_t count = survey->layout.nodes;
     bool all = survey->options.exhaustive || count <= SURVEY_ALL_UP_TO;
@@ -210,7 +220,7 @@ static int all_components(const struct survey *survey, const struct survey_layer
     uint32_t *components = calloc(nodes * layers->count + 1, sizeof *components);
     int rc = components ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < layers->count; i++) {
-        rc = probe_survey_components(survey, layers, i, components + i * nodes);
+        rc = reach_over(survey, layers, i, components + i * nodes);
     }
     if (rc < 0) {
         free(components);
@@ -245,7 +255,7 @@ static int exact_relations(const struct survey *survey, const struct survey_laye
         for (uint32_t j = i + 1; j < nodes; j++) {
             const struct survey_edge *edge = probe_survey_find(survey, i, j);
             classes.of[probe_pair_index(nodes, i, j)] =
-                (uint8_t)(edge ? probe_survey_layer_of(layers, edge->seconds)
+                (uint8_t)(edge ? layer_of(layers, edge->seconds)
                                : inferred_layer(components, nodes, layers->count, i, j));
         }
     }
@@ -306,7 +316,7 @@ static void count_contradictions(const struct survey *survey, const struct surve
         const struct survey_edge *edge = &survey->edges[i];
         size_t inferred =
             inferred_layer(components, survey->layout.nodes, layers->count, edge->a, edge->b);
-        if (probe_survey_layer_of(layers, edge->seconds) > inferred) {
+        if (layer_of(layers, edge->seconds) > inferred) {
             result->slower = (struct profile_pair){edge->a, edge->b};
             result->contradictions++;
         }
@@ -320,7 +330,7 @@ static double spread_of(const struct survey *survey, const struct survey_layers 
     double values[CLUSTER_SAMPLE];
     size_t count = 0;
     for (size_t i = 0; i < survey->edge_count && count < CLUSTER_SAMPLE; i++) {
-        if (probe_survey_layer_of(layers, survey->edges[i].seconds) == layer) {
+        if (layer_of(layers, survey->edges[i].seconds) == layer) {
             values[count++] = survey->edges[i].seconds;
         }
     }
@@ -332,7 +342,7 @@ static int make_layers(const struct survey *survey, struct survey_result *result
     struct survey_layers layers;
     uint32_t *components = NULL;
     struct profile_communication *network = &result->network;
-    int rc = probe_survey_cluster(survey, &layers);
+    int rc = cluster_latencies(survey, &layers);
     rc = rc < 0 ? rc : all_components(survey, &layers, &components);
     network->layers = rc == 0 ? calloc(layers.count, sizeof *network->layers) : NULL;
     rc = rc == 0 && !network->layers ? -ENOMEM : rc;
@@ -365,7 +375,7 @@ static int check(struct survey *survey, struct survey_result *result)
            unknown = result->all_pairs - survey->edge_count;
     wanted = wanted > CHECK_LEAST ? wanted : CHECK_LEAST;
     wanted = wanted < unknown ? wanted : unknown;
-    int rc = wanted ? probe_survey_cluster(survey, &layers) : 0;
+    int rc = wanted ? cluster_latencies(survey, &layers) : 0;
     if (!wanted || rc < 0 || probe_survey_over(survey)) {
         return rc;
     }
@@ -376,7 +386,7 @@ static int check(struct survey *survey, struct survey_result *result)
         size_t inferred =
             inferred_layer(components, survey->layout.nodes, layers.count, edge->a, edge->b);
         result->checked++;
-        result->elsewhere += probe_survey_layer_of(&layers, edge->seconds) != inferred;
+        result->elsewhere += layer_of(&layers, edge->seconds) != inferred;
     }
     free(components);
     return rc;
@@ -404,7 +414,7 @@ int probe_survey_run(struct survey *survey, struct survey_result *out)
         *out = result;
         return 0;
     }
-    int rc = probe_survey_hierarchy(survey);
+    int rc = measure_hierarchy(survey);
     if (rc == 0 && survey->edge_count == 0) {
         rc = -ETIME;
     }

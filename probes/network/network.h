@@ -89,13 +89,6 @@ bool probe_survey_over(struct survey *survey);
 /* The edge between two nodes, or NULL. */
 const struct survey_edge *probe_survey_find(const struct survey *survey, uint32_t a, uint32_t b);
 
-/* Measures pairs of nodes: `rounds` rounds, of which number r are the pairs from start[r] to
- * start[r + 1] - 1; those of one round are disjoint. Two sweeps, more (up to eight) of the pairs
- * whose two least figures differ by more than 5 %. Pairs left when time is over are not edges. 0 or
- * -errno. */
-int probe_survey_measure(struct survey *survey, const struct profile_pair *pairs,
-                         const size_t *start, size_t rounds);
-
 /* Every pair of `items` in blocks of `block` and the chain between the blocks. */
 int probe_survey_blocks(struct survey *survey, const uint32_t *items, size_t count, size_t block);
 
@@ -111,26 +104,9 @@ int probe_survey_random(struct survey *survey, size_t wanted, size_t *from);
 /* From the latencies of some pairs of nodes to the layers of all (2010 paper, Section III-D, over
  * nodes). */
 
-/* Latencies that belong together, fastest first. */
-struct survey_layers {
-    size_t count;
-    double seconds[CLUSTERS_MAX];
-    double up_to[CLUSTERS_MAX]; /* largest latency of the layer; the last one's is infinite */
-};
-
 /* Relative deviation of the latency of one pair, from its two least figures; that of virtual
  * machines on one host (layers.c) where too few pairs were measured twice. */
 double probe_survey_spread(const struct survey *survey);
-/* Clusters as far apart as that spread demands. 0, -ENOMEM, -EINVAL (no edge). */
-int probe_survey_cluster(const struct survey *survey, struct survey_layers *out);
-size_t probe_survey_layer_of(const struct survey_layers *layers, double seconds);
-
-/* component[node]: the lowest node that can be reached over edges of the layers up to `layer`. */
-int probe_survey_components(const struct survey *survey, const struct survey_layers *layers,
-                            size_t layer, uint32_t *component);
-
-/* Measures blocks, blocks of representatives, and so on. */
-int probe_survey_hierarchy(struct survey *survey);
 
 struct survey_result {
     struct profile_communication network; /* layers without curves; owned */
@@ -162,9 +138,6 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
 size_t probe_curve_switches(const struct profile_message_point *curve, size_t count,
                             uint64_t *bytes, size_t room);
 
-/* The note on a measured layer, a new string, or NULL. */
-char *probe_curve_note(const struct profile_layer *layer, uint64_t message_bytes);
-
 /* -- nodes -- */
 
 /* Nodes that are alike become one class; the others are named. */
@@ -174,13 +147,6 @@ struct cluster_node {
     char *name;
     struct servet_profile *profile;
 };
-
-/* Do two nodes agree? Built alike (PUs, cores, caches' levels and sharing, memory levels, layers)
- * and measured alike (within the tolerances in cluster_nodes.c). Otherwise false and `why` names
- * the first difference, "b" seen from "a".
- */
-bool probe_network_nodes_agree(const struct profile_class *a, const struct profile_class *b,
-                               char *why, size_t size);
 
 struct cluster_classes {
     /* classes and nodes of the cluster, in the order of the nodes; no network */

@@ -130,8 +130,12 @@ static bool same_layers(const struct profile_class *a, const struct profile_clas
     return true;
 }
 
-bool probe_network_nodes_agree(const struct profile_class *a, const struct profile_class *b,
-                               char *why, size_t size)
+/* Do two nodes agree? Built alike (PUs, cores, caches' levels and sharing, memory levels, layers)
+ * and measured alike (within the tolerances in cluster_nodes.c). Otherwise false and `why` names
+ * the first difference, "b" seen from "a".
+ */
+static bool nodes_agree(const struct profile_class *a, const struct profile_class *b, char *why,
+                        size_t size)
 {
     return same_build(a, b, why, size) && same_caches(a, b, why, size) &&
            same_memory(a, b, why, size) && same_layers(a, b, why, size);
@@ -236,8 +240,8 @@ static int assign(struct cluster_node *nodes, uint32_t count, struct cluster_cla
         const struct profile_class *mine = &nodes[i].profile->classes[0];
         size_t c = 0;
         while (c < *class_count &&
-               !probe_network_nodes_agree(&nodes[classes->representative[c]].profile->classes[0],
-                                          mine, why, sizeof why)) {
+               !nodes_agree(&nodes[classes->representative[c]].profile->classes[0], mine, why,
+                            sizeof why)) {
             c++;
         }
         if (c == *class_count) {
@@ -262,8 +266,8 @@ static char *list_outliers(const struct cluster_node *nodes, uint32_t count,
     for (uint32_t i = 0; out && i < count; i++) {
         char why[128] = "";
         if (classes->class_of[i] != classes->largest) {
-            probe_network_nodes_agree(&usual->profile->classes[0], &nodes[i].profile->classes[0],
-                                      why, sizeof why);
+            nodes_agree(&usual->profile->classes[0], &nodes[i].profile->classes[0], why,
+                        sizeof why);
             fprintf(out, "%s: %s as on %s\n", nodes[i].name, why[0] ? why : "not quite",
                     usual->name);
         }

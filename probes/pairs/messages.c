@@ -30,8 +30,10 @@ static int exchange(struct probe *probe, size_t bytes, const struct profile_pair
 
 /* -- inference -- */
 
-int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, double spread,
-                         struct profile_communication *out)
+/* Layers from the latency of every pair (by probe_pair_index()), of which one figure deviates by
+ * `spread` (layers.c); without curves and names. 0 or -ENOMEM, -EINVAL. */
+static int message_layers(const struct profile_set *pus, const double *pair_seconds, double spread,
+                          struct profile_communication *out)
 {
     struct profile_communication result = {0};
     struct pair_classes classes;
@@ -539,7 +541,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
     int rc = outcome.values && outcome.measured
                  ? measure_pairs(probe, bytes, &outcome, &sweeps, &spread)
                  : -ENOMEM;
-    rc = rc < 0 ? rc : probe_message_layers(pus, outcome.values, spread, result);
+    rc = rc < 0 ? rc : message_layers(pus, outcome.values, spread, result);
     if (rc == 0) {
         result->message_bytes = bytes;
         result->message_data = strdup(probe->unwritten ? "unwritten" : "written");

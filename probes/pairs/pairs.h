@@ -120,11 +120,6 @@ double probe_pair_rounded(double value);
  * size and the concurrency curve are measured on one representative of each layer.
  */
 
-/* Layers from the latency of every pair (by probe_pair_index()), of which one figure deviates by
- * `spread` (layers.c); without curves and names. 0 or -ENOMEM, -EINVAL. */
-int probe_message_layers(const struct profile_set *pus, const double *pair_seconds, double spread,
-                         struct profile_communication *out);
-
 /* The size of messages where none is asked for: that of the class' first level. */
 size_t probe_message_usual_bytes(const struct profile_class *node_class);
 
@@ -470,16 +465,6 @@ int probe_sharing_try(struct probe *probe, const struct sharing_bar *bar,
  * nothing. */
 
 enum sharing_declaration { NOTHING_DECLARED, DECLARED_PRIVATE, DECLARED_SHARED };
-
-/* The numbers that the profile gives the measured levels (result.h), as `pu` sees them; 0: nothing
- * is declared of that one. `declared` may be NULL. */
-void probe_sharing_declared_levels(const struct profile_class *declared, uint32_t pu,
-                                   const struct probe_cache *caches,
-                                   uint32_t numbers[CACHE_LEVELS_MAX]);
-
-/* Of the level of that number (0: none). */
-enum sharing_declaration probe_sharing_declared(const struct profile_class *declared,
-                                                uint32_t number, uint32_t a, uint32_t b);
 
 /* Which PUs share a cache level (2010 paper, Section III-B).
  *

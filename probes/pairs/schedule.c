@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "probes/probe.h"
+#include "probes/topology.h"
 #include "profile/base/random.h"
 #include "profile/base/stream.h"
 
@@ -89,16 +90,6 @@ static void renumber(struct schedule *schedule)
     }
 }
 
-/* Which declared kind of cores; their number: none. */
-static size_t kind_at(const struct profile_class *declared, uint32_t pu)
-{
-    size_t kind = 0;
-    while (kind < declared->kind_count && !profile_set_has(&declared->kinds[kind].pus, pu)) {
-        kind++;
-    }
-    return kind;
-}
-
 /* Two fast cores take the memory from one another where a fast and a slow one do not: classes are
  * divided by the kinds of the two. As they were where that makes too many. */
 static void divide_by_kinds(struct schedule *schedule, const struct profile_class *declared)
@@ -110,9 +101,10 @@ static void divide_by_kinds(struct schedule *schedule, const struct profile_clas
         return;
     }
     for (size_t i = 0, k = 0; i < pus->count; i++) {
-        size_t first = kind_at(declared, pus->ids[i]);
+        size_t first = probe_kinds_declared(declared, pus->ids[i]);
         for (size_t j = i + 1; j < pus->count; j++, k++) {
-            size_t second = kind_at(declared, pus->ids[j]), more = first > second ? first : second;
+            size_t second = probe_kinds_declared(declared, pus->ids[j]),
+                   more = first > second ? first : second;
             size_t part = more * (more + 1) / 2 + (first < second ? first : second);
             schedule->class_of[k] = (uint8_t)(schedule->class_of[k] * parts + part);
         }

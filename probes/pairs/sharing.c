@@ -10,9 +10,10 @@
 
 #include "profile/query.h"
 
-void probe_sharing_declared_levels(const struct profile_class *declared, uint32_t pu,
-                                   const struct probe_cache *caches,
-                                   uint32_t numbers[CACHE_LEVELS_MAX])
+/* The numbers that the profile gives the measured levels (result.h), as `pu` sees them; 0: nothing
+ * is declared of that one. `declared` may be NULL. */
+static void declared_levels(const struct profile_class *declared, uint32_t pu,
+                            const struct probe_cache *caches, uint32_t numbers[CACHE_LEVELS_MAX])
 {
     uint32_t last = 0;
     for (size_t i = 0; i < caches->count; i++) {
@@ -26,8 +27,9 @@ void probe_sharing_declared_levels(const struct profile_class *declared, uint32_
     }
 }
 
-enum sharing_declaration probe_sharing_declared(const struct profile_class *declared,
-                                                uint32_t number, uint32_t a, uint32_t b)
+/* Of the level of that number (0: none). */
+static enum sharing_declaration declared_sharing(const struct profile_class *declared,
+                                                 uint32_t number, uint32_t a, uint32_t b)
 {
     const struct profile_cache *cache = number ? profile_cache_of(declared, number, a) : NULL;
     if (!cache) {
@@ -74,8 +76,8 @@ struct question {
 static double as_declared(struct question *question, const struct pair_position *position)
 {
     const uint32_t *ids = question->probe->machine->pus.ids;
-    enum sharing_declaration said = probe_sharing_declared(
-        question->probe->declared, question->number, ids[position->i], ids[position->j]);
+    enum sharing_declaration said = declared_sharing(question->probe->declared, question->number,
+                                                     ids[position->i], ids[position->j]);
     size_t pair = probe_pair_index(question->probe->machine->pus.count, position->i, position->j);
     question->voided[pair] = said == NOTHING_DECLARED ? NOT_DECLARED : AS_DECLARED;
     return said == DECLARED_SHARED ? 1 : 0;
@@ -414,7 +416,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     uint32_t first = probe->holders && probe->holders[0] ? probe->holders[0]->ids[0] : pus->ids[0];
     uint32_t numbers[CACHE_LEVELS_MAX];
     bool *outer = malloc(pairs + 1);
-    probe_sharing_declared_levels(probe->declared, first, caches, numbers);
+    declared_levels(probe->declared, first, caches, numbers);
     int rc = probe_schedule_init(&schedule, pus, probe->declared);
     rc = outer ? rc : -ENOMEM;
     schedule.exhaustive = probe->exhaustive;

@@ -11,6 +11,7 @@
 
 #include "probes/checkpoint.h"
 #include "probes/sentinel.h"
+#include "profile/base/clock.h"
 #include "profile/base/small_file.h"
 
 enum { STAT_BYTES = 1 << 20, SETTLE_ROUNDS = 3 };
@@ -114,13 +115,6 @@ static int settle(struct machine *machine, struct conditions_before *out)
     return 0;
 }
 
-static double seconds_of(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* So far: one clock goes on while the machine is suspended, the other stops. The smallest of some
  * readings, for this thread may lose its PU between the two clocks. */
 static double suspended_s(void)
@@ -128,8 +122,8 @@ static double suspended_s(void)
     enum { READINGS = 5 };
     double least = INFINITY;
     for (int i = 0; i < READINGS; i++) {
-        double monotonic = seconds_of(CLOCK_MONOTONIC);
-        least = fmin(least, seconds_of(CLOCK_BOOTTIME) - monotonic);
+        double monotonic = profile_clock_s(CLOCK_MONOTONIC);
+        least = fmin(least, profile_clock_s(CLOCK_BOOTTIME) - monotonic);
     }
     return least;
 }
@@ -300,7 +294,8 @@ bool probe_conditions_virtual_machine(void)
     return cpuinfo("flags", flags, sizeof flags) && strstr(flags, " hypervisor");
 }
 
-int probe_conditions_of_this_machine(struct servet_profile *profile)
+/* Governor, virtual machine, THP, SMT, microcode of this machine. Unreadable ones are left out. */
+static int of_this_machine(struct servet_profile *profile)
 {
     char text[4096];
     int rc = add_file(profile, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
@@ -426,7 +421,7 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
 {
     bool native = strcmp(run->machine->name, "native") == 0;
     int rc = probe_conditions_add(profile, "machine", run->machine->name);
-    rc = rc < 0 || !native ? rc : probe_conditions_of_this_machine(profile);
+    rc = rc < 0 || !native ? rc : of_this_machine(profile);
     if (rc == 0 && results->numa.why[0]) {
         rc = probe_conditions_add(profile, "numa_access", results->numa.why);
     }

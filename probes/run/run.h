@@ -65,9 +65,6 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
 /* Does the CPU say that it is one of a virtual machine (x86)? */
 bool probe_conditions_virtual_machine(void);
 
-/* Governor, virtual machine, THP, SMT, microcode of this machine. Unreadable ones are left out. */
-int probe_conditions_of_this_machine(struct servet_profile *profile);
-
 /* -- resctrl -- */
 
 /* How much of a cache the kernel's resctrl lets this process allocate in (Intel CAT, AMD QoS, Arm

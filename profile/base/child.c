@@ -107,7 +107,9 @@ int profile_child_start(const struct profile_child *child, pid_t *pid)
     return rc;
 }
 
-int profile_child_wait(pid_t pid)
+/* Waits until it has ended. Its exit status; 128 and the number of the signal that ended it;
+ * -ECHILD. */
+static int wait_for(pid_t pid)
 {
     int status;
     if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) < 0) {
@@ -120,7 +122,7 @@ int profile_child_run(const struct profile_child *child)
 {
     pid_t pid;
     int rc = profile_child_start(child, &pid);
-    return rc < 0 ? rc : profile_child_wait(pid);
+    return rc < 0 ? rc : wait_for(pid);
 }
 
 /* -- files in memory -- */

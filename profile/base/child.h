@@ -27,11 +27,7 @@ struct profile_child {
  * -ENOENT: there is no such program; -EACCES …: it cannot be started; -EAGAIN, -ENOMEM, -EMFILE. */
 int profile_child_start(const struct profile_child *child, pid_t *pid);
 
-/* Waits until it has ended. Its exit status; 128 and the number of the signal that ended it;
- * -ECHILD. */
-int profile_child_wait(pid_t pid);
-
-/* Starts it and waits: as profile_child_wait(), or what profile_child_start() says. */
+/* Starts it and waits: as wait_for(), or what profile_child_start() says. */
 int profile_child_run(const struct profile_child *child);
 
 /* A file in memory for an output: nobody waits for a reader. The descriptor, or -errno. */

@@ -76,13 +76,6 @@ void profile_mask_remove(struct profile_mask *mask, uint32_t pu)
     }
 }
 
-void profile_mask_and(struct profile_mask *mask, const struct profile_mask *other)
-{
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        mask->word[i] &= other->word[i];
-    }
-}
-
 bool profile_mask_equal(const struct profile_mask *a, const struct profile_mask *b)
 {
     return memcmp(a, b, sizeof *a) == 0;

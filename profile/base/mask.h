@@ -40,7 +40,6 @@ uint32_t profile_mask_next(const struct profile_mask *mask, uint32_t pu);
          pu = profile_mask_next(mask, pu + 1))
 void profile_mask_add(struct profile_mask *mask, uint32_t pu);
 void profile_mask_remove(struct profile_mask *mask, uint32_t pu);
-void profile_mask_and(struct profile_mask *mask, const struct profile_mask *other);
 bool profile_mask_equal(const struct profile_mask *a, const struct profile_mask *b);
 bool profile_mask_empty(const struct profile_mask *mask);
 size_t profile_mask_count(const struct profile_mask *mask);

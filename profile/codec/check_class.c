@@ -225,9 +225,10 @@ static int check_memory_level(const struct json_path *at, const struct profile_c
     return rc;
 }
 
-int profile_check_pair_figures(const struct json_path *at,
-                               const struct profile_pair_figure *figures, size_t count,
-                               const struct profile_set *members, struct servet_error *error)
+/* Ascending, each pair once, of two different members; values above 0. */
+static int check_pair_figures(const struct json_path *at, const struct profile_pair_figure *figures,
+                              size_t count, const struct profile_set *members,
+                              struct servet_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         const struct profile_pair_figure *figure = &figures[i], *before = figure - 1;
@@ -273,9 +274,9 @@ static int check_memory(const struct json_path *at, const struct profile_class *
     }
     rc = rc < 0 ? rc : check_kernels(&here, node_class, error);
     return rc < 0 ? rc
-                  : profile_check_pair_figures(
-                        &JSON_PATH_KEY(&here, "pair_rates"), node_class->memory.pair_rates,
-                        node_class->memory.pair_rate_count, &node_class->pus, error);
+                  : check_pair_figures(&JSON_PATH_KEY(&here, "pair_rates"),
+                                       node_class->memory.pair_rates,
+                                       node_class->memory.pair_rate_count, &node_class->pus, error);
 }
 
 static bool has_numa(const struct profile_class *node_class, uint32_t os_index)
@@ -413,14 +414,13 @@ int profile_check_communication(const struct json_path *at,
         rc = check_layer(&JSON_PATH_ITEM(&layers, i), communication, i, members, error);
     }
     rc = rc < 0 ? rc : check_measured(at, &communication->measured, members, error);
-    rc = rc < 0 ? rc
-                : profile_check_pair_figures(&JSON_PATH_KEY(at, "message_times"),
-                                             communication->message_times,
-                                             communication->message_time_count, members, error);
+    rc = rc < 0
+             ? rc
+             : check_pair_figures(&JSON_PATH_KEY(at, "message_times"), communication->message_times,
+                                  communication->message_time_count, members, error);
     return rc < 0 ? rc
-                  : profile_check_pair_figures(&JSON_PATH_KEY(at, "line_times"),
-                                               communication->line_times,
-                                               communication->line_time_count, members, error);
+                  : check_pair_figures(&JSON_PATH_KEY(at, "line_times"), communication->line_times,
+                                       communication->line_time_count, members, error);
 }
 
 /* -- classes, nodes, the whole -- */

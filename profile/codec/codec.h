@@ -69,10 +69,6 @@ int profile_check_nesting(const struct json_path *at, const struct profile_relat
 /* 0, -EINVAL with the path, -ENOMEM. */
 int profile_check_class(const struct json_path *at, const struct profile_class *node_class,
                         struct servet_error *error);
-/* Ascending, each pair once, of two different members; values above 0. */
-int profile_check_pair_figures(const struct json_path *at,
-                               const struct profile_pair_figure *figures, size_t count,
-                               const struct profile_set *members, struct servet_error *error);
 /* Layers between `members`: PUs of a class, or the nodes of a cluster. */
 int profile_check_communication(const struct json_path *at,
                                 const struct profile_communication *communication,

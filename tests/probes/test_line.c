@@ -6,29 +6,25 @@
 
 #include "probes/cache/cache.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
 /* `level`: what the latency curve is said to have given. */
 static struct probe_line measure(uint32_t kib, uint32_t ways, uint32_t line, const char *policy,
                                  size_t page, const struct probe_line_level *level)
 {
-    char path[] = "/tmp/servet-machine-XXXXXX";
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    dprintf(descriptor,
-            "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": "
-            "\"random\", \"caches\": ["
-            "{\"level\": 1, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": %u, \"policy\": "
-            "\"%s\", \"seconds\": 1.2e-9},"
-            "{\"level\": 2, \"size_bytes\": 1048576, \"ways\": 16, \"line_bytes\": %u, "
-            "\"seconds\": 4.4e-9}],"
-            "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10}}",
-            page, kib * 1024, ways, line, policy, line);
-    close(descriptor);
     struct machine machine;
     struct servet_error error;
+    open_machine_with(
+        &machine, 1,
+        "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": "
+        "\"random\", \"caches\": ["
+        "{\"level\": 1, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": %u, \"policy\": "
+        "\"%s\", \"seconds\": 1.2e-9},"
+        "{\"level\": 2, \"size_bytes\": 1048576, \"ways\": 16, \"line_bytes\": %u, "
+        "\"seconds\": 4.4e-9}],"
+        "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10}}",
+        page, kib * 1024, ways, line, policy, line);
     struct probe_line found;
-    ck_assert_msg(probe_machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
-    unlink(path);
     struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_line(&probe, 0, level, &found, &error), 0);
     probe_machine_close(&machine);

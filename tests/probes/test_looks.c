@@ -13,35 +13,15 @@
 #include "probes/pairs/pairs.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
-static char folder[] = "/tmp/test_looks.XXXXXX";
 static struct machine machine;
 
-static void write_file(const char *name, const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_ge(fputs(text, file), 0);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
 /* `more`: fields behind those that every machine has. */
-static void open_machine(const char *pus, const char *memory, const char *more, uint64_t seed)
-{
-    char text[1024], path[128];
-    struct servet_error error;
-    snprintf(text, sizeof text,
-             "{\"servet_machine\": 1, \"pus\": \"%s\", \"caches\": [{\"level\": 1, \"size_bytes\": "
-             "16384, \"ways\": 4, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, "
-             "\"pu_bytes_per_s\": 1e10%s}, %s}",
-             pus, memory, more);
-    write_file("machine.json", text);
-    snprintf(path, sizeof path, "%s/machine.json", folder);
-    ck_assert_msg(probe_machine_open_simulated(path, seed, &machine, &error) == 0, "%s",
-                  error.text);
-}
+#define MACHINE(pus, memory, more)                                                                 \
+    "{\"servet_machine\": 1, \"pus\": \"" pus "\", \"caches\": [{\"level\": 1, \"size_bytes\": "   \
+    "16384, \"ways\": 4, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, "                    \
+    "\"pu_bytes_per_s\": 1e10" memory "}, " more "}"
 
 /* -- lines -- */
 
@@ -53,25 +33,29 @@ static double line_ns(size_t i, size_t j)
     return i / 2 == j / 2 ? 20 : 100 + 0.25 * (double)(i + j);
 }
 
-static void write_matrix(void)
+static void matrix_of_lines(char *text, size_t size)
 {
-    char text[1024] = "";
+    text[0] = '\0';
     for (size_t i = 0; i < PUS; i++) {
         for (size_t j = 0; j < PUS; j++) {
             size_t used = strlen(text);
-            snprintf(text + used, sizeof text - used, "%g%s", i == j ? 0 : line_ns(i, j),
+            snprintf(text + used, size - used, "%g%s", i == j ? 0 : line_ns(i, j),
                      j + 1 == PUS ? "\n" : ",");
         }
     }
-    write_file("m.csv", text);
 }
 
 static struct profile_communication lines_of(bool exhaustive)
 {
     struct profile_communication found;
     struct servet_error error;
-    write_matrix();
-    open_machine("0-7", "", "\"exchange_matrix\": {\"file\": \"m.csv\"}", 1);
+    char csv[1024];
+    matrix_of_lines(csv, sizeof csv);
+    ck_assert_int_eq(
+        open_machine_text(&machine, 1,
+                          MACHINE("0-7", "", "\"exchange_matrix\": {\"file\": \"m.csv\"}"), csv,
+                          &error),
+        0);
     struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = exhaustive};
     ck_assert_int_eq(probe_message(&probe, 4096, &found, &error), 0);
     ck_assert_uint_eq(found.layer_count, 2);
@@ -140,10 +124,11 @@ static struct said run_of(uint64_t seed, int looks)
     struct profile_communication found;
     struct servet_error error;
     double rate;
-    open_machine("0-1", "",
-                 "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
-                 "1e10}], \"noise\": {\"relative\": 0.005, \"drift\": 2, \"drift_seconds\": 10}",
-                 seed);
+    open_machine_with(
+        &machine, seed,
+        MACHINE("0-1", "",
+                "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
+                "1e10}], \"noise\": {\"relative\": 0.005, \"drift\": 2, \"drift_seconds\": 10}"));
     struct probe probe = {.machine = &machine, .seed = seed};
     ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
     ck_assert_int_eq(probe_lines(&probe, &found, &error), 0);
@@ -196,10 +181,11 @@ START_TEST(messages_say_of_which_data_they_are)
     for (int unwritten = 0; unwritten < 2; unwritten++) {
         struct profile_communication found;
         struct servet_error error;
-        open_machine("0-1", "",
-                     "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
-                     "1e9, \"unwritten_bytes_per_s\": 2e9}]",
-                     1);
+        open_machine_with(
+            &machine, 1,
+            MACHINE("0-1", "",
+                    "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
+                    "1e9, \"unwritten_bytes_per_s\": 2e9}]"));
         struct probe probe = {.machine = &machine, .seed = 1, .unwritten = unwritten};
         ck_assert_int_eq(probe_message(&probe, 32768, &found, &error), 0);
         ck_assert_str_eq(found.message_data, unwritten ? "unwritten" : "written");
@@ -217,11 +203,13 @@ START_TEST(each_loop_has_its_own_bandwidth)
 {
     struct servet_error error;
     struct probe_memory found = {.array_bytes = 1 << 20};
-    open_machine("0-3",
-                 ", \"domains\": [{\"pus\": \"0-3\", \"bytes_per_s\": 2e10}], \"kernels\": "
-                 "[{\"kernel\": \"triad\", \"pu_factor\": 0.6}, {\"kernel\": \"read\", "
-                 "\"pu_factor\": 0.5, \"domain_factor\": 0.8}]",
-                 "\"name\": \"m\"", 1);
+    open_machine_with(
+        &machine, 1,
+        MACHINE("0-3",
+                ", \"domains\": [{\"pus\": \"0-3\", \"bytes_per_s\": 2e10}], \"kernels\": "
+                "[{\"kernel\": \"triad\", \"pu_factor\": 0.6}, {\"kernel\": \"read\", "
+                "\"pu_factor\": 0.5, \"domain_factor\": 0.8}]",
+                "\"name\": \"m\""));
     struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_memory_kernels(&probe, &found, &error), 0);
     const struct profile_memory *memory = &found.memory;
@@ -239,26 +227,10 @@ START_TEST(each_loop_has_its_own_bandwidth)
 }
 END_TEST
 
-static void make_folder(void)
-{
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/machine.json", folder);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/m.csv", folder);
-    unlink(path);
-    rmdir(folder);
-}
-
 int main(void)
 {
     TCase *tests = tcase_create("looks");
     tcase_set_timeout(tests, 100);
-    tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, lines_are_those_of_the_machine);
     tcase_add_test(tests, lines_of_a_sample_are_of_every_layer_and_of_few_pairs);
     tcase_add_test(tests, the_smaller_of_two_looks_counts_and_their_distance_is_spread);

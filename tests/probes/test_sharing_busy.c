@@ -10,6 +10,7 @@
 #include "probes/pairs/pairs.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
 /* A hog on another PU fills the third level anew while they work, always or in part of the runs. */
 static const char with_hog[] =
@@ -35,17 +36,8 @@ static struct probe probe;
 
 static void open_hog(const char *groups, bool declared, double share, uint64_t seed)
 {
-    char text[2 * sizeof with_hog], path[] = "/tmp/servet-machine-XXXXXX";
     const char *said = declared ? "" : undeclared;
-    struct servet_error error;
-    int length = snprintf(text, sizeof text, with_hog, said, said, groups, said, share);
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    ck_assert_int_eq(write(descriptor, text, (size_t)length), length);
-    close(descriptor);
-    ck_assert_msg(probe_machine_open_simulated(path, seed, &machine, &error) == 0, "%s",
-                  error.text);
-    unlink(path);
+    open_machine_with(&machine, seed, with_hog, said, said, groups, said, share);
     caches = (struct probe_cache){.count = 3,
                                   .levels = {{.size_bytes = 32 << 10, .seconds = 1.6e-9},
                                              {.size_bytes = 128 << 10, .seconds = 5e-9},

@@ -9,6 +9,7 @@
 
 #include "probes/pairs/pairs.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
 /* Pairs of PUs share a second level whose replacement is random, with a third level not far behind
  * it: together the pair's loads are about twice as slow, which is just the threshold. */
@@ -28,18 +29,6 @@ static const char close_call[] =
     " \"neighbour_probability\": 0.1, \"neighbour_lines\": 1}}";
 
 enum { PUS = 8, PAIRS = PUS * (PUS - 1) / 2, MACHINES = 30, SHARED_L2 = 128 << 10 };
-
-static void open_text(const char *text, uint64_t seed, struct machine *machine)
-{
-    char path[] = "/tmp/servet-machine-XXXXXX";
-    struct servet_error error;
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    ck_assert_int_eq(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
-    close(descriptor);
-    ck_assert_msg(probe_machine_open_simulated(path, seed, machine, &error) == 0, "%s", error.text);
-    unlink(path);
-}
 
 static bool together(const struct profile_relation *relation, uint32_t a, uint32_t b)
 {
@@ -81,7 +70,7 @@ static struct tally count_wrong(bool witness)
         struct machine machine;
         struct probe_sharing found;
         struct machine_ops deaf;
-        open_text(close_call, seed, &machine);
+        open_machine_with(&machine, seed, "%s", close_call);
         deaf = *machine.ops;
         deaf.exchange = witness ? deaf.exchange : NULL;
         machine.ops = &deaf;
@@ -135,7 +124,7 @@ START_TEST(a_contradiction_is_ended_by_the_witness)
     memcpy(strstr(text, "1.35e-8"), "4.45e-8", strlen("4.45e-8")); /* the ratio leaves no doubt */
     for (int witness = 0; witness < 2; witness++) {
         struct probe_sharing found;
-        open_text(text, 1, &machine);
+        open_machine_with(&machine, 1, "%s", text);
         honest = machine.ops;
         ops = *honest;
         ops.traverse = fighting;

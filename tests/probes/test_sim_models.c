@@ -8,6 +8,7 @@
 
 #include "probes/simulated/simulated.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 
@@ -28,19 +29,6 @@ static struct machine machine;
 #define POLICY(name) L2(", \"policy\": \"" name "\"")
 #define SHARED ", \"groups\": [\"0-1\"]"
 
-static void open_text(const char *text)
-{
-    char path[] = "/tmp/servet-machine-XXXXXX";
-    struct servet_error error;
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    ck_assert_int_eq(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
-    close(descriptor);
-    int rc = probe_machine_open_simulated(path, 1, &machine, &error);
-    unlink(path);
-    ck_assert_msg(rc == 0, "%s", error.text);
-}
-
 static double chase(struct machine_traversal what)
 {
     static const uint32_t pu = 0;
@@ -55,7 +43,7 @@ static double chase(struct machine_traversal what)
 /* A load of a random cycle through so much of such a machine. */
 static double load(const char *text, size_t bytes)
 {
-    open_text(text);
+    open_machine_with(&machine, 1, "%s", text);
     double seconds = chase((struct machine_traversal){.bytes = bytes});
     probe_machine_close(&machine);
     return seconds;
@@ -198,7 +186,7 @@ static double together(const char *text)
     double seconds[2];
     const struct machine_traversal what = {
         .bytes = 48 * KIB, .stride_bytes = 64, .order = MACHINE_CHASE, .warm_passes = 6, .seed = 3};
-    open_text(text);
+    open_machine_with(&machine, 1, "%s", text);
     ck_assert_int_eq(probe_machine_traverse(&machine, &what, pus, 2, seconds), 0);
     probe_machine_close(&machine);
     return seconds[0] > seconds[1] ? seconds[0] : seconds[1];
@@ -238,9 +226,11 @@ END_TEST
 
 START_TEST(huge_pages_spare_the_cache_and_the_tlb)
 {
-    open_text(MACHINE(
-        "\"page_mapping\": \"random\", \"huge_page_bytes\": 2097152, ", L1("") POLICY("lru"),
-        ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, \"seconds\": 5e-8}]"));
+    open_machine_with(&machine, 1, "%s",
+                      MACHINE("\"page_mapping\": \"random\", \"huge_page_bytes\": 2097152, ",
+                              L1("") POLICY("lru"),
+                              ", \"tlbs\": [{\"entries\": 8, \"seconds\": 2e-9}, {\"entries\": 12, "
+                              "\"seconds\": 5e-8}]"));
     struct machine_traversal what = {.bytes = 64 * KIB};
     double ordinary = chase(what);
     what.pages = MACHINE_PAGES_HUGE;
@@ -260,8 +250,9 @@ END_TEST
 /* Four lines of four pages that an L1 of four ways and a TLB of eight entries both hold. */
 START_TEST(a_tlb_counts_the_pages_that_are_visited)
 {
-    open_text(MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
-                      ", \"tlbs\": [{\"entries\": 8, \"seconds\": 5e-8}]"));
+    open_machine_with(&machine, 1, "%s",
+                      MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
+                              ", \"tlbs\": [{\"entries\": 8, \"seconds\": 5e-8}]"));
     assert_near(chase((struct machine_traversal){.bytes = 64 * KIB, .stride_bytes = 16 * KIB}),
                 l1_s);
     probe_machine_close(&machine);
@@ -271,8 +262,9 @@ END_TEST
 /* Four loads to a page, of which one can miss the TLB. */
 START_TEST(a_stride_misses_the_tlb_once_in_a_page)
 {
-    open_text(MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
-                      ", \"tlbs\": [{\"entries\": 8, \"seconds\": 4e-8}]"));
+    open_machine_with(&machine, 1, "%s",
+                      MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
+                              ", \"tlbs\": [{\"entries\": 8, \"seconds\": 4e-8}]"));
     assert_near(chase((struct machine_traversal){
                     .bytes = 64 * KIB, .stride_bytes = 1024, .order = MACHINE_STRIDE}),
                 l2_s + 1e-8);
@@ -284,7 +276,9 @@ START_TEST(a_prefetcher_follows_strides_but_no_chase)
 {
     struct machine_traversal what = {
         .bytes = 1 * MIB, .stride_bytes = 1024, .order = MACHINE_STRIDE};
-    open_text(MACHINE(CONTIGUOUS "\"prefetched_stride_bytes\": 1024, ", L1("") POLICY("lru"), ""));
+    open_machine_with(
+        &machine, 1, "%s",
+        MACHINE(CONTIGUOUS "\"prefetched_stride_bytes\": 1024, ", L1("") POLICY("lru"), ""));
     ck_assert_double_lt(chase(what), 0.5 * memory_s);
     what.stride_bytes = 2048;
     assert_near(chase(what), memory_s);
@@ -305,7 +299,8 @@ START_TEST(noise_is_what_is_described)
                 l1_s);
     ck_assert_double_gt(load(NOISY("\"sibling_probability\": 1, \"sibling_lines\": 0.3"), 15 * KIB),
                         1.2 * l1_s);
-    open_text(NOISY("\"outlier_probability\": 0.2, \"outlier_factor\": 4"));
+    open_machine_with(&machine, 1, "%s",
+                      NOISY("\"outlier_probability\": 0.2, \"outlier_factor\": 4"));
     size_t outliers = 0, trials = 200;
     for (size_t i = 0; i < trials; i++) {
         double seconds = chase((struct machine_traversal){.bytes = 4 * KIB});
@@ -320,10 +315,12 @@ END_TEST
 
 START_TEST(a_network_switches_protocol_at_the_eager_size)
 {
-    open_text(MACHINE(CONTIGUOUS, L1(""),
-                      ", \"layers\": [{\"name\": \"node\", \"groups\": [\"0-1\"], \"seconds\": "
-                      "1e-6, \"bytes_per_s\": 1e10, "
-                      "\"eager_bytes\": 8192, \"rendezvous_seconds\": 5e-6}]"));
+    open_machine_with(
+        &machine, 1, "%s",
+        MACHINE(CONTIGUOUS, L1(""),
+                ", \"layers\": [{\"name\": \"node\", \"groups\": [\"0-1\"], \"seconds\": "
+                "1e-6, \"bytes_per_s\": 1e10, "
+                "\"eager_bytes\": 8192, \"rendezvous_seconds\": 5e-6}]"));
     const struct profile_pair pair = {0, 1};
     struct machine_exchange what = {.bytes = 8191, .round_trips = 10, .batches = 1};
     double eager, rendezvous;

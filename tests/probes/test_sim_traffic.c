@@ -10,16 +10,9 @@
 #include "probes/machine.h"
 #include "probes/pairs/pairs.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
 static struct machine machine;
-
-static void open_fixture(const char *name)
-{
-    char path[4096];
-    struct servet_error error;
-    snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
-    ck_assert_msg(probe_machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
-}
 
 static double together(const char *list)
 {
@@ -55,7 +48,7 @@ START_TEST(an_epyc_of_four_dies_shares_as_it_was_measured)
         {"0-1,3-4,6-7,9-10,12-13,15-16,18-19,21-22", 109.7},
         {"0-23,24,27,30,33,36,39,42,45", 116.0},
     };
-    open_fixture("epyc-7402");
+    open_machine_of("epyc-7402", &machine);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double sum = together(rows[i].pus) / 1e9;
         ck_assert_msg(sum > 0.94 * rows[i].gb_per_s && sum < 1.04 * rows[i].gb_per_s,
@@ -68,7 +61,7 @@ END_TEST
 /* Who is in a full domain gets less; the others get what they leave, up to their own most. */
 START_TEST(nested_domains_share_fairly)
 {
-    open_fixture("xeon-snc4");
+    open_machine_of("xeon-snc4", &machine);
     const double eight_packed = together("0-7"), eight_spread = together("0-1,8-9,16-17,24-25");
     ck_assert_double_eq_tol(eight_packed, 6e10, 0.05 * 6e10);
     ck_assert_double_eq_tol(eight_spread, 8 * 1.4e10, 0.05 * 8 * 1.4e10);
@@ -80,18 +73,6 @@ END_TEST
 
 /* -- a matrix of message times -- */
 
-static char folder[] = "/tmp/servet-matrix-XXXXXX";
-
-static void write_file(const char *name, const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 #define MACHINE_WITH(more)                                                                         \
     "{\"servet_machine\": 1, \"pus\": \"0,2,5\", \"caches\": [{\"level\": 1, \"size_bytes\": "     \
     "16384,"                                                                                       \
@@ -101,11 +82,7 @@ static void write_file(const char *name, const char *text)
 
 static int open_matrix(const char *description, const char *csv, struct servet_error *error)
 {
-    char path[128];
-    write_file("machine.json", description);
-    write_file("m.csv", csv);
-    snprintf(path, sizeof path, "%s/machine.json", folder);
-    return probe_machine_open_simulated(path, 1, &machine, error);
+    return open_machine_text(&machine, 1, description, csv, error);
 }
 
 static double message(uint32_t a, uint32_t b, size_t bytes)
@@ -207,27 +184,11 @@ START_TEST(a_matrix_that_is_none_is_refused_with_its_place)
 }
 END_TEST
 
-static void make_folder(void)
-{
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/machine.json", folder);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/m.csv", folder);
-    unlink(path);
-    rmdir(folder);
-}
-
 int main(void)
 {
     TCase *shares = tcase_create("shares"), *matrix = tcase_create("matrix");
     tcase_add_test(shares, an_epyc_of_four_dies_shares_as_it_was_measured);
     tcase_add_test(shares, nested_domains_share_fairly);
-    tcase_add_checked_fixture(matrix, make_folder, remove_folder);
     tcase_add_test(matrix, a_line_takes_the_time_of_the_matrix_and_more_takes_more);
     tcase_add_test(matrix, layers_beside_a_matrix_give_contention);
     tcase_add_test(matrix, what_no_topology_says_is_found_by_messages_of_a_sample);

@@ -7,6 +7,7 @@
 
 #include "probes/cache/cache.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
 struct geometry {
     uint32_t first_kib, first_ways, kib, ways;
@@ -18,23 +19,17 @@ static const double first_s = 1.2e-9, second_s = 4.4e-9, memory_s = 9e-8;
 
 static void open_machine(const struct geometry *of, const char *noise, struct machine *machine)
 {
-    char path[] = "/tmp/servet-machine-XXXXXX";
-    struct servet_error error;
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    dprintf(descriptor,
-            "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": "
-            "\"%s\", %s \"caches\": ["
-            "{\"level\": 1, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": 64, \"seconds\": %g},"
-            "{\"level\": 2, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": 64, \"policy\": "
-            "\"%s\", \"seconds\": %g}],"
-            "\"tlbs\": [{\"entries\": 64, \"seconds\": 2.5e-9}],"
-            "\"memory\": {\"seconds\": %g, \"pu_bytes_per_s\": 1e10}}",
-            of->page, of->mapping, noise, of->first_kib << 10, of->first_ways, first_s,
-            of->kib << 10, of->ways, of->policy, second_s, memory_s);
-    close(descriptor);
-    ck_assert_msg(probe_machine_open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
-    unlink(path);
+    open_machine_with(
+        machine, 1,
+        "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": %zu, \"page_mapping\": "
+        "\"%s\", %s \"caches\": ["
+        "{\"level\": 1, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": 64, \"seconds\": %g},"
+        "{\"level\": 2, \"size_bytes\": %u, \"ways\": %u, \"line_bytes\": 64, \"policy\": "
+        "\"%s\", \"seconds\": %g}],"
+        "\"tlbs\": [{\"entries\": 64, \"seconds\": 2.5e-9}],"
+        "\"memory\": {\"seconds\": %g, \"pu_bytes_per_s\": 1e10}}",
+        of->page, of->mapping, noise, of->first_kib << 10, of->first_ways, first_s, of->kib << 10,
+        of->ways, of->policy, second_s, memory_s);
 }
 
 /* `believed_kib`: what the latency curve is said to have given. */
