@@ -88,3 +88,23 @@ size_t count_lines(const char *text)
     }
     return lines;
 }
+
+bool is_installed(const char *tool)
+{
+    char command[256];
+    snprintf(command, sizeof command, "command -v %s >/dev/null", tool);
+    if (system(command) == 0) {
+        return true;
+    }
+    fprintf(stderr, "not checked: %s is not installed\n", tool);
+    return false;
+}
+
+bool is_built(const char *path)
+{
+    if (access(path, X_OK) == 0) {
+        return true;
+    }
+    fprintf(stderr, "not checked: %s was not built\n", path);
+    return false;
+}

@@ -2,6 +2,7 @@
 #ifndef SERVET_TESTS_BASE_COMMAND_H
 #define SERVET_TESTS_BASE_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct run {
@@ -18,5 +19,10 @@ struct run run_program(const char *const *argv, void (*prepare)(const void *cont
 struct run run_command(const char *line);
 void run_free(struct run *run);
 size_t count_lines(const char *text);
+
+/* Is there such a tool in $PATH, or such a program of ours? If not, a line says what is not
+ * checked. */
+bool is_installed(const char *tool);
+bool is_built(const char *path);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 
@@ -16,20 +17,9 @@
 
 static struct child child;
 
-static bool have(const char *tool)
-{
-    char command[256];
-    snprintf(command, sizeof command, "command -v %s >/dev/null", tool);
-    if (system(command) == 0) {
-        return true;
-    }
-    fprintf(stderr, "not checked: %s is not installed\n", tool);
-    return false;
-}
-
 START_TEST(nothing_happens_before_the_first_thread)
 {
-    if (!have("strace")) {
+    if (!is_installed("strace")) {
         return;
     }
     child_run(&child,
@@ -49,7 +39,7 @@ END_TEST
 
 START_TEST(nothing_but_libc_is_linked)
 {
-    if (!have("objdump")) {
+    if (!is_installed("objdump")) {
         return;
     }
     child_run(&child, NULL, ARGV("objdump", "-p", SERVET_SHIM));
@@ -70,7 +60,7 @@ START_TEST(only_interposed_symbols_are_seen)
     ck_assert_ptr_nonnull(file);
     map[fread(map, 1, sizeof map - 1, file)] = '\0';
     fclose(file);
-    if (!have("nm")) {
+    if (!is_installed("nm")) {
         return;
     }
     child_run(&child, NULL, ARGV("nm", "-D", "--defined-only", SERVET_SHIM));

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
@@ -262,27 +263,16 @@ START_TEST(in_a_container_without_sys_threads_are_not_pinned)
 }
 END_TEST
 
-static bool have(const char *tool)
-{
-    char command[256];
-    snprintf(command, sizeof command, "command -v %s >/dev/null", tool);
-    if (system(command) == 0) {
-        return true;
-    }
-    fprintf(stderr, "not checked: %s is not installed\n", tool);
-    return false;
-}
-
 /* The tool and what it looks at are both under the shim. */
 START_TEST(debuggers_and_tracers_see_the_program_that_they_would_see)
 {
 #ifdef SANITIZERS
     return; /* they do not run below another one */
 #endif
-    if (have("strace")) {
+    if (is_installed("strace")) {
         expect_nothing(NULL, ARGV("strace", "-f", "-o", "/dev/null", PROGRAM, "many", "3"));
     }
-    if (have("valgrind")) {
+    if (is_installed("valgrind")) {
         child_run_preloaded(&child, NULL,
                             ARGV("valgrind", "-q", "--error-exitcode=9", "--leak-check=full",
                                  PROGRAMS "/pthreads", "3"));
@@ -290,7 +280,7 @@ START_TEST(debuggers_and_tracers_see_the_program_that_they_would_see)
         ck_assert_str_eq(child.err, "");
         child_expect(&child, 0, 1, order[1]);
     }
-    if (have("gdb")) {
+    if (is_installed("gdb")) {
         child_run_preloaded(
             &child, NULL,
             ARGV("gdb", "-q", "-batch", "-ex", "run", "--args", PROGRAM, "many", "3"));

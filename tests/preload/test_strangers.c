@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
@@ -148,17 +149,6 @@ END_TEST
 
 #ifndef SANITIZERS /* other people's programs do not bring a sanitizer's runtime */
 
-static bool have(const char *tool)
-{
-    char command[64];
-    snprintf(command, sizeof command, "command -v %s >/dev/null", tool);
-    if (system(command) == 0) {
-        return true;
-    }
-    fprintf(stderr, "not checked: %s is not installed\n", tool);
-    return false;
-}
-
 static void expect_the_same(const char *const *argv)
 {
     child_run(&plain, NULL, argv);
@@ -171,7 +161,7 @@ static void expect_the_same(const char *const *argv)
 
 START_TEST(java_is_left_alone)
 {
-    if (have("java") && have("javac")) {
+    if (is_installed("java") && is_installed("javac")) {
         expect_the_same(ARGV("java", "-XX:TieredStopAtLevel=1", "-Xshare:auto", JAVA_SOURCE));
     }
 }
@@ -184,7 +174,7 @@ START_TEST(node_is_left_alone)
                                  "os.availableParallelism() : 0, os.cpus().length);"
                                  "say(); require('fs').readFile('/dev/null', () => {"
                                  "new w.Worker('0', {eval: true}).on('exit', say); });";
-    if (have("node")) {
+    if (is_installed("node")) {
         expect_the_same(ARGV("node", "-e", script));
     }
 }
@@ -204,7 +194,7 @@ START_TEST(python_binds_itself_and_knows_it)
              "print(len(os.sched_getaffinity(0)))\n"
              "print([l for l in open('/proc/self/status') if 'allowed_list' in l][0])",
              order[1], order[1], pair);
-    if (!have("python3")) {
+    if (!is_installed("python3")) {
         return;
     }
     child_run(&plain, NULL, ARGV("taskset", "-c", pair, "python3", "-c", script));

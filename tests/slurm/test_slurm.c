@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
@@ -49,19 +50,10 @@ static void expect_of_task(unsigned task, unsigned thread, uint32_t pu)
     ck_assert_msg(strstr(child.out, line), "no \"%s\" in:\n%s%s", line, child.out, child.err);
 }
 
-static bool is_there(const char *path)
-{
-    if (access(path, X_OK) == 0) {
-        return true;
-    }
-    fprintf(stderr, "not checked: %s was not built\n", path);
-    return false;
-}
-
 START_TEST(threads_of_one_task_follow_the_mapper)
 {
     uint32_t order[2];
-    if (!is_there(PROGRAMS "/openmp_gcc")) {
+    if (!is_built(PROGRAMS "/openmp_gcc")) {
         return;
     }
     run(LIST("OMP_NUM_THREADS=2"),
@@ -88,7 +80,7 @@ END_TEST
 START_TEST(ranks_follow_the_mapper)
 {
     uint32_t order[2];
-    if (!is_there(PROGRAMS "/mpich_ranks")) {
+    if (!is_built(PROGRAMS "/mpich_ranks")) {
         return;
     }
     run(NULL, LIST("srun", "--mpi=pmi2", "-n", "2", "--servet=mem", PROGRAMS "/mpich_ranks"));
@@ -150,7 +142,7 @@ static size_t judged(const char *option, const char *says)
  * ranks on one PU wait for it and not for messages. */
 START_TEST(a_verdict_counts_the_pus_of_the_step)
 {
-    if (!is_there(PROGRAMS "/mpich_traffic")) {
+    if (!is_built(PROGRAMS "/mpich_traffic")) {
         return;
     }
     size_t found = judged("--cpu-bind=map_cpu:0,1", " auto: communication intensive");

@@ -19,6 +19,7 @@
 
 #include "probes/machine.h"
 #include "profile/model.h"
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/vm/truth.h"
 
@@ -50,15 +51,6 @@ static const char *number(size_t value)
     return out;
 }
 
-static bool is_there(const char *path)
-{
-    if (access(path, X_OK) == 0) {
-        return true;
-    }
-    fprintf(stderr, "not checked: %s was not built\n", path);
-    return false;
-}
-
 /* Runs an OpenMP program of `threads` threads; `prefix`, if not NULL, is a command that goes before
  * it. */
 static void run_openmp(const char *program, size_t threads, const char *priority,
@@ -81,7 +73,7 @@ static void expect_openmp(size_t runtime, size_t threads, size_t priority, const
                           const char *const *prefix)
 {
     struct truth_map map;
-    if (!is_there(openmp_programs[runtime])) {
+    if (!is_built(openmp_programs[runtime])) {
         return;
     }
     run_openmp(openmp_programs[runtime], threads, priorities[priority].variable, prefix);
@@ -213,7 +205,7 @@ START_TEST(no_two_workers_share_a_core_while_cores_are_free)
 {
     static const size_t team[] = {2, CORES, PUS};
     uint32_t pus[PUS];
-    if (!is_there(openmp_programs[0])) {
+    if (!is_built(openmp_programs[0])) {
         return;
     }
     for (size_t priority = 0; priority < PRIORITIES; priority++) {
@@ -237,7 +229,7 @@ START_TEST(priorities_spread_and_pack)
 {
     static const char *const what[] = {"spread", "pack"};
     uint32_t pus[2];
-    if (!is_there(openmp_programs[0])) {
+    if (!is_built(openmp_programs[0])) {
         return;
     }
     for (size_t priority = 0; priority < PRIORITIES; priority++) {
@@ -343,7 +335,7 @@ static bool run_ranks(const char *name, size_t ranks, size_t threads)
     snprintf(program, sizeof program, "%s/%s_%s", PROGRAMS, library, name);
     snprintf(launcher, sizeof launcher, "mpirun.%s", library);
     snprintf(count, sizeof count, "OMP_NUM_THREADS=%zu", threads);
-    if (!is_there(program)) {
+    if (!is_built(program)) {
         return false;
     }
     argv[words++] = launcher;
@@ -500,7 +492,7 @@ START_TEST(open_mpi_reads_a_rankfile_by_os_index)
         "mpirun.openmpi --mca rmaps_rank_file_physical 1 --rankfile $file -np 4 /bin/sh -c "
         "'echo \"$OMPI_COMM_WORLD_RANK: $(grep -w Cpus_allowed_list /proc/self/status | tr \"\\t\" "
         "\" \")\"'";
-    if (is_open_mpi() || !is_there("/usr/bin/mpirun.openmpi")) {
+    if (is_open_mpi() || !is_built("/usr/bin/mpirun.openmpi")) {
         return; /* one boot is enough: that of the scattered machine */
     }
     child_run(&child, NULL, LIST("/bin/sh", "-c", script));
@@ -537,7 +529,7 @@ START_TEST(tasks_of_a_slurm_step_are_where_servet_map_says)
     static const char script[] =
         "echo required " SPANK_SERVET " shim=" SERVET_SHIM " >$BED_PLUGSTACK && "
         "OMP_NUM_THREADS=4 srun --label -n 4 -c 4 --servet=mem " PROGRAMS "/openmp_gcc";
-    if (strcmp(library, "openmpi") != 0 || !is_there(PROGRAMS "/openmp_gcc")) {
+    if (strcmp(library, "openmpi") != 0 || !is_built(PROGRAMS "/openmp_gcc")) {
         return; /* one boot is enough */
     }
     child_run(&child, LIST("OMP_WAIT_POLICY=passive"), LIST(SLURM_BED, "/bin/sh", "-c", script));

@@ -205,6 +205,17 @@ static int bound(size_t pu)
     return 0;
 }
 
+/* Ends only where that cannot be. */
+static int run_filtered(const struct sock_fprog *filter, char **command)
+{
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter) != 0) {
+        return 77;
+    }
+    execv(command[0], command);
+    return 5;
+}
+
 static int refusing(char **command)
 {
     struct sock_filter code[] = {
@@ -214,12 +225,7 @@ static int refusing(char **command)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
-        return 77;
-    }
-    execv(command[0], command);
-    return 5;
+    return run_filtered(&program, command);
 }
 
 /* All architectures number alike the calls that came with Linux 5.1 and later, from this one on. */
@@ -235,12 +241,7 @@ static int older(char **command)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
-        return 77;
-    }
-    execv(command[0], command);
-    return 5;
+    return run_filtered(&program, command);
 }
 
 static int other_file(const char *path)
