@@ -294,7 +294,7 @@ struct servet_profile {
     char *architecture; /* uname -m */
     char *cpu_model;
     char *kernel;
-    /* see signature.h; "" in a profile of a machine that never was here */
+    /* see find/signature.c; "" in a profile of a machine that never was here */
     char *topology_signature;
     /* measurement */
     char *tool;     /* "servet 0.1.0" */

@@ -2,12 +2,13 @@
  *
  *     layer_errors [--least PERCENT] [--trials N]
  *
- * Pairs of layers with known latencies are measured as probe_message.c does: two sweeps, a third
- * where they differ by more than 5 %, the smallest counts, and the spread is that of the sweeps.
- * Noise is what was seen on virtual machines (21 November 2026): figures of one pair deviate by 1 %
- * upwards, 5 % of them are up to three times too slow, and pairs of one layer differ by 1 to 5 %. A
- * trial is right when the number of layers is, and 98 % of the pairs are in theirs. Exit status 1
- * when a scenario that counts (marked) is right in fewer than PERCENT of its trials.
+ * Pairs of layers with known latencies are measured as probes/pairs/messages.c does: two sweeps,
+ * a third where they differ by more than 5 %, the smallest counts, and the spread is that of the
+ * sweeps. Noise is what was seen on virtual machines (21 November 2026): figures of one pair
+ * deviate by 1 % upwards, 5 % of them are up to three times too slow, and pairs of one layer
+ * differ by 1 to 5 %. A trial is right when the number of layers is, and 98 % of the pairs are in
+ * theirs. Exit status 1 when a scenario that counts (marked) is right in fewer than PERCENT of
+ * its trials.
  */
 #include <math.h>
 #include <stdbool.h>

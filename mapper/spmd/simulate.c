@@ -1,4 +1,4 @@
-/* The simulation of grid.h: one clock a process, one interface a node. */
+/* The simulation of grid.c: one clock a process, one interface a node. */
 #include "mapper/spmd/spmd.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
 #define MOST_ROUNDS 3
 
 /* Above this many ranks the swaps (ranks x ranks x partners) take seconds, and what is left to gain
- * is near the partners: descent.h. */
+ * is near the partners: descent.c. */
 #define MOST_SWAPPED_RANKS 256
 
 /* A gain smaller than this part of the cost is rounding. */

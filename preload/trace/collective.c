@@ -1,4 +1,4 @@
-/* Interposed: collective operations, blocking and not. trace_count.h says what each of them
+/* Interposed: collective operations, blocking and not. trace.h says what each of them
  * counts. */
 #include "preload/trace/trace.h"
 

@@ -300,7 +300,7 @@ int pin_trace_file_write(const char *path, const struct trace_sum *sum);
  * for it.
  *
  * It takes the place of the MPI calls that send, wait or make and free what they work on, counts
- * (trace_count.h), and passes each call on. An object of its own because every MPI call of a traced
+ * (count.c), and passes each call on. An object of its own because every MPI call of a traced
  * program goes through it: programs that are not traced have nothing of it in the way.
  *
  * Both MPI_X and PMPI_X are taken. C programs call MPI_X; the Fortran entries of Open MPI, all

@@ -1,4 +1,5 @@
-/* What servet-probe --bsp is asked to do. */
+/* What servet-probe --bsp is asked to do; what makes no sense is refused here, before anything is
+ * measured. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

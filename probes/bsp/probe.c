@@ -116,18 +116,12 @@ static uint32_t batches_for(const struct study *study)
                                    : (uint32_t)batches;
 }
 
-static void shuffle(struct study *study, size_t *order)
-{
-    for (size_t i = 0; i < study->curve.count; i++) {
-        size_t j = (size_t)random_below(&study->random, i + 1);
-        order[i] = order[j];
-        order[j] = i;
-    }
-}
-
 static int sweep(struct study *study, double *time, size_t *order)
 {
-    shuffle(study, order);
+    for (size_t i = 0; i < study->curve.count; i++) {
+        order[i] = i;
+    }
+    random_shuffle(&study->random, order, study->curve.count, sizeof *order);
     for (size_t i = 0; i < study->curve.count; i++) {
         size_t point = order[i];
         double seconds;

@@ -1,4 +1,5 @@
-/* From what the BSP probe found to an entry of the profile. */
+/* servet-probe --bsp: one run of the BSP probe over backends and numbers of processors, and what it
+ * found as entries of the profile, beside those that are there. */
 #include "probes/bsp/bsp.h"
 
 #include <errno.h>

@@ -148,7 +148,7 @@ void probe_cache_isotonic(double *values, const double *weights, size_t count);
  * tried together with the moves that it allows, and every level at its next best size. Sizes are
  * weighed by how often caches of that size are built, which decides only between sizes the curve
  * cannot tell apart. The last of three levels or more is then looked at again, in the shapes of
- * caches that many share (last.h).
+ * caches that many share (last.c).
  */
 
 #define CACHE_LEVELS_MAX 4
@@ -167,7 +167,7 @@ struct cache_curve {
     size_t tlb_count;
     bool quick; /* leave out that second look, most of the time that a fit takes */
     /* the same curve with more points around the last knee, for the second look at the last level
-     * (last.h); NULL: this one is all there is */
+     * (last.c); NULL: this one is all there is */
     const struct cache_curve *fine;
 };
 
@@ -187,7 +187,7 @@ int probe_cache_fit(const struct cache_curve *curve,
 /* -- last -- */
 
 /* What a latency curve may be made of: every cache of the catalogue in every shape, and TLBs, as
- * weighted columns of least squares (see fit.h). */
+ * weighted columns of least squares (see fit.c). */
 
 extern const double probe_cache_relative_floor; /* errors below 2 % of a latency are no evidence */
 
@@ -230,7 +230,7 @@ void probe_cache_candidates_free(struct cache_terms *fit);
 
 /* A second look at the last level: shapes that only large shared caches have.
  *
- * The search of fit.h knows caches whose lines fall into sets side by side or by random
+ * The search of fit.c knows caches whose lines fall into sets side by side or by random
  * pages. The last level of most processors is hashed over slices, or holds the victims of the level
  * before it: shapes that depend on more than the catalogue lists. Beside the other terms, which
  * stay, the last level is tried in every shape whose sets, ways and slices give a size near the one
@@ -355,7 +355,7 @@ void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times 
 /* -- probe -- */
 
 /* Cache levels and effective sizes of one PU (2010 paper, Section III-A; the method is ours, see
- * fit.h).
+ * fit.c).
  *
  * The latency of a random cycle is measured on a grid of eight sizes an octave, from 4 KiB until
  * well beyond the last knee, in several sweeps that lie apart in time and go to the same places in

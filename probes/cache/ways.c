@@ -1,4 +1,4 @@
-/* Ways of the second level by group testing (ways.h): the only method that needs neither large
+/* Ways of the second level by group testing (cache.h): the only method that needs neither large
  * pages nor physical addresses; its price is hundreds of short chases, so it gives up rather than
  * take seconds. */
 #include "probes/cache/cache.h"

@@ -1,7 +1,7 @@
-/* The rank server: orders of rank 0, and how the others obey them (ranks.h).
+/* The rank server: orders of rank 0, and how the others obey them (mpi.h).
  *
  * MPI has no time-outs, and a computer that vanishes leaves the others waiting inside the library:
- * every wait here has a deadline (deadline.h). Ranks without an order look for one now and then and
+ * every wait here has a deadline (deadline.c). Ranks without an order look for one now and then and
  * sleep between: they may share their PU with what is measured, and must not spin there.
  */
 #include "probes/mpi/orders.h"

@@ -11,15 +11,19 @@
 #include "profile/base/stream.h"
 #include "profile/query.h"
 
+/* Of a batch at most: about a time slice of the scheduler. */
 static const double batch_s = 0.002;
+/* Of a curve, from which the least of both sweeps counts; of the messages at once. */
 enum { CURVE_MAX = 32, CURVE_SWEEPS = 2, BATCHES = 3, PAIRS_MAX = 64, SWITCHES_MAX = 4 };
+/* As far as the curves of the OSU benchmarks go. */
 static const uint64_t curve_to_bytes = 4u << 20;
-static const uint64_t short_bytes = 4096,
-                      long_bytes = 128u << 10; /* between them 10 round trips, above 2, below 50 */
+/* 50 round trips up to the one, 2 above the other, 10 between them. */
+static const uint64_t short_bytes = 4096, long_bytes = 128u << 10;
 /* Above the straight line through the two points before it; noise on virtual machines stays below
  * 30 %. */
 static const double jump = 1.4;
-static const double clearly = 0.9; /* one long message against many short ones */
+/* One long message against many short ones: beyond what two runs differ by. */
+static const double clearly = 0.9;
 
 /* Round trips of one batch: fewer where messages take `about_s`, since a batch that lasts longer
  * than a scheduler's time slice is more often disturbed, not more exact. */

@@ -22,7 +22,7 @@
 #include "probes/topology.h"
 #include "profile/query.h"
 
-/* Up to this factor two nodes of a class are equal here; see cluster_nodes.c. */
+/* Up to this factor two nodes of a class are equal here; see nodes.c. */
 static const double same_latency = 2;
 enum { ROUND_TRIPS = 10, BATCHES = 3 };
 

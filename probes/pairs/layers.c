@@ -1,4 +1,4 @@
-/* Similar values, and layers of pairs (layers.h has the rules and where they come from).
+/* Similar values, and layers of pairs (pairs.h has the rules and where they come from).
  *
  * Both begin with the same cuts of a density; they differ in what is joined again. The pieces
  * between the cuts are kept as ranges of one sorted array, so that joining two neighbours is an
@@ -23,7 +23,7 @@ static const size_t no_minimum_up_to = 8; /* values: with so few, every one coun
 /* Of a Gaussian: median of its absolute deviation, and of the difference of two figures, over its
  * deviation. */
 static const double mad_of_deviation = 0.6745;
-/* Of pairs: see layers.h. What is less than this factor apart is one layer on the machines whose
+/* Of pairs: see pairs.h. What is less than this factor apart is one layer on the machines whose
  * structure is known, unless groups tell the two apart. */
 static const double groups_factor = 1.4;
 static const double same_kind_factor = 2.5; /* what steps of a clock make of one kind of groups */

@@ -114,7 +114,7 @@ double probe_pair_rounded(double value);
  * Section III-D).
  *
  * Messages of the size of the L1 cache, every pair, two sweeps apart in time of which the smaller
- * figure counts, and more of them for a pair until its two smallest figures agree (repeat.h).
+ * figure counts, and more of them for a pair until its two smallest figures agree (repeat.c).
  * Latencies are clustered (layers.c) to layers, fastest first; a layer's groups are of PUs that
  * are that near or nearer where that is transitive, single pairs otherwise. The curve by message
  * size and the concurrency curve are measured on one representative of each layer.
@@ -289,7 +289,7 @@ bool probe_together_undisturbed(double *ratios, size_t ratio_count, double *repe
  * the topology says too little, and all pairs of the class are measured, or, of messages where they
  * are very many, the groups that their times show (blocks.c). The number of measurements so grows
  * with log n times the number of classes on regular machines. Where a check allows it,
- * disjoint pairs are measured at the same time (together.h).
+ * disjoint pairs are measured at the same time (together.c).
  */
 
 enum { SCHEDULE_CLASSES = 255 };
@@ -377,7 +377,7 @@ int probe_schedule_note(const struct schedule_outcome *outcome, char **note);
  *
  * PUs that share a cache hand a line over through it, others through the next outer one or through
  * memory, so sharing pairs are nearer than the others that share the same outer level. That tells
- * distance, not capacity: it is asked only where the ratio alone/together (probe_sharing.h) leaves
+ * distance, not capacity: it is asked only where the ratio alone/together (sharing.c) leaves
  * doubt, and held against pairs of the same level on which the ratio left none. Noise only slows
  * down, so the smallest of three exchanges counts for each pair.
  */
@@ -485,7 +485,7 @@ enum sharing_declaration { NOTHING_DECLARED, DECLARED_PRIVATE, DECLARED_SHARED }
  * Where the decisive ratio lies near the threshold (1.5 to 2.67 about 2, as far above as below),
  * and where pairs contradict the equivalence also when asked again, a second witness is heard: the
  * latency of one cache line between the two, against that of pairs of the same level that the ratio
- * is sure of (sharing_witness.h). With an opinion it decides; on contradicting pairs only if that
+ * is sure of (sharing_trials.c). With an opinion it decides; on contradicting pairs only if that
  * ends the contradiction. How often it did is counted.
  */
 
@@ -498,7 +498,7 @@ struct probe_sharing_level {
     uint32_t witnessed;   /* pairs that the latency of a line decided */
     uint32_t tipped;      /* of those: against what the ratio alone would have said */
     uint32_t as_declared; /* pairs of which no trial says anything, taken as declared
-                             (sharing_trials.h) */
+                             (sharing_trials.c) */
     uint32_t unknown;     /* such pairs of which nothing is declared, and no witness was of use */
     size_t measured, pairs; /* pairs measured, of those that might share it */
     size_t at_once;         /* pairs measured at the same time, at most */

@@ -10,8 +10,8 @@
 
 #include "profile/query.h"
 
-/* The numbers that the profile gives the measured levels (result.h), as `pu` sees them; 0: nothing
- * is declared of that one. `declared` may be NULL. */
+/* The numbers that the profile gives the measured levels (run/result.c), as `pu` sees them; 0:
+ * nothing is declared of that one. `declared` may be NULL. */
 static void declared_levels(const struct profile_class *declared, uint32_t pu,
                             const struct probe_cache *caches, uint32_t numbers[CACHE_LEVELS_MAX])
 {

@@ -186,7 +186,7 @@ char *probe_run_identity(const char *root, const char *machine);
 /* Puts the measured levels in the place of the declared caches. A declared level that was not seen
  * in the measurement stays, marked as declared. `sharing` (may be NULL): else the declared groups
  * are kept. Where a size is not the declared one, the level's note says so, and why as far as that
- * is known (disagreement.h). 0 or -ENOMEM. */
+ * is known (disagreement.c). 0 or -ENOMEM. */
 int probe_result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
                             struct probe_sharing *sharing,
                             const struct disagreement_machine *machine);

@@ -198,7 +198,7 @@ struct sim {
     struct sim_noise noise;
     struct random random;
     uint64_t seed;
-    /* by cache, then instance; made when first asked for (cache.h) */
+    /* by cache, then instance; made when first asked for (cache.c) */
     struct sim_ways *ways[SIM_CACHES_MAX];
     uint64_t offline_after, copies; /* a PU is offline after so many copies; 0: never */
     double clock_s; /* what the same measurements would have taken on the machine itself */

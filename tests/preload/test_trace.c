@@ -175,7 +175,7 @@ START_TEST(messages_like_the_one_before_count_as_well)
 }
 END_TEST
 
-/* The model of trace_count.h, operation by operation as the program calls them. */
+/* The model of trace.h, operation by operation as the program calls them. */
 START_TEST(collectives_count_as_documented)
 {
     expect("rooted", &(struct matrix){.bytes = {{0, 20, 24 + 30},

@@ -10,7 +10,7 @@
 
 #include "mapper/spmd/library/servet_spmd.h"
 
-/* -- the plan file: what one rank needs of it (its form is in plan.h) -- */
+/* -- the plan file: what one rank needs of it (its form is in mapper/spmd/plan.c) -- */
 
 enum { SPMD_FILE_MESSAGES = 8, SPMD_FILE_BOXES = 9 };
 
