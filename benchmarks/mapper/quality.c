@@ -263,6 +263,7 @@ struct scored {
     double crowd, within;
     uint32_t threads; /* of a rank */
     uint32_t shared;
+    uint64_t kinds, far, caches; /* sums over the workers: slower kinds, far memory, less cache */
 };
 
 /* All figures so that less is better. */
@@ -285,26 +286,19 @@ static void list_figures(const struct machine *m, const struct scored *s, double
     out[CORE] = f->core_most;
 }
 
-/* Why a case may fall short, or NULL: then it is a defect. */
-static const char *reason(const struct machine *m, const struct scored *ours)
+/* Why a case may fall short, or NULL: then it is a defect. What worse PUs gain is no gain. */
+static const char *reason(const struct scored *ours, const struct scored *rival)
 {
-    const struct map_class *class = &m->view.classes[0];
-    const struct profile_class *of = class->of;
-    if (class->kind_count > 1) {
+    if (rival->kinds > ours->kinds) {
         return "the most capable kind of core comes first";
     }
-    for (size_t i = 0; i < of->pus.count; i++) {
-        if (class->far[i]) {
-            return "PUs without memory of their own come last";
-        }
-        if (class->cache_rank[i]) {
-            return "rule 1 weighs PUs without a last-level cache less, and looks at its size last";
-        }
+    if (rival->far > ours->far) {
+        return "PUs without memory of their own come last";
     }
-    if (ours->shared) {
-        return "ranks straddle groups that they do not divide: spare cores lie between regions";
+    if (rival->caches != ours->caches) {
+        return "rule 1 counts the workers of a last-level cache and looks at its size last";
     }
-    return NULL;
+    return ours->shared ? "ranks straddle groups that they do not divide" : NULL;
 }
 
 /* Half a per mille: sums of distances in another order. */
@@ -328,7 +322,7 @@ static void judge(const struct machine *m, enum map_priority priority,
         if (better == FIGURES || worse) {
             continue;
         }
-        const char *why = reason(m, ours);
+        const char *why = reason(ours, &rivals[r]);
         totals->beaten++;
         totals->unexplained += !why;
         printf("    falls short: %s, %u x %u, %s: %s %g, %s has %g (%s)\n", m->name, program->ranks,
@@ -340,13 +334,20 @@ static void judge(const struct machine *m, enum map_priority priority,
 
 static struct scored score(struct machine *m, const uint32_t *leaves, const struct program *program)
 {
+    const struct map_class *class = &m->view.classes[0];
     size_t workers = workers_of(program);
-    return (struct scored){.there = true,
-                           .figures = figures(m, leaves, workers),
-                           .crowd = crowd_of(m, leaves, workers),
-                           .within = distance_within(m, leaves, program),
-                           .threads = program->threads,
-                           .shared = count_shared(m, leaves, program)};
+    struct scored scored = {.there = true,
+                            .figures = figures(m, leaves, workers),
+                            .crowd = crowd_of(m, leaves, workers),
+                            .within = distance_within(m, leaves, program),
+                            .threads = program->threads,
+                            .shared = count_shared(m, leaves, program)};
+    for (size_t i = 0; i < workers; i++) {
+        scored.kinds += class->kind[leaves[i]];
+        scored.far += class->far[leaves[i]];
+        scored.caches += class->cache_rank[leaves[i]];
+    }
+    return scored;
 }
 
 static void print_figure(const struct scored *s, const char *format, double value)

@@ -90,6 +90,7 @@ void map_mapping_node_name(const struct map_mapping *mapping, uint32_t node, cha
 
 /* Deepest trees of today have package, die, NUMA node, L3, L2, L1 and core. */
 #define MOST_DEPTHS 16
+#define NO_GROUP UINT32_MAX
 
 /* A PU, and for each depth of the tree the lowest PU of the group that it is in. */
 struct leaf {
@@ -115,6 +116,17 @@ static void enter_relation(struct leaf *leaves, const struct profile_class *clas
     }
 }
 
+/* Who is in no group of some depth (caches of two sizes are two relations, and some cores have no
+ * last-level cache) stands there with the group of the next depth, as in hwloc's tree. */
+static void name_missing_groups(struct leaf *leaf)
+{
+    for (size_t d = MOST_DEPTHS; d-- > 0;) {
+        if (leaf->lowest[d] == NO_GROUP) {
+            leaf->lowest[d] = leaf->lowest[d + 1];
+        }
+    }
+}
+
 static int by_tree(const void *a, const void *b)
 {
     const struct leaf *x = a, *y = b;
@@ -136,9 +148,10 @@ int map_logical_indices(const struct profile_class *class, uint32_t **out)
         return -ENOMEM;
     }
     for (size_t i = 0; i < class->pus.count; i++) {
-        for (size_t d = 0; d <= MOST_DEPTHS; d++) {
-            leaves[i].lowest[d] = class->pus.ids[i]; /* alone, until a group says otherwise */
+        for (size_t d = 0; d < MOST_DEPTHS; d++) {
+            leaves[i].lowest[d] = NO_GROUP;
         }
+        leaves[i].lowest[MOST_DEPTHS] = class->pus.ids[i];
         leaves[i].at = i;
     }
     size_t depth = 0;
@@ -151,6 +164,9 @@ int map_logical_indices(const struct profile_class *class, uint32_t **out)
         enter_relation(leaves, class, &class->caches[c].sharing, depth);
     }
     enter_relation(leaves, class, &class->cores, depth);
+    for (size_t i = 0; i < class->pus.count; i++) {
+        name_missing_groups(&leaves[i]);
+    }
     qsort(leaves, class->pus.count, sizeof *leaves, by_tree);
     for (size_t i = 0; i < class->pus.count; i++) {
         logical[leaves[i].at] = (uint32_t)i;
