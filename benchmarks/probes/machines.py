@@ -197,6 +197,8 @@ def drawn_machine(number, rng, noise):
                          ["plru", "plru", "lru", "random", "adaptive"])
         inclusion = rng.choice(["filled", "inclusive", "victim"]) if l3["policy"] in ("plru", "random") else "filled"
         caches.append(dict(l3, inclusion=inclusion, seconds=rng.uniform(2.5, 5) * l2["seconds"]))
+    for cache in (l1, l2):  # half or twice the size: what is declared must not help to find a size, nor mislead
+        cache["declared_size_bytes"] = cache["size_bytes"] * 2 if number % 2 else cache["size_bytes"] // 2
     memory_s = caches[-1]["seconds"] * rng.uniform(3, 8)
     result = dict(servet_machine=1, name=f"drawn-{number}", source="drawn; see machines.py", pus="0-1",
                   page_bytes=rng.choice([4096, 4096, 4096, 16384, 65536]), page_mapping=rng.choice(

@@ -283,7 +283,8 @@ struct probe_line_level {
 struct probe_line {
     uint32_t line_bytes; /* 0: not to be told */
     uint32_t ways;       /* 0: not to be told; then way_bytes is 0, too */
-    uint64_t way_bytes;
+    uint64_t way_bytes;  /* times the ways: the level's size, or up to twice as much where every
+                            trial says so and the curve was disturbed */
 };
 
 /* A figure that cannot be told is 0; that is no error. */
@@ -405,11 +406,19 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
 int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds);
 void probe_cache_free(struct probe_cache *result);
 
+/* Of the first two levels, the size that the system declares for the PU where it lies in the
+ * level's interval: sizes in there explain the curve about as well, and between these what is
+ * declared is evidence of its own. A declared size that the curve speaks against changes nothing,
+ * nor does that of a level further out, of which neighbours leave what they leave. */
+void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
+                                 uint32_t pu);
+
 /* What belongs to cache levels whose sizes and latencies are known: line size, ways, and the TLB of
  * ordinary pages. */
 
-/* Line size of the first level, ways of the first two; what is not told has its reason. 0 or the
- * machine's -errno. */
+/* Line size of the first level, ways of the first two; what is not told has its reason. Where the
+ * ways of the first make up more than its size, that is its size, and what the curve gave up to
+ * there is no level. 0 or the machine's -errno. */
 int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out,
                          struct servet_error *error);
 

@@ -366,23 +366,120 @@ static void search(const struct cache_terms *fit, struct solution *solution)
 
 /* -- report -- */
 
-struct range {
-    double limit;
+/* What a shape is off the curve, it is off at neighbouring points alike, and each of them says less
+ * than one that is off by chance: the share of what is off that goes on to the next point tells how
+ * many points say what one would (the variance of the mean of a series with such a share). Where
+ * all that is off is less than the errors that count anyway, it does not matter. Knees of Cascade
+ * Lake's second level, whose policy is none of ours, make 2 to 4. */
+static const double knee_from = 1 / 2.2, knee_to = 2.2; /* times the level's size */
+static const double share_most = 0.67;                  /* more cannot be told from so few points */
+
+static double off_by(const struct cache_terms *fit, const struct solution *solution, size_t point)
+{
+    double off = fit->right[point] - solution->coefficients[0] * fit->base[point];
+    for (size_t j = 0; j < solution->count; j++) {
+        off -= solution->coefficients[1 + j] * fit->candidates[solution->terms[j]].column[point];
+    }
+    return off;
+}
+
+static double doubt_of(const struct cache_terms *fit, const struct cache_curve *curve,
+                       const struct solution *solution, size_t at)
+{
+    const double size = (double)fit->candidates[solution->terms[at]].shape.bytes;
+    const double floor = fit->near_count > 0 ? near_relative_floor : probe_cache_relative_floor;
+    double before = 0, along = 0, here = 0, count = 0, all = 0;
+    for (size_t i = 0; i < fit->points; i++) {
+        const double off = off_by(fit, solution, i);
+        all += off * off;
+        if (curve->bytes[i] >= knee_from * size && curve->bytes[i] <= knee_to * size) {
+            along += off * before;
+            here += off * off;
+            count += fit->near_count > 0 ? probe_cache_point_share(curve, i) : 1;
+            before = off;
+        }
+    }
+    if (here <= 0) {
+        return 1;
+    }
+    const double share = fmin(fmax(along / here, 0), share_most);
+    const double matters = fmin(1, here / count / (all / fit->count + floor * floor));
+    return 1 + matters * ((1 + share) / (1 - share) - 1);
+}
+
+/* One level's sizes, looked at beside the others: what the curve says of each counts 1 / `doubt`,
+ * how often it is built in full. */
+struct outlook {
+    double doubt;
+    double least; /* objective, how often sizes are built aside */
+    double best;  /* the two together */
+    const struct cache_candidate *chosen;
+    double limit; /* of the range */
     uint64_t low, high;
 };
 
-static void widen(const struct cache_candidate *candidate, double objective, void *argument)
+static void choose(const struct cache_candidate *candidate, double objective, void *argument)
 {
-    struct range *range = argument;
-    if (objective - candidate->size_price > range->limit || candidate->reach_bytes > 0) {
+    struct outlook *outlook = argument;
+    const double data = objective - candidate->size_price;
+    const double all = data / outlook->doubt + candidate->size_price;
+    if (candidate->reach_bytes > 0) {
         return;
     }
-    if (candidate->shape.bytes < range->low) {
-        range->low = candidate->shape.bytes;
+    outlook->least = fmin(outlook->least, data);
+    if (all < outlook->best) {
+        outlook->best = all;
+        outlook->chosen = candidate;
     }
-    if (candidate->shape.bytes > range->high) {
-        range->high = candidate->shape.bytes;
+}
+
+static void widen(const struct cache_candidate *candidate, double objective, void *argument)
+{
+    struct outlook *outlook = argument;
+    if (objective - candidate->size_price > outlook->limit || candidate->reach_bytes > 0) {
+        return;
     }
+    if (candidate->shape.bytes < outlook->low) {
+        outlook->low = candidate->shape.bytes;
+    }
+    if (candidate->shape.bytes > outlook->high) {
+        outlook->high = candidate->shape.bytes;
+    }
+}
+
+/* Coefficients and objective of the terms as they stand. */
+static void solve_again(const struct cache_terms *fit, struct solution *solution)
+{
+    struct trial trial = {.count = 1 + solution->count};
+    double price = 0;
+    set_column(fit, &trial, 0, fit->base);
+    for (size_t i = 0; i < solution->count; i++) {
+        set_column(fit, &trial, 1 + i, fit->candidates[solution->terms[i]].column);
+        price += fit->candidates[solution->terms[i]].price;
+    }
+    double rss = probe_cache_solve_positive(trial.gram, trial.right, fit->total, trial.count,
+                                            solution->coefficients);
+    solution->objective = objective_of(fit, rss, price, solution->count);
+}
+
+/* Gives the level at `at` the size that is told, and finds those that explain the curve about as
+ * well. */
+static struct outlook look_at_sizes(const struct cache_terms *fit, const struct cache_curve *curve,
+                                    struct solution *solution, size_t at)
+{
+    struct outlook outlook = {.doubt = doubt_of(fit, curve, solution, at),
+                              .least = INFINITY,
+                              .best = INFINITY,
+                              .chosen = &fit->candidates[solution->terms[at]]};
+    struct solution copy = *solution;
+    best_at(fit, &copy, at, choose, &outlook);
+    outlook.limit = outlook.least + alternative_margin * outlook.doubt;
+    outlook.low = outlook.high = outlook.chosen->shape.bytes;
+    copy = *solution;
+    best_at(fit, &copy, at, widen, &outlook);
+    solution->terms[at] = (size_t)(outlook.chosen - fit->candidates);
+    solve_again(fit, solution);
+    return outlook;
 }
 
 /* Caches by size; TLBs first. */
@@ -526,8 +623,17 @@ static size_t report(const struct cache_terms *fit, const struct cache_curve *cu
 {
     size_t count = 0;
     struct cache_last_found last;
+    struct outlook outlooks[TERMS_MAX];
     sort_terms(fit, solution);
-    size_t refined = curve->quick ? SIZE_MAX : refine_last(fit, curve, solution, &last);
+    /* the last level of several is looked at in last.c, after those before it */
+    const size_t later = curve->quick ? SIZE_MAX : last_level(fit, solution);
+    for (size_t i = fit->known; i < solution->count; i++) {
+        if (i != later && fit->candidates[solution->terms[i]].reach_bytes == 0) {
+            outlooks[i] =
+                look_at_sizes(fit, fit->near_count > 0 ? curve->fine : curve, solution, i);
+        }
+    }
+    size_t refined = later == SIZE_MAX ? later : refine_last(fit, curve, solution, &last);
     double latency = solution->coefficients[0];
     for (size_t i = 0; i < solution->count; i++) {
         const struct cache_candidate *chosen = &fit->candidates[solution->terms[i]];
@@ -539,12 +645,8 @@ static size_t report(const struct cache_terms *fit, const struct cache_curve *cu
             levels[count++] = (struct cache_level_fit){last.shape, latency, next / latency,
                                                        last.low_bytes, last.high_bytes};
         } else if (latency > 0 && next / latency >= least_rise) {
-            struct range range = {solution->objective - chosen->size_price + alternative_margin,
-                                  chosen->shape.bytes, chosen->shape.bytes};
-            struct solution copy = *solution;
-            best_at(fit, &copy, i, widen, &range);
             levels[count++] = (struct cache_level_fit){chosen->shape, latency, next / latency,
-                                                       range.low, range.high};
+                                                       outlooks[i].low, outlooks[i].high};
         }
         latency = next;
     }

@@ -13,7 +13,7 @@
 /* Chosen on measured and simulated curves: */
 const double probe_cache_relative_floor = 0.02;
 static const double prior_weight = 10;     /* of an unusual size, against n * log(error) */
-static const double near_prior_weight = 3; /* the same where finer steps say more */
+static const double near_prior_weight = 5; /* the same where finer steps say more */
 /* What it takes to believe that a cache is as large as what a TLB reaches: such a rise has an
  * explanation already. Caches of that size are built (256 KiB behind 64 entries), so it is a price
  * and no ban; beside a load a 512 KiB L2 passed for 256 KiB by less. */

@@ -24,6 +24,10 @@ static const double missing = 0.1;
 static const double plateau =
     0.92; /* half a line apart, a third of the accesses still hit, of a random policy a tenth */
 static const double least_rise = 1.25;
+/* Times the size of the curve, of a first level that a busy sibling took lines of all the while. A
+ * line too many in one set is less. */
+static const double larger_by = 1.1;
+enum { larger_up_to = 2 };
 
 static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, double *seconds)
 {
@@ -112,7 +116,21 @@ static int try_ways(struct probe *probe, uint32_t pu, const struct probe_line_le
     return 0;
 }
 
-/* Ways that do not make up the size are no finding but a disturbance. */
+/* Whether every stride kept as many lines as a cache of these ways does. */
+static bool as_of_ways(const uint64_t *strides, const uint32_t *largest, uint32_t ways,
+                       uint64_t way_bytes)
+{
+    for (size_t i = 0; i < STRIDES; i++) {
+        uint64_t per_set = strides[i] < way_bytes ? way_bytes / strides[i] : 1;
+        if (largest[i] != ways * per_set) {
+            return false;
+        }
+    }
+    return ways > 0;
+}
+
+/* Ways that do not make up the size are no finding but a disturbance. But what disturbs only takes
+ * lines away: where all strides agree on a larger cache, it is the curve that was disturbed. */
 static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
                         struct probe_line *out)
 {
@@ -134,7 +152,10 @@ static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_lin
         }
         probe_line_ways(strides, largest, STRIDES, &ways, &way_bytes);
     }
-    bool agree = ways * way_bytes == level->bytes;
+    const uint64_t made_up = ways * way_bytes;
+    bool agree = made_up == level->bytes || ((double)made_up >= larger_by * (double)level->bytes &&
+                                             made_up <= larger_up_to * level->bytes &&
+                                             as_of_ways(strides, largest, ways, way_bytes));
     out->ways = agree ? ways : 0;
     out->way_bytes = agree ? way_bytes : 0;
     return 0;

@@ -45,6 +45,37 @@ static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_ca
     return rc;
 }
 
+/* A first level is at least so many times faster than what is behind it; a smaller step is a
+ * disturbance, and what misses take is to be seen behind the next one. */
+static const double least_first_step = 1.5;
+
+static double first_miss_seconds(const struct probe_cache *caches)
+{
+    for (size_t i = 1; i < caches->count; i++) {
+        if (caches->levels[i].seconds >= least_first_step * caches->levels[0].seconds) {
+            return caches->levels[i].seconds;
+        }
+    }
+    return caches->memory_seconds;
+}
+
+/* The ways make up more than the curve found: a busy sibling used lines of the first level as long
+ * as its knee was measured, and the curve bends early, or twice. What was found in front of that
+ * size is not there. */
+static void enlarge_first(struct probe_cache *caches, uint64_t bytes)
+{
+    size_t behind = 1;
+    while (behind < caches->count && caches->levels[behind].size_bytes <= bytes) {
+        behind++;
+    }
+    caches->levels[0].size_bytes = bytes;
+    caches->levels[0].high_bytes =
+        bytes > caches->levels[0].high_bytes ? bytes : caches->levels[0].high_bytes;
+    memmove(&caches->levels[1], &caches->levels[behind],
+            (caches->count - behind) * sizeof *caches->levels);
+    caches->count -= behind - 1;
+}
+
 int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out,
                          struct servet_error *error)
 {
@@ -58,13 +89,15 @@ int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *o
         return measure_second_ways(probe, pu, out, error);
     }
     const struct probe_line_level level = {first->size_bytes, first->seconds,
-                                           out->count > 1 ? out->levels[1].seconds
-                                                          : out->memory_seconds};
+                                           first_miss_seconds(out)};
     int rc = probe_line(probe, pu, &level, &found, error);
     if (rc == 0) {
         first->ways = found.ways;
         first->way_bytes = found.way_bytes;
         first->line_bytes = found.line_bytes;
+        if (found.ways * found.way_bytes > first->size_bytes) {
+            enlarge_first(out, found.ways * found.way_bytes);
+        }
     }
     return rc < 0 ? rc : measure_second_ways(probe, pu, out, error);
 }
@@ -346,6 +379,23 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
     }
 }
 
+/* Of caches that a core has for itself; the last one is what neighbours leave of it. */
+enum { DECLARED_COUNTS = 2 };
+
+void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
+                                 uint32_t pu)
+{
+    for (size_t i = 0; i < caches->count && i < DECLARED_COUNTS; i++) {
+        struct probe_cache_level *level = &caches->levels[i];
+        const struct profile_cache *cache =
+            probe_topology_find_cache(declared, &pu, level->size_bytes, 0);
+        if (cache && cache->declared_size_bytes >= level->low_bytes &&
+            cache->declared_size_bytes <= level->high_bytes) {
+            level->size_bytes = cache->declared_size_bytes;
+        }
+    }
+}
+
 /* -- around the knees -- */
 
 /* What all samples so far took. */
@@ -426,8 +476,9 @@ static int refine(const struct measurement *m, const struct cache_level_fit *fit
             struct cache_point *point = &m->samples->points[i];
             const bool near = near_knee(m->result, fits, point->bytes);
             const size_t wanted = near ? refined_places(point->bytes) : 0;
-            /* as many rounds at the same places as sweeps, then at others */
-            const size_t first = wanted * (1 + (size_t)round / SWEEPS);
+            /* other places than the sweeps', two lots in turns: so the samples of each lie as far
+               apart as the time allows, and what disturbs for a second leaves some alone */
+            const size_t first = wanted * (1 + (size_t)round % (REFINED_ROUNDS / SWEEPS));
             for (size_t place = first; place < first + wanted && left_s > 0; place++) {
                 double seconds;
                 int rc = take_sample(m, point, place, &seconds);
@@ -553,6 +604,9 @@ static int measure(const struct measurement *m)
     result->shortened |= result->curve.quick && result->count > 0;
     if (rc == 0) {
         fill_levels(result, fits, m->samples);
+        if (probe->machine->declared) {
+            probe_cache_prefer_declared(result, &probe->machine->declared->classes[0], m->pu);
+        }
         result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
         rc = probe_cache_geometry(probe, m->pu, result, m->error);
     }

@@ -97,6 +97,71 @@ START_TEST(ways_that_do_not_make_up_the_size_are_not_told)
 }
 END_TEST
 
+/* A busy sibling took lines all the while that the knee was measured. */
+START_TEST(ways_that_make_up_more_are_told)
+{
+    const struct probe_line_level level = {24 << 10, 1.2e-9, 4.4e-9};
+    struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
+    ck_assert_uint_eq(found.ways, 8);
+    ck_assert_uint_eq(found.way_bytes, 4096);
+    /* of random replacement a line too many in a set hardly misses: no ground to doubt the curve */
+    const struct probe_line_level right = {32 << 10, 1.2e-9, 4.4e-9};
+    found = measure(32, 16, 64, "random", 4096, &right);
+    ck_assert(found.ways == 0 || found.ways * found.way_bytes == 32 << 10);
+}
+END_TEST
+
+/* Seen on a real machine: 16 KiB and 32 KiB for a first level of 32 KiB. */
+START_TEST(a_level_in_front_of_the_size_that_the_ways_make_up_is_not_there)
+{
+    char path[] = "/tmp/servet-machine-XXXXXX";
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    dprintf(descriptor,
+            "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": 4096, \"caches\": ["
+            "{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1.2e-9},"
+            "{\"level\": 2, \"size_bytes\": 1048576, \"ways\": 16, \"seconds\": 4.4e-9}],"
+            "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10}}");
+    close(descriptor);
+    struct machine machine;
+    struct servet_error error;
+    ck_assert_int_eq(probe_machine_open_simulated(path, 1, &machine, &error), 0);
+    unlink(path);
+    struct probe probe = {.machine = &machine, .seed = 1};
+    struct probe_cache caches = {
+        .levels = {{.size_bytes = 16 << 10, .high_bytes = 16 << 10, .seconds = 1.2e-9},
+                   {.size_bytes = 32 << 10, .high_bytes = 32 << 10, .seconds = 1.6e-9},
+                   {.size_bytes = 1 << 20, .high_bytes = 1 << 20, .seconds = 4.4e-9}},
+        .count = 3,
+        .memory_seconds = 9e-8};
+    ck_assert_int_eq(probe_cache_geometry(&probe, 0, &caches, &error), 0);
+    ck_assert_uint_eq(caches.count, 2);
+    ck_assert_uint_eq(caches.levels[0].size_bytes, 32 << 10);
+    ck_assert_uint_eq(caches.levels[0].high_bytes, 32 << 10);
+    ck_assert_uint_eq(caches.levels[0].ways, 8);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 1 << 20);
+    probe_machine_close(&machine);
+}
+END_TEST
+
+START_TEST(a_declared_size_counts_where_the_curve_allows_it)
+{
+    struct profile_cache declared[] = {{.level = 1, .declared_size_bytes = 32 << 10},
+                                       {.level = 2, .declared_size_bytes = 1 << 20},
+                                       {.level = 3, .declared_size_bytes = 33 << 20}};
+    const struct profile_class node_class = {.caches = declared, .cache_count = 3};
+    struct probe_cache caches = {
+        .levels = {{.size_bytes = 24 << 10, .low_bytes = 24 << 10, .high_bytes = 28 << 10},
+                   {.size_bytes = 1088 << 10, .low_bytes = 960 << 10, .high_bytes = 1152 << 10},
+                   {.size_bytes = 24 << 20, .low_bytes = 20 << 20, .high_bytes = 40 << 20}},
+        .count = 3};
+    probe_cache_prefer_declared(&caches, &node_class, 0);
+    ck_assert_uint_eq(caches.levels[0].size_bytes, 24 << 10);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 1 << 20);
+    ck_assert_uint_eq(caches.levels[2].size_bytes, 24 << 20);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("line");
@@ -105,5 +170,8 @@ int main(void)
     tcase_add_test(tests, ways_that_go_on_halving_are_not_told);
     tcase_add_test(tests, a_core_that_became_slower_keeps_its_ways);
     tcase_add_test(tests, ways_that_do_not_make_up_the_size_are_not_told);
+    tcase_add_test(tests, ways_that_make_up_more_are_told);
+    tcase_add_test(tests, a_level_in_front_of_the_size_that_the_ways_make_up_is_not_there);
+    tcase_add_test(tests, a_declared_size_counts_where_the_curve_allows_it);
     return run_tests(tests);
 }

@@ -1,0 +1,111 @@
+/* Do samples that were recorded on a real machine give the levels that it has? Simulated machines
+ * have policies that the fit knows; this one's second level has none of them, and its curve alone
+ * allows 0.9 to 1.3 MiB. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/cache/cache.h"
+#include "tests/base/runner.h"
+
+enum { KIB = 1024, MIB = 1024 * 1024, LINE_MAX_BYTES = 4096 };
+
+static struct cache_samples samples;
+static struct cache_curve even, all;
+
+static void add_tlb(struct cache_curve *curve, double reach_bytes, double ns)
+{
+    curve->tlb_seconds[curve->tlb_count] = ns * 1e-9;
+    curve->tlb_reach_bytes[curve->tlb_count++] = reach_bytes;
+}
+
+static void read_point(char *text, bool between)
+{
+    size_t place = 0, at = 0;
+    const double bytes = strtod(text, &text);
+    ck_assert(probe_cache_samples_add(&samples, bytes, between));
+    while (samples.points[at].bytes < bytes) {
+        at++;
+    }
+    for (text = strchr(text, '|'); text; text = strchr(text, '|')) {
+        char *end = ++text;
+        for (double ns = strtod(text, &end); end != text; ns = strtod(text, &end)) {
+            probe_cache_point_put(&samples.points[at], place, ns * 1e-9);
+            text = end;
+        }
+        place++;
+    }
+}
+
+static void read_samples(const char *name)
+{
+    char path[4096], line[LINE_MAX_BYTES];
+    struct cache_curve tlbs = {0};
+    snprintf(path, sizeof path, "%s/%s", getenv("SAMPLES"), name);
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s: not to be read", path);
+    memset(&samples, 0, sizeof samples);
+    while (fgets(line, sizeof line, file)) {
+        double reach_bytes, ns;
+        if (sscanf(line, "tlb %lf %lf", &reach_bytes, &ns) == 2) {
+            add_tlb(&tlbs, reach_bytes, ns);
+        } else if (strncmp(line, "even ", 5) == 0) {
+            read_point(line + 5, false);
+        } else if (strncmp(line, "between ", 8) == 0) {
+            read_point(line + 8, true);
+        }
+    }
+    fclose(file);
+    ck_assert_int_eq(probe_cache_samples_curve(&samples, false, &even), 0);
+    ck_assert_int_eq(probe_cache_samples_curve(&samples, true, &all), 0);
+    even.page_bytes = all.page_bytes = 4096;
+    for (size_t i = 0; i < tlbs.tlb_count; i++) {
+        add_tlb(&even, tlbs.tlb_reach_bytes[i], tlbs.tlb_seconds[i] * 1e9);
+        add_tlb(&all, tlbs.tlb_reach_bytes[i], tlbs.tlb_seconds[i] * 1e9);
+    }
+    even.fine = &all;
+}
+
+/* Three levels, the first two of the machine's own sizes, and the second's interval no point. */
+static void assert_own_levels(const char *name, struct cache_level_fit levels[CACHE_LEVELS_MAX])
+{
+    size_t count = 0;
+    read_samples(name);
+    ck_assert_int_eq(probe_cache_fit(&even, levels, &count, NULL), 0);
+    probe_cache_curve_free(&even);
+    probe_cache_curve_free(&all);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_uint_eq(levels[0].shape.bytes, 32 * KIB);
+    ck_assert_msg(levels[1].shape.bytes == 1 * MIB, "%llu KiB (%llu-%llu)",
+                  (unsigned long long)levels[1].shape.bytes / KIB,
+                  (unsigned long long)levels[1].low_bytes / KIB,
+                  (unsigned long long)levels[1].high_bytes / KIB);
+    ck_assert_uint_lt(levels[1].low_bytes, levels[1].high_bytes);
+}
+
+START_TEST(an_idle_machine_has_its_own_levels)
+{
+    struct cache_level_fit levels[CACHE_LEVELS_MAX];
+    assert_own_levels("cascade-lake-idle.txt", levels);
+    ck_assert_uint_le(levels[2].low_bytes, 33 * MIB);
+    ck_assert_uint_ge(levels[2].high_bytes, 33 * MIB);
+}
+END_TEST
+
+/* Others hold most of the last level: its size is theirs to say. */
+START_TEST(a_loaded_machine_has_its_own_first_levels)
+{
+    struct cache_level_fit levels[CACHE_LEVELS_MAX];
+    assert_own_levels("cascade-lake-load.txt", levels);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("cache recorded");
+    tcase_add_test(tests, an_idle_machine_has_its_own_levels);
+    tcase_add_test(tests, a_loaded_machine_has_its_own_first_levels);
+    tcase_set_timeout(tests, 200); /* two fits of seconds each, on a busy machine */
+    return run_tests(tests);
+}
