@@ -246,7 +246,8 @@ static int cut_by_scotch(const struct map_subgraph *graph, const uint32_t *sizes
  * default again wins next to nothing. */
 #define MOST_TRIES 6
 #define LEAST_TRIES 3
-#define TRIED_RANKS 4096 /* of all tries together, where that is between those */
+#define TRIED_RANKS 4096         /* of all tries together, where that is between those */
+#define MOST_RETRIED_RANKS 32768 /* above, scotch_gmap's answer alone: each takes half a minute */
 
 /* Levels of a machine: network layers, node, layers inside it. */
 #define MOST_LEVELS 32
@@ -454,6 +455,7 @@ static int place_best_on_tree(struct map_traffic *t, const struct tree *tree, st
     const struct map_subgraph graph = {m->ranks, m->start, m->with, m->bytes};
     uint32_t tries = TRIED_RANKS / m->ranks;
     tries = tries < LEAST_TRIES ? LEAST_TRIES : tries > MOST_TRIES ? MOST_TRIES : tries;
+    tries = m->ranks > MOST_RETRIED_RANKS ? 1 : tries;
     struct lists lists;
     SCOTCH_Arch arch;
     int rc = make_lists(&graph, &m->ranks, 1, tree->links[0], &lists);
