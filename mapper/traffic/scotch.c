@@ -246,8 +246,11 @@ static int cut_by_scotch(const struct map_subgraph *graph, const uint32_t *sizes
  * default again wins next to nothing. */
 #define MOST_TRIES 6
 #define LEAST_TRIES 3
-#define TRIED_RANKS 4096         /* of all tries together, where that is between those */
-#define MOST_RETRIED_RANKS 32768 /* above, scotch_gmap's answer alone: each takes half a minute */
+#define TRIED_RANKS 4096 /* of all tries together, where that is between those */
+
+/* Scotch's mapping onto a tree is quadratic in the ranks (nine tenths of more than 84 s of
+ * 100,000); above this many the machine is gone through level by level, in 6 s. */
+#define MOST_TREE_RANKS 32768
 
 /* Levels of a machine: network layers, node, layers inside it. */
 #define MOST_LEVELS 32
@@ -360,7 +363,7 @@ static int make_tree(struct map_traffic *t, struct tree *tree)
     if (!parting || !tree->leaves) {
         return -ENOMEM;
     }
-    if (levels >= MOST_LEVELS) {
+    if (levels >= MOST_LEVELS || count > MOST_TREE_RANKS) {
         return -ENOTSUP;
     }
     memcpy(tree->leaves, t->leaves, count * sizeof *tree->leaves);
@@ -455,7 +458,6 @@ static int place_best_on_tree(struct map_traffic *t, const struct tree *tree, st
     const struct map_subgraph graph = {m->ranks, m->start, m->with, m->bytes};
     uint32_t tries = TRIED_RANKS / m->ranks;
     tries = tries < LEAST_TRIES ? LEAST_TRIES : tries > MOST_TRIES ? MOST_TRIES : tries;
-    tries = m->ranks > MOST_RETRIED_RANKS ? 1 : tries;
     struct lists lists;
     SCOTCH_Arch arch;
     int rc = make_lists(&graph, &m->ranks, 1, tree->links[0], &lists);
