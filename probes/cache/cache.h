@@ -276,8 +276,9 @@ bool probe_cache_last_refine(const struct cache_last *last, struct cache_last_fo
 /* What is known of the first level from its latency curve. */
 struct probe_line_level {
     uint64_t bytes;
-    double seconds;      /* of a hit */
-    double miss_seconds; /* of a hit in the level behind it */
+    double seconds;               /* of a hit */
+    double miss_seconds;          /* of a hit in the level behind it */
+    uint32_t declared_line_bytes; /* 0: not known */
 };
 
 struct probe_line {
@@ -291,11 +292,16 @@ struct probe_line {
 int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
                struct probe_line *out, struct servet_error *error);
 
-/* Line size out of latencies by distance of the nodes (ascending); 0 where they reach no plateau
- * before the last two.
- */
-uint32_t probe_line_infer(const uint32_t *distances, const double *seconds, size_t count,
-                          double hit_s);
+/* Latencies by distance of the nodes (ascending, doubling). */
+struct probe_line_curve {
+    const uint32_t *distances; /* bytes */
+    const double *seconds;
+    size_t count;
+};
+
+/* Line size out of latencies; 0 where they reach no plateau before the last two. The declared one
+ * (0: not known) where it is next to that and the latencies hardly tell the two apart. */
+uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared);
 
 /* Ways and size of a way out of the largest k by stride (ascending, doubling); both 0 where k goes
  * on halving. */

@@ -23,6 +23,9 @@ enum {
 static const double missing = 0.1;
 static const double plateau =
     0.92; /* half a line apart, a third of the accesses still hit, of a random policy a tenth */
+/* What disturbs passes for a line twice or half as large. Where the declared one reaches so much of
+ * the plateau it is that: half a line of a usual policy reaches 0.5 to 0.7. */
+static const double near_plateau = 0.8;
 static const double least_rise = 1.25;
 /* Times the size of the curve, of a first level that a busy sibling took lines of all the while. A
  * line too many in one set is less. */
@@ -163,22 +166,30 @@ static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_lin
 
 /* -- line -- */
 
-uint32_t probe_line_infer(const uint32_t *distances, const double *seconds, size_t count,
-                          double hit_s)
+uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared)
 {
-    if (count < 3) {
+    const uint32_t *distances = curve->distances;
+    const double *seconds = curve->seconds;
+    if (curve->count < 3) {
         return 0;
     }
-    double level = (seconds[count - 1] + seconds[count - 2]) / 2;
+    double level = (seconds[curve->count - 1] + seconds[curve->count - 2]) / 2;
     if (level < least_rise * hit_s) {
         return 0;
     }
-    for (size_t i = 0; i + 2 < count; i++) {
-        if (seconds[i] - hit_s >= plateau * (level - hit_s)) {
-            return i > 0 ? distances[i] : 0; /* flat from the first distance on: nothing was seen */
+    size_t i = 0;
+    while (i + 2 < curve->count && seconds[i] - hit_s < plateau * (level - hit_s)) {
+        i++;
+    }
+    if (i == 0 || i + 2 >= curve->count) {
+        return 0; /* flat from the first distance on, or no plateau: nothing was seen */
+    }
+    for (size_t j = i - 1; j <= i + 1; j++) {
+        if (distances[j] == declared && seconds[j] - hit_s >= near_plateau * (level - hit_s)) {
+            return declared;
         }
     }
-    return 0;
+    return distances[i];
 }
 
 static int measure_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
@@ -199,7 +210,8 @@ static int measure_line(struct probe *probe, uint32_t pu, const struct probe_lin
             seconds[i] = fmin(seconds[i], once);
         }
     }
-    out->line_bytes = probe_line_infer(distances, seconds, DISTANCES, level->seconds);
+    const struct probe_line_curve curve = {distances, seconds, DISTANCES};
+    out->line_bytes = probe_line_infer(&curve, level->seconds, level->declared_line_bytes);
     return 0;
 }
 

@@ -76,6 +76,16 @@ static void enlarge_first(struct probe_cache *caches, uint64_t bytes)
     caches->count -= behind - 1;
 }
 
+static uint32_t declared_line(const struct probe *probe, uint32_t pu,
+                              const struct probe_cache_level *level)
+{
+    const struct servet_profile *declared = probe->machine->declared;
+    const struct profile_cache *cache =
+        declared ? probe_topology_find_cache(&declared->classes[0], &pu, level->size_bytes, 0)
+                 : NULL;
+    return cache ? cache->line_bytes : 0;
+}
+
 int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out,
                          struct servet_error *error)
 {
@@ -89,7 +99,8 @@ int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *o
         return measure_second_ways(probe, pu, out, error);
     }
     const struct probe_line_level level = {first->size_bytes, first->seconds,
-                                           first_miss_seconds(out)};
+                                           first_miss_seconds(out),
+                                           declared_line(probe, pu, first)};
     int rc = probe_line(probe, pu, &level, &found, error);
     if (rc == 0) {
         first->ways = found.ways;

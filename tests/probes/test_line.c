@@ -58,8 +58,23 @@ START_TEST(a_cache_that_costs_nothing_to_miss_tells_nothing)
 {
     const uint32_t distances[] = {8, 16, 32, 64, 128, 256};
     const double flat[] = {1.2, 1.2, 1.21, 1.2, 1.22, 1.2}, steep[] = {1.4, 1.6, 2, 2.8, 4, 6};
-    ck_assert_uint_eq(probe_line_infer(distances, flat, 6, 1.2), 0);
-    ck_assert_uint_eq(probe_line_infer(distances, steep, 6, 1.2), 0);
+    const struct probe_line_curve nothing = {distances, flat, 6}, rising = {distances, steep, 6};
+    ck_assert_uint_eq(probe_line_infer(&nothing, 1.2, 64), 0);
+    ck_assert_uint_eq(probe_line_infer(&rising, 1.2, 64), 0);
+}
+END_TEST
+
+/* Half a line reaches half of the plateau; a disturbed one 0.88 of the last two distances. */
+START_TEST(a_declared_line_decides_between_neighbours_that_latencies_hardly_tell_apart)
+{
+    const uint32_t distances[] = {8, 16, 32, 64, 128, 256, 512};
+    const double disturbed[] = {1.3, 1.5, 2.2, 3.84, 4.15, 4.2, 4.2};
+    const double longer[] = {1.3, 1.4, 1.7, 2.6, 4.15, 4.2, 4.2};
+    const struct probe_line_curve near = {distances, disturbed, 7}, far = {distances, longer, 7};
+    ck_assert_uint_eq(probe_line_infer(&near, 1.2, 0), 128);
+    ck_assert_uint_eq(probe_line_infer(&near, 1.2, 64), 64);
+    ck_assert_uint_eq(probe_line_infer(&near, 1.2, 32), 128);
+    ck_assert_uint_eq(probe_line_infer(&far, 1.2, 64), 128);
 }
 END_TEST
 
@@ -167,6 +182,8 @@ int main(void)
     TCase *tests = tcase_create("line");
     tcase_add_test(tests, geometries_that_are_built_are_found);
     tcase_add_test(tests, a_cache_that_costs_nothing_to_miss_tells_nothing);
+    tcase_add_test(tests,
+                   a_declared_line_decides_between_neighbours_that_latencies_hardly_tell_apart);
     tcase_add_test(tests, ways_that_go_on_halving_are_not_told);
     tcase_add_test(tests, a_core_that_became_slower_keeps_its_ways);
     tcase_add_test(tests, ways_that_do_not_make_up_the_size_are_not_told);
