@@ -34,7 +34,7 @@ static struct probe_line measure(uint32_t kib, uint32_t ways, uint32_t line, con
 static void assert_geometry(uint32_t kib, uint32_t ways, uint32_t line, const char *policy,
                             size_t page)
 {
-    const struct probe_line_level level = {kib * 1024, 1.2e-9, 4.4e-9};
+    const struct probe_line_level level = {kib * 1024, 1.2e-9, 4.4e-9, 0};
     struct probe_line found = measure(kib, ways, line, policy, page, &level);
     ck_assert_msg(found.line_bytes == line && found.ways == ways &&
                       found.way_bytes == kib * 1024 / ways,
@@ -96,7 +96,7 @@ END_TEST
  * KiB. */
 START_TEST(a_core_that_became_slower_keeps_its_ways)
 {
-    const struct probe_line_level level = {32 << 10, 0.8e-9, 2.9e-9};
+    const struct probe_line_level level = {32 << 10, 0.8e-9, 2.9e-9, 0};
     struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
     ck_assert_uint_eq(found.ways, 8);
     ck_assert_uint_eq(found.way_bytes, 4096);
@@ -105,7 +105,7 @@ END_TEST
 
 START_TEST(ways_that_do_not_make_up_the_size_are_not_told)
 {
-    const struct probe_line_level level = {36 << 10, 1.2e-9, 4.4e-9};
+    const struct probe_line_level level = {36 << 10, 1.2e-9, 4.4e-9, 0};
     struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
     ck_assert_uint_eq(found.ways, 0);
     ck_assert_uint_eq(found.way_bytes, 0);
@@ -115,12 +115,12 @@ END_TEST
 /* A busy sibling took lines all the while that the knee was measured. */
 START_TEST(ways_that_make_up_more_are_told)
 {
-    const struct probe_line_level level = {24 << 10, 1.2e-9, 4.4e-9};
+    const struct probe_line_level level = {24 << 10, 1.2e-9, 4.4e-9, 0};
     struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
     ck_assert_uint_eq(found.ways, 8);
     ck_assert_uint_eq(found.way_bytes, 4096);
     /* of random replacement a line too many in a set hardly misses: no ground to doubt the curve */
-    const struct probe_line_level right = {32 << 10, 1.2e-9, 4.4e-9};
+    const struct probe_line_level right = {32 << 10, 1.2e-9, 4.4e-9, 0};
     found = measure(32, 16, 64, "random", 4096, &right);
     ck_assert(found.ways == 0 || found.ways * found.way_bytes == 32 << 10);
 }
