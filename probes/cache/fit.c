@@ -135,6 +135,9 @@ static const double mistaken_up_to =
     1.25; /* times what a miss of a TLB costs: such a rise may be the TLB's */
 static const double near_reach_low = 0.7,
                     near_reach_high = 2.8; /* where the bend of a TLB may pass for a cache's */
+/* The same behind another cache: on a busy machine, whose other programs use the TLB, it begins to
+ * miss at half its reach. First levels as small as that are built. */
+static const double behind_reach_low = 0.45;
 
 enum {
     POINTS_MIN = 8,
@@ -205,14 +208,28 @@ static bool fits_in(const struct cache_terms *fit, const struct solution *soluti
     return same_kind < (tlb ? TLBS_MAX : CACHE_LEVELS_MAX);
 }
 
+/* Whether one of the other terms is a smaller cache. */
+static bool is_behind(const struct cache_terms *fit, const struct solution *solution,
+                      size_t position, const struct cache_candidate *candidate)
+{
+    for (size_t i = 0; i < solution->count; i++) {
+        const struct cache_candidate *other = &fit->candidates[solution->terms[i]];
+        if (i != position && other->reach_bytes == 0 &&
+            other->shape.bytes < candidate->shape.bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A rise at the reach of a TLB that was measured, and by hardly more than its misses cost, is the
  * TLB's: a cache in its place fits a little better whenever noise bends the curve. */
 static bool mistaken_for_cache(const struct cache_terms *fit,
-                               const struct cache_candidate *candidate, double rise_s)
+                               const struct cache_candidate *candidate, bool behind, double rise_s)
 {
     for (size_t i = 0; i < fit->known && candidate->reach_bytes == 0; i++) {
         double ratio = (double)candidate->shape.bytes / fit->candidates[i].reach_bytes;
-        if (ratio > near_reach_low && ratio < near_reach_high &&
+        if (ratio > (behind ? behind_reach_low : near_reach_low) && ratio < near_reach_high &&
             rise_s < mistaken_up_to * fit->candidates[i].miss_s) {
             return true;
         }
@@ -249,7 +266,8 @@ static bool best_at(const struct cache_terms *fit, struct solution *solution, si
             probe_cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
         double objective =
             objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
-        if (mistaken_for_cache(fit, &fit->candidates[c], x[1 + position])) {
+        const bool behind = is_behind(fit, solution, position, &fit->candidates[c]);
+        if (mistaken_for_cache(fit, &fit->candidates[c], behind, x[1 + position])) {
             continue;
         }
         if (visit) {
