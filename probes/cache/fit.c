@@ -158,10 +158,14 @@ static const double near_relative_floor = 0.01; /* instead of probe_cache_relati
 
 /* -- search -- */
 
+static double relative_floor(const struct cache_terms *fit)
+{
+    return fit->near_count > 0 ? near_relative_floor : probe_cache_relative_floor;
+}
+
 static double objective_of(const struct cache_terms *fit, double rss, double price, size_t levels)
 {
-    double n = fit->count;
-    double floor = fit->near_count > 0 ? near_relative_floor : probe_cache_relative_floor;
+    double n = fit->count, floor = relative_floor(fit);
     return n * log(rss / n + floor * floor) + price + level_price * (double)levels;
 }
 
@@ -208,18 +212,18 @@ static bool fits_in(const struct cache_terms *fit, const struct solution *soluti
     return same_kind < (tlb ? TLBS_MAX : CACHE_LEVELS_MAX);
 }
 
-/* Whether one of the other terms is a smaller cache. */
-static bool is_behind(const struct cache_terms *fit, const struct solution *solution,
-                      size_t position, const struct cache_candidate *candidate)
+/* Bytes of the smallest cache among the other terms; UINT64_MAX: none. */
+static uint64_t smallest_other(const struct cache_terms *fit, const struct solution *solution,
+                               size_t position)
 {
+    uint64_t smallest = UINT64_MAX;
     for (size_t i = 0; i < solution->count; i++) {
         const struct cache_candidate *other = &fit->candidates[solution->terms[i]];
-        if (i != position && other->reach_bytes == 0 &&
-            other->shape.bytes < candidate->shape.bytes) {
-            return true;
+        if (i != position && other->reach_bytes == 0 && other->shape.bytes < smallest) {
+            smallest = other->shape.bytes;
         }
     }
-    return false;
+    return smallest;
 }
 
 /* A rise at the reach of a TLB that was measured, and by hardly more than its misses cost, is the
@@ -249,6 +253,7 @@ static bool best_at(const struct cache_terms *fit, struct solution *solution, si
     struct trial trial = {.count = 1 + solution->count + (position == solution->count)};
     double price = 0, before = solution->objective;
     size_t best = SIZE_MAX;
+    const uint64_t smallest = smallest_other(fit, solution, position);
     set_column(fit, &trial, 0, fit->base);
     for (size_t i = 0; i < solution->count; i++) {
         if (i != position) {
@@ -266,7 +271,7 @@ static bool best_at(const struct cache_terms *fit, struct solution *solution, si
             probe_cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
         double objective =
             objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
-        const bool behind = is_behind(fit, solution, position, &fit->candidates[c]);
+        const bool behind = fit->candidates[c].shape.bytes > smallest;
         if (mistaken_for_cache(fit, &fit->candidates[c], behind, x[1 + position])) {
             continue;
         }
@@ -288,19 +293,28 @@ static bool best_at(const struct cache_terms *fit, struct solution *solution, si
     return solution->objective < before - 1e-9;
 }
 
+/* Coefficients and objective of the terms as they stand. */
+static void solve_as_they_stand(const struct cache_terms *fit, struct solution *solution)
+{
+    struct trial trial = {.count = 1 + solution->count};
+    double price = 0;
+    set_column(fit, &trial, 0, fit->base);
+    for (size_t i = 0; i < solution->count; i++) {
+        set_column(fit, &trial, 1 + i, fit->candidates[solution->terms[i]].column);
+        price += fit->candidates[solution->terms[i]].price;
+    }
+    double rss = probe_cache_solve_positive(trial.gram, trial.right, fit->total, trial.count,
+                                            solution->coefficients);
+    solution->objective = objective_of(fit, rss, price, solution->count);
+}
+
 static void start(const struct cache_terms *fit, struct solution *solution)
 {
-    struct trial trial = {.count = 1 + fit->known};
-    double x[COLUMNS_MAX] = {0};
     *solution = (struct solution){.count = fit->known};
-    set_column(fit, &trial, 0, fit->base);
     for (size_t i = 0; i < fit->known; i++) {
         solution->terms[i] = i;
-        set_column(fit, &trial, 1 + i, fit->candidates[i].column);
     }
-    double rss = probe_cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
-    memcpy(solution->coefficients, x, sizeof x);
-    solution->objective = objective_of(fit, rss, 0, trial.count - 1);
+    solve_as_they_stand(fit, solution);
 }
 
 /* Tries every term at every candidate until nothing improves. */
@@ -405,7 +419,7 @@ static double doubt_of(const struct cache_terms *fit, const struct cache_curve *
                        const struct solution *solution, size_t at)
 {
     const double size = (double)fit->candidates[solution->terms[at]].shape.bytes;
-    const double floor = fit->near_count > 0 ? near_relative_floor : probe_cache_relative_floor;
+    const double floor = relative_floor(fit);
     double before = 0, along = 0, here = 0, count = 0, all = 0;
     for (size_t i = 0; i < fit->points; i++) {
         const double off = off_by(fit, solution, i);
@@ -465,21 +479,6 @@ static void widen(const struct cache_candidate *candidate, double objective, voi
     }
 }
 
-/* Coefficients and objective of the terms as they stand. */
-static void solve_again(const struct cache_terms *fit, struct solution *solution)
-{
-    struct trial trial = {.count = 1 + solution->count};
-    double price = 0;
-    set_column(fit, &trial, 0, fit->base);
-    for (size_t i = 0; i < solution->count; i++) {
-        set_column(fit, &trial, 1 + i, fit->candidates[solution->terms[i]].column);
-        price += fit->candidates[solution->terms[i]].price;
-    }
-    double rss = probe_cache_solve_positive(trial.gram, trial.right, fit->total, trial.count,
-                                            solution->coefficients);
-    solution->objective = objective_of(fit, rss, price, solution->count);
-}
-
 /* Where lines fall into sets by random pages, a policy that is none of ours passes for another size
  * and all samples in the world do not tell: a hundred places of Cascade Lake's second level of 1
  * MiB were explained as well by 1,200 KiB (LRU) as by 1,008 (quad-age). */
@@ -513,7 +512,7 @@ static struct outlook look_at_sizes(const struct cache_terms *fit, const struct 
     best_at(fit, &copy, at, widen, &outlook);
     allow_for_policy(&outlook);
     solution->terms[at] = (size_t)(outlook.chosen - fit->candidates);
-    solve_again(fit, solution);
+    solve_as_they_stand(fit, solution);
     return outlook;
 }
 

@@ -8,6 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the system declares; NULL: nothing. */
+static const struct profile_class *declared_class(const struct machine *machine)
+{
+    return machine->declared ? &machine->declared->classes[0] : NULL;
+}
+
 static const char out_of_time[] = "the budget was used up";
 
 /* Of levels beyond the second the ways cannot be told: those that are built spread lines over
@@ -76,13 +82,11 @@ static void enlarge_first(struct probe_cache *caches, uint64_t bytes)
     caches->count -= behind - 1;
 }
 
-static uint32_t declared_line(const struct probe *probe, uint32_t pu,
-                              const struct probe_cache_level *level)
+static uint32_t declared_line(const struct machine *machine, uint32_t pu, uint64_t bytes)
 {
-    const struct servet_profile *declared = probe->machine->declared;
+    const struct profile_class *declared = declared_class(machine);
     const struct profile_cache *cache =
-        declared ? probe_topology_find_cache(&declared->classes[0], &pu, level->size_bytes, 0)
-                 : NULL;
+        declared ? probe_topology_find_cache(declared, &pu, bytes, 0) : NULL;
     return cache ? cache->line_bytes : 0;
 }
 
@@ -100,7 +104,7 @@ int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *o
     }
     const struct probe_line_level level = {first->size_bytes, first->seconds,
                                            first_miss_seconds(out),
-                                           declared_line(probe, pu, first)};
+                                           declared_line(probe->machine, pu, first->size_bytes)};
     int rc = probe_line(probe, pu, &level, &found, error);
     if (rc == 0) {
         first->ways = found.ways;
@@ -293,8 +297,7 @@ static double expected_load(const struct machine *machine, double bytes)
 {
     static const double seconds[] = {1.5e-9, 5e-9, 20e-9, 100e-9};
     static const double usual[] = {48 << 10, 1 << 20, 32 << 20};
-    const struct profile_class *declared =
-        machine->declared ? &machine->declared->classes[0] : NULL;
+    const struct profile_class *declared = declared_class(machine);
     size_t level = 0;
     if (!declared || declared->cache_count == 0) {
         while (level < 3 && bytes > usual[level]) {
@@ -615,8 +618,8 @@ static int measure(const struct measurement *m)
     result->shortened |= result->curve.quick && result->count > 0;
     if (rc == 0) {
         fill_levels(result, fits, m->samples);
-        if (probe->machine->declared) {
-            probe_cache_prefer_declared(result, &probe->machine->declared->classes[0], m->pu);
+        if (declared_class(probe->machine)) {
+            probe_cache_prefer_declared(result, declared_class(probe->machine), m->pu);
         }
         result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
         rc = probe_cache_geometry(probe, m->pu, result, m->error);

@@ -160,14 +160,20 @@ START_TEST(nested_teams_use_every_pu)
 }
 END_TEST
 
+static void run_masks(void)
+{
+    char pu[16];
+    snprintf(pu, sizeof pu, "%u", order[0]);
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/masks", pu));
+    ck_assert_msg(child.status == 0, "%s", child.err);
+}
+
 /* A runtime that puts a worker on everything it may use has not chosen anything; one PU is a
  * choice. */
 START_TEST(a_runtime_cannot_widen_a_worker)
 {
-    char pu[16], line[64];
-    snprintf(pu, sizeof pu, "%u", order[0]);
-    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/masks", pu));
-    ck_assert_msg(child.status == 0, "%s", child.err);
+    char line[64];
+    run_masks();
     child_expect(&child, 0, 1, order[1]);
     child_expect(&child, 0, 2, order[1]);
     child_expect(&child, 0, 3, order[0]);
@@ -181,10 +187,8 @@ END_TEST
  * made its threads, so that libgomp's were left on the main thread's PU. */
 START_TEST(who_looks_round_and_comes_back_has_bound_nothing)
 {
-    char pu[16], line[64];
-    snprintf(pu, sizeof pu, "%u", order[0]);
-    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/masks", pu));
-    ck_assert_msg(child.status == 0, "%s", child.err);
+    char line[64];
+    run_masks();
     child_expect(&child, 0, 6, order[1]);
     snprintf(line, sizeof line, "count 6 %zu\n", here_pus());
     ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
