@@ -652,22 +652,33 @@ static size_t refine_last(const struct cache_terms *fit, const struct cache_curv
     return at;
 }
 
+/* Looks at the sizes of every cache but the one at `later`, and but those that were looked at. */
+static void look_at_levels(const struct cache_terms *fit, const struct cache_curve *curve,
+                           struct solution *solution, size_t later, struct outlook *outlooks)
+{
+    const struct cache_curve *looked_at = fit->near_count > 0 ? curve->fine : curve;
+    for (size_t i = fit->known; i < solution->count; i++) {
+        const struct cache_candidate *term = &fit->candidates[solution->terms[i]];
+        if (i != later && term->reach_bytes == 0 && outlooks[i].chosen != term) {
+            outlooks[i] = look_at_sizes(fit, looked_at, solution, i);
+        }
+    }
+}
+
 static size_t report(const struct cache_terms *fit, const struct cache_curve *curve,
                      struct solution *solution, struct cache_level_fit *levels, double *beyond_s)
 {
     size_t count = 0;
     struct cache_last_found last;
-    struct outlook outlooks[TERMS_MAX];
+    struct outlook outlooks[TERMS_MAX] = {0};
     sort_terms(fit, solution);
     /* the last level of several is looked at in last.c, after those before it */
     const size_t later = curve->quick ? SIZE_MAX : last_level(fit, solution);
-    for (size_t i = fit->known; i < solution->count; i++) {
-        if (i != later && fit->candidates[solution->terms[i]].reach_bytes == 0) {
-            outlooks[i] =
-                look_at_sizes(fit, fit->near_count > 0 ? curve->fine : curve, solution, i);
-        }
-    }
+    look_at_levels(fit, curve, solution, later, outlooks);
     size_t refined = later == SIZE_MAX ? later : refine_last(fit, curve, solution, &last);
+    if (later != SIZE_MAX && refined == SIZE_MAX) { /* it stays as it is */
+        look_at_levels(fit, curve, solution, SIZE_MAX, outlooks);
+    }
     double latency = solution->coefficients[0];
     for (size_t i = 0; i < solution->count; i++) {
         const struct cache_candidate *chosen = &fit->candidates[solution->terms[i]];

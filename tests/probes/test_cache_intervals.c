@@ -154,28 +154,47 @@ START_TEST(sizes_and_intervals_hold_on_drawn_machines_beside_a_load)
 }
 END_TEST
 
-/* Slices are not among the shapes that are tried on all levels: two levels of 8 and 16 MiB
- * explained this one better than any one of those. */
-START_TEST(a_last_level_of_an_odd_shape_is_one_level)
+/* Of a machine of three levels without noise, each size is right and its interval holds it. */
+static void judge_quiet(const struct drawn *machine)
 {
     struct random random = {1};
     struct cache_samples *samples = calloc(1, sizeof *samples);
     unsigned within = 0, held = 0;
-    const struct drawn machine = {
+    ck_assert_ptr_nonnull(samples);
+    add_points(machine, samples);
+    take_samples(machine, &random, samples);
+    judge(machine, samples, &within, &held);
+    free(samples);
+    ck_assert_uint_eq(within, 3);
+    ck_assert_uint_eq(held, 3);
+}
+
+/* Slices are not among the shapes that are tried on all levels: two levels of 8 and 16 MiB
+ * explained this one better than any one of those. */
+START_TEST(a_last_level_of_an_odd_shape_is_one_level)
+{
+    judge_quiet(&(struct drawn){
         .shapes = {{.bytes = 104 * KIB, .ways = 13, .policy = CACHE_RANDOM},
                    {.bytes = 2816 * KIB, .ways = 11, .policy = CACHE_PLRU},
                    {.bytes = 13 * MIB, .ways = 8, .slices = 13, .policy = CACHE_AGED}},
         .seconds = {1.3e-9, 4.16663e-9, 1.55096e-8, 1.22542e-7},
         .levels = 3,
         .page_bytes = 4 * KIB,
-        .quiet = true};
-    ck_assert_ptr_nonnull(samples);
-    add_points(&machine, samples);
-    take_samples(&machine, &random, samples);
-    judge(&machine, samples, &within, &held);
-    free(samples);
-    ck_assert_uint_eq(within, 3);
-    ck_assert_uint_eq(held, 3);
+        .quiet = true});
+}
+END_TEST
+
+/* Too small for the shapes of shared caches, it stays as it is, and needs an interval all the
+ * same. */
+START_TEST(a_small_last_level_has_an_interval)
+{
+    judge_quiet(&(struct drawn){.shapes = {{.bytes = 16 * KIB, .ways = 4, .policy = CACHE_PLRU},
+                                           {.bytes = 128 * KIB, .ways = 8, .policy = CACHE_PLRU},
+                                           {.bytes = 1 * MIB, .ways = 16, .policy = CACHE_PLRU}},
+                                .seconds = {1.3e-9, 4.2e-9, 1.5e-8, 1.2e-7},
+                                .levels = 3,
+                                .page_bytes = 4 * KIB,
+                                .quiet = true});
 }
 END_TEST
 
@@ -184,5 +203,6 @@ int main(void)
     TCase *tests = tcase_create("cache intervals");
     tcase_add_test(tests, sizes_and_intervals_hold_on_drawn_machines_beside_a_load);
     tcase_add_test(tests, a_last_level_of_an_odd_shape_is_one_level);
+    tcase_add_test(tests, a_small_last_level_has_an_interval);
     return run_tests(tests);
 }
