@@ -18,7 +18,10 @@ measure() {
 caches = json.load(open(sys.argv[1]))["node_classes"][0]["caches"]
 for c in caches:
     if c["quality"]["origin"] == "measured":
-        print("L%d measured %d KiB, declared %d KiB" % (c["level"], c["size_bytes"] >> 10, c.get("declared_size_bytes", 0) >> 10))
+        declared = c.get("declared_size_bytes", 0)
+        print("L%d measured %d KiB, declared %d KiB" % (c["level"], c["size_bytes"] >> 10, declared >> 10))
+        holds = c.get("size_low_bytes", 0) <= declared <= c.get("size_high_bytes", 0)
+        print("L%d interval %s what is declared" % (c["level"], "holds" if holds else "does not hold"))
         if "ways as declared" in c["quality"].get("note", ""):
             print("L%d ways not told" % c["level"])
         else:
