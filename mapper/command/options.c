@@ -219,9 +219,6 @@ static void check_options(struct map_options *options)
     if (options->thread_list && !options->ranks && !strchr(options->thread_list, ',')) {
         cli_usage("-t: expected -r RANKS with it, or a list with one number per rank");
     }
-    if (options->matrix && options->thread_list && strchr(options->thread_list, ',')) {
-        cli_usage("--matrix: expected as many threads of every rank, not a list");
-    }
     if (options->worth) {
         check_worth(options);
         return;

@@ -98,6 +98,9 @@ static void read_matrix(struct map_options *options, struct map_matrix *matrix)
     if (!options->threads) {
         options->workers = matrix->ranks;
     }
+    for (size_t r = 1; options->threads && r < ranks && !matrix->threads; r++) {
+        matrix->threads = options->threads[r] != options->threads[0] ? options->threads : NULL;
+    }
 }
 
 struct traffic_choice {
@@ -149,41 +152,60 @@ static void explain_traffic(FILE *out, const struct traffic_choice *choice,
     fputc('\n', out);
 }
 
+/* Where a rank's region stands: its first thread. */
 struct region {
-    uint32_t leaf, rank;
+    uint32_t leaf, threads, rank;
+    size_t first; /* of its threads among all */
 };
 
 static int by_leaf(const void *a, const void *b)
 {
     const struct region *x = a, *y = b;
+    uint32_t before = x->rank, after = y->rank;
     if (x->leaf != y->leaf) {
-        return x->leaf < y->leaf ? -1 : 1;
+        before = x->leaf;
+        after = y->leaf;
+    } else if (x->threads != y->threads) {
+        before = x->threads;
+        after = y->threads;
     }
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
+    return before < after ? -1 : before > after;
 }
 
-/* Ranks with threads change regions: a region stands where its first thread is, and the rank that
- * is placed there gets all of it. */
-static void give_regions(const uint32_t *given, const uint32_t *placed, size_t ranks,
-                         uint32_t threads, uint32_t *pus)
+static struct region *list_regions(const struct map_mapping *plan, const uint32_t *leaves)
 {
-    struct region *from = map_needed(calloc(ranks, sizeof *from));
-    struct region *to = map_needed(calloc(ranks, sizeof *to));
-    uint32_t *old = map_needed(calloc(ranks * threads, sizeof *old));
-    memcpy(old, pus, ranks * threads * sizeof *old);
-    for (uint32_t r = 0; r < ranks; r++) {
-        from[r] = (struct region){given[r], r};
-        to[r] = (struct region){placed[r], r};
+    struct region *out = map_needed(calloc(plan->rank_count, sizeof *out));
+    for (size_t r = 0; r < plan->rank_count; r++) {
+        uint32_t threads = (uint32_t)(plan->first[r + 1] - plan->first[r]);
+        out[r] = (struct region){leaves[r], threads, (uint32_t)r, plan->first[r]};
     }
-    qsort(from, ranks, sizeof *from, by_leaf);
-    qsort(to, ranks, sizeof *to, by_leaf);
-    for (size_t i = 0; i < ranks; i++) {
-        memcpy(pus + (size_t)to[i].rank * threads, old + (size_t)from[i].rank * threads,
-               threads * sizeof *pus);
+    qsort(out, plan->rank_count, sizeof *out, by_leaf);
+    return out;
+}
+
+/* Ranks with threads change regions: the rank that is placed where a region stands gets all of
+ * it. */
+static void give_regions(const struct map_mapping *plan, const uint32_t *given,
+                         const uint32_t *placed, uint32_t *pus)
+{
+    struct region *from = list_regions(plan, given), *to = list_regions(plan, placed);
+    for (size_t i = 0; i < plan->rank_count; i++) {
+        for (uint32_t t = 0; t < to[i].threads; t++) {
+            pus[to[i].first + t] = plan->places[from[i].first + t].pu;
+        }
     }
     free(from);
     free(to);
-    free(old);
+}
+
+static void make_plan(const struct map_options *options, const struct servet_profile *profile,
+                      const uint32_t *pus, struct map_mapping *plan)
+{
+    if (map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
+                         options->threads, plan) < 0) {
+        cli_fail("out of memory");
+    }
+    plan->priority = priority_of(options);
 }
 
 static void place_by_traffic(const struct map_options *options,
@@ -191,24 +213,27 @@ static void place_by_traffic(const struct map_options *options,
                              FILE *out, uint32_t *pus)
 {
     struct map_view view;
+    struct map_mapping plan;
     struct servet_error error;
     struct traffic_choice choice;
-    uint32_t threads = options->threads ? options->threads[0] : 1, ranks = matrix->ranks;
+    uint32_t ranks = matrix->ranks;
+    make_plan(options, profile, pus, &plan);
     refuse(map_view_make(profile, priority_of(options), ranks, &view, &error), &error);
     uint32_t *given = map_needed(calloc(ranks, sizeof *given));
     uint32_t *placed = map_needed(calloc(ranks, sizeof *placed));
     for (size_t r = 0; r < ranks; r++) {
-        given[r] = placed[r] = map_view_leaf(&view, pus[r * threads]);
+        given[r] = placed[r] = map_view_leaf(&view, pus[plan.first[r]]);
     }
     if (place_best(&view, matrix, placed, &choice) < 0) {
         cli_fail("out of memory");
     }
-    give_regions(given, placed, ranks, threads, pus);
+    give_regions(&plan, given, placed, pus);
     if (options->explain || options->compare) {
         explain_traffic(out, &choice, &view);
     }
     free(given);
     free(placed);
+    map_mapping_free(&plan);
     map_view_free(&view);
 }
 
@@ -249,11 +274,7 @@ static void answer(const struct map_options *options, const struct servet_profil
     }
     struct map_mapping plan;
     struct servet_error error;
-    if (map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
-                         options->threads, &plan) < 0) {
-        cli_fail("out of memory");
-    }
-    plan.priority = priority_of(options);
+    make_plan(options, profile, pus, &plan);
     if (options->explain && !wants_table(options, allowed)) {
         refuse(map_explain_summary(out, &plan, &error), &error);
     }

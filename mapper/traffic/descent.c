@@ -233,7 +233,7 @@ static bool move_near(struct map_traffic *t, uint32_t *rank_at, uint32_t a, uint
             if (other == a) {
                 return false; /* near enough already */
             }
-            if (other == MAP_NONE || other == partner) {
+            if (other == MAP_NONE || other == partner || !map_traffic_exchangeable(t, a, other)) {
                 continue;
             }
             if (!tried && map_traffic_of_rank(t, a, t->place[other]) >= now) {

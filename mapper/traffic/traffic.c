@@ -51,7 +51,7 @@ static uint32_t cheapest_place(const struct map_traffic *t, uint32_t rank, const
     uint32_t best = MAP_NONE;
     double least = 0;
     for (uint32_t i = 0; i < t->matrix->ranks; i++) {
-        if (used[i]) {
+        if (used[i] || !map_traffic_exchangeable(t, rank, i)) {
             continue;
         }
         double seconds = map_traffic_of_rank(t, rank, t->leaves[i]);
@@ -82,6 +82,9 @@ static void improve_by_swaps(struct map_traffic *t)
         improved = false;
         for (uint32_t a = 0; a < t->matrix->ranks; a++) {
             for (uint32_t b = a + 1; b < t->matrix->ranks; b++) {
+                if (!map_traffic_exchangeable(t, a, b)) {
+                    continue;
+                }
                 double before = cost_of_two(t, a, b);
                 swap(t, a, b);
                 if (cost_of_two(t, a, b) < before * (1 - LEAST_GAIN)) {
@@ -119,6 +122,9 @@ static int grow_placement(struct map_traffic *t)
 int map_place_greedily(struct map_traffic *t)
 {
     uint32_t ranks = t->matrix->ranks;
+    if (ranks > MOST_SWAPPED_RANKS && t->matrix->threads) {
+        return map_place_by_threads(t, map_place_greedily);
+    }
     if (ranks > MOST_SWAPPED_RANKS) {
         return map_place_by_descent(t, map_cut_by_growth);
     }
@@ -324,7 +330,8 @@ int map_place_ranks(struct map_view *view, enum map_placer placer, const struct 
     } else if (placer == MAP_GREEDY) {
         rc = map_place_greedily(&t);
     } else {
-        rc = map_place_by_scotch(&t);
+        rc = matrix->threads ? map_place_by_threads(&t, map_place_by_scotch)
+                             : map_place_by_scotch(&t);
     }
     if (rc == 0 && seconds) {
         *seconds = map_traffic_total(&t);

@@ -19,9 +19,10 @@
 /* Both directions of a pair added up, stored for both ends; the diagonal is left out. */
 struct map_matrix {
     uint32_t ranks;
-    size_t *start;  /* by rank, and one more: where its partners begin */
-    uint32_t *with; /* ascending for each rank */
-    double *bytes;  /* > 0 */
+    const uint32_t *threads; /* by rank, borrowed; NULL: all ranks have as many */
+    size_t *start;           /* by rank, and one more: where its partners begin */
+    uint32_t *with;          /* ascending for each rank */
+    double *bytes;           /* > 0 */
 };
 
 /* A sum of `count` entries: from[i] sends bytes[i] to to[i]. 0, -ENOMEM. */
@@ -61,6 +62,15 @@ double map_traffic_of_rank(const struct map_traffic *traffic, uint32_t rank, uin
 /* Predicted time of all messages of a complete placement. */
 double map_traffic_total(const struct map_traffic *traffic);
 
+/* Ranks of different numbers of threads have regions of different sizes, and do not change places:
+ * `leaves` are then those of rank 0, rank 1, … */
+static inline bool map_traffic_exchangeable(const struct map_traffic *traffic, uint32_t a,
+                                            uint32_t b)
+{
+    const uint32_t *threads = traffic->matrix->threads;
+    return !threads || threads[a] == threads[b];
+}
+
 /* Next is always the rank with the most bytes to those placed, on the free PU where that takes
  * least time; then ranks change places while that saves time. Or rank order after such changes,
  * where that is better. 0 or -ENOMEM. */
@@ -71,6 +81,10 @@ extern const bool map_scotch_built;
  * tree, Scotch's own mapping onto that tree, with every rank on a leaf of its own. 0, -ENOTSUP,
  * -ENOMEM. */
 int map_place_by_scotch(struct map_traffic *traffic);
+
+/* Ranks of one number of threads after the other by `place`, each as if the others were not there;
+ * then all of them change places near their partners. 0, what `place` returns, or -ENOMEM. */
+int map_place_by_threads(struct map_traffic *traffic, int (*place)(struct map_traffic *traffic));
 
 /* Places ranks by who talks to whom: which rank on which of the PUs that the weights have chosen.
  *

@@ -115,7 +115,7 @@ END_TEST
 START_TEST(options_around_the_matrix_are_checked)
 {
     const char *cases[] = {"--matrix /nonexistent/m", "--matrix /", "-n 3", "-r 3 -t 2",
-                           "-r 2 -t 1,2"};
+                           "-r 3 -t 1,2,1"};
     write_file("0 1\n1 0\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char line[512];
@@ -173,6 +173,113 @@ START_TEST(ranks_with_threads_change_regions)
     }
     ck_assert_uint_eq(used, 0xffff);
     run_free(&run);
+}
+END_TEST
+
+/* Ranks 0 and 3 of 4 threads, the others of 2: each takes the two that it talks to beside it, with
+ * a region of its own size. */
+START_TEST(ranks_of_uneven_threads_change_regions_of_their_size)
+{
+    static const char *const priorities[] = {"--mem-prior", "--comm-prior"};
+    static const uint32_t threads[] = {4, 2, 2, 4, 2, 2}, partner[] = {0, 3, 3, 3, 0, 0};
+    write_file("0 0 0 0 9 9\n0 0 0 0 0 0\n0 0 0 0 0 0\n0 9 9 0 0 0\n0 0 0 0 0 0\n0 0 0 0 0 0\n");
+    for (size_t i = 0; i < 2; i++) {
+        char line[512];
+        snprintf(line, sizeof line,
+                 SERVET_MAP " --topology 'package:2 [numa] core:8 pu:1' -t 4,2,2,4,2,2 %s "
+                            "--matrix %s",
+                 priorities[i], path);
+        struct run run = run_command(line);
+        ck_assert_msg(run.status == 0, "%s", run.err);
+        uint32_t used = 0;
+        unsigned long package[6];
+        char *at = run.out;
+        for (size_t r = 0; r < 6; r++) {
+            for (uint32_t t = 0; t < threads[r]; t++) {
+                unsigned long pu = strtoul(at, &at, 10);
+                ck_assert_uint_lt(pu, 16);
+                ck_assert_msg(t == 0 || pu / 8 == package[r], "%s", run.out);
+                package[r] = pu / 8;
+                used |= 1u << pu;
+                at += *at == ',';
+            }
+            ck_assert_msg(*at == '\n', "%s", run.out);
+        }
+        ck_assert_uint_eq(used, 0xffff);
+        for (size_t r = 0; r < 6; r++) {
+            ck_assert_msg(package[r] == package[partner[r]], "%s", run.out);
+        }
+        run_free(&run);
+    }
+}
+END_TEST
+
+#define MOST_IN_RING 600
+
+/* A ring of ranks that are numbered at random. */
+static void make_ring(uint32_t ranks, struct map_matrix *out)
+{
+    static uint32_t number[MOST_IN_RING], from[MOST_IN_RING], to[MOST_IN_RING];
+    static double bytes[MOST_IN_RING];
+    struct random_source random = {ranks};
+    for (uint32_t r = 0; r < ranks; r++) {
+        uint32_t at = random_below(&random, r + 1);
+        number[r] = number[at];
+        number[at] = r;
+        bytes[r] = 1000;
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        from[r] = number[r];
+        to[r] = number[(r + 1) % ranks];
+    }
+    ck_assert_int_eq(map_matrix_make(ranks, from, to, bytes, ranks, out), 0);
+}
+
+/* Places a ring of two sizes of ranks, which alternate, by every placer. */
+static void place_two_sizes(struct map_view *view, uint32_t ranks)
+{
+    static uint32_t threads[MOST_IN_RING], leaves[MOST_IN_RING], placed[MOST_IN_RING];
+    uint32_t apart = MOST_IN_RING / ranks;
+    double seconds[MAP_PLACERS] = {0};
+    struct map_matrix matrix;
+    make_ring(ranks, &matrix);
+    matrix.threads = threads;
+    for (uint32_t r = 0; r < ranks; r++) {
+        leaves[r] = r * apart;
+        threads[r] = 1 + r % 2;
+    }
+    for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
+        bool used[MOST_IN_RING] = {false};
+        if (!map_placer_built(placer)) {
+            continue;
+        }
+        ck_assert_int_eq(map_place_ranks(view, placer, &matrix, leaves, placed, &seconds[placer]),
+                         0);
+        for (uint32_t r = 0; r < ranks; r++) {
+            uint32_t region = placed[r] / apart;
+            ck_assert(region < ranks && placed[r] == leaves[region] && !used[region]);
+            ck_assert_uint_eq(threads[region], threads[r]);
+            used[region] = true;
+        }
+    }
+    ck_assert_msg(seconds[MAP_GREEDY] < 0.9 * seconds[MAP_RANK_ORDER], "%u: %g, rank order %g",
+                  ranks, seconds[MAP_GREEDY], seconds[MAP_RANK_ORDER]);
+    map_matrix_free(&matrix);
+}
+
+/* Of few ranks, for which all pairs are tried, and of many. */
+START_TEST(no_rank_takes_a_region_of_another_size)
+{
+    static const uint32_t counts[] = {12, 200, MOST_IN_RING};
+    struct servet_profile *profile;
+    struct map_view view;
+    ck_assert_int_eq(profile_from_hwloc("package:4 [numa] l3:10 core:15 pu:1", &profile, NULL), 0);
+    ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        place_two_sizes(&view, counts[i]);
+    }
+    map_view_free(&view);
+    profile_free(profile);
 }
 END_TEST
 
@@ -428,6 +535,8 @@ int main(void)
     tcase_add_test(tcase, options_around_the_matrix_are_checked);
     tcase_add_test(tcase, partners_end_side_by_side);
     tcase_add_test(tcase, ranks_with_threads_change_regions);
+    tcase_add_test(tcase, ranks_of_uneven_threads_change_regions_of_their_size);
+    tcase_add_test(tcase, no_rank_takes_a_region_of_another_size);
     tcase_add_test(
         tcase,
         every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order);
