@@ -171,7 +171,11 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
     m->made = true;
     m->load = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->load);
     m->weight = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->weight);
-    if (!m->load || !m->weight) {
+    for (size_t i = 0; i < 2; i++) {
+        size_t families = m->view.classes[0].family_count;
+        m->most[i] = map_arena_get(&m->view.arena, families, sizeof *m->most[i]);
+    }
+    if (!m->load || !m->weight || !m->most[0] || !m->most[1]) {
         return -ENOMEM;
     }
     if (h->request->paper) {
@@ -225,11 +229,12 @@ static uint64_t sharing_with(struct map_machine *m, const uint32_t *items, size_
     for (size_t i = 0; i < count; i++) {
         m->load[items[i]]++;
     }
-    uint64_t sharing = map_machine_sharing(m);
+    struct map_sharing sharing = {0};
+    map_machine_sharing(m, &sharing);
     for (size_t i = 0; i < count; i++) {
         m->load[items[i]]--;
     }
-    return sharing;
+    return sharing.all;
 }
 
 /* Kinds, memory of its own and last-level caches of all of them: less is better. */
@@ -309,29 +314,42 @@ static int place_ranks(struct hybrid *h, const struct filling *f, uint32_t whole
     return rc;
 }
 
+/* Does nobody get less than where no group is kept whole: no less of the memory, and no worker less
+ * of a cache than the one there with least? Not every pair in a cache counts: caches of 4, 4, 4, 2
+ * and 2 threads give the slowest rank what those of 4, 3, 3, 3 and 3 do, and split no rank of
+ * two. */
+static bool shares_no_more(const struct map_machine *m, const struct map_sharing *with,
+                           const struct map_sharing *least)
+{
+    bool more = false;
+    for (size_t i = 0; i < m->view.classes[0].family_count; i++) {
+        const struct map_family *family = &m->view.classes[0].families[i];
+        more = more || (family->rule == MAP_RULE_CACHE && with->most[i] > least->most[i]);
+    }
+    return with->all <= least->all || (!more && with->memory <= least->memory);
+}
+
 /* Whole groups are a rank's own; but where ranks do not divide them, some ranks share a group while
- * others have two. Memory priority then keeps only so many of the upper levels whole that the
- * threads of all ranks share no more caches and memory domains than as many workers do: a rank
- * straddles groups where its share does. (6 ranks of 5 threads on 8 domains of 8 cores: at most 4
- * threads in a domain instead of 5, and no rank has less than another.) */
+ * others have two. Memory priority then keeps only so many of the upper levels whole that no rank
+ * gets less memory or less cache than as many workers do: a rank straddles groups where its share
+ * does. (6 ranks of 5 threads on 8 domains of 8 cores: at most 4 threads in a domain instead of 5,
+ * and no rank has less than another.) */
 static int choose_regions(struct hybrid *h, const struct filling *f)
 {
-    uint32_t whole = f->units.order->depth;
-    int rc = place_ranks(h, f, whole);
+    struct map_machine *m = f->machine;
+    struct map_sharing sharing = {.most = m->most[0]}, least = {.most = m->most[1]};
+    uint32_t whole = f->units.order->depth, kept = whole;
     bool fits = f->threads <= f->item_count;
-    if (rc < 0 || h->request->priority == MAP_COMMUNICATION || f->ranks < 2 || !fits) {
-        return rc;
-    }
-    uint64_t sharing = map_machine_sharing(f->machine);
-    rc = place_ranks(h, f, 0);
-    uint64_t least = map_machine_sharing(f->machine);
-    if (rc == 0 && least >= sharing) {
+    if (h->request->priority == MAP_COMMUNICATION || f->ranks < 2 || !fits) {
         return place_ranks(h, f, whole);
     }
-    for (sharing = least + 1; rc == 0 && whole > 0 && sharing > least;) {
-        rc = place_ranks(h, f, --whole);
-        sharing = map_machine_sharing(f->machine);
-    }
+    int rc = place_ranks(h, f, 0);
+    map_machine_sharing(m, &least);
+    do {
+        kept = whole;
+        rc = rc < 0 ? rc : place_ranks(h, f, kept);
+        map_machine_sharing(m, &sharing);
+    } while (rc == 0 && whole-- > 0 && !shares_no_more(m, &sharing, &least));
     return rc;
 }
 

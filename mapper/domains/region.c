@@ -114,25 +114,42 @@ int map_region_choose(struct map_machine *m, const struct map_region *region, si
     return rc;
 }
 
-uint64_t map_machine_sharing(const struct map_machine *m)
+/* Pairs that share a group of the family, or are listed as sharing, twice each; and the most
+ * threads of a group. */
+static uint64_t share_family(const struct map_machine *m, const struct map_groups *groups,
+                             uint32_t *most)
 {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < m->view.classes[0].family_count; i++) {
-        const struct map_family *family = &m->view.classes[0].families[i];
-        const struct map_groups *groups = &family->groups;
-        for (uint32_t g = 0; family->rule != MAP_RULE_LATENCY && g < groups->group_count; g++) {
-            uint64_t load = 0;
-            for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
-                load += m->load[groups->members[at]];
-            }
-            sum += load * load;
+    uint64_t sum = 0, highest = 0;
+    for (uint32_t g = 0; g < groups->group_count; g++) {
+        uint64_t load = 0;
+        for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
+            load += m->load[groups->members[at]];
         }
-        bool pairs = family->rule != MAP_RULE_LATENCY && groups->pair_start;
-        for (uint32_t item = 0; pairs && item < groups->item_count; item++) {
-            for (uint32_t at = groups->pair_start[item]; at < groups->pair_start[item + 1]; at++) {
-                sum += (uint64_t)m->load[item] * m->load[groups->pair_with[at]];
-            }
+        sum += load * load;
+        highest = load > highest ? load : highest;
+    }
+    for (uint32_t item = 0; groups->pair_start && item < groups->item_count; item++) {
+        for (uint32_t at = groups->pair_start[item]; at < groups->pair_start[item + 1]; at++) {
+            sum += (uint64_t)m->load[item] * m->load[groups->pair_with[at]];
         }
     }
+    *most = (uint32_t)highest;
     return sum;
+}
+
+void map_machine_sharing(const struct map_machine *m, struct map_sharing *out)
+{
+    out->all = out->memory = 0;
+    for (size_t i = 0; i < m->view.classes[0].family_count; i++) {
+        const struct map_family *family = &m->view.classes[0].families[i];
+        uint32_t most = 0;
+        if (family->rule != MAP_RULE_LATENCY) {
+            uint64_t shared = share_family(m, &family->groups, &most);
+            out->all += shared;
+            out->memory += family->rule == MAP_RULE_CACHE ? 0 : shared;
+        }
+        if (out->most) {
+            out->most[i] = most;
+        }
+    }
 }

@@ -11,7 +11,8 @@ struct map_machine {
     struct map_slots slots;
     map_weight *weight; /* by item: of those of the region at hand */
     struct map_order tree, layers;
-    uint32_t *load; /* by item: threads of the ranks at hand */
+    uint32_t *load;    /* by item: threads of the ranks at hand */
+    uint32_t *most[2]; /* by family: for struct map_sharing, of two ways to cut regions */
     bool made;
 };
 
@@ -28,8 +29,15 @@ struct map_region {
 int map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
                       uint32_t *chosen);
 
-/* Twice the pairs of threads that share a cache or a memory domain, over all levels of both: what
- * rules 1 and 2 add up to, but for a constant. */
-uint64_t map_machine_sharing(const struct map_machine *m);
+/* What the threads of all ranks share. */
+struct map_sharing {
+    uint64_t all;    /* twice the pairs that share a cache, a memory domain or a package, over all
+                        levels: what rules 1 and 2 add up to, but for a constant */
+    uint64_t memory; /* without caches */
+    uint32_t *most;  /* by family: most threads in one of its groups */
+};
+
+/* Into `out`, whose `most` has room for the families of the class; NULL: they are not asked for. */
+void map_machine_sharing(const struct map_machine *m, struct map_sharing *out);
 
 #endif

@@ -441,6 +441,27 @@ START_TEST(ranks_that_do_not_divide_the_domains_get_equal_shares)
 }
 END_TEST
 
+/* Caches of 7 cores that 8 ranks of 2 do not divide: 16 threads on 5 caches are 4 in one at least,
+ * so that more caches of 4 cost the slowest rank nothing, and no rank needs two. */
+START_TEST(a_rank_keeps_one_cache_while_the_worst_share_is_the_same)
+{
+    struct servet_profile *five;
+    uint32_t out[16], load[5] = {0};
+    ck_assert_int_eq(profile_from_hwloc("package:1 [numa] l3:5 core:7 pu:1", &five, NULL), 0);
+    struct map_domain_request request = {.ranks = 8, .threads_each = 2};
+    ck_assert_int_eq(map_domains(five, &request, out, NULL), 0);
+    for (size_t i = 0; i < 16; i++) {
+        load[out[i] / 7]++;
+        ck_assert_uint_eq(out[i] / 7, out[i - i % 2] / 7);
+    }
+    for (size_t cache = 0; cache < 5; cache++) {
+        ck_assert_uint_ge(load[cache], 2);
+        ck_assert_uint_le(load[cache], 4);
+    }
+    profile_free(five);
+}
+END_TEST
+
 static int by_number(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -552,6 +573,7 @@ int main(void)
     tcase_add_test(tcase, any_request_keeps_every_rank_inside_a_node);
     tcase_add_test(tcase, no_rank_straddles_while_another_way_is_as_good);
     tcase_add_test(tcase, ranks_that_do_not_divide_the_domains_get_equal_shares);
+    tcase_add_test(tcase, a_rank_keeps_one_cache_while_the_worst_share_is_the_same);
     tcase_add_test(tcase, one_rank_gets_the_pus_of_as_many_workers_however_many);
     tcase_add_test(tcase, bad_requests_are_refused);
     return run_tests(tcase);
