@@ -1,11 +1,13 @@
 /* Asks LLNL's mpibind in a process of its own, because it ends some of them: on several topologies
- * it crashes, and what it says on its way must not end among our lines. */
+ * it crashes, on others it goes on for ever and takes all memory, and what it says on its way must
+ * not end among our lines. */
 #include "benchmarks/mapper/mpibind.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <hwloc.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +63,16 @@ static bool spread(hwloc_const_bitmap_t set, uint32_t threads, uint32_t *pus)
     return true;
 }
 
+/* An answer takes some milliseconds and megabytes. */
+#define MOST_SECONDS 10
+#define MOST_BYTES ((rlim_t)1 << 30)
+
+static void limit_child(void)
+{
+    setrlimit(RLIMIT_CPU, &(struct rlimit){MOST_SECONDS, MOST_SECONDS});
+    setrlimit(RLIMIT_AS, &(struct rlimit){MOST_BYTES, MOST_BYTES});
+}
+
 /* In the child: the places go through the pipe. */
 static int place(const char *machine, uint32_t ranks, uint32_t threads, int out)
 {
@@ -102,6 +114,7 @@ bool bench_mpibind_place(const char *machine, uint32_t ranks, uint32_t threads, 
         int null = open("/dev/null", O_RDWR);
         dup2(null, STDOUT_FILENO);
         dup2(null, STDERR_FILENO);
+        limit_child();
         _exit(place(machine, ranks, threads, ends[1]));
     }
     close(ends[1]);
