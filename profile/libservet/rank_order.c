@@ -1,14 +1,13 @@
 /* New numbers for the ranks of a running program, for callers of MPI_Comm_split and
  * MPI_Cart_create. All pairs are looked at, so the number of ranks is bounded; larger jobs are
  * mapped before they start, by servet-map --matrix. */
-#include "profile/libservet/rank_order.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/query.h"
+#include "profile/servet.h"
 
 /* Ranks above this are refused: the latencies of all their pairs are looked at. */
 #define RANKS_LIMIT 16384u
@@ -151,8 +150,8 @@ static int check(const double *traffic, uint32_t ranks, struct servet_error *err
     return 0;
 }
 
-int profile_rank_order(const struct servet_profile *profile, const uint32_t *pus, uint32_t ranks,
-                       const double *traffic, uint32_t *order, struct servet_error *error)
+int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
+                      const double *traffic, uint32_t *order, struct servet_error *error)
 {
     if (!ranks || ranks > RANKS_LIMIT) {
         return profile_error(error, -EINVAL, "%u ranks: expected 1 to %u", ranks, RANKS_LIMIT);
