@@ -4,11 +4,32 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/find/hostlist.h"
 #include "profile/model.h"
+
+static size_t append(const struct json_path *path, char *buffer, size_t size)
+{
+    if (!path->parent) {
+        return (size_t)snprintf(buffer, size, "$");
+    }
+    size_t used = append(path->parent, buffer, size);
+    if (used >= size) {
+        return used;
+    }
+    int n = path->key ? snprintf(buffer + used, size - used, ".%s", path->key)
+                      : snprintf(buffer + used, size - used, "[%zu]", path->index);
+    return used + (size_t)n;
+}
+
+const char *profile_json_path_text(const struct json_path *path, char *buffer, size_t size)
+{
+    append(path, buffer, size);
+    return buffer;
+}
 
 int profile_refuse(struct servet_error *error, const struct json_path *at, const char *key,
                    const char *what)
@@ -58,13 +79,6 @@ int profile_check_subset(const struct json_path *at, const struct profile_set *p
  * which takes size² / 2 look-ups to see. */
 #define PAIRWISE_LIMIT 512
 
-static int refuse(struct servet_error *error, const struct json_path *at, const char *what)
-{
-    char path[JSON_PATH_SIZE];
-    return profile_error(error, -EINVAL, "%s: %s", profile_json_path_text(at, path, sizeof path),
-                         what);
-}
-
 static int check_group(const struct json_path *at, const struct profile_relation *relation,
                        size_t group, const struct profile_set *members, uint32_t *owner,
                        struct servet_error *error)
@@ -72,10 +86,12 @@ static int check_group(const struct json_path *at, const struct profile_relation
     char path[JSON_PATH_SIZE];
     const struct profile_set *set = &relation->groups[group];
     if (!set->count) {
-        return refuse(error, at, "found an empty group, expected at least one member");
+        return profile_refuse(error, at, NULL,
+                              "found an empty group, expected at least one member");
     }
     if (group && set->ids[0] < relation->groups[group - 1].ids[0]) {
-        return refuse(error, at, "expected groups in the order of their lowest members");
+        return profile_refuse(error, at, NULL,
+                              "expected groups in the order of their lowest members");
     }
     for (size_t i = 0; i < set->count; i++) {
         size_t place = profile_set_position(members, set->ids[i]);
@@ -115,7 +131,7 @@ static int check_pair(const struct json_path *at, const struct profile_relation 
                              profile_json_path_text(at, path, sizeof path), pair->a, pair->b);
     }
     if (index && compare_pairs(&relation->pairs[index - 1], pair) >= 0) {
-        return refuse(error, at, "expected pairs in ascending order, each once");
+        return profile_refuse(error, at, NULL, "expected pairs in ascending order, each once");
     }
     return 0;
 }
@@ -201,12 +217,12 @@ int profile_check_nesting(const struct json_path *at, const struct profile_relat
     struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
     for (size_t i = 0; i < worse->group_count; i++) {
         if (!group_nests(&worse->groups[i], milder, owners, members)) {
-            return refuse(error, &JSON_PATH_ITEM(&groups, i), expected);
+            return profile_refuse(error, &JSON_PATH_ITEM(&groups, i), NULL, expected);
         }
     }
     for (size_t i = 0; i < worse->pair_count; i++) {
         if (!related(milder, owners, members, worse->pairs[i].a, worse->pairs[i].b)) {
-            return refuse(error, &JSON_PATH_ITEM(&pairs, i), expected);
+            return profile_refuse(error, &JSON_PATH_ITEM(&pairs, i), NULL, expected);
         }
     }
     return 0;

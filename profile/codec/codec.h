@@ -247,6 +247,20 @@ int profile_load_object(struct profile_loader *loader, const struct json_path *a
                         const struct profile_json *json, const struct profile_object *type,
                         void *object);
 
+/* One value into its member of `object`; the same. */
+int profile_load_value(struct profile_loader *loader, const struct json_path *at,
+                       const struct profile_json *json, const struct profile_field *field,
+                       void *object);
+
+/* -EINVAL with file, path, what was found (NULL: nothing) and what was expected. */
+int profile_load_refuse(struct profile_loader *loader, const struct json_path *at,
+                        const struct profile_json *found, const char *expected);
+/* The same of a field that is not there. */
+int profile_load_missing(struct profile_loader *loader, const struct json_path *at,
+                         const struct profile_field *field);
+/* -ENOMEM with the file. */
+int profile_load_no_memory(const struct profile_loader *loader);
+
 /* All of a regular file of at most 16 MiB, to be freed. A path may come from the environment of
  * whoever starts a program: a pipe must not hold that program up, a device not be read, and a large
  * file not fill its memory. 0; -EINVAL, -EISDIR, -ENOMEM, what open(2) answers. */

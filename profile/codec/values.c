@@ -1,0 +1,375 @@
+/* One value of a profile from its JSON, by the type of its field: what it has to look like, and how
+ * it is refused. Ranges are checked afterwards, by the table (table.c). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/codec/codec.h"
+#include "profile/model.h"
+
+/* Bounds on what a hostile file can make us allocate, far above what a real one needs: a profile of
+ * 256 PUs with every pair listed takes half a MiB, a list of 100,000 nodes a few. */
+#define IDS_LIMIT                                                                                  \
+    ((size_t)PROFILE_SET_LIMIT) /* members of all sets together: "0-9999999" is short */
+#define ARRAY_LIMIT 65536u      /* objects in one array */
+#define SHOWN_BYTES 48          /* of a value that is refused */
+#define WORDS_SIZE 128          /* of the list of words that one field may be */
+
+/* -- refusing -- */
+
+static void describe(const struct profile_json *json, char *out, size_t size)
+{
+    if (json->type == PROFILE_JSON_OBJECT || json->type == PROFILE_JSON_ARRAY) {
+        snprintf(out, size, "%s", json->type == PROFILE_JSON_OBJECT ? "an object" : "an array");
+        return;
+    }
+    char *text = profile_json_text(json);
+    snprintf(out, size, "%s", text ? text : "something else");
+    if (text && strlen(text) >= size) {
+        memcpy(out + size - 4, "...", 4);
+    }
+    free(text);
+}
+
+int profile_load_refuse(struct profile_loader *loader, const struct json_path *at,
+                        const struct profile_json *found, const char *expected)
+{
+    char path[JSON_PATH_SIZE], shown[SHOWN_BYTES];
+    profile_json_path_text(at, path, sizeof path);
+    if (!found) {
+        return profile_error(loader->error, -EINVAL, "%s: %s: missing, expected %s", loader->file,
+                             path, expected);
+    }
+    describe(found, shown, sizeof shown);
+    return profile_error(loader->error, -EINVAL, "%s: %s: found %s, expected %s", loader->file,
+                         path, shown, expected);
+}
+
+int profile_load_no_memory(const struct profile_loader *loader)
+{
+    return profile_error(loader->error, -ENOMEM, "%s: %s", loader->file, strerrordesc_np(ENOMEM));
+}
+
+/* -- one value -- */
+
+static int load_version(struct profile_loader *loader, const struct json_path *at,
+                        const struct profile_json *json, const struct profile_field *field)
+{
+    int64_t version = json->type == PROFILE_JSON_INTEGER ? profile_json_integer(json) : 0;
+    if (version >= 1 && (double)version <= field->high) {
+        loader->version = (int)version;
+        return 0;
+    }
+    char expected[96];
+    snprintf(expected, sizeof expected,
+             "version %g, the latest that servet " SERVET_VERSION " understands", field->high);
+    return profile_load_refuse(loader, at, json, expected);
+}
+
+static int load_string(struct profile_loader *loader, const struct json_path *at,
+                       const struct profile_json *json, char **out)
+{
+    if (json->type != PROFILE_JSON_STRING) {
+        return profile_load_refuse(loader, at, json, "a string");
+    }
+    *out = strdup(json->text);
+    if (!*out) {
+        return profile_load_no_memory(loader);
+    }
+    profile_clean_text(*out);
+    return 0;
+}
+
+static int load_u32(struct profile_loader *loader, const struct json_path *at,
+                    const struct profile_json *json, uint32_t *out)
+{
+    int64_t value = json->type == PROFILE_JSON_INTEGER ? profile_json_integer(json) : -1;
+    if (value < 0 || value > UINT32_MAX) {
+        return profile_load_refuse(loader, at, json, "an integer from 0 to 4294967295");
+    }
+    *out = (uint32_t)value;
+    return 0;
+}
+
+static int load_u64(struct profile_loader *loader, const struct json_path *at,
+                    const struct profile_json *json, uint64_t *out)
+{
+    int64_t value = json->type == PROFILE_JSON_INTEGER ? profile_json_integer(json) : -1;
+    if (value < 0) {
+        return profile_load_refuse(loader, at, json, "an integer from 0 to 9223372036854775807");
+    }
+    *out = (uint64_t)value;
+    return 0;
+}
+
+static bool is_number(const struct profile_json *json)
+{
+    return json->type == PROFILE_JSON_INTEGER || json->type == PROFILE_JSON_REAL;
+}
+
+static int load_number(struct profile_loader *loader, const struct json_path *at,
+                       const struct profile_json *json, double *out)
+{
+    double value = is_number(json) ? profile_json_number(json) : -1;
+    if (value < 0) {
+        return profile_load_refuse(loader, at, json, "a number that is not negative");
+    }
+    *out = value;
+    return 0;
+}
+
+static int load_bool(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, bool *out)
+{
+    if (json->type != PROFILE_JSON_TRUE && json->type != PROFILE_JSON_FALSE) {
+        return profile_load_refuse(loader, at, json, "true or false");
+    }
+    *out = json->type == PROFILE_JSON_TRUE;
+    return 0;
+}
+
+static int load_word(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, const struct profile_field *field,
+                     unsigned *out)
+{
+    char words[WORDS_SIZE];
+    for (unsigned i = 0; json->type == PROFILE_JSON_STRING && field->words[i]; i++) {
+        if (strcmp(json->text, field->words[i]) == 0) {
+            *out = i;
+            return 0;
+        }
+    }
+    return profile_load_refuse(loader, at, json, profile_field_words(field, words, sizeof words));
+}
+
+static int load_set(struct profile_loader *loader, const struct json_path *at,
+                    const struct profile_json *json, struct profile_set *out)
+{
+    bool text = json->type == PROFILE_JSON_STRING;
+    if (text && json->count == 0) {
+        return 0; /* a memory-only NUMA node */
+    }
+    int rc = text ? profile_set_parse(json->text, out) : -EINVAL;
+    if (rc == -ENOMEM) {
+        return profile_load_no_memory(loader);
+    }
+    if (rc < 0) {
+        return profile_load_refuse(loader, at, json,
+                                   "a list such as \"0-3,8\" in a string, numbers below 16777216");
+    }
+    loader->ids += out->count;
+    if (loader->ids > IDS_LIMIT) {
+        return profile_load_refuse(loader, at, json,
+                                   "no more than 16777216 members in all lists together");
+    }
+    return 0;
+}
+
+/* -- arrays -- */
+
+/* Room for every item of the array; *count grows as they are loaded, so that a half-loaded one can
+ * be freed. */
+static int open_array(struct profile_loader *loader, const struct json_path *at,
+                      const struct profile_json *json, size_t size, void *member)
+{
+    if (json->type != PROFILE_JSON_ARRAY) {
+        return profile_load_refuse(loader, at, json, "an array");
+    }
+    if (!json->count) {
+        return 0;
+    }
+    void *memory = calloc(json->count, size);
+    memcpy(member, &memory, sizeof memory);
+    return memory ? 0 : profile_load_no_memory(loader);
+}
+
+static int load_groups(struct profile_loader *loader, const struct json_path *at,
+                       const struct profile_json *json, struct profile_set **member, size_t *count)
+{
+    int rc = open_array(loader, at, json, sizeof **member, member);
+    const struct profile_json *item = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
+        (*count)++;
+        rc = load_set(loader, &JSON_PATH_ITEM(at, i), item, &(*member)[i]);
+    }
+    return rc;
+}
+
+static int load_pair(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, struct profile_pair *out)
+{
+    if (json->type != PROFILE_JSON_ARRAY || json->count != 2) {
+        return profile_load_refuse(loader, at, json, "a pair such as [0, 5]");
+    }
+    const struct profile_json *a = json + 1, *b = profile_json_next(a);
+    int rc = load_u32(loader, &JSON_PATH_ITEM(at, 0), a, &out->a);
+    return rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), b, &out->b);
+}
+
+static int load_pairs(struct profile_loader *loader, const struct json_path *at,
+                      const struct profile_json *json, struct profile_pair **member, size_t *count)
+{
+    int rc = open_array(loader, at, json, sizeof **member, member);
+    const struct profile_json *item = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
+        (*count)++;
+        rc = load_pair(loader, &JSON_PATH_ITEM(at, i), item, &(*member)[i]);
+    }
+    return rc;
+}
+
+static int load_pair_figure(struct profile_loader *loader, const struct json_path *at,
+                            const struct profile_json *json, struct profile_pair_figure *out)
+{
+    if (json->type != PROFILE_JSON_ARRAY || json->count != 3) {
+        return profile_load_refuse(loader, at, json,
+                                   "a pair and its figure such as [0, 5, 2.5e-8]");
+    }
+    const struct profile_json *a = json + 1, *b = profile_json_next(a);
+    int rc = load_u32(loader, &JSON_PATH_ITEM(at, 0), a, &out->a);
+    rc = rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), b, &out->b);
+    return rc < 0 ? rc
+                  : load_number(loader, &JSON_PATH_ITEM(at, 2), profile_json_next(b), &out->value);
+}
+
+static int load_pair_figures(struct profile_loader *loader, const struct json_path *at,
+                             const struct profile_json *json, struct profile_pair_figure **member,
+                             size_t *count)
+{
+    int rc = open_array(loader, at, json, sizeof **member, member);
+    const struct profile_json *item = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
+        (*count)++;
+        rc = load_pair_figure(loader, &JSON_PATH_ITEM(at, i), item, &(*member)[i]);
+    }
+    return rc;
+}
+
+static int load_array(struct profile_loader *loader, const struct json_path *at,
+                      const struct profile_json *json, const struct profile_field *field,
+                      void *object)
+{
+    const struct profile_object *element = field->element;
+    void **member = (void *)((char *)object + field->offset);
+    size_t *count = (void *)((char *)object + field->count_offset);
+    if (json->type == PROFILE_JSON_ARRAY && json->count > ARRAY_LIMIT) {
+        return profile_load_refuse(loader, at, json, "no more than 65536 objects");
+    }
+    int rc = open_array(loader, at, json, element->size, member);
+    const struct profile_json *item = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
+        (*count)++;
+        rc = profile_load_object(loader, &JSON_PATH_ITEM(at, i), item, element,
+                                 (char *)*member + i * element->size);
+    }
+    return rc;
+}
+
+/* A number that stands for an only item is read as that item: [{"LONE": NUMBER}]. */
+static int load_lone(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, const struct profile_field *field,
+                     void *object)
+{
+    const struct profile_json item[] = {
+        {.type = PROFILE_JSON_ARRAY, .count = 1, .size = 4, .text = ""},
+        {.type = PROFILE_JSON_OBJECT, .count = 1, .size = 3, .text = ""},
+        {.type = PROFILE_JSON_STRING, .count = strlen(field->lone), .size = 1, .text = field->lone},
+        *json,
+    };
+    return load_array(loader, at, item, field, object);
+}
+
+static int load_map(struct profile_loader *loader, const struct json_path *at,
+                    const struct profile_json *json, struct profile_condition **member,
+                    size_t *count)
+{
+    if (json->type != PROFILE_JSON_OBJECT) {
+        return profile_load_refuse(loader, at, json, "an object");
+    }
+    *member = json->count ? calloc(json->count, sizeof **member) : NULL;
+    if (json->count && !*member) {
+        return profile_load_no_memory(loader);
+    }
+    int rc = 0;
+    const struct profile_json *key = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, key = profile_json_next(key + 1)) {
+        struct profile_condition *condition = &(*member)[(*count)++];
+        condition->key = strdup(key->text);
+        if (condition->key) {
+            profile_clean_text(condition->key);
+        }
+        rc = condition->key
+                 ? load_string(loader, &JSON_PATH_KEY(at, key->text), key + 1, &condition->value)
+                 : profile_load_no_memory(loader);
+    }
+    return rc;
+}
+
+/* -- any of them -- */
+
+int profile_load_value(struct profile_loader *loader, const struct json_path *at,
+                       const struct profile_json *json, const struct profile_field *field,
+                       void *object)
+{
+    void *member = (char *)object + field->offset;
+    size_t *count = (void *)((char *)object + field->count_offset);
+    switch (field->type) {
+    case FIELD_VERSION:
+        return load_version(loader, at, json, field);
+    case FIELD_STRING:
+        return load_string(loader, at, json, member);
+    case FIELD_U32:
+        return load_u32(loader, at, json, member);
+    case FIELD_U64:
+        return load_u64(loader, at, json, member);
+    case FIELD_NUMBER:
+        return load_number(loader, at, json, member);
+    case FIELD_BOOL:
+        return load_bool(loader, at, json, member);
+    case FIELD_WORD:
+        return load_word(loader, at, json, field, member);
+    case FIELD_SET:
+        return load_set(loader, at, json, member);
+    case FIELD_GROUPS:
+        return load_groups(loader, at, json, member, count);
+    case FIELD_PAIRS:
+        return load_pairs(loader, at, json, member, count);
+    case FIELD_PAIR_FIGURES:
+        return load_pair_figures(loader, at, json, member, count);
+    case FIELD_ARRAY:
+        return field->lone && is_number(json) ? load_lone(loader, at, json, field, object)
+                                              : load_array(loader, at, json, field, object);
+    case FIELD_MAP:
+        return load_map(loader, at, json, member, count);
+    case FIELD_OBJECT:
+        return profile_load_object(loader, at, json, field->element, member);
+    }
+    return -EINVAL;
+}
+
+int profile_load_missing(struct profile_loader *loader, const struct json_path *at,
+                         const struct profile_field *field)
+{
+    static const char *const kinds[] = {
+        [FIELD_VERSION] = "the version of the profile's format",
+        [FIELD_STRING] = "a string",
+        [FIELD_U32] = "an integer",
+        [FIELD_U64] = "an integer",
+        [FIELD_NUMBER] = "a number",
+        [FIELD_BOOL] = "true or false",
+        [FIELD_SET] = "a list such as \"0-3,8\"",
+        [FIELD_GROUPS] = "an array",
+        [FIELD_PAIRS] = "an array",
+        [FIELD_PAIR_FIGURES] = "an array",
+        [FIELD_ARRAY] = "an array",
+        [FIELD_MAP] = "an object",
+        [FIELD_OBJECT] = "an object",
+    };
+    char words[WORDS_SIZE];
+    return profile_load_refuse(loader, at, NULL,
+                               field->type == FIELD_WORD
+                                   ? profile_field_words(field, words, sizeof words)
+                                   : kinds[field->type]);
+}
