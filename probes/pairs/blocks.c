@@ -26,8 +26,10 @@ static const double gap_factor = 1.25;
 static const uint32_t no_group = UINT32_MAX;
 enum { LEAST_GROUP = 4 }; /* PUs of a group that is of use */
 /* Pairs of a block that speak for it: three random ones beside the rows, and at least so many that
- * one half of it is missed in one block of 32,768. */
-enum { OTHERS = 3, SAMPLE_LEAST = 16 };
+ * one half of it is missed in one block of 32,768. Inside of groups siblings are looked for: where
+ * half of them are offline they are 1 of 2 s pairs of s PUs, and s groups miss all of them by
+ * 2 %. */
+enum { OTHERS = 3, OTHERS_INSIDE = 8, SAMPLE_LEAST = 16 };
 
 struct blocks {
     const struct blocks_question *question;
@@ -44,6 +46,12 @@ struct blocks {
 static uint8_t class_at(const struct blocks *b, size_t i, size_t j)
 {
     return b->question->schedule->class_of[probe_pair_index(b->n, i, j)];
+}
+
+static bool late(const struct blocks *b)
+{
+    struct probe *probe = b->question->schedule->probe;
+    return probe && probe_late(probe);
 }
 
 /* Measures the pair, unless it is. */
@@ -175,18 +183,21 @@ static int measure_pairs(struct blocks *b, size_t to)
     return rc;
 }
 
-static int measure_block(struct blocks *b, uint32_t number, uint32_t g, uint32_t h)
+/* `whole`: all of it is to be measured, and is set where its pairs are not alike. */
+static int measure_block(struct blocks *b, uint32_t number, uint32_t g, uint32_t h, bool *whole)
 {
     const struct schedule *schedule = b->question->schedule;
     struct schedule_outcome *outcome = b->question->outcome;
     size_t measured, count = pairs_of(b, g, h, &measured);
     random_shuffle(b->question->random, b->pairs + measured, count - measured, sizeof *b->pairs);
-    size_t sample = measured + OTHERS < SAMPLE_LEAST ? SAMPLE_LEAST : measured + OTHERS;
-    sample = sample < count ? sample : count;
+    size_t sample = measured + (g == h ? OTHERS_INSIDE : OTHERS);
+    sample = sample < SAMPLE_LEAST ? SAMPLE_LEAST : sample;
+    sample = sample < count && !*whole ? sample : count;
     int rc = measure_pairs(b, sample);
     double spread = schedule->spread ? *schedule->spread : 0;
     bool alike = rc == 0 && (sample == count || schedule->agree(b->values, sample, spread));
-    if (rc == 0 && !alike && !(schedule->probe && probe_late(schedule->probe))) {
+    if (rc == 0 && !alike && !late(b)) {
+        *whole = true;
         sample = count;
         rc = measure_pairs(b, count);
     }
@@ -199,6 +210,23 @@ static int measure_block(struct blocks *b, uint32_t number, uint32_t g, uint32_t
     return rc;
 }
 
+/* What is inside of one group is inside of the others: siblings of which a sample may have none. So
+ * where the pairs inside of one are not alike, those inside of all are measured. */
+static int measure_inside(struct blocks *b)
+{
+    const uint32_t before = b->question->outcome->parts;
+    bool whole = false;
+    int rc = 0;
+    for (uint32_t g = 0; rc == 0 && g < b->groups; g++) {
+        rc = measure_block(b, before + g + 1, g, g, &whole);
+    }
+    for (uint32_t g = 0; rc == 0 && g < b->groups && whole && !late(b); g++) {
+        rc = measure_block(b, before + g + 1, g, g, &whole);
+    }
+    b->question->outcome->parts += b->groups;
+    return rc;
+}
+
 static int measure_blocks(struct blocks *b)
 {
     struct schedule_outcome *outcome = b->question->outcome;
@@ -206,10 +234,11 @@ static int measure_blocks(struct blocks *b)
     if (!outcome->part_of) {
         outcome->part_of = calloc(pairs + 1, sizeof *outcome->part_of);
     }
-    int rc = outcome->part_of ? 0 : -ENOMEM;
+    int rc = outcome->part_of ? measure_inside(b) : -ENOMEM;
     for (uint32_t g = 0; rc == 0 && g < b->groups; g++) {
-        for (uint32_t h = g; rc == 0 && h < b->groups; h++) {
-            rc = measure_block(b, ++outcome->parts, g, h);
+        for (uint32_t h = g + 1; rc == 0 && h < b->groups; h++) {
+            bool whole = false;
+            rc = measure_block(b, ++outcome->parts, g, h, &whole);
         }
     }
     return rc;

@@ -290,7 +290,8 @@ int probe_layers_cluster(const double *values, size_t count, double spread, uint
 struct grouping {
     uint32_t *group_of; /* by PU: the lowest PU of its group */
     uint32_t *size_of;  /* by that PU: how many the group has */
-    bool makes_groups;
+    bool filled;        /* nearly all pairs inside of groups are below the cut */
+    bool many;          /* groups, of a good part of the PUs */
 };
 
 struct layering {
@@ -353,28 +354,40 @@ static void judge_groups(const struct layering *l, double limit, struct grouping
             below += is_below(l, k, limit);
         }
     }
-    /* One pair of four PUs may be a core; of more, one group is an oddity. */
-    size_t least_groups = l->pus > 4 ? 2 : 1;
-    g->makes_groups = (double)below >= least_filled * (double)inside && groups >= least_groups &&
-                      (double)covered >= least_covered * (double)l->pus;
+    g->filled = (double)below >= least_filled * (double)inside;
+    g->many = groups >= 2 && (double)covered >= least_covered * (double)l->pus;
 }
 
-/* No group of the one lies within a larger one of the other, and all are of one size. */
-static bool are_of_one_kind(const struct layering *l, const struct grouping *lower,
-                            const struct grouping *upper)
+/* A few groups, of a machine of which a part is offline, are some only where they are clearly
+ * faster than all else: disturbance only lengthens. */
+static bool makes_groups(const struct layering *l, size_t i)
 {
-    uint32_t size = 0;
+    const struct piece *low = &l->pieces[i], *high = &l->pieces[i + 1];
+    bool clear =
+        exp(high->centre - low->centre) >= groups_factor && distance(low, high) >= least_distance;
+    return l->groupings[i].filled && (l->groupings[i].many || clear);
+}
+
+/* No group of the one lies within a larger one of the other, and those that the other has besides
+ * are as large. `added` is how many those are. */
+static bool are_of_one_kind(const struct layering *l, const struct grouping *lower,
+                            const struct grouping *upper, size_t *added)
+{
+    uint32_t least[2] = {UINT32_MAX, UINT32_MAX}, most[2] = {0, 0};
+    *added = 0;
     for (size_t i = 0; i < l->pus; i++) {
         uint32_t low = lower->size_of[i], high = upper->size_of[i];
         if (low > 1 && high != low) {
             return false;
         }
-        if (high > 1 && size > 1 && high != size) {
-            return false;
+        if (high > 1) {
+            bool is_new = low < 2;
+            least[is_new] = high < least[is_new] ? high : least[is_new];
+            most[is_new] = high > most[is_new] ? high : most[is_new];
+            *added += is_new;
         }
-        size = high > 1 ? high : size;
     }
-    return true;
+    return *added == 0 || (least[1] <= most[0] && most[1] >= least[0]);
 }
 
 /* Does the cut above piece `i` stay? If not, *weakness says which of several goes first: the
@@ -382,15 +395,19 @@ static bool are_of_one_kind(const struct layering *l, const struct grouping *low
 static bool stays(const struct layering *l, size_t i, double *weakness)
 {
     const struct piece *low = &l->pieces[i], *high = &l->pieces[i + 1];
-    const struct grouping *groups = &l->groupings[i];
+    const bool explained = makes_groups(l, i);
     double apart = distance(low, high), factor = exp(high->centre - low->centre);
-    size_t least = (size_t)fmax(fmax(2, least_share * (double)l->count), (double)l->pus);
-    bool few = l->count > no_minimum_up_to && (low->count < least || high->count < least);
-    *weakness = apart - (few && !groups->makes_groups ? HUGE_VAL : 0);
-    if (!groups->makes_groups) {
+    double least = fmax(fmax(2, least_share * (double)l->count), (double)l->pus);
+    least = l->count > no_minimum_up_to ? least : fmin(2, (double)l->pus - 2);
+    bool few = (double)low->count < least || (double)high->count < least;
+    size_t added;
+    *weakness = apart - (few && !explained ? HUGE_VAL : 0);
+    if (!explained) {
         return apart >= least_distance && factor >= groups_factor && !few;
     }
-    if (factor < same_kind_factor && are_of_one_kind(l, groups, &l->groupings[i + 1])) {
+    /* One group more of a kind is of a disturbed pair, however slow. */
+    if (are_of_one_kind(l, &l->groupings[i], &l->groupings[i + 1], &added) &&
+        (factor < same_kind_factor || added <= 1)) {
         return false;
     }
     return apart >= least_distance || factor >= groups_factor;

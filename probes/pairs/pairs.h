@@ -39,10 +39,11 @@
  * cores are a layer, though they are 0.2 % of the pairs, and one odd pair is none.
  *
  *   - A cut that makes groups stays where the medians are four deviations or a factor of 1.4 apart,
- *     unless the groups of both sides are of one kind: of one size, and none within another, such
- *     as siblings of which a clock of 5 ns steps says 5 or 10.
+ *     unless the groups of both sides are of one kind: of like sizes, and none within another, such
+ *     as siblings of which a clock of 5 ns steps says 5 or 10, or of which one is disturbed. One
+ *     group, or groups of less than a fourth of the PUs, count where both is so.
  *   - A cut that makes none stays where the medians are four deviations and a factor of 1.4 apart
- *     and both sides have as many pairs as there are PUs: distances in a mesh.
+ *     and both sides have as many pairs as there are PUs, two of four PUs: distances in a mesh.
  *
  * How often that errs on simulated pairs is printed by benchmarks/probes/layer_errors, whose limits
  * are a test, and on measured machines by benchmarks/probes/real_layers.

@@ -282,6 +282,72 @@ START_TEST(single_odd_pairs_make_no_layer)
 }
 END_TEST
 
+static void number_as_they_are(struct nested *m)
+{
+    for (uint32_t i = 0; i < m->pus; i++) {
+        m->number[i] = i;
+    }
+}
+
+static size_t layers_of(struct nested *m)
+{
+    struct clusters clusters;
+    ck_assert_int_eq(probe_layers_of_pairs(m->pus, m->of, NULL, 0.01, m->found, &clusters), 0);
+    return clusters.count;
+}
+
+/* The other threads of their cores are offline. */
+START_TEST(one_pair_that_is_clearly_nearer_is_a_layer)
+{
+    static struct nested m;
+    for (size_t pus = 8; pus <= 32; pus *= 2) {
+        struct random random = {9};
+        m = (struct nested){.levels = 1, .pus = pus, .size = {pus}, .seconds = {20e-9}};
+        number_as_they_are(&m);
+        measure(&m, &random);
+        size_t pair = probe_pair_index(pus, 1, 3);
+        m.of[pair] /= 2.5;
+        ck_assert_uint_eq(layers_of(&m), 2);
+        ck_assert_uint_eq(m.found[pair], 0);
+        m.of[pair] *= 2; /* a fourth is less than what groups are told by */
+        ck_assert_uint_eq(layers_of(&m), 1);
+    }
+}
+END_TEST
+
+START_TEST(a_disturbed_pair_is_of_the_layer_of_its_kind)
+{
+    static struct nested m;
+    draw_siblings(&m);
+    m.of[probe_pair_index(m.pus, 6, 7)] *= 3.2; /* one pair of siblings */
+    ck_assert(layers_are_found(&m));
+    struct random random = {11};
+    m = (struct nested){.levels = 1, .pus = 4, .size = {4}, .seconds = {20e-9}};
+    number_as_they_are(&m);
+    measure(&m, &random);
+    m.of[probe_pair_index(m.pus, 0, 2)] *= 3;
+    ck_assert_uint_eq(layers_of(&m), 1);
+}
+END_TEST
+
+/* Groups of 23 and of 25, as where part of a machine is offline. */
+START_TEST(disturbed_pairs_of_unequal_groups_make_no_layer)
+{
+    static struct nested m;
+    struct random random = {13};
+    m = (struct nested){
+        .levels = 2, .pus = 48, .size = {25, 2}, .seconds = {60e-9, 170e-9}, .within = 0.05};
+    number_as_they_are(&m);
+    for (uint32_t i = 23; i < m.pus; i++) {
+        m.number[i] = i + 2;
+    }
+    measure(&m, &random);
+    m.of[probe_pair_index(m.pus, 3, 11)] = m.of[probe_pair_index(m.pus, 30, 44)] = 80e-9;
+    m.of[probe_pair_index(m.pus, 5, 19)] = m.of[probe_pair_index(m.pus, 27, 41)] = 105e-9;
+    ck_assert(layers_are_found(&m));
+}
+END_TEST
+
 /* Distances on a line: they divide the PUs into no groups, and differ by less than layers do. */
 START_TEST(values_without_groups_are_told_apart_only_where_they_are_far_apart)
 {
@@ -316,6 +382,9 @@ int main(void)
     tcase_add_test(tests, siblings_of_many_cores_stay_a_layer);
     tcase_add_test(tests, steps_of_a_clock_make_no_layers);
     tcase_add_test(tests, single_odd_pairs_make_no_layer);
+    tcase_add_test(tests, one_pair_that_is_clearly_nearer_is_a_layer);
+    tcase_add_test(tests, a_disturbed_pair_is_of_the_layer_of_its_kind);
+    tcase_add_test(tests, disturbed_pairs_of_unequal_groups_make_no_layer);
     tcase_add_test(tests, values_without_groups_are_told_apart_only_where_they_are_far_apart);
     return run_tests(tests);
 }

@@ -234,6 +234,7 @@ enum { MANY = 256, GROUP = 16, ODD = 3, OTHER = 9 };
 struct flat {
     size_t asked;
     bool disorder; /* near or far at random: no groups */
+    bool siblings; /* three cores of a group have two PUs, of the others one is offline */
 };
 
 /* Groups of 16 in two halves, of which nobody says anything. A few PUs of one group are farther
@@ -244,6 +245,9 @@ static double flat_latency(const struct flat *flat, size_t i, size_t j)
     if (flat->disorder) {
         struct random random = {.state = probe_pair_index(MANY, i, j)};
         return random_below(&random, 2) > 0 ? 1e-6 : 3e-6;
+    }
+    if (flat->siblings && g == h && i % GROUP >= 4 && i % GROUP < 7 && j == i + 6) {
+        return 0.3e-6;
     }
     if (g == ODD && h == OTHER && i % GROUP < 4) {
         return 6e-6;
@@ -262,6 +266,18 @@ static int ask_flat(void *argument, const struct pair_position *pairs, size_t co
     return 0;
 }
 
+/* As messages are judged: one that is clearly faster is structure. */
+static bool none_is_faster(double *seconds, size_t count, double spread)
+{
+    double middle = profile_median_value(seconds, count);
+    for (size_t i = 0; i < count; i++) {
+        if (seconds[i] < middle / 1.4) {
+            return false;
+        }
+    }
+    return probe_schedule_agree_cluster(seconds, count, spread);
+}
+
 /* Of all pairs, as they are. */
 static void run_flat(struct flat *flat)
 {
@@ -273,6 +289,7 @@ static void run_flat(struct flat *flat)
     ck_assert_int_eq(profile_set_parse("0-255", &pus), 0);
     ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
     schedule.search = true;
+    schedule.agree = none_is_faster;
     ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask_flat, flat, &outcome), 0);
     ck_assert_uint_eq(outcome.measured_count, flat->asked);
     for (size_t i = 0, k = 0; i < MANY; i++) {
@@ -293,6 +310,14 @@ START_TEST(groups_that_nobody_declares_stand_for_their_pairs)
     struct flat flat = {0};
     run_flat(&flat);
     ck_assert_uint_lt(flat.asked, probe_pair_count(MANY) / 4);
+}
+END_TEST
+
+START_TEST(a_few_near_pairs_inside_of_groups_are_found)
+{
+    struct flat flat = {.siblings = true};
+    run_flat(&flat);
+    ck_assert_uint_lt(flat.asked, probe_pair_count(MANY) / 3);
 }
 END_TEST
 
@@ -417,6 +442,7 @@ int main(void)
     tcase_add_test(tests, a_regular_machine_needs_few_measurements);
     tcase_add_test(tests, measurements_of_regular_machines_grow_no_faster_than_n_log_n);
     tcase_add_test(tests, groups_that_nobody_declares_stand_for_their_pairs);
+    tcase_add_test(tests, a_few_near_pairs_inside_of_groups_are_found);
     tcase_add_test(tests, where_there_are_no_groups_all_are_measured);
     tcase_add_test(tests, layers_of_a_flat_machine_of_many_pus_are_found_in_time);
     tcase_add_test(tests, a_late_probe_stops_and_says_so);
