@@ -206,6 +206,23 @@ static int add_layers(struct making *making, const struct profile_communication 
     return 0;
 }
 
+/* Of `item` in group `g`: is the first PU of its package there, too, and with it all the others?
+ * Each package is gone through once, for its first PU: a node of 256 PUs has no time for more. */
+static bool holds_its_package(const struct map_groups *packages, const struct map_groups *groups,
+                              uint32_t g, uint32_t item)
+{
+    uint32_t p = packages->group_of[item];
+    if (p == MAP_NONE) {
+        return true;
+    }
+    uint32_t at = packages->start[p], end = packages->start[p + 1];
+    bool is_first = packages->members[at] == item, whole = true;
+    for (end = is_first ? end : at + 1; whole && at < end; at++) {
+        whole = groups->group_of[packages->members[at]] == g;
+    }
+    return whole;
+}
+
 /* Does each group of `groups` lie in one package, or hold all of every package that it touches? */
 static bool nests(const struct map_groups *packages, const struct map_groups *groups)
 {
@@ -219,12 +236,8 @@ static bool nests(const struct map_groups *packages, const struct map_groups *gr
             continue;
         }
         for (uint32_t i = first; i < end; i++) {
-            uint32_t p = packages->group_of[groups->members[i]];
-            for (uint32_t m = p == MAP_NONE ? 0 : packages->start[p];
-                 p != MAP_NONE && m < packages->start[p + 1]; m++) {
-                if (groups->group_of[packages->members[m]] != g) {
-                    return false;
-                }
+            if (!holds_its_package(packages, groups, g, groups->members[i])) {
+                return false;
             }
         }
     }
