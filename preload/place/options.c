@@ -73,39 +73,73 @@ const char *pin_environment(const char *name)
     return pin_options_privileged() ? NULL : getenv(name);
 }
 
-static const char *value_of(enum pin_option_id id)
+/* Values by option, NULL: not set. */
+struct values {
+    const char *of[PIN_OPTION_COUNT];
+    bool any;
+};
+
+static const char prefix[] = "SERVET_";
+
+/* `variable` is "NAME=VALUE" of a name that begins with the prefix. Where one is there twice the
+ * first holds, as for getenv(). */
+static void note_value(const char *variable, struct values *values)
 {
-    return pin_environment(pin_option_table[id].name);
+    for (size_t id = 0; id < PIN_OPTION_COUNT; id++) {
+        const char *name = pin_option_table[id].name;
+        size_t length = strlen(name);
+        if (strncmp(variable, name, length) == 0 && variable[length] == '=' && !values->of[id]) {
+            values->of[id] = variable + length + 1;
+            values->any = true;
+        }
+    }
 }
 
-static bool is_on(enum pin_option_id id)
+/* Goes through the environment once: most programs have nothing of ours there, and getenv() for
+ * each option would cost each of them one pass for each at its start. */
+static void find_values(struct values *out)
 {
-    const char *value = value_of(id);
+    *out = (struct values){0};
+    if (pin_options_privileged()) {
+        return;
+    }
+    for (char **variable = environ; variable && *variable; variable++) {
+        if ((*variable)[0] == prefix[0] && strncmp(*variable, prefix, sizeof prefix - 1) == 0) {
+            note_value(*variable, out);
+        }
+    }
+}
+
+static bool is_on(const struct values *values, enum pin_option_id id)
+{
+    const char *value = values->of[id];
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* Copied, because programs that change their title write over the environment's memory. */
-static void copy_value(enum pin_option_id id, struct pin_options *options, char *out, size_t size)
+/* Copied, because programs that change their title write over the environment's memory. False: it
+ * is not set, or refused, and `out` has not been touched. */
+static bool copy_value(const struct values *values, enum pin_option_id id,
+                       struct pin_options *options, char *out, size_t size)
 {
-    const char *value = value_of(id);
-    if (!value) {
-        return;
+    const char *value = values->of[id];
+    if (!value || !*value) {
+        return false;
     }
     if (strlen(value) >= size) {
         options->too_long = pin_option_table[id].name;
-        return;
+        return false;
     }
     strcpy(out, value);
+    return true;
 }
 
 /* A file's name, absolute: the program may change its folder before the file is needed. `words` are
  * those that name no file. */
-static void copy_path(enum pin_option_id id, struct pin_options *options, char *out,
-                      const char *const *words)
+static void copy_path(const struct values *values, enum pin_option_id id,
+                      struct pin_options *options, char *out, const char *const *words)
 {
     char folder[PATH_MAX];
-    copy_value(id, options, out, PATH_MAX);
-    if (out[0] == '\0' || out[0] == '/') {
+    if (!copy_value(values, id, options, out, PATH_MAX) || out[0] == '/') {
         return;
     }
     for (; *words; words++) {
@@ -139,38 +173,52 @@ static enum pin_membind membind_of(const char *value)
     return strcmp(value, "interleave") == 0 ? PIN_MEMBIND_INTERLEAVE : PIN_MEMBIND_UNKNOWN;
 }
 
+static bool is_zero(const struct values *values, enum pin_option_id id)
+{
+    return values->of[id] && strcmp(values->of[id], "0") == 0;
+}
+
+/* What is not set is not looked at in `out` either: its pages are not there yet. */
+static void read_files(const struct values *values, struct pin_options *out)
+{
+    static const char *const none[] = {NULL}, *const streams[] = {"stderr", NULL},
+                             *const dash[] = {"-", NULL};
+    copy_path(values, PIN_PROFILE, out, out->profile, none);
+    out->no_registry = is_zero(values, PIN_REGISTRY);
+    if (!out->no_registry) {
+        copy_path(values, PIN_REGISTRY, out, out->registry, none);
+    }
+    if (!is_zero(values, PIN_REPORT)) {
+        copy_path(values, PIN_REPORT, out, out->report, streams);
+    }
+    if (!is_zero(values, PIN_TRACE)) {
+        copy_path(values, PIN_TRACE, out, out->trace, dash);
+    }
+}
+
 void pin_options_read(struct pin_options *out)
 {
-    out->mem_prior = is_on(PIN_MEM_PRIOR);
-    out->comm_prior = is_on(PIN_COMM_PRIOR);
-    out->paper = is_on(PIN_PAPER);
-    out->verbose = is_on(PIN_VERBOSE);
-    out->force = is_on(PIN_FORCE);
-    out->disable = is_on(PIN_DISABLE);
-    out->rebind = is_on(PIN_REBIND);
-    const char *strangers = value_of(PIN_STRANGERS);
-    out->no_strangers = strangers && strcmp(strangers, "0") == 0;
-    out->watch = is_on(PIN_WATCH);
-    out->membind = membind_of(value_of(PIN_MEMBIND));
-    static const char *const none[] = {NULL}, *const off[] = {"0", NULL},
-                             *const streams[] = {"0", "stderr", NULL},
-                             *const dash[] = {"0", "-", NULL};
+    struct values values;
+    find_values(&values);
+    if (!values.any) {
+        return;
+    }
+    out->mem_prior = is_on(&values, PIN_MEM_PRIOR);
+    out->comm_prior = is_on(&values, PIN_COMM_PRIOR);
+    out->paper = is_on(&values, PIN_PAPER);
+    out->verbose = is_on(&values, PIN_VERBOSE);
+    out->force = is_on(&values, PIN_FORCE);
+    out->disable = is_on(&values, PIN_DISABLE);
+    out->rebind = is_on(&values, PIN_REBIND);
+    out->no_strangers = is_zero(&values, PIN_STRANGERS);
+    out->watch = is_on(&values, PIN_WATCH);
+    out->membind = membind_of(values.of[PIN_MEMBIND]);
+    out->trace_times = is_on(&values, PIN_TRACE_TIMES);
+    out->auto_priority = is_on(&values, PIN_AUTO);
     int saved = errno;
-    copy_path(PIN_PROFILE, out, out->profile, none);
-    copy_path(PIN_REGISTRY, out, out->registry, off);
-    out->no_registry = strcmp(out->registry, "0") == 0;
-    copy_path(PIN_REPORT, out, out->report, streams);
-    if (strcmp(out->report, "0") == 0) {
-        out->report[0] = '\0';
-    }
-    copy_path(PIN_TRACE, out, out->trace, dash);
-    if (strcmp(out->trace, "0") == 0) {
-        out->trace[0] = '\0';
-    }
-    out->trace_times = is_on(PIN_TRACE_TIMES);
-    out->auto_priority = is_on(PIN_AUTO);
-    copy_value(PIN_HELPERS, out, out->helpers, sizeof out->helpers);
-    copy_value(PIN_WORKERS, out, out->workers, sizeof out->workers);
+    read_files(&values, out);
+    copy_value(&values, PIN_HELPERS, out, out->helpers, sizeof out->helpers);
+    copy_value(&values, PIN_WORKERS, out, out->workers, sizeof out->workers);
     errno = saved;
 }
 
