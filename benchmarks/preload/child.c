@@ -1,4 +1,5 @@
-/* What the overhead benchmark runs:  child nothing | first | loop N by | burst N by | million N
+/* What the benchmarks run:
+ *   child nothing | first | loop N by | burst N by | million N | crowd A B
  *
  *   nothing   returns at once
  *   first     prints the nanoseconds of the first pthread_create and join
@@ -6,6 +7,8 @@
  *   burst     8 threads create 8 each, N times, prints nanoseconds for each thread
  *   million   as loop, and prints the growth of the resident memory in kB and where the last thread
  *             ran
+ *   crowd     says that it is there, waits until the other end of pipe A is closed, prints what
+ *             `first` does, and stays until the other end of pipe B is closed
  *
  * `by` is "hand" (the thread calls sched_setaffinity for PU 1 itself, as the fastest program that
  * knows where it belongs would; main does for PU 0) or "nobody".
@@ -154,6 +157,26 @@ static void measure_million(long count)
     printf("%ld\n", resident_kb() - before);
 }
 
+static void wait_for_end(int pipe)
+{
+    char byte;
+    while (read(pipe, &byte, 1) > 0) {
+        ;
+    }
+}
+
+static void measure_crowd(int begin, int end)
+{
+    printf("here\n");
+    fflush(stdout);
+    wait_for_end(begin);
+    double start = now_ns();
+    one(brief);
+    printf("%.0f\n", now_ns() - start);
+    fflush(stdout);
+    wait_for_end(end);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2 || strcmp(argv[1], "nothing") == 0) {
@@ -169,6 +192,8 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "first") == 0) {
         one(brief);
         printf("%.0f\n", now_ns() - start);
+    } else if (strcmp(argv[1], "crowd") == 0 && argc > 3) {
+        measure_crowd((int)count, atoi(argv[3]));
     } else if (strcmp(argv[1], "loop") == 0) {
         measure_loop(count);
     } else if (strcmp(argv[1], "burst") == 0) {

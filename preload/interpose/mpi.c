@@ -62,7 +62,7 @@ static const struct pin_process *enter(void)
         return NULL;
     }
     int saved = errno;
-    const struct pin_process *process = pin_process_plan();
+    const struct pin_process *process = pin_process_plan(false);
     look_for_tracer(pin_process_get());
     bool widened = process && pin_process_widen_main(process);
     errno = saved;

@@ -143,12 +143,13 @@ static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *
     if (owner == PIN_RUNTIME) {
         pin_process_openmp_found();
     }
-    struct pin_process *process = pin_process_plan();
+    bool chosen = has_affinity(attributes);
+    struct pin_process *process = pin_process_plan(force || !chosen);
     if (!process) {
         return NULL;
     }
     size_t placed = owner == PIN_RUNTIME ? slot_of_place(process, attributes) : NO_SLOT;
-    if (placed == NO_SLOT && !force && has_affinity(attributes)) {
+    if (placed == NO_SLOT && !force && chosen) {
         say_kept(process, dso, "chose");
         return NULL;
     }

@@ -98,14 +98,17 @@ static void compare(const struct profile_mask *allowed, const uint32_t *before, 
     }
 }
 
-/* Waits until every PU has idled, or the time is over, and leaves in `busy` those that have not. */
-static void wait_for_idle(const struct profile_mask *allowed, uint32_t *before, size_t pus,
-                          struct profile_mask *busy)
+/* Waits until every PU has idled, or the time is over, and leaves in `busy` those that have not.
+ * Where more is runnable than there are PUs they will hardly all idle: then there is one look, and
+ * 500 programs that start at once do not wake each other up for four. */
+static void wait_for_idle(const struct profile_mask *allowed, uint32_t running, uint32_t *before,
+                          size_t pus, struct profile_mask *busy)
 {
     uint32_t *now = before + pus;
+    int steps = running > profile_mask_count(allowed) ? 1 : STEPS;
     *busy = *allowed;
-    for (int step = 0; step < STEPS && !profile_mask_empty(busy); step++) {
-        nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+    for (int step = 0; step < steps && !profile_mask_empty(busy); step++) {
+        nanosleep(&(struct timespec){.tv_nsec = STEP_NS * STEPS / steps}, NULL);
         if (pin_busy_idle(now, pus) < 0) {
             *busy = (struct profile_mask){0};
             return;
@@ -141,7 +144,7 @@ void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct pro
     uint64_t begun_ns = profile_now_ns();
     uint32_t *before = running > ours ? calloc(2 * pus, sizeof *before) : NULL;
     if (before && pin_busy_idle(before, pus) == 0) {
-        wait_for_idle(allowed, before, pus, out);
+        wait_for_idle(allowed, running, before, pus, out);
     }
     if (fellows) {
         leave_out_ours(fellows, profile_now_ns() - begun_ns, pus, out);

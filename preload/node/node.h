@@ -119,6 +119,9 @@ int pin_fellows_end(struct pin_fellows *fellows, uint64_t *ran_ns, size_t pus);
 /* Processes that are remembered at one time; further ones run without an entry. */
 #define PIN_REGISTRY_ENTRIES 512u
 
+/* A job that no launcher has made; no launcher's number of a job has this bit. */
+#define PIN_JOB_OF_ONE_PROCESS (UINT64_C(1) << 63)
+
 struct pin_registry {
     int file; /* open and locked between open and close, else -1 */
     struct pin_registry_entry *entries;
@@ -137,6 +140,8 @@ void pin_registry_default_path(char *path, size_t size);
 int pin_registry_open(const char *path, struct pin_registry *out);
 /* Writes back what has changed, unlocks and closes. */
 void pin_registry_close(struct pin_registry *registry);
+
+bool pin_registry_knows(const struct pin_registry *registry, uint64_t job);
 
 /* PUs of `allowed` that a new process of `job` is to count as taken: those held by more jobs than
  * the least held PU of `allowed` is, or what the job's first process found. */
@@ -169,6 +174,10 @@ struct pin_sharing {
 };
 
 struct pin_claims {
+    bool worker_comes; /* set before begin: the plan is made for a thread that is being created, so
+                          its PU is asked for together with the main thread's */
+    bool asked_ahead, ahead_is_ours;
+    uint32_t ahead; /* that PU */
     bool on;
     bool first; /* of its job: what it counts as taken counts for all of them */
     uint64_t job;
@@ -187,12 +196,15 @@ struct pin_claims {
 void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
                       const struct profile_mask *allowed, struct profile_mask *taken);
 
-/* Adds `besides` to what is taken, for the job's first process. */
-void pin_claims_avoid(struct pin_claims *claims, const struct profile_mask *besides,
-                      struct profile_mask *taken);
+/* Adds `besides` to what is taken, for the job's first process; not where that would leave nothing
+ * of `allowed`: on a node that is busy everywhere what others hold still tells PUs apart. */
+void pin_claims_avoid(struct pin_claims *claims, const struct profile_mask *allowed,
+                      const struct profile_mask *besides, struct profile_mask *taken);
 
-/* Enters what the plan is sure to use, and the main thread's PU. `held` NULL: there is no plan. */
-void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held, uint32_t first);
+/* Enters what the plan is sure to use, and the main thread's PU, the first of `pus`; takes the
+ * second as well where a worker comes. `count` 0: there is no plan. */
+void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held,
+                       const uint32_t *pus, size_t count);
 
 /* Takes one PU more; false when another program holds it. With `insist` it is used all the same. */
 bool pin_claims_try(struct pin_claims *claims, uint32_t pu, bool insist);

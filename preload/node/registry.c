@@ -23,18 +23,16 @@
 #define MAGIC_FAMILY 0x7365727665740000u /* "servet" and two digits */
 #define MAGIC_FAMILY_MASK 0xffffffffffff0000u
 
-/* Waits between looks at the lock: from as long as a plan takes to a time slice. */
+/* Waits between looks at the lock: from as long as a plan takes to what keeps 500 that wait from
+ * taking the holder's PU with their looks, and finds it free soon when few are left. */
 #define FIRST_PAUSE_NS 50000
-#define LONGEST_PAUSE_NS 8000000
+#define LONGEST_PAUSE_NS 4000000
 /* How long to wait for a holder that runs (500 programs that start at once on two PUs take a
  * second), and for one that is stopped or cannot be seen. */
 #define LONGEST_WAIT_NS 10000000000u
 #define LONGEST_WAIT_FOR_STOPPED_NS 100000000u
 /* Who is gone is looked for in /proc at most that often; between, signal 0 must do. */
 #define CHECK_EVERY_NS 1000000000u
-
-/* Names that are tried while somebody else's file has them; one digit. */
-#define MOST_NAMES 9
 
 struct header {
     uint64_t magic, words, count, checked_ns;
@@ -142,7 +140,7 @@ static bool is_stopped(pid_t pid)
  * and it ends with its holder. Among the threads of one process, claims.lock decides. */
 static int take_lock(int file)
 {
-    uint64_t begun = profile_now_ns();
+    uint64_t begun = profile_now_ns(), looked = LONGEST_WAIT_FOR_STOPPED_NS;
     long pause = FIRST_PAUSE_NS;
     for (;;) {
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -156,9 +154,12 @@ static int take_lock(int file)
         if (waited > LONGEST_WAIT_NS) {
             return -EAGAIN;
         }
-        if (waited > LONGEST_WAIT_FOR_STOPPED_NS && fcntl(file, F_GETLK, &lock) == 0 &&
-            lock.l_type != F_UNLCK && is_stopped(lock.l_pid)) {
-            return -EAGAIN;
+        if (waited > looked) {
+            looked = waited + LONGEST_WAIT_FOR_STOPPED_NS;
+            if (fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK &&
+                is_stopped(lock.l_pid)) {
+                return -EAGAIN;
+            }
         }
         /* Different for each, or all come again at once. */
         pause = pause < LONGEST_PAUSE_NS ? 2 * pause : LONGEST_PAUSE_NS;
@@ -341,9 +342,17 @@ static struct pin_registry_entry *entry_of_job(const struct pin_registry *regist
     return NULL;
 }
 
+bool pin_registry_knows(const struct pin_registry *registry, uint64_t job)
+{
+    return entry_of_job(registry, job) != NULL;
+}
+
 static bool job_holds_before(const struct pin_registry *registry, uint32_t entry, uint32_t pu)
 {
     uint64_t job = entry_at(registry, entry)->job;
+    if (job & PIN_JOB_OF_ONE_PROCESS) {
+        return false;
+    }
     for (uint32_t i = 0; i < entry; i++) {
         if (entry_at(registry, i)->job == job && has(registry, entry_at(registry, i), HELD, pu)) {
             return true;
@@ -466,125 +475,4 @@ void pin_registry_leave(struct pin_registry *registry)
     if (entry) {
         memmove(entry, entry_at(registry, --registry->count), entry_bytes(registry));
     }
-}
-
-/* -- this process's side -- */
-
-/* A job of one process: no launcher's number has the highest bit and the pid's place at once. */
-static uint64_t job_of_this_process(void)
-{
-    return (uint64_t)1 << 63 | (uint64_t)(uint32_t)getpid();
-}
-
-/* The lock is the process's; its threads keep apart by `claims->lock`. */
-static int open_registry(struct pin_claims *claims)
-{
-    pthread_mutex_lock(&claims->lock);
-    int code = pin_registry_open(claims->path, &claims->registry);
-    if (code < 0) {
-        pthread_mutex_unlock(&claims->lock);
-    }
-    return code;
-}
-
-static void close_registry(struct pin_claims *claims)
-{
-    pin_registry_close(&claims->registry);
-    pthread_mutex_unlock(&claims->lock);
-}
-
-void pin_claims_forget(struct pin_claims *claims)
-{
-    if (claims->registry.file > 0) {
-        close(claims->registry.file);
-    }
-    *claims = (struct pin_claims){.lock = PTHREAD_MUTEX_INITIALIZER};
-}
-
-/* Everybody may make files in /dev/shm, also one with the name of another user's registry: then
- * that user's programs meet at the next name. */
-static int open_named(struct pin_claims *claims, const char *path)
-{
-    int code = -EPERM;
-    if (path[0]) {
-        snprintf(claims->path, sizeof claims->path, "%s", path);
-        return open_registry(claims);
-    }
-    for (int name = 0; code == -EPERM && name < MOST_NAMES; name++) {
-        pin_registry_default_path(claims->path, sizeof claims->path - sizeof "-9");
-        if (name > 0) {
-            snprintf(claims->path + strlen(claims->path), sizeof "-9", "-%d", name);
-        }
-        code = open_registry(claims);
-    }
-    return code;
-}
-
-void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
-                      const struct profile_mask *allowed, struct profile_mask *taken)
-{
-    *claims = (struct pin_claims){.job = job ? job : job_of_this_process(),
-                                  .lock = PTHREAD_MUTEX_INITIALIZER,
-                                  .sharing.pu = -1};
-    if (!path) {
-        return;
-    }
-    int code = open_named(claims, path);
-    if (code < 0 && verbose) {
-        pin_note("%s: %s; other programs on this node are not seen", claims->path,
-                 code == -EINVAL ? "no registry" : strerrordesc_np(-code));
-    }
-    claims->on = code == 0;
-    if (claims->on) {
-        const struct profile_mask besides = *taken;
-        claims->first = !entry_of_job(&claims->registry, claims->job);
-        pin_registry_taken(&claims->registry, claims->job, allowed, taken);
-        pin_claims_avoid(claims, &besides, taken);
-    }
-}
-
-void pin_claims_avoid(struct pin_claims *claims, const struct profile_mask *besides,
-                      struct profile_mask *taken)
-{
-    for (size_t i = 0; claims->first && i < PROFILE_MASK_WORDS; i++) {
-        taken->word[i] |= besides->word[i];
-    }
-    claims->taken = *taken;
-}
-
-void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held, uint32_t first)
-{
-    if (!claims->on) {
-        return;
-    }
-    claims->on =
-        held && pin_registry_enter(&claims->registry, claims->job, &claims->taken, held) == 0;
-    claims->sharing.whole_node = claims->on;
-    pin_registry_use(&claims->registry, first);
-    close_registry(claims);
-}
-
-bool pin_claims_try(struct pin_claims *claims, uint32_t pu, bool insist)
-{
-    if (!claims->on || open_registry(claims) < 0) {
-        return true;
-    }
-    bool claimed = pin_registry_claim(&claims->registry, claims->job, pu);
-    if (claimed || insist) {
-        pin_registry_use(&claims->registry, pu);
-    }
-    close_registry(claims);
-    return claimed;
-}
-
-struct pin_sharing pin_claims_end(struct pin_claims *claims)
-{
-    if (!claims->on || open_registry(claims) < 0) {
-        return claims->sharing;
-    }
-    claims->sharing.pu = pin_registry_shared(&claims->registry);
-    pin_registry_leave(&claims->registry);
-    close_registry(claims);
-    claims->on = false;
-    return claims->sharing;
 }

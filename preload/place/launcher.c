@@ -382,7 +382,7 @@ static uint64_t job_of_launcher(void)
     }
     snprintf(daemon, sizeof daemon, "%d",
              is_set("PMIX_NAMESPACE") ? 0 : (int)pin_launcher_process());
-    return hash_entry(hash, daemon) | 1;
+    return (hash_entry(hash, daemon) | 1) & INT64_MAX; /* the highest bit: a job of one process */
 }
 
 void pin_launcher_read(bool rebind, struct pin_launcher *out)

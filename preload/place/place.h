@@ -283,7 +283,8 @@ struct pin_process {
     struct pin_remembered recalled;
     bool places_exported; /* the environment's OpenMP places are servet-pin's, made from the same
                              plan */
-    bool users_choice;    /* OMP_PLACES and the like: OpenMP threads are left alone */
+    atomic_bool worker_comes; /* the plan is made for a thread that is to have its second slot */
+    bool users_choice;        /* OMP_PLACES and the like: OpenMP threads are left alone */
 };
 
 /* Reads the environment and the mask if that has not been done. Called by the constructor and by
@@ -309,9 +310,10 @@ void pin_process_shut_failed(bool everybody);
 /* The options and the start mask (always valid after pin_process_start()). */
 const struct pin_process *pin_process_get(void);
 
-/* Makes the plan if there is none yet. NULL when it cannot be made (said once on stderr): the
- * program runs unpinned. */
-struct pin_process *pin_process_plan(void);
+/* Makes the plan if there is none yet. `worker_comes`: for a thread that is being created and has
+ * no mask of its own, whose PU the registry is then asked for at once. NULL when it cannot be made
+ * (said once on stderr): the program runs unpinned. */
+struct pin_process *pin_process_plan(bool worker_comes);
 
 /* A slot for a new thread of `pool`, entered in the registry when its PU is used for the first
  * time. */

@@ -345,7 +345,7 @@ static int place_among_others(struct site *site, uint32_t threads,
                      site->options->verbose, site->launcher->job, &allowed, &taken);
     if (shared && claims->on && claims->first) {
         find_busy(site, threads, &allowed, &busy);
-        pin_claims_avoid(claims, &busy, &taken);
+        pin_claims_avoid(claims, &allowed, &busy, &taken);
     }
     int code = profile_mask_to_set(&taken, &site->taken);
     if (code < 0) {
@@ -353,7 +353,7 @@ static int place_among_others(struct site *site, uint32_t threads,
     } else {
         code = place(site, threads, profile, plan);
     }
-    pin_claims_commit(claims, code < 0 ? NULL : &plan->held, code < 0 ? 0 : plan->pus[0]);
+    pin_claims_commit(claims, &plan->held, plan->pus, code < 0 ? 0 : plan->count);
     return code;
 }
 

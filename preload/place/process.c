@@ -99,6 +99,21 @@ static void recall_priority(void)
     }
 }
 
+/* Has the program, or a runtime in it, changed the main thread's mask since it started? */
+static bool main_is_bound(const struct pin_process *this)
+{
+    struct profile_mask now, first = {0};
+    if (profile_mask_get(pin_life.pid, &now) < 0 || profile_mask_equal(&now, &this->start)) {
+        return false;
+    }
+    if (!this->plan.pus) {
+        return true; /* not planned yet: it may be */
+    }
+    /* A runtime that follows servet-pin's places puts the main thread where we would. */
+    profile_mask_add(&first, this->plan.pus[0]);
+    return !this->places_exported || !profile_mask_equal(&now, &first);
+}
+
 static void make_plan(void)
 {
     pin_resolve_process_calls();
@@ -114,6 +129,8 @@ static void make_plan(void)
         pin_process_openmp_found();
     }
     recall_priority();
+    pin_here.claims.worker_comes =
+        pin_here.worker_comes && !pin_here.users_choice && !main_is_bound(&pin_here);
     bool made = pin_plan_make(&pin_here.options, &pin_here.launcher, pin_plan_threads(),
                               &pin_here.allowed, &pin_here.claims, &pin_here.plan) == 0;
     if (made && pin_slots_make(pin_here.plan.count, &pin_here.slots) < 0) {
@@ -155,27 +172,16 @@ size_t pin_process_take_slot(struct pin_process *this, unsigned pool)
     return slot;
 }
 
-struct pin_process *pin_process_plan(void)
+struct pin_process *pin_process_plan(bool worker_comes)
 {
     if (pin_life_state() == IDLE) {
+        atomic_store_explicit(&pin_here.worker_comes, worker_comes, memory_order_relaxed);
         pthread_once(&pin_life.planning, make_plan_aside);
     }
     return pin_life_state() == PLANNED ? &pin_here : NULL;
 }
 
 /* -- who has chosen already -- */
-
-/* Has the program, or a runtime in it, changed the main thread's mask since it started? */
-static bool main_is_bound(const struct pin_process *this)
-{
-    struct profile_mask now, first = {0};
-    if (profile_mask_get(pin_life.pid, &now) < 0 || profile_mask_equal(&now, &this->start)) {
-        return false;
-    }
-    /* A runtime that follows servet-pin's places puts the main thread where we would. */
-    profile_mask_add(&first, this->plan.pus[0]);
-    return !this->places_exported || !profile_mask_equal(&now, &first);
-}
 
 bool pin_process_thread_is_bound(const struct pin_process *this)
 {

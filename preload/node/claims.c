@@ -1,0 +1,154 @@
+/* This process's side of the registry: what it holds there, from its plan to its end.
+ *
+ * The registry is open, and other programs wait for it, twice in the life of a program with one
+ * worker: while its plan is made, and at its end. */
+#include "preload/node/node.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Names that are tried while somebody else's file has them; one digit. */
+#define MOST_NAMES 9
+
+static uint64_t job_of_this_process(void)
+{
+    return PIN_JOB_OF_ONE_PROCESS | (uint64_t)(uint32_t)getpid();
+}
+
+/* The lock is the process's; its threads keep apart by `claims->lock`. */
+static int open_registry(struct pin_claims *claims)
+{
+    pthread_mutex_lock(&claims->lock);
+    int code = pin_registry_open(claims->path, &claims->registry);
+    if (code < 0) {
+        pthread_mutex_unlock(&claims->lock);
+    }
+    return code;
+}
+
+static void close_registry(struct pin_claims *claims)
+{
+    pin_registry_close(&claims->registry);
+    pthread_mutex_unlock(&claims->lock);
+}
+
+void pin_claims_forget(struct pin_claims *claims)
+{
+    if (claims->registry.file > 0) {
+        close(claims->registry.file);
+    }
+    *claims = (struct pin_claims){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+/* Everybody may make files in /dev/shm, also one with the name of another user's registry: then
+ * that user's programs meet at the next name. */
+static int open_named(struct pin_claims *claims, const char *path)
+{
+    int code = -EPERM;
+    if (path[0]) {
+        snprintf(claims->path, sizeof claims->path, "%s", path);
+        return open_registry(claims);
+    }
+    for (int name = 0; code == -EPERM && name < MOST_NAMES; name++) {
+        pin_registry_default_path(claims->path, sizeof claims->path - sizeof "-9");
+        if (name > 0) {
+            snprintf(claims->path + strlen(claims->path), sizeof "-9", "-%d", name);
+        }
+        code = open_registry(claims);
+    }
+    return code;
+}
+
+void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
+                      const struct profile_mask *allowed, struct profile_mask *taken)
+{
+    *claims = (struct pin_claims){.worker_comes = claims->worker_comes,
+                                  .job = job ? job : job_of_this_process(),
+                                  .lock = PTHREAD_MUTEX_INITIALIZER,
+                                  .sharing.pu = -1};
+    if (!path) {
+        return;
+    }
+    int code = open_named(claims, path);
+    if (code < 0 && verbose) {
+        pin_note("%s: %s; other programs on this node are not seen", claims->path,
+                 code == -EINVAL ? "no registry" : strerrordesc_np(-code));
+    }
+    claims->on = code == 0;
+    if (claims->on) {
+        const struct profile_mask besides = *taken;
+        claims->first = !pin_registry_knows(&claims->registry, claims->job);
+        pin_registry_taken(&claims->registry, claims->job, allowed, taken);
+        pin_claims_avoid(claims, allowed, &besides, taken);
+    }
+}
+
+void pin_claims_avoid(struct pin_claims *claims, const struct profile_mask *allowed,
+                      const struct profile_mask *besides, struct profile_mask *taken)
+{
+    uint64_t free_pus = 0;
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        free_pus |= allowed->word[i] & ~(taken->word[i] | besides->word[i]);
+    }
+    for (size_t i = 0; claims->first && free_pus && i < PROFILE_MASK_WORDS; i++) {
+        taken->word[i] |= besides->word[i];
+    }
+    claims->taken = *taken;
+}
+
+static bool claim(struct pin_claims *claims, uint32_t pu, bool insist)
+{
+    bool claimed = pin_registry_claim(&claims->registry, claims->job, pu);
+    if (claimed || insist) {
+        pin_registry_use(&claims->registry, pu);
+    }
+    return claimed;
+}
+
+void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held,
+                       const uint32_t *pus, size_t count)
+{
+    if (!claims->on) {
+        return;
+    }
+    claims->on =
+        count > 0 && pin_registry_enter(&claims->registry, claims->job, &claims->taken, held) == 0;
+    claims->sharing.whole_node = claims->on;
+    if (claims->on) {
+        pin_registry_use(&claims->registry, pus[0]);
+    }
+    claims->asked_ahead = claims->on && claims->worker_comes && count > 1;
+    if (claims->asked_ahead) {
+        claims->ahead = pus[1];
+        claims->ahead_is_ours = claim(claims, pus[1], false);
+    }
+    close_registry(claims);
+}
+
+bool pin_claims_try(struct pin_claims *claims, uint32_t pu, bool insist)
+{
+    if (claims->asked_ahead && claims->ahead == pu && !insist) {
+        return claims->ahead_is_ours;
+    }
+    if (!claims->on || open_registry(claims) < 0) {
+        return true;
+    }
+    bool claimed = claim(claims, pu, insist);
+    close_registry(claims);
+    return claimed;
+}
+
+struct pin_sharing pin_claims_end(struct pin_claims *claims)
+{
+    if (!claims->on || open_registry(claims) < 0) {
+        return claims->sharing;
+    }
+    claims->sharing.pu = pin_registry_shared(&claims->registry);
+    pin_registry_leave(&claims->registry);
+    close_registry(claims);
+    claims->on = false;
+    return claims->sharing;
+}
