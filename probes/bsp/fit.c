@@ -79,11 +79,13 @@ static size_t slopes(const struct bsp_curve *curve, double *out)
 
 int probe_bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out)
 {
-    size_t n = curve->count, room = n > PAIRS_POINTS ? n : n * (n - (n > 0)) / 2;
+    size_t n = curve->count;
     if (n < 2) {
         return -EINVAL;
     }
-    double *values = malloc((room > n ? room : n) * sizeof *values);
+    /* First the slopes, then a value of each point. */
+    size_t pairs = n > PAIRS_POINTS ? n / 2 + 1 : n * (n - 1) / 2;
+    double *values = malloc((pairs > n ? pairs : n) * sizeof *values);
     if (!values) {
         return -ENOMEM;
     }

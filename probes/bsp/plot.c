@@ -3,43 +3,30 @@
 #include "probes/bsp/bsp.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "profile/base/child.h"
 #include "profile/base/cli.h"
 
-static FILE *create(const char *folder, const char *name, const char *suffix,
-                    struct servet_error *error)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
-    FILE *file = fopen(path, "we");
-    if (!file) {
-        profile_error(error, -errno, "%s: %s", path, strerror(errno));
-    }
-    return file;
-}
-
-static int finish(FILE *file, const char *folder, const char *name, struct servet_error *error)
-{
-    bool bad = ferror(file);
-    if (fclose(file) != 0 || bad) {
-        return profile_error(error, -EIO, "%s/%s: cannot be written: %s", folder, name,
-                             strerror(errno));
-    }
-    return 0;
-}
+/* One picture: a file of data and the script that draws it. */
+struct plot {
+    char name[128]; /* of both files and of the picture, without what comes behind the dot */
+    const char *backend;
+    const struct probe_bsp *found; /* what is drawn: one result, or several */
+    size_t count;
+    void (*write_data)(FILE *file, const struct plot *plot);
+    void (*write_script)(FILE *file, const struct plot *plot);
+};
 
 /* -- files -- */
 
-static void write_curves(FILE *file, const struct probe_bsp *found)
+static void write_curves(FILE *file, const struct plot *plot)
 {
+    const struct probe_bsp *found = plot->found;
     const struct bsp_curve *curves[] = {&found->words.curve, &found->packets.curve};
     static const char *const names[] = {"single words", "packets"};
     for (int k = 0; k < 2; k++) {
@@ -52,9 +39,10 @@ static void write_curves(FILE *file, const struct probe_bsp *found)
     }
 }
 
-static void write_curve_script(FILE *file, const struct probe_bsp *found, const char *backend,
-                               const char *name)
+static void write_curve_script(FILE *file, const struct plot *plot)
 {
+    const struct probe_bsp *found = plot->found;
+    const char *name = plot->name;
     const struct probe_bsp_fit *fits[] = {&found->words, &found->packets};
     double r = found->flop_per_s;
     fprintf(file,
@@ -62,7 +50,7 @@ static void write_curve_script(FILE *file, const struct probe_bsp *found, const 
             "set ylabel 'T(h) in flops (1 / r = %.4g s)'\nset title 'Time of an h-relation, %s, p "
             "= %u, r = %.4g "
             "Gflop/s'\n",
-            name, 1 / r, backend, found->processors, r * 1e-9);
+            name, 1 / r, plot->backend, found->processors, r * 1e-9);
     if (found->words.bend.h) {
         fprintf(file, "set arrow from %u, graph 0 to %u, graph 1 nohead dashtype 2\n",
                 found->words.bend.h, found->words.bend.h);
@@ -80,10 +68,11 @@ static void write_curve_script(FILE *file, const struct probe_bsp *found, const 
     fputc('\n', file);
 }
 
-static void write_parameters(FILE *file, const struct probe_bsp *found, size_t count)
+static void write_parameters(FILE *file, const struct plot *plot)
 {
+    const struct probe_bsp *found = plot->found;
     fprintf(file, "# p   g   l   T(0)   g of packets   (flops)   r (flop/s)\n");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < plot->count; i++) {
         double r = found[i].flop_per_s;
         fprintf(file, "%u %.6g %.6g %.6g %.6g %.6g\n", found[i].processors,
                 found[i].words.choice.line.g * r, found[i].words.choice.line.l * r,
@@ -91,7 +80,7 @@ static void write_parameters(FILE *file, const struct probe_bsp *found, size_t c
     }
 }
 
-static void write_parameters_script(FILE *file, const char *backend, const char *name)
+static void write_parameters_script(FILE *file, const struct plot *plot)
 {
     fprintf(
         file,
@@ -103,12 +92,13 @@ static void write_parameters_script(FILE *file, const char *backend, const char 
         "set ylabel 'l in flops'\n"
         "plot '%s.dat' using 1:3 with linespoints title 'l', '' using 1:4 with linespoints title "
         "'T(0)'\n",
-        name, backend, name, name);
+        plot->name, plot->backend, plot->name, plot->name);
 }
 
-static void write_rates(FILE *file, const struct probe_bsp *found, size_t count)
+static void write_rates(FILE *file, const struct plot *plot)
 {
-    for (size_t i = 0; i < count; i++) {
+    const struct probe_bsp *found = plot->found;
+    for (size_t i = 0; i < plot->count; i++) {
         fprintf(file, "%s# words   r (flop/s)   (p = %u)\n", i ? "\n\n" : "", found[i].processors);
         for (size_t k = 0; k < BSP_LENGTHS; k++) {
             fprintf(file, "%u %.6g\n", probe_bsp_lengths[k], found[i].rate[k]);
@@ -116,131 +106,95 @@ static void write_rates(FILE *file, const struct probe_bsp *found, size_t count)
     }
 }
 
-static void write_rates_script(FILE *file, const struct probe_bsp *found, size_t count,
-                               const char *backend, const char *name)
+static void write_rates_script(FILE *file, const struct plot *plot)
 {
     fprintf(file,
             "set terminal svg size 900,600\nset output '%s.svg'\nset key bottom right\nset xlabel "
             "'words of a vector'\n"
             "set logscale x 2\nset yrange [0:*]\nset ylabel 'r in Gflop/s'\nset title 'Rate of "
             "DAXPY (%s)'\nplot ",
-            name, backend);
-    for (size_t i = 0; i < count; i++) {
+            plot->name, plot->backend);
+    for (size_t i = 0; i < plot->count; i++) {
         fprintf(file, "%s'%s.dat' index %zu using 1:($2 * 1e-9) with linespoints title 'p = %u'",
-                i ? ", " : "", name, i, found[i].processors);
+                i ? ", " : "", plot->name, i, plot->found[i].processors);
     }
     fputc('\n', file);
 }
 
-/* -- gnuplot -- */
-
-/* 0; -ENOENT: it is not installed; -EIO: it failed. */
-static int draw(const char *folder, const char *name)
+static int write_file(const char *folder, const struct plot *plot, const char *suffix,
+                      void (*write)(FILE *file, const struct plot *plot),
+                      struct servet_error *error)
 {
-    char script[PATH_MAX];
-    snprintf(script, sizeof script, "%s.gp", name);
-    pid_t child = fork();
-    if (child < 0) {
-        return -errno;
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s%s", folder, plot->name, suffix);
+    FILE *file = fopen(path, "we");
+    if (!file) {
+        return profile_error(error, -errno, "%s: %s", path, strerror(errno));
     }
-    if (child == 0) {
-        int nothing = open("/dev/null", O_WRONLY);
-        dup2(nothing, STDERR_FILENO);
-        if (chdir(folder) == 0) {
-            execlp("gnuplot", "gnuplot", script, (char *)NULL);
-        }
-        _exit(127);
-    }
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-        return -ENOENT;
-    }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+    write(file, plot);
+    errno = 0;
+    bool bad = fflush(file) != 0 || ferror(file);
+    int code = !bad ? 0 : errno ? errno : EIO; /* of an earlier write errno may be gone */
+    fclose(file);
+    return code ? profile_error(error, -code, "%s: %s", path, strerror(code)) : 0;
 }
 
-static int plot_curve(const char *folder, const char *name, const char *backend,
-                      const struct probe_bsp *found, struct servet_error *error)
+/* 0; -ENOENT: gnuplot is not installed; -EIO: it failed. */
+static int draw(const char *folder, const struct plot *plot)
 {
-    FILE *data = create(folder, name, ".dat", error);
-    if (!data) {
-        return -EIO;
-    }
-    write_curves(data, found);
-    int rc = finish(data, folder, name, error);
-    FILE *script = rc == 0 ? create(folder, name, ".gp", error) : NULL;
-    if (!script) {
-        return -EIO;
-    }
-    write_curve_script(script, found, backend, name);
-    return finish(script, folder, name, error);
+    char script[sizeof plot->name + sizeof ".gp"];
+    snprintf(script, sizeof script, "%s.gp", plot->name);
+    char *argv[] = {"gnuplot", script, NULL};
+    const struct profile_child gnuplot = {.argv = argv,
+                                          .folder = folder,
+                                          .in = PROFILE_CHILD_NOTHING,
+                                          .out = PROFILE_CHILD_NOTHING,
+                                          .errors = PROFILE_CHILD_NOTHING,
+                                          .dies_with_us = SIGKILL};
+    int rc = profile_child_run(&gnuplot);
+    return rc == 0 || rc == -ENOENT ? rc : -EIO;
 }
 
-static int plot_parameters(const char *folder, const char *name, const char *backend,
-                           const struct probe_bsp *found, size_t count, struct servet_error *error)
+/* *drawn: what draw() said first; after the first time that it fails nothing more is drawn. */
+static int make(const char *folder, const struct plot *plot, int *drawn, struct servet_error *error)
 {
-    FILE *data = create(folder, name, ".dat", error);
-    if (!data) {
-        return -EIO;
+    int rc = write_file(folder, plot, ".dat", plot->write_data, error);
+    rc = rc < 0 ? rc : write_file(folder, plot, ".gp", plot->write_script, error);
+    if (rc == 0 && *drawn == 0) {
+        *drawn = draw(folder, plot);
     }
-    write_parameters(data, found, count);
-    int rc = finish(data, folder, name, error);
-    FILE *script = rc == 0 ? create(folder, name, ".gp", error) : NULL;
-    if (!script) {
-        return -EIO;
-    }
-    write_parameters_script(script, backend, name);
-    return finish(script, folder, name, error);
-}
-
-static int plot_rates(const char *folder, const char *name, const char *backend,
-                      const struct probe_bsp *found, size_t count, struct servet_error *error)
-{
-    FILE *data = create(folder, name, ".dat", error);
-    if (!data) {
-        return -EIO;
-    }
-    write_rates(data, found, count);
-    int rc = finish(data, folder, name, error);
-    FILE *script = rc == 0 ? create(folder, name, ".gp", error) : NULL;
-    if (!script) {
-        return -EIO;
-    }
-    write_rates_script(script, found, count, backend, name);
-    return finish(script, folder, name, error);
+    return rc;
 }
 
 int probe_bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found,
                    size_t count, struct servet_error *error)
 {
-    char name[128];
-    int drawn = 0;
-    for (size_t i = 0; i < count; i++) {
-        snprintf(name, sizeof name, "bsp-%s-p%u", backend, found[i].processors);
-        int rc = plot_curve(folder, name, backend, &found[i], error);
-        if (rc < 0) {
-            return rc;
-        }
-        drawn = drawn < 0 ? drawn : draw(folder, name);
+    int drawn = 0, rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        struct plot curve = {.backend = backend,
+                             .found = &found[i],
+                             .count = 1,
+                             .write_data = write_curves,
+                             .write_script = write_curve_script};
+        snprintf(curve.name, sizeof curve.name, "bsp-%s-p%u", backend, found[i].processors);
+        rc = make(folder, &curve, &drawn, error);
     }
-    snprintf(name, sizeof name, "bsp-%s", backend);
-    int rc = plot_parameters(folder, name, backend, found, count, error);
-    if (rc < 0) {
-        return rc;
-    }
-    drawn = drawn < 0 ? drawn : draw(folder, name);
-    snprintf(name, sizeof name, "bsp-%s-r", backend);
-    rc = plot_rates(folder, name, backend, found, count, error);
-    if (rc < 0) {
-        return rc;
-    }
-    drawn = drawn < 0 ? drawn : draw(folder, name);
-    if (drawn == -ENOENT) {
+    struct plot all = {.backend = backend,
+                       .found = found,
+                       .count = count,
+                       .write_data = write_parameters,
+                       .write_script = write_parameters_script};
+    snprintf(all.name, sizeof all.name, "bsp-%s", backend);
+    rc = rc < 0 ? rc : make(folder, &all, &drawn, error);
+    snprintf(all.name, sizeof all.name, "bsp-%s-r", backend);
+    all.write_data = write_rates;
+    all.write_script = write_rates_script;
+    rc = rc < 0 ? rc : make(folder, &all, &drawn, error);
+    if (rc == 0 && drawn == -ENOENT) {
         cli_note("gnuplot is not installed: %s holds the data and the scripts, but no pictures",
                  folder);
-    } else if (drawn < 0) {
+    } else if (rc == 0 && drawn < 0) {
         cli_note("gnuplot failed: %s holds the data and the scripts", folder);
     }
-    return 0;
+    return rc;
 }
