@@ -6,24 +6,19 @@
 #include "probes/network/network.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
+#include <inttypes.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probes/pairs/pairs.h"
-#include "probes/run/run.h"
 #include "probes/topology.h"
+#include "profile/base/child.h"
 #include "profile/query.h"
 
-/* Up to this factor two nodes of a class are equal here; see nodes.c. */
-static const double same_latency = 2;
 enum { ROUND_TRIPS = 10, BATCHES = 3 };
 
 /* One node as a machine whose PU numbers are its own. */
@@ -120,14 +115,14 @@ static int compare(struct probe *probe, const struct inside_nodes *nodes, uint32
         }
         const struct profile_pair pair = {ranks[a], ranks[b]};
         int rc = probe_machine_exchange(probe->machine, &what, &pair, 1, &seconds);
-        if (rc == 0 && seconds > same_latency * usual) { /* disturbed, or really so? */
+        if (rc == 0 && seconds > NODES_SAME_LATENCY * usual) { /* disturbed, or really so? */
             rc = probe_machine_exchange(probe->machine, &what, &pair, 1, &again);
             seconds = rc == 0 && again < seconds ? again : seconds;
         }
         if (rc < 0) {
             return rc;
         }
-        if (seconds > same_latency * usual || usual > same_latency * seconds) {
+        if (seconds > NODES_SAME_LATENCY * usual || usual > NODES_SAME_LATENCY * seconds) {
             fprintf(outliers,
                     "%s: messages between its PUs %u and %u take %.3g us, not %.3g as on %s\n",
                     nodes->names[node], node_class->pus.ids[a], node_class->pus.ids[b],
@@ -161,14 +156,19 @@ int probe_inside_measure(struct probe *probe, const struct inside_nodes *nodes,
     return 0;
 }
 
-enum { PIECE = 16384 };
+/* -- a node's own probes -- */
 
-static void answer(struct node_run *run, const char *format, const char *detail, int number)
+/* What cannot be measured becomes the answer: rank 0, which is elsewhere, has to hear of it. */
+__attribute__((format(printf, 2, 3))) static void answer(struct node_run *run, const char *format,
+                                                         ...)
 {
+    va_list arguments;
+    va_start(arguments, format);
     free(run->text);
-    if (asprintf(&run->text, format, detail, number) < 0) {
+    if (vasprintf(&run->text, format, arguments) < 0) {
         run->text = NULL;
     }
+    va_end(arguments);
 }
 
 /* Nothing is measured: what the system declares of the PUs. */
@@ -177,7 +177,7 @@ static void declare(struct node_run *run, const struct profile_set *pus)
     struct servet_profile *profile;
     struct servet_error error;
     if (probe_topology_own(&profile, &error) < 0) {
-        answer(run, "! %s", error.text, 0);
+        answer(run, "! %s", error.text);
         return;
     }
     run->text =
@@ -186,8 +186,9 @@ static void declare(struct node_run *run, const struct profile_set *pus)
 }
 
 /* The rank is pinned to one PU; its node is not. */
-static void unpin(const struct profile_set *pus)
+static void unpin(void *context)
 {
+    const struct profile_set *pus = context;
     uint32_t last = pus->ids[pus->count - 1];
     size_t size = CPU_ALLOC_SIZE(last + 1);
     cpu_set_t *mask = CPU_ALLOC(last + 1);
@@ -205,71 +206,50 @@ void probe_node_run_start(struct node_run *run, const char *command, const char 
                           uint64_t seed, const struct profile_set *pus)
 {
     char seed_text[24];
-    int ends[2];
-    *run = (struct node_run){.from = -1};
+    *run = (struct node_run){0};
     if (!probes[0]) {
         declare(run, pus);
         return;
     }
-    if (pipe2(ends, O_CLOEXEC) < 0) {
-        answer(run, "! %s", strerror(errno), 0);
-        return;
-    }
-    snprintf(seed_text, sizeof seed_text, "%llu", (unsigned long long)seed);
-    run->pid = fork();
-    if (run->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(ends[1], STDOUT_FILENO);
-        dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
-        unpin(pus);
-        execl(command, command, "--quiet", "--output", "-", "--no-mpi", "--probes", probes,
-              "--seed", seed_text, NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    run->from = ends[0];
-    if (run->pid < 0) {
-        run->pid = 0;
-        answer(run, "! %s", strerror(errno), 0);
+    run->output = profile_child_file();
+    snprintf(seed_text, sizeof seed_text, "%" PRIu64, seed);
+    char *argv[] = {(char *)command, "--quiet",      "--output", "-",       "--no-mpi",
+                    "--probes",      (char *)probes, "--seed",   seed_text, NULL};
+    const struct profile_child child = {.argv = argv,
+                                        .in = PROFILE_CHILD_NOTHING,
+                                        .out = run->output,
+                                        .errors = STDERR_FILENO,
+                                        .dies_with_us = SIGKILL,
+                                        .prepare = unpin,
+                                        .context = (void *)pus};
+    int rc = run->output < 0 ? run->output : profile_child_start(&child, &run->pid);
+    if (rc < 0) {
+        answer(run, "! %s: %s", command, strerrordesc_np(-rc));
     }
 }
 
-/* The output has ended; false while the process itself has not. */
-static bool finish(struct node_run *run)
+static void finish(struct node_run *run, int status)
 {
-    int status;
-    pid_t ended = waitpid(run->pid, &status, WNOHANG);
-    if (ended == 0) {
-        return false;
-    }
-    close(run->from);
-    run->from = -1;
-    if (ended < 0 || !WIFEXITED(status)) {
-        answer(run, "! %s was killed", "servet-probe", 0);
+    if (!WIFEXITED(status)) {
+        answer(run, "! servet-probe was killed");
     } else if (WEXITSTATUS(status) != 0) {
-        answer(run, "! %s ended with status %d (127: it cannot be started there)", "servet-probe",
-               WEXITSTATUS(status));
+        answer(run, "! servet-probe ended with status %d", WEXITSTATUS(status));
+    } else if (profile_child_read(run->output, &run->text, NULL) == 0 && !run->text[0]) {
+        answer(run, "! servet-probe wrote no profile");
     }
+    close(run->output);
     run->pid = 0;
-    return true;
 }
 
 bool probe_node_run_busy(void *context)
 {
     struct node_run *run = context;
-    struct pollfd ready = {.fd = run->from, .events = POLLIN};
-    if (!run->pid || poll(&ready, 1, 0) <= 0) {
+    int status = -1; /* killed, where nothing is known of it */
+    if (!run->pid || waitpid(run->pid, &status, WNOHANG) == 0) {
         return run->pid != 0;
     }
-    char *text = realloc(run->text, run->length + PIECE + 1);
-    ssize_t got = text ? read(run->from, text + run->length, PIECE) : 0;
-    run->text = text ? text : run->text;
-    if (got > 0) {
-        run->length += (size_t)got;
-        run->text[run->length] = '\0';
-        return true;
-    }
-    return !finish(run);
+    finish(run, status);
+    return false;
 }
 
 char *probe_node_run_text(void *context)

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/run/run.h"
 #include "profile/base/cli.h"
 
 bool probe_network_wanted(int argc, char **argv)
@@ -27,7 +26,7 @@ bool probe_network_wanted(int argc, char **argv)
 /* Which launchers set which variables (of rank 0: Open MPI 4.1, MPICH 4.0, Slurm 22.05). The first
  * one that is there tells: under srun --mpi=pmi2 both PMI_RANK and SLURM_PROCID are set, with
  * --mpi=pmix PMIX_RANK. */
-static const struct {
+static const struct launcher {
     const char *rank, *library;
 } launchers[] = {
     {"OMPI_COMM_WORLD_RANK", "openmpi"},
@@ -36,73 +35,69 @@ static const struct {
     {"PMI_ID", "mpich"},
 };
 
-static const char *value_of(size_t launcher)
-{
-    const char *value = getenv(launchers[launcher].rank);
-    return value && *value ? value : NULL;
-}
-
-long probe_network_rank(void)
+/* The one that started this rank, and the number it gave; NULL: none did. */
+static const struct launcher *find_launcher(const char **number)
 {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        if (value_of(i)) {
-            return strtol(value_of(i), NULL, 10);
-        }
-    }
-    return -1;
-}
-
-static const char *library(void)
-{
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        if (value_of(i)) {
-            return launchers[i].library;
+        *number = getenv(launchers[i].rank);
+        if (*number && **number) {
+            return &launchers[i];
         }
     }
     return NULL;
 }
 
+long probe_network_rank(void)
+{
+    const char *number;
+    return find_launcher(&number) ? strtol(number, NULL, 10) : -1;
+}
+
 /* Beside this command (build folder), in its prefix's libexec, or where it was to be installed. */
-static bool find_program(const char *self, const char *mpi, char *path, size_t size)
+static bool find_program(const char *self, const char *library, char *path, size_t size)
 {
     const char *slash = strrchr(self, '/');
     int folder = slash ? (int)(slash - self) : 0;
-    snprintf(path, size, "%.*s/servet-ranks-%s", folder, self, mpi);
+    snprintf(path, size, "%.*s/servet-ranks-%s", folder, self, library);
     if (access(path, X_OK) == 0) {
         return true;
     }
-    snprintf(path, size, "%.*s/../libexec/servet/servet-ranks-%s", folder, self, mpi);
+    snprintf(path, size, "%.*s/../libexec/servet/servet-ranks-%s", folder, self, library);
     if (access(path, X_OK) == 0) {
         return true;
     }
-    snprintf(path, size, SERVET_LIBEXECDIR "/servet-ranks-%s", mpi);
+    snprintf(path, size, SERVET_LIBEXECDIR "/servet-ranks-%s", library);
     return access(path, X_OK) == 0;
+}
+
+/* Help is for whoever tries it, who has started no ranks yet. */
+static _Noreturn void refuse_alone(int argc, char **argv)
+{
+    struct cluster_options options;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            probe_network_parse(argc, argv, &options);
+        }
+    }
+    cli_usage("--cluster: expected to be started by mpirun or srun on all nodes, such as "
+              "mpirun -n 8 servet-probe --cluster");
 }
 
 _Noreturn void probe_network_become(int argc, char **argv)
 {
     char self[PATH_MAX], program[PATH_MAX + 64];
-    const char *mpi = library();
-    (void)argc;
-    if (!mpi) {
-        for (int i = 1; argv[i]; i++) {
-            if (strcmp(argv[i], "--help") == 0) {
-                struct cluster_options options;
-                probe_network_parse(argc, argv, &options);
-            }
-        }
-        cli_usage("--cluster: expected to be started by mpirun or srun on all nodes, such as "
-                  "mpirun -n 8 servet-probe "
-                  "--cluster");
+    const char *number;
+    const struct launcher *launcher = find_launcher(&number);
+    if (!launcher) {
+        refuse_alone(argc, argv);
     }
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = '\0';
-    if (!find_program(self, mpi, program, sizeof program)) {
-        cli_fail("--cluster: servet-ranks-%s is not installed (built without %s)", mpi,
-                 strcmp(mpi, "mpich") == 0 ? "MPICH" : "Open MPI");
+    if (!find_program(self, launcher->library, program, sizeof program)) {
+        cli_fail("--cluster: servet-ranks-%s is not installed (built without %s)",
+                 launcher->library, strcmp(launcher->library, "mpich") == 0 ? "MPICH" : "Open MPI");
     }
-    setenv(CLUSTER_COMMAND_VARIABLE, self,
-           0); /* a site may have put a command of its own around it */
+    setenv(CLUSTER_COMMAND_VARIABLE, self, 0); /* a site may have a command of its own around it */
     execv(program, argv);
     cli_fail("%s: %s", program, strerror(errno));
 }
@@ -120,8 +115,7 @@ static const struct argp_option table[] = {
      0},
     {"probes", OPTION_PROBES, "NAMES", 0,
      "What every node measures by itself besides messages, comma-separated: cache, sharing, "
-     "memory, or none (default: "
-     "all)",
+     "memory, or none (default: all)",
      0},
     {0},
 };

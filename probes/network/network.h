@@ -142,6 +142,9 @@ size_t probe_curve_switches(const struct profile_message_point *curve, size_t co
 
 /* Nodes that are alike become one class; the others are named. */
 
+/* Up to this factor apart the latencies of messages of two nodes are equal. */
+#define NODES_SAME_LATENCY 2.0
+
 /* What one node said of itself: a profile of one class and one node. */
 struct cluster_node {
     char *name;
@@ -196,16 +199,15 @@ int probe_inside_measure(struct probe *probe, const struct inside_nodes *nodes,
 
 struct node_run {
     pid_t pid; /* 0: none runs */
-    int from;
-    char *text; /* what it wrote so far, or the answer */
-    size_t length;
+    int output;
+    char *text; /* the answer, once it has ended */
 };
 
 /* Starts `command` -o - with these probes on the PUs. Without probes the declared topology is the
  * answer. Trouble becomes the answer too. */
 void probe_node_run_start(struct node_run *run, const char *command, const char *probes,
                           uint64_t seed, const struct profile_set *pus);
-/* Reads what there is; true as long as it runs. `run` is a struct node_run. */
+/* True as long as it runs. `run` is a struct node_run. */
 bool probe_node_run_busy(void *run);
 /* A profile in JSON, or "! reason". free() it. */
 char *probe_node_run_text(void *run);

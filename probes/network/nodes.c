@@ -14,7 +14,7 @@
 /* Factors up to which figures of two nodes count as equal: what the same probe differed by between
  * runs on one virtual machine (bandwidth 1.4, latency 1.6; the effective size of the last cache
  * level up to 5, since neighbours use it too). */
-static const double same_bandwidth = 1.5, same_latency = 2, same_cache = 1.3, same_last_cache = 8;
+static const double same_bandwidth = 1.5, same_cache = 1.3, same_last_cache = 8;
 
 /* -- agreement -- */
 
@@ -122,7 +122,7 @@ static bool same_layers(const struct profile_class *a, const struct profile_clas
     }
     for (size_t i = 0; i < x->layer_count; i++) {
         if (!same_relation(&x->layers[i].members, &y->layers[i].members) ||
-            !within(x->layers[i].seconds, y->layers[i].seconds, same_latency)) {
+            !within(x->layers[i].seconds, y->layers[i].seconds, NODES_SAME_LATENCY)) {
             return differ(why, size, "messages inside take %.3g us, not %.3g",
                           y->layers[i].seconds * 1e6, x->layers[i].seconds * 1e6);
         }

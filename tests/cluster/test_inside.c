@@ -1,0 +1,123 @@
+/* Does what a node measures by itself come back as it was written, and trouble as a line that says
+ * what it was? */
+#include <check.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "probes/network/network.h"
+#include "tests/base/runner.h"
+
+static char script[] = "/tmp/servet-inside-XXXXXX";
+
+/* A command in servet-probe's place, as a site may have one around it. */
+static void write_script(void)
+{
+    int fd = mkstemp(script);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(fchmod(fd, 0700), 0);
+    close(fd);
+}
+
+static void remove_script(void)
+{
+    unlink(script);
+    strcpy(script + strlen(script) - 6, "XXXXXX");
+}
+
+/* What the node says, with this command for servet-probe. */
+static char *said(const char *command)
+{
+    struct profile_set pus;
+    struct node_run run;
+    cpu_set_t mask;
+    uint32_t pu = 0;
+    sched_getaffinity(0, sizeof mask, &mask);
+    while (!CPU_ISSET(pu, &mask)) {
+        pu++;
+    }
+    ck_assert_int_eq(profile_set_from_array(&pu, 1, &pus), 0);
+    probe_node_run_start(&run, command, "cache", 7, &pus);
+    while (probe_node_run_busy(&run)) {
+        usleep(1000);
+    }
+    profile_set_free(&pus);
+    return probe_node_run_text(&run);
+}
+
+/* The same with this text of the shell. */
+static char *said_by_script(const char *text)
+{
+    FILE *file = fopen(script, "we");
+    fprintf(file, "#!/bin/sh\n%s\n", text);
+    fclose(file);
+    return said(script);
+}
+
+static void expect(const char *text, const char *answer)
+{
+    char *got = said_by_script(text);
+    ck_assert_str_eq(got, answer);
+    free(got);
+}
+
+START_TEST(what_is_written_is_the_answer)
+{
+    expect("printf '{\"a\": 1}'", "{\"a\": 1}");
+    expect("echo \"$@\"", "--quiet --output - --no-mpi --probes cache --seed 7\n");
+    expect("i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i + 1)); done | wc -c",
+           "220000\n");
+}
+END_TEST
+
+START_TEST(a_long_answer_is_whole)
+{
+    char *got = said_by_script("head -c 300000 /dev/zero | tr '\\0' x");
+    ck_assert_uint_eq(strlen(got), 300000);
+    free(got);
+}
+END_TEST
+
+START_TEST(trouble_is_one_line_that_says_what)
+{
+    expect("exit 3", "! servet-probe ended with status 3");
+    expect("printf half; exit 1", "! servet-probe ended with status 1");
+    expect("kill -9 $$", "! servet-probe was killed");
+}
+END_TEST
+
+/* What was freed before may lie where the answer is. */
+START_TEST(a_command_that_writes_nothing_is_told)
+{
+    for (size_t size = 1; size < 40000; size = size * 2 + 1) {
+        char *used = malloc(size);
+        memset(used, 'x', size);
+        __asm__ volatile("" : : "r"(used) : "memory");
+        free(used);
+    }
+    expect("exit 0", "! servet-probe wrote no profile");
+}
+END_TEST
+
+START_TEST(a_command_that_is_not_there_is_named)
+{
+    char *text = said("/nonexistent/servet-probe");
+    ck_assert_str_eq(text, "! /nonexistent/servet-probe: No such file or directory");
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("inside");
+    tcase_add_checked_fixture(tests, write_script, remove_script);
+    tcase_add_test(tests, what_is_written_is_the_answer);
+    tcase_add_test(tests, a_long_answer_is_whole);
+    tcase_add_test(tests, trouble_is_one_line_that_says_what);
+    tcase_add_test(tests, a_command_that_writes_nothing_is_told);
+    tcase_add_test(tests, a_command_that_is_not_there_is_named);
+    return run_tests(tests);
+}
