@@ -266,6 +266,21 @@ static const uint32_t *spread_if_as_good(struct hybrid *h, const struct filling 
     return good ? h->spread : h->chosen;
 }
 
+/* Communication priority: units that lie better where ranks end, for the same reason. */
+static const uint32_t *align_if_nearer(struct hybrid *h, const struct filling *f, size_t low,
+                                       size_t high, uint32_t threads)
+{
+    const struct map_order *layers = &f->machine->layers;
+    const struct map_share *ranks = h->cut + low;
+    size_t units = h->end[low] - h->begin[low], count = high - low;
+    map_region_align(layers, h->units + h->begin[low], units - threads, ranks, count, h->spread);
+    bool nearer = map_region_parting(layers, h->spread, ranks, count) <
+                  map_region_parting(layers, h->chosen, ranks, count);
+    bool good = nearer && !map_weight_less(rank_items(h, f, h->chosen, threads),
+                                           rank_items(h, f, h->spread, threads));
+    return good ? h->spread : h->chosen;
+}
+
 /* Ranks [low, high) of the cut get what the weights choose in their region, as of so many workers,
  * each its part of it in the order of the tree. Several ranks get units at equal distances where
  * that shares no more: odd threads then lie where the ranks' shares end, not in the first
@@ -285,8 +300,9 @@ static int place_together(struct hybrid *h, const struct filling *f, size_t low,
         count = (uint32_t)threads;
         qsort_r(h->chosen, count, sizeof *h->chosen, by_place, &m->tree);
         items = h->chosen;
-        if (high - low > 1 && h->request->priority == MAP_MEMORY) {
-            items = spread_if_as_good(h, f, low, count);
+        if (high - low > 1) {
+            items = h->request->priority == MAP_MEMORY ? spread_if_as_good(h, f, low, count)
+                                                       : align_if_nearer(h, f, low, high, count);
         }
     }
     for (size_t r = low; r < high; r++) {

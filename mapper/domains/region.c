@@ -114,6 +114,52 @@ int map_region_choose(struct map_machine *m, const struct map_region *region, si
     return rc;
 }
 
+/* Layers that one of two items shares with nobody of the other's groups. */
+static uint64_t parting(const struct map_order *layers, uint32_t a, uint32_t b)
+{
+    const uint32_t *x = layers->group + (size_t)a * layers->depth;
+    const uint32_t *y = layers->group + (size_t)b * layers->depth;
+    uint64_t levels = 0;
+    for (uint32_t level = 0; level < layers->depth; level++) {
+        levels += x[level] != y[level];
+    }
+    return levels;
+}
+
+uint64_t map_region_parting(const struct map_order *layers, const uint32_t *items,
+                            const struct map_share *ranks, size_t rank_count)
+{
+    uint64_t sum = 0;
+    for (size_t r = 0; r < rank_count; items += ranks[r++].threads) {
+        for (uint32_t t = 1; t < ranks[r].threads; t++) {
+            sum += parting(layers, items[t - 1], items[t]);
+        }
+    }
+    return sum;
+}
+
+void map_region_align(const struct map_order *layers, const uint32_t *items, size_t spare,
+                      const struct map_share *ranks, size_t rank_count, uint32_t *out)
+{
+    for (size_t r = 0; r < rank_count; r++) {
+        uint32_t threads = ranks[r].threads;
+        uint64_t now = map_region_parting(layers, items, &ranks[r], 1), least = now;
+        size_t best = 0;
+        for (size_t shift = 1; shift <= spare; shift++) {
+            now += parting(layers, items[shift + threads - 2], items[shift + threads - 1]);
+            now -= parting(layers, items[shift - 1], items[shift]);
+            if (now < least) {
+                least = now;
+                best = shift;
+            }
+        }
+        memcpy(out, items + best, threads * sizeof *out);
+        items += best + threads;
+        out += threads;
+        spare -= best;
+    }
+}
+
 /* Pairs that share a group of the family, or are listed as sharing, twice each; and the most
  * threads of a group. */
 static uint64_t share_family(const struct map_machine *m, const struct map_groups *groups,

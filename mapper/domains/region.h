@@ -2,6 +2,7 @@
 #ifndef SERVET_MAPPER_DOMAINS_REGION_H
 #define SERVET_MAPPER_DOMAINS_REGION_H
 
+#include "mapper/domains/split.h"
 #include "mapper/weights/weights.h"
 
 /* A class of nodes as a machine of its own. */
@@ -28,6 +29,17 @@ struct map_region {
  * the order of choice. 0 or -ENOMEM. */
 int map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
                       uint32_t *chosen);
+
+/* Layers between threads of a rank that lie beside each other, summed over the ranks: `items` are
+ * those of the first rank, then of the second, … */
+uint64_t map_region_parting(const struct map_order *layers, const uint32_t *items,
+                            const struct map_share *ranks, size_t rank_count);
+
+/* Of `items` (in the order of the tree, `spare` more than the ranks have threads) those that part
+ * the threads of each rank least: one rank after the other, leaving items out before it where that
+ * helps, the fewest. */
+void map_region_align(const struct map_order *layers, const uint32_t *items, size_t spare,
+                      const struct map_share *ranks, size_t rank_count, uint32_t *out);
 
 /* What the threads of all ranks share. */
 struct map_sharing {

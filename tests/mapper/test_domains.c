@@ -462,6 +462,28 @@ START_TEST(a_rank_keeps_one_cache_while_the_worst_share_is_the_same)
 }
 END_TEST
 
+/* Frontier's node, whose 64 cores 6 ranks of 10 do not fill: the four that are left over lie where
+ * a rank would begin at the end of a memory domain, so that two ranks are in two and not three. */
+START_TEST(cores_left_over_lie_where_a_rank_would_straddle)
+{
+    struct servet_profile *node;
+    uint32_t out[MOST], straddling = 0;
+    ck_assert_int_eq(profile_from_hwloc("package:1 group:4 [numa] l3:2 core:8 pu:1", &node, NULL),
+                     0);
+    struct map_domain_request request = {
+        .priority = MAP_COMMUNICATION, .ranks = 6, .threads_each = 10};
+    ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
+    for (size_t r = 0; r < 6; r++) {
+        straddling += out[10 * r] / 16 != out[10 * r + 9] / 16;
+    }
+    for (size_t t = 1; t < 60; t++) {
+        ck_assert_uint_gt(out[t], out[t - 1]);
+    }
+    ck_assert_uint_eq(straddling, 2);
+    profile_free(node);
+}
+END_TEST
+
 static int by_number(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -573,6 +595,7 @@ int main(void)
     tcase_add_test(tcase, any_request_keeps_every_rank_inside_a_node);
     tcase_add_test(tcase, no_rank_straddles_while_another_way_is_as_good);
     tcase_add_test(tcase, ranks_that_do_not_divide_the_domains_get_equal_shares);
+    tcase_add_test(tcase, cores_left_over_lie_where_a_rank_would_straddle);
     tcase_add_test(tcase, a_rank_keeps_one_cache_while_the_worst_share_is_the_same);
     tcase_add_test(tcase, one_rank_gets_the_pus_of_as_many_workers_however_many);
     tcase_add_test(tcase, bad_requests_are_refused);
