@@ -53,7 +53,8 @@ static int open_named(struct pin_claims *claims, const char *path)
         return open_registry(claims);
     }
     for (int name = 0; code == -EPERM && name < MOST_NAMES; name++) {
-        pin_registry_default_path(claims->path, sizeof claims->path - sizeof "-9");
+        claims->passing =
+            pin_registry_default_path(claims->path, sizeof claims->path - sizeof "-9");
         if (name > 0) {
             snprintf(claims->path + strlen(claims->path), sizeof "-9", "-%d", name);
         }
@@ -148,6 +149,9 @@ struct pin_sharing pin_claims_end(struct pin_claims *claims)
     }
     claims->sharing.pu = pin_registry_shared(&claims->registry);
     pin_registry_leave(&claims->registry);
+    if (claims->passing && claims->registry.count == 0) {
+        unlink(claims->path); /* who waits for the lock sees it, and makes a new one */
+    }
     close_registry(claims);
     claims->on = false;
     return claims->sharing;

@@ -131,8 +131,9 @@ struct pin_registry {
     uint64_t checked_ns; /* when all pids were last looked up in /proc */
 };
 
-/* Where it is when SERVET_REGISTRY does not say. */
-void pin_registry_default_path(char *path, size_t size);
+/* Where it is when SERVET_REGISTRY does not say. True: in a user namespace that is not the system's
+ * own, and passes. */
+bool pin_registry_default_path(char *path, size_t size);
 
 /* Opens, locks and reads the registry, without the processes that are gone. 0; -ELOOP, -EPERM,
  * -EINVAL (not a file of ours, or no registry: it is left as it is); -EAGAIN (somebody has held the
@@ -177,6 +178,7 @@ struct pin_claims {
     bool worker_comes; /* set before begin: the plan is made for a thread that is being created, so
                           its PU is asked for together with the main thread's */
     bool asked_ahead, ahead_is_ours;
+    bool passing;   /* the last program takes the file away, for nobody would again */
     uint32_t ahead; /* that PU */
     bool on;
     bool first; /* of its job: what it counts as taken counts for all of them */

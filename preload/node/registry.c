@@ -34,6 +34,9 @@
 /* Who is gone is looked for in /proc at most that often; between, signal 0 must do. */
 #define CHECK_EVERY_NS 1000000000u
 
+/* How often a file may be removed under our hands: each time another program has ended. */
+#define MOST_REMOVALS 100
+
 struct header {
     uint64_t magic, words, count, checked_ns;
 };
@@ -81,16 +84,18 @@ static int ask_about(int folder, const char *path, int flags, struct about *out)
 /* The kernel is asked, not libc: fakeroot and its like answer there. In a user namespace a number
  * says nothing about whose file it is outside (everybody can be 0 in one of his own), so names of
  * another namespace say which. */
-void pin_registry_default_path(char *path, size_t size)
+bool pin_registry_default_path(char *path, size_t size)
 {
     struct about about;
     unsigned user = (unsigned)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
     int rc = ask_about(AT_FDCWD, "/proc/self/ns/user", 0, &about);
-    if (rc < 0 || about.inode == FIRST_USER_NAMESPACE) {
-        snprintf(path, size, "/dev/shm/servet-%u", user);
-    } else {
+    bool passing = rc == 0 && about.inode != FIRST_USER_NAMESPACE;
+    if (passing) {
         snprintf(path, size, "/dev/shm/servet-%u-in-%llu", user, (unsigned long long)about.inode);
+    } else {
+        snprintf(path, size, "/dev/shm/servet-%u", user);
     }
+    return passing;
 }
 
 /* Field 22 of /proc/PID/stat: start time in clock ticks since boot; 0 when there is no such
@@ -168,8 +173,9 @@ static int take_lock(int file)
     }
 }
 
-/* An ordinary file of this user that nobody else may write, locked. */
-static int open_own_file(const char *path)
+/* An ordinary file of this user that nobody else may write, locked. -ESTALE: whoever had the lock
+ * has removed it. */
+static int open_once(const char *path)
 {
     struct about about;
     int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
@@ -188,10 +194,22 @@ static int open_own_file(const char *path)
         code = take_lock(file);
     }
     if (code == 0) {
+        code = ask_about(file, "", AT_EMPTY_PATH, &about);
+    }
+    if (code == 0 && about.links > 0) {
         return file;
     }
     close(file);
-    return code;
+    return code < 0 ? code : -ESTALE;
+}
+
+static int open_own_file(const char *path)
+{
+    int file = -ESTALE;
+    for (int i = 0; i < MOST_REMOVALS && file == -ESTALE; i++) {
+        file = open_once(path);
+    }
+    return file;
 }
 
 static size_t entry_bytes(const struct pin_registry *registry)

@@ -429,47 +429,6 @@ START_TEST(a_fork_does_not_keep_the_lock)
 }
 END_TEST
 
-/* A job that comes to this registry while `busy` are, and holds one PU: leaves there what counts as
- * taken. */
-static void come(uint64_t job, struct profile_mask allowed, struct profile_mask *busy, uint32_t pu)
-{
-    static struct pin_claims claims;
-    struct profile_mask held = {.word = {1u << pu}};
-    pin_claims_begin(&claims, path, false, job, &allowed, busy);
-    ck_assert(claims.on);
-    pin_claims_commit(&claims, &held, &pu, 1);
-}
-
-/* 500 programs at once on two PUs keep both busy, and all went to the first. */
-START_TEST(a_node_that_is_busy_everywhere_is_still_shared_evenly)
-{
-    struct profile_mask none = {0}, both = {.word = {3}}, one = {.word = {1}},
-                        three = {.word = {7}};
-    come(1, both, &none, 0);
-    come(2, both, &both, 1);
-    ck_assert_uint_eq(both.word[0], 1);
-    come(3, three, &one, 2); /* this process has one entry: it held PU 1 */
-    ck_assert_uint_eq(one.word[0], 3);
-}
-END_TEST
-
-/* The second PU of a plan that is made for a thread is asked for with the first. */
-START_TEST(a_worker_that_comes_has_its_pu_at_once)
-{
-    static struct pin_claims claims = {.worker_comes = true};
-    struct profile_mask both = {.word = {3}}, held = {.word = {1}}, taken = {0};
-    struct pin_registry registry;
-    pin_claims_begin(&claims, path, false, 5, &both, &taken);
-    pin_claims_commit(&claims, &held, (const uint32_t[]){0, 1, 2}, 3);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert(!pin_registry_claim(&registry, 6, 1) && pin_registry_claim(&registry, 6, 2));
-    pin_registry_close(&registry);
-    ck_assert_int_eq(unlink(path), 0);
-    ck_assert(pin_claims_try(&claims, 1, false) && access(path, F_OK) < 0);
-    ck_assert(pin_claims_try(&claims, 2, false) && access(path, F_OK) == 0);
-}
-END_TEST
-
 /* End to end: two jobs of one rank each, as two commands of one user. */
 START_TEST(independent_jobs_start_on_different_pus)
 {
@@ -568,8 +527,6 @@ int main(void)
     tcase_add_test(test, every_member_of_a_mask_is_found);
     tcase_add_test(test, the_second_program_takes_a_free_pu);
     tcase_add_test(test, an_older_kernel_keeps_programs_apart_as_well);
-    tcase_add_test(test, a_node_that_is_busy_everywhere_is_still_shared_evenly);
-    tcase_add_test(test, a_worker_that_comes_has_its_pu_at_once);
     tcase_add_test(test, independent_jobs_start_on_different_pus);
     tcase_add_test(test, running_programs_hold_and_ended_ones_do_not);
     tcase_add_test(test, a_killed_holder_holds_nothing);
