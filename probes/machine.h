@@ -56,7 +56,8 @@ struct machine_traversal {
     bool on_node; /* the memory is on NUMA node `numa` (OS index), in the region that copies use */
     int32_t numa;
     uint32_t warm_passes; /* passes over the whole set, in the order of the measurement, before the
-                             clock starts */
+                             clock starts; fewer where they take long and no longer change
+                             anything */
     uint64_t seed;        /* of each PU's random cycle, and of its place in the pool */
 };
 

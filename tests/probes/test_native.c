@@ -56,6 +56,18 @@ START_TEST(a_large_cycle_is_slower_than_a_small_one)
 }
 END_TEST
 
+/* Passes without end are asked for, of a set that no pass makes any faster for long. */
+START_TEST(warming_ends_where_it_changes_nothing)
+{
+    struct machine_traversal large = small;
+    double seconds = 0;
+    large.bytes = 64u << 20;
+    large.warm_passes = UINT32_MAX;
+    ck_assert_int_eq(probe_machine_traverse(&machine, &large, machine.pus.ids, 1, &seconds), 0);
+    ck_assert(seconds > 0 && isfinite(seconds));
+}
+END_TEST
+
 START_TEST(every_order_and_kind_of_page_gives_a_time)
 {
     static const enum machine_order orders[] = {MACHINE_CHASE, MACHINE_STRIDE, MACHINE_SPREAD};
@@ -330,6 +342,7 @@ int main(void)
     tcase_add_checked_fixture(tests, open_machine, close_machine);
     tcase_add_test(tests, it_knows_its_pus_and_what_is_declared);
     tcase_add_test(tests, a_large_cycle_is_slower_than_a_small_one);
+    tcase_add_test(tests, warming_ends_where_it_changes_nothing);
     tcase_add_test(tests, every_order_and_kind_of_page_gives_a_time);
     tcase_add_test(tests, all_pus_copy_and_traverse_together);
     tcase_add_test(tests, memory_is_placed_on_a_node_or_refused);
