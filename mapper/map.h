@@ -107,11 +107,12 @@ struct map_domain_request {
  * of a group get together what as many workers get, each its part in the order of the tree: a rank
  * straddles two groups where its share does. Communication priority fills the smallest group that
  * holds all threads, one rank after the other, and keeps ranks in one group while they fit; cores
- * that are left over lie where a rank would straddle. A rank never leaves its node. One thread per
- * rank is map_workers() with a known number; one rank on one node gets the PUs that as many workers
- * get. SMT siblings are used only when there are more threads than cores; with more threads than
- * PUs each rank keeps PUs of its own while there are enough for the ranks (2012 paper, Section 4.5
- * and Figure 5, for one rank a node).
+ * that are left over lie where a rank would straddle; where all PUs are equally near, ranks are
+ * spread as by memory priority if they share less then. A rank never leaves its node. One thread
+ * per rank is map_workers() with a known number; one rank on one node gets the PUs that as many
+ * workers get. SMT siblings are used only when there are more threads than cores; with more threads
+ * than PUs each rank keeps PUs of its own while there are enough for the ranks (2012 paper, Section
+ * 4.5 and Figure 5, for one rank a node).
  *
  * `out` gets the PU numbers of rank 0's threads in the order of the machine's tree, then those of
  * rank 1, …: the sum of all threads. 0; -EINVAL (as map_workers(), or a rank without threads);

@@ -42,6 +42,7 @@ struct filling {
     size_t ranks, threads;
     uint32_t item_count; /* in hybrid.items: the PUs that may be used, in the order of the tree */
     struct map_units units;
+    bool pack; /* one rank after the other */
 };
 
 /* -- which PUs -- */
@@ -301,8 +302,8 @@ static int place_together(struct hybrid *h, const struct filling *f, size_t low,
         qsort_r(h->chosen, count, sizeof *h->chosen, by_place, &m->tree);
         items = h->chosen;
         if (high - low > 1) {
-            items = h->request->priority == MAP_MEMORY ? spread_if_as_good(h, f, low, count)
-                                                       : align_if_nearer(h, f, low, high, count);
+            items = f->pack ? align_if_nearer(h, f, low, high, count)
+                            : spread_if_as_good(h, f, low, count);
         }
     }
     for (size_t r = low; r < high; r++) {
@@ -316,7 +317,7 @@ static int place_together(struct hybrid *h, const struct filling *f, size_t low,
 /* Gives every rank of a node its items (positions in the class), with so many levels kept whole. */
 static int place_ranks(struct hybrid *h, const struct filling *f, uint32_t whole)
 {
-    struct map_cut cut = {whole, h->request->priority == MAP_COMMUNICATION};
+    struct map_cut cut = {whole, f->pack};
     memcpy(h->cut, f->shares, f->ranks * sizeof *f->shares);
     int rc = map_split(&f->units, cut, h->cut, f->ranks, h->begin, h->end);
     if (rc < 0) {
@@ -331,9 +332,8 @@ static int place_ranks(struct hybrid *h, const struct filling *f, uint32_t whole
 }
 
 /* Does nobody get less than where no group is kept whole: no less of the memory, and no worker less
- * of a cache than the one there with least? Not every pair in a cache counts: caches of 4, 4, 4, 2
- * and 2 threads give the slowest rank what those of 4, 3, 3, 3 and 3 do, and split no rank of
- * two. */
+ * of a cache than the one there with least? Caches of 4, 4, 4, 2 and 2 threads give the slowest
+ * rank what 4, 3, 3, 3 and 3 do, and split no rank of two. */
 static bool shares_no_more(const struct map_machine *m, const struct map_sharing *with,
                            const struct map_sharing *least)
 {
@@ -348,25 +348,43 @@ static bool shares_no_more(const struct map_machine *m, const struct map_sharing
 /* Whole groups are a rank's own; but where ranks do not divide them, some ranks share a group while
  * others have two. Memory priority then keeps only so many of the upper levels whole that no rank
  * gets less memory or less cache than as many workers do: a rank straddles groups where its share
- * does. (6 ranks of 5 threads on 8 domains of 8 cores: at most 4 threads in a domain instead of 5,
- * and no rank has less than another.) */
+ * does. */
 static int choose_regions(struct hybrid *h, const struct filling *f)
 {
     struct map_machine *m = f->machine;
     struct map_sharing sharing = {.most = m->most[0]}, least = {.most = m->most[1]};
-    uint32_t whole = f->units.order->depth, kept = whole;
-    bool fits = f->threads <= f->item_count;
-    if (h->request->priority == MAP_COMMUNICATION || f->ranks < 2 || !fits) {
+    uint32_t whole = f->units.order->depth;
+    bool fits = f->threads <= f->item_count, good = false;
+    if (f->pack || f->ranks < 2 || !fits) {
         return place_ranks(h, f, whole);
     }
     int rc = place_ranks(h, f, 0);
     map_machine_sharing(m, &least);
-    do {
-        kept = whole;
-        rc = rc < 0 ? rc : place_ranks(h, f, kept);
+    for (; rc == 0 && !good; whole--) {
+        rc = place_ranks(h, f, whole);
         map_machine_sharing(m, &sharing);
-    } while (rc == 0 && whole-- > 0 && !shares_no_more(m, &sharing, &least));
+        good = whole == 0 || shares_no_more(m, &sharing, &least);
+    }
     return rc;
+}
+
+/* Communication priority packs; but where no PU is nearer than another that gains nothing, and what
+ * is shared decides, as it does for workers. */
+static int choose_priority(struct hybrid *h, struct filling *f)
+{
+    struct map_sharing packed = {0}, spread = {0};
+    f->pack = h->request->priority == MAP_COMMUNICATION;
+    int rc = choose_regions(h, f);
+    if (rc < 0 || !f->pack || h->request->paper ||
+        map_region_has_layers(&f->machine->layers, h->items, f->item_count)) {
+        return rc;
+    }
+    map_machine_sharing(f->machine, &packed);
+    f->pack = false;
+    rc = choose_regions(h, f);
+    map_machine_sharing(f->machine, &spread);
+    f->pack = spread.all >= packed.all;
+    return rc == 0 && f->pack ? choose_regions(h, f) : rc;
 }
 
 /* Communication priority divides the smallest group that holds all threads. */
@@ -438,7 +456,7 @@ static int fill_node(struct hybrid *h, uint32_t node, const struct map_share *sh
     }
     uint32_t units = make_units(h, &m->view.classes[0].cores, f.item_count, f.threads);
     f.units = (struct map_units){&m->tree, h->units, units};
-    rc = choose_regions(h, &f);
+    rc = choose_priority(h, &f);
     for (size_t r = 0; rc == 0 && r < ranks; r++) {
         uint32_t *out = h->out + h->first[shares[r].rank];
         for (uint32_t t = 0; t < shares[r].threads; t++) {

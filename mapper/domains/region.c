@@ -126,6 +126,15 @@ static uint64_t parting(const struct map_order *layers, uint32_t a, uint32_t b)
     return levels;
 }
 
+bool map_region_has_layers(const struct map_order *layers, const uint32_t *items, uint32_t count)
+{
+    uint64_t levels = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        levels += parting(layers, items[0], items[i]);
+    }
+    return levels > 0;
+}
+
 uint64_t map_region_parting(const struct map_order *layers, const uint32_t *items,
                             const struct map_share *ranks, size_t rank_count)
 {

@@ -30,6 +30,9 @@ struct map_region {
 int map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
                       uint32_t *chosen);
 
+/* Does a layer part some of the items from others? */
+bool map_region_has_layers(const struct map_order *layers, const uint32_t *items, uint32_t count);
+
 /* Layers between threads of a rank that lie beside each other, summed over the ranks: `items` are
  * those of the first rank, then of the second, … */
 uint64_t map_region_parting(const struct map_order *layers, const uint32_t *items,

@@ -462,6 +462,25 @@ START_TEST(a_rank_keeps_one_cache_while_the_worst_share_is_the_same)
 }
 END_TEST
 
+/* All pairs of a Superdome's cell have one latency: packing gains nothing, and two ranks of 4 do
+ * not crowd one cell while others are empty. Table 2's set of workers is that of two ranks of 2. */
+START_TEST(communication_priority_shares_least_where_all_pus_are_equally_near)
+{
+    struct servet_profile *superdome = loaded(FIXTURES "/superdome.json");
+    struct servet_profile *nehalem = loaded(FIXTURES "/nehalem-2-nodes.json");
+    uint32_t out[8];
+    struct map_domain_request request = {
+        .priority = MAP_COMMUNICATION, .ranks = 2, .threads_each = 4};
+    ck_assert_int_eq(map_domains(superdome, &request, out, NULL), 0);
+    for (size_t t = 1; t < 8; t++) {
+        ck_assert_uint_ne(out[t] / 8, out[t - 1] / 8);
+    }
+    assert_domains(nehalem, MAP_COMMUNICATION, 2, THREADS(2, 2), PUS(0, 4, 1, 5));
+    profile_free(superdome);
+    profile_free(nehalem);
+}
+END_TEST
+
 /* Frontier's node, whose 64 cores 6 ranks of 10 do not fill: the four that are left over lie where
  * a rank would begin at the end of a memory domain, so that two ranks are in two and not three. */
 START_TEST(cores_left_over_lie_where_a_rank_would_straddle)
@@ -595,6 +614,7 @@ int main(void)
     tcase_add_test(tcase, any_request_keeps_every_rank_inside_a_node);
     tcase_add_test(tcase, no_rank_straddles_while_another_way_is_as_good);
     tcase_add_test(tcase, ranks_that_do_not_divide_the_domains_get_equal_shares);
+    tcase_add_test(tcase, communication_priority_shares_least_where_all_pus_are_equally_near);
     tcase_add_test(tcase, cores_left_over_lie_where_a_rank_would_straddle);
     tcase_add_test(tcase, a_rank_keeps_one_cache_while_the_worst_share_is_the_same);
     tcase_add_test(tcase, one_rank_gets_the_pus_of_as_many_workers_however_many);
