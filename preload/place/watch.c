@@ -45,7 +45,7 @@
 static struct {
     struct pin_process *process;
     pthread_t thread;
-    atomic_bool on;
+    atomic_int on;   /* no byte: to exchange one, gcc 12 calls libatomic on riscv64 */
     atomic_int stop; /* a futex */
     atomic_uint moved, loosened, tightened;
 } watch;
