@@ -30,6 +30,9 @@ enum { LEAST_GROUP = 4 }; /* PUs of a group that is of use */
  * half of them are offline they are 1 of 2 s pairs of s PUs, and s groups miss all of them by
  * 2 %. */
 enum { OTHERS = 3, OTHERS_INSIDE = 8, SAMPLE_LEAST = 16 };
+/* Pairs of a block that is alike that the second sweep measures again, random ones among them:
+ * their median is the block's, and of the rows nothing more is asked. */
+enum { KEPT = 8 };
 
 struct blocks {
     const struct blocks_question *question;
@@ -38,6 +41,7 @@ struct blocks {
     uint32_t *members;  /* PUs by group. Owned */
     uint32_t *first;    /* of a group in `members`; one more at the end. Owned */
     uint32_t groups;
+    double limit;                /* of the last group, seconds; 0: there is none */
     double *row, *sorted;        /* by PU, seconds; 0: not known. Owned */
     struct pair_position *pairs; /* of one block. Owned */
     double *values;              /* of one block. Owned */
@@ -95,17 +99,21 @@ static int ask_row(struct blocks *b, size_t pu, size_t *known)
     return rc;
 }
 
-/* The gap of the row that makes a group nearest in size to sqrt(n); the nearest PU beyond it is
- * farther away than what is returned. 0: there is no useful one. */
+/* The gap of the row that makes a group nearest in size to sqrt(n), or that of the last group where
+ * it is one here too; the nearest PU beyond it is farther away than what is returned. The last ones
+ * of a machine have nobody left beyond, and no gap: then what was one decides. 0: there is none. */
 static double find_limit(struct blocks *b, size_t known)
 {
     const double wanted = sqrt((double)b->n);
-    double best = INFINITY, limit = 0;
+    double best = INFINITY, limit = b->limit;
     profile_sort(b->sorted, known);
     for (size_t i = 0; i + 1 < known; i++) {
         const size_t size = i + 2; /* the first PU is one of the group */
         double away = fabs(log((double)size / wanted));
         bool gap = b->sorted[i + 1] > gap_factor * b->sorted[i];
+        if (gap && size >= LEAST_GROUP && b->sorted[i] < b->limit && b->limit < b->sorted[i + 1]) {
+            return b->limit;
+        }
         if (gap && size >= LEAST_GROUP && away < best) {
             best = away;
             limit = sqrt(b->sorted[i] * b->sorted[i + 1]);
@@ -135,6 +143,7 @@ static int find_groups(struct blocks *b, size_t pairs)
             b->group_of[other] = mine ? b->groups : b->group_of[other];
         }
         b->groups++;
+        b->limit = limit;
     }
     for (uint32_t g = 0, count = 0; g < b->groups; g++) {
         b->first[g] = count;
@@ -206,6 +215,7 @@ static int measure_block(struct blocks *b, uint32_t number, uint32_t g, uint32_t
         size_t at = probe_pair_index(b->n, b->pairs[k].i, b->pairs[k].j);
         outcome->part_of[at] = number;
         outcome->values[at] = k < sample ? outcome->values[at] : middle;
+        outcome->measured[at] = sample == count || (k < sample && k + KEPT >= sample);
     }
     return rc;
 }
