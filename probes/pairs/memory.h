@@ -167,6 +167,9 @@ void probe_partition_free(struct partition *partition);
 /* Is every unit of `fine` inside of a unit of `coarse`? True of equal ones, too. */
 bool probe_partition_refines(const struct partition *fine, const struct partition *coarse);
 
+/* PUs of the largest unit. */
+size_t probe_partition_largest(const struct partition *of);
+
 /* Makes one unit of two; units are numbered anew. */
 void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b);
 

@@ -95,6 +95,19 @@ bool probe_partition_refines(const struct partition *fine, const struct partitio
     return refines;
 }
 
+size_t probe_partition_largest(const struct partition *of)
+{
+    size_t most = 0;
+    for (uint32_t u = 0; u < of->count; u++) {
+        size_t members = 0;
+        for (size_t i = 0; i < of->pus; i++) {
+            members += of->unit[i] == u;
+        }
+        most = members > most ? members : most;
+    }
+    return most;
+}
+
 void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b)
 {
     uint32_t low = a < b ? a : b, high = a < b ? b : a;

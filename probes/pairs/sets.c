@@ -52,11 +52,15 @@ static void drop(struct sets *sets, size_t index)
 }
 
 /* Two PUs that get together what one gets alone are hardware threads of one core, or as good as
- * that: from now on one of them works. */
+ * that: from now on one of them works. A few of them may be known by their pair, or be the only
+ * ones that are declared; then those of all come in their place. */
 int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double share_of_two)
 {
     struct partition cores;
-    if (share_of_two > one_core_share || sets->cores.count < sets->pus->count) {
+    bool more = sets->cores.count == sets->pus->count ||
+                (of->count < sets->cores.count && probe_partition_refines(&sets->cores, of) &&
+                 probe_partition_largest(of) == 2);
+    if (share_of_two > one_core_share || !more) {
         return 0;
     }
     int rc = probe_partition_copy(of, &cores);
@@ -146,6 +150,20 @@ static int look_at_all(struct sets *sets, struct domain *domain, bool *any)
     return rc;
 }
 
+/* Levels inside of the new one with groups as large as its own: some of its groups, which pairs
+ * showed. */
+static void drop_parts(struct sets *sets, const struct partition *of)
+{
+    const size_t largest = probe_partition_largest(of);
+    for (size_t i = sets->count; i > 0; i--) {
+        const struct partition *level = &sets->levels[i - 1].partition;
+        if (level->count > of->count && probe_partition_refines(level, of) &&
+            probe_partition_largest(level) == largest) {
+            drop(sets, i - 1);
+        }
+    }
+}
+
 /* 1: the partition is a level now, and owned; 0: it is none. */
 static int try_candidate(struct sets *sets, const struct partition *of)
 {
@@ -176,6 +194,8 @@ static int try_candidate(struct sets *sets, const struct partition *of)
     rc = rc == 0 && any ? probe_sets_insert(sets, &first) : rc;
     if (rc <= 0) {
         probe_partition_free(&first.partition);
+    } else {
+        drop_parts(sets, of);
     }
     return rc;
 }
@@ -301,7 +321,6 @@ static bool cores_are_left(const struct sets *sets, const struct partition *cand
 
 static int measure(struct sets *sets, struct partition *candidates, size_t count)
 {
-    size_t before = sets->count;
     int rc = 0;
     qsort(candidates, count, sizeof *candidates, by_units); /* the inner ones first */
     for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
@@ -315,11 +334,11 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
                      probe_partition_refines(&sets->cores, &candidates[i]);
         rc = rc >= 0 && units ? probe_sets_search(sets, &candidates[i]) : rc;
     }
-    for (size_t i = 0; rc >= 0 && i < before; i++) {
+    for (size_t i = 0; rc >= 0 && i < sets->count; i++) {
         /* what lies around the levels of pairs */
-        rc = probe_sets_outer_of(sets, &sets->levels[i].partition)
-                 ? 0
-                 : probe_sets_search(sets, &sets->levels[i].partition);
+        const struct domain *level = &sets->levels[i];
+        bool alone = level->of_pairs >= 0 && !probe_sets_outer_of(sets, &level->partition);
+        rc = alone ? probe_sets_search(sets, &level->partition) : 0;
     }
     if (rc >= 0 && !probe_late(sets->probe) && cores_are_left(sets, candidates, count)) {
         rc = probe_sets_search(sets, &sets->cores);

@@ -8,19 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t largest_unit(const struct partition *of)
-{
-    size_t most = 0;
-    for (uint32_t u = 0; u < of->count; u++) {
-        size_t members = 0;
-        for (size_t i = 0; i < of->pus; i++) {
-            members += of->unit[i] == u;
-        }
-        most = members > most ? members : most;
-    }
-    return most;
-}
-
 int probe_sets_take_levels(struct sets *sets, const struct profile_memory *memory)
 {
     int rc = 0;
@@ -31,7 +18,7 @@ int probe_sets_take_levels(struct sets *sets, const struct profile_memory *memor
         sets->levels[sets->count++] = level;
         if (rc == 0 && i == 0 && !level.loose) {
             double share = memory->levels[i].bytes_per_s / memory->reference_bytes_per_s;
-            rc = largest_unit(&level.partition) == 2
+            rc = probe_partition_largest(&level.partition) == 2
                      ? probe_sets_adopt_cores(sets, &level.partition, share)
                      : 0;
         }

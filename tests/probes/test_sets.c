@@ -268,6 +268,48 @@ START_TEST(hidden_links_of_many_cores_are_found_inside_of_a_candidate)
 }
 END_TEST
 
+/* 60 cores of two PUs in two packages. One pair of siblings is among the few pairs that are
+ * measured first. */
+static void open_siblings(void)
+{
+    enum { SIBLINGS = 60 };
+    struct servet_error error;
+    char path[] = "/tmp/servet-siblings-XXXXXX", cores[1 << 10] = "";
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    FILE *file = fdopen(descriptor, "w"), *list = fmemopen(cores, sizeof cores, "w");
+    for (size_t core = 0; core < SIBLINGS; core++) {
+        fprintf(list, "%s\"%zu,%zu\"", core ? ", " : "", core, core + SIBLINGS);
+    }
+    fclose(list);
+    fprintf(
+        file,
+        "{\"servet_machine\": 1, \"pus\": \"0-119\", \"caches\": [{\"level\": 1, "
+        "\"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}], \"memory\": "
+        "{\"seconds\": 1e-7, \"pu_bytes_per_s\": 1.2e10, \"domains\": [{\"bytes_per_s\": 1.2e10, "
+        "\"groups\": [%s]}, {\"bytes_per_s\": 1e11, \"groups\": [\"0-29,60-89\", "
+        "\"30-59,90-119\"]}]}, \"layers\": [{\"seconds\": 1e-7, \"bytes_per_s\": 2e10, "
+        "\"groups\": [%s]}, {\"seconds\": 9e-7, \"bytes_per_s\": 5e9, \"groups\": "
+        "[\"0-119\"]}]}",
+        cores, cores);
+    fclose(file);
+    int rc = probe_machine_open_simulated(path, 1, &machine, &error);
+    unlink(path);
+    ck_assert_msg(rc == 0, "%s", error.text);
+}
+
+START_TEST(one_pair_of_siblings_does_not_hide_the_others)
+{
+    open_siblings();
+    probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+    const struct profile_memory *memory = &profile->classes[0].memory;
+    ck_assert_uint_eq(memory->level_count, 2);
+    ck_assert_uint_eq(memory->levels[0].collisions.group_count, 60);
+    ck_assert_uint_eq(memory->levels[1].collisions.group_count, 2);
+    close_it();
+}
+END_TEST
+
 START_TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
 {
     probe_it("finis-terrae", NULL, PROBE_MEMORY);
@@ -326,6 +368,7 @@ int main(void)
     tcase_add_test(tests, buses_and_cells_are_found_where_the_topology_is_flat);
     tcase_add_test(tests, domains_are_found_where_nothing_at_all_is_known);
     tcase_add_test(tests, hidden_links_of_many_cores_are_found_inside_of_a_candidate);
+    tcase_add_test(tests, one_pair_of_siblings_does_not_hide_the_others);
     tcase_add_test(tests, curves_of_an_outer_level_use_one_worker_per_inner_group_first);
     tcase_add_test(tests, partitions_merge_refine_and_dissolve);
     return run_tests(tests);
