@@ -103,7 +103,7 @@ def main():
     parser.add_argument("--machines", type=int, default=24)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--keep", help="folder that the drawn machines stay in")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     print(f"seed {options.seed}", flush=True)
     draw = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder:
