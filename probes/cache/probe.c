@@ -141,6 +141,7 @@ int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struc
  * otherwise. */
 enum {
     SWEEPS = 3,
+    SPARSE_EACH = 2,  /* from `sparse_from` on */
     LOOK_EACH = 2,    /* of those, where a budget may not leave time for all */
     WARM_PASSES = 16, /* an L3 that is filled by victims keeps only lines that show reuse: 4 passes
                          read 22 ns, 16 and more 15.6 */
@@ -152,6 +153,9 @@ enum {
 };
 static const size_t smallest_bytes = 4u << 10;
 static const size_t large_from = 16u << 20;
+/* From here on points take most of the time, and half of them will do: where one is near a knee
+ * those around it are measured afterwards. */
+static const size_t sparse_from = 128u << 20;
 static const size_t largest_bytes =
     (size_t)768
     << 20; /* three times the largest L3 slice group built so far (256 MiB of one CCD) */
@@ -215,10 +219,17 @@ static double grid_bytes(int step, int steps_per_octave)
            NODE_LARGE;
 }
 
+/* After `step`, the next one of every `each`th size. */
+static int next_step(int step, int each)
+{
+    const bool sparse = grid_bytes(step, CACHE_STEPS_PER_OCTAVE) >= (double)sparse_from;
+    return step + (sparse && each < SPARSE_EACH ? SPARSE_EACH : each);
+}
+
 /* Every `each`th size. */
 static void make_grid(struct cache_samples *samples, size_t end, int each)
 {
-    for (int step = 0; samples->count < GRID_MAX; step += each) {
+    for (int step = 0; samples->count < GRID_MAX; step = next_step(step, each)) {
         double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
         if (bytes > (double)end) {
             break;
@@ -315,7 +326,7 @@ static double expected_load(const struct machine *machine, double bytes)
 static double expected_sweep(const struct machine *machine, double end)
 {
     double sum = 0;
-    for (int step = 0; grid_bytes(step, CACHE_STEPS_PER_OCTAVE) <= end; step++) {
+    for (int step = 0; grid_bytes(step, CACHE_STEPS_PER_OCTAVE) <= end; step = next_step(step, 1)) {
         double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
         sum += (double)places_of(bytes) * sample_cost(bytes, expected_load(machine, bytes));
     }
@@ -551,7 +562,8 @@ static int conclude(const struct measurement *m, bool at_end, struct cache_level
 static double sweep_seconds(const struct cache_samples *look, size_t end, double look_s)
 {
     double modelled = swept_cost(look), sum = 0;
-    for (int step = 0; grid_bytes(step, CACHE_STEPS_PER_OCTAVE) <= (double)end; step++) {
+    for (int step = 0; grid_bytes(step, CACHE_STEPS_PER_OCTAVE) <= (double)end;
+         step = next_step(step, 1)) {
         double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
         size_t at = (size_t)(step / LOOK_EACH);
         const struct cache_point *point = &look->points[at < look->count ? at : look->count - 1];

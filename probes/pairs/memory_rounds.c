@@ -53,16 +53,13 @@ bool probe_memory_is_large(const struct probe *probe)
 }
 
 /* A figure is the upper quartile of bursts of half a MiB: 192 of them say it, in one pass of a
- * large array or in three of a small one. More passes make it surer, and take minutes where
- * hundreds of workers share a memory. */
+ * large array or in three of a small one. More passes make it no surer than the rounds do, and take
+ * seconds beside a cache of hundreds of MiB, minutes where hundreds of workers share a memory. */
 static const size_t copied_bytes = 96u << 20;
 enum { PASSES_MOST = 3 };
 
-uint32_t probe_memory_passes(const struct probe *probe, size_t bytes)
+uint32_t probe_memory_passes(size_t bytes)
 {
-    if (!probe_memory_is_large(probe)) {
-        return PASSES_MOST;
-    }
     size_t passes = bytes > 0 ? copied_bytes / bytes : 1;
     return passes < 1 ? 1 : passes > PASSES_MOST ? PASSES_MOST : (uint32_t)passes;
 }
@@ -71,7 +68,7 @@ int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, si
                       double *bytes_per_s)
 {
     const struct machine_copy what = {.bytes = bytes,
-                                      .passes = probe_memory_passes(probe, bytes),
+                                      .passes = probe_memory_passes(bytes),
                                       .numa = -1,
                                       .pages = probe_memory_pages(probe->machine)};
     return probe_machine_copy(probe->machine, &what, pus, count, bytes_per_s);

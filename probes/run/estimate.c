@@ -78,7 +78,7 @@ static double pass_seconds(const struct probe *probe)
 /* One copy by all that take part. */
 static double copy_seconds(const struct probe *probe)
 {
-    const uint32_t passes = probe_memory_passes(probe, (size_t)array_bytes(probe));
+    const uint32_t passes = probe_memory_passes((size_t)array_bytes(probe));
     return (passes + more_passes) * pass_seconds(probe);
 }
 
