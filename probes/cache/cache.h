@@ -502,4 +502,7 @@ int probe_ways(struct probe *probe, uint32_t pu, const struct probe_ways_level *
  * ways of a power of two bytes. 0: none. */
 uint32_t probe_ways_of(size_t conflicting, uint64_t bytes);
 
+/* What the system declares; NULL: nothing. */
+const struct profile_class *probe_cache_declared(const struct machine *machine);
+
 #endif
