@@ -1,8 +1,8 @@
-/* The one main() of all test programs: the rest of theirs is the list of their tests.
+/* The tests of a program, which register themselves before main(), and how they are run.
  *
  * Each result is printed as it comes, so that the log of a test that ran into its limit says how
  * far it came. Check's own limit of 4 s for a test is short for a busy machine, and these tests ask
- * what is done, not how fast; a case that needs longer says so by tcase_set_timeout(). A sanitizer
+ * what is done, not how fast; a program whose tests need longer says so by TESTS(). A sanitizer
  * makes the arithmetic of fits five to ten times as slow, and so does an emulator: all limits grow
  * with it. */
 #include "tests/base/runner.h"
@@ -51,6 +51,79 @@ int run_suite(Suite *suite)
     return failed != 0;
 }
 
+/* A kernel of 64 bits runs programs of 32. */
+static bool is_of_fewer_bits(void)
+{
+    struct utsname machine;
+    return sizeof(void *) == 4 && uname(&machine) == 0 && strstr(machine.machine, "64");
+}
+
+/* -- tests that register themselves -- */
+
+enum { TESTS_MAX = 64 };
+
+static struct {
+    const TTest *tests[TESTS_MAX];
+    struct test_options options[TESTS_MAX];
+    int count;
+    struct tests_options all;
+} registered;
+
+/* In the order of the lines, whatever order the compiler has its constructors in. */
+void add_test(const TTest *test, struct test_options options)
+{
+    int at = registered.count++;
+    if (at == TESTS_MAX) {
+        fprintf(stderr, "%s: more than %d tests\n", test->name, TESTS_MAX);
+        exit(EXIT_FAILURE);
+    }
+    for (; at > 0 && registered.tests[at - 1]->line > test->line; at--) {
+        registered.tests[at] = registered.tests[at - 1];
+        registered.options[at] = registered.options[at - 1];
+    }
+    registered.tests[at] = test;
+    registered.options[at] = options;
+}
+
+void set_tests(struct tests_options options)
+{
+    registered.all = options;
+}
+
+/* Why the test is left out here, NULL: it is not. */
+static const char *left_out(const struct test_options *options)
+{
+    if (options->not_emulated && is_emulated()) {
+        return options->not_emulated;
+    }
+    bool foreign = options->starts_programs && (is_emulated() || is_of_fewer_bits());
+    return foreign ? "it starts programs of this machine" : NULL;
+}
+
+int run_registered(void)
+{
+    Suite *suite = suite_create(program_invocation_short_name);
+    TCase *tests = tcase_create(program_invocation_short_name);
+    if (registered.all.seconds) {
+        tcase_set_timeout(tests, registered.all.seconds);
+    }
+    tcase_add_checked_fixture(tests, registered.all.setup, registered.all.teardown);
+    for (int i = 0; i < registered.count; i++) {
+        const TTest *test = registered.tests[i];
+        const struct test_options *options = &registered.options[i];
+        const char *why = left_out(options);
+        if (why) {
+            printf("left out: %s: %s\n", test->name, why);
+        } else {
+            tcase_add_loop_test(tests, test, 0, options->loops ? options->loops : 1);
+        }
+    }
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
+
+/* -- cases made by hand -- */
+
 int run_tests(TCase *tests)
 {
     Suite *suite = suite_create(program_invocation_short_name);
@@ -62,22 +135,6 @@ void add_unless_emulated(TCase *tests, const TTest *test, const char *why)
 {
     if (is_emulated()) {
         printf("left out under an emulator: %s: %s\n", test->name, why);
-    } else {
-        tcase_add_test(tests, test);
-    }
-}
-
-/* A kernel of 64 bits runs programs of 32. */
-static bool is_of_fewer_bits(void)
-{
-    struct utsname machine;
-    return sizeof(void *) == 4 && uname(&machine) == 0 && strstr(machine.machine, "64");
-}
-
-void add_unless_foreign(TCase *tests, const TTest *test)
-{
-    if (is_emulated() || is_of_fewer_bits()) {
-        printf("left out: %s: it starts programs of this machine\n", test->name);
     } else {
         tcase_add_test(tests, test);
     }

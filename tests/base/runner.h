@@ -1,20 +1,65 @@
-/* The one way in which a test program runs its tests. */
+/* The one way in which a test program runs its tests: a test registers itself where it is written,
+ * so that none can be forgotten, and main() is in main.c, unless the program has one of its own.
+ *
+ *     TEST(a_question_that_it_answers)
+ *     {
+ *         ck_assert(...);
+ *     }
+ *
+ * Tests that differ in limits or fixtures within one program are cases made by hand, with Check's
+ * own START_TEST, and run by run_tests() or run_suite(). */
 #ifndef SERVET_TESTS_BASE_RUNNER_H
 #define SERVET_TESTS_BASE_RUNNER_H
 
 #include <check.h>
+#include <stdbool.h>
 
-/* Runs the tests of one case, or of a suite of several, says the result of each as it comes, and
- * frees them. Returns what main() returns: 0, or 1 if a test failed. */
+/* What is particular about one test; all of it may be left out. */
+struct test_options {
+    int loops; /* it runs so many times, with _i from 0 */
+    /* Why it is left out under qemu-user, an emulator of single programs
+     * (packaging/cross/foreign). */
+    const char *not_emulated;
+    /* It starts this machine's own shell, Python, Java or the like under the shim: left out where
+     * the shim is of another architecture than they (i386 on x86-64 too). */
+    bool starts_programs;
+};
+
+/* What holds for all tests of a program. */
+struct tests_options {
+    int seconds;                            /* limit of each test; 0: as runner.c has it */
+    void (*setup)(void), (*teardown)(void); /* in the process of each test, before and after it */
+};
+
+void add_test(const TTest *test, struct test_options options);
+void set_tests(struct tests_options options);
+
+/* A test, and what is particular about it: TEST(name, .loops = 3). */
+#define TEST(name, ...)                                                                            \
+    static void name##_fn(int _i);                                                                 \
+    static const TTest name##_ttest = {#name, name##_fn, __FILE__, __LINE__};                      \
+    __attribute__((constructor)) static void name##_add(void)                                      \
+    {                                                                                              \
+        add_test(&name##_ttest, (struct test_options){__VA_ARGS__});                               \
+    }                                                                                              \
+    static void name##_fn(int _i __attribute__((unused)))
+
+/* Once in a program: TESTS(.seconds = 100). */
+#define TESTS(...)                                                                                 \
+    __attribute__((constructor)) static void set_options(void)                                     \
+    {                                                                                              \
+        set_tests((struct tests_options){__VA_ARGS__});                                            \
+    }
+
+/* Runs what registered itself, in the order of its lines, and says the result of each as it comes.
+ * Returns what main() returns: 0, or 1 if a test failed. */
+int run_registered(void);
+
+/* The same of one case made by hand, or of a suite of several; frees them. */
 int run_tests(TCase *tests);
 int run_suite(Suite *suite);
 
-/* Adds the test, except under qemu-user, an emulator of single programs (packaging/cross/foreign):
- * there it says that the test is left out, and why. */
+/* Adds a test to a case made by hand, as .not_emulated says. */
 void add_unless_emulated(TCase *tests, const TTest *test, const char *why);
-
-/* Adds a test that starts this machine's own shell, Python, Java or the like under the shim, except
- * where the shim is of another architecture than they (i386 on x86-64 too). */
-void add_unless_foreign(TCase *tests, const TTest *test);
 
 #endif

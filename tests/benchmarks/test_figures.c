@@ -1,6 +1,5 @@
 /* Do the tables and figures of the 2012 mapping paper come out of its machines, when these are
  * probed? */
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 /* Section 4.3 of the 2012 paper: "around 1000 MBytes/s" of two cores on one bus, "approximately
  * 1700" in one cell, "up to 2200" in different ones; between nodes messages take about twice as
  * long. Found by probing, to 3 %. */
-START_TEST(the_finis_terrae_is_measured_as_the_paper_has_it)
+TEST(the_finis_terrae_is_measured_as_the_paper_has_it)
 {
     struct servet_profile *node, *pair;
     struct servet_error error = {""};
@@ -36,7 +35,6 @@ START_TEST(the_finis_terrae_is_measured_as_the_paper_has_it)
     profile_free(pair);
     profile_free(node);
 }
-END_TEST
 
 /* The last rows of the paper's Tables 1 and 2; '-' is 99. */
 static void assert_tables(const json_t *figures)
@@ -90,7 +88,7 @@ static double gain(const json_t *figure, json_int_t cores, json_int_t *nodes)
  * 128 cores of the Finis Terrae SP gained around 350 %, the bandwidth 300: to 20 %, for the rest
  * is not the memory's. Nodes are exact: one core a processor up to 16 cores, one an L3 on 32
  * (Section 4.2); one a bus (4.3); and a Superdome has one node (4.4). */
-START_TEST(figures_of_the_paper_come_of_probed_machines)
+TEST(figures_of_the_paper_come_of_probed_machines)
 {
     static const struct {
         size_t figure;
@@ -124,13 +122,6 @@ START_TEST(figures_of_the_paper_come_of_probed_machines)
     }
     json_decref(figures);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("figures");
-    tcase_set_timeout(cases, 300); /* of a busy machine, under a sanitizer */
-    tcase_add_test(cases, the_finis_terrae_is_measured_as_the_paper_has_it);
-    tcase_add_test(cases, figures_of_the_paper_come_of_probed_machines);
-    return run_tests(cases);
-}
+/* of a busy machine, under a sanitizer */
+TESTS(.seconds = 300)

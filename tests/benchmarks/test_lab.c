@@ -1,6 +1,5 @@
 /* Are the statistics and the predicted figures what they are said to be, and does the laboratory
  * account for all of its parts? */
-#include <check.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -15,7 +14,7 @@
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 
-START_TEST(medians_and_intervals)
+TEST(medians_and_intervals)
 {
     const double odd[] = {5.0, 1.0, 3.0}, even[] = {4.0, 1.0, 3.0, 2.0},
                  same[] = {2.0, 2.0, 2.0, 2.0};
@@ -28,11 +27,10 @@ START_TEST(medians_and_intervals)
     ck_assert_double_eq_tol(interval.low, 1.0, 1e-15);
     ck_assert_double_eq_tol(interval.high, 5.0, 1e-15);
 }
-END_TEST
 
 /* A slow spell that hits both programs in the same rounds is no difference: with independent
  * resamples the interval would reach from 0.2 to 20. */
-START_TEST(ratios_are_paired_by_round)
+TEST(ratios_are_paired_by_round)
 {
     double a[20], b[20];
     for (int i = 0; i < 20; i++) {
@@ -44,11 +42,10 @@ START_TEST(ratios_are_paired_by_round)
     ck_assert_double_eq_tol(interval.low, 2.0, 1e-12);
     ck_assert_double_eq_tol(interval.high, 2.0, 1e-12);
 }
-END_TEST
 
 /* Of 200 comparisons of equal distributions about 5 % may exclude 1; with an interval that is too
  * narrow many do. */
-START_TEST(the_interval_covers_what_it_says)
+TEST(the_interval_covers_what_it_says)
 {
     uint64_t state = 7;
     int excluded = 0;
@@ -66,9 +63,8 @@ START_TEST(the_interval_covers_what_it_says)
     }
     ck_assert_int_le(excluded, 20);
 }
-END_TEST
 
-START_TEST(npb_names)
+TEST(npb_names)
 {
     static const char *const good[] = {"bt.A.x", "cg.B.4", "sp-mz.W.x", "lu.C.16"};
     static const char *const bad[] = {"bt.A",    "bt.Z.x",   "cg.B.0", "cg.b.x",
@@ -83,7 +79,6 @@ START_TEST(npb_names)
         ck_assert_msg(!bench_npb_is_name(bad[i], &ranks), "%s", bad[i]);
     }
 }
-END_TEST
 
 static struct servet_profile *load(const char *name)
 {
@@ -97,7 +92,7 @@ static struct servet_profile *load(const char *name)
 /* The bandwidths that the 2012 paper quotes for the Finis Terrae (Section 4.3): 2200 MB/s alone and
  * in different cells, 1700 in one cell, 1000 on one bus; two workers of a ring send two
  * messages. */
-START_TEST(predictions_follow_the_papers_bandwidths)
+TEST(predictions_follow_the_papers_bandwidths)
 {
     struct servet_profile *profile = load("finis-terrae-2-nodes.json");
     static const uint32_t pairs[][2] = {{0, 1}, {0, 4}, {0, 8}, {0, 16}};
@@ -117,9 +112,8 @@ START_TEST(predictions_follow_the_papers_bandwidths)
     ck_assert_int_eq(bench_predict(profile, unknown, 1, &prediction), -EINVAL);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(the_default_fills_nodes_in_order)
+TEST(the_default_fills_nodes_in_order)
 {
     struct servet_profile *profile = load("finis-terrae-2-nodes.json");
     uint32_t pus[33];
@@ -129,7 +123,6 @@ START_TEST(the_default_fills_nodes_in_order)
     ck_assert_int_eq(bench_default_placement(profile, 33, pus), -ERANGE);
     profile_free(profile);
 }
-END_TEST
 
 static struct run lab(const char *format, ...)
 {
@@ -152,7 +145,7 @@ static json_t *parsed(struct run *run)
 }
 
 /* Too little time for anything: every part is there all the same, and says so. */
-START_TEST(every_part_is_accounted_for_in_the_time_that_there_is)
+TEST(every_part_is_accounted_for_in_the_time_that_there_is)
 {
     char folder[] = "/tmp/servet-lab-test-XXXXXX", line[128];
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -179,7 +172,6 @@ START_TEST(every_part_is_accounted_for_in_the_time_that_there_is)
     run = run_command(line);
     run_free(&run);
 }
-END_TEST
 
 /* What follows the last '/' or '}' of the first word. */
 static const char *program_of(const char *command, size_t *length)
@@ -209,7 +201,7 @@ static bool is_part_of_all(const char *name, size_t length)
 
 /* Every command under "Figures" of the measurements is one that lab runs, lab itself, or
  * servet-bench; what is judged by other people's measurements has a heading of its own. */
-START_TEST(commands_of_the_measurements_are_parts)
+TEST(commands_of_the_measurements_are_parts)
 {
     FILE *file = fopen(MEASUREMENTS, "r");
     char line[4096];
@@ -232,19 +224,6 @@ START_TEST(commands_of_the_measurements_are_parts)
     fclose(file);
     ck_assert_uint_ge(commands, 6);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("lab");
-    tcase_set_timeout(cases, 100); /* of a busy machine */
-    tcase_add_test(cases, medians_and_intervals);
-    tcase_add_test(cases, ratios_are_paired_by_round);
-    tcase_add_test(cases, the_interval_covers_what_it_says);
-    tcase_add_test(cases, npb_names);
-    tcase_add_test(cases, predictions_follow_the_papers_bandwidths);
-    tcase_add_test(cases, the_default_fills_nodes_in_order);
-    tcase_add_test(cases, every_part_is_accounted_for_in_the_time_that_there_is);
-    tcase_add_test(cases, commands_of_the_measurements_are_parts);
-    return run_tests(cases);
-}
+/* of a busy machine */
+TESTS(.seconds = 100)

@@ -1,5 +1,4 @@
 /* Does servet-bench compare what it says, and refuse what it cannot compare, in one line? */
-#include <check.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -86,7 +85,7 @@ static json_t *parsed(struct run *run)
 
 /* The program says which comparator it runs under: 10 times as long with OMP_PROC_BIND as
  * without. */
-START_TEST(figures_are_those_of_the_program_under_each_comparator)
+TEST(figures_are_those_of_the_program_under_each_comparator)
 {
     script("app", "if [ -n \"$OMP_PROC_BIND\" ]; then echo took 50 s; else echo took 5 s; fi");
     struct run run =
@@ -100,10 +99,9 @@ START_TEST(figures_are_those_of_the_program_under_each_comparator)
     ck_assert_uint_eq(json_array_size(json_object_get(close, "values")), 3);
     json_decref(root);
 }
-END_TEST
 
 /* A B A B, not A A B B: the program keeps the order of its runs. */
-START_TEST(rounds_are_interleaved)
+TEST(rounds_are_interleaved)
 {
     char body[256], path[128];
     snprintf(body, sizeof body, "echo \"${OMP_PROC_BIND:-none}\" >>%s/order", folder);
@@ -116,9 +114,8 @@ START_TEST(rounds_are_interleaved)
     ck_assert_str_eq(run.out, "none\nspread\nnone\nspread\nnone\nspread\n");
     run_free(&run);
 }
-END_TEST
 
-START_TEST(the_users_own_placement_does_not_leak_in)
+TEST(the_users_own_placement_does_not_leak_in)
 {
     script("app", "echo \"value ${#OMP_PLACES}\"");
     setenv("OMP_PLACES", "{0}", 1);
@@ -129,10 +126,9 @@ START_TEST(the_users_own_placement_does_not_leak_in)
                             0.0, 1e-12);
     json_decref(root);
 }
-END_TEST
 
 #ifndef SANITIZED /* a sanitized shim does not load into programs that are not */
-START_TEST(servet_comparators_run_the_shim)
+TEST(servet_comparators_run_the_shim)
 {
     script("app", "case \"$LD_PRELOAD$SERVET_COMM_PRIOR\" in *libservet_pin.so*) echo pinned 1;; "
                   "*) echo pinned 0;; esac");
@@ -148,10 +144,9 @@ START_TEST(servet_comparators_run_the_shim)
         json_number_value(json_object_get(series(root, "servet-comm"), "median")), 1.0, 1e-12);
     json_decref(root);
 }
-END_TEST
 
 /* Slower by ten with no spread is beyond any interval; the direction follows --higher. */
-START_TEST(the_verdict_names_a_slower_servet)
+TEST(the_verdict_names_a_slower_servet)
 {
     script("app", "if [ -n \"$LD_PRELOAD\" ]; then echo figure 50; else echo figure 5; fi");
     struct run run =
@@ -165,7 +160,6 @@ START_TEST(the_verdict_names_a_slower_servet)
     ck_assert_ptr_nonnull(strstr(run.out, "no intervals and no verdict"));
     run_free(&run);
 }
-END_TEST
 
 static const struct {
     const char *options, *reason;
@@ -176,7 +170,7 @@ static const struct {
 };
 
 /* Each is measured again, and has its reason. */
-START_TEST(exceptions_are_listed_with_reasons)
+TEST(exceptions_are_listed_with_reasons, .loops = (sizeof reasons / sizeof *reasons))
 {
     script("app", "if [ -n \"$LD_PRELOAD\" ]; then echo figure 50; else echo figure 5; fi");
     struct run run = bench("-n 6 %s -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app",
@@ -187,10 +181,9 @@ START_TEST(exceptions_are_listed_with_reasons)
                   "%s", run.out);
     run_free(&run);
 }
-END_TEST
 
 /* What is slower in the first six rounds only is not held against servet, and not hidden either. */
-START_TEST(exceptions_that_do_not_come_again_are_said_to)
+TEST(exceptions_that_do_not_come_again_are_said_to)
 {
     char body[512];
     snprintf(body, sizeof body,
@@ -207,12 +200,11 @@ START_TEST(exceptions_that_do_not_come_again_are_said_to)
     ck_assert_double_eq_tol(json_number_value(json_object_get(exception, "slowdown")), 10.0, 1e-9);
     json_decref(root);
 }
-END_TEST
 #endif
 
 /* A comparator under which the program fails is left out with its reason; the others keep their
  * figures. */
-START_TEST(failures_are_reasons_not_figures)
+TEST(failures_are_reasons_not_figures)
 {
     script("app", "[ -z \"$OMP_PROC_BIND\" ] || { echo no places here >&2; exit 3; }");
     struct run run = bench("-n 2 --json -c default,omp-close -- %s/app", folder);
@@ -226,9 +218,8 @@ START_TEST(failures_are_reasons_not_figures)
     ck_assert_ptr_nonnull(strstr(run.out, "took more than 0.2 s"));
     run_free(&run);
 }
-END_TEST
 
-START_TEST(jobs_run_at_the_same_time_and_the_worst_counts)
+TEST(jobs_run_at_the_same_time_and_the_worst_counts)
 {
     char body[512];
     /* each copy waits for the other: in turn they would never end */
@@ -245,9 +236,8 @@ START_TEST(jobs_run_at_the_same_time_and_the_worst_counts)
                             2.0, 1e-12);
     json_decref(root);
 }
-END_TEST
 
-START_TEST(a_background_job_runs_during_the_measurement_and_not_after)
+TEST(a_background_job_runs_during_the_measurement_and_not_after)
 {
     char line[128];
     script("app",
@@ -267,9 +257,8 @@ START_TEST(a_background_job_runs_during_the_measurement_and_not_after)
                             0.0, 1e-12);
     json_decref(root);
 }
-END_TEST
 
-START_TEST(a_budget_ends_the_rounds)
+TEST(a_budget_ends_the_rounds)
 {
     script("app", "sleep 0.2; echo figure 1");
     struct run run = bench(
@@ -280,10 +269,9 @@ START_TEST(a_budget_ends_the_rounds)
     ck_assert_uint_le(rounds, 3); /* 0.6 s are over after three */
     json_decref(root);
 }
-END_TEST
 
 /* Ctrl-C, or a batch system's kill, must not leave the program running on the machine. */
-START_TEST(programs_end_with_servet_bench)
+TEST(programs_end_with_servet_bench)
 {
     char body[256], path[128], gone[160];
     snprintf(body, sizeof body, "echo $$ >%s/pid; exec sleep 60", folder);
@@ -302,10 +290,9 @@ START_TEST(programs_end_with_servet_bench)
     }
     ck_assert_int_ne(access(gone, F_OK), 0);
 }
-END_TEST
 
 /* NPB's names, in NPB's folders, and its own figure. */
-START_TEST(npb_binaries_are_found_and_run)
+TEST(npb_binaries_are_found_and_run)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/bin", folder);
@@ -323,9 +310,8 @@ START_TEST(npb_binaries_are_found_and_run)
                             123.45, 1e-9);
     json_decref(root);
 }
-END_TEST
 
-START_TEST(plots_are_drawn)
+TEST(plots_are_drawn)
 {
     if (access("/usr/bin/gnuplot", X_OK)) {
         return; /* plots are optional: the command says so itself */
@@ -339,10 +325,9 @@ START_TEST(plots_are_drawn)
     ck_assert_int_eq(run.status, 0);
     run_free(&run);
 }
-END_TEST
 
 /* A folder is made, with those that it lies in, and kept when it is there. */
-START_TEST(plots_go_into_a_folder_that_is_made)
+TEST(plots_go_into_a_folder_that_is_made)
 {
     if (access("/usr/bin/gnuplot", X_OK)) {
         return;
@@ -356,10 +341,9 @@ START_TEST(plots_go_into_a_folder_that_is_made)
         ck_assert_int_eq(access(path, R_OK), 0);
     }
 }
-END_TEST
 
 /* Five values cannot have a 95 % interval: none is printed, and none is in the JSON. */
-START_TEST(too_few_rounds_have_no_interval)
+TEST(too_few_rounds_have_no_interval)
 {
     static const bool enough[] = {false, true};
     for (size_t i = 0; i < 2; i++) {
@@ -373,10 +357,9 @@ START_TEST(too_few_rounds_have_no_interval)
         run_free(&run);
     }
 }
-END_TEST
 
 /* What moved says where; nothing is run. */
-START_TEST(options_that_moved_say_where)
+TEST(options_that_moved_say_where)
 {
     static const char *const moved[] = {"--all", "--costs", "--figures", "--within 5"};
     for (size_t i = 0; i < sizeof moved / sizeof *moved; i++) {
@@ -387,12 +370,11 @@ START_TEST(options_that_moved_say_where)
         run_free(&run);
     }
 }
-END_TEST
 
 #ifdef NEEDS_MPICH
 /* A program that needs MPICH's library is not started by Open MPI's launcher, under which its ranks
  * would be so many programs of one rank each; nor the other way round. */
-START_TEST(a_launcher_of_another_mpi_is_refused)
+TEST(a_launcher_of_another_mpi_is_refused)
 {
     static const char *const programs[] = {NEEDS_MPICH, NEEDS_OPEN_MPI};
     static const char *const needs[] = {"libmpich.so.12", "libmpi.so.40"};
@@ -410,10 +392,9 @@ START_TEST(a_launcher_of_another_mpi_is_refused)
     }
     unsetenv("SERVET_BENCH_MPIRUN");
 }
-END_TEST
 
 /* The right one is called in its own words, and found in PATH by what it says, not by its name. */
-START_TEST(the_launcher_follows_the_programs_mpi)
+TEST(the_launcher_follows_the_programs_mpi)
 {
     script("mpirun", "[ \"$1\" = --version ] && { echo 'HYDRA build details:'; exit; }\n"
                      "case \"$*\" in *'-n 2 -bind-to core:1 '*) echo ranks 2;; *) echo \"$*\" >&2; "
@@ -431,7 +412,6 @@ START_TEST(the_launcher_follows_the_programs_mpi)
                             2.0, 1e-12);
     json_decref(root);
 }
-END_TEST
 #endif
 
 static const char *const wrong[] = {
@@ -452,47 +432,20 @@ static const char *const wrong[] = {
     "--output /tmp/x -- /bin/true",
 };
 
-START_TEST(bad_usage_is_one_line_and_status_2)
+TEST(bad_usage_is_one_line_and_status_2, .loops = (sizeof wrong / sizeof *wrong))
 {
     struct run run = bench("%s", wrong[_i]);
     ck_assert_msg(run.status == 2 && count_lines(run.err) == 1, "%s: status %d, %s", wrong[_i],
                   run.status, run.err);
     run_free(&run);
 }
-END_TEST
+
+TESTS(.setup = make_folder, .teardown = drop_folder)
 
 int main(void)
 {
     /* Other programs under the shim on this machine must not decide what a test sees. */
     setenv("SERVET_REGISTRY", "0", 1);
     setenv("SERVET_STRANGERS", "0", 1);
-    TCase *cases = tcase_create("command");
-    tcase_add_checked_fixture(cases, make_folder, drop_folder);
-    tcase_add_test(cases, figures_are_those_of_the_program_under_each_comparator);
-    tcase_add_test(cases, rounds_are_interleaved);
-    tcase_add_test(cases, the_users_own_placement_does_not_leak_in);
-#ifndef SANITIZED
-    tcase_add_test(cases, servet_comparators_run_the_shim);
-    tcase_add_test(cases, the_verdict_names_a_slower_servet);
-    tcase_add_loop_test(cases, exceptions_are_listed_with_reasons, 0,
-                        (int)(sizeof reasons / sizeof *reasons));
-    tcase_add_test(cases, exceptions_that_do_not_come_again_are_said_to);
-#endif
-    tcase_add_test(cases, failures_are_reasons_not_figures);
-    tcase_add_test(cases, jobs_run_at_the_same_time_and_the_worst_counts);
-    tcase_add_test(cases, a_background_job_runs_during_the_measurement_and_not_after);
-    tcase_add_test(cases, a_budget_ends_the_rounds);
-    tcase_add_test(cases, programs_end_with_servet_bench);
-    tcase_add_test(cases, npb_binaries_are_found_and_run);
-    tcase_add_test(cases, plots_are_drawn);
-    tcase_add_test(cases, plots_go_into_a_folder_that_is_made);
-    tcase_add_test(cases, too_few_rounds_have_no_interval);
-    tcase_add_test(cases, options_that_moved_say_where);
-#ifdef NEEDS_MPICH
-    tcase_add_test(cases, a_launcher_of_another_mpi_is_refused);
-    tcase_add_test(cases, the_launcher_follows_the_programs_mpi);
-#endif
-    tcase_add_loop_test(cases, bad_usage_is_one_line_and_status_2, 0,
-                        (int)(sizeof wrong / sizeof *wrong));
-    return run_tests(cases);
+    return run_registered();
 }

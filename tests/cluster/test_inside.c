@@ -1,6 +1,5 @@
 /* Does what a node measures by itself come back as it was written, and trouble as a line that says
  * what it was? */
-#include <check.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,33 +63,30 @@ static void expect(const char *text, const char *answer)
     free(got);
 }
 
-START_TEST(what_is_written_is_the_answer)
+TEST(what_is_written_is_the_answer)
 {
     expect("printf '{\"a\": 1}'", "{\"a\": 1}");
     expect("echo \"$@\"", "--quiet --output - --no-mpi --probes cache --seed 7\n");
     expect("i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i + 1)); done | wc -c",
            "220000\n");
 }
-END_TEST
 
-START_TEST(a_long_answer_is_whole)
+TEST(a_long_answer_is_whole)
 {
     char *got = said_by_script("head -c 300000 /dev/zero | tr '\\0' x");
     ck_assert_uint_eq(strlen(got), 300000);
     free(got);
 }
-END_TEST
 
-START_TEST(trouble_is_one_line_that_says_what)
+TEST(trouble_is_one_line_that_says_what)
 {
     expect("exit 3", "! servet-probe ended with status 3");
     expect("printf half; exit 1", "! servet-probe ended with status 1");
     expect("kill -9 $$", "! servet-probe was killed");
 }
-END_TEST
 
 /* What was freed before may lie where the answer is. */
-START_TEST(a_command_that_writes_nothing_is_told)
+TEST(a_command_that_writes_nothing_is_told)
 {
     for (size_t size = 1; size < 40000; size = size * 2 + 1) {
         char *used = malloc(size);
@@ -100,24 +96,12 @@ START_TEST(a_command_that_writes_nothing_is_told)
     }
     expect("exit 0", "! servet-probe wrote no profile");
 }
-END_TEST
 
-START_TEST(a_command_that_is_not_there_is_named)
+TEST(a_command_that_is_not_there_is_named)
 {
     char *text = said("/nonexistent/servet-probe");
     ck_assert_str_eq(text, "! /nonexistent/servet-probe: No such file or directory");
     free(text);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("inside");
-    tcase_add_checked_fixture(tests, write_script, remove_script);
-    tcase_add_test(tests, what_is_written_is_the_answer);
-    tcase_add_test(tests, a_long_answer_is_whole);
-    tcase_add_test(tests, trouble_is_one_line_that_says_what);
-    tcase_add_test(tests, a_command_that_writes_nothing_is_told);
-    tcase_add_test(tests, a_command_that_is_not_there_is_named);
-    return run_tests(tests);
-}
+TESTS(.setup = write_script, .teardown = remove_script)

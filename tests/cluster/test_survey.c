@@ -1,7 +1,6 @@
 /* Are the layers of a network right although most of its pairs are never measured, and is it said
  * where they are not?
  */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -61,7 +60,7 @@ static size_t count_wrong(const struct fat_tree *tree, const struct profile_comm
     return wrong;
 }
 
-START_TEST(a_fat_tree_is_found_from_few_of_its_pairs)
+TEST(a_fat_tree_is_found_from_few_of_its_pairs)
 {
     struct fat_tree tree = usual_tree(600);
     struct done done;
@@ -77,9 +76,8 @@ START_TEST(a_fat_tree_is_found_from_few_of_its_pairs)
     }
     finish(&tree, &done);
 }
-END_TEST
 
-START_TEST(exhaustive_measures_every_pair)
+TEST(exhaustive_measures_every_pair)
 {
     struct fat_tree tree = usual_tree(60);
     struct done done;
@@ -91,10 +89,9 @@ START_TEST(exhaustive_measures_every_pair)
     ck_assert_uint_eq(done.result.network.measured.groups[0].count, 60);
     finish(&tree, &done);
 }
-END_TEST
 
 /* Each measured pair is marked, and no other. */
-START_TEST(marks_tell_measured_from_inferred)
+TEST(marks_tell_measured_from_inferred)
 {
     struct fat_tree tree = usual_tree(200);
     struct done done;
@@ -119,9 +116,8 @@ START_TEST(marks_tell_measured_from_inferred)
     ck_assert_uint_lt(marked, 200 * 199 / 4);
     finish(&tree, &done);
 }
-END_TEST
 
-START_TEST(layers_are_told_apart_by_the_spread_that_was_measured)
+TEST(layers_are_told_apart_by_the_spread_that_was_measured)
 {
     static const double noise[] = {0.005, 0.02, 0.08};
     double spread[3];
@@ -144,9 +140,8 @@ START_TEST(layers_are_told_apart_by_the_spread_that_was_measured)
     const struct survey nothing = {0};
     ck_assert_double_eq(probe_survey_spread(&nothing), CLUSTER_USUAL_SPREAD);
 }
-END_TEST
 
-START_TEST(a_node_with_a_slow_card_is_a_layer_of_its_own)
+TEST(a_node_with_a_slow_card_is_a_layer_of_its_own)
 {
     struct fat_tree tree = usual_tree(20);
     struct done done;
@@ -163,9 +158,8 @@ START_TEST(a_node_with_a_slow_card_is_a_layer_of_its_own)
     }
     finish(&tree, &done);
 }
-END_TEST
 
-START_TEST(pairs_that_disturb_each_other_are_measured_apart)
+TEST(pairs_that_disturb_each_other_are_measured_apart)
 {
     struct fat_tree tree = usual_tree(600);
     struct done done;
@@ -176,9 +170,8 @@ START_TEST(pairs_that_disturb_each_other_are_measured_apart)
     ck_assert_uint_eq(count_wrong(&tree, &done.result.network), 0);
     finish(&tree, &done);
 }
-END_TEST
 
-START_TEST(a_budget_ends_early_and_says_so)
+TEST(a_budget_ends_early_and_says_so)
 {
     struct fat_tree tree = usual_tree(600);
     struct done done;
@@ -191,9 +184,8 @@ START_TEST(a_budget_ends_early_and_says_so)
     ck_assert_int_eq(done.result.network.layers[0].quality.origin, PROFILE_INFERRED);
     finish(&tree, &done);
 }
-END_TEST
 
-START_TEST(a_protocol_switch_is_a_jump_of_the_curve)
+TEST(a_protocol_switch_is_a_jump_of_the_curve)
 {
     struct profile_message_point curve[24];
     uint64_t found[4];
@@ -205,7 +197,6 @@ START_TEST(a_protocol_switch_is_a_jump_of_the_curve)
     ck_assert_uint_eq(probe_curve_switches(curve, 24, found, 4), 1);
     ck_assert_uint_eq(found[0], 8192);
 }
-END_TEST
 
 static void assert_hostlist(const char *expected, char **names, uint32_t count)
 {
@@ -214,7 +205,7 @@ static void assert_hostlist(const char *expected, char **names, uint32_t count)
     free(text);
 }
 
-START_TEST(names_are_written_as_batch_systems_do)
+TEST(names_are_written_as_batch_systems_do)
 {
     assert_hostlist("node[1-3]", (char *[]){"node1", "node2", "node3"}, 3);
     assert_hostlist("node[9-11]", (char *[]){"node9", "node10", "node11"}, 3);
@@ -223,7 +214,6 @@ START_TEST(names_are_written_as_batch_systems_do)
     ck_assert_int_lt(probe_network_compare_names("node2", "node10"), 0);
     ck_assert_int_gt(probe_network_compare_names("node2b", "node2a"), 0);
 }
-END_TEST
 
 static struct servet_profile *synthetic(const char *description, double bytes_per_s)
 {
@@ -233,7 +223,7 @@ static struct servet_profile *synthetic(const char *description, double bytes_pe
     return profile;
 }
 
-START_TEST(nodes_that_differ_are_named_with_the_reason)
+TEST(nodes_that_differ_are_named_with_the_reason)
 {
     struct cluster_node nodes[4] = {
         {(char *)"node1", synthetic("package:2 core:4 pu:1", 9e9)},
@@ -252,21 +242,4 @@ START_TEST(nodes_that_differ_are_named_with_the_reason)
     for (size_t i = 0; i < 4; i++) {
         profile_free(nodes[i].profile);
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("survey");
-    tcase_add_test(tcase, a_fat_tree_is_found_from_few_of_its_pairs);
-    tcase_add_test(tcase, exhaustive_measures_every_pair);
-    tcase_add_test(tcase, marks_tell_measured_from_inferred);
-    tcase_add_test(tcase, layers_are_told_apart_by_the_spread_that_was_measured);
-    tcase_add_test(tcase, a_node_with_a_slow_card_is_a_layer_of_its_own);
-    tcase_add_test(tcase, pairs_that_disturb_each_other_are_measured_apart);
-    tcase_add_test(tcase, a_budget_ends_early_and_says_so);
-    tcase_add_test(tcase, a_protocol_switch_is_a_jump_of_the_curve);
-    tcase_add_test(tcase, names_are_written_as_batch_systems_do);
-    tcase_add_test(tcase, nodes_that_differ_are_named_with_the_reason);
-    return run_tests(tcase);
 }

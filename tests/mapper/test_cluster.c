@@ -1,5 +1,4 @@
 /* Is a job on a cluster mapped before it starts, on the nodes that it was given and no others? */
-#include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,22 +37,20 @@ static void assert_prints(const char *nodes, const char *options, const char *ex
     run_free(&run);
 }
 
-START_TEST(tables_1_and_2_hold_on_the_nodes_of_a_job)
+TEST(tables_1_and_2_hold_on_the_nodes_of_a_job)
 {
     const char *both = "node1 slots=8\nnode2 slots=8 # the other\n\n";
     assert_prints(both, "-n 4 --mem-prior", "0,1,8,9\n");
     assert_prints(both, "-n 4 --comm-prior", "0,1,4,5\n");
 }
-END_TEST
 
-START_TEST(nodes_of_other_jobs_are_left_alone)
+TEST(nodes_of_other_jobs_are_left_alone)
 {
     assert_prints("node2:8\n", "-n 4 --mem-prior", "8,9,12,13\n");
     assert_prints("node[2-2]\nnode2\n", "-n 4 --comm-prior", "8,9,12,13\n");
 }
-END_TEST
 
-START_TEST(launchers_are_told_in_their_own_language)
+TEST(launchers_are_told_in_their_own_language)
 {
     const char *both = "node1\nnode2\n";
     assert_prints(
@@ -65,9 +62,8 @@ START_TEST(launchers_are_told_in_their_own_language)
     assert_prints(both, "-n 4 --format slurm-hosts",
                   "--distribution=arbitrary --ntasks=4 --nodelist=node1,node1,node2,node2\n");
 }
-END_TEST
 
-START_TEST(slurm_says_which_nodes)
+TEST(slurm_says_which_nodes)
 {
     setenv("SLURM_JOB_NODELIST", "node[2]", 1);
     struct run run = map_with("-n 2 --slurm");
@@ -75,9 +71,8 @@ START_TEST(slurm_says_which_nodes)
     run_free(&run);
     unsetenv("SLURM_JOB_NODELIST");
 }
-END_TEST
 
-START_TEST(bad_input_is_one_line_and_status_2)
+TEST(bad_input_is_one_line_and_status_2)
 {
     char where[256];
     const char *cases[][3] = {
@@ -100,7 +95,6 @@ START_TEST(bad_input_is_one_line_and_status_2)
                   run.err);
     run_free(&run);
 }
-END_TEST
 
 int main(void)
 {
@@ -109,13 +103,7 @@ int main(void)
         return 1;
     }
     close(fd);
-    TCase *tcase = tcase_create("cluster");
-    tcase_add_test(tcase, tables_1_and_2_hold_on_the_nodes_of_a_job);
-    tcase_add_test(tcase, nodes_of_other_jobs_are_left_alone);
-    tcase_add_test(tcase, launchers_are_told_in_their_own_language);
-    tcase_add_test(tcase, slurm_says_which_nodes);
-    tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
-    int failed = run_tests(tcase);
+    int failed = run_registered();
     unlink(nodes_file);
     return failed;
 }

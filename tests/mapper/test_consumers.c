@@ -2,7 +2,6 @@
  * processes and threads there? Each is run for real and asked where it ended; one that is not
  * installed is left out by name.
  */
-#include <check.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +67,7 @@ static void assert_ends_on(const struct consumer *consumer, const char *map_opti
     run_free(&run);
 }
 
-START_TEST(processes_end_where_the_mapping_says)
+TEST(processes_end_where_the_mapping_says)
 {
     static const struct consumer consumers[] = {
         {"taskset", "taskset", "$MAP " WHERE},
@@ -89,9 +88,8 @@ START_TEST(processes_end_where_the_mapping_says)
         }
     }
 }
-END_TEST
 
-START_TEST(ranks_end_where_the_mapping_says)
+TEST(ranks_end_where_the_mapping_says)
 {
     static const struct consumer consumers[] = {
         {"mpirun.openmpi", "rankfile",
@@ -112,10 +110,9 @@ START_TEST(ranks_end_where_the_mapping_says)
         }
     }
 }
-END_TEST
 
 /* On a machine whose hwloc numbers are not the kernel's: Open MPI believes the file. */
-START_TEST(numbers_are_the_kernels_where_hwloc_counts_otherwise)
+TEST(numbers_are_the_kernels_where_hwloc_counts_otherwise)
 {
     if (pus[0] != 0 || pus[1] != 1 || !installed("lstopo-no-graphics")) {
         printf("left out: not PUs 0 and 1, or no lstopo\n");
@@ -140,9 +137,8 @@ START_TEST(numbers_are_the_kernels_where_hwloc_counts_otherwise)
     }
     unlink(xml);
 }
-END_TEST
 
-START_TEST(openmp_threads_end_where_the_mapping_says)
+TEST(openmp_threads_end_where_the_mapping_says)
 {
     static const struct consumer consumers[] = {
         {OMP_GCC, "omp-places", "env $MAP " OMP_GCC},
@@ -160,7 +156,8 @@ START_TEST(openmp_threads_end_where_the_mapping_says)
         assert_ends_on(&consumers[c], options, expected);
     }
 }
-END_TEST
+
+TESTS(.seconds = 300)
 
 int main(void)
 {
@@ -173,11 +170,5 @@ int main(void)
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1); /* no profile: the topology */
     unsetenv("SERVET_PROFILE");
-    TCase *tcase = tcase_create("consumers");
-    tcase_set_timeout(tcase, 300);
-    tcase_add_test(tcase, processes_end_where_the_mapping_says);
-    tcase_add_test(tcase, ranks_end_where_the_mapping_says);
-    tcase_add_test(tcase, numbers_are_the_kernels_where_hwloc_counts_otherwise);
-    tcase_add_test(tcase, openmp_threads_end_where_the_mapping_says);
-    return run_tests(tcase);
+    return run_registered();
 }

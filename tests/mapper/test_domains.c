@@ -1,6 +1,5 @@
 /* Is the machine divided evenly among the ranks of a hybrid program, and are their threads spread
  * or packed inside? */
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +45,7 @@ static void assert_domains(const struct servet_profile *profile, enum map_priori
         __VA_ARGS__                                                                                \
     }
 
-START_TEST(one_rank_per_node_fills_it_as_in_the_paper)
+TEST(one_rank_per_node_fills_it_as_in_the_paper)
 {
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
     /* Figure 5 of the 2012 paper: one process on each node, its threads spread over it. */
@@ -56,18 +55,16 @@ START_TEST(one_rank_per_node_fills_it_as_in_the_paper)
                    PUS(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(memory_priority_spreads_threads_and_communication_priority_packs_them)
+TEST(memory_priority_spreads_threads_and_communication_priority_packs_them)
 {
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
     assert_domains(profile, MAP_MEMORY, 4, THREADS(2, 2, 2, 2), PUS(0, 4, 1, 5, 8, 12, 9, 13));
     assert_domains(profile, MAP_COMMUNICATION, 4, THREADS(2, 2, 2, 2), PUS(0, 2, 4, 6, 1, 3, 5, 7));
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(uneven_ranks_keep_their_order_and_their_memory_domain)
+TEST(uneven_ranks_keep_their_order_and_their_memory_domain)
 {
     struct servet_profile *cluster = loaded(FIXTURES "/nehalem-2-nodes.json");
     struct map_node_view view;
@@ -78,7 +75,6 @@ START_TEST(uneven_ranks_keep_their_order_and_their_memory_domain)
     assert_domains(node, MAP_MEMORY, 3, THREADS(1, 3, 4), PUS(1, 3, 5, 7, 0, 2, 4, 6));
     profile_free(cluster);
 }
-END_TEST
 
 /* No PU is two ranks'. */
 static void assert_apart(const uint32_t *out, size_t ranks, size_t threads)
@@ -91,7 +87,7 @@ static void assert_apart(const uint32_t *out, size_t ranks, size_t threads)
     }
 }
 
-START_TEST(ranks_keep_pus_of_their_own_while_there_are_enough_for_the_ranks)
+TEST(ranks_keep_pus_of_their_own_while_there_are_enough_for_the_ranks)
 {
     struct servet_profile *two;
     ck_assert_int_eq(profile_from_hwloc("package:1 core:2 pu:1", &two, NULL), 0);
@@ -117,9 +113,8 @@ START_TEST(ranks_keep_pus_of_their_own_while_there_are_enough_for_the_ranks)
     }
     profile_free(cluster);
 }
-END_TEST
 
-START_TEST(no_rank_gets_the_crumbs)
+TEST(no_rank_gets_the_crumbs)
 {
     /* A node of Frontier: 9 ranks of 7 threads on 64 cores do not fit into 8 caches of 8 cores. */
     struct servet_profile *node;
@@ -138,9 +133,8 @@ START_TEST(no_rank_gets_the_crumbs)
     }
     profile_free(node);
 }
-END_TEST
 
-START_TEST(threads_are_spread_over_all_caches_of_the_region)
+TEST(threads_are_spread_over_all_caches_of_the_region)
 {
     struct servet_profile *milan;
     ck_assert_int_eq(profile_from_hwloc("package:2 [numa] l3:8 core:8 pu:2", &milan, NULL), 0);
@@ -158,9 +152,8 @@ START_TEST(threads_are_spread_over_all_caches_of_the_region)
     }
     profile_free(milan);
 }
-END_TEST
 
-START_TEST(one_rank_gets_the_pus_of_as_many_workers)
+TEST(one_rank_gets_the_pus_of_as_many_workers)
 {
     size_t compared = 0;
     for (uint64_t seed = 1; seed < 6000; seed++) {
@@ -184,9 +177,8 @@ START_TEST(one_rank_gets_the_pus_of_as_many_workers)
     }
     ck_assert_uint_gt(compared, 100);
 }
-END_TEST
 
-START_TEST(pus_of_others_are_left_to_them_while_there_are_free_ones)
+TEST(pus_of_others_are_left_to_them_while_there_are_free_ones)
 {
     struct servet_profile *cluster = loaded(FIXTURES "/nehalem-2-nodes.json");
     struct map_node_view view;
@@ -207,9 +199,8 @@ START_TEST(pus_of_others_are_left_to_them_while_there_are_free_ones)
     profile_set_free(&taken);
     profile_free(cluster);
 }
-END_TEST
 
-START_TEST(smt_siblings_wait_until_every_core_has_a_thread)
+TEST(smt_siblings_wait_until_every_core_has_a_thread)
 {
     struct servet_profile *profile;
     ck_assert_int_eq(profile_from_hwloc("package:2 core:4 pu:2", &profile, NULL), 0);
@@ -226,9 +217,8 @@ START_TEST(smt_siblings_wait_until_every_core_has_a_thread)
     }
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(ranks_of_one_thread_are_plain_workers)
+TEST(ranks_of_one_thread_are_plain_workers)
 {
     for (uint64_t seed = 1; seed < 2000; seed++) {
         struct random_source random = {seed};
@@ -245,7 +235,6 @@ START_TEST(ranks_of_one_thread_are_plain_workers)
         profile_free(profile);
     }
 }
-END_TEST
 
 static uint32_t node_of(const struct servet_profile *profile, uint32_t pu)
 {
@@ -257,7 +246,7 @@ static uint32_t node_of(const struct servet_profile *profile, uint32_t pu)
     return node;
 }
 
-START_TEST(any_request_keeps_every_rank_inside_a_node)
+TEST(any_request_keeps_every_rank_inside_a_node)
 {
     for (uint64_t seed = 1; seed < 10000; seed++) {
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
@@ -290,7 +279,6 @@ START_TEST(any_request_keeps_every_rank_inside_a_node)
         profile_free(profile);
     }
 }
-END_TEST
 
 /* -- straddling: against all ways to put ranks into domains -- */
 
@@ -367,7 +355,7 @@ static uint32_t sharing_of(const uint32_t *out, size_t workers, uint32_t size)
 
 /* Communication priority keeps ranks whole while there is a way. Memory priority lets them straddle
  * where all threads then share less than any way to keep ranks whole, and never shares more. */
-START_TEST(no_rank_straddles_while_another_way_is_as_good)
+TEST(no_rank_straddles_while_another_way_is_as_good)
 {
     size_t packed = 0, straddled = 0;
     for (uint64_t seed = 1; seed < 4000; seed++) {
@@ -414,11 +402,10 @@ START_TEST(no_rank_straddles_while_another_way_is_as_good)
     ck_assert_uint_gt(straddled, 10);
     ck_assert_uint_gt(packed, 1000);
 }
-END_TEST
 
 /* Two sockets of four memory domains of 8 cores: 3 or 6 ranks do not divide them, and whole domains
  * would leave some ranks one domain and others two. */
-START_TEST(ranks_that_do_not_divide_the_domains_get_equal_shares)
+TEST(ranks_that_do_not_divide_the_domains_get_equal_shares)
 {
     struct servet_profile *node;
     ck_assert_int_eq(profile_from_hwloc("package:2 group:4 [numa] l3:1 core:8 pu:1", &node, NULL),
@@ -439,11 +426,10 @@ START_TEST(ranks_that_do_not_divide_the_domains_get_equal_shares)
     }
     profile_free(node);
 }
-END_TEST
 
 /* Caches of 7 cores that 8 ranks of 2 do not divide: 16 threads on 5 caches are 4 in one at least,
  * so that more caches of 4 cost the slowest rank nothing, and no rank needs two. */
-START_TEST(a_rank_keeps_one_cache_while_the_worst_share_is_the_same)
+TEST(a_rank_keeps_one_cache_while_the_worst_share_is_the_same)
 {
     struct servet_profile *five;
     uint32_t out[16], load[5] = {0};
@@ -460,11 +446,10 @@ START_TEST(a_rank_keeps_one_cache_while_the_worst_share_is_the_same)
     }
     profile_free(five);
 }
-END_TEST
 
 /* All pairs of a Superdome's cell have one latency: packing gains nothing, and two ranks of 4 do
  * not crowd one cell while others are empty. Table 2's set of workers is that of two ranks of 2. */
-START_TEST(communication_priority_shares_least_where_all_pus_are_equally_near)
+TEST(communication_priority_shares_least_where_all_pus_are_equally_near)
 {
     struct servet_profile *superdome = loaded(FIXTURES "/superdome.json");
     struct servet_profile *nehalem = loaded(FIXTURES "/nehalem-2-nodes.json");
@@ -479,11 +464,10 @@ START_TEST(communication_priority_shares_least_where_all_pus_are_equally_near)
     profile_free(superdome);
     profile_free(nehalem);
 }
-END_TEST
 
 /* Frontier's node, whose 64 cores 6 ranks of 10 do not fill: the four that are left over lie where
  * a rank would begin at the end of a memory domain, so that two ranks are in two and not three. */
-START_TEST(cores_left_over_lie_where_a_rank_would_straddle)
+TEST(cores_left_over_lie_where_a_rank_would_straddle)
 {
     struct servet_profile *node;
     uint32_t out[MOST], straddling = 0;
@@ -501,7 +485,6 @@ START_TEST(cores_left_over_lie_where_a_rank_would_straddle)
     ck_assert_uint_eq(straddling, 2);
     profile_free(node);
 }
-END_TEST
 
 static int by_number(const void *a, const void *b)
 {
@@ -511,7 +494,7 @@ static int by_number(const void *a, const void *b)
 
 /* Few threads are chosen by an array over the region, many by the tree engine; workers are chosen
  * by their own loop. The held PUs make the choice uneven. */
-START_TEST(one_rank_gets_the_pus_of_as_many_workers_however_many)
+TEST(one_rank_gets_the_pus_of_as_many_workers_however_many)
 {
     enum { LARGE = 768 };
     static uint32_t threads[LARGE], workers[LARGE];
@@ -539,9 +522,8 @@ START_TEST(one_rank_gets_the_pus_of_as_many_workers_however_many)
     profile_set_free(&taken);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(bad_requests_are_refused)
+TEST(bad_requests_are_refused)
 {
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
     struct servet_error error;
@@ -558,11 +540,10 @@ START_TEST(bad_requests_are_refused)
     ck_assert_ptr_nonnull(strstr(error.text, "allowed PUs"));
     profile_free(profile);
 }
-END_TEST
 
 /* Two clusters whose last-level caches differ, each core with two threads whose numbers are far
  * apart (Ryzen AI 9 HX 370): the caches are two relations, and neither speaks of all cores. */
-START_TEST(cores_stay_whole_where_caches_are_of_two_kinds)
+TEST(cores_stay_whole_where_caches_are_of_two_kinds)
 {
     uint32_t all[12], core[6][2], small[] = {0, 1, 6, 7}, large[] = {2, 3, 4, 5, 8, 9, 10, 11};
     struct profile_set cores[6];
@@ -594,30 +575,5 @@ START_TEST(cores_stay_whole_where_caches_are_of_two_kinds)
         ck_assert_uint_eq(pus[2] % 6 < 2, pus[3] % 6 < 2);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("domains");
-    tcase_set_timeout(tcase, 600);
-    tcase_add_test(tcase, cores_stay_whole_where_caches_are_of_two_kinds);
-    tcase_add_test(tcase, one_rank_per_node_fills_it_as_in_the_paper);
-    tcase_add_test(tcase, memory_priority_spreads_threads_and_communication_priority_packs_them);
-    tcase_add_test(tcase, uneven_ranks_keep_their_order_and_their_memory_domain);
-    tcase_add_test(tcase, ranks_keep_pus_of_their_own_while_there_are_enough_for_the_ranks);
-    tcase_add_test(tcase, no_rank_gets_the_crumbs);
-    tcase_add_test(tcase, threads_are_spread_over_all_caches_of_the_region);
-    tcase_add_test(tcase, one_rank_gets_the_pus_of_as_many_workers);
-    tcase_add_test(tcase, pus_of_others_are_left_to_them_while_there_are_free_ones);
-    tcase_add_test(tcase, smt_siblings_wait_until_every_core_has_a_thread);
-    tcase_add_test(tcase, ranks_of_one_thread_are_plain_workers);
-    tcase_add_test(tcase, any_request_keeps_every_rank_inside_a_node);
-    tcase_add_test(tcase, no_rank_straddles_while_another_way_is_as_good);
-    tcase_add_test(tcase, ranks_that_do_not_divide_the_domains_get_equal_shares);
-    tcase_add_test(tcase, communication_priority_shares_least_where_all_pus_are_equally_near);
-    tcase_add_test(tcase, cores_left_over_lie_where_a_rank_would_straddle);
-    tcase_add_test(tcase, a_rank_keeps_one_cache_while_the_worst_share_is_the_same);
-    tcase_add_test(tcase, one_rank_gets_the_pus_of_as_many_workers_however_many);
-    tcase_add_test(tcase, bad_requests_are_refused);
-    return run_tests(tcase);
-}
+TESTS(.seconds = 600)

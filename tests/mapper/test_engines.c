@@ -1,6 +1,5 @@
 /* Do the tree and the exact engine map as the algorithm says, on machines that nobody thought
  * of? */
-#include <check.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -93,27 +92,18 @@ static void compare_once(uint64_t seed, bool nested)
     profile_free(profile);
 }
 
-START_TEST(nested_machines_map_as_the_reference)
+TEST(nested_machines_map_as_the_reference)
 {
     for (uint64_t seed = 0; seed < PROFILES_EACH; seed++) {
         compare_once(seed, true);
     }
 }
-END_TEST
 
-START_TEST(any_machine_maps_as_the_reference)
+TEST(any_machine_maps_as_the_reference)
 {
     for (uint64_t seed = 0; seed < PROFILES_EACH; seed++) {
         compare_once(PROFILES_EACH + seed, false);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("engines");
-    tcase_set_timeout(tcase, 600);
-    tcase_add_test(tcase, nested_machines_map_as_the_reference);
-    tcase_add_test(tcase, any_machine_maps_as_the_reference);
-    return run_tests(tcase);
-}
+TESTS(.seconds = 600)

@@ -1,6 +1,5 @@
 /* Is every kind of machine mapped completely: SMT, P and E cores, memory-only nodes, no L3, one PU,
  * gaps? */
-#include <check.h>
 #include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +39,7 @@ static void assert_mapping(const struct servet_profile *profile, const struct ma
         __VA_ARGS__                                                                                \
     }
 
-START_TEST(every_core_has_a_worker_before_any_has_two)
+TEST(every_core_has_a_worker_before_any_has_two)
 {
     const char *machines[] = {"package:2 l3:2 l2:2 core:2 pu:2", "package:1 core:5 pu:4",
                               "package:3 l2:1 core:3 pu:2"};
@@ -62,7 +61,6 @@ START_TEST(every_core_has_a_worker_before_any_has_two)
         profile_free(profile);
     }
 }
-END_TEST
 
 /* Workers on each core, and whether the core is of the most capable kind. */
 static void assert_fast_cores_first(const struct servet_profile *profile, size_t workers)
@@ -88,7 +86,7 @@ static void assert_fast_cores_first(const struct servet_profile *profile, size_t
                   slow, idle);
 }
 
-START_TEST(fast_cores_are_never_idle_while_slow_ones_work)
+TEST(fast_cores_are_never_idle_while_slow_ones_work)
 {
     struct servet_profile *profile =
         described(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
@@ -98,7 +96,6 @@ START_TEST(fast_cores_are_never_idle_while_slow_ones_work)
     }
     profile_free(profile);
 }
-END_TEST
 
 /* A cluster of alike nodes with `domains` memory domains of two PUs each; free with
  * profile_free(). */
@@ -138,7 +135,7 @@ static struct servet_profile *cluster_of(uint32_t nodes, uint32_t domains)
     return profile;
 }
 
-START_TEST(two_workers_share_no_domain_while_a_node_has_free_ones)
+TEST(two_workers_share_no_domain_while_a_node_has_free_ones)
 {
     for (uint32_t domains = 2; domains <= 32; domains++) {
         struct servet_profile *profile = cluster_of(2, domains);
@@ -158,9 +155,8 @@ START_TEST(two_workers_share_no_domain_while_a_node_has_free_ones)
         profile_free(profile);
     }
 }
-END_TEST
 
-START_TEST(a_node_is_filled_until_the_next_worker_loses_bandwidth)
+TEST(a_node_is_filled_until_the_next_worker_loses_bandwidth)
 {
     struct servet_profile *profile = cluster_of(2, 2);
     assert_mapping(profile, &(struct map_request){.workers = 4}, PUS(0, 2, 4, 6));
@@ -174,9 +170,8 @@ START_TEST(a_node_is_filled_until_the_next_worker_loses_bandwidth)
     assert_mapping(profile, &(struct map_request){.workers = 6}, PUS(0, 2, 4, 6, 1, 3));
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(pus_without_memory_of_their_own_come_last)
+TEST(pus_without_memory_of_their_own_come_last)
 {
     struct servet_profile *profile = described("package:1 [numa] group:4 [numa] core:2 pu:1");
     struct profile_class *node = &profile->classes[0];
@@ -194,9 +189,8 @@ START_TEST(pus_without_memory_of_their_own_come_last)
     }
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(the_larger_last_level_cache_comes_first_among_equals)
+TEST(the_larger_last_level_cache_comes_first_among_equals)
 {
     struct servet_profile *profile = described("package:1 l3:2(size=32MB) core:4 pu:1");
     struct profile_class *node = &profile->classes[0];
@@ -219,9 +213,8 @@ START_TEST(the_larger_last_level_cache_comes_first_among_equals)
     assert_mapping(profile, &(struct map_request){.workers = 3}, PUS(4, 0, 5));
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(most_capable_cores_come_first)
+TEST(most_capable_cores_come_first)
 {
     struct servet_profile *profile =
         described(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
@@ -236,9 +229,8 @@ START_TEST(most_capable_cores_come_first)
     ck_assert(profile_set_has(&best->pus, out[0]) && profile_set_has(&best->pus, out[1]));
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(limits_leave_what_was_asked_for)
+TEST(limits_leave_what_was_asked_for)
 {
     struct servet_profile *profile = described("package:2 core:2 pu:4");
     struct profile_set list, left;
@@ -266,9 +258,8 @@ START_TEST(limits_leave_what_was_asked_for)
     profile_set_free(&list);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(memory_only_nodes_and_odd_machines_are_mapped_completely)
+TEST(memory_only_nodes_and_odd_machines_are_mapped_completely)
 {
     const char *files[] = {"fakeheteromemtiers.xml", "nvidiagpunumanodes.xml",
                            "fakeheterocpunuma.xml",  "2ps3-2t.xml",
@@ -290,17 +281,15 @@ START_TEST(memory_only_nodes_and_odd_machines_are_mapped_completely)
         profile_free(profile);
     }
 }
-END_TEST
 
-START_TEST(one_pu_takes_all)
+TEST(one_pu_takes_all)
 {
     struct servet_profile *profile = described("pu:1");
     assert_mapping(profile, &(struct map_request){.workers = 3}, PUS(0, 0, 0));
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(taken_pus_count_as_chosen)
+TEST(taken_pus_count_as_chosen)
 {
     struct servet_profile *profile;
     ck_assert_int_eq(profile_load(FIXTURES "/nehalem-2-nodes.json", &profile, NULL), 0);
@@ -316,10 +305,9 @@ START_TEST(taken_pus_count_as_chosen)
     profile_set_free(&allowed);
     profile_free(profile);
 }
-END_TEST
 
 /* What Open MPI's --cpu-list and pe-list count by, against hwloc's own tree. */
-START_TEST(logical_numbers_are_those_of_hwloc)
+TEST(logical_numbers_are_those_of_hwloc)
 {
     static const char *const sources[] = {
         FIXTURES "/topologies/two-l3-sizes.xml",
@@ -349,23 +337,4 @@ START_TEST(logical_numbers_are_those_of_hwloc)
         hwloc_topology_destroy(topology);
         profile_free(profile);
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("machines");
-    tcase_add_test(tcase, every_core_has_a_worker_before_any_has_two);
-    tcase_add_test(tcase, fast_cores_are_never_idle_while_slow_ones_work);
-    tcase_add_test(tcase, most_capable_cores_come_first);
-    tcase_add_test(tcase, two_workers_share_no_domain_while_a_node_has_free_ones);
-    tcase_add_test(tcase, a_node_is_filled_until_the_next_worker_loses_bandwidth);
-    tcase_add_test(tcase, pus_without_memory_of_their_own_come_last);
-    tcase_add_test(tcase, the_larger_last_level_cache_comes_first_among_equals);
-    tcase_add_test(tcase, limits_leave_what_was_asked_for);
-    tcase_add_test(tcase, memory_only_nodes_and_odd_machines_are_mapped_completely);
-    tcase_add_test(tcase, one_pu_takes_all);
-    tcase_add_test(tcase, taken_pus_count_as_chosen);
-    tcase_add_test(tcase, logical_numbers_are_those_of_hwloc);
-    return run_tests(tcase);
 }

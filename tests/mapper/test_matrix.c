@@ -1,6 +1,5 @@
 /* Are communication matrices read as they are meant, refused where they are wrong, and do they
  * improve placements? */
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +53,7 @@ static double bytes_between(const struct map_matrix *matrix, uint32_t a, uint32_
     return 0;
 }
 
-START_TEST(both_formats_say_the_same)
+TEST(both_formats_say_the_same)
 {
     const char *texts[] = {
         "# bytes\n9 10 0\n5 0 1e3\n0,0,7\n",
@@ -76,9 +75,8 @@ START_TEST(both_formats_say_the_same)
         map_matrix_free(&matrix);
     }
 }
-END_TEST
 
-START_TEST(wrong_matrices_are_one_line_and_status_2)
+TEST(wrong_matrices_are_one_line_and_status_2)
 {
     const char *cases[][2] = {
         {"", "one row per rank"},
@@ -110,9 +108,8 @@ START_TEST(wrong_matrices_are_one_line_and_status_2)
         run_free(&run);
     }
 }
-END_TEST
 
-START_TEST(options_around_the_matrix_are_checked)
+TEST(options_around_the_matrix_are_checked)
 {
     const char *cases[] = {"--matrix /nonexistent/m", "--matrix /", "-n 3", "-r 3 -t 2",
                            "-r 3 -t 1,2,1"};
@@ -129,9 +126,8 @@ START_TEST(options_around_the_matrix_are_checked)
         run_free(&run);
     }
 }
-END_TEST
 
-START_TEST(partners_end_side_by_side)
+TEST(partners_end_side_by_side)
 {
     /* 0 talks to 3 and 1 to 2; the L3 of the Nehalem is shared by 0,2 and 1,3 but rank order would
      * cross nodes. */
@@ -148,11 +144,10 @@ START_TEST(partners_end_side_by_side)
                   "%s", run.out);
     run_free(&run);
 }
-END_TEST
 
 /* Ranks of 2 threads: the four that talk most to one another get the four regions of a socket,
  * whatever their numbers. */
-START_TEST(ranks_with_threads_change_regions)
+TEST(ranks_with_threads_change_regions)
 {
     char line[512];
     write_file("0 0 9 0 9 0 9 0\n0 0 0 9 0 9 0 9\n0 0 0 0 9 0 9 0\n0 0 0 0 0 9 0 9\n"
@@ -174,11 +169,10 @@ START_TEST(ranks_with_threads_change_regions)
     ck_assert_uint_eq(used, 0xffff);
     run_free(&run);
 }
-END_TEST
 
 /* Ranks 0 and 3 of 4 threads, the others of 2: each takes the two that it talks to beside it, with
  * a region of its own size. */
-START_TEST(ranks_of_uneven_threads_change_regions_of_their_size)
+TEST(ranks_of_uneven_threads_change_regions_of_their_size)
 {
     static const char *const priorities[] = {"--mem-prior", "--comm-prior"};
     static const uint32_t threads[] = {4, 2, 2, 4, 2, 2}, partner[] = {0, 3, 3, 3, 0, 0};
@@ -212,7 +206,6 @@ START_TEST(ranks_of_uneven_threads_change_regions_of_their_size)
         run_free(&run);
     }
 }
-END_TEST
 
 #define MOST_IN_RING 600
 
@@ -268,7 +261,7 @@ static void place_two_sizes(struct map_view *view, uint32_t ranks)
 }
 
 /* Of few ranks, for which all pairs are tried, and of many. */
-START_TEST(no_rank_takes_a_region_of_another_size)
+TEST(no_rank_takes_a_region_of_another_size)
 {
     static const uint32_t counts[] = {12, 200, MOST_IN_RING};
     struct servet_profile *profile;
@@ -281,9 +274,8 @@ START_TEST(no_rank_takes_a_region_of_another_size)
     map_view_free(&view);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order)
+TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order)
 {
     for (uint64_t seed = 1; seed < 300; seed++) {
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
@@ -333,11 +325,10 @@ START_TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_wors
         profile_free(profile);
     }
 }
-END_TEST
 
 /* A shuffled grid of 4,096 ranks on 512 nodes of 8: cut level by level it is much better than as it
  * came, each rank has a place of its own, and the greedy way and Scotch both get there. */
-START_TEST(thousands_of_ranks_are_cut_level_by_level)
+TEST(thousands_of_ranks_are_cut_level_by_level)
 {
     enum { SIDE = 64, RANKS = SIDE * SIDE };
     char profile_path[] = "/tmp/servet-test-XXXXXX", line[512];
@@ -397,7 +388,6 @@ START_TEST(thousands_of_ranks_are_cut_level_by_level)
     map_matrix_free(&matrix);
     unlink(profile_path);
 }
-END_TEST
 
 #ifdef WITH_SCOTCH
 /* What scotch_gmap does with one thread: the total of its mapping onto packages x L3 x cores, whose
@@ -468,7 +458,7 @@ static void make_shuffled_torus(struct random_source *random, struct map_matrix 
     ck_assert_int_eq(map_matrix_make(GMAP_RANKS, from, to, bytes, 2 * GMAP_RANKS, out), 0);
 }
 
-START_TEST(scotch_is_never_worse_than_scotch_gmap)
+TEST(scotch_is_never_worse_than_scotch_gmap)
 {
     static const SCOTCH_Num sizes[] = {4, 4, 16};
     struct servet_profile *profile;
@@ -495,10 +485,9 @@ START_TEST(scotch_is_never_worse_than_scotch_gmap)
     map_view_free(&view);
     profile_free(profile);
 }
-END_TEST
 #endif
 
-START_TEST(messages_take_what_the_curve_says)
+TEST(messages_take_what_the_curve_says)
 {
     struct profile_message_point points[] = {
         {100, 1e-6, 0, -1}, {1000, 2e-6, 0, -1}, {10000, 11e-6, 0, -1}};
@@ -523,27 +512,5 @@ START_TEST(messages_take_what_the_curve_says)
     map_view_free(&view);
     profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("matrix");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, make_file, remove_file);
-    tcase_add_test(tcase, both_formats_say_the_same);
-    tcase_add_test(tcase, wrong_matrices_are_one_line_and_status_2);
-    tcase_add_test(tcase, options_around_the_matrix_are_checked);
-    tcase_add_test(tcase, partners_end_side_by_side);
-    tcase_add_test(tcase, ranks_with_threads_change_regions);
-    tcase_add_test(tcase, ranks_of_uneven_threads_change_regions_of_their_size);
-    tcase_add_test(tcase, no_rank_takes_a_region_of_another_size);
-    tcase_add_test(
-        tcase,
-        every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order);
-    tcase_add_test(tcase, thousands_of_ranks_are_cut_level_by_level);
-#ifdef WITH_SCOTCH
-    tcase_add_test(tcase, scotch_is_never_worse_than_scotch_gmap);
-#endif
-    tcase_add_test(tcase, messages_take_what_the_curve_says);
-    return run_tests(tcase);
-}
+TESTS(.seconds = 120, .setup = make_file, .teardown = remove_file)

@@ -1,5 +1,4 @@
 /* Do the machines of the two papers get the placements that the papers describe? */
-#include <check.h>
 #include <string.h>
 
 #include "mapper/map.h"
@@ -51,7 +50,7 @@ static uint32_t nehalem_l3(uint32_t pu)
     return pu / 8 * 4 + l3[pu % 8];
 }
 
-START_TEST(nehalem_memory_priority_takes_one_core_per_processor_up_to_16)
+TEST(nehalem_memory_priority_takes_one_core_per_processor_up_to_16)
 {
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-8-nodes.json");
     for (size_t workers = 1; workers <= 16; workers++) {
@@ -66,9 +65,8 @@ START_TEST(nehalem_memory_priority_takes_one_core_per_processor_up_to_16)
     }
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(nehalem_memory_priority_takes_one_core_per_l3_up_to_32)
+TEST(nehalem_memory_priority_takes_one_core_per_l3_up_to_32)
 {
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-8-nodes.json");
     uint32_t out[MOST];
@@ -80,9 +78,8 @@ START_TEST(nehalem_memory_priority_takes_one_core_per_l3_up_to_32)
     }
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(nehalem_communication_priority_fills_node_after_node)
+TEST(nehalem_communication_priority_fills_node_after_node)
 {
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-8-nodes.json");
     uint32_t out[MOST];
@@ -93,9 +90,8 @@ START_TEST(nehalem_communication_priority_fills_node_after_node)
     assert_places(profile, MAP_COMMUNICATION, 8, (const uint32_t[]){0, 1, 4, 5, 2, 3, 6, 7});
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(dunnington_memory_priority_avoids_shared_caches)
+TEST(dunnington_memory_priority_avoids_shared_caches)
 {
     struct servet_profile *profile = loaded(FIXTURES "/dunnington.json");
     assert_places(profile, MAP_MEMORY, 4, (const uint32_t[]){0, 3, 6, 9}); /* one per L3 */
@@ -108,17 +104,15 @@ START_TEST(dunnington_memory_priority_avoids_shared_caches)
     }
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(dunnington_communication_priority_stays_in_the_package)
+TEST(dunnington_communication_priority_stays_in_the_package)
 {
     struct servet_profile *profile = loaded(FIXTURES "/dunnington.json");
     assert_places(profile, MAP_COMMUNICATION, 6, (const uint32_t[]){0, 12, 1, 13, 2, 14});
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(finis_terrae_memory_priority_takes_cells_then_buses)
+TEST(finis_terrae_memory_priority_takes_cells_then_buses)
 {
     struct servet_profile *profile = loaded(FIXTURES "/finis-terrae-2-nodes.json");
     uint32_t out[MOST];
@@ -128,9 +122,8 @@ START_TEST(finis_terrae_memory_priority_takes_cells_then_buses)
     assert_places(profile, MAP_MEMORY, 8, (const uint32_t[]){0, 8, 16, 24, 4, 12, 20, 28});
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(finis_terrae_communication_priority_fills_the_node_and_spares_the_bus)
+TEST(finis_terrae_communication_priority_fills_the_node_and_spares_the_bus)
 {
     struct servet_profile *profile = loaded(FIXTURES "/finis-terrae-2-nodes.json");
     uint32_t out[MOST];
@@ -141,9 +134,8 @@ START_TEST(finis_terrae_communication_priority_fills_the_node_and_spares_the_bus
     }
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(superdome_takes_cells_then_buses_then_processors_whatever_the_priority)
+TEST(superdome_takes_cells_then_buses_then_processors_whatever_the_priority)
 {
     struct servet_profile *profile = loaded(FIXTURES "/superdome.json");
     for (size_t workers = 1; workers <= 128; workers++) {
@@ -160,19 +152,4 @@ START_TEST(superdome_takes_cells_then_buses_then_processors_whatever_the_priorit
         }
     }
     profile_free(profile);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("papers");
-    tcase_add_test(tcase, nehalem_memory_priority_takes_one_core_per_processor_up_to_16);
-    tcase_add_test(tcase, nehalem_memory_priority_takes_one_core_per_l3_up_to_32);
-    tcase_add_test(tcase, nehalem_communication_priority_fills_node_after_node);
-    tcase_add_test(tcase, dunnington_memory_priority_avoids_shared_caches);
-    tcase_add_test(tcase, dunnington_communication_priority_stays_in_the_package);
-    tcase_add_test(tcase, finis_terrae_memory_priority_takes_cells_then_buses);
-    tcase_add_test(tcase, finis_terrae_communication_priority_fills_the_node_and_spares_the_bus);
-    tcase_add_test(tcase, superdome_takes_cells_then_buses_then_processors_whatever_the_priority);
-    return run_tests(tcase);
 }

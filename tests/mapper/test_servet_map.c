@@ -1,6 +1,5 @@
 /* Does servet-map print the papers' mappings and tables, every format, and one clear line for bad
  * input? */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,7 @@ static void assert_prints(const char *options, const char *expected)
     run_free(&run);
 }
 
-START_TEST(list_is_one_line)
+TEST(list_is_one_line)
 {
     assert_prints("-n 4" NEHALEM, "0,1,8,9\n");
     assert_prints("-n 4 --mem-prior" NEHALEM, "0,1,8,9\n");
@@ -37,9 +36,8 @@ START_TEST(list_is_one_line)
     assert_prints("-n 2 --topology 'package:2 core:2 pu:1'", "0,2\n");
     assert_prints("-n 3 --paper" NEHALEM, "0,1,8\n");
 }
-END_TEST
 
-START_TEST(a_known_number_of_workers_is_numbered_by_the_tree)
+TEST(a_known_number_of_workers_is_numbered_by_the_tree)
 {
     assert_prints("-n 8 --profile " FIXTURES "/finis-terrae-2-nodes.json",
                   "0,4,8,12,16,20,24,28\n");
@@ -50,10 +48,9 @@ START_TEST(a_known_number_of_workers_is_numbered_by_the_tree)
     assert_prints("-n 8 --comm-prior --cpuset 6-15 --topology 'package:2 core:8 pu:1'",
                   "8,9,10,11,12,13,14,15\n"); /* the smallest group that holds all */
 }
-END_TEST
 
 /* 32 clusters of four cores: nobody shares one while another is empty. */
-START_TEST(workers_spread_over_clusters_of_cores)
+TEST(workers_spread_over_clusters_of_cores)
 {
     assert_prints("-n 16 --topology 'package:2 group:16 core:4 pu:1'",
                   "0,4,8,12,16,20,24,28,64,68,72,76,80,84,88,92\n");
@@ -61,7 +58,6 @@ START_TEST(workers_spread_over_clusters_of_cores)
                   "0,1,2,3,4,5,6,7\n");
     assert_prints("-r 2 -t 4 --topology 'package:1 die:4 core:4 pu:1'", "0,1,4,5\n8,9,12,13\n");
 }
-END_TEST
 
 /* Blanks squeezed, so that the test says what the paper says and not how wide a column is. */
 static char *squeezed(const char *text)
@@ -89,7 +85,7 @@ static void assert_explains(const char *options, const char *expected)
     run_free(&run);
 }
 
-START_TEST(explain_prints_table_1_of_the_paper)
+TEST(explain_prints_table_1_of_the_paper)
 {
     assert_explains("-n 4 --mem-prior --explain" NEHALEM,
                     "Iter. Core 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
@@ -108,9 +104,8 @@ START_TEST(explain_prints_table_1_of_the_paper)
                     "Total - - 18 18 8 8 8 8 - -1* 19 -1 9 -1 9 -1\n"
                     "0,1,8,9\n");
 }
-END_TEST
 
-START_TEST(explain_prints_table_2_of_the_paper)
+TEST(explain_prints_table_2_of_the_paper)
 {
     assert_explains("-n 4 --comm-prior --explain" NEHALEM,
                     "Iter. Core 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
@@ -129,9 +124,8 @@ START_TEST(explain_prints_table_2_of_the_paper)
                     "Total - - -27 -28 - -29* -27 -29 0 0 0 0 0 0 0 0\n"
                     "0,1,4,5\n");
 }
-END_TEST
 
-START_TEST(formats_speak_their_launcher)
+TEST(formats_speak_their_launcher)
 {
     const char *cases[][2] = {
         {"-n 2 --format omp-places", "OMP_PLACES={0},{1} OMP_PROC_BIND=true OMP_NUM_THREADS=2\n"},
@@ -170,9 +164,8 @@ START_TEST(formats_speak_their_launcher)
         assert_prints(options, cases[i][1]);
     }
 }
-END_TEST
 
-START_TEST(json_says_who_is_where)
+TEST(json_says_who_is_where)
 {
     struct run run = map_with("-n 3 --format json" NEHALEM);
     ck_assert_int_eq(run.status, 0);
@@ -184,7 +177,6 @@ START_TEST(json_says_who_is_where)
     free(text);
     run_free(&run);
 }
-END_TEST
 
 static void assert_says(const char *options, const char *line)
 {
@@ -197,7 +189,7 @@ static void assert_says(const char *options, const char *line)
     run_free(&run);
 }
 
-START_TEST(compare_predicts_from_the_profile)
+TEST(compare_predicts_from_the_profile)
 {
     /* Finis Terrae: 8 workers, one per bus and two per cell: 1700 MB/s each; compact has all on one
      * cell. */
@@ -211,16 +203,14 @@ START_TEST(compare_predicts_from_the_profile)
     assert_says("-n 4 --compare --topology 'package:2 l3:2 core:2 pu:2'",
                 "predicted, nothing was measured");
 }
-END_TEST
 
-START_TEST(explain_sums_up_large_machines)
+TEST(explain_sums_up_large_machines)
 {
     const char *superdome = "-n 40 --explain --profile " FIXTURES "/superdome.json";
     assert_says(superdome, "memory domains, level 2 16: 8 with 3, 8 with 2\n");
     assert_says(superdome, "memory domains, level 1 32: 8 with 2, 24 with 1\n");
     assert_says("-r 4 -t 2 --explain" NEHALEM, "L3 caches 8: 8 with 1\n");
 }
-END_TEST
 
 static void copy_with(const char *from, const char *old, const char *new, const char *to)
 {
@@ -229,7 +219,7 @@ static void copy_with(const char *from, const char *old, const char *new, const 
     ck_assert_int_eq(system(line), 0);
 }
 
-START_TEST(contradicting_groups_are_named_and_mapped)
+TEST(contradicting_groups_are_named_and_mapped)
 {
     char path[] = "/tmp/servet-map-XXXXXX", line[512];
     int fd = mkstemp(path);
@@ -246,18 +236,16 @@ START_TEST(contradicting_groups_are_named_and_mapped)
     run_free(&run);
     unlink(path);
 }
-END_TEST
 
-START_TEST(limits_are_obeyed)
+TEST(limits_are_obeyed)
 {
     assert_prints("-n 4 --no-smt --topology 'package:2 core:2 pu:2'", "0,2,4,6\n");
     assert_prints("-n 2 --kind p --topology " FIXTURES
                   "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml",
                   "0,2\n");
 }
-END_TEST
 
-START_TEST(format_help_lists_the_whole_table)
+TEST(format_help_lists_the_whole_table)
 {
     struct run run = map_with("--format help");
     ck_assert_int_eq(run.status, 0);
@@ -268,9 +256,8 @@ START_TEST(format_help_lists_the_whole_table)
     ck_assert_uint_eq(count_lines(run.out), formats);
     run_free(&run);
 }
-END_TEST
 
-START_TEST(unmeasured_machines_are_named_as_such)
+TEST(unmeasured_machines_are_named_as_such)
 {
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     unsetenv("SERVET_PROFILE");
@@ -280,9 +267,8 @@ START_TEST(unmeasured_machines_are_named_as_such)
     ck_assert_msg(strstr(run.err, "nothing was measured"), "%s", run.err);
     run_free(&run);
 }
-END_TEST
 
-START_TEST(more_workers_than_pus_is_said_and_done)
+TEST(more_workers_than_pus_is_said_and_done)
 {
     struct run run = map_with("-n 17 --cpuset 0-3" NEHALEM);
     ck_assert_int_eq(run.status, 0);
@@ -290,10 +276,9 @@ START_TEST(more_workers_than_pus_is_said_and_done)
     ck_assert_str_eq(run.out, "0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3,0\n");
     run_free(&run);
 }
-END_TEST
 
 /* The names of nodes go into command lines: what a shell would interpret must not. */
-START_TEST(node_names_that_a_shell_interprets_are_refused)
+TEST(node_names_that_a_shell_interprets_are_refused)
 {
     static const char *const formats[] = {"rankfile", "host", "hostfile", "hydra-hosts",
                                           "slurm-hosts"};
@@ -316,9 +301,8 @@ START_TEST(node_names_that_a_shell_interprets_are_refused)
     run_free(&run);
     unlink(path);
 }
-END_TEST
 
-START_TEST(memory_is_bound_where_only_some_nodes_are_used)
+TEST(memory_is_bound_where_only_some_nodes_are_used)
 {
     const char *four = " --topology 'numa:4(memory=1GB) core:4 pu:1'";
     const char *cases[][2] = {
@@ -333,9 +317,8 @@ START_TEST(memory_is_bound_where_only_some_nodes_are_used)
         assert_prints(options, cases[i][1]);
     }
 }
-END_TEST
 
-START_TEST(xml_of_a_newer_hwloc_says_how_to_get_the_older)
+TEST(xml_of_a_newer_hwloc_says_how_to_get_the_older)
 {
     char path[] = "/tmp/servet-test-XXXXXX.xml", line[512];
     int fd = mkstemps(path, 4);
@@ -351,9 +334,8 @@ START_TEST(xml_of_a_newer_hwloc_says_how_to_get_the_older)
     run_free(&run);
     unlink(path);
 }
-END_TEST
 
-START_TEST(worth_is_a_table_or_a_mapping)
+TEST(worth_is_a_table_or_a_mapping)
 {
     struct run run = map_with("--worth --profile " FIXTURES "/finis-terrae-2-nodes.json");
     ck_assert_int_eq(run.status, 0);
@@ -371,9 +353,8 @@ START_TEST(worth_is_a_table_or_a_mapping)
                   "/finis-terrae-2-nodes.json",
                   "0,4,20\n");
 }
-END_TEST
 
-START_TEST(bad_input_is_one_line_and_status_2)
+TEST(bad_input_is_one_line_and_status_2)
 {
     /* options, and what the line must name */
     const char *cases[][2] = {
@@ -428,30 +409,4 @@ START_TEST(bad_input_is_one_line_and_status_2)
         ck_assert_str_eq(run.out, "");
         run_free(&run);
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("servet-map");
-    tcase_add_test(tcase, list_is_one_line);
-    tcase_add_test(tcase, a_known_number_of_workers_is_numbered_by_the_tree);
-    tcase_add_test(tcase, workers_spread_over_clusters_of_cores);
-    tcase_add_test(tcase, explain_prints_table_1_of_the_paper);
-    tcase_add_test(tcase, explain_prints_table_2_of_the_paper);
-    tcase_add_test(tcase, formats_speak_their_launcher);
-    tcase_add_test(tcase, json_says_who_is_where);
-    tcase_add_test(tcase, compare_predicts_from_the_profile);
-    tcase_add_test(tcase, explain_sums_up_large_machines);
-    tcase_add_test(tcase, contradicting_groups_are_named_and_mapped);
-    tcase_add_test(tcase, limits_are_obeyed);
-    tcase_add_test(tcase, format_help_lists_the_whole_table);
-    tcase_add_test(tcase, unmeasured_machines_are_named_as_such);
-    tcase_add_test(tcase, more_workers_than_pus_is_said_and_done);
-    tcase_add_test(tcase, node_names_that_a_shell_interprets_are_refused);
-    tcase_add_test(tcase, memory_is_bound_where_only_some_nodes_are_used);
-    tcase_add_test(tcase, xml_of_a_newer_hwloc_says_how_to_get_the_older);
-    tcase_add_test(tcase, worth_is_a_table_or_a_mapping);
-    tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
-    return run_tests(tcase);
 }

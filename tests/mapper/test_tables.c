@@ -1,5 +1,4 @@
 /* Does the mapping follow Tables 1 and 2 of the 2012 mapping paper, row by row and rule by rule? */
-#include <check.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -114,23 +113,14 @@ static void assert_table(enum map_priority priority, const struct expected_row *
     ck_assert_mem_eq(silent, placement, sizeof silent);
 }
 
-START_TEST(mapping_follows_table_1_of_the_paper)
+TEST(mapping_follows_table_1_of_the_paper)
 {
     assert_table(MAP_MEMORY, table1, (const uint32_t[]){0, 1, 8, 9});
 }
-END_TEST
 
-START_TEST(mapping_follows_table_2_of_the_paper)
+TEST(mapping_follows_table_2_of_the_paper)
 {
     assert_table(MAP_COMMUNICATION, table2, (const uint32_t[]){0, 1, 4, 5});
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("tables");
-    tcase_add_checked_fixture(tcase, load, unload);
-    tcase_add_test(tcase, mapping_follows_table_1_of_the_paper);
-    tcase_add_test(tcase, mapping_follows_table_2_of_the_paper);
-    return run_tests(tcase);
-}
+TESTS(.setup = load, .teardown = unload)

@@ -1,7 +1,6 @@
 /* Is the smallest number of workers found that gets nearly all of a memory's bandwidth, and the
  * number of messages from which on a layer only queues; and is nothing said of what was not
  * measured? */
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -38,7 +37,7 @@ static void make_machine(struct machine *m)
         .memory = {.reference_bytes_per_s = 10e9, .levels = &m->level, .level_count = 1}};
 }
 
-START_TEST(the_smallest_number_near_the_peak_is_taken)
+TEST(the_smallest_number_near_the_peak_is_taken)
 {
     struct machine m;
     struct map_worth worth;
@@ -53,9 +52,8 @@ START_TEST(the_smallest_number_near_the_peak_is_taken)
     ck_assert_uint_eq(pus[0], 0);
     ck_assert_uint_eq(pus[2], 2);
 }
-END_TEST
 
-START_TEST(fewer_pus_are_judged_by_themselves)
+TEST(fewer_pus_are_judged_by_themselves)
 {
     struct machine m;
     struct map_worth worth;
@@ -72,9 +70,8 @@ START_TEST(fewer_pus_are_judged_by_themselves)
     ck_assert_uint_eq(worth.workers, 1);
     ck_assert_uint_eq(worth.measured_workers, 0); /* nobody to share with */
 }
-END_TEST
 
-START_TEST(places_are_spread_over_the_domains)
+TEST(places_are_spread_over_the_domains)
 {
     struct machine m;
     struct map_worth worth;
@@ -90,9 +87,8 @@ START_TEST(places_are_spread_over_the_domains)
     const uint32_t expected[] = {0, 1, 2, 4, 5, 6};
     ck_assert_mem_eq(pus, expected, sizeof expected);
 }
-END_TEST
 
-START_TEST(nothing_is_said_of_what_was_not_measured)
+TEST(nothing_is_said_of_what_was_not_measured)
 {
     struct machine m;
     struct map_worth worth = {.workers = 77};
@@ -113,9 +109,8 @@ START_TEST(nothing_is_said_of_what_was_not_measured)
     ck_assert_int_eq(map_worth(&m.node, &m.all, pus, &worth, &error), -ENODATA);
     ck_assert_uint_eq(worth.workers, 77);
 }
-END_TEST
 
-START_TEST(messages_are_worth_it_until_they_queue)
+TEST(messages_are_worth_it_until_they_queue)
 {
     /* Two at a time take as long as one; from four on, each one more adds its own time. */
     struct profile_concurrency_point points[] = {{.messages = 1, .seconds = 1e-6},
@@ -129,16 +124,4 @@ START_TEST(messages_are_worth_it_until_they_queue)
     layer.concurrency_count = 1;
     ck_assert_uint_eq(map_messages_worth(&layer, &most), 0);
     ck_assert_uint_eq(most, 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("worth");
-    tcase_add_test(tcase, the_smallest_number_near_the_peak_is_taken);
-    tcase_add_test(tcase, fewer_pus_are_judged_by_themselves);
-    tcase_add_test(tcase, places_are_spread_over_the_domains);
-    tcase_add_test(tcase, nothing_is_said_of_what_was_not_measured);
-    tcase_add_test(tcase, messages_are_worth_it_until_they_queue);
-    return run_tests(tcase);
 }

@@ -7,7 +7,6 @@
  *
  * And does the shim under SERVET_PAPER=1 choose as servet-map --paper does?
  */
-#include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,7 +271,7 @@ static void compare(const struct machine *m, const char *name, bool memory)
     }
 }
 
-START_TEST(one_answer_for_a_hybrid_program)
+TEST(one_answer_for_a_hybrid_program, .loops = MACHINES)
 {
     struct machine m;
     open_machine(machines[_i], &m);
@@ -280,7 +279,6 @@ START_TEST(one_answer_for_a_hybrid_program)
     compare(&m, machines[_i], false);
     close_machine(&m);
 }
-END_TEST
 
 /* -- by the paper's sums -- */
 
@@ -352,7 +350,7 @@ static void write_many_domains(const char *path)
     ck_assert_int_eq(fclose(out), 0);
 }
 
-START_TEST(the_shim_adds_as_the_paper_does_when_asked)
+TEST(the_shim_adds_as_the_paper_does_when_asked)
 {
     uint32_t by_order[MOST_THREADS], by_sum[MOST_THREADS];
     char source[] = "/tmp/servet-test-XXXXXX.json";
@@ -372,13 +370,5 @@ START_TEST(the_shim_adds_as_the_paper_does_when_asked)
     ask_shim_for_threads(&m, "1", DOMAINS, by_sum);
     close_machine(&m);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("agree");
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, one_answer_for_a_hybrid_program, 0, (int)MACHINES);
-    tcase_add_test(tests, the_shim_adds_as_the_paper_does_when_asked);
-    return run_tests(tests);
-}
+TESTS(.seconds = 60)

@@ -1,7 +1,6 @@
 /* Does a process hold in the registry what it should, on a busy node, for the thread that it was
  * planned for, and is the file gone with the last program where nobody would come again?
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +33,7 @@ static void come(uint64_t job, struct profile_mask allowed, struct profile_mask 
 }
 
 /* 500 programs at once on two PUs keep both busy, and all went to the first. */
-START_TEST(a_node_that_is_busy_everywhere_is_still_shared_evenly)
+TEST(a_node_that_is_busy_everywhere_is_still_shared_evenly)
 {
     struct profile_mask none = {0}, both = {.word = {3}}, one = {.word = {1}},
                         three = {.word = {7}};
@@ -44,10 +43,9 @@ START_TEST(a_node_that_is_busy_everywhere_is_still_shared_evenly)
     come(3, three, &one, 2); /* this process has one entry: it held PU 1 */
     ck_assert_uint_eq(one.word[0], 3);
 }
-END_TEST
 
 /* The second PU of a plan that is made for a thread is asked for with the first. */
-START_TEST(a_worker_that_comes_has_its_pu_at_once)
+TEST(a_worker_that_comes_has_its_pu_at_once)
 {
     static struct pin_claims claims = {.worker_comes = true};
     struct profile_mask both = {.word = {3}}, held = {.word = {1}}, taken = {0};
@@ -61,10 +59,9 @@ START_TEST(a_worker_that_comes_has_its_pu_at_once)
     ck_assert(pin_claims_try(&claims, 1, false) && access(path, F_OK) < 0);
     ck_assert(pin_claims_try(&claims, 2, false) && access(path, F_OK) == 0);
 }
-END_TEST
 
 /* Who waits for a file that its holder takes away begins a new one. */
-START_TEST(a_file_that_is_taken_away_is_not_used)
+TEST(a_file_that_is_taken_away_is_not_used)
 {
     struct pin_registry registry;
     struct stat named, open_one;
@@ -88,9 +85,8 @@ START_TEST(a_file_that_is_taken_away_is_not_used)
     pin_registry_close(&registry);
     waitpid(pid, NULL, 0);
 }
-END_TEST
 
-START_TEST(a_user_namespace_leaves_no_file)
+TEST(a_user_namespace_leaves_no_file)
 {
     static struct child child;
     static const char script[] =
@@ -106,18 +102,13 @@ START_TEST(a_user_namespace_leaves_no_file)
     child_run(&child, (const char *const[]){"SERVET_REGISTRY=", NULL}, inside);
     ck_assert_msg(child.status == 0 && child_lines(child.err, "ls: ") == 1, "%s", child.err);
 }
-END_TEST
+
+TESTS(.setup = setup)
 
 int main(void)
 {
-    TCase *test = tcase_create("claims");
     mkdtemp(folder);
-    tcase_add_checked_fixture(test, setup, NULL);
-    tcase_add_test(test, a_node_that_is_busy_everywhere_is_still_shared_evenly);
-    tcase_add_test(test, a_worker_that_comes_has_its_pu_at_once);
-    tcase_add_test(test, a_file_that_is_taken_away_is_not_used);
-    tcase_add_test(test, a_user_namespace_leaves_no_file);
-    int failed = run_tests(test);
+    int failed = run_registered();
     unlink(path);
     rmdir(folder);
     return failed;

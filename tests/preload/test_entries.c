@@ -2,7 +2,6 @@
  * OpenSHMEM that a program can come through? The library behind them is a stub, so each entry
  * stands alone: none is reached through another. And is none of them seen where there is no MPI?
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,7 @@ static bool returns_nothing(const char *entry)
            strncasecmp(entry, "mpi_init", 8) == 0;
 }
 
-START_TEST(the_entry_makes_a_rank)
+TEST(the_entry_makes_a_rank, .loops = ENTRIES)
 {
     static const char *const second_of_two[] = {"OMPI_COMM_WORLD_LOCAL_RANK=1",
                                                 "OMPI_COMM_WORLD_LOCAL_SIZE=2", NULL};
@@ -46,10 +45,9 @@ START_TEST(the_entry_makes_a_rank)
                       entries[_i], child.out);
     }
 }
-END_TEST
 
 /* In either of the ways of asking for it. */
-START_TEST(no_entry_is_found_where_there_is_no_library)
+TEST(no_entry_is_found_where_there_is_no_library)
 {
     const char *argv[ENTRIES + 3] = {PROGRAMS "/odd", "find"};
     memcpy(argv + 2, entries, sizeof entries);
@@ -57,13 +55,9 @@ START_TEST(no_entry_is_found_where_there_is_no_library)
     ck_assert_msg(child.status == 0 && strcmp(child.out, "count 0 0\n") == 0, "%d %s%s",
                   child.status, child.out, child.err);
 }
-END_TEST
 
 int main(void)
 {
     here_need_two_pus();
-    TCase *test = tcase_create("entries");
-    tcase_add_loop_test(test, the_entry_makes_a_rank, 0, ENTRIES);
-    tcase_add_test(test, no_entry_is_found_where_there_is_no_library);
-    return run_tests(test);
+    return run_registered();
 }

@@ -2,7 +2,6 @@
  * somebody else has planted in a folder open to all, not over what is no file, and is nothing
  * believed that others could have written?
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -69,7 +68,7 @@ static bool plant(void)
     return true;
 }
 
-START_TEST(a_planted_link_is_not_followed)
+TEST(a_planted_link_is_not_followed)
 {
     if (!plant()) {
         return;
@@ -82,9 +81,8 @@ START_TEST(a_planted_link_is_not_followed)
     ck_assert_int_eq(pin_file_put(link_path, "new\n", 4), 0);
     expect_text(target, "new\n");
 }
-END_TEST
 
-START_TEST(a_link_of_ones_own_stays_a_link)
+TEST(a_link_of_ones_own_stays_a_link)
 {
     struct stat info;
     ck_assert_int_eq(chmod(folder, 01777), 0);
@@ -93,9 +91,8 @@ START_TEST(a_link_of_ones_own_stays_a_link)
     ck_assert_int_eq(lstat(link_path, &info), 0);
     ck_assert(S_ISLNK(info.st_mode));
 }
-END_TEST
 
-START_TEST(what_is_no_file_is_not_replaced)
+TEST(what_is_no_file_is_not_replaced)
 {
     struct stat info;
     unlink(target);
@@ -104,17 +101,15 @@ START_TEST(what_is_no_file_is_not_replaced)
     ck_assert_int_eq(stat(target, &info), 0);
     ck_assert(S_ISFIFO(info.st_mode));
 }
-END_TEST
 
-START_TEST(links_in_a_circle_end)
+TEST(links_in_a_circle_end)
 {
     unlink(target);
     ck_assert_int_eq(symlink("link", target), 0);
     ck_assert_int_eq(pin_file_put(link_path, "new\n", 4), -ELOOP);
 }
-END_TEST
 
-START_TEST(what_others_could_have_written_is_not_read)
+TEST(what_others_could_have_written_is_not_read)
 {
     char text[64];
     ck_assert_int_eq(pin_file_get_own(target, text, sizeof text), 0);
@@ -124,16 +119,5 @@ START_TEST(what_others_could_have_written_is_not_read)
     ck_assert_int_eq(chmod(target, 0660), 0);
     ck_assert_int_eq(pin_file_get_own(target, text, sizeof text), -EPERM);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *test = tcase_create("files");
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, a_planted_link_is_not_followed);
-    tcase_add_test(test, a_link_of_ones_own_stays_a_link);
-    tcase_add_test(test, what_is_no_file_is_not_replaced);
-    tcase_add_test(test, links_in_a_circle_end);
-    tcase_add_test(test, what_others_could_have_written_is_not_read);
-    return run_tests(test);
-}
+TESTS(.setup = setup, .teardown = teardown)

@@ -1,5 +1,4 @@
 /* What the launcher's variables say of ranks and PUs, and how much of it is believed. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,7 @@ static bool is_oversubscribed(uint32_t pus)
     return pin_launcher_oversubscribed(&launcher, &start);
 }
 
-START_TEST(tasks_of_slurm_share_pus_or_do_not)
+TEST(tasks_of_slurm_share_pus_or_do_not)
 {
     be_task("mask_cpu:", "0x1,0x2"); /* each has one, this one's mask */
     ck_assert(!is_oversubscribed(1));
@@ -50,19 +49,17 @@ START_TEST(tasks_of_slurm_share_pus_or_do_not)
     ck_assert(is_oversubscribed(1));
     ck_assert(!is_oversubscribed(2));
 }
-END_TEST
 
-START_TEST(ranks_in_one_pu_are_too_many)
+TEST(ranks_in_one_pu_are_too_many)
 {
     setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
     ck_assert(is_oversubscribed(1)); /* taskset, a container: whatever the node has */
     ck_assert(!is_oversubscribed(2));
 }
-END_TEST
 
 /* A mistake in the environment must not cost the program seconds. */
-START_TEST(absurd_numbers_cost_nothing)
+TEST(absurd_numbers_cost_nothing)
 {
     static const char *const size[] = {"2000000000", "8191", "99999999999999999999"};
     for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
@@ -75,14 +72,4 @@ START_TEST(absurd_numbers_cost_nothing)
                       child.err);
         child_expect(&child, 0, 0, 0);
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *test = tcase_create("launcher");
-    tcase_add_test(test, tasks_of_slurm_share_pus_or_do_not);
-    tcase_add_test(test, ranks_in_one_pu_are_too_many);
-    tcase_add_test(test, absurd_numbers_cost_nothing);
-    return run_tests(test);
 }

@@ -1,7 +1,6 @@
 /* Threads end, pools churn, processes are made: does every slot come back however its thread ended,
  * and does no child inherit the one PU of the thread that made it?
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,31 +35,27 @@ static void expect_slots_back(const char *way)
     child_expect(&child, 0, 2, order[0]);
 }
 
-START_TEST(slots_come_back_when_threads_return)
+TEST(slots_come_back_when_threads_return)
 {
     expect_slots_back("end");
 }
-END_TEST
 
-START_TEST(slots_come_back_when_threads_exit)
+TEST(slots_come_back_when_threads_exit)
 {
     expect_slots_back("exit");
 }
-END_TEST
 
-START_TEST(slots_come_back_when_threads_are_cancelled)
+TEST(slots_come_back_when_threads_are_cancelled)
 {
     expect_slots_back("cancel");
 }
-END_TEST
 
-START_TEST(slots_come_back_from_detached_threads)
+TEST(slots_come_back_from_detached_threads)
 {
     expect_slots_back("detach");
 }
-END_TEST
 
-START_TEST(children_have_the_original_mask)
+TEST(children_have_the_original_mask, .not_emulated = "qemu-user has no execveat()")
 {
     static const char *const ways[] = {
         "fork",    "execl",   "execlp",   "execle",      "execv",        "execvp", "execve",
@@ -88,16 +83,9 @@ START_TEST(children_have_the_original_mask)
         ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
     }
 }
-END_TEST
 
 int main(void)
 {
     here_need_two_pus();
-    TCase *test = tcase_create("life");
-    tcase_add_test(test, slots_come_back_when_threads_return);
-    tcase_add_test(test, slots_come_back_when_threads_exit);
-    tcase_add_test(test, slots_come_back_when_threads_are_cancelled);
-    tcase_add_test(test, slots_come_back_from_detached_threads);
-    add_unless_emulated(test, children_have_the_original_mask, "qemu-user has no execveat()");
-    return run_tests(test);
+    return run_registered();
 }

@@ -2,7 +2,6 @@
  * to one thread for it: numpy with OpenBLAS in a Python program, with an OpenMP runtime that is
  * loaded after it?
  */
-#include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +79,7 @@ static void setup(void)
     snprintf(pair, sizeof pair, "%u,%u", order[0], order[1]);
 }
 
-START_TEST(threads_of_openblas_have_a_pu_each)
+TEST(threads_of_openblas_have_a_pu_each, .starts_programs = true)
 {
     run_python("SERVET_REPORT=stderr", BEGINNING PRODUCT, NULL);
     expect("import %u %u\n", order[0], order[1]);
@@ -88,9 +87,8 @@ START_TEST(threads_of_openblas_have_a_pu_each)
     ck_assert_msg(strstr(child.err, " worker PU "), "%s", child.err);
     ck_assert_msg(strstr(child.err, "no two workers shared a PU"), "%s", child.err);
 }
-END_TEST
 
-START_TEST(python_and_openblas_go_on_counting_every_pu)
+TEST(python_and_openblas_go_on_counting_every_pu, .starts_programs = true)
 {
     run_python(NULL, BEGINNING PRODUCT, NULL);
     expect("import same\n");
@@ -102,10 +100,9 @@ START_TEST(python_and_openblas_go_on_counting_every_pu)
     run_python("OPENBLAS_NUM_THREADS=1", BEGINNING PRODUCT, NULL);
     expect("threads 1\n");
 }
-END_TEST
 
 /* The library asks how many PUs there are when the main thread has one already. */
-START_TEST(openblas_after_the_first_thread_has_its_whole_pool)
+TEST(openblas_after_the_first_thread_has_its_whole_pool, .starts_programs = true)
 {
     run_python(NULL,
                "import threading\n"
@@ -114,9 +111,8 @@ START_TEST(openblas_after_the_first_thread_has_its_whole_pool)
     expect("threads 2\n");
     expect("product %u %u\n", order[0], order[1]);
 }
-END_TEST
 
-START_TEST(the_result_is_the_same)
+TEST(the_result_is_the_same, .starts_programs = true)
 {
     run_python(NULL, BEGINNING PRODUCT, NULL);
     child_run(&plain, NULL, ARGV("taskset", "-c", pair, PYTHON, "-c", BEGINNING PRODUCT));
@@ -125,11 +121,10 @@ START_TEST(the_result_is_the_same)
     ck_assert_int_eq(strncmp(with, without, strcspn(without, "\n") + 1), 0);
     ck_assert_str_eq(child.err, plain.err);
 }
-END_TEST
 
 /* The pool sleeps on slot 1: the team's worker goes there all the same, and the runtime counts
  * two. */
-START_TEST(an_openmp_runtime_after_it_has_its_whole_team)
+TEST(an_openmp_runtime_after_it_has_its_whole_team, .starts_programs = true)
 {
     const char *team = PROGRAMS "/libteam_gcc.so";
     if (access(team, R_OK) < 0) {
@@ -142,7 +137,6 @@ START_TEST(an_openmp_runtime_after_it_has_its_whole_team)
     child_expect(&child, 3, 1, order[1]);
     expect("team same\n");
 }
-END_TEST
 
 static bool has_openblas(void)
 {
@@ -151,6 +145,8 @@ static bool has_openblas(void)
                   " 2>/dev/null") == 0;
 }
 
+TESTS(.setup = setup)
+
 int main(void)
 {
     here_need_two_pus();
@@ -158,12 +154,5 @@ int main(void)
         printf("skipped: no numpy with OpenBLAS (packages python3-numpy, libopenblas0-pthread)\n");
         return 77;
     }
-    TCase *test = tcase_create("numeric");
-    tcase_add_checked_fixture(test, setup, NULL);
-    add_unless_foreign(test, threads_of_openblas_have_a_pu_each);
-    add_unless_foreign(test, python_and_openblas_go_on_counting_every_pu);
-    add_unless_foreign(test, openblas_after_the_first_thread_has_its_whole_pool);
-    add_unless_foreign(test, the_result_is_the_same);
-    add_unless_foreign(test, an_openmp_runtime_after_it_has_its_whole_team);
-    return run_tests(test);
+    return run_registered();
 }

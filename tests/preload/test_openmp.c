@@ -2,7 +2,6 @@
  * mapper's order, and still count all its processors? Run once with a program of gcc (libgomp) and
  * once with one of clang (libomp).
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@ static void expect_order(enum map_priority priority)
     child_expect(&child, 0, 1, order[1]);
 }
 
-START_TEST(workers_follow_the_mapper)
+TEST(workers_follow_the_mapper)
 {
     child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_MEM_PRIOR=1"), ARGV(program));
     ck_assert_int_eq(child.status, 0);
@@ -35,17 +34,15 @@ START_TEST(workers_follow_the_mapper)
     expect_order(MAP_COMMUNICATION);
     ck_assert_str_eq(child.err, "");
 }
-END_TEST
 
-START_TEST(servet_pin_does_the_same_without_the_path)
+TEST(servet_pin_does_the_same_without_the_path)
 {
     child_run(&child, CHANGES("OMP_NUM_THREADS=2"), ARGV(SERVET_PIN, "--mem-prior", "--", program));
     ck_assert_int_eq(child.status, 0);
     expect_order(MAP_MEMORY);
 }
-END_TEST
 
-START_TEST(processors_are_still_counted)
+TEST(processors_are_still_counted)
 {
     char expected[64];
     snprintf(expected, sizeof expected, "count 0 %zu\n", here_pus());
@@ -53,7 +50,6 @@ START_TEST(processors_are_still_counted)
     ck_assert_uint_eq(child_lines(child.out, "count "), 5);
     ck_assert_uint_eq(child_lines(child.out, expected), 5);
 }
-END_TEST
 
 /* Lines of the same program differ only in the PUs: compares them with the PUs blotted out. */
 static void blot(char *text)
@@ -85,7 +81,7 @@ static void sort_lines(char *text)
     }
 }
 
-START_TEST(results_are_unchanged)
+TEST(results_are_unchanged)
 {
     child_run(&plain, CHANGES("OMP_NUM_THREADS=2"), ARGV(program));
     child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2"), ARGV(program));
@@ -97,9 +93,8 @@ START_TEST(results_are_unchanged)
     ck_assert_str_eq(child.err, plain.err);
     ck_assert_int_eq(child.status, plain.status);
 }
-END_TEST
 
-START_TEST(a_users_own_places_win)
+TEST(a_users_own_places_win)
 {
     char first[256], second[256];
     child_run(&plain, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", "OMP_PLACES={1},{0}"),
@@ -113,9 +108,8 @@ START_TEST(a_users_own_places_win)
         ck_assert_str_eq(second, first);
     }
 }
-END_TEST
 
-START_TEST(force_overrules_the_users_places)
+TEST(force_overrules_the_users_places)
 {
     child_run_preloaded(&child,
                         CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=false", "SERVET_FORCE=1"),
@@ -128,17 +122,15 @@ START_TEST(force_overrules_the_users_places)
     child_worker(&child, 0, 1, pus, sizeof pus);
     ck_assert_msg(strpbrk(pus, ",-"), "OMP_PROC_BIND=false was not obeyed: %s", pus);
 }
-END_TEST
 
-START_TEST(verbose_says_one_line_for_each_thread)
+TEST(verbose_says_one_line_for_each_thread)
 {
     child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", "SERVET_VERBOSE=1"), ARGV(program));
     ck_assert_uint_eq(child_lines(child.err, "servet: "), 2);
     ck_assert_ptr_nonnull(strstr(child.err, "main thread on PU"));
 }
-END_TEST
 
-START_TEST(a_zero_is_off)
+TEST(a_zero_is_off)
 {
     char pus[256];
     child_run_preloaded(&child,
@@ -150,7 +142,6 @@ START_TEST(a_zero_is_off)
     child_worker(&child, 0, 1, pus, sizeof pus);
     ck_assert_msg(strpbrk(pus, ",-"), "pinned although switched off: %s", pus);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
@@ -159,14 +150,5 @@ int main(int argc, char **argv)
     }
     program = argv[1];
     here_need_two_pus();
-    TCase *test = tcase_create("openmp");
-    tcase_add_test(test, workers_follow_the_mapper);
-    tcase_add_test(test, servet_pin_does_the_same_without_the_path);
-    tcase_add_test(test, processors_are_still_counted);
-    tcase_add_test(test, results_are_unchanged);
-    tcase_add_test(test, a_users_own_places_win);
-    tcase_add_test(test, force_overrules_the_users_places);
-    tcase_add_test(test, verbose_says_one_line_for_each_thread);
-    tcase_add_test(test, a_zero_is_off);
-    return run_tests(test);
+    return run_registered();
 }

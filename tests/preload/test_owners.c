@@ -1,7 +1,6 @@
 /* Is every thread told by who owns it, in whatever way and at whatever time it is made, and does
  * every caller that counts PUs hear the process's set while everybody else hears the truth?
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +42,7 @@ static bool built(const char *path)
     return false;
 }
 
-START_TEST(libraries_are_known_by_their_names)
+TEST(libraries_are_known_by_their_names)
 {
     ck_assert_int_eq(pin_owner_of_name(""), PIN_APPLICATION);
     ck_assert_int_eq(pin_owner_of_name("/usr/lib/libm.so.6"), PIN_APPLICATION);
@@ -61,9 +60,8 @@ START_TEST(libraries_are_known_by_their_names)
     ck_assert_int_eq(pin_owner_of_name("/usr/lib/libcuda.so.1"), PIN_HELPER);
     ck_assert_int_eq(pin_owner_of_name("/usr/lib/libcuda.so.1"), PIN_HELPER);
 }
-END_TEST
 
-START_TEST(a_user_can_extend_the_lists)
+TEST(a_user_can_extend_the_lists)
 {
     char text[256];
     child_run_preloaded(&child, CHANGES("SERVET_HELPERS=libxyz,pthre*"),
@@ -78,9 +76,8 @@ START_TEST(a_user_can_extend_the_lists)
     child_worker(&child, 0, 7, text, sizeof text);
     ck_assert_msg(!strpbrk(text, ",-"), "%s", child.out);
 }
-END_TEST
 
-START_TEST(a_standard_thread_belongs_to_the_object_that_made_it)
+TEST(a_standard_thread_belongs_to_the_object_that_made_it)
 {
     if (!built(PROGRAMS "/standard")) {
         return;
@@ -91,9 +88,8 @@ START_TEST(a_standard_thread_belongs_to_the_object_that_made_it)
     child_expect(&child, 0, 1, order[1]);
     child_expect(&child, 0, 0, order[0]);
 }
-END_TEST
 
-START_TEST(runtimes_loaded_later_and_two_at_once_work)
+TEST(runtimes_loaded_later_and_two_at_once_work)
 {
     char line[64];
     const char *clang = PROGRAMS "/libteam_clang.so";
@@ -111,18 +107,16 @@ START_TEST(runtimes_loaded_later_and_two_at_once_work)
         ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
     }
 }
-END_TEST
 
-START_TEST(threads_of_a_constructor_are_seen)
+TEST(threads_of_a_constructor_are_seen)
 {
     child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/early"));
     ck_assert_msg(child.status == 0, "%s", child.err);
     child_expect(&child, 0, 0, order[0]);
     child_expect(&child, 0, 1, order[1]);
 }
-END_TEST
 
-START_TEST(other_ways_to_make_a_thread)
+TEST(other_ways_to_make_a_thread)
 {
     char line[512];
 #ifdef THREAD_SANITIZER
@@ -141,9 +135,8 @@ START_TEST(other_ways_to_make_a_thread)
         ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
     }
 }
-END_TEST
 
-START_TEST(nested_teams_use_every_pu)
+TEST(nested_teams_use_every_pu)
 {
     char pus[256];
     size_t on_first = 0;
@@ -158,7 +151,6 @@ START_TEST(nested_teams_use_every_pu)
     }
     ck_assert_msg(here_pus() != 2 || on_first == 2, "%s", child.out);
 }
-END_TEST
 
 static void run_masks(void)
 {
@@ -170,7 +162,7 @@ static void run_masks(void)
 
 /* A runtime that puts a worker on everything it may use has not chosen anything; one PU is a
  * choice. */
-START_TEST(a_runtime_cannot_widen_a_worker)
+TEST(a_runtime_cannot_widen_a_worker)
 {
     char line[64];
     run_masks();
@@ -181,11 +173,10 @@ START_TEST(a_runtime_cannot_widen_a_worker)
     ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
     expect_all(0, 7); /* a helper that a pinned thread makes */
 }
-END_TEST
 
 /* hwloc goes to every PU and back to where it was told that it is: in GROMACS after OpenBLAS has
  * made its threads, so that libgomp's were left on the main thread's PU. */
-START_TEST(who_looks_round_and_comes_back_has_bound_nothing)
+TEST(who_looks_round_and_comes_back_has_bound_nothing)
 {
     char line[64];
     run_masks();
@@ -195,7 +186,6 @@ START_TEST(who_looks_round_and_comes_back_has_bound_nothing)
     child_expect(&child, 0, 8, order[0]);
     child_expect(&child, 0, 9, order[1]);
 }
-END_TEST
 
 #define PYTHON_SCRIPT                                                                              \
     "import os, threading\n"                                                                       \
@@ -208,7 +198,7 @@ END_TEST
     "print('same' if os.sched_getaffinity(0) == before else 'narrowed')\n"                         \
     "print(*where)\n"
 
-START_TEST(python_still_counts_the_process)
+TEST(python_still_counts_the_process, .starts_programs = true)
 {
     char expected[64];
     if (!built("/usr/bin/python3")) {
@@ -218,22 +208,11 @@ START_TEST(python_still_counts_the_process)
     snprintf(expected, sizeof expected, "same\n%u %u\n", order[1], order[0]);
     ck_assert_msg(strcmp(child.out, expected) == 0, "%s%s", child.out, child.err);
 }
-END_TEST
+
+TESTS(.setup = setup)
 
 int main(void)
 {
     here_need_two_pus();
-    TCase *test = tcase_create("owners");
-    tcase_add_checked_fixture(test, setup, NULL);
-    tcase_add_test(test, libraries_are_known_by_their_names);
-    tcase_add_test(test, a_user_can_extend_the_lists);
-    tcase_add_test(test, a_standard_thread_belongs_to_the_object_that_made_it);
-    tcase_add_test(test, runtimes_loaded_later_and_two_at_once_work);
-    tcase_add_test(test, threads_of_a_constructor_are_seen);
-    tcase_add_test(test, other_ways_to_make_a_thread);
-    tcase_add_test(test, nested_teams_use_every_pu);
-    tcase_add_test(test, a_runtime_cannot_widen_a_worker);
-    tcase_add_test(test, who_looks_round_and_comes_back_has_bound_nothing);
-    add_unless_foreign(test, python_still_counts_the_process);
-    return run_tests(test);
+    return run_registered();
 }

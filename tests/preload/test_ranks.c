@@ -5,7 +5,6 @@
  *     test_ranks LAUNCHER PREFIX      LAUNCHER: path of mpirun; programs PREFIXranks,
  *                                     PREFIXranks_f90 and so on
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,30 +74,27 @@ static void expect_ranks(void)
     child_expect(&child, 1, 0, order[1]);
 }
 
-START_TEST(ranks_in_c_follow_the_mapper)
+TEST(ranks_in_c_follow_the_mapper)
 {
     run_two("ranks", NULL, NULL, NULL);
     expect_ranks();
     ck_assert_ptr_nonnull(strstr(child.out, "count 0 3\n"));
     ck_assert_ptr_nonnull(strstr(child.out, "count 1 3\n"));
 }
-END_TEST
 
-START_TEST(ranks_in_fortran_follow_the_mapper)
+TEST(ranks_in_fortran_follow_the_mapper)
 {
     run_two("ranks_f90", NULL, NULL, NULL);
     expect_ranks();
 }
-END_TEST
 
-START_TEST(ranks_in_fortran_2008_follow_the_mapper)
+TEST(ranks_in_fortran_2008_follow_the_mapper)
 {
     run_two("ranks_f08", NULL, NULL, NULL);
     expect_ranks();
 }
-END_TEST
 
-START_TEST(a_preload_set_before_the_launcher_reaches_the_ranks)
+TEST(a_preload_set_before_the_launcher_reaches_the_ranks)
 {
     need(path_of("ranks"));
     const char *argv[8] = {launcher, "-n", "2", open_mpi ? "--oversubscribe" : path_of("ranks"),
@@ -110,9 +106,8 @@ START_TEST(a_preload_set_before_the_launcher_reaches_the_ranks)
     ck_assert_msg(child.status == 0, "%s", child.err);
     expect_ranks();
 }
-END_TEST
 
-START_TEST(a_session_makes_a_rank)
+TEST(a_session_makes_a_rank)
 {
     if (open_mpi) {
         return; /* Open MPI 4 has no sessions */
@@ -120,9 +115,8 @@ START_TEST(a_session_makes_a_rank)
     run_two("sessions", NULL, NULL, NULL);
     expect_ranks();
 }
-END_TEST
 
-START_TEST(processing_elements_of_openshmem_are_ranks)
+TEST(processing_elements_of_openshmem_are_ranks)
 {
 #if defined(ADDRESS_SANITIZER) || defined(THREAD_SANITIZER)
     return; /* its symmetric heap lies where their shadow is */
@@ -134,10 +128,9 @@ START_TEST(processing_elements_of_openshmem_are_ranks)
               ARGV("oshrun", "--oversubscribe", "-n", "2", SERVET_PIN, path_of("shmem")));
     expect_ranks();
 }
-END_TEST
 
 /* Nothing in such a program calls MPI: the coarray library does, before main. */
-START_TEST(images_of_a_coarray_program_are_ranks)
+TEST(images_of_a_coarray_program_are_ranks)
 {
     if (access(path_of("images"), X_OK) < 0) {
         fprintf(stderr,
@@ -149,7 +142,6 @@ START_TEST(images_of_a_coarray_program_are_ranks)
     run_two("images", NULL, NULL, NULL);
     expect_ranks();
 }
-END_TEST
 
 /* PUs of the region of each of two ranks: its own half, as far as two threads need one. */
 static int region_pus(void)
@@ -159,7 +151,7 @@ static int region_pus(void)
 
 /* Each of two ranks with two threads has a region of its own: its two threads have a PU each as far
  * as there are some, OpenMP counts those, and the other rank's are others. */
-START_TEST(hybrid_ranks_have_regions)
+TEST(hybrid_ranks_have_regions)
 {
     char pus[2][2][256];
     run_two("hybrid", CHANGES("OMP_NUM_THREADS=2"), NULL, NULL);
@@ -176,7 +168,6 @@ START_TEST(hybrid_ranks_have_regions)
     ck_assert_str_ne(pus[0][0], pus[1][0]);
     ck_assert_str_ne(pus[0][1], pus[1][1]);
 }
-END_TEST
 
 static bool is_single(const char *line)
 {
@@ -185,7 +176,7 @@ static bool is_single(const char *line)
 }
 
 /* No helper of the library is confined to one PU of a region that has more. */
-START_TEST(helpers_have_the_region)
+TEST(helpers_have_the_region)
 {
     size_t single = 0, threads = 0;
     if (region_pus() < 2) {
@@ -203,9 +194,8 @@ START_TEST(helpers_have_the_region)
     ck_assert_uint_eq(single, 4);
     ck_assert_uint_gt(threads, 4);
 }
-END_TEST
 
-START_TEST(a_binding_that_the_user_asked_for_wins)
+TEST(a_binding_that_the_user_asked_for_wins)
 {
     uint32_t order[2];
     here_order(MAP_MEMORY, 2, order);
@@ -215,11 +205,10 @@ START_TEST(a_binding_that_the_user_asked_for_wins)
     child_worker(&child, 0, 0, pus, sizeof pus);
     ck_assert_msg(strstr(child.err, "rank 0 of 1"), "%s", child.err);
 }
-END_TEST
 
 /* Each rank bound to a core of its own: with servet-pin in front it is on the PUs that it had
  * without. */
-START_TEST(a_binding_that_the_user_asked_for_is_the_same_below_servet_pin)
+TEST(a_binding_that_the_user_asked_for_is_the_same_below_servet_pin)
 {
     const char *argv[16] = {launcher, "-n", "2"}, *program = path_of("ranks");
     char bound[2][256], placed[2][256];
@@ -249,7 +238,6 @@ START_TEST(a_binding_that_the_user_asked_for_is_the_same_below_servet_pin)
         profile_set_free(&has);
     }
 }
-END_TEST
 
 /* The two ranks behind `servet-pin [OPTION] -- COMMAND…`, unbound by the launcher. */
 static void run_unbound(const char *const *changes, const char *option, const char *const *command)
@@ -275,7 +263,7 @@ static void run_unbound(const char *const *changes, const char *option, const ch
 
 /* A job's script in front of the program is not the rank; the program that it runs is, even one
  * after another. */
-START_TEST(a_rank_below_a_shell_is_placed)
+TEST(a_rank_below_a_shell_is_placed)
 {
     const char *program = path_of("ranks");
     need(program);
@@ -283,11 +271,10 @@ START_TEST(a_rank_below_a_shell_is_placed)
                 ARGV("sh", "-c", "true; \"$0\"; exit $?", program));
     expect_ranks();
 }
-END_TEST
 
 /* servet-pin has narrowed the rank to its one PU; what the rank starts gets the mask from
  * before. */
-START_TEST(children_of_a_rank_have_the_mask_from_before_servet_pin)
+TEST(children_of_a_rank_have_the_mask_from_before_servet_pin)
 {
     static const char *const ways[] = {"fork", "execve", "posix_spawn", "popen", "system"};
     char all[256], line[512];
@@ -300,10 +287,9 @@ START_TEST(children_of_a_rank_have_the_mask_from_before_servet_pin)
         ck_assert_msg(first && strstr(first + 1, line), "not twice \"%s\" in\n%s", line, child.out);
     }
 }
-END_TEST
 
 /* The user has swapped the places of every rank; --force puts them where the mapper says. */
-START_TEST(force_overrules_the_users_places)
+TEST(force_overrules_the_users_places)
 {
     char places[64];
     const char *program = path_of("hybrid");
@@ -318,9 +304,8 @@ START_TEST(force_overrules_the_users_places)
     child_expect(&child, 0, 0, order[1]);
     child_expect(&child, 1, 0, order[1]);
 }
-END_TEST
 
-START_TEST(a_taskset_around_the_launcher_is_obeyed)
+TEST(a_taskset_around_the_launcher_is_obeyed)
 {
     uint32_t order[2];
     char pu[16];
@@ -339,7 +324,6 @@ START_TEST(a_taskset_around_the_launcher_is_obeyed)
     child_expect(&child, 0, 0, order[1]);
     child_expect(&child, 1, 0, order[1]);
 }
-END_TEST
 
 /* Without a number of threads each rank has its share of the PUs, and what OpenMP sees is that
  * share. */
@@ -415,47 +399,43 @@ static bool has_libomp(void)
     return access(path_of("hybrid_libomp"), X_OK) == 0;
 }
 
-START_TEST(libgomp_is_told_its_share)
+TEST(libgomp_is_told_its_share)
 {
     expect_own_share("hybrid");
 }
-END_TEST
 
-START_TEST(libomp_is_told_its_share)
+TEST(libomp_is_told_its_share)
 {
     if (has_libomp()) {
         expect_own_share("hybrid_libomp");
     }
 }
-END_TEST
 
-START_TEST(libgomp_and_the_shim_agree_on_the_places)
+TEST(libgomp_and_the_shim_agree_on_the_places)
 {
     expect_same_places("hybrid");
 }
-END_TEST
 
-START_TEST(libomp_and_the_shim_agree_on_the_places)
+TEST(libomp_and_the_shim_agree_on_the_places)
 {
     if (has_libomp()) {
         expect_same_places("hybrid_libomp");
     }
 }
-END_TEST
 
-START_TEST(the_users_own_places_stay)
+TEST(the_users_own_places_stay)
 {
     expect_users_places("hybrid");
 }
-END_TEST
 
-START_TEST(the_users_own_places_stay_with_libomp)
+TEST(the_users_own_places_stay_with_libomp)
 {
     if (has_libomp()) {
         expect_users_places("hybrid_libomp");
     }
 }
-END_TEST
+
+TESTS(.seconds = 120)
 
 int main(int argc, char **argv)
 {
@@ -473,28 +453,5 @@ int main(int argc, char **argv)
     }
 #endif
     here_need_two_pus();
-    TCase *test = tcase_create("ranks");
-    tcase_set_timeout(test, 120);
-    tcase_add_test(test, ranks_in_c_follow_the_mapper);
-    tcase_add_test(test, ranks_in_fortran_follow_the_mapper);
-    tcase_add_test(test, ranks_in_fortran_2008_follow_the_mapper);
-    tcase_add_test(test, a_preload_set_before_the_launcher_reaches_the_ranks);
-    tcase_add_test(test, a_session_makes_a_rank);
-    tcase_add_test(test, processing_elements_of_openshmem_are_ranks);
-    tcase_add_test(test, images_of_a_coarray_program_are_ranks);
-    tcase_add_test(test, hybrid_ranks_have_regions);
-    tcase_add_test(test, helpers_have_the_region);
-    tcase_add_test(test, a_binding_that_the_user_asked_for_wins);
-    tcase_add_test(test, a_binding_that_the_user_asked_for_is_the_same_below_servet_pin);
-    tcase_add_test(test, a_rank_below_a_shell_is_placed);
-    tcase_add_test(test, children_of_a_rank_have_the_mask_from_before_servet_pin);
-    tcase_add_test(test, force_overrules_the_users_places);
-    tcase_add_test(test, a_taskset_around_the_launcher_is_obeyed);
-    tcase_add_test(test, libgomp_is_told_its_share);
-    tcase_add_test(test, libomp_is_told_its_share);
-    tcase_add_test(test, libgomp_and_the_shim_agree_on_the_places);
-    tcase_add_test(test, libomp_and_the_shim_agree_on_the_places);
-    tcase_add_test(test, the_users_own_places_stay);
-    tcase_add_test(test, the_users_own_places_stay_with_libomp);
-    return run_tests(test);
+    return run_registered();
 }

@@ -1,7 +1,6 @@
 /* Do programs that know nothing of each other keep apart while there are free PUs, take the least
  * loaded after that, and does a killed holder, a forged file or a reused pid do no harm?
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -108,7 +107,7 @@ static struct stayer start_rank(void)
     return stayer;
 }
 
-START_TEST(every_member_of_a_mask_is_found)
+TEST(every_member_of_a_mask_is_found)
 {
     static const uint32_t members[] = {0, 1, 31, 32, 63, 64, 4095, PROFILE_MASK_PUS - 1};
     struct profile_mask mask = {0};
@@ -124,9 +123,8 @@ START_TEST(every_member_of_a_mask_is_found)
     ck_assert_uint_eq(found, sizeof members / sizeof *members);
     ck_assert_uint_eq(profile_mask_next(&mask, PROFILE_MASK_PUS), PROFILE_MASK_PUS);
 }
-END_TEST
 
-START_TEST(the_second_program_takes_a_free_pu)
+TEST(the_second_program_takes_a_free_pu)
 {
     ck_assert_uint_eq(next_pu(), order[0]);
     struct pin_registry registry;
@@ -141,10 +139,9 @@ START_TEST(the_second_program_takes_a_free_pu)
     pin_registry_close(&registry);
     ck_assert_uint_eq(next_pu(), order[0]);
 }
-END_TEST
 
 /* As above, but newer calls of the kernel are answered "there is no such call". */
-START_TEST(an_older_kernel_keeps_programs_apart_as_well)
+TEST(an_older_kernel_keeps_programs_apart_as_well)
 {
     char pus[256];
     struct stayer first = start_stayer("0");
@@ -160,9 +157,8 @@ START_TEST(an_older_kernel_keeps_programs_apart_as_well)
     ck_assert_uint_eq(first.pu, order[0]);
     ck_assert_uint_eq((uint32_t)strtoul(pus, NULL, 10), order[1]);
 }
-END_TEST
 
-START_TEST(running_programs_hold_and_ended_ones_do_not)
+TEST(running_programs_hold_and_ended_ones_do_not)
 {
     if (here_pus() != 2) {
         return;
@@ -173,9 +169,8 @@ START_TEST(running_programs_hold_and_ended_ones_do_not)
     end_stayer(&first);
     ck_assert_uint_eq(next_pu(), order[0]);
 }
-END_TEST
 
-START_TEST(a_killed_holder_holds_nothing)
+TEST(a_killed_holder_holds_nothing)
 {
     struct pin_registry registry;
     struct stayer killed = start_stayer("1");
@@ -186,9 +181,8 @@ START_TEST(a_killed_holder_holds_nothing)
     pin_registry_close(&registry);
     ck_assert_uint_eq(next_pu(), order[0]);
 }
-END_TEST
 
-START_TEST(a_reused_pid_is_recognised)
+TEST(a_reused_pid_is_recognised)
 {
     struct pin_registry registry;
     struct profile_mask held = {0}, nothing = {0};
@@ -204,10 +198,9 @@ START_TEST(a_reused_pid_is_recognised)
     ck_assert_uint_eq(registry.count, 0);
     pin_registry_close(&registry);
 }
-END_TEST
 
 /* As one without /proc would write it: nobody can tell when it is gone. */
-START_TEST(an_entry_without_a_start_time_holds_nothing)
+TEST(an_entry_without_a_start_time_holds_nothing)
 {
     struct pin_registry registry;
     struct profile_mask held = {0}, nothing = {0};
@@ -226,10 +219,9 @@ START_TEST(an_entry_without_a_start_time_holds_nothing)
     ck_assert_uint_eq(registry.count, 0);
     pin_registry_close(&registry);
 }
-END_TEST
 
 /* Programs of 32 and of 64 bits share a node: all is in words of 64. */
-START_TEST(the_file_is_the_same_for_programs_of_32_bits)
+TEST(the_file_is_the_same_for_programs_of_32_bits)
 {
     enum { HEADER = 4, ENTRY = 4, MASKS = 3, JOB = HEADER + 2, MOST = 4096 };
     static uint64_t word[MOST];
@@ -247,9 +239,8 @@ START_TEST(the_file_is_the_same_for_programs_of_32_bits)
     ck_assert_uint_eq(word[HEADER + ENTRY], 0);
     ck_assert_uint_eq(word[HEADER + ENTRY + word[1]], UINT64_C(1) << 33);
 }
-END_TEST
 
-START_TEST(ranks_of_one_job_are_no_foreigners)
+TEST(ranks_of_one_job_are_no_foreigners)
 {
     struct pin_registry registry;
     struct profile_mask held = {0}, nothing = {0}, allowed = {0}, taken;
@@ -267,10 +258,9 @@ START_TEST(ranks_of_one_job_are_no_foreigners)
     ck_assert(!pin_registry_claim(&registry, 78, 3));
     pin_registry_close(&registry);
 }
-END_TEST
 
 /* Two PUs, one held twice: a third job must see that one as taken although both are in use. */
-START_TEST(the_least_loaded_counts_as_free)
+TEST(the_least_loaded_counts_as_free)
 {
     struct pin_registry registry;
     struct profile_mask held = {0}, nothing = {0}, allowed = {0}, taken;
@@ -306,7 +296,6 @@ START_TEST(the_least_loaded_counts_as_free)
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
 }
-END_TEST
 
 static void expect_refused(int code)
 {
@@ -317,7 +306,7 @@ static void expect_refused(int code)
     ck_assert_str_eq(child.err, "");
 }
 
-START_TEST(a_forged_registry_is_not_used)
+TEST(a_forged_registry_is_not_used)
 {
     char target[80];
     snprintf(target, sizeof target, "%s/target", folder);
@@ -341,10 +330,9 @@ START_TEST(a_forged_registry_is_not_used)
     }
     unlink(path);
 }
-END_TEST
 
 /* SERVET_REGISTRY=thesis.tex, and nothing that is shorter than a registry's first words. */
-START_TEST(a_file_that_is_no_registry_is_never_written)
+TEST(a_file_that_is_no_registry_is_never_written)
 {
     static const char *const texts[] = {"\\documentclass{book}\n% four years of work\n", "x"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -364,9 +352,8 @@ START_TEST(a_file_that_is_no_registry_is_never_written)
         unlink(path);
     }
 }
-END_TEST
 
-START_TEST(a_damaged_or_older_registry_is_begun_anew)
+TEST(a_damaged_or_older_registry_is_begun_anew)
 {
     struct stat about;
     FILE *file = fopen(path, "w");
@@ -380,10 +367,9 @@ START_TEST(a_damaged_or_older_registry_is_begun_anew)
     ck_assert_int_eq(stat(path, &about), 0);
     ck_assert_int_lt(about.st_size, 10000);
 }
-END_TEST
 
 /* A name of the default folder that somebody else has taken does not blind anybody. */
-START_TEST(a_default_name_says_whose_it_is)
+TEST(a_default_name_says_whose_it_is)
 {
     char name[PATH_MAX];
     pin_registry_default_path(name, sizeof name);
@@ -402,10 +388,9 @@ START_TEST(a_default_name_says_whose_it_is)
     ck_assert_msg(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77),
                   "in a user namespace the name is that of the first one");
 }
-END_TEST
 
 /* The child of a fork while the registry is open must not keep others waiting. */
-START_TEST(a_fork_does_not_keep_the_lock)
+TEST(a_fork_does_not_keep_the_lock)
 {
     struct pin_registry registry;
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
@@ -427,10 +412,9 @@ START_TEST(a_fork_does_not_keep_the_lock)
     waitpid(pid, NULL, 0);
     ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 /* End to end: two jobs of one rank each, as two commands of one user. */
-START_TEST(independent_jobs_start_on_different_pus)
+TEST(independent_jobs_start_on_different_pus)
 {
     setenv("OMP_NUM_THREADS", "1", 1);
     struct stayer first = start_rank();
@@ -441,10 +425,9 @@ START_TEST(independent_jobs_start_on_different_pus)
     end_stayer(&second);
     unsetenv("OMP_NUM_THREADS");
 }
-END_TEST
 
 /* Two ranks of one job that have one PU between them, each with one worker. */
-START_TEST(two_ranks_on_one_pu_are_told)
+TEST(two_ranks_on_one_pu_are_told)
 {
     char report[96], line[4096] = "", expected[64], pu[16];
     snprintf(report, sizeof report, "%s/report", folder);
@@ -478,10 +461,9 @@ START_TEST(two_ranks_on_one_pu_are_told)
     ck_assert_msg(told, "%s", line);
     ck_assert_msg(!strstr(line, "check: no two workers"), "%s", line);
 }
-END_TEST
 
 /* All of them wait for each other's choice, and none loses patience with a holder that runs. */
-START_TEST(many_programs_at_once_all_see_each_other)
+TEST(many_programs_at_once_all_see_each_other, .not_emulated = "200 emulators at once take minutes")
 {
     child_run_preloaded(
         &child, CHANGES(change, "SERVET_VERBOSE=1"),
@@ -490,9 +472,8 @@ START_TEST(many_programs_at_once_all_see_each_other)
     ck_assert_msg(!strstr(child.err, "are not seen"), "%.2000s", strstr(child.err, "servet: /"));
     ck_assert_msg(strstr(child.err, "main thread on PU"), "%.2000s", child.err);
 }
-END_TEST
 
-START_TEST(a_running_program_can_be_looked_at)
+TEST(a_running_program_can_be_looked_at, .not_emulated = "the emulator has a thread of its own")
 {
     char pid[16], expected[64];
     struct stayer stayer = start_stayer("1");
@@ -514,7 +495,8 @@ START_TEST(a_running_program_can_be_looked_at)
     ck_assert_int_eq(child.status, 2);
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
 }
-END_TEST
+
+TESTS(.setup = setup)
 
 int main(void)
 {
@@ -522,30 +504,7 @@ int main(void)
     if (!mkdtemp(folder)) {
         return 99;
     }
-    TCase *test = tcase_create("registry");
-    tcase_add_checked_fixture(test, setup, NULL);
-    tcase_add_test(test, every_member_of_a_mask_is_found);
-    tcase_add_test(test, the_second_program_takes_a_free_pu);
-    tcase_add_test(test, an_older_kernel_keeps_programs_apart_as_well);
-    tcase_add_test(test, independent_jobs_start_on_different_pus);
-    tcase_add_test(test, running_programs_hold_and_ended_ones_do_not);
-    tcase_add_test(test, a_killed_holder_holds_nothing);
-    tcase_add_test(test, a_reused_pid_is_recognised);
-    tcase_add_test(test, an_entry_without_a_start_time_holds_nothing);
-    tcase_add_test(test, the_file_is_the_same_for_programs_of_32_bits);
-    tcase_add_test(test, ranks_of_one_job_are_no_foreigners);
-    tcase_add_test(test, the_least_loaded_counts_as_free);
-    add_unless_emulated(test, a_running_program_can_be_looked_at,
-                        "the emulator has a thread of its own");
-    tcase_add_test(test, a_forged_registry_is_not_used);
-    tcase_add_test(test, a_file_that_is_no_registry_is_never_written);
-    tcase_add_test(test, a_damaged_or_older_registry_is_begun_anew);
-    tcase_add_test(test, a_default_name_says_whose_it_is);
-    tcase_add_test(test, a_fork_does_not_keep_the_lock);
-    tcase_add_test(test, two_ranks_on_one_pu_are_told);
-    add_unless_emulated(test, many_programs_at_once_all_see_each_other,
-                        "200 emulators at once take minutes");
-    int failed = run_tests(test);
+    int failed = run_registered();
     unlink(path);
     rmdir(folder);
     return failed;

@@ -1,7 +1,6 @@
 /* Does SERVET_REPORT tell the truth about every thread, and does SERVET_MEMBIND set the policy that
  * it names?
  */
-#include <check.h>
 #include <jansson.h>
 #include <limits.h>
 #include <linux/mempolicy.h>
@@ -27,7 +26,8 @@ static void setup(void)
     here_order(MAP_MEMORY, 2, order);
 }
 
-START_TEST(a_text_report_has_a_line_for_each_thread_and_a_check)
+TEST(a_text_report_has_a_line_for_each_thread_and_a_check,
+     .not_emulated = "the emulator has a thread of its own")
 {
     char expected[64];
     child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"), ARGV(PROGRAMS "/pthreads", "1"));
@@ -43,9 +43,8 @@ START_TEST(a_text_report_has_a_line_for_each_thread_and_a_check)
     ck_assert_ptr_nonnull(
         strstr(child.err, "check: no two workers shared a PU (this process only)\n"));
 }
-END_TEST
 
-START_TEST(shared_pus_are_told)
+TEST(shared_pus_are_told)
 {
     char threads[16];
     snprintf(threads, sizeof threads, "%zu", here_pus());
@@ -53,9 +52,8 @@ START_TEST(shared_pus_are_told)
                         ARGV(PROGRAMS "/pthreads", threads));
     ck_assert_msg(strstr(child.err, "check: workers shared a PU"), "%s", child.err);
 }
-END_TEST
 
-START_TEST(a_json_report_is_appended_to)
+TEST(a_json_report_is_appended_to)
 {
     char path[64], change[96], line[4096];
     int threads = 0, checks = 0;
@@ -80,9 +78,8 @@ START_TEST(a_json_report_is_appended_to)
     ck_assert_int_eq(threads, 4);
     ck_assert_int_eq(checks, 2);
 }
-END_TEST
 
-START_TEST(a_report_that_cannot_be_written_is_one_line)
+TEST(a_report_that_cannot_be_written_is_one_line)
 {
     child_run_preloaded(&child, CHANGES("SERVET_REPORT=/nonexistent/report"),
                         ARGV(PROGRAMS "/pthreads", "1"));
@@ -90,10 +87,9 @@ START_TEST(a_report_that_cannot_be_written_is_one_line)
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
     ck_assert_ptr_nonnull(strstr(child.err, "/nonexistent/report"));
 }
-END_TEST
 
 /* A pipe that nobody reads holds nothing up. */
-START_TEST(a_report_to_a_pipe_without_a_reader_does_not_hang)
+TEST(a_report_to_a_pipe_without_a_reader_does_not_hang)
 {
     char pipe[64], change[96];
     snprintf(pipe, sizeof pipe, "%s/pipe", folder);
@@ -104,21 +100,19 @@ START_TEST(a_report_to_a_pipe_without_a_reader_does_not_hang)
     ck_assert_int_eq(child.status, 0);
     ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_REPORT: "), 1);
 }
-END_TEST
 
 /* A thread may call itself what it likes; a report is one line for each, and obeyed by no
  * terminal. */
-START_TEST(names_are_printed_escaped)
+TEST(names_are_printed_escaped)
 {
     child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"), ARGV(PROGRAMS "/named"));
     ck_assert_int_eq(child.status, 0);
     ck_assert_msg(strstr(child.err, "x\\n0 root\\x1b[2J"), "%s", child.err);
     ck_assert_msg(!strchr(child.err, '\033'), "%s", child.err);
 }
-END_TEST
 
 /* The program goes elsewhere before it ends. */
-START_TEST(a_relative_name_is_that_of_the_start)
+TEST(a_relative_name_is_that_of_the_start)
 {
     char command[256], path[64];
     snprintf(path, sizeof path, "%s/here", folder);
@@ -127,9 +121,8 @@ START_TEST(a_relative_name_is_that_of_the_start)
     ck_assert_msg(child.status == 0 && access(path, R_OK) == 0, "%d %s", child.status, child.err);
     unlink(path);
 }
-END_TEST
 
-START_TEST(a_name_that_is_too_long_is_told)
+TEST(a_name_that_is_too_long_is_told)
 {
     static char change[PATH_MAX + 64] = "SERVET_REPORT=/";
     memset(change + strlen(change), 'x', PATH_MAX);
@@ -137,7 +130,6 @@ START_TEST(a_name_that_is_too_long_is_told)
     ck_assert_int_eq(child.status, 0);
     ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_REPORT: too long"), 1);
 }
-END_TEST
 
 static void expect_policy(const char *change, int policy)
 {
@@ -151,14 +143,13 @@ static void expect_policy(const char *change, int policy)
     ck_assert_str_eq(child.err, "");
 }
 
-START_TEST(memory_follows_as_asked)
+TEST(memory_follows_as_asked)
 {
     expect_policy("SERVET_MEMBIND=", MPOL_DEFAULT);
     expect_policy("SERVET_MEMBIND=none", MPOL_DEFAULT);
     expect_policy("SERVET_MEMBIND=local", MPOL_LOCAL);
     expect_policy("SERVET_MEMBIND=interleave", MPOL_INTERLEAVE);
 }
-END_TEST
 
 static void expect_one_line(const char *change, const char *argument)
 {
@@ -172,13 +163,14 @@ static void expect_one_line(const char *change, const char *argument)
     ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_MEMBIND"), 1);
 }
 
-START_TEST(a_refused_policy_is_one_line)
+TEST(a_refused_policy_is_one_line)
 {
     expect_one_line("SERVET_MEMBIND=local", "refuse");
     expect_one_line("SERVET_MEMBIND=interleave", "refuse");
     expect_one_line("SERVET_MEMBIND=nonsense", NULL);
 }
-END_TEST
+
+TESTS(.setup = setup)
 
 int main(void)
 {
@@ -186,20 +178,7 @@ int main(void)
     if (!mkdtemp(folder)) {
         return 99;
     }
-    TCase *test = tcase_create("report");
-    tcase_add_checked_fixture(test, setup, NULL);
-    add_unless_emulated(test, a_text_report_has_a_line_for_each_thread_and_a_check,
-                        "the emulator has a thread of its own");
-    tcase_add_test(test, shared_pus_are_told);
-    tcase_add_test(test, a_json_report_is_appended_to);
-    tcase_add_test(test, a_report_that_cannot_be_written_is_one_line);
-    tcase_add_test(test, a_report_to_a_pipe_without_a_reader_does_not_hang);
-    tcase_add_test(test, names_are_printed_escaped);
-    tcase_add_test(test, a_relative_name_is_that_of_the_start);
-    tcase_add_test(test, a_name_that_is_too_long_is_told);
-    tcase_add_test(test, memory_follows_as_asked);
-    tcase_add_test(test, a_refused_policy_is_one_line);
-    int failed = run_tests(test);
+    int failed = run_registered();
     rmdir(folder);
     return failed;
 }

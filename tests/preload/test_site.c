@@ -2,7 +2,6 @@
  * limits of the shell, in a sandbox of their own, with a stderr that is gone, without /proc and
  * /sys, and below debuggers?
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ static void expect_nothing(const char *const *changes, const char *const *argv)
     ck_assert_str_eq(child.out, "");
 }
 
-START_TEST(the_smallest_stacks_suffice)
+TEST(the_smallest_stacks_suffice)
 {
 #ifdef SANITIZERS
     return; /* their own part of a thread does not fit */
@@ -54,15 +53,13 @@ START_TEST(the_smallest_stacks_suffice)
                         ARGV(PROGRAM, "small"));
     expect_success();
 }
-END_TEST
 
-START_TEST(a_thousand_threads_at_once_are_placed)
+TEST(a_thousand_threads_at_once_are_placed)
 {
     expect_nothing(NULL, ARGV(PROGRAM, "many", "1000"));
 }
-END_TEST
 
-START_TEST(a_thread_that_cannot_be_made_leaves_no_trace)
+TEST(a_thread_that_cannot_be_made_leaves_no_trace)
 {
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, "refused"));
     expect_success();
@@ -72,10 +69,9 @@ START_TEST(a_thread_that_cannot_be_made_leaves_no_trace)
     child_run_preloaded(&child, NULL, ARGV("taskset", "-c", pair, PROGRAM, "refused"));
     child_expect(&child, 0, 1, order[1]);
 }
-END_TEST
 
 /* A filter that kills for what the shim would call, set in each of the two ways. */
-START_TEST(a_sandbox_of_the_program_is_not_touched)
+TEST(a_sandbox_of_the_program_is_not_touched)
 {
     static const char *const ways[] = {"prctl", "syscall"};
     char expected[32];
@@ -95,10 +91,9 @@ START_TEST(a_sandbox_of_the_program_is_not_touched)
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, "vfork"));
     child_expect(&child, 0, 1, order[1]);
 }
-END_TEST
 
 /* No file may grow; one file beside the standard ones, which the loader needs too. */
-START_TEST(limits_of_the_shell_cost_a_few_lines_at_most)
+TEST(limits_of_the_shell_cost_a_few_lines_at_most, .starts_programs = true)
 {
 #ifdef SANITIZERS
     return; /* they read files of their own */
@@ -112,9 +107,8 @@ START_TEST(limits_of_the_shell_cost_a_few_lines_at_most)
     expect_success();
     ck_assert_uint_le(child_lines(child.err, "servet: "), 4);
 }
-END_TEST
 
-START_TEST(a_stderr_that_is_gone_does_no_harm)
+TEST(a_stderr_that_is_gone_does_no_harm)
 {
     const char *lines = "SERVET_PROFILE=/nonexistent", *verbose = "SERVET_VERBOSE=1",
                *to = "SERVET_REPORT=stderr";
@@ -128,9 +122,8 @@ START_TEST(a_stderr_that_is_gone_does_no_harm)
                         ARGV("/bin/sh", "-c", "exec " PROGRAM " many 3 0<&- 1>&- 2>&-"));
     expect_success();
 }
-END_TEST
 
-START_TEST(a_file_in_the_place_of_stderr_gets_nothing)
+TEST(a_file_in_the_place_of_stderr_gets_nothing)
 {
     char path[64];
     struct stat about;
@@ -143,10 +136,9 @@ START_TEST(a_file_in_the_place_of_stderr_gets_nothing)
     ck_assert_uint_eq(child_lines(child.err, "servet: "), 1);
     unlink(path);
 }
-END_TEST
 
 /* Many empty objects take more memory than anything else that is as short. */
-START_TEST(a_file_of_many_values_is_one_line)
+TEST(a_file_of_many_values_is_one_line)
 {
     char path[64], change[96];
     snprintf(path, sizeof path, "%s/many.json", folder);
@@ -165,10 +157,9 @@ START_TEST(a_file_of_many_values_is_one_line)
     ck_assert_msg(strstr(child.err, "$.servet_profile: missing, expected"), "%s", child.err);
     unlink(path);
 }
-END_TEST
 
 /* A container that refuses to change masks: some lines, and no more for more threads. */
-START_TEST(what_is_refused_is_said_and_not_too_often)
+TEST(what_is_refused_is_said_and_not_too_often)
 {
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, "refusing", PROGRAM, "many", "20"));
     if (child.status == 77) {
@@ -179,10 +170,9 @@ START_TEST(what_is_refused_is_said_and_not_too_often)
     ck_assert_msg(lines > 0 && lines <= 4, "%s", child.err);
     ck_assert_uint_eq(lines, child_lines(child.err, ""));
 }
-END_TEST
 
 /* A container with nothing in it but the program. */
-START_TEST(without_proc_and_sys_a_program_runs_unpinned)
+TEST(without_proc_and_sys_a_program_runs_unpinned, .starts_programs = true)
 {
 #ifdef SANITIZERS
     return; /* they read /proc */
@@ -199,7 +189,6 @@ START_TEST(without_proc_and_sys_a_program_runs_unpinned)
     ck_assert_uint_le(child_lines(child.err, ""), 2);
     ck_assert_uint_eq(child_lines(child.err, "servet: "), child_lines(child.err, ""));
 }
-END_TEST
 
 /* Runs a program of two threads where `masks` (a shell command) was done first, and notes where
  * each may run. False: there are no namespaces of one's own here. */
@@ -220,7 +209,7 @@ static bool run_in_container(const char *masks, char where[2][256])
 }
 
 /* What Docker and Podman hide, what hardened runtimes hide besides, and a cpuset. */
-START_TEST(in_a_container_threads_are_pinned_within_its_cpuset)
+TEST(in_a_container_threads_are_pinned_within_its_cpuset)
 {
 #ifdef SANITIZERS
     return; /* their runtimes would have to be preloaded into what makes the container, too */
@@ -245,10 +234,9 @@ START_TEST(in_a_container_threads_are_pinned_within_its_cpuset)
     ck_assert_str_eq(where[0], second);
     ck_assert_str_eq(where[1], second);
 }
-END_TEST
 
 /* Where the processors themselves are hidden, one line says so. */
-START_TEST(in_a_container_without_sys_threads_are_not_pinned)
+TEST(in_a_container_without_sys_threads_are_not_pinned)
 {
 #ifdef SANITIZERS
     return;
@@ -261,10 +249,9 @@ START_TEST(in_a_container_without_sys_threads_are_not_pinned)
     ck_assert_uint_eq(child_lines(child.err, "servet: threads are not pinned: /sys"), 1);
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
 }
-END_TEST
 
 /* The tool and what it looks at are both under the shim. */
-START_TEST(debuggers_and_tracers_see_the_program_that_they_would_see)
+TEST(debuggers_and_tracers_see_the_program_that_they_would_see, .starts_programs = true)
 {
 #ifdef SANITIZERS
     return; /* they do not run below another one */
@@ -287,7 +274,8 @@ START_TEST(debuggers_and_tracers_see_the_program_that_they_would_see)
         ck_assert_msg(strstr(child.out, "exited normally]"), "%s%s", child.out, child.err);
     }
 }
-END_TEST
+
+TESTS(.setup = setup)
 
 int main(void)
 {
@@ -295,22 +283,7 @@ int main(void)
     if (!mkdtemp(folder)) {
         return 99;
     }
-    TCase *test = tcase_create("site");
-    tcase_add_checked_fixture(test, setup, NULL);
-    tcase_add_test(test, the_smallest_stacks_suffice);
-    tcase_add_test(test, a_thousand_threads_at_once_are_placed);
-    tcase_add_test(test, a_thread_that_cannot_be_made_leaves_no_trace);
-    tcase_add_test(test, a_sandbox_of_the_program_is_not_touched);
-    add_unless_foreign(test, limits_of_the_shell_cost_a_few_lines_at_most);
-    tcase_add_test(test, a_stderr_that_is_gone_does_no_harm);
-    tcase_add_test(test, a_file_in_the_place_of_stderr_gets_nothing);
-    tcase_add_test(test, a_file_of_many_values_is_one_line);
-    tcase_add_test(test, what_is_refused_is_said_and_not_too_often);
-    tcase_add_test(test, in_a_container_threads_are_pinned_within_its_cpuset);
-    tcase_add_test(test, in_a_container_without_sys_threads_are_not_pinned);
-    add_unless_foreign(test, without_proc_and_sys_a_program_runs_unpinned);
-    add_unless_foreign(test, debuggers_and_tracers_see_the_program_that_they_would_see);
-    int failed = run_tests(test);
+    int failed = run_registered();
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return system(command) != 0 || failed ? EXIT_FAILURE : EXIT_SUCCESS;

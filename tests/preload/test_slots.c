@@ -2,7 +2,6 @@
  * claim a slot, none lost, no record handed out twice? Built with -Db_sanitize=thread this is also
  * what looks for races.
  */
-#include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -18,7 +17,7 @@ static struct pin_slots slots;
 static atomic_uint twice;
 static atomic_uint in_use[65536];
 
-START_TEST(the_first_threads_take_the_slots_in_order)
+TEST(the_first_threads_take_the_slots_in_order)
 {
     ck_assert_int_eq(pin_slots_make(SLOTS, &slots), 0);
     unsigned pool = pin_slots_pool(&slots, "libgomp.so.1");
@@ -30,9 +29,8 @@ START_TEST(the_first_threads_take_the_slots_in_order)
     pin_slots_give_back(&slots, pool, 3);
     ck_assert_uint_eq(pin_slots_take(&slots, pool), 3);
 }
-END_TEST
 
-START_TEST(a_sleeping_pool_does_not_push_another_together)
+TEST(a_sleeping_pool_does_not_push_another_together)
 {
     ck_assert_int_eq(pin_slots_make(SLOTS, &slots), 0);
     unsigned sleeping = pin_slots_pool(&slots, "libopenblas.so.0"),
@@ -46,9 +44,8 @@ START_TEST(a_sleeping_pool_does_not_push_another_together)
         ck_assert_uint_eq(pin_slots_take(&slots, working), slot);
     }
 }
-END_TEST
 
-START_TEST(the_fewest_in_all_decide_between_equals)
+TEST(the_fewest_in_all_decide_between_equals)
 {
     ck_assert_int_eq(pin_slots_make(SLOTS, &slots), 0);
     unsigned one = pin_slots_pool(&slots, "libopenblas.so.0"),
@@ -56,9 +53,8 @@ START_TEST(the_fewest_in_all_decide_between_equals)
     ck_assert_uint_eq(pin_slots_take(&slots, one), 1);
     ck_assert_uint_eq(pin_slots_take(&slots, other), 2);
 }
-END_TEST
 
-START_TEST(a_slot_with_another_program_comes_last)
+TEST(a_slot_with_another_program_comes_last)
 {
     ck_assert_int_eq(pin_slots_make(3, &slots), 0);
     ck_assert(pin_slots_is_new(&slots, 1));
@@ -67,7 +63,6 @@ START_TEST(a_slot_with_another_program_comes_last)
     ck_assert_uint_eq(pin_slots_take(&slots, 0), 2);
     ck_assert_uint_eq(pin_slots_take(&slots, 0), 1);
 }
-END_TEST
 
 static void *churn(void *argument)
 {
@@ -90,7 +85,7 @@ static void *churn(void *argument)
     return NULL;
 }
 
-START_TEST(nothing_is_lost_or_given_twice)
+TEST(nothing_is_lost_or_given_twice)
 {
     pthread_t thread[THREADS];
     ck_assert_int_eq(pin_slots_make(SLOTS, &slots), 0);
@@ -107,16 +102,4 @@ START_TEST(nothing_is_lost_or_given_twice)
     /* No more records than were ever out at once: they are used again. */
     struct pin_thread *record = pin_record_take();
     ck_assert_uint_le(record->number, THREADS * HELD + 1);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *test = tcase_create("slots");
-    tcase_add_test(test, the_first_threads_take_the_slots_in_order);
-    tcase_add_test(test, a_sleeping_pool_does_not_push_another_together);
-    tcase_add_test(test, the_fewest_in_all_decide_between_equals);
-    tcase_add_test(test, a_slot_with_another_program_comes_last);
-    tcase_add_test(test, nothing_is_lost_or_given_twice);
-    return run_tests(test);
 }

@@ -1,7 +1,6 @@
 /* Other people's programs under the shim: does what they do themselves with masks count, do they
  * hear what they would hear without it, and does a sandbox of theirs stay unharmed?
  */
-#include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +45,7 @@ static void expect_whole(int thread)
     ck_assert_msg(strcmp(pus, whole) == 0, "thread %d: %s, expected %s", thread, pus, whole);
 }
 
-START_TEST(a_mask_from_outside_wins_before_the_first_thread)
+TEST(a_mask_from_outside_wins_before_the_first_thread, .starts_programs = true)
 {
     run("outside", second);
     child_expect(&child, 0, 1, order[1]);
@@ -55,42 +54,37 @@ START_TEST(a_mask_from_outside_wins_before_the_first_thread)
     child_expect(&child, 0, 1, order[0]);
     child_expect(&child, 0, 0, order[0]);
 }
-END_TEST
 
-START_TEST(a_mask_that_the_program_sets_wins_before_the_first_thread)
+TEST(a_mask_that_the_program_sets_wins_before_the_first_thread)
 {
     child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/odd", "bound", first));
     child_expect(&child, 0, 1, order[0]);
     child_expect(&child, 0, 0, order[0]);
 }
-END_TEST
 
 /* As servers do that fork their workers before they make threads. */
-START_TEST(the_child_of_a_process_without_threads_is_placed_and_not_its_parent)
+TEST(the_child_of_a_process_without_threads_is_placed_and_not_its_parent)
 {
     child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/odd", "prefork"));
     child_expect(&child, 0, 0, order[0]);
     child_expect(&child, 0, 1, order[1]);
     expect_whole(2);
 }
-END_TEST
 
-START_TEST(default_attributes_win)
+TEST(default_attributes_win)
 {
     run("defaults", first);
     child_expect(&child, 0, 1, order[0]);
 }
-END_TEST
 
-START_TEST(a_mask_set_while_a_child_is_made_stays)
+TEST(a_mask_set_while_a_child_is_made_stays, .starts_programs = true)
 {
     run("system", second);
     child_expect(&child, 0, 0, order[1]);
     child_expect(&child, 0, 1, order[1]);
 }
-END_TEST
 
-START_TEST(a_worker_that_binds_itself_is_the_programs)
+TEST(a_worker_that_binds_itself_is_the_programs)
 {
     for (int i = 0; i < 2; i++) {
         run("rebind", i == 0 ? first : second);
@@ -99,53 +93,47 @@ START_TEST(a_worker_that_binds_itself_is_the_programs)
         ck_assert_msg(strstr(child.out, "count 1 1\n"), "%s", child.out);
     }
 }
-END_TEST
 
-START_TEST(making_a_thread_is_no_cancellation_point)
+TEST(making_a_thread_is_no_cancellation_point)
 {
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, "cancelled"));
     ck_assert_msg(strstr(child.out, "made\n") && !strstr(child.out, "not made"), "%s%s", child.out,
                   child.err);
 }
-END_TEST
 
-START_TEST(asking_for_filters_changes_nothing)
+TEST(asking_for_filters_changes_nothing)
 {
     run("probe", NULL);
     child_expect(&child, 0, 1, order[1]);
     child_expect(&child, 0, 0, order[0]);
 }
-END_TEST
 
 #ifndef SANITIZERS /* the filter kills for what their runtime asks, too */
-START_TEST(a_worker_that_shuts_itself_in_is_alone_in_it)
+TEST(a_worker_that_shuts_itself_in_is_alone_in_it, .not_emulated = "qemu-user has no seccomp()")
 {
     run("worker", NULL);
     expect_whole(3);
     child_expect(&child, 0, 1, order[1]);
     child_expect(&child, 0, 0, order[0]);
 }
-END_TEST
 #endif
 
 #ifndef SANITIZERS /* the filter kills for what their runtime asks, too */
-START_TEST(a_sandbox_of_all_leaves_nobody_on_one_pu)
+TEST(a_sandbox_of_all_leaves_nobody_on_one_pu, .not_emulated = "qemu-user has no seccomp()")
 {
     run("everybody", NULL);
     for (int thread = 0; thread < 4; thread++) {
         expect_whole(thread);
     }
 }
-END_TEST
 #endif
 
-START_TEST(a_vfork_child_that_shuts_itself_in_is_not_killed)
+TEST(a_vfork_child_that_shuts_itself_in_is_not_killed, .starts_programs = true)
 {
     run("vfork", NULL);
     ck_assert_msg(strstr(child.out, "count 2 0\n"), "%s", child.out);
     child_expect(&child, 0, 1, order[1]);
 }
-END_TEST
 
 #ifndef SANITIZERS /* other people's programs do not bring a sanitizer's runtime */
 
@@ -159,15 +147,14 @@ static void expect_the_same(const char *const *argv)
     ck_assert_str_eq(child.err, "");
 }
 
-START_TEST(java_is_left_alone)
+TEST(java_is_left_alone, .starts_programs = true)
 {
     if (is_installed("java") && is_installed("javac")) {
         expect_the_same(ARGV("java", "-XX:TieredStopAtLevel=1", "-Xshare:auto", JAVA_SOURCE));
     }
 }
-END_TEST
 
-START_TEST(node_is_left_alone)
+TEST(node_is_left_alone, .starts_programs = true)
 {
     static const char script[] = "const os = require('os'), w = require('worker_threads');"
                                  "const say = () => console.log('count', os.availableParallelism ? "
@@ -178,10 +165,9 @@ START_TEST(node_is_left_alone)
         expect_the_same(ARGV("node", "-e", script));
     }
 }
-END_TEST
 
 /* Python is placed, and what it says to the kernel itself counts. */
-START_TEST(python_binds_itself_and_knows_it)
+TEST(python_binds_itself_and_knows_it, .starts_programs = true)
 {
     char script[512];
     snprintf(script, sizeof script,
@@ -202,36 +188,13 @@ START_TEST(python_binds_itself_and_knows_it)
     ck_assert_msg(strstr(plain.out, "True\n2\n"), "%s%s", plain.out, plain.err);
     ck_assert_str_eq(child.out, plain.out);
 }
-END_TEST
 
 #endif
+
+TESTS(.setup = setup)
 
 int main(void)
 {
     here_need_two_pus();
-    TCase *test = tcase_create("strangers");
-    tcase_add_checked_fixture(test, setup, NULL);
-    add_unless_foreign(test, a_mask_from_outside_wins_before_the_first_thread);
-    tcase_add_test(test, a_mask_that_the_program_sets_wins_before_the_first_thread);
-    tcase_add_test(test, the_child_of_a_process_without_threads_is_placed_and_not_its_parent);
-    tcase_add_test(test, default_attributes_win);
-    add_unless_foreign(test, a_mask_set_while_a_child_is_made_stays);
-    tcase_add_test(test, a_worker_that_binds_itself_is_the_programs);
-    tcase_add_test(test, making_a_thread_is_no_cancellation_point);
-    tcase_add_test(test, asking_for_filters_changes_nothing);
-#ifndef SANITIZERS
-    add_unless_emulated(test, a_worker_that_shuts_itself_in_is_alone_in_it,
-                        "qemu-user has no seccomp()");
-#endif
-#ifndef SANITIZERS
-    add_unless_emulated(test, a_sandbox_of_all_leaves_nobody_on_one_pu,
-                        "qemu-user has no seccomp()");
-#endif
-    add_unless_foreign(test, a_vfork_child_that_shuts_itself_in_is_not_killed);
-#ifndef SANITIZERS
-    add_unless_foreign(test, java_is_left_alone);
-    add_unless_foreign(test, node_is_left_alone);
-    add_unless_foreign(test, python_binds_itself_and_knows_it);
-#endif
-    return run_tests(test);
+    return run_registered();
 }

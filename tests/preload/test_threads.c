@@ -1,7 +1,6 @@
 /* Does a program of plain threads get one PU per thread, from the profile that the user names, and
  * does a profile that cannot be used cost one line and nothing else?
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@ static void write_text(const char *path, const char *text)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-START_TEST(threads_follow_the_mapper)
+TEST(threads_follow_the_mapper)
 {
     uint32_t order[2];
     here_order(MAP_MEMORY, 2, order);
@@ -36,9 +35,8 @@ START_TEST(threads_follow_the_mapper)
     child_expect(&child, 0, 1, order[1]);
     ck_assert_str_eq(child.err, "");
 }
-END_TEST
 
-START_TEST(more_threads_than_pus_share_evenly)
+TEST(more_threads_than_pus_share_evenly)
 {
     char workers[16];
     size_t pus = here_pus();
@@ -51,9 +49,8 @@ START_TEST(more_threads_than_pus_share_evenly)
     }
     free(order);
 }
-END_TEST
 
-START_TEST(the_profile_decides)
+TEST(the_profile_decides)
 {
     char path[64], change[96];
     snprintf(path, sizeof path, "%s/uneven.json", folder);
@@ -67,7 +64,6 @@ START_TEST(the_profile_decides)
     child_expect(&child, 0, 0, capable);
     unlink(path);
 }
-END_TEST
 
 /* Behind the last member of the object in the file. */
 static void append_member(const char *path, const char *member)
@@ -85,7 +81,7 @@ static void append_member(const char *path, const char *member)
 
 /* A cluster's profile is mostly its network: read by every process of every job, it would cost each
  * of them its time. This network is no network, which whoever reads it says. */
-START_TEST(the_network_of_a_cluster_is_not_read)
+TEST(the_network_of_a_cluster_is_not_read)
 {
     char path[64], change[96];
     snprintf(path, sizeof path, "%s/cluster.json", folder);
@@ -99,7 +95,6 @@ START_TEST(the_network_of_a_cluster_is_not_read)
     child_expect(&child, 0, 0, capable);
     unlink(path);
 }
-END_TEST
 
 static void expect_topology_with_one_line(const char *change, const char *word)
 {
@@ -113,7 +108,7 @@ static void expect_topology_with_one_line(const char *change, const char *word)
     ck_assert_msg(strstr(child.err, word), "\"%s\" not in: %s", word, child.err);
 }
 
-START_TEST(a_bad_profile_costs_one_line)
+TEST(a_bad_profile_costs_one_line)
 {
     char path[64], change[96];
     snprintf(path, sizeof path, "%s/bad.json", folder);
@@ -127,16 +122,14 @@ START_TEST(a_bad_profile_costs_one_line)
     expect_topology_with_one_line(change, path);
     unlink(path);
 }
-END_TEST
 
-START_TEST(a_profile_of_another_machine_is_not_used_silently)
+TEST(a_profile_of_another_machine_is_not_used_silently)
 {
     expect_topology_with_one_line("SERVET_PROFILE=" FIXTURES "/nehalem-2-nodes.json",
                                   "not of this host");
 }
-END_TEST
 
-START_TEST(an_attribute_of_the_program_wins)
+TEST(an_attribute_of_the_program_wins)
 {
     uint32_t order[2];
     char pu[16];
@@ -147,9 +140,8 @@ START_TEST(an_attribute_of_the_program_wins)
     child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"), ARGV(PROGRAM, "1", "attribute", pu));
     child_expect(&child, 0, 1, order[1]);
 }
-END_TEST
 
-START_TEST(a_main_thread_that_the_program_has_bound_stays)
+TEST(a_main_thread_that_the_program_has_bound_stays)
 {
     uint32_t order[2];
     char pu[16];
@@ -162,9 +154,8 @@ START_TEST(a_main_thread_that_the_program_has_bound_stays)
     child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"), ARGV(PROGRAMS "/odd", "bound", pu));
     child_expect(&child, 0, 0, order[0]);
 }
-END_TEST
 
-START_TEST(only_allowed_pus_are_used)
+TEST(only_allowed_pus_are_used)
 {
     uint32_t order[2];
     char pu[16];
@@ -175,7 +166,6 @@ START_TEST(only_allowed_pus_are_used)
         child_expect(&child, 0, thread, order[1]);
     }
 }
-END_TEST
 
 int main(void)
 {
@@ -183,17 +173,7 @@ int main(void)
     if (!mkdtemp(folder)) {
         return 99;
     }
-    TCase *test = tcase_create("threads");
-    tcase_add_test(test, threads_follow_the_mapper);
-    tcase_add_test(test, more_threads_than_pus_share_evenly);
-    tcase_add_test(test, the_profile_decides);
-    tcase_add_test(test, the_network_of_a_cluster_is_not_read);
-    tcase_add_test(test, a_bad_profile_costs_one_line);
-    tcase_add_test(test, a_profile_of_another_machine_is_not_used_silently);
-    tcase_add_test(test, an_attribute_of_the_program_wins);
-    tcase_add_test(test, a_main_thread_that_the_program_has_bound_stays);
-    tcase_add_test(test, only_allowed_pus_are_used);
-    int failed = run_tests(test);
+    int failed = run_registered();
     rmdir(folder);
     return failed;
 }

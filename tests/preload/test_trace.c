@@ -5,7 +5,6 @@
  *     test_trace LAUNCHER PREFIX      LAUNCHER: path of mpirun; programs PREFIXtraffic,
  *                                     PREFIXtraffic_f08 and so on
  */
-#include <check.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -132,27 +131,24 @@ static const struct matrix sends = {
     .messages = {{0, 10, 1}, {1, 0, 9}, {9, 1, 0}},
 };
 
-START_TEST(every_way_to_send_counts_once)
+TEST(every_way_to_send_counts_once)
 {
     expect("send", &sends);
 }
-END_TEST
 
-START_TEST(persistent_requests_count_when_they_start)
+TEST(persistent_requests_count_when_they_start)
 {
     expect("persistent", &(struct matrix){.bytes = {{0, 301, 0}, {0, 0, 301}, {301, 0, 0}},
                                           .messages = {{0, 4, 0}, {0, 0, 4}, {4, 0, 0}}});
 }
-END_TEST
 
 /* 2 columns of 5 x 1, 2, 3 doubles. */
-START_TEST(derived_types_count_what_they_send)
+TEST(derived_types_count_what_they_send)
 {
     expect("types", &(struct matrix){.bytes = {{0, 80 + 160 + 240, 0}}, .messages = {{0, 3, 0}}});
 }
-END_TEST
 
-START_TEST(ranks_of_other_communicators_are_translated)
+TEST(ranks_of_other_communicators_are_translated)
 {
     expect("communicators",
            &(struct matrix){.bytes = {{0, 0, 10 + 12}, {0}, {1000 + 11 + 13, 1000, 0}},
@@ -160,11 +156,10 @@ START_TEST(ranks_of_other_communicators_are_translated)
     expect("intercommunicator", &(struct matrix){.bytes = {{0, 0, 6}, {0, 0, 30}, {500, 500, 0}},
                                                  .messages = {{0, 0, 1}, {0, 0, 1}, {1, 1, 0}}});
 }
-END_TEST
 
 /* To the next: 2 x 5 ints, 2 x (1 + 2 + 3 + 4) ints, 4 x 10 x 2 ints; in the turned order 2 x 5
  * ints. */
-START_TEST(messages_like_the_one_before_count_as_well)
+TEST(messages_like_the_one_before_count_as_well)
 {
     enum { NEXT = 40 + 80 + 320, NEXT_MESSAGES = 10 + 8 + 40, BEFORE = 40, BEFORE_MESSAGES = 10 };
     expect("repeated",
@@ -173,10 +168,9 @@ START_TEST(messages_like_the_one_before_count_as_well)
                                          {BEFORE_MESSAGES, 0, NEXT_MESSAGES},
                                          {NEXT_MESSAGES, BEFORE_MESSAGES, 0}}});
 }
-END_TEST
 
 /* The model of trace.h, operation by operation as the program calls them. */
-START_TEST(collectives_count_as_documented)
+TEST(collectives_count_as_documented)
 {
     expect("rooted", &(struct matrix){.bytes = {{0, 20, 24 + 30},
                                                 {2 * 1000 + 7 + 20, 0, 2 * 1000 + 24},
@@ -195,33 +189,29 @@ START_TEST(collectives_count_as_documented)
                                                 {2006 + 8 + 8, 2006 + 16 + 8, 0}},
                                       .messages = {{0, 14, 12}, {12, 0, 14}, {12, 12, 0}}});
 }
-END_TEST
 
-START_TEST(neighbours_are_those_of_the_topology)
+TEST(neighbours_are_those_of_the_topology)
 {
     expect("neighbours", &(struct matrix){.bytes = {{0, 11 + 20, 0}, {11, 0, 11 + 21}, {22, 11, 0}},
                                           .messages = {{0, 3, 0}, {2, 0, 3}, {1, 2, 0}}});
 }
-END_TEST
 
 /* What rank 2 gets, rank 0 sends; a fetch-and-op goes both ways. */
-START_TEST(one_sided_communication_counts)
+TEST(one_sided_communication_counts)
 {
     expect("rma", &(struct matrix){.bytes = {{0, 100, 4 + 200}, {0, 0, 4}, {0, 4, 0}},
                                    .messages = {{0, 1, 2}, {0, 0, 1}, {0, 1, 0}}});
 }
-END_TEST
 
-START_TEST(threads_lose_no_message)
+TEST(threads_lose_no_message)
 {
     expect("threads", &(struct matrix){.bytes = {{0, 400, 0}, {0, 0, 400}, {400, 0, 0}},
                                        .messages = {{0, 400, 0}, {0, 0, 400}, {400, 0, 0}}});
 }
-END_TEST
 
 /* mpif.h, use mpi, use mpi_f08: 40 bytes and 2 x 100 to the next, 1,000 from rank 1, 8 to all
  * others, 24 to rank 2. */
-START_TEST(fortran_counts_like_c)
+TEST(fortran_counts_like_c, .loops = 3)
 {
     static const char *const names[] = {"traffic_f77", "traffic_f90", "traffic_f08"};
     static const struct matrix expected = {
@@ -238,9 +228,8 @@ START_TEST(fortran_counts_like_c)
     run_three(CHANGES(trace_variable), path, NULL);
     compare(&expected);
 }
-END_TEST
 
-START_TEST(servet_map_reads_the_trace)
+TEST(servet_map_reads_the_trace)
 {
     run_three(CHANGES(trace_variable), path_of("traffic"), "types");
     child_run(&child, NULL,
@@ -248,9 +237,8 @@ START_TEST(servet_map_reads_the_trace)
                    "--comm-prior", "--matrix", file));
     ck_assert_msg(child.status == 0, "%s", child.err);
 }
-END_TEST
 
-START_TEST(the_file_is_found_from_where_the_program_began)
+TEST(the_file_is_found_from_where_the_program_began)
 {
     char name[] = "SERVET_TRACE=matrix.mtx";
     char before[4096];
@@ -260,10 +248,9 @@ START_TEST(the_file_is_found_from_where_the_program_began)
     ck_assert_int_eq(chdir(before), 0);
     compare(&sends);
 }
-END_TEST
 
 /* `timeout` alone judges the time: minutes are too long, whatever the machine is busy with. */
-START_TEST(a_rank_without_the_tracer_does_not_keep_the_others)
+TEST(a_rank_without_the_tracer_does_not_keep_the_others)
 {
     const char *argv[24] = {"timeout", "-k", "5", "150", launcher};
     size_t count = 5;
@@ -281,7 +268,6 @@ START_TEST(a_rank_without_the_tracer_does_not_keep_the_others)
                   "%s", child.err);
     ck_assert_int_lt(access(file, F_OK), 0);
 }
-END_TEST
 
 static void expect_no_trace(const char *variable)
 {
@@ -290,7 +276,7 @@ static void expect_no_trace(const char *variable)
     ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_TRACE: "), 1);
 }
 
-START_TEST(a_trace_that_cannot_be_written_is_one_line)
+TEST(a_trace_that_cannot_be_written_is_one_line)
 {
     expect_no_trace("SERVET_TRACE=-");
     expect_no_trace("SERVET_TRACE=/nonexistent/matrix.mtx");
@@ -299,18 +285,16 @@ START_TEST(a_trace_that_cannot_be_written_is_one_line)
     ck_assert_int_eq(stat("/dev/null", &info), 0);
     ck_assert(S_ISCHR(info.st_mode));
 }
-END_TEST
 
-START_TEST(nothing_is_left_beside_the_file)
+TEST(nothing_is_left_beside_the_file)
 {
     char command[512];
     run_three(CHANGES(trace_variable), path_of("traffic"), "types");
     snprintf(command, sizeof command, "test \"$(ls %s)\" = matrix.mtx", folder);
     ck_assert_int_eq(system(command), 0);
 }
-END_TEST
 
-START_TEST(times_are_added_on_request)
+TEST(times_are_added_on_request)
 {
     char line[1024];
     int number, found = 0;
@@ -335,9 +319,8 @@ START_TEST(times_are_added_on_request)
     fclose(in);
     ck_assert_int_eq(found, RANKS);
 }
-END_TEST
 
-START_TEST(the_shim_says_when_the_tracer_is_missing)
+TEST(the_shim_says_when_the_tracer_is_missing)
 {
     const char *argv[16] = {launcher, "-n", "2"};
     size_t count = 3;
@@ -352,10 +335,9 @@ START_TEST(the_shim_says_when_the_tracer_is_missing)
         child_lines(child.err, "servet: SERVET_TRACE: libservet_trace.so is not preloaded") == 1,
         "%s", child.err);
 }
-END_TEST
 
 /* A library that nobody but the plugin's own users can look into. */
-START_TEST(a_program_that_loads_mpi_privately_is_traced)
+TEST(a_program_that_loads_mpi_privately_is_traced)
 {
     char plugin[4096];
     snprintf(plugin, sizeof plugin, "%s", path_of("plugin.so"));
@@ -363,7 +345,6 @@ START_TEST(a_program_that_loads_mpi_privately_is_traced)
     compare(&(struct matrix){.bytes = {{0, 5, 0}, {0, 0, 5}, {5, 0, 0}},
                              .messages = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}});
 }
-END_TEST
 
 /* -- SERVET_AUTO -- */
 
@@ -383,7 +364,7 @@ static size_t run_auto(const char *pattern, const char *more, const char *beginn
 
 /* The second run of a program that talks all the time is placed to talk; of one that computes,
  * not. */
-START_TEST(the_last_run_decides_the_next_ones_priority)
+TEST(the_last_run_decides_the_next_ones_priority)
 {
     snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/cache", folder);
     ck_assert_uint_eq(run_auto("talk", "OMP_DYNAMIC=0", "auto: communication intensive"), 1);
@@ -402,11 +383,10 @@ START_TEST(the_last_run_decides_the_next_ones_priority)
         run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority, for the run before"),
         2);
 }
-END_TEST
 
 /* The ranks have one of the node's PUs, as below taskset, in a container or a small batch job: they
  * wait for it, not for messages, and that is no verdict on the program. */
-START_TEST(ranks_that_share_a_pu_are_not_judged)
+TEST(ranks_that_share_a_pu_are_not_judged)
 {
     cpu_set_t all, one;
     ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
@@ -422,10 +402,9 @@ START_TEST(ranks_that_share_a_pu_are_not_judged)
     ck_assert_msg(strstr(child.err, "auto: undecided: more ranks than PUs"), "%s", child.err);
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "priority, for the run before"), 0);
 }
-END_TEST
 
 /* A link, a file that others can write to, and one of another build are nobody's memory. */
-START_TEST(a_memory_that_is_not_ours_is_not_read)
+TEST(a_memory_that_is_not_ours_is_not_read)
 {
     char command[1024];
     snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/cache", folder);
@@ -449,7 +428,9 @@ START_TEST(a_memory_that_is_not_ours_is_not_read)
     ck_assert_int_eq(system(command), 0);
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 2);
 }
-END_TEST
+
+/* ranks that wait busily, more of them than PUs, on a machine with other work */
+TESTS(.seconds = 300, .setup = setup, .teardown = teardown)
 
 int main(int argc, char **argv)
 {
@@ -462,33 +443,7 @@ int main(int argc, char **argv)
     if (!mkdtemp(folder)) {
         return 99;
     }
-    TCase *test = tcase_create("trace");
-    tcase_set_timeout(
-        test,
-        300); /* ranks that wait busily, more of them than PUs, on a machine with other work */
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, every_way_to_send_counts_once);
-    tcase_add_test(test, persistent_requests_count_when_they_start);
-    tcase_add_test(test, derived_types_count_what_they_send);
-    tcase_add_test(test, ranks_of_other_communicators_are_translated);
-    tcase_add_test(test, messages_like_the_one_before_count_as_well);
-    tcase_add_test(test, collectives_count_as_documented);
-    tcase_add_test(test, neighbours_are_those_of_the_topology);
-    tcase_add_test(test, one_sided_communication_counts);
-    tcase_add_test(test, threads_lose_no_message);
-    tcase_add_loop_test(test, fortran_counts_like_c, 0, 3);
-    tcase_add_test(test, servet_map_reads_the_trace);
-    tcase_add_test(test, the_file_is_found_from_where_the_program_began);
-    tcase_add_test(test, a_trace_that_cannot_be_written_is_one_line);
-    tcase_add_test(test, a_rank_without_the_tracer_does_not_keep_the_others);
-    tcase_add_test(test, nothing_is_left_beside_the_file);
-    tcase_add_test(test, times_are_added_on_request);
-    tcase_add_test(test, the_shim_says_when_the_tracer_is_missing);
-    tcase_add_test(test, a_program_that_loads_mpi_privately_is_traced);
-    tcase_add_test(test, the_last_run_decides_the_next_ones_priority);
-    tcase_add_test(test, a_memory_that_is_not_ours_is_not_read);
-    tcase_add_test(test, ranks_that_share_a_pu_are_not_judged);
-    int failed = run_tests(test);
+    int failed = run_registered();
     unlink(file);
     rmdir(folder);
     return failed;

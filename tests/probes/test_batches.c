@@ -2,7 +2,6 @@
  * their check of whether pairs disturb one another, a cancelled batch, a worker that fails in one?
  * The workers of eight PUs share those that this process has, so that no figure means anything;
  * what counts is that all come to an end, and how. */
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -41,7 +40,7 @@ static void assert_figures(const double *figures, size_t count)
     }
 }
 
-START_TEST(operations_of_several_pairs_end_with_a_figure_of_each)
+TEST(operations_of_several_pairs_end_with_a_figure_of_each)
 {
     const struct machine_traversal chase = {.bytes = 64 << 10,
                                             .stride_bytes = 256,
@@ -62,12 +61,11 @@ START_TEST(operations_of_several_pairs_end_with_a_figure_of_each)
         assert_figures(figures, PAIRS);
     }
 }
-END_TEST
 
 /* Each alone has room, all together have not: whoever comes last is refused, whoever comes first is
  * not told wrongly.
  */
-START_TEST(workers_of_a_batch_count_what_the_others_are_about_to_take)
+TEST(workers_of_a_batch_count_what_the_others_are_about_to_take)
 {
     const struct machine_copy copies = {.bytes = 4 << 20, .passes = 1, .numa = -1};
     double rates[PUS] = {-1};
@@ -77,7 +75,6 @@ START_TEST(workers_of_a_batch_count_what_the_others_are_about_to_take)
     ck_assert_int_eq(probe_machine_copy(&machine, &copies, pus, 2, rates), 0);
     assert_figures(rates, 2);
 }
-END_TEST
 
 /* What reaches the native backend, counted on the way. */
 static const struct machine_ops *native;
@@ -126,7 +123,7 @@ static int run_it(struct probe_run *run, struct servet_profile **profile,
     return probe_run_run(run, profile, error);
 }
 
-START_TEST(the_probes_try_batches_and_give_a_valid_profile)
+TEST(the_probes_try_batches_and_give_a_valid_profile)
 {
     struct servet_error error;
     struct servet_profile *profile;
@@ -145,7 +142,6 @@ START_TEST(the_probes_try_batches_and_give_a_valid_profile)
     profile_free(profile);
     machine.ops = native;
 }
-END_TEST
 
 static void *cancel_soon(void *unused)
 {
@@ -155,7 +151,7 @@ static void *cancel_soon(void *unused)
     return NULL;
 }
 
-START_TEST(a_cancelled_batch_ends)
+TEST(a_cancelled_batch_ends)
 {
     const struct machine_copy copies = {.bytes = 4 << 20, .passes = 1u << 20, .numa = -1};
     const struct machine_exchange messages = {64, 1u << 30, 1, false};
@@ -175,7 +171,6 @@ START_TEST(a_cancelled_batch_ends)
     ck_assert_int_eq(probe_machine_copy(&machine, &one, pus, PUS, figures), 0);
     assert_figures(figures, PUS);
 }
-END_TEST
 
 /* A PU goes offline: its worker finds itself elsewhere. */
 static int go_offline(struct machine *m, const struct machine_copy *what, const uint32_t *at,
@@ -197,7 +192,7 @@ static int go_offline(struct machine *m, const struct machine_copy *what, const 
     return rc;
 }
 
-START_TEST(a_pu_that_goes_offline_in_a_batch_ends_the_run)
+TEST(a_pu_that_goes_offline_in_a_batch_ends_the_run)
 {
     struct servet_error error;
     struct servet_profile *profile;
@@ -216,17 +211,5 @@ START_TEST(a_pu_that_goes_offline_in_a_batch_ends_the_run)
     ck_assert_int_eq(probe_machine_copy(&machine, &one, pus, PUS, rates), 0);
     assert_figures(rates, PUS);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("batches");
-    tcase_set_timeout(tests, 100);
-    tcase_add_checked_fixture(tests, open_machine, close_machine);
-    tcase_add_test(tests, operations_of_several_pairs_end_with_a_figure_of_each);
-    tcase_add_test(tests, workers_of_a_batch_count_what_the_others_are_about_to_take);
-    tcase_add_test(tests, the_probes_try_batches_and_give_a_valid_profile);
-    tcase_add_test(tests, a_cancelled_batch_ends);
-    tcase_add_test(tests, a_pu_that_goes_offline_in_a_batch_ends_the_run);
-    return run_tests(tests);
-}
+TESTS(.seconds = 100, .setup = open_machine, .teardown = close_machine)

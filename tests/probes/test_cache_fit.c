@@ -1,5 +1,4 @@
 /* Are levels and sizes read off curves whose truth is known? */
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 
@@ -57,7 +56,7 @@ static void assert_found(const struct truth *levels, size_t count, double noise,
                             0.1 * levels[count - 1].beyond_ns);
 }
 
-START_TEST(three_levels_of_a_server_core_are_found)
+TEST(three_levels_of_a_server_core_are_found)
 {
     const struct truth levels[] = {{{48 * KIB, 12, CACHE_LRU, false, 0, 0}, 4},
                                    {{1 * MIB, 16, CACHE_LRU, true, 0, 0}, 15},
@@ -65,19 +64,17 @@ START_TEST(three_levels_of_a_server_core_are_found)
     assert_found(levels, 3, 0, 1);
     assert_found(levels, 3, 0.01, 2);
 }
-END_TEST
 
-START_TEST(sizes_between_powers_of_two_are_found)
+TEST(sizes_between_powers_of_two_are_found)
 {
     const struct truth levels[] = {{{24 * KIB, 6, CACHE_LRU, false, 0, 0}, 5},
                                    {{3 * MIB, 12, CACHE_LEAKY, true, 0, 0}, 40},
                                    {{12 * MIB, 24, CACHE_RANDOM, true, 0, 0}, 140}};
     assert_found(levels, 3, 0, 3);
 }
-END_TEST
 
 /* In no list of what was built: 40, 80 and 192 KiB, 320 and 448 KiB, 1.75 MiB, 84 and 105 MiB. */
-START_TEST(sizes_that_nobody_listed_are_found)
+TEST(sizes_that_nobody_listed_are_found)
 {
     const struct truth small[] = {{{40 * KIB, 10, CACHE_PLRU, false, 0, 0}, 5},
                                   {{320 * KIB, 10, CACHE_PLRU, true, 0, 0}, 40}};
@@ -89,11 +86,10 @@ START_TEST(sizes_that_nobody_listed_are_found)
     assert_found(odd, 2, 0.01, 14);
     assert_found(large, 2, 0.01, 15);
 }
-END_TEST
 
 /* The last level of a hybrid processor and those of servers: by the sizes alone 32, 24 and 48 MiB
  * would be likelier. */
-START_TEST(hashed_last_levels_between_powers_of_two_are_found)
+TEST(hashed_last_levels_between_powers_of_two_are_found)
 {
     const struct truth filled[] = {{{48 * KIB, 12, CACHE_LRU, false, 0, 0}, 4.8},
                                    {{2 * MIB, 16, CACHE_PLRU, true, 0, 0}, 17},
@@ -108,11 +104,10 @@ START_TEST(hashed_last_levels_between_powers_of_two_are_found)
     assert_found(victims, 3, 0.005, 11);
     assert_found(adaptive, 3, 0.005, 12);
 }
-END_TEST
 
 /* Half of the loads miss only at 1.2 times this L2's size: without its policy it passes for 1.25
  * MiB. */
-START_TEST(an_l2_with_ages_is_not_taken_for_a_larger_one)
+TEST(an_l2_with_ages_is_not_taken_for_a_larger_one)
 {
     const struct truth levels[] = {{{32 * KIB, 8, CACHE_PLRU, false, 0, 0}, 4.4},
                                    {{1 * MIB, 16, CACHE_AGED, true, 0, 0}, 23},
@@ -120,11 +115,10 @@ START_TEST(an_l2_with_ages_is_not_taken_for_a_larger_one)
     assert_found(levels, 3, 0, 7);
     assert_found(levels, 3, 0.01, 8);
 }
-END_TEST
 
 /* Where the samples of a size differ widely, as those of a cache of few page colours do at the foot
  * of its knee, their mean says little. */
-START_TEST(points_that_are_not_sure_do_not_decide)
+TEST(points_that_are_not_sure_do_not_decide)
 {
     const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false, 0, 0}, 5.4},
                                    {{512 * KIB, 16, CACHE_PLRU, true, 0, 0}, 77}};
@@ -143,12 +137,11 @@ START_TEST(points_that_are_not_sure_do_not_decide)
     ck_assert_uint_eq(count, 2);
     ck_assert_uint_eq(found[1].shape.bytes, 512 * KIB);
 }
-END_TEST
 
 /* Above the reach of a TLB loads take longer, as above the size of a cache. Its own measurement
  * says by how much; here the curve rises faster than visits in random order explain, as it did on a
  * busy machine. */
-START_TEST(the_reach_of_a_tlb_is_not_taken_for_a_cache)
+TEST(the_reach_of_a_tlb_is_not_taken_for_a_cache)
 {
     const struct truth levels[] = {{{32 * KIB, 8, CACHE_PLRU, false, 0, 0}, 4.4},
                                    {{1 * MIB, 16, CACHE_AGED, true, 0, 0}, 21},
@@ -171,12 +164,11 @@ START_TEST(the_reach_of_a_tlb_is_not_taken_for_a_cache)
                       (unsigned long long)seed, (unsigned long long)(found[1].shape.bytes / KIB));
     }
 }
-END_TEST
 
 /* An L2 of 512 KiB beside a load: a neighbour takes half of it in most rounds, so that it looks
  * like one as large as the TLB reaches, though nothing there is sure. What lies at its reach is
  * the TLB's unless the curve says otherwise; a cache of that size that is there is found. */
-START_TEST(a_level_at_the_reach_of_a_tlb_has_to_be_proved)
+TEST(a_level_at_the_reach_of_a_tlb_has_to_be_proved)
 {
     const double reach = 256 * KIB, miss_ns = 2.85;
     static const uint64_t sizes[] = {512 * KIB, 256 * KIB};
@@ -211,12 +203,11 @@ START_TEST(a_level_at_the_reach_of_a_tlb_has_to_be_proved)
         ck_assert(found[1].low_bytes <= sizes[i] && found[1].high_bytes >= sizes[i]);
     }
 }
-END_TEST
 
 /* A level of few ways, its pages at random, rises so slowly that it stands for two; a third beside
  * it explains little, until the broad one becomes the second. So it went on a simulated POWER10 (32
  * KiB, 2 MiB, 8 MiB, pages of 64 KiB) with disturbed samples around both knees. */
-START_TEST(a_broad_level_gives_way_to_two)
+TEST(a_broad_level_gives_way_to_two)
 {
     static const struct {
         double kib, ns, error_ns;
@@ -261,18 +252,16 @@ START_TEST(a_broad_level_gives_way_to_two)
     ck_assert_uint_eq(found[1].shape.bytes, 2 * MIB);
     ck_assert_uint_eq(found[2].shape.bytes, 8 * MIB);
 }
-END_TEST
 
-START_TEST(two_levels_are_not_made_three)
+TEST(two_levels_are_not_made_three)
 {
     const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false, 0, 0}, 6},
                                    {{512 * KIB, 16, CACHE_LRU, true, 0, 0}, 110}};
     assert_found(levels, 2, 0, 4);
     assert_found(levels, 2, 0.02, 5);
 }
-END_TEST
 
-START_TEST(a_flat_curve_has_no_level)
+TEST(a_flat_curve_has_no_level)
 {
     struct cache_level_fit found[CACHE_LEVELS_MAX];
     size_t count = 7;
@@ -280,9 +269,8 @@ START_TEST(a_flat_curve_has_no_level)
     ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), 0);
     ck_assert_uint_eq(count, 0);
 }
-END_TEST
 
-START_TEST(a_few_points_are_no_curve)
+TEST(a_few_points_are_no_curve)
 {
     struct cache_level_fit found[CACHE_LEVELS_MAX];
     size_t count;
@@ -290,9 +278,8 @@ START_TEST(a_few_points_are_no_curve)
     curve.count = 5;
     ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), -EINVAL);
 }
-END_TEST
 
-START_TEST(isotonic_regression_pools_what_falls)
+TEST(isotonic_regression_pools_what_falls)
 {
     double values[] = {1, 4, 1, 9};
     probe_cache_isotonic(values, NULL, 4);
@@ -300,24 +287,4 @@ START_TEST(isotonic_regression_pools_what_falls)
     ck_assert_double_eq_tol(values[1], 2, 1e-12); /* geometric mean of 4 and 1 */
     ck_assert_double_eq_tol(values[2], 2, 1e-12);
     ck_assert_double_eq_tol(values[3], 9, 1e-12);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("cache fit");
-    tcase_add_test(tests, three_levels_of_a_server_core_are_found);
-    tcase_add_test(tests, sizes_between_powers_of_two_are_found);
-    tcase_add_test(tests, sizes_that_nobody_listed_are_found);
-    tcase_add_test(tests, hashed_last_levels_between_powers_of_two_are_found);
-    tcase_add_test(tests, an_l2_with_ages_is_not_taken_for_a_larger_one);
-    tcase_add_test(tests, points_that_are_not_sure_do_not_decide);
-    tcase_add_test(tests, the_reach_of_a_tlb_is_not_taken_for_a_cache);
-    tcase_add_test(tests, a_level_at_the_reach_of_a_tlb_has_to_be_proved);
-    tcase_add_test(tests, a_broad_level_gives_way_to_two);
-    tcase_add_test(tests, two_levels_are_not_made_three);
-    tcase_add_test(tests, a_flat_curve_has_no_level);
-    tcase_add_test(tests, a_few_points_are_no_curve);
-    tcase_add_test(tests, isotonic_regression_pools_what_falls);
-    return run_tests(tests);
 }

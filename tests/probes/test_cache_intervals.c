@@ -2,7 +2,6 @@
  * Machines are drawn from a fixed seed; their samples are drawn from the model of misses, which
  * takes no simulated machine: dozens of levels within seconds. Whole probes of drawn machines are
  * judged by benchmarks/probes/accuracy.sh. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +134,7 @@ static void judge(const struct drawn *drawn, struct cache_samples *samples, unsi
     probe_cache_curve_free(&fine);
 }
 
-START_TEST(sizes_and_intervals_hold_on_drawn_machines_beside_a_load)
+TEST(sizes_and_intervals_hold_on_drawn_machines_beside_a_load)
 {
     struct random random = {20261122};
     struct cache_samples *samples = malloc(sizeof *samples);
@@ -152,7 +151,6 @@ START_TEST(sizes_and_intervals_hold_on_drawn_machines_beside_a_load)
     ck_assert_uint_ge(within, MACHINES * LEVELS - 1); /* of 24; 98 % of more */
     ck_assert_uint_ge(held, MACHINES * LEVELS - 1);   /* 95 % */
 }
-END_TEST
 
 /* Of a machine of three levels without noise, each size is right and its interval holds it. */
 static void judge_quiet(const struct drawn *machine)
@@ -171,7 +169,7 @@ static void judge_quiet(const struct drawn *machine)
 
 /* Slices are not among the shapes that are tried on all levels: two levels of 8 and 16 MiB
  * explained this one better than any one of those. */
-START_TEST(a_last_level_of_an_odd_shape_is_one_level)
+TEST(a_last_level_of_an_odd_shape_is_one_level)
 {
     judge_quiet(&(struct drawn){
         .shapes = {{.bytes = 104 * KIB, .ways = 13, .policy = CACHE_RANDOM},
@@ -182,11 +180,10 @@ START_TEST(a_last_level_of_an_odd_shape_is_one_level)
         .page_bytes = 4 * KIB,
         .quiet = true});
 }
-END_TEST
 
 /* Too small for the shapes of shared caches, it stays as it is, and needs an interval all the
  * same. */
-START_TEST(a_small_last_level_has_an_interval)
+TEST(a_small_last_level_has_an_interval)
 {
     judge_quiet(&(struct drawn){.shapes = {{.bytes = 16 * KIB, .ways = 4, .policy = CACHE_PLRU},
                                            {.bytes = 128 * KIB, .ways = 8, .policy = CACHE_PLRU},
@@ -195,14 +192,4 @@ START_TEST(a_small_last_level_has_an_interval)
                                 .levels = 3,
                                 .page_bytes = 4 * KIB,
                                 .quiet = true});
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("cache intervals");
-    tcase_add_test(tests, sizes_and_intervals_hold_on_drawn_machines_beside_a_load);
-    tcase_add_test(tests, a_last_level_of_an_odd_shape_is_one_level);
-    tcase_add_test(tests, a_small_last_level_has_an_interval);
-    return run_tests(tests);
 }

@@ -1,5 +1,4 @@
 /* Do the miss shapes agree with what is known of caches? */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,24 +17,22 @@ static double miss(uint64_t bytes, uint32_t ways, enum cache_policy policy, bool
     return probe_cache_miss_share(&shape, set, PAGE);
 }
 
-START_TEST(a_set_that_fits_does_not_miss)
+TEST(a_set_that_fits_does_not_miss)
 {
     for (int policy = 0; policy < CACHE_POLICIES; policy++) {
         ck_assert_double_eq_tol(miss(32 * KIB, 8, (enum cache_policy)policy, false, 32 * KIB), 0,
                                 1e-9);
     }
 }
-END_TEST
 
-START_TEST(lru_loses_everything_one_way_too_many)
+TEST(lru_loses_everything_one_way_too_many)
 {
     ck_assert_double_eq_tol(miss(32 * KIB, 8, CACHE_LRU, false, 36 * KIB), 1, 1e-9);
     /* half a way too many: half of the sets hold nine lines */
     ck_assert_double_eq_tol(miss(32 * KIB, 8, CACHE_LRU, false, 34 * KIB), 9.0 / 17, 1e-9);
 }
-END_TEST
 
-START_TEST(gentler_policies_lose_less)
+TEST(gentler_policies_lose_less)
 {
     double lru = miss(32 * KIB, 8, CACHE_LRU, false, 40 * KIB),
            leaky = miss(32 * KIB, 8, CACHE_LEAKY, false, 40 * KIB);
@@ -44,9 +41,8 @@ START_TEST(gentler_policies_lose_less)
     ck_assert(lru > leaky && leaky > random && random > 0.1 && adaptive < random);
     ck_assert_double_eq_tol(adaptive, 1 - 15.0 / 20, 0.04);
 }
-END_TEST
 
-START_TEST(ages_keep_some_of_a_set_that_is_a_little_too_large)
+TEST(ages_keep_some_of_a_set_that_is_a_little_too_large)
 {
     double little = miss(1024 * KIB, 16, CACHE_AGED, false, 1088 * KIB);
     double more = miss(1024 * KIB, 16, CACHE_AGED, false, 1280 * KIB);
@@ -55,16 +51,14 @@ START_TEST(ages_keep_some_of_a_set_that_is_a_little_too_large)
                   more);
     ck_assert_double_eq_tol(miss(1024 * KIB, 16, CACHE_AGED, false, 8192 * KIB), 1, 1e-9);
 }
-END_TEST
 
-START_TEST(random_pages_miss_before_the_cache_is_full_and_hit_beyond)
+TEST(random_pages_miss_before_the_cache_is_full_and_hit_beyond)
 {
     double before = miss(1024 * KIB, 16, CACHE_LRU, true, 768 * KIB);
     double beyond = miss(1024 * KIB, 16, CACHE_LRU, true, 1280 * KIB);
     ck_assert(before > 0.02 && before < 0.4);
     ck_assert(beyond > 0.6 && beyond < 0.98);
 }
-END_TEST
 
 /* -- against the simulator, set by set -- */
 
@@ -140,7 +134,7 @@ static void assert_agree(const struct cache_shape *shape, uint64_t set, double e
 }
 
 /* Two slices spread lines much less than random pages do. */
-START_TEST(slices_spread_lines_as_the_simulated_hash_does)
+TEST(slices_spread_lines_as_the_simulated_hash_does)
 {
     const struct sim_cache cache = {
         .ways = 16, .line_bytes = LINE, .slices = 2, .sets = 4096, .policy = SIM_LRU};
@@ -155,11 +149,10 @@ START_TEST(slices_spread_lines_as_the_simulated_hash_does)
     }
     ck_assert_double_gt(furthest, 0.05);
 }
-END_TEST
 
 /* Which lines the level before holds differs from set to set and from time to time. Without the
  * level before the shape would be far off. */
-START_TEST(victims_add_to_the_level_before)
+TEST(victims_add_to_the_level_before)
 {
     static const struct {
         enum sim_policy simulated;
@@ -192,10 +185,9 @@ START_TEST(victims_add_to_the_level_before)
         ck_assert_double_gt(further, 5 * 0.15);
     }
 }
-END_TEST
 
 /* Set dueling: nearly all sets take to the policy that keeps what fits. */
-START_TEST(resistance_to_thrashing_is_that_of_dueling_sets)
+TEST(resistance_to_thrashing_is_that_of_dueling_sets)
 {
     const struct sim_cache cache = {
         .ways = 16, .line_bytes = LINE, .slices = 1, .sets = 2048, .policy = SIM_ADAPTIVE};
@@ -204,9 +196,8 @@ START_TEST(resistance_to_thrashing_is_that_of_dueling_sets)
         assert_agree(&shape, set, simulated_miss(NULL, &cache, set), 0.03);
     }
 }
-END_TEST
 
-START_TEST(shares_rise_with_the_working_set)
+TEST(shares_rise_with_the_working_set)
 {
     for (int policy = 0; policy < CACHE_POLICIES; policy++) {
         double last = 0;
@@ -217,9 +208,8 @@ START_TEST(shares_rise_with_the_working_set)
         }
     }
 }
-END_TEST
 
-START_TEST(the_papers_binomial_model_is_reproduced)
+TEST(the_papers_binomial_model_is_reproduced)
 {
     /* two others, X ~ B(2, 1/2), K = 1: P(1 + X > 1) = 3/4 */
     ck_assert_double_eq_tol(probe_cache_page_conflicts(3, 1, PAGE, 2 * PAGE), 0.75, 1e-12);
@@ -227,9 +217,8 @@ START_TEST(the_papers_binomial_model_is_reproduced)
     ck_assert_double_eq_tol(probe_cache_page_conflicts(9, 8, PAGE, 8 * PAGE), 1, 1e-12);
     ck_assert_double_eq_tol(probe_cache_page_conflicts(8, 8, PAGE, 8 * PAGE), 0, 1e-12);
 }
-END_TEST
 
-START_TEST(the_catalogue_has_the_sizes_that_are_built)
+TEST(the_catalogue_has_the_sizes_that_are_built)
 {
     static const uint64_t built[] = {16,        24,        32,        48,       64,       96,
                                      128,       192,       256,       512,      1 << 10,  1280,
@@ -249,11 +238,10 @@ START_TEST(the_catalogue_has_the_sizes_that_are_built)
         ck_assert_uint_gt(sizes[j].bytes, sizes[j - 1].bytes);
     }
 }
-END_TEST
 
 /* Sets are a power of two: any number of ways up to 31 of any such way; beyond, steps of less than
  * 6 %. */
-START_TEST(no_size_is_left_out)
+TEST(no_size_is_left_out)
 {
     size_t count;
     const struct cache_size *sizes = probe_cache_sizes(&count);
@@ -271,23 +259,4 @@ START_TEST(no_size_is_left_out)
             ck_assert_double_lt((double)sizes[i].bytes / (double)sizes[i - 1].bytes, 1.06);
         }
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("cache model");
-    tcase_add_test(tests, a_set_that_fits_does_not_miss);
-    tcase_add_test(tests, lru_loses_everything_one_way_too_many);
-    tcase_add_test(tests, gentler_policies_lose_less);
-    tcase_add_test(tests, ages_keep_some_of_a_set_that_is_a_little_too_large);
-    tcase_add_test(tests, random_pages_miss_before_the_cache_is_full_and_hit_beyond);
-    tcase_add_test(tests, slices_spread_lines_as_the_simulated_hash_does);
-    tcase_add_test(tests, victims_add_to_the_level_before);
-    tcase_add_test(tests, resistance_to_thrashing_is_that_of_dueling_sets);
-    tcase_add_test(tests, shares_rise_with_the_working_set);
-    tcase_add_test(tests, the_papers_binomial_model_is_reproduced);
-    tcase_add_test(tests, the_catalogue_has_the_sizes_that_are_built);
-    tcase_add_test(tests, no_size_is_left_out);
-    return run_tests(tests);
 }

@@ -1,7 +1,6 @@
 /* Do samples that were recorded on a real machine give the levels that it has? Simulated machines
  * have policies that the fit knows; this one's second level has none of them, and its curve alone
  * allows 0.9 to 1.3 MiB. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,28 +85,20 @@ static void assert_own_levels(const char *name, struct cache_level_fit levels[CA
     ck_assert_uint_ge(levels[1].high_bytes, 1200 * KIB);
 }
 
-START_TEST(an_idle_machine_has_its_own_levels)
+TEST(an_idle_machine_has_its_own_levels)
 {
     struct cache_level_fit levels[CACHE_LEVELS_MAX];
     assert_own_levels("cascade-lake-idle.txt", levels);
     ck_assert_uint_le(levels[2].low_bytes, 33 * MIB);
     ck_assert_uint_ge(levels[2].high_bytes, 33 * MIB);
 }
-END_TEST
 
 /* Others hold most of the last level: its size is theirs to say. */
-START_TEST(a_loaded_machine_has_its_own_first_levels)
+TEST(a_loaded_machine_has_its_own_first_levels)
 {
     struct cache_level_fit levels[CACHE_LEVELS_MAX];
     assert_own_levels("cascade-lake-load.txt", levels);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("cache recorded");
-    tcase_add_test(tests, an_idle_machine_has_its_own_levels);
-    tcase_add_test(tests, a_loaded_machine_has_its_own_first_levels);
-    tcase_set_timeout(tests, 200); /* two fits of seconds each, on a busy machine */
-    return run_tests(tests);
-}
+/* two fits of seconds each, on a busy machine */
+TESTS(.seconds = 200)

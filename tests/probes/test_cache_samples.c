@@ -1,5 +1,4 @@
 /* What of the samples counts, and are more taken where the curve bends? */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@ static void take(double bytes, const double *seconds, size_t count)
     }
 }
 
-START_TEST(points_are_kept_in_order_and_once)
+TEST(points_are_kept_in_order_and_once)
 {
     samples.count = 0;
     ck_assert(probe_cache_samples_add(&samples, 8 * KIB, false));
@@ -32,9 +31,8 @@ START_TEST(points_are_kept_in_order_and_once)
     ck_assert_double_eq(samples.points[1].bytes, 16 * KIB);
     ck_assert(samples.points[1].between);
 }
-END_TEST
 
-START_TEST(points_between_those_of_the_grid_are_in_the_fine_curve_only)
+TEST(points_between_those_of_the_grid_are_in_the_fine_curve_only)
 {
     struct cache_curve even, fine;
     const double some[] = {3e-9, 2e-9, 4e-9}, more[] = {5e-9, 6e-9, 7e-9};
@@ -53,7 +51,6 @@ START_TEST(points_between_those_of_the_grid_are_in_the_fine_curve_only)
     probe_cache_curve_free(&even);
     probe_cache_curve_free(&fine);
 }
-END_TEST
 
 static void put(size_t at, const double *seconds, size_t places, size_t repeats)
 {
@@ -64,7 +61,7 @@ static void put(size_t at, const double *seconds, size_t places, size_t repeats)
 
 /* Of each place the fastest, of the places the mean, however small the working set: in a second
  * level of 128 KiB pages of 4 KiB collide from 20 of them on. */
-START_TEST(lucky_places_do_not_stand_for_all)
+TEST(lucky_places_do_not_stand_for_all)
 {
     struct cache_curve curve;
     const double seconds[] = {3e-9, 9e-9, 4e-9, 4e-9, 8e-9, 5e-9, 5e-9, 5e-9, 7e-9};
@@ -75,10 +72,9 @@ START_TEST(lucky_places_do_not_stand_for_all)
     ck_assert_double_eq_tol(curve.seconds[0], 4e-9, 1e-15);
     probe_cache_curve_free(&curve);
 }
-END_TEST
 
 /* Places that happen to be alike say nothing of how far places lie apart. */
-START_TEST(what_few_places_differ_by_is_seen_beside_them)
+TEST(what_few_places_differ_by_is_seen_beside_them)
 {
     struct cache_curve curve;
     const double apart[] = {10e-9, 30e-9}, alike[] = {20e-9, 20e-9};
@@ -92,10 +88,9 @@ START_TEST(what_few_places_differ_by_is_seen_beside_them)
     ck_assert_double_eq_tol(curve.error_s[1] / curve.seconds[1], sqrt(1.0 / 6), 1e-9);
     probe_cache_curve_free(&curve);
 }
-END_TEST
 
 /* Of the samples of a place; where each has one, of the places; of one sample it is not known. */
-START_TEST(the_spread_is_that_of_the_samples_there_are)
+TEST(the_spread_is_that_of_the_samples_there_are)
 {
     struct cache_curve curve;
     const double seconds[] = {4e-9, 5e-9, 5e-9};
@@ -115,7 +110,6 @@ START_TEST(the_spread_is_that_of_the_samples_there_are)
     ck_assert_double_eq_tol(curve.spread[3], 0.2, 1e-9);
     probe_cache_curve_free(&curve);
 }
-END_TEST
 
 static const struct machine_ops *honest;
 static size_t far, near_l2, near_l3, between;
@@ -133,7 +127,7 @@ static int counted_traverse(struct machine *machine, const struct machine_traver
     return honest->traverse(machine, what, pus, count, seconds);
 }
 
-START_TEST(knees_are_measured_in_more_detail)
+TEST(knees_are_measured_in_more_detail)
 {
     struct machine machine;
     struct servet_error error;
@@ -154,17 +148,4 @@ START_TEST(knees_are_measured_in_more_detail)
     ck_assert_uint_ge(between, 16 * 5);
     probe_cache_free(&found);
     probe_machine_close(&machine);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("cache samples");
-    tcase_add_test(tests, points_are_kept_in_order_and_once);
-    tcase_add_test(tests, points_between_those_of_the_grid_are_in_the_fine_curve_only);
-    tcase_add_test(tests, lucky_places_do_not_stand_for_all);
-    tcase_add_test(tests, what_few_places_differ_by_is_seen_beside_them);
-    tcase_add_test(tests, the_spread_is_that_of_the_samples_there_are);
-    tcase_add_test(tests, knees_are_measured_in_more_detail);
-    return run_tests(tests);
 }

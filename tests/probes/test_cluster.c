@@ -1,6 +1,5 @@
 /* Are similar values found similar, different ones different, and single outliers no cluster of
  * their own? */
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 
@@ -24,7 +23,7 @@ static void fill(double *values, double deviation, size_t outlier, uint64_t seed
     }
 }
 
-START_TEST(three_layers_a_third_apart_are_told_apart)
+TEST(three_layers_a_third_apart_are_told_apart)
 {
     double values[MANY];
     uint32_t cluster_of[MANY];
@@ -38,9 +37,8 @@ START_TEST(three_layers_a_third_apart_are_told_apart)
     ck_assert_msg(right >= 49, "%d of 50", right);
     ck_assert_double_eq_tol(clusters.centre[1], 1.35, 0.03);
 }
-END_TEST
 
-START_TEST(members_are_those_of_their_layer)
+TEST(members_are_those_of_their_layer)
 {
     double values[MANY];
     uint32_t cluster_of[MANY];
@@ -51,9 +49,8 @@ START_TEST(members_are_those_of_their_layer)
         ck_assert_uint_eq(cluster_of[i], i % 3);
     }
 }
-END_TEST
 
-START_TEST(one_layer_stays_one)
+TEST(one_layer_stays_one)
 {
     double values[MANY];
     uint32_t cluster_of[MANY];
@@ -66,9 +63,8 @@ START_TEST(one_layer_stays_one)
     ck_assert_uint_eq(clusters.count, 1);
     ck_assert_uint_eq(clusters.size[0], MANY);
 }
-END_TEST
 
-START_TEST(a_few_outliers_are_no_layer)
+TEST(a_few_outliers_are_no_layer)
 {
     double values[MANY];
     uint32_t cluster_of[MANY];
@@ -81,9 +77,8 @@ START_TEST(a_few_outliers_are_no_layer)
     ck_assert_int_eq(probe_layers_cluster(values, MANY, 0.01, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 1);
 }
-END_TEST
 
-START_TEST(with_few_values_every_one_counts)
+TEST(with_few_values_every_one_counts)
 {
     const double values[] = {1.0, 1.01, 4.0};
     uint32_t cluster_of[3];
@@ -92,11 +87,10 @@ START_TEST(with_few_values_every_one_counts)
     ck_assert_uint_eq(clusters.count, 2);
     ck_assert_uint_eq(cluster_of[2], 1);
 }
-END_TEST
 
 /* Pairs that differ by far more than their measurement does: 91 of these 100 stay one layer, 74
  * without the joining of neighbours. */
-START_TEST(scattered_pairs_of_one_layer_are_seldom_torn_apart)
+TEST(scattered_pairs_of_one_layer_are_seldom_torn_apart)
 {
     enum { FEW = 28, SEEDS = 100, LEAST = 85 };
     double values[FEW];
@@ -113,11 +107,10 @@ START_TEST(scattered_pairs_of_one_layer_are_seldom_torn_apart)
     }
     ck_assert_msg(right >= LEAST, "%d of %d", right, SEEDS);
 }
-END_TEST
 
 /* The threshold is the measured spread: what a quiet measurement tells apart, a noisy one does
  * not. */
-START_TEST(noise_decides_what_is_similar)
+TEST(noise_decides_what_is_similar)
 {
     const double values[] = {1.0, 1.01, 1.2, 1.21};
     uint32_t cluster_of[4];
@@ -129,9 +122,8 @@ START_TEST(noise_decides_what_is_similar)
     ck_assert_int_eq(probe_layers_cluster(values, 4, 0.08, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 1);
 }
-END_TEST
 
-START_TEST(the_spread_is_that_of_one_figure_and_bears_outliers)
+TEST(the_spread_is_that_of_one_figure_and_bears_outliers)
 {
     enum { RATIOS = 400 };
     double logs[RATIOS];
@@ -143,9 +135,8 @@ START_TEST(the_spread_is_that_of_one_figure_and_bears_outliers)
     ck_assert_double_eq_tol(probe_layers_spread(logs, RATIOS), 0.03, 0.006);
     ck_assert_double_eq(probe_layers_spread(logs, 0), 0);
 }
-END_TEST
 
-START_TEST(no_values_and_impossible_ones_are_refused)
+TEST(no_values_and_impossible_ones_are_refused)
 {
     const double zero[] = {1, 0}, none[] = {NAN};
     uint32_t cluster_of[2];
@@ -154,7 +145,6 @@ START_TEST(no_values_and_impossible_ones_are_refused)
     ck_assert_int_eq(probe_layers_cluster(zero, 2, 0, cluster_of, &clusters), -EINVAL);
     ck_assert_int_eq(probe_layers_cluster(none, 1, 0, cluster_of, &clusters), -EINVAL);
 }
-END_TEST
 
 /* -- layers of pairs -- */
 
@@ -225,7 +215,7 @@ static bool layers_are_found(struct nested *m)
     return right;
 }
 
-START_TEST(groups_are_layers_however_few_pairs_they_have)
+TEST(groups_are_layers_however_few_pairs_they_have)
 {
     static struct nested m;
     enum { MACHINES = 100 };
@@ -236,7 +226,6 @@ START_TEST(groups_are_layers_however_few_pairs_they_have)
     }
     ck_assert_msg(right >= 97, "%zu of %d", right, MACHINES);
 }
-END_TEST
 
 /* 68 cores of two threads: their siblings are 0.7 % of the pairs. */
 static void draw_siblings(struct nested *m)
@@ -250,16 +239,15 @@ static void draw_siblings(struct nested *m)
     measure(m, &random);
 }
 
-START_TEST(siblings_of_many_cores_stay_a_layer)
+TEST(siblings_of_many_cores_stay_a_layer)
 {
     static struct nested m;
     draw_siblings(&m);
     ck_assert(layers_are_found(&m));
 }
-END_TEST
 
 /* A clock that counts in steps of 5 ns. */
-START_TEST(steps_of_a_clock_make_no_layers)
+TEST(steps_of_a_clock_make_no_layers)
 {
     static struct nested m;
     draw_siblings(&m);
@@ -268,9 +256,8 @@ START_TEST(steps_of_a_clock_make_no_layers)
     }
     ck_assert(layers_are_found(&m));
 }
-END_TEST
 
-START_TEST(single_odd_pairs_make_no_layer)
+TEST(single_odd_pairs_make_no_layer)
 {
     static struct nested m;
     draw_siblings(&m);
@@ -280,7 +267,6 @@ START_TEST(single_odd_pairs_make_no_layer)
     ck_assert_int_eq(probe_layers_of_pairs(m.pus, m.of, NULL, 0.01, m.found, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 2);
 }
-END_TEST
 
 static void number_as_they_are(struct nested *m)
 {
@@ -297,7 +283,7 @@ static size_t layers_of(struct nested *m)
 }
 
 /* The other threads of their cores are offline. */
-START_TEST(one_pair_that_is_clearly_nearer_is_a_layer)
+TEST(one_pair_that_is_clearly_nearer_is_a_layer)
 {
     static struct nested m;
     for (size_t pus = 8; pus <= 32; pus *= 2) {
@@ -313,9 +299,8 @@ START_TEST(one_pair_that_is_clearly_nearer_is_a_layer)
         ck_assert_uint_eq(layers_of(&m), 1);
     }
 }
-END_TEST
 
-START_TEST(a_disturbed_pair_is_of_the_layer_of_its_kind)
+TEST(a_disturbed_pair_is_of_the_layer_of_its_kind)
 {
     static struct nested m;
     draw_siblings(&m);
@@ -328,10 +313,9 @@ START_TEST(a_disturbed_pair_is_of_the_layer_of_its_kind)
     m.of[probe_pair_index(m.pus, 0, 2)] *= 3;
     ck_assert_uint_eq(layers_of(&m), 1);
 }
-END_TEST
 
 /* Groups of 23 and of 25, as where part of a machine is offline. */
-START_TEST(disturbed_pairs_of_unequal_groups_make_no_layer)
+TEST(disturbed_pairs_of_unequal_groups_make_no_layer)
 {
     static struct nested m;
     struct random random = {13};
@@ -346,10 +330,9 @@ START_TEST(disturbed_pairs_of_unequal_groups_make_no_layer)
     m.of[probe_pair_index(m.pus, 5, 19)] = m.of[probe_pair_index(m.pus, 27, 41)] = 105e-9;
     ck_assert(layers_are_found(&m));
 }
-END_TEST
 
 /* Distances on a line: they divide the PUs into no groups, and differ by less than layers do. */
-START_TEST(values_without_groups_are_told_apart_only_where_they_are_far_apart)
+TEST(values_without_groups_are_told_apart_only_where_they_are_far_apart)
 {
     static struct nested m;
     struct clusters clusters;
@@ -363,28 +346,4 @@ START_TEST(values_without_groups_are_told_apart_only_where_they_are_far_apart)
         ck_assert_int_eq(probe_layers_of_pairs(m.pus, m.of, NULL, 0.01, m.found, &clusters), 0);
         ck_assert_uint_eq(clusters.count, far ? 2 : 1);
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("cluster");
-    tcase_add_test(tests, three_layers_a_third_apart_are_told_apart);
-    tcase_add_test(tests, members_are_those_of_their_layer);
-    tcase_add_test(tests, one_layer_stays_one);
-    tcase_add_test(tests, a_few_outliers_are_no_layer);
-    tcase_add_test(tests, with_few_values_every_one_counts);
-    tcase_add_test(tests, scattered_pairs_of_one_layer_are_seldom_torn_apart);
-    tcase_add_test(tests, noise_decides_what_is_similar);
-    tcase_add_test(tests, the_spread_is_that_of_one_figure_and_bears_outliers);
-    tcase_add_test(tests, no_values_and_impossible_ones_are_refused);
-    tcase_add_test(tests, groups_are_layers_however_few_pairs_they_have);
-    tcase_add_test(tests, siblings_of_many_cores_stay_a_layer);
-    tcase_add_test(tests, steps_of_a_clock_make_no_layers);
-    tcase_add_test(tests, single_odd_pairs_make_no_layer);
-    tcase_add_test(tests, one_pair_that_is_clearly_nearer_is_a_layer);
-    tcase_add_test(tests, a_disturbed_pair_is_of_the_layer_of_its_kind);
-    tcase_add_test(tests, disturbed_pairs_of_unequal_groups_make_no_layer);
-    tcase_add_test(tests, values_without_groups_are_told_apart_only_where_they_are_far_apart);
-    return run_tests(tests);
 }

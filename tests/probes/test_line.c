@@ -1,5 +1,4 @@
 /* Are line size, ways and the size of a way of the first cache measured rather than copied? */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -42,7 +41,7 @@ static void assert_geometry(uint32_t kib, uint32_t ways, uint32_t line, const ch
                   line, policy, found.ways, (unsigned long long)found.way_bytes, found.line_bytes);
 }
 
-START_TEST(geometries_that_are_built_are_found)
+TEST(geometries_that_are_built_are_found)
 {
     assert_geometry(32, 8, 64, "plru", 4096);
     assert_geometry(48, 12, 64, "lru", 4096);
@@ -52,9 +51,8 @@ START_TEST(geometries_that_are_built_are_found)
     assert_geometry(128, 8, 128, "plru", 16384);
     assert_geometry(32, 4, 64, "random", 4096);
 }
-END_TEST
 
-START_TEST(a_cache_that_costs_nothing_to_miss_tells_nothing)
+TEST(a_cache_that_costs_nothing_to_miss_tells_nothing)
 {
     const uint32_t distances[] = {8, 16, 32, 64, 128, 256};
     const double flat[] = {1.2, 1.2, 1.21, 1.2, 1.22, 1.2}, steep[] = {1.4, 1.6, 2, 2.8, 4, 6};
@@ -62,10 +60,9 @@ START_TEST(a_cache_that_costs_nothing_to_miss_tells_nothing)
     ck_assert_uint_eq(probe_line_infer(&nothing, 1.2, 64), 0);
     ck_assert_uint_eq(probe_line_infer(&rising, 1.2, 64), 0);
 }
-END_TEST
 
 /* Half a line reaches half of the plateau; a disturbed one 0.88 of the last two distances. */
-START_TEST(a_declared_line_decides_between_neighbours_that_latencies_hardly_tell_apart)
+TEST(a_declared_line_decides_between_neighbours_that_latencies_hardly_tell_apart)
 {
     const uint32_t distances[] = {8, 16, 32, 64, 128, 256, 512};
     const double disturbed[] = {1.3, 1.5, 2.2, 3.84, 4.15, 4.2, 4.2};
@@ -76,9 +73,8 @@ START_TEST(a_declared_line_decides_between_neighbours_that_latencies_hardly_tell
     ck_assert_uint_eq(probe_line_infer(&near, 1.2, 32), 128);
     ck_assert_uint_eq(probe_line_infer(&far, 1.2, 64), 128);
 }
-END_TEST
 
-START_TEST(ways_that_go_on_halving_are_not_told)
+TEST(ways_that_go_on_halving_are_not_told)
 {
     const uint64_t strides[] = {1024, 2048, 4096, 8192};
     const uint32_t halving[] = {64, 32, 16, 8}, ending[] = {32, 16, 8, 8};
@@ -90,30 +86,27 @@ START_TEST(ways_that_go_on_halving_are_not_told)
     ck_assert_uint_eq(ways, 8);
     ck_assert_uint_eq(way, 4096);
 }
-END_TEST
 
 /* Every load takes longer than a hit did when the curve was measured: once this gave one way of 1
  * KiB. */
-START_TEST(a_core_that_became_slower_keeps_its_ways)
+TEST(a_core_that_became_slower_keeps_its_ways)
 {
     const struct probe_line_level level = {32 << 10, 0.8e-9, 2.9e-9, 0};
     struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
     ck_assert_uint_eq(found.ways, 8);
     ck_assert_uint_eq(found.way_bytes, 4096);
 }
-END_TEST
 
-START_TEST(ways_that_do_not_make_up_the_size_are_not_told)
+TEST(ways_that_do_not_make_up_the_size_are_not_told)
 {
     const struct probe_line_level level = {36 << 10, 1.2e-9, 4.4e-9, 0};
     struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
     ck_assert_uint_eq(found.ways, 0);
     ck_assert_uint_eq(found.way_bytes, 0);
 }
-END_TEST
 
 /* A busy sibling took lines all the while that the knee was measured. */
-START_TEST(ways_that_make_up_more_are_told)
+TEST(ways_that_make_up_more_are_told)
 {
     const struct probe_line_level level = {24 << 10, 1.2e-9, 4.4e-9, 0};
     struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
@@ -124,10 +117,9 @@ START_TEST(ways_that_make_up_more_are_told)
     found = measure(32, 16, 64, "random", 4096, &right);
     ck_assert(found.ways == 0 || found.ways * found.way_bytes == 32 << 10);
 }
-END_TEST
 
 /* Seen on a real machine: 16 KiB and 32 KiB for a first level of 32 KiB. */
-START_TEST(a_level_in_front_of_the_size_that_the_ways_make_up_is_not_there)
+TEST(a_level_in_front_of_the_size_that_the_ways_make_up_is_not_there)
 {
     char path[] = "/tmp/servet-machine-XXXXXX";
     int descriptor = mkstemp(path);
@@ -157,9 +149,8 @@ START_TEST(a_level_in_front_of_the_size_that_the_ways_make_up_is_not_there)
     ck_assert_uint_eq(caches.levels[1].size_bytes, 1 << 20);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_declared_size_counts_where_the_curve_allows_it)
+TEST(a_declared_size_counts_where_the_curve_allows_it)
 {
     struct profile_cache declared[] = {{.level = 1, .declared_size_bytes = 32 << 10},
                                        {.level = 2, .declared_size_bytes = 1 << 20},
@@ -174,21 +165,4 @@ START_TEST(a_declared_size_counts_where_the_curve_allows_it)
     ck_assert_uint_eq(caches.levels[0].size_bytes, 24 << 10);
     ck_assert_uint_eq(caches.levels[1].size_bytes, 1 << 20);
     ck_assert_uint_eq(caches.levels[2].size_bytes, 24 << 20);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("line");
-    tcase_add_test(tests, geometries_that_are_built_are_found);
-    tcase_add_test(tests, a_cache_that_costs_nothing_to_miss_tells_nothing);
-    tcase_add_test(tests,
-                   a_declared_line_decides_between_neighbours_that_latencies_hardly_tell_apart);
-    tcase_add_test(tests, ways_that_go_on_halving_are_not_told);
-    tcase_add_test(tests, a_core_that_became_slower_keeps_its_ways);
-    tcase_add_test(tests, ways_that_do_not_make_up_the_size_are_not_told);
-    tcase_add_test(tests, ways_that_make_up_more_are_told);
-    tcase_add_test(tests, a_level_in_front_of_the_size_that_the_ways_make_up_is_not_there);
-    tcase_add_test(tests, a_declared_size_counts_where_the_curve_allows_it);
-    return run_tests(tests);
 }

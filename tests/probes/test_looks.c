@@ -1,7 +1,6 @@
 /* Figures between PUs: is a cache line's time found for each pair and layer, does a look later
  * widen a spread that one burst had too narrow, do messages say of which data they are, and do
  * loops over memory each get their own? */
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -65,7 +64,7 @@ static struct profile_communication lines_of(bool exhaustive)
     return found;
 }
 
-START_TEST(lines_are_those_of_the_machine)
+TEST(lines_are_those_of_the_machine)
 {
     struct profile_communication found = lines_of(true);
     ck_assert_double_eq_tol(found.layers[0].line_seconds, 20e-9, 1e-12);
@@ -82,9 +81,8 @@ START_TEST(lines_are_those_of_the_machine)
     ck_assert(profile_pair_figure(found.line_times, found.line_time_count, 3, 8) == 0);
     probe_message_free(&found);
 }
-END_TEST
 
-START_TEST(lines_of_a_sample_are_of_every_layer_and_of_few_pairs)
+TEST(lines_of_a_sample_are_of_every_layer_and_of_few_pairs)
 {
     struct profile_communication found = lines_of(false);
     ck_assert_double_eq_tol(found.layers[0].line_seconds, 20e-9, 1e-12);
@@ -92,11 +90,10 @@ START_TEST(lines_of_a_sample_are_of_every_layer_and_of_few_pairs)
     ck_assert_uint_eq(found.line_time_count, 4 + 8); /* all siblings, eight of the others */
     probe_message_free(&found);
 }
-END_TEST
 
 /* -- looks apart in time -- */
 
-START_TEST(the_smaller_of_two_looks_counts_and_their_distance_is_spread)
+TEST(the_smaller_of_two_looks_counts_and_their_distance_is_spread)
 {
     double seconds = 2, spread = 0.01;
     uint32_t repetitions = 5;
@@ -110,7 +107,6 @@ START_TEST(the_smaller_of_two_looks_counts_and_their_distance_is_spread)
     probe_repeat_look_again(&seconds, &spread, &repetitions, &(struct probe_settled){1, -1, 5});
     ck_assert_double_eq(spread, 0);
 }
-END_TEST
 
 /* What a run says of messages and lines between the only two PUs. */
 struct said {
@@ -164,7 +160,7 @@ static size_t covered(int looks, size_t runs)
     return count;
 }
 
-START_TEST(spreads_cover_what_a_second_run_says)
+TEST(spreads_cover_what_a_second_run_says)
 {
     enum { RUNS = 100 };
     size_t once = covered(1, RUNS), often = covered(4, RUNS);
@@ -172,11 +168,10 @@ START_TEST(spreads_cover_what_a_second_run_says)
     /* And that is what the looks are for. */
     ck_assert_msg(once < 3 * RUNS / 2, "%zu of %d covered by one look", once, 3 * RUNS);
 }
-END_TEST
 
 /* -- data of messages -- */
 
-START_TEST(messages_say_of_which_data_they_are)
+TEST(messages_say_of_which_data_they_are)
 {
     for (int unwritten = 0; unwritten < 2; unwritten++) {
         struct profile_communication found;
@@ -195,11 +190,10 @@ START_TEST(messages_say_of_which_data_they_are)
         probe_machine_close(&machine);
     }
 }
-END_TEST
 
 /* -- loops over memory -- */
 
-START_TEST(each_loop_has_its_own_bandwidth)
+TEST(each_loop_has_its_own_bandwidth)
 {
     struct servet_error error;
     struct probe_memory found = {.array_bytes = 1 << 20};
@@ -225,17 +219,5 @@ START_TEST(each_loop_has_its_own_bandwidth)
     probe_memory_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("looks");
-    tcase_set_timeout(tests, 100);
-    tcase_add_test(tests, lines_are_those_of_the_machine);
-    tcase_add_test(tests, lines_of_a_sample_are_of_every_layer_and_of_few_pairs);
-    tcase_add_test(tests, the_smaller_of_two_looks_counts_and_their_distance_is_spread);
-    tcase_add_test(tests, spreads_cover_what_a_second_run_says);
-    tcase_add_test(tests, messages_say_of_which_data_they_are);
-    tcase_add_test(tests, each_loop_has_its_own_bandwidth);
-    return run_tests(tests);
-}
+TESTS(.seconds = 100)

@@ -1,6 +1,5 @@
 /* Do overhead levels and groups come out of pair bandwidths as in Section III-C of the 2010
  * paper? */
-#include <check.h>
 #include <stdlib.h>
 
 #include "probes/pairs/memory.h"
@@ -18,7 +17,7 @@ static void set_pair(double *pairs, size_t n, size_t i, size_t j, double rate)
     pairs[probe_pair_index(n, i, j)] = rate;
 }
 
-START_TEST(the_papers_example_gives_two_groups)
+TEST(the_papers_example_gives_two_groups)
 {
     /* Pm = (0,1), (0,2), (3,4), (3,5) and their completions: {0,1,2} and {3,4,5} */
     double pairs[15];
@@ -39,9 +38,8 @@ START_TEST(the_papers_example_gives_two_groups)
     probe_memory_free(&found);
     profile_set_free(&pus);
 }
-END_TEST
 
-START_TEST(levels_are_worst_first_and_nest)
+TEST(levels_are_worst_first_and_nest)
 {
     /* Finis Terrae: bus mates (0-3, 4-7) collide worst, cell mates (0-7) less, the other cell
      * (8-15) not at all. */
@@ -64,9 +62,8 @@ START_TEST(levels_are_worst_first_and_nest)
     probe_memory_free(&found);
     profile_set_free(&pus);
 }
-END_TEST
 
-START_TEST(small_differences_are_no_collision)
+TEST(small_differences_are_no_collision)
 {
     const double pairs[] = {9.3e9, 9.6e9, 9.1e9};
     struct profile_set pus;
@@ -76,14 +73,4 @@ START_TEST(small_differences_are_no_collision)
     ck_assert_uint_eq(found.memory.level_count, 0);
     probe_memory_free(&found);
     profile_set_free(&pus);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("memory levels");
-    tcase_add_test(tests, the_papers_example_gives_two_groups);
-    tcase_add_test(tests, levels_are_worst_first_and_nest);
-    tcase_add_test(tests, small_differences_are_no_collision);
-    return run_tests(tests);
 }

@@ -1,6 +1,5 @@
 /* Does the native backend keep the seam's promises on whatever machine this is? No test looks at
  * how long anything took, only at relations that hold on every machine. */
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 #include <numa.h>
@@ -36,16 +35,15 @@ static void close_machine(void)
 static const struct machine_traversal small = {
     .bytes = 8192, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 4, .seed = 1};
 
-START_TEST(it_knows_its_pus_and_what_is_declared)
+TEST(it_knows_its_pus_and_what_is_declared)
 {
     ck_assert_uint_ge(machine.pus.count, 1);
     ck_assert_ptr_nonnull(machine.declared);
     ck_assert(!machine.declared->measured);
     ck_assert_uint_gt(machine.memory_limit_bytes, 0);
 }
-END_TEST
 
-START_TEST(a_large_cycle_is_slower_than_a_small_one)
+TEST(a_large_cycle_is_slower_than_a_small_one)
 {
     struct machine_traversal large = small;
     double few, many;
@@ -54,10 +52,9 @@ START_TEST(a_large_cycle_is_slower_than_a_small_one)
     ck_assert_int_eq(probe_machine_traverse(&machine, &large, machine.pus.ids, 1, &many), 0);
     ck_assert_msg(few > 0 && many > 2 * few, "%g and %g ns", few * 1e9, many * 1e9);
 }
-END_TEST
 
 /* Passes without end are asked for, of a set that no pass makes any faster for long. */
-START_TEST(warming_ends_where_it_changes_nothing)
+TEST(warming_ends_where_it_changes_nothing)
 {
     struct machine_traversal large = small;
     double seconds = 0;
@@ -66,9 +63,8 @@ START_TEST(warming_ends_where_it_changes_nothing)
     ck_assert_int_eq(probe_machine_traverse(&machine, &large, machine.pus.ids, 1, &seconds), 0);
     ck_assert(seconds > 0 && isfinite(seconds));
 }
-END_TEST
 
-START_TEST(every_order_and_kind_of_page_gives_a_time)
+TEST(every_order_and_kind_of_page_gives_a_time)
 {
     static const enum machine_order orders[] = {MACHINE_CHASE, MACHINE_STRIDE, MACHINE_SPREAD};
     for (size_t i = 0; i < 3; i++) {
@@ -83,9 +79,8 @@ START_TEST(every_order_and_kind_of_page_gives_a_time)
         ck_assert(seconds > 0 && isfinite(seconds));
     }
 }
-END_TEST
 
-START_TEST(all_pus_copy_and_traverse_together)
+TEST(all_pus_copy_and_traverse_together)
 {
     const struct machine_copy what = {.bytes = 4u << 20, .passes = 2, .numa = -1};
     size_t n = machine.pus.count < 4 ? machine.pus.count : 4;
@@ -96,11 +91,10 @@ START_TEST(all_pus_copy_and_traverse_together)
         ck_assert(rates[i] > 0 && seconds[i] > 0);
     }
 }
-END_TEST
 
 /* Node 0 is there on nearly every machine; one that has others only, or forbids placing, says
  * so. */
-START_TEST(memory_is_placed_on_a_node_or_refused)
+TEST(memory_is_placed_on_a_node_or_refused)
 {
     struct machine_traversal far = small;
     struct machine_copy what = {
@@ -122,11 +116,10 @@ START_TEST(memory_is_placed_on_a_node_or_refused)
     what.numa = -1; /* and after that as if nothing had been */
     ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
 }
-END_TEST
 
 /* Containers forbid mbind() by default. Threads inherit that, so it comes before the machine's
  * first worker. */
-START_TEST(where_placing_is_forbidden_that_is_said_and_the_rest_goes_on)
+TEST(where_placing_is_forbidden_that_is_said_and_the_rest_goes_on)
 {
     struct machine forbidden;
     struct servet_error error;
@@ -143,9 +136,8 @@ START_TEST(where_placing_is_forbidden_that_is_said_and_the_rest_goes_on)
     ck_assert(rate > 0);
     probe_machine_close(&forbidden);
 }
-END_TEST
 
-START_TEST(a_longer_message_takes_longer)
+TEST(a_longer_message_takes_longer)
 {
     if (machine.pus.count < 2) {
         return;
@@ -157,7 +149,6 @@ START_TEST(a_longer_message_takes_longer)
     ck_assert_int_eq(probe_machine_exchange(&machine, &large, &pair, 1, &lengthy), 0);
     ck_assert(brief > 0 && lengthy > brief);
 }
-END_TEST
 
 /* As Ctrl-Z does, or a laptop that is closed: somebody else stops this process and lets it go
  * on. */
@@ -178,7 +169,7 @@ static pid_t stop_me_for_a_while(void)
  * several one falls into one. */
 #define MOST_PAUSES 20
 
-START_TEST(a_measurement_that_stood_still_is_made_again)
+TEST(a_measurement_that_stood_still_is_made_again)
 {
     const struct machine_copy what = {.bytes = 8u << 20, .passes = 20, .numa = -1};
     double rate = 0;
@@ -196,7 +187,6 @@ START_TEST(a_measurement_that_stood_still_is_made_again)
     ck_assert_uint_ge(machine.guard.repeated, 1);
     ck_assert_uint_eq(machine.guard.operations, operations);
 }
-END_TEST
 
 /* Takes the PU, or its share of it, until it is killed. */
 static pid_t spin_on(uint32_t pu)
@@ -225,7 +215,8 @@ static double wall_s(void)
 
 /* Beside seven programs that want the PU, whole passes last as long as everybody's turn: the more
  * others there are, the further they are from what the memory gives. */
-START_TEST(bandwidth_is_what_memory_gives_not_how_much_of_the_pu_was_had)
+TEST(bandwidth_is_what_memory_gives_not_how_much_of_the_pu_was_had,
+     .not_emulated = "times of an emulator mean nothing")
 {
     const struct machine_copy what = {.bytes = 64u << 20, .passes = 9, .numa = -1};
     const uint32_t pu = machine.pus.ids[0];
@@ -251,9 +242,8 @@ START_TEST(bandwidth_is_what_memory_gives_not_how_much_of_the_pu_was_had)
     ck_assert_msg(rate > 4 * by_wall, "%.1f GB/s, and %.1f of whole passes", rate / 1e9,
                   by_wall / 1e9);
 }
-END_TEST
 
-START_TEST(impossible_orders_are_refused)
+TEST(impossible_orders_are_refused)
 {
     double seconds[2] = {-1, -1};
     const uint32_t twice[] = {machine.pus.ids[0], machine.pus.ids[0]}, unknown[] = {1u << 20};
@@ -267,9 +257,8 @@ START_TEST(impossible_orders_are_refused)
     ck_assert_int_eq(probe_machine_traverse(&machine, &huge, machine.pus.ids, 1, seconds), -ENOMEM);
     ck_assert_double_eq(seconds[0], -1);
 }
-END_TEST
 
-START_TEST(a_cancelled_machine_stops)
+TEST(a_cancelled_machine_stops)
 {
     double seconds;
     cancel = 1;
@@ -278,9 +267,8 @@ START_TEST(a_cancelled_machine_stops)
     cancel = 0;
     ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, 1, &seconds), 0);
 }
-END_TEST
 
-START_TEST(a_pu_that_is_not_ours_is_refused_by_name)
+TEST(a_pu_that_is_not_ours_is_refused_by_name)
 {
     struct machine other;
     struct servet_error error;
@@ -290,7 +278,6 @@ START_TEST(a_pu_that_is_not_ours_is_refused_by_name)
     ck_assert_ptr_nonnull(strstr(error.text, "PU 7000 is not among those this process may use"));
     profile_set_free(&pus);
 }
-END_TEST
 
 /* In a process of its own: 1 if the machine says that it has huge pages, 0 if not. */
 static int has_huge_pages_without_thp(void)
@@ -309,7 +296,8 @@ static int has_huge_pages_without_thp(void)
 }
 
 /* The system's setting says "madvise" or "always" meanwhile. */
-START_TEST(huge_pages_that_are_not_granted_are_not_had)
+TEST(huge_pages_that_are_not_granted_are_not_had,
+     .not_emulated = "qemu-user has no PR_SET_THP_DISABLE")
 {
     int status;
     pid_t child = fork();
@@ -320,9 +308,8 @@ START_TEST(huge_pages_that_are_not_granted_are_not_had)
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
-END_TEST
 
-START_TEST(what_huge_memory_came_in_is_recorded)
+TEST(what_huge_memory_came_in_is_recorded)
 {
     struct machine_traversal what = small;
     double seconds;
@@ -334,28 +321,5 @@ START_TEST(what_huge_memory_came_in_is_recorded)
     ck_assert_uint_le(machine.grant.huge_bytes, machine.grant.asked_bytes);
     ck_assert(machine.huge_page_bytes == 0 || machine.grant.huge_bytes > 0);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("native");
-    tcase_add_checked_fixture(tests, open_machine, close_machine);
-    tcase_add_test(tests, it_knows_its_pus_and_what_is_declared);
-    tcase_add_test(tests, a_large_cycle_is_slower_than_a_small_one);
-    tcase_add_test(tests, warming_ends_where_it_changes_nothing);
-    tcase_add_test(tests, every_order_and_kind_of_page_gives_a_time);
-    tcase_add_test(tests, all_pus_copy_and_traverse_together);
-    tcase_add_test(tests, memory_is_placed_on_a_node_or_refused);
-    tcase_add_test(tests, where_placing_is_forbidden_that_is_said_and_the_rest_goes_on);
-    tcase_add_test(tests, a_longer_message_takes_longer);
-    tcase_add_test(tests, a_measurement_that_stood_still_is_made_again);
-    add_unless_emulated(tests, bandwidth_is_what_memory_gives_not_how_much_of_the_pu_was_had,
-                        "times of an emulator mean nothing");
-    tcase_add_test(tests, impossible_orders_are_refused);
-    tcase_add_test(tests, a_cancelled_machine_stops);
-    tcase_add_test(tests, a_pu_that_is_not_ours_is_refused_by_name);
-    add_unless_emulated(tests, huge_pages_that_are_not_granted_are_not_had,
-                        "qemu-user has no PR_SET_THP_DISABLE");
-    tcase_add_test(tests, what_huge_memory_came_in_is_recorded);
-    return run_tests(tests);
-}
+TESTS(.setup = open_machine, .teardown = close_machine)

@@ -3,8 +3,6 @@
 #include "probes/native/bsp.c"
 #include "probes/native/copy.c"
 
-#include <check.h>
-
 #include "tests/base/runner.h"
 
 enum { BYTES = 64 << 10, GUARD = 4096, LENGTH = 512, TIMES = 3 };
@@ -28,7 +26,7 @@ static void check_copy(copy_function *copy)
     free(to);
 }
 
-START_TEST(copies_copy_all_and_no_more)
+TEST(copies_copy_all_and_no_more)
 {
     const char *name = NULL;
     check_copy(best_copy(&name));
@@ -39,9 +37,8 @@ START_TEST(copies_copy_all_and_no_more)
     check_copy(copy_stnp);
 #endif
 }
-END_TEST
 
-START_TEST(daxpy_is_daxpy)
+TEST(daxpy_is_daxpy)
 {
     _Alignas(256) static double x[LENGTH], y[LENGTH + 8];
     for (int i = 0; i < LENGTH; i++) {
@@ -55,13 +52,4 @@ START_TEST(daxpy_is_daxpy)
     for (int i = LENGTH; i < LENGTH + 8; i++) {
         ck_assert_double_eq(y[i], 0);
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *test = tcase_create("native kernels");
-    tcase_add_test(test, copies_copy_all_and_no_more);
-    tcase_add_test(test, daxpy_is_daxpy);
-    return run_tests(test);
 }

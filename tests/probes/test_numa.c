@@ -1,6 +1,5 @@
 /* Is the memory of 16 nodes seen from all 16 within half a minute, and is a bandwidth that only
  * copies show found all the same? */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +91,7 @@ static size_t measure(size_t slow)
     return measured;
 }
 
-START_TEST(nodes_of_one_sort_are_measured_on_a_sample)
+TEST(nodes_of_one_sort_are_measured_on_a_sample)
 {
     size_t copied = measure(NODES);
     struct probe probe = {.machine = &machine, .declared = &machine.declared->classes[0]};
@@ -104,19 +103,9 @@ START_TEST(nodes_of_one_sort_are_measured_on_a_sample)
                   plan.copied, copied);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_slow_link_that_latency_does_not_show_is_found)
+TEST(a_slow_link_that_latency_does_not_show_is_found)
 {
     measure(5);
     probe_machine_close(&machine);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("numa");
-    tcase_add_test(tests, nodes_of_one_sort_are_measured_on_a_sample);
-    tcase_add_test(tests, a_slow_link_that_latency_does_not_show_is_found);
-    return run_tests(tests);
 }

@@ -1,6 +1,5 @@
 /* Does --method paper do what Figures 1, 3 and 4 of the 2010 paper say, and find what the paper
  * found with it? */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +38,7 @@ static int traverse(struct machine *subject, const struct machine_traversal *wha
     return 0;
 }
 
-START_TEST(sizes_double_up_to_2_mib_and_grow_by_1_mib)
+TEST(sizes_double_up_to_2_mib_and_grow_by_1_mib)
 {
     struct probe_cache found;
     open_fixture("dempsey");
@@ -57,7 +56,6 @@ START_TEST(sizes_double_up_to_2_mib_and_grow_by_1_mib)
     probe_cache_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* -- Figures 3 and 4, on curves that are written down -- */
 
@@ -109,7 +107,7 @@ static void conflict(size_t first, size_t last, double size, double ways)
     }
 }
 
-START_TEST(the_first_peak_is_the_l1)
+TEST(the_first_peak_is_the_l1)
 {
     /* a slight rise before it, and one behind it that has not come down yet */
     const uint64_t after[] = {16 * KIB, 32 * KIB, 64 * KIB};
@@ -118,9 +116,8 @@ START_TEST(the_first_peak_is_the_l1)
     ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 1);
     ck_assert_uint_eq(sizes[0], 32 * KIB);
 }
-END_TEST
 
-START_TEST(a_peak_of_one_size_is_a_level_of_that_size)
+TEST(a_peak_of_one_size_is_a_level_of_that_size)
 {
     const uint64_t after[] = {32 * KIB, 512 * KIB, 6 * MIB};
     const double factor[] = {3, 2, 1.5};
@@ -133,11 +130,10 @@ START_TEST(a_peak_of_one_size_is_a_level_of_that_size)
     ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 2);
     ck_assert_uint_eq(sizes[1], 32 * KIB);
 }
-END_TEST
 
 /* Paper: "the estimate analyzing the [256KB,4MB] range is 2MB", where the highest gradient says 1
  * MiB; and 12 MiB of a rise as wide as from 3 to 14 MiB. */
-START_TEST(a_wide_peak_is_held_against_the_binomial_model)
+TEST(a_wide_peak_is_held_against_the_binomial_model)
 {
     const uint64_t after = 16 * KIB;
     const double factor = 3;
@@ -150,9 +146,8 @@ START_TEST(a_wide_peak_is_held_against_the_binomial_model)
     ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 2);
     ck_assert_uint_eq(sizes[1], 12 * MIB);
 }
-END_TEST
 
-START_TEST(a_rise_up_to_the_largest_size_is_one_too)
+TEST(a_rise_up_to_the_largest_size_is_one_too)
 {
     const uint64_t after = 16 * KIB;
     const double factor = 3;
@@ -165,9 +160,8 @@ START_TEST(a_rise_up_to_the_largest_size_is_one_too)
     seconds[POINTS - 1] = seconds[POINTS - 2]; /* not up to the largest */
     ck_assert_uint_eq(probe_cache_paper_infer(&curve, sizes), 1);
 }
-END_TEST
 
-START_TEST(two_peaks_that_never_come_to_rest_are_two_levels)
+TEST(two_peaks_that_never_come_to_rest_are_two_levels)
 {
     const uint64_t after[] = {16 * KIB, 1 * MIB, 2 * MIB, 3 * MIB, 6 * MIB, 7 * MIB};
     const double factor[] = {3, 1.4, 1.3, 1.02, 1.4, 1.3};
@@ -176,7 +170,6 @@ START_TEST(two_peaks_that_never_come_to_rest_are_two_levels)
     ck_assert_uint_lt(sizes[1], 4 * MIB);
     ck_assert_uint_gt(sizes[2], 4 * MIB);
 }
-END_TEST
 
 /* -- Section IV-A: what the paper found, on the simulated machines -- */
 
@@ -193,25 +186,12 @@ static void expect(const char *name, const uint64_t *expected, size_t count)
     probe_machine_close(&machine);
 }
 
-START_TEST(the_papers_machines_are_found)
+TEST(the_papers_machines_are_found)
 {
     expect("dempsey", (const uint64_t[]){16 * KIB, 2 * MIB}, 2);
     expect("athlon-3200", (const uint64_t[]){64 * KIB, 512 * KIB}, 2);
     expect("dunnington", (const uint64_t[]){32 * KIB, 3 * MIB, 12 * MIB}, 3);
     expect("finis-terrae", (const uint64_t[]){16 * KIB, 256 * KIB, 9 * MIB}, 3);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("paper_method");
-    tcase_set_timeout(tests, 100);
-    tcase_add_test(tests, sizes_double_up_to_2_mib_and_grow_by_1_mib);
-    tcase_add_test(tests, the_first_peak_is_the_l1);
-    tcase_add_test(tests, a_peak_of_one_size_is_a_level_of_that_size);
-    tcase_add_test(tests, a_wide_peak_is_held_against_the_binomial_model);
-    tcase_add_test(tests, a_rise_up_to_the_largest_size_is_one_too);
-    tcase_add_test(tests, two_peaks_that_never_come_to_rest_are_two_levels);
-    tcase_add_test(tests, the_papers_machines_are_found);
-    return run_tests(tests);
-}
+TESTS(.seconds = 100)

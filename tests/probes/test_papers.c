@@ -1,7 +1,6 @@
 /* Do the probes find on the papers' machines the shared caches, memory overheads and communication
  * layers that the papers report? (2010 paper, Section IV; 2012 mapping paper, Sections 3 and 4.
  * Cache sizes: papers-machines.) */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +90,7 @@ static void expect_layers(size_t bytes, size_t layers, const char *const *groups
 
 /* 2012 paper, Figure 1: L3 by pairs of cores, one overhead level (the processor), one latency
  * within a node. */
-START_TEST(a_nehalem_node)
+TEST(a_nehalem_node)
 {
     static const char *const caches[] = {"", "", "0,2 1,3 4,6 5,7"},
                              *const memory[] = {"0,2,4,6 1,3,5,7"}, *const layers[] = {"0-7"};
@@ -101,9 +100,8 @@ START_TEST(a_nehalem_node)
     expect_layers(32 << 10, 1, layers, 1);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_pair_of_nehalem_nodes)
+TEST(a_pair_of_nehalem_nodes)
 {
     static const char *const caches[] = {"", "", "0,2 1,3 4,6 5,7 8,10 9,11 12,14 13,15"},
                              *const memory[] = {"0,2,4,6 1,3,5,7 8,10,12,14 9,11,13,15"},
@@ -114,10 +112,9 @@ START_TEST(a_pair_of_nehalem_nodes)
     expect_layers(32 << 10, 2, layers, 3);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* 2010 paper, Figures 8b, 9 and 10: bus mates collide worst, cell mates less; nothing is shared. */
-START_TEST(a_pair_of_finis_terrae_nodes)
+TEST(a_pair_of_finis_terrae_nodes)
 {
     char buses[256], cells[256];
     static const char *const caches[] = {"", "", ""}, *const layers[] = {"0-15 16-31", "0-31"};
@@ -130,11 +127,10 @@ START_TEST(a_pair_of_finis_terrae_nodes)
     expect_layers(16 << 10, 2, layers, 2);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* The same pairs in the same memory: a cache of 32 page colours, some of which get more pages than
  * it has ways, must not make pairs look as if they shared it. */
-START_TEST(no_pair_of_private_caches_looks_shared)
+TEST(no_pair_of_private_caches_looks_shared)
 {
     open_fixture("finis-terrae");
     probe.exhaustive = true;
@@ -147,11 +143,10 @@ START_TEST(no_pair_of_private_caches_looks_shared)
     probe_sharing_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* 2012 paper, Section 4.4: the same memory access overheads as in the nodes of Finis Terrae, one
  * latency. */
-START_TEST(the_superdome)
+TEST(the_superdome)
 {
     char buses[1024], cells[1024];
     static const char *const layers[] = {"0-127"};
@@ -163,10 +158,9 @@ START_TEST(the_superdome)
     expect_layers(16 << 10, 1, layers, 1);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* 2010 paper, Figures 8a, 9 and 10: L2 by pairs, L3 by package, all cores collide, three layers. */
-START_TEST(dunnington)
+TEST(dunnington)
 {
     static const char l2[] = "0,12 1,13 2,14 3,15 4,16 5,17 6,18 7,19 8,20 9,21 10,22 11,23",
                       l3[] = "0-2,12-14 3-5,15-17 6-8,18-20 9-11,21-23";
@@ -178,17 +172,5 @@ START_TEST(dunnington)
     expect_layers(32 << 10, 3, layers, 1.3);
     probe_machine_close(&machine);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("papers");
-    tcase_set_timeout(tests, 100);
-    tcase_add_test(tests, a_nehalem_node);
-    tcase_add_test(tests, a_pair_of_nehalem_nodes);
-    tcase_add_test(tests, a_pair_of_finis_terrae_nodes);
-    tcase_add_test(tests, no_pair_of_private_caches_looks_shared);
-    tcase_add_test(tests, the_superdome);
-    tcase_add_test(tests, dunnington);
-    return run_tests(tests);
-}
+TESTS(.seconds = 100)

@@ -1,5 +1,4 @@
 /* Do pairs become groups exactly where the bond is transitive? */
-#include <check.h>
 #include <stdlib.h>
 
 #include "probes/pairs/pairs.h"
@@ -20,7 +19,7 @@ static void assert_group(const struct profile_relation *relation, size_t index,
     free(text);
 }
 
-START_TEST(pairs_are_numbered_in_order)
+TEST(pairs_are_numbered_in_order)
 {
     size_t expected = 0;
     for (size_t i = 0; i < 7; i++) {
@@ -32,9 +31,8 @@ START_TEST(pairs_are_numbered_in_order)
     ck_assert_uint_eq(probe_pair_count(7), expected);
     ck_assert_uint_eq(probe_pair_count(1), 0);
 }
-END_TEST
 
-START_TEST(complete_components_are_groups)
+TEST(complete_components_are_groups)
 {
     struct profile_set set = pus("0,2,4,6,9");
     struct pair_classes classes;
@@ -53,9 +51,8 @@ START_TEST(complete_components_are_groups)
     probe_pair_classes_free(&classes);
     profile_set_free(&set);
 }
-END_TEST
 
-START_TEST(a_group_of_four_is_one_group)
+TEST(a_group_of_four_is_one_group)
 {
     struct profile_set set = pus("0-5");
     struct pair_classes classes;
@@ -74,10 +71,9 @@ START_TEST(a_group_of_four_is_one_group)
     probe_pair_classes_free(&classes);
     profile_set_free(&set);
 }
-END_TEST
 
 /* 0-5-2 and 1-4-3: components that are found in another order than that of their pairs. */
-START_TEST(chains_stay_pairs_and_pairs_are_in_order)
+TEST(chains_stay_pairs_and_pairs_are_in_order)
 {
     static const size_t bonds[][2] = {{0, 5}, {5, 2}, {1, 4}, {4, 3}};
     struct profile_set set = pus("0-5");
@@ -98,9 +94,8 @@ START_TEST(chains_stay_pairs_and_pairs_are_in_order)
     probe_pair_classes_free(&classes);
     profile_set_free(&set);
 }
-END_TEST
 
-START_TEST(what_is_not_transitive_stays_pairs)
+TEST(what_is_not_transitive_stays_pairs)
 {
     struct profile_set set = pus("0-3");
     struct pair_classes classes;
@@ -117,9 +112,8 @@ START_TEST(what_is_not_transitive_stays_pairs)
     probe_pair_classes_free(&classes);
     profile_set_free(&set);
 }
-END_TEST
 
-START_TEST(one_pu_has_no_relation)
+TEST(one_pu_has_no_relation)
 {
     struct profile_set set = pus("5");
     struct pair_classes classes;
@@ -130,17 +124,4 @@ START_TEST(one_pu_has_no_relation)
     probe_relation_free(&relation);
     probe_pair_classes_free(&classes);
     profile_set_free(&set);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("relation");
-    tcase_add_test(tests, pairs_are_numbered_in_order);
-    tcase_add_test(tests, complete_components_are_groups);
-    tcase_add_test(tests, a_group_of_four_is_one_group);
-    tcase_add_test(tests, chains_stay_pairs_and_pairs_are_in_order);
-    tcase_add_test(tests, what_is_not_transitive_stays_pairs);
-    tcase_add_test(tests, one_pu_has_no_relation);
-    return run_tests(tests);
 }

@@ -1,6 +1,5 @@
 /* Does measuring stop early where the figures agree, go on where they do not, and end in any
  * case? */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -30,7 +29,7 @@ static size_t rounds(struct random *random, double noise, double *values)
     return count;
 }
 
-START_TEST(calm_figures_are_measured_three_times_and_noisy_ones_more_often)
+TEST(calm_figures_are_measured_three_times_and_noisy_ones_more_often)
 {
     enum { TRIALS = 200 };
     struct random random = {5};
@@ -47,19 +46,17 @@ START_TEST(calm_figures_are_measured_three_times_and_noisy_ones_more_often)
     ck_assert_double_lt(sum[1], 6);
     ck_assert_double_gt(sum[2], 8);
 }
-END_TEST
 
-START_TEST(one_outlier_does_not_go_on_to_the_end_of_a_long_series)
+TEST(one_outlier_does_not_go_on_to_the_end_of_a_long_series)
 {
     const double early[] = {1, 1.01, 3}, late[] = {1, 1.01, 3, 0.99, 1, 1.02, 1, 1.01, 1};
     ck_assert(!probe_repeat_median_settled(early, 3));
     ck_assert_double_gt(probe_repeat_half_width(early, 3), 0.9);
     ck_assert_double_lt(probe_repeat_half_width(late, 9), 0.02);
 }
-END_TEST
 
 /* Of what it says: six or more values, whatever their distribution. */
-START_TEST(the_interval_holds_the_median_as_often_as_it_says)
+TEST(the_interval_holds_the_median_as_often_as_it_says)
 {
     enum { TRIALS = 4000 };
     struct random random = {7};
@@ -78,9 +75,8 @@ START_TEST(the_interval_holds_the_median_as_often_as_it_says)
     }
     ck_assert(isinf(probe_repeat_half_width(NULL, 0)));
 }
-END_TEST
 
-START_TEST(minima_are_settled_when_the_two_smallest_agree)
+TEST(minima_are_settled_when_the_two_smallest_agree)
 {
     const double apart[] = {1, 1.2, 1.3, 1.4, 1.5}, agree[] = {1.5, 1.02, 1};
     ck_assert(!probe_repeat_minimum_settled(apart, 1));
@@ -88,15 +84,4 @@ START_TEST(minima_are_settled_when_the_two_smallest_agree)
     ck_assert(probe_repeat_minimum_settled(apart, 5));
     ck_assert(!probe_repeat_minimum_settled(agree, 2));
     ck_assert(probe_repeat_minimum_settled(agree, 3));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("repeat");
-    tcase_add_test(tests, calm_figures_are_measured_three_times_and_noisy_ones_more_often);
-    tcase_add_test(tests, one_outlier_does_not_go_on_to_the_end_of_a_long_series);
-    tcase_add_test(tests, the_interval_holds_the_median_as_often_as_it_says);
-    tcase_add_test(tests, minima_are_settled_when_the_two_smallest_agree);
-    return run_tests(tests);
 }

@@ -1,6 +1,5 @@
 /* Are few pairs measured where the machine is as regular as its topology says, and all where it is
  * not? */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +70,7 @@ static bool run(struct world *world, bool exhaustive, struct schedule_outcome *o
     return right;
 }
 
-START_TEST(a_regular_machine_needs_few_measurements)
+TEST(a_regular_machine_needs_few_measurements)
 {
     struct world world = {0};
     struct schedule_outcome outcome;
@@ -85,9 +84,8 @@ START_TEST(a_regular_machine_needs_few_measurements)
     ck_assert_ptr_nonnull(note);
     free(note);
 }
-END_TEST
 
-START_TEST(where_the_sample_disagrees_all_are_measured)
+TEST(where_the_sample_disagrees_all_are_measured)
 {
     struct world world = {.odd = true};
     struct schedule_outcome outcome;
@@ -95,18 +93,16 @@ START_TEST(where_the_sample_disagrees_all_are_measured)
     ck_assert_uint_eq(outcome.fallbacks, 2);
     ck_assert_uint_eq(world.asked, PAIRS);
 }
-END_TEST
 
-START_TEST(a_sample_is_of_the_whole_class)
+TEST(a_sample_is_of_the_whole_class)
 {
     struct world world = {.late = true};
     struct schedule_outcome outcome;
     ck_assert(run(&world, false, &outcome));
     ck_assert_uint_eq(outcome.fallbacks, 2);
 }
-END_TEST
 
-START_TEST(a_pair_is_of_its_closest_class)
+TEST(a_pair_is_of_its_closest_class)
 {
     struct servet_profile *profile = profile_topology_new();
     struct profile_class *class = &profile->classes[0];
@@ -132,9 +128,8 @@ START_TEST(a_pair_is_of_its_closest_class)
     profile_set_free(&pus);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(exhaustive_measures_every_pair)
+TEST(exhaustive_measures_every_pair)
 {
     struct world world = {0};
     struct schedule_outcome outcome;
@@ -144,7 +139,6 @@ START_TEST(exhaustive_measures_every_pair)
     ck_assert_int_eq(probe_schedule_note(&outcome, &note), 0);
     ck_assert_ptr_null(note);
 }
-END_TEST
 
 /* Asks nothing of the world but counts: all pairs of a class are alike. */
 static int ask_regular(void *argument, const struct pair_position *pairs, size_t count,
@@ -187,7 +181,7 @@ static size_t asked_of(size_t count)
     return asked;
 }
 
-START_TEST(measurements_of_regular_machines_grow_no_faster_than_n_log_n)
+TEST(measurements_of_regular_machines_grow_no_faster_than_n_log_n)
 {
     for (size_t count = 8; count <= 1024; count *= 2) {
         size_t asked = asked_of(count);
@@ -197,11 +191,10 @@ START_TEST(measurements_of_regular_machines_grow_no_faster_than_n_log_n)
         ck_assert_msg((double)asked <= bound, "%zu PUs: %zu measurements", count, asked);
     }
 }
-END_TEST
 
 /* All have only the last cache in common, yet two fast cores are no pair of a fast and a slow
  * one. */
-START_TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
+TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 {
     struct servet_profile *profile = profile_topology_new();
     struct profile_class *node_class = &profile->classes[0];
@@ -225,7 +218,6 @@ START_TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
     profile_set_free(&pus);
     profile_free(profile);
 }
-END_TEST
 
 /* -- very many pairs that are not alike -- */
 
@@ -305,29 +297,26 @@ static void run_flat(struct flat *flat)
     profile_set_free(&pus);
 }
 
-START_TEST(groups_that_nobody_declares_stand_for_their_pairs)
+TEST(groups_that_nobody_declares_stand_for_their_pairs)
 {
     struct flat flat = {0};
     run_flat(&flat);
     ck_assert_uint_lt(flat.asked, probe_pair_count(MANY) / 5);
 }
-END_TEST
 
-START_TEST(a_few_near_pairs_inside_of_groups_are_found)
+TEST(a_few_near_pairs_inside_of_groups_are_found)
 {
     struct flat flat = {.siblings = true};
     run_flat(&flat);
     ck_assert_uint_lt(flat.asked, probe_pair_count(MANY) / 4);
 }
-END_TEST
 
-START_TEST(where_there_are_no_groups_all_are_measured)
+TEST(where_there_are_no_groups_all_are_measured)
 {
     struct flat flat = {.disorder = true};
     run_flat(&flat);
     ck_assert_uint_eq(flat.asked, probe_pair_count(MANY));
 }
-END_TEST
 
 static void write_groups(FILE *file, size_t size)
 {
@@ -337,7 +326,7 @@ static void write_groups(FILE *file, size_t size)
 }
 
 /* The same as a machine with noise: messages come to the same groups in a fraction of the time. */
-START_TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
+TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
 {
     static const double limit_s = 30; /* all pairs in two sweeps took 76 s */
     struct machine machine;
@@ -375,7 +364,6 @@ START_TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
     probe_message_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* A machine with a clock and nothing else. */
 static double ticking(struct machine *machine)
@@ -405,7 +393,7 @@ static struct schedule_outcome run_until_late(size_t ticks, bool exhaustive, str
     return outcome;
 }
 
-START_TEST(a_late_probe_stops_and_says_so)
+TEST(a_late_probe_stops_and_says_so)
 {
     struct probe probe;
     struct schedule_outcome outcome = run_until_late(0, true, &probe);
@@ -422,9 +410,8 @@ START_TEST(a_late_probe_stops_and_says_so)
     ck_assert_uint_eq(probe.pairs.planned, 0);
     free(note);
 }
-END_TEST
 
-START_TEST(however_late_it_is_every_class_has_a_figure)
+TEST(however_late_it_is_every_class_has_a_figure)
 {
     struct probe probe;
     struct schedule_outcome outcome = run_until_late(100, false, &probe);
@@ -433,24 +420,4 @@ START_TEST(however_late_it_is_every_class_has_a_figure)
     for (size_t k = 0; k < PAIRS; k++) {
         ck_assert(values[k] > 0);
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("schedule");
-    tcase_add_test(tests, a_regular_machine_needs_few_measurements);
-    tcase_add_test(tests, measurements_of_regular_machines_grow_no_faster_than_n_log_n);
-    tcase_add_test(tests, groups_that_nobody_declares_stand_for_their_pairs);
-    tcase_add_test(tests, a_few_near_pairs_inside_of_groups_are_found);
-    tcase_add_test(tests, where_there_are_no_groups_all_are_measured);
-    tcase_add_test(tests, layers_of_a_flat_machine_of_many_pus_are_found_in_time);
-    tcase_add_test(tests, a_late_probe_stops_and_says_so);
-    tcase_add_test(tests, pairs_of_other_kinds_of_cores_are_not_taken_for_alike);
-    tcase_add_test(tests, where_the_sample_disagrees_all_are_measured);
-    tcase_add_test(tests, a_sample_is_of_the_whole_class);
-    tcase_add_test(tests, a_pair_is_of_its_closest_class);
-    tcase_add_test(tests, however_late_it_is_every_class_has_a_figure);
-    tcase_add_test(tests, exhaustive_measures_every_pair);
-    return run_tests(tests);
 }

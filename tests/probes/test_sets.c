@@ -1,6 +1,5 @@
 /* Are domains of memory found that only sets of workers fill: declared, hidden and declared
  * wrongly? And does a curve take one worker per inner group first? */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +117,7 @@ static const struct profile_memory_level *level_of(const char *group)
 
 /* Two L3 caches behind one link of 37 GB/s, of which the topology says nothing: 4 workers get 63
  * GB/s on two dies as measured by others, 36 on one; and more on four. */
-START_TEST(the_dies_of_an_epyc_are_found_though_no_topology_has_them)
+TEST(the_dies_of_an_epyc_are_found_though_no_topology_has_them)
 {
     probe_it("epyc-7402", NULL, PROBE_MEMORY | PROBE_MESSAGE);
     static const char *const dies[] = {"0-5,24-29", "6-11,30-35", "12-17,36-41", "18-23,42-47"};
@@ -135,9 +134,8 @@ START_TEST(the_dies_of_an_epyc_are_found_though_no_topology_has_them)
     ck_assert_double_ge(mapped(16), 109.6e9);
     close_it();
 }
-END_TEST
 
-START_TEST(declared_domains_that_sets_fill_are_levels)
+TEST(declared_domains_that_sets_fill_are_levels)
 {
     probe_it("epyc-2-sockets", NULL, PROBE_MEMORY | PROBE_MESSAGE);
     ck_assert_ptr_nonnull(level_of("0-31"));
@@ -152,10 +150,9 @@ START_TEST(declared_domains_that_sets_fill_are_levels)
     }
     close_it();
 }
-END_TEST
 
 /* Hidden and wrong topologies lead to the same bandwidth for every number of workers. */
-START_TEST(structure_hidden_or_declared_wrongly_changes_no_bandwidth)
+TEST(structure_hidden_or_declared_wrongly_changes_no_bandwidth)
 {
     static const char *const names[] = {"epyc-7402", "epyc-2-sockets", "xeon-snc4", "two-packages"};
     void (*const changes[])(struct profile_class *) = {hide, mislead};
@@ -181,11 +178,10 @@ START_TEST(structure_hidden_or_declared_wrongly_changes_no_bandwidth)
         }
     }
 }
-END_TEST
 
 /* The few pairs that are measured where all look alike may hold one collision, or none: buses and
  * cells are found all the same. */
-START_TEST(buses_and_cells_are_found_where_the_topology_is_flat)
+TEST(buses_and_cells_are_found_where_the_topology_is_flat)
 {
     probe_it("finis-terrae-2-nodes", hide, PROBE_MEMORY | PROBE_MESSAGE);
     static const uint32_t expected[] = {0, 8, 16, 24, 4, 12, 20, 28};
@@ -203,10 +199,9 @@ START_TEST(buses_and_cells_are_found_where_the_topology_is_flat)
     ck_assert_uint_eq(level_of("120-127")->collisions.group_count, 16);
     close_it();
 }
-END_TEST
 
 /* Without messages nothing is known of who belongs together: the sets are all there is. */
-START_TEST(domains_are_found_where_nothing_at_all_is_known)
+TEST(domains_are_found_where_nothing_at_all_is_known)
 {
     probe_it("epyc-2-sockets", hide, PROBE_MEMORY);
     ck_assert_double_ge(mapped(2), 49.9e9);
@@ -214,7 +209,6 @@ START_TEST(domains_are_found_where_nothing_at_all_is_known)
     ck_assert_double_ge(mapped(16), 399e9);
     close_it();
 }
-END_TEST
 
 enum { LINKS = 6, CORES_OF_LINK = 16, CORES = LINKS * CORES_OF_LINK };
 
@@ -257,7 +251,7 @@ static void open_links(void)
 
 /* A candidate around hidden links collides as they do, because its workers are packed on fewer of
  * them: the links are looked for all the same, and the candidate goes. */
-START_TEST(hidden_links_of_many_cores_are_found_inside_of_a_candidate)
+TEST(hidden_links_of_many_cores_are_found_inside_of_a_candidate)
 {
     open_links();
     probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
@@ -266,7 +260,6 @@ START_TEST(hidden_links_of_many_cores_are_found_inside_of_a_candidate)
     ck_assert_ptr_null(level_of("0-47"));
     close_it();
 }
-END_TEST
 
 /* 60 cores of two PUs in two packages. One pair of siblings is among the few pairs that are
  * measured first. */
@@ -298,7 +291,7 @@ static void open_siblings(void)
     ck_assert_msg(rc == 0, "%s", error.text);
 }
 
-START_TEST(one_pair_of_siblings_does_not_hide_the_others)
+TEST(one_pair_of_siblings_does_not_hide_the_others)
 {
     open_siblings();
     probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
@@ -308,9 +301,8 @@ START_TEST(one_pair_of_siblings_does_not_hide_the_others)
     ck_assert_uint_eq(memory->levels[1].collisions.group_count, 2);
     close_it();
 }
-END_TEST
 
-START_TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
+TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
 {
     probe_it("finis-terrae", NULL, PROBE_MEMORY);
     const struct profile_memory_level *cell = level_of("0-7");
@@ -327,9 +319,8 @@ START_TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
     probe_scaling_order(order, 6, inner, 2);
     ck_assert_mem_eq(order, expected, sizeof expected);
 }
-END_TEST
 
-START_TEST(partitions_merge_refine_and_dissolve)
+TEST(partitions_merge_refine_and_dissolve)
 {
     struct profile_set pus;
     struct profile_relation none = {0}, groups = {0};
@@ -356,20 +347,5 @@ START_TEST(partitions_merge_refine_and_dissolve)
     probe_partition_free(&all);
     profile_set_free(&pus);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("sets");
-    tcase_set_timeout(tests, 100);
-    tcase_add_test(tests, the_dies_of_an_epyc_are_found_though_no_topology_has_them);
-    tcase_add_test(tests, declared_domains_that_sets_fill_are_levels);
-    tcase_add_test(tests, structure_hidden_or_declared_wrongly_changes_no_bandwidth);
-    tcase_add_test(tests, buses_and_cells_are_found_where_the_topology_is_flat);
-    tcase_add_test(tests, domains_are_found_where_nothing_at_all_is_known);
-    tcase_add_test(tests, hidden_links_of_many_cores_are_found_inside_of_a_candidate);
-    tcase_add_test(tests, one_pair_of_siblings_does_not_hide_the_others);
-    tcase_add_test(tests, curves_of_an_outer_level_use_one_worker_per_inner_group_first);
-    tcase_add_test(tests, partitions_merge_refine_and_dissolve);
-    return run_tests(tests);
-}
+TESTS(.seconds = 100)

@@ -1,6 +1,5 @@
 /* Does a cache that others keep full come out as what it is, or as not known, but never as measured
  * and wrong? */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +64,7 @@ static struct profile_cache *put_into_profile(struct probe_sharing *found)
     return &node_class->caches[LAST];
 }
 
-START_TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
+TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
 {
     struct probe_sharing found;
     open_hog(one_cache, true, always, 1);
@@ -81,9 +80,8 @@ START_TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
     probe_sharing_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
+TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
 {
     struct probe_sharing found;
     open_hog(one_cache, false, always, 1);
@@ -97,9 +95,8 @@ START_TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
     probe_sharing_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_hog_that_rests_now_and_then_costs_time_only)
+TEST(a_hog_that_rests_now_and_then_costs_time_only)
 {
     enum { MACHINES = 20 };
     for (uint64_t seed = 1; seed <= MACHINES; seed++) {
@@ -113,7 +110,6 @@ START_TEST(a_hog_that_rests_now_and_then_costs_time_only)
         probe_machine_close(&machine);
     }
 }
-END_TEST
 
 /* -- one PU whose caches are never left alone, on a machine of two pairs -- */
 
@@ -129,7 +125,7 @@ static int disturbed_first(struct machine *subject, const struct machine_travers
     return rc;
 }
 
-START_TEST(the_line_decides_where_nothing_is_declared)
+TEST(the_line_decides_where_nothing_is_declared)
 {
     struct probe_sharing found;
     struct machine_ops ops;
@@ -148,15 +144,5 @@ START_TEST(the_line_decides_where_nothing_is_declared)
     probe_sharing_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("sharing busy");
-    tcase_set_timeout(tests, 100);
-    tcase_add_test(tests, beside_a_hog_sharing_is_as_declared_and_says_so);
-    tcase_add_test(tests, beside_a_hog_and_with_nothing_declared_it_is_not_known);
-    tcase_add_test(tests, a_hog_that_rests_now_and_then_costs_time_only);
-    tcase_add_test(tests, the_line_decides_where_nothing_is_declared);
-    return run_tests(tests);
-}
+TESTS(.seconds = 100)

@@ -1,5 +1,4 @@
 /* Is a shared cache told from a private one at the noise that was measured on a virtual machine? */
-#include <check.h>
 #include <string.h>
 
 #include "probes/pairs/pairs.h"
@@ -27,31 +26,28 @@ static int called_shared(const double *measured, int draws)
     return shared;
 }
 
-START_TEST(private_caches_are_seldom_called_shared)
+TEST(private_caches_are_seldom_called_shared)
 {
     ck_assert_int_le(called_shared(measured_l1, 1000), 10);
     ck_assert_int_le(called_shared(measured_l2, 1000), 20);
 }
-END_TEST
 
-START_TEST(a_shared_cache_is_found)
+TEST(a_shared_cache_is_found)
 {
     ck_assert_int_eq(called_shared(measured_l3, 1000), 1000);
 }
-END_TEST
 
-START_TEST(between_the_papers_two_ratios_it_is_uncertain)
+TEST(between_the_papers_two_ratios_it_is_uncertain)
 {
     double ratios[] = {1.7, 1.6, 1.8, 1.7, 1.6};
     ck_assert_int_eq(probe_sharing_decide(ratios, 5, PROBE_SHARING_RATIO), SHARING_UNCERTAIN);
     double one[] = {1.2};
     ck_assert_int_eq(probe_sharing_decide(one, 1, PROBE_SHARING_RATIO), SHARING_NO);
 }
-END_TEST
 
 /* An L2 of four efficiency cores whose L3 takes 2.3 times as long: ratios of pairs in it and of
  * pairs that are not. */
-START_TEST(where_the_next_level_is_near_the_threshold_is_lower)
+TEST(where_the_next_level_is_near_the_threshold_is_lower)
 {
     double together[] = {1.95, 1.9, 2.05, 1.85, 2.1}, apart[] = {1.02, 1.1, 1.0, 1.05, 1.3};
     double threshold = probe_sharing_threshold(2.3);
@@ -60,15 +56,4 @@ START_TEST(where_the_next_level_is_near_the_threshold_is_lower)
     ck_assert_int_eq(probe_sharing_decide(apart, 5, threshold), SHARING_NO);
     ck_assert_double_eq(probe_sharing_threshold(1.2), 1.5);
     ck_assert_double_eq(probe_sharing_threshold(5), PROBE_SHARING_RATIO);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("sharing rule");
-    tcase_add_test(tests, private_caches_are_seldom_called_shared);
-    tcase_add_test(tests, a_shared_cache_is_found);
-    tcase_add_test(tests, between_the_papers_two_ratios_it_is_uncertain);
-    tcase_add_test(tests, where_the_next_level_is_near_the_threshold_is_lower);
-    return run_tests(tests);
 }

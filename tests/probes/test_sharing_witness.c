@@ -1,7 +1,6 @@
 /* Are fewer pairs put down wrongly when the latency of a line is heard where the ratio of a shared
  * cache leaves doubt?
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +84,7 @@ static struct tally count_wrong(bool witness)
     return tally;
 }
 
-START_TEST(fewer_pairs_are_wrong_with_the_witness)
+TEST(fewer_pairs_are_wrong_with_the_witness)
 {
     struct tally alone = count_wrong(false), heard = count_wrong(true);
     printf("wrong pairs of %d: %zu by the ratio alone, %zu with the witness (heard %u times, %u "
@@ -96,7 +95,6 @@ START_TEST(fewer_pairs_are_wrong_with_the_witness)
     ck_assert_uint_le(heard.wrong, alone.wrong / 5);
     ck_assert_uint_ge(heard.tipped, alone.wrong / 2);
 }
-END_TEST
 
 /* -- a contradiction that asking again does not end -- */
 
@@ -114,7 +112,7 @@ static int fighting(struct machine *machine, const struct machine_traversal *wha
     return rc;
 }
 
-START_TEST(a_contradiction_is_ended_by_the_witness)
+TEST(a_contradiction_is_ended_by_the_witness)
 {
     const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
     struct machine machine;
@@ -140,9 +138,8 @@ START_TEST(a_contradiction_is_ended_by_the_witness)
         probe_machine_close(&machine);
     }
 }
-END_TEST
 
-START_TEST(the_rule_has_no_opinion_where_latencies_do_not_tell)
+TEST(the_rule_has_no_opinion_where_latencies_do_not_tell)
 {
     struct sharing_witness both = {
         .near = {30, 31, 32, 15}, .near_count = 4, .far = {60, 61, 90}, .far_count = 3};
@@ -162,14 +159,5 @@ START_TEST(the_rule_has_no_opinion_where_latencies_do_not_tell)
     struct sharing_witness none = {0};
     ck_assert_int_eq(probe_sharing_witness_rule(&none, 60), OPINION_NONE);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("sharing witness");
-    tcase_set_timeout(tests, 100);
-    tcase_add_test(tests, fewer_pairs_are_wrong_with_the_witness);
-    tcase_add_test(tests, a_contradiction_is_ended_by_the_witness);
-    tcase_add_test(tests, the_rule_has_no_opinion_where_latencies_do_not_tell);
-    return run_tests(tests);
-}
+TESTS(.seconds = 100)

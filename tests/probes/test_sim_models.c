@@ -1,6 +1,5 @@
 /* Does each model that a machine description may ask for (tests/fixtures/machines/README.md) change
  * what is measured, the way that the real thing does? */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,17 +53,16 @@ static void assert_near(double seconds, double expected)
     ck_assert_double_eq_tol(seconds, expected, 0.05 * expected);
 }
 
-START_TEST(a_load_takes_the_time_of_the_level_that_has_it)
+TEST(a_load_takes_the_time_of_the_level_that_has_it)
 {
     const char *text = MACHINE(CONTIGUOUS, L1("") POLICY("lru"), "");
     assert_near(load(text, 16 * KIB), l1_s);
     assert_near(load(text, 64 * KIB), l2_s);
     assert_near(load(text, 1 * MIB), memory_s);
 }
-END_TEST
 
 /* Of a cycle that is an eighth larger than the cache: LRU keeps nothing of it. */
-START_TEST(policies_keep_more_or_less_of_a_cycle_that_does_not_fit)
+TEST(policies_keep_more_or_less_of_a_cycle_that_does_not_fit)
 {
     const size_t bytes = 72 * KIB;
     double lru = load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), bytes);
@@ -76,7 +74,6 @@ START_TEST(policies_keep_more_or_less_of_a_cycle_that_does_not_fit)
     ck_assert_double_lt(aged, 0.9 * lru);
     ck_assert_double_lt(adaptive, 0.6 * lru);
 }
-END_TEST
 
 /* The line that the second of two misses evicts from a full set of eight: the next oldest, or what
  * the tree points at, which is in the other half than the line that came last. */
@@ -102,12 +99,11 @@ static uint64_t second_victim(enum sim_policy policy)
 }
 
 /* A fixed cycle is the same to both in the end: no figure of a chase tells them apart for sure. */
-START_TEST(a_tree_is_not_lru)
+TEST(a_tree_is_not_lru)
 {
     ck_assert_uint_eq(second_victim(SIM_LRU), 2);
     ck_assert_uint_eq(second_victim(SIM_TREE_PLRU), 5);
 }
-END_TEST
 
 /* Lines that come in before the first of a full set, hit just now, is evicted. */
 static size_t outlasts(enum sim_policy policy, uint32_t seed)
@@ -134,14 +130,13 @@ static size_t outlasts(enum sim_policy policy, uint32_t seed)
     return line - 8;
 }
 
-START_TEST(an_age_tells_a_line_that_was_hit_from_one_that_came_in)
+TEST(an_age_tells_a_line_that_was_hit_from_one_that_came_in)
 {
     ck_assert_uint_eq(outlasts(SIM_LRU, 1), 8);
     ck_assert_uint_gt(outlasts(SIM_AGED, 1), 8);
 }
-END_TEST
 
-START_TEST(random_evicts_any_line)
+TEST(random_evicts_any_line)
 {
     size_t trials = 400, sum = 0;
     for (uint32_t seed = 1; seed <= trials; seed++) {
@@ -150,9 +145,8 @@ START_TEST(random_evicts_any_line)
     double mean = (double)sum / (double)trials;
     ck_assert_msg(mean > 6.5 && mean < 9.5, "outlasts %g lines, not 8", mean);
 }
-END_TEST
 
-START_TEST(a_cache_of_victims_adds_to_the_level_before_it)
+TEST(a_cache_of_victims_adds_to_the_level_before_it)
 {
     const size_t bytes = 72 * KIB; /* 64 KiB do not hold it, 16 and 64 do */
     double filled = load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), bytes);
@@ -162,11 +156,10 @@ START_TEST(a_cache_of_victims_adds_to_the_level_before_it)
     ck_assert_double_gt(filled, 0.5 * memory_s);
     ck_assert_double_lt(victim, 0.3 * memory_s);
 }
-END_TEST
 
 /* 72 KiB in an LRU cache of 64: it evicts every line before it is asked for again, also from the
  * level before it, which would keep a part on its own. */
-START_TEST(an_inclusive_cache_takes_lines_from_the_level_before)
+TEST(an_inclusive_cache_takes_lines_from_the_level_before)
 {
 #define L3(fields)                                                                                 \
     ", {\"level\": 3, \"size_bytes\": 65536, \"ways\": 8, \"seconds\": 2e-8, \"policy\": "         \
@@ -177,7 +170,6 @@ START_TEST(an_inclusive_cache_takes_lines_from_the_level_before)
         72 * KIB);
     ck_assert_double_gt(inclusive, 1.2 * filled);
 }
-END_TEST
 
 /* Two PUs with 48 KiB each, in one cache of 64 or in one each. */
 static double together(const char *text)
@@ -192,17 +184,16 @@ static double together(const char *text)
     return seconds[0] > seconds[1] ? seconds[0] : seconds[1];
 }
 
-START_TEST(those_who_share_a_cache_disturb_one_another)
+TEST(those_who_share_a_cache_disturb_one_another)
 {
     assert_near(together(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\"" SHARED), "")),
                 memory_s);
     ck_assert_double_lt(together(MACHINE(CONTIGUOUS, L1("") L2(", \"policy\": \"lru\""), "")),
                         1.1 * l2_s);
 }
-END_TEST
 
 /* 64 KiB in 64 KiB of a few ways: whether pages fall on one another. */
-START_TEST(pages_fall_where_the_mapping_says)
+TEST(pages_fall_where_the_mapping_says)
 {
     const size_t bytes = 64 * KIB;
 #define BIG(fields) L1("") L2(", \"policy\": \"lru\"" fields)
@@ -222,9 +213,8 @@ START_TEST(pages_fall_where_the_mapping_says)
     ck_assert_double_gt(sliced, 1.2 * l2_s); /* a hash does not give every set as many lines */
     ck_assert_double_lt(sliced, 0.8 * memory_s);
 }
-END_TEST
 
-START_TEST(huge_pages_spare_the_cache_and_the_tlb)
+TEST(huge_pages_spare_the_cache_and_the_tlb)
 {
     open_machine_with(&machine, 1, "%s",
                       MACHINE("\"page_mapping\": \"random\", \"huge_page_bytes\": 2097152, ",
@@ -245,10 +235,9 @@ START_TEST(huge_pages_spare_the_cache_and_the_tlb)
                         load(MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ""), 40 * KIB) + 1e-10);
     ck_assert_double_lt(load(tlb, 40 * KIB), load(tlb, 64 * KIB) - 1e-8);
 }
-END_TEST
 
 /* Four lines of four pages that an L1 of four ways and a TLB of eight entries both hold. */
-START_TEST(a_tlb_counts_the_pages_that_are_visited)
+TEST(a_tlb_counts_the_pages_that_are_visited)
 {
     open_machine_with(&machine, 1, "%s",
                       MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
@@ -257,10 +246,9 @@ START_TEST(a_tlb_counts_the_pages_that_are_visited)
                 l1_s);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* Four loads to a page, of which one can miss the TLB. */
-START_TEST(a_stride_misses_the_tlb_once_in_a_page)
+TEST(a_stride_misses_the_tlb_once_in_a_page)
 {
     open_machine_with(&machine, 1, "%s",
                       MACHINE(CONTIGUOUS, L1("") POLICY("lru"),
@@ -270,9 +258,8 @@ START_TEST(a_stride_misses_the_tlb_once_in_a_page)
                 l2_s + 1e-8);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_prefetcher_follows_strides_but_no_chase)
+TEST(a_prefetcher_follows_strides_but_no_chase)
 {
     struct machine_traversal what = {
         .bytes = 1 * MIB, .stride_bytes = 1024, .order = MACHINE_STRIDE};
@@ -287,9 +274,8 @@ START_TEST(a_prefetcher_follows_strides_but_no_chase)
     assert_near(chase(what), memory_s);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(noise_is_what_is_described)
+TEST(noise_is_what_is_described)
 {
 #define NOISY(noise) MACHINE(CONTIGUOUS, L1("") POLICY("lru"), ", \"noise\": {" noise "}")
     ck_assert_double_gt(
@@ -311,9 +297,8 @@ START_TEST(noise_is_what_is_described)
                   outliers, trials);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_network_switches_protocol_at_the_eager_size)
+TEST(a_network_switches_protocol_at_the_eager_size)
 {
     open_machine_with(
         &machine, 1, "%s",
@@ -330,26 +315,4 @@ START_TEST(a_network_switches_protocol_at_the_eager_size)
     assert_near(eager, 1e-6 + 8191 / 1e10);
     assert_near(rendezvous - eager, 5e-6);
     probe_machine_close(&machine);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("sim_models");
-    tcase_add_test(tests, a_load_takes_the_time_of_the_level_that_has_it);
-    tcase_add_test(tests, policies_keep_more_or_less_of_a_cycle_that_does_not_fit);
-    tcase_add_test(tests, a_tree_is_not_lru);
-    tcase_add_test(tests, an_age_tells_a_line_that_was_hit_from_one_that_came_in);
-    tcase_add_test(tests, random_evicts_any_line);
-    tcase_add_test(tests, a_cache_of_victims_adds_to_the_level_before_it);
-    tcase_add_test(tests, an_inclusive_cache_takes_lines_from_the_level_before);
-    tcase_add_test(tests, those_who_share_a_cache_disturb_one_another);
-    tcase_add_test(tests, pages_fall_where_the_mapping_says);
-    tcase_add_test(tests, huge_pages_spare_the_cache_and_the_tlb);
-    tcase_add_test(tests, a_tlb_counts_the_pages_that_are_visited);
-    tcase_add_test(tests, a_stride_misses_the_tlb_once_in_a_page);
-    tcase_add_test(tests, a_prefetcher_follows_strides_but_no_chase);
-    tcase_add_test(tests, noise_is_what_is_described);
-    tcase_add_test(tests, a_network_switches_protocol_at_the_eager_size);
-    return run_tests(tests);
 }

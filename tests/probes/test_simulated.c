@@ -1,5 +1,4 @@
 /* Do the probes find out the truth about machines that are described to the simulated backend? */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ static void assert_text(const struct profile_set *set, const char *expected)
     free(text);
 }
 
-START_TEST(cache_sizes_and_groups_are_found)
+TEST(cache_sizes_and_groups_are_found)
 {
     struct probe_cache caches;
     struct probe_sharing sharing;
@@ -47,9 +46,8 @@ START_TEST(cache_sizes_and_groups_are_found)
     probe_cache_free(&caches);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(memory_overhead_and_saturation_are_found)
+TEST(memory_overhead_and_saturation_are_found)
 {
     struct probe_memory found;
     open_fixture("two-packages");
@@ -65,7 +63,6 @@ START_TEST(memory_overhead_and_saturation_are_found)
     probe_memory_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* -- another program at work while pairs are measured, injected at the seam -- */
 
@@ -83,7 +80,7 @@ static int disturbed_copy(struct machine *subject, const struct machine_copy *wh
     return rc;
 }
 
-START_TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling)
+TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling)
 {
     struct machine_ops ops;
     struct probe_memory found;
@@ -103,7 +100,6 @@ START_TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scali
     probe_memory_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
 static const struct machine_ops *honest;
 static size_t exchanges[8][8]; /* messages of 32 KiB, by pair */
@@ -117,7 +113,7 @@ static int counted(struct machine *subject, const struct machine_exchange *what,
     return honest->exchange(subject, what, pairs, count, seconds);
 }
 
-START_TEST(every_pair_is_measured_in_two_sweeps)
+TEST(every_pair_is_measured_in_two_sweeps)
 {
     struct profile_communication found;
     open_fixture("two-packages");
@@ -136,7 +132,6 @@ START_TEST(every_pair_is_measured_in_two_sweeps)
     probe_message_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* Of the layer's curve, at the size that the layers were measured with. */
 static double of_curve(const struct profile_layer *layer)
@@ -148,7 +143,7 @@ static double of_curve(const struct profile_layer *layer)
     return layer->curve[i].seconds;
 }
 
-START_TEST(layers_curves_and_concurrency_are_found)
+TEST(layers_curves_and_concurrency_are_found)
 {
     struct profile_communication found;
     open_fixture("two-packages");
@@ -172,7 +167,6 @@ START_TEST(layers_curves_and_concurrency_are_found)
     probe_message_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
 static void assert_row(const struct profile_numa_access *row, const char *pus, uint32_t node,
                        double seconds, double bytes_per_s)
@@ -189,7 +183,7 @@ static void assert_row(const struct profile_numa_access *row, const char *pus, u
     ck_assert_uint_le(row->quality.repetitions, 9);
 }
 
-START_TEST(memory_of_every_node_is_measured_from_every_group)
+TEST(memory_of_every_node_is_measured_from_every_group)
 {
     struct probe_numa found;
     open_fixture("numa-nodes");
@@ -206,9 +200,8 @@ START_TEST(memory_of_every_node_is_measured_from_every_group)
     probe_numa_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_machine_of_one_node_has_one_row)
+TEST(a_machine_of_one_node_has_one_row)
 {
     struct probe_numa found;
     open_fixture("two-packages");
@@ -219,10 +212,9 @@ START_TEST(a_machine_of_one_node_has_one_row)
     probe_numa_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* Memory on a node whose number the machine does not have: as a control group's limits make it. */
-START_TEST(a_node_out_of_reach_leaves_its_rows_out_and_says_so)
+TEST(a_node_out_of_reach_leaves_its_rows_out_and_says_so)
 {
     struct probe_numa found;
     open_fixture("numa-nodes");
@@ -235,7 +227,6 @@ START_TEST(a_node_out_of_reach_leaves_its_rows_out_and_says_so)
     probe_numa_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* Asked for in huge pages; what the operating system gave says `huge_bytes`. */
 static size_t pages_of_caches(size_t huge_bytes)
@@ -255,14 +246,13 @@ static size_t pages_of_caches(size_t huge_bytes)
     return page;
 }
 
-START_TEST(memory_that_came_in_ordinary_pages_is_said_to_be_of_those)
+TEST(memory_that_came_in_ordinary_pages_is_said_to_be_of_those)
 {
     ck_assert_uint_eq(pages_of_caches(60 << 20), 2 << 20);
     ck_assert_uint_eq(pages_of_caches(4 << 20), 4096);
 }
-END_TEST
 
-START_TEST(the_same_seed_gives_the_same_figures)
+TEST(the_same_seed_gives_the_same_figures)
 {
     const struct machine_traversal what = {
         .bytes = 1 << 20, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 8, .seed = 5};
@@ -276,7 +266,6 @@ START_TEST(the_same_seed_gives_the_same_figures)
     ck_assert_double_eq(first, second);
     probe_machine_close(&machine);
 }
-END_TEST
 
 static void assert_refused(const char *text, const char *place)
 {
@@ -286,7 +275,7 @@ static void assert_refused(const char *text, const char *place)
     ck_assert_msg(strstr(error.text, place) != NULL, "%s", error.text);
 }
 
-START_TEST(wrong_descriptions_are_refused_with_their_place)
+TEST(wrong_descriptions_are_refused_with_their_place)
 {
     assert_refused("{", ":1:");
     assert_refused("{}", "$.servet_machine: missing");
@@ -340,32 +329,13 @@ START_TEST(wrong_descriptions_are_refused_with_their_place)
     assert_refused(DOMAINS_OF("{\"pus\": \"2\", \"bytes_per_s\": 1e9}"),
                    "$.memory.domains[0]: names a PU that the machine does not have");
 }
-END_TEST
 
-START_TEST(a_missing_description_is_not_found)
+TEST(a_missing_description_is_not_found)
 {
     struct machine none;
     struct servet_error error;
     ck_assert_int_eq(probe_machine_open_simulated("/nonexistent/machine.json", 1, &none, &error),
                      -ENOENT);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("simulated");
-    tcase_set_timeout(tests, 100);
-    tcase_add_test(tests, cache_sizes_and_groups_are_found);
-    tcase_add_test(tests, memory_overhead_and_saturation_are_found);
-    tcase_add_test(tests, pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling);
-    tcase_add_test(tests, every_pair_is_measured_in_two_sweeps);
-    tcase_add_test(tests, layers_curves_and_concurrency_are_found);
-    tcase_add_test(tests, memory_of_every_node_is_measured_from_every_group);
-    tcase_add_test(tests, a_machine_of_one_node_has_one_row);
-    tcase_add_test(tests, a_node_out_of_reach_leaves_its_rows_out_and_says_so);
-    tcase_add_test(tests, memory_that_came_in_ordinary_pages_is_said_to_be_of_those);
-    tcase_add_test(tests, the_same_seed_gives_the_same_figures);
-    tcase_add_test(tests, wrong_descriptions_are_refused_with_their_place);
-    tcase_add_test(tests, a_missing_description_is_not_found);
-    return run_tests(tests);
-}
+TESTS(.seconds = 100)

@@ -1,7 +1,6 @@
 /* Is the reach of one and of two TLB levels read off the extra time by pages, and none where there
  * is none? Do the lines that ask for it leave the caches alone? Does the spread say how far the
  * passes lie apart? */
-#include <check.h>
 #include <math.h>
 
 #include "probes/cache/cache.h"
@@ -21,7 +20,7 @@ static void draw(double first, double first_ns, double second, double second_ns)
     }
 }
 
-START_TEST(two_levels_are_found)
+TEST(two_levels_are_found)
 {
     double reach[TLB_LEVELS_MAX], seconds[TLB_LEVELS_MAX];
     draw(64, 2.9, 1536, 9);
@@ -30,18 +29,16 @@ START_TEST(two_levels_are_found)
     ck_assert_double_eq_tol(log2(reach[1] / 1536), 0, 0.3);
     ck_assert_double_eq_tol(seconds[0], 2.9e-9, 0.6e-9);
 }
-END_TEST
 
-START_TEST(one_level_is_found)
+TEST(one_level_is_found)
 {
     double reach[TLB_LEVELS_MAX], seconds[TLB_LEVELS_MAX];
     draw(256, 7, 0, 0);
     ck_assert_uint_ge(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 1);
     ck_assert_double_eq_tol(log2(reach[0] / 256), 0, 0.3);
 }
-END_TEST
 
-START_TEST(no_level_is_made_up)
+TEST(no_level_is_made_up)
 {
     double reach[TLB_LEVELS_MAX], seconds[TLB_LEVELS_MAX];
     draw(0, 0, 0, 0);
@@ -49,11 +46,10 @@ START_TEST(no_level_is_made_up)
     draw(64, 0.1, 0, 0); /* a tenth of the latency is no miss of a TLB */
     ck_assert_uint_eq(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 0);
 }
-END_TEST
 
 /* A cache of 64-byte lines whose ways are `pages` pages large: on pages side by side no set may be
  * visited twice before all were visited once. */
-START_TEST(spread_lines_fill_caches_evenly)
+TEST(spread_lines_fill_caches_evenly)
 {
     enum { PAGE = 4096, LINE = 64, PAGES_MAX = 16, SETS_MAX = PAGES_MAX * PAGE / LINE };
     for (size_t pages_of_way = 1; pages_of_way <= PAGES_MAX; pages_of_way *= 2) {
@@ -67,7 +63,6 @@ START_TEST(spread_lines_fill_caches_evenly)
         }
     }
 }
-END_TEST
 
 /* Passes that see the first level at 64 pages, or where `first` says so; the second one is of one
  * pass only. */
@@ -90,7 +85,7 @@ static struct probe_tlb conclude(const double *first, uint32_t passes)
     return found;
 }
 
-START_TEST(spread_is_that_of_the_passes)
+TEST(spread_is_that_of_the_passes)
 {
     const double same[] = {64, 64, 64, 64}, apart[] = {64, 64, 45, 38}, once[] = {64};
     struct probe_tlb found = conclude(same, 4);
@@ -104,16 +99,4 @@ START_TEST(spread_is_that_of_the_passes)
     ck_assert_double_ge(found.levels[0].spread, 0.15);
     ck_assert_double_le(found.levels[0].spread, 0.6);
     ck_assert_double_lt(conclude(once, 1).levels[0].spread, 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("tlb");
-    tcase_add_test(tests, two_levels_are_found);
-    tcase_add_test(tests, one_level_is_found);
-    tcase_add_test(tests, no_level_is_made_up);
-    tcase_add_test(tests, spread_lines_fill_caches_evenly);
-    tcase_add_test(tests, spread_is_that_of_the_passes);
-    return run_tests(tests);
 }

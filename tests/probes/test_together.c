@@ -1,6 +1,5 @@
 /* Are disjoint pairs measured at the same time where they do not disturb one another, one by one
  * where they do, and are the figures those of pairs alone in both cases? */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +69,7 @@ static bool says_together(const struct profile_quality *quality)
     return quality->note && strstr(quality->note, "disjoint pairs measured at a time");
 }
 
-START_TEST(pairs_that_do_not_disturb_are_measured_together)
+TEST(pairs_that_do_not_disturb_are_measured_together)
 {
     double together_s, alone_s;
     open_machine(16, 1e12);
@@ -83,9 +82,8 @@ START_TEST(pairs_that_do_not_disturb_are_measured_together)
     probe_message_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(pairs_that_disturb_are_measured_one_by_one)
+TEST(pairs_that_disturb_are_measured_one_by_one)
 {
     double together_s, alone_s;
     open_machine(1, 1e12); /* every message beside another one of its package slows both down */
@@ -101,7 +99,6 @@ START_TEST(pairs_that_disturb_are_measured_one_by_one)
     probe_message_free(&found);
     probe_machine_close(&machine);
 }
-END_TEST
 
 static int take_a_second(void *argument, const struct pair_position *pairs, size_t count,
                          double *seconds, double *figures)
@@ -115,7 +112,7 @@ static int take_a_second(void *argument, const struct pair_position *pairs, size
 }
 
 /* A sample of twenty pairs is measured sooner than tried. */
-START_TEST(a_check_that_costs_more_than_it_saves_is_not_made)
+TEST(a_check_that_costs_more_than_it_saves_is_not_made)
 {
     enum { PAIRS = 496 };
     double values[PAIRS];
@@ -132,7 +129,6 @@ START_TEST(a_check_that_costs_more_than_it_saves_is_not_made)
     probe_schedule_free(&schedule);
     probe_machine_close(&machine);
 }
-END_TEST
 
 static void copies(bool one_by_one, size_t levels, double *seconds, bool *together)
 {
@@ -154,7 +150,7 @@ static void copies(bool one_by_one, size_t levels, double *seconds, bool *togeth
     probe_memory_free(&found);
 }
 
-START_TEST(copies_run_beside_those_of_other_packages_only)
+TEST(copies_run_beside_those_of_other_packages_only)
 {
     double together_s, alone_s;
     bool together;
@@ -166,11 +162,10 @@ START_TEST(copies_run_beside_those_of_other_packages_only)
     ck_assert_msg(together_s < 0.8 * alone_s, "%g s against %g s", together_s, alone_s);
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* -- batches -- */
 
-START_TEST(a_batch_is_disjoint_and_no_more_crowded_than_allowed)
+TEST(a_batch_is_disjoint_and_no_more_crowded_than_allowed)
 {
     struct together together;
     struct pair_position pairs[PUS * (PUS - 1) / 2];
@@ -206,9 +201,8 @@ START_TEST(a_batch_is_disjoint_and_no_more_crowded_than_allowed)
     probe_together_free(&together);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(ratios_are_judged_by_the_measured_spread)
+TEST(ratios_are_judged_by_the_measured_spread)
 {
     double calm[] = {0.004, -0.003, 0.002, -0.001}, rough[] = {0.06, -0.08, 0.05, -0.07};
     double slower[] = {0.05, 0.06, 0.04}, doubled[] = {0.69, 0.7, 0.68},
@@ -221,7 +215,6 @@ START_TEST(ratios_are_judged_by_the_measured_spread)
     ck_assert(
         !probe_together_undisturbed(tenth, 3, wild, 4)); /* noise does not excuse everything */
 }
-END_TEST
 
 /* A class of two kinds: pairs of the lower half of the PUs are slow, and disturb one another. */
 static size_t asked;
@@ -241,7 +234,7 @@ static int two_kinds(void *argument, const struct pair_position *pairs, size_t c
     return 0;
 }
 
-START_TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
+TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
 {
     enum { PAIRS = PUS * (PUS - 1) / 2 };
     static double values[PAIRS];
@@ -265,7 +258,6 @@ START_TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
         profile_set_free(&pus);
     }
 }
-END_TEST
 
 /* Every message takes as long, however many there are: what counts is how many were tried. */
 static size_t most_pairs;
@@ -283,7 +275,7 @@ static int exchange_alike(struct machine *of, const struct machine_exchange *wha
     return 0;
 }
 
-START_TEST(messages_at_a_time_go_up_to_all_pus)
+TEST(messages_at_a_time_go_up_to_all_pus)
 {
     static const struct machine_ops ops = {.exchange = exchange_alike};
     struct machine alike = {.ops = &ops, .name = "alike"};
@@ -298,19 +290,4 @@ START_TEST(messages_at_a_time_go_up_to_all_pus)
     ck_assert_uint_eq(layer->concurrency[layer->concurrency_count - 1].messages, 80);
     probe_message_free(&found);
     profile_set_free(&alike.pus);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("together");
-    tcase_add_test(tests, messages_at_a_time_go_up_to_all_pus);
-    tcase_add_test(tests, pairs_that_do_not_disturb_are_measured_together);
-    tcase_add_test(tests, pairs_that_disturb_are_measured_one_by_one);
-    tcase_add_test(tests, a_check_that_costs_more_than_it_saves_is_not_made);
-    tcase_add_test(tests, copies_run_beside_those_of_other_packages_only);
-    tcase_add_test(tests, a_batch_is_disjoint_and_no_more_crowded_than_allowed);
-    tcase_add_test(tests, ratios_are_judged_by_the_measured_spread);
-    tcase_add_test(tests, pairs_of_another_kind_than_the_checked_ones_are_measured_alone);
-    return run_tests(tests);
 }

@@ -1,6 +1,5 @@
 /* Are the ways of the second cache measured, wherever its pages lie, and not told where they cannot
  * be? */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -65,23 +64,21 @@ static const struct geometry built[] = {
     {16, 4, 128, 8, "plru", "random", 16384},       {64, 4, 256, 16, "lru", "random", 16384},
 };
 
-START_TEST(ways_of_built_caches_are_found)
+TEST(ways_of_built_caches_are_found, .loops = sizeof built / sizeof *built)
 {
     assert_told(&built[_i], "");
 }
-END_TEST
 
-START_TEST(noise_does_not_change_them)
+TEST(noise_does_not_change_them)
 {
     assert_told(
         &built[0],
         "\"noise\": {\"relative\": 0.01, \"outlier_probability\": 0.03, \"outlier_factor\": 3, "
         "\"sibling_probability\": 0.05, \"sibling_lines\": 0.3},");
 }
-END_TEST
 
 /* A size that is off must not make ways up. */
-START_TEST(ways_that_the_size_contradicts_are_not_told)
+TEST(ways_that_the_size_contradicts_are_not_told, .loops = 5)
 {
     static const uint32_t believed[] = {1152, 1536, 1280, 2048, 768};
     struct probe_ways found = measure(&built[0], believed[_i], "");
@@ -89,9 +86,8 @@ START_TEST(ways_that_the_size_contradicts_are_not_told)
     ck_assert_msg((found.ways == 0) == (found.reason != NULL), "%u KiB", believed[_i]);
     ck_assert(found.ways == 0 || believed[_i] == 2048);
 }
-END_TEST
 
-START_TEST(conflicting_lines_are_a_number_of_ways)
+TEST(conflicting_lines_are_a_number_of_ways)
 {
     const uint64_t mib = 1 << 20;
     ck_assert_uint_eq(probe_ways_of(17, mib), 16);
@@ -102,15 +98,4 @@ START_TEST(conflicting_lines_are_a_number_of_ways)
     ck_assert_uint_eq(probe_ways_of(13, 3 * mib), 12);
     ck_assert_uint_eq(probe_ways_of(17, 3 * mib), 0);
     ck_assert_uint_eq(probe_ways_of(0, mib), 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("ways");
-    tcase_add_loop_test(tests, ways_of_built_caches_are_found, 0, sizeof built / sizeof *built);
-    tcase_add_test(tests, noise_does_not_change_them);
-    tcase_add_loop_test(tests, ways_that_the_size_contradicts_are_not_told, 0, 5);
-    tcase_add_test(tests, conflicting_lines_are_a_number_of_ways);
-    return run_tests(tests);
 }

@@ -1,5 +1,4 @@
 /* What every room builds on: figures and their intervals, hashes, other programs. */
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -15,7 +14,7 @@
 #include "profile/base/stream.h"
 #include "tests/base/runner.h"
 
-START_TEST(a_median_comes_with_the_values_that_hold_it)
+TEST(a_median_comes_with_the_values_that_hold_it)
 {
     /* Binomial(n, 1/2): how many of the smallest may be left out for 95 %. */
     static const size_t left_out[][2] = {{1, 0},  {5, 0},  {6, 0},  {8, 0},  {9, 1},
@@ -33,9 +32,8 @@ START_TEST(a_median_comes_with_the_values_that_hold_it)
         ck_assert_double_eq_tol(found.high, (double)(count - 1 - skip), 1e-12);
     }
 }
-END_TEST
 
-START_TEST(a_quantile_is_one_of_the_values)
+TEST(a_quantile_is_one_of_the_values)
 {
     double values[] = {5, 1, 4, 2, 3};
     ck_assert_double_eq(profile_quantile(values, 5, 0), 1);
@@ -44,9 +42,8 @@ START_TEST(a_quantile_is_one_of_the_values)
     ck_assert_double_eq(profile_median_value(values, 4), 2.5);
     ck_assert(isnan(profile_median_value(values, 0)) && isnan(profile_quantile(values, 0, 0.5)));
 }
-END_TEST
 
-START_TEST(a_hash_is_the_published_one)
+TEST(a_hash_is_the_published_one)
 {
     /* draft-eastlake-fnv, appendix C: FNV-1a of 64 bits. */
     ck_assert(profile_hash_text(PROFILE_HASH_BEGIN, "") == UINT64_C(0xcbf29ce484222325));
@@ -54,16 +51,14 @@ START_TEST(a_hash_is_the_published_one)
     ck_assert(profile_hash_text(PROFILE_HASH_BEGIN, "foobar") == UINT64_C(0x85944171f73967e8));
     ck_assert(profile_hash_bytes(PROFILE_HASH_BEGIN, "foobar", 6) == UINT64_C(0x85944171f73967e8));
 }
-END_TEST
 
-START_TEST(the_clock_goes_on)
+TEST(the_clock_goes_on)
 {
     uint64_t before = profile_now_ns();
     double seconds = profile_now_s();
     ck_assert_uint_le(before, profile_now_ns());
     ck_assert_double_ge(seconds, (double)before * 1e-9 - 1e-6);
 }
-END_TEST
 
 static char *output_of(const char *script, const char *const *environment, int *status)
 {
@@ -83,7 +78,7 @@ static char *output_of(const char *script, const char *const *environment, int *
     return text;
 }
 
-START_TEST(a_child_gets_its_streams_environment_and_folder)
+TEST(a_child_gets_its_streams_environment_and_folder)
 {
     const char *const environment[] = {"SERVET_TEST=here", "HOME", NULL};
     int status;
@@ -96,9 +91,8 @@ START_TEST(a_child_gets_its_streams_environment_and_folder)
     ck_assert_int_eq(status, 128 + SIGTERM);
     free(text);
 }
-END_TEST
 
-START_TEST(a_program_that_is_not_there_is_no_exit_status)
+TEST(a_program_that_is_not_there_is_no_exit_status)
 {
     char *argv[] = {(char[]){"servet-no-such-program"}, NULL};
     pid_t pid = -7;
@@ -107,9 +101,8 @@ START_TEST(a_program_that_is_not_there_is_no_exit_status)
     ck_assert_int_eq(pid, -7);
     ck_assert_int_eq(profile_child_run(&child), -ENOENT);
 }
-END_TEST
 
-START_TEST(a_filter_says_what_the_program_says)
+TEST(a_filter_says_what_the_program_says)
 {
     struct servet_error error;
     char *out = NULL, *cat[] = {(char[]){"cat"}, NULL}, *none[] = {(char[]){"servet-none"}, NULL};
@@ -129,9 +122,8 @@ START_TEST(a_filter_says_what_the_program_says)
     ck_assert_str_eq(error.text, "servet-none: not installed");
     free(text);
 }
-END_TEST
 
-START_TEST(a_text_in_memory_is_there_when_it_is_closed)
+TEST(a_text_in_memory_is_there_when_it_is_closed)
 {
     char *text;
     size_t size;
@@ -147,19 +139,4 @@ START_TEST(a_text_in_memory_is_there_when_it_is_closed)
     ck_assert_uint_eq(size, 6);
     ck_assert_str_eq(text, "one, 2");
     free(text);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("base");
-    tcase_add_test(tests, a_median_comes_with_the_values_that_hold_it);
-    tcase_add_test(tests, a_quantile_is_one_of_the_values);
-    tcase_add_test(tests, a_hash_is_the_published_one);
-    tcase_add_test(tests, the_clock_goes_on);
-    tcase_add_test(tests, a_child_gets_its_streams_environment_and_folder);
-    tcase_add_test(tests, a_program_that_is_not_there_is_no_exit_status);
-    tcase_add_test(tests, a_filter_says_what_the_program_says);
-    tcase_add_test(tests, a_text_in_memory_is_there_when_it_is_closed);
-    return run_tests(tests);
 }

@@ -28,7 +28,7 @@ static void assert_found(const char *sysconfdir, const char *folder, const char 
     ck_assert_str_eq(path, expected);
 }
 
-START_TEST(profiles_are_looked_for_in_the_documented_order)
+TEST(profiles_are_looked_for_in_the_documented_order)
 {
     const char *root = make_folder();
     char etc[PATH_MAX], xdg[PATH_MAX], folder[PATH_MAX + 16], name[PATH_MAX], path[PATH_MAX];
@@ -55,9 +55,8 @@ START_TEST(profiles_are_looked_for_in_the_documented_order)
     assert_found(etc, folder, host);
     ck_assert_int_eq(profile_find_under(etc, path, 4), -ENAMETOOLONG);
 }
-END_TEST
 
-START_TEST(home_is_the_place_without_xdg)
+TEST(home_is_the_place_without_xdg)
 {
     const char *root = make_folder();
     char path[PATH_MAX], expected[PATH_MAX];
@@ -76,7 +75,6 @@ START_TEST(home_is_the_place_without_xdg)
     ck_assert_int_eq(profile_default_path(path, sizeof path, &error), 0);
     ck_assert_str_eq(path, "p.json");
 }
-END_TEST
 
 static size_t entries(const char *folder)
 {
@@ -89,7 +87,7 @@ static size_t entries(const char *folder)
     return count;
 }
 
-START_TEST(saving_replaces_the_whole_file_and_nothing_else)
+TEST(saving_replaces_the_whole_file_and_nothing_else)
 {
     const char *root = make_folder();
     char path[PATH_MAX];
@@ -108,9 +106,8 @@ START_TEST(saving_replaces_the_whole_file_and_nothing_else)
     profile_free(again);
     profile_free(p);
 }
-END_TEST
 
-START_TEST(a_full_disk_leaves_the_old_profile)
+TEST(a_full_disk_leaves_the_old_profile)
 {
     const char *root = make_folder();
     char path[PATH_MAX];
@@ -133,9 +130,8 @@ START_TEST(a_full_disk_leaves_the_old_profile)
     free(text);
     profile_free(p);
 }
-END_TEST
 
-START_TEST(places_that_take_no_profile_are_refused)
+TEST(places_that_take_no_profile_are_refused)
 {
     const char *root = make_folder();
     char path[PATH_MAX];
@@ -149,9 +145,8 @@ START_TEST(places_that_take_no_profile_are_refused)
     ck_assert_msg(strstr(error.text, "/dev/null: not a regular file") != NULL, "%s", error.text);
     profile_free(p);
 }
-END_TEST
 
-START_TEST(a_link_keeps_pointing_where_it_did)
+TEST(a_link_keeps_pointing_where_it_did)
 {
     const char *root = make_folder();
     char path[PATH_MAX], target[PATH_MAX];
@@ -167,9 +162,8 @@ START_TEST(a_link_keeps_pointing_where_it_did)
     p = loaded(target);
     profile_free(p);
 }
-END_TEST
 
-START_TEST(an_old_file_keeps_its_mode)
+TEST(an_old_file_keeps_its_mode)
 {
     const char *root = make_folder();
     char path[PATH_MAX];
@@ -183,9 +177,8 @@ START_TEST(an_old_file_keeps_its_mode)
     ck_assert(stat(path, &status) == 0 && (status.st_mode & 0777) == 0600);
     profile_free(p);
 }
-END_TEST
 
-START_TEST(a_link_that_another_user_planted_is_not_followed)
+TEST(a_link_that_another_user_planted_is_not_followed)
 {
     const char *root = make_folder();
     char folder[PATH_MAX], path[PATH_MAX + 16], precious[PATH_MAX + 16];
@@ -212,9 +205,8 @@ START_TEST(a_link_that_another_user_planted_is_not_followed)
     profile_free(p);
     profile_free(loaded(precious));
 }
-END_TEST
 
-START_TEST(only_regular_files_of_some_size_are_read)
+TEST(only_regular_files_of_some_size_are_read)
 {
     const char *root = make_folder();
     char path[PATH_MAX];
@@ -233,7 +225,6 @@ START_TEST(only_regular_files_of_some_size_are_read)
     ck_assert_msg(strstr(error.text, "larger than 16 MiB") != NULL, "%s", error.text);
     ck_assert_ptr_null(p);
 }
-END_TEST
 
 /* Everything that the weights ask of a class. */
 static void assert_same_places(const struct profile_class *a, const struct profile_class *b)
@@ -258,7 +249,7 @@ static void assert_same_places(const struct profile_class *a, const struct profi
     }
 }
 
-START_TEST(what_chooses_no_place_is_passed_over_for_a_node)
+TEST(what_chooses_no_place_is_passed_over_for_a_node)
 {
     char *good = read_text(EVERY_FIELD), path[PATH_MAX];
     char *bad = replaced(good, "\"cache_curve\": [", "\"cache_curve\": [{\"bytes\": \"many\"}, ");
@@ -278,9 +269,8 @@ START_TEST(what_chooses_no_place_is_passed_over_for_a_node)
     free(bad);
     free(good);
 }
-END_TEST
 
-START_TEST(files_that_are_no_profile_are_told_apart)
+TEST(files_that_are_no_profile_are_told_apart)
 {
     const char *root = make_folder();
     char path[PATH_MAX];
@@ -292,9 +282,8 @@ START_TEST(files_that_are_no_profile_are_told_apart)
     ck_assert(!profile_replaceable(path));
     ck_assert(profile_replaceable(NEHALEM));
 }
-END_TEST
 
-START_TEST(a_wrong_profile_is_not_written)
+TEST(a_wrong_profile_is_not_written)
 {
     const char *root = make_folder();
     char path[PATH_MAX];
@@ -307,23 +296,4 @@ START_TEST(a_wrong_profile_is_not_written)
         strstr(error.text, "not written: $.node_classes[0].caches[1].size_bytes"));
     ck_assert_uint_eq(entries(root), 0);
     profile_free(p);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("files");
-    tcase_add_test(tcase, profiles_are_looked_for_in_the_documented_order);
-    tcase_add_test(tcase, home_is_the_place_without_xdg);
-    tcase_add_test(tcase, saving_replaces_the_whole_file_and_nothing_else);
-    tcase_add_test(tcase, a_full_disk_leaves_the_old_profile);
-    tcase_add_test(tcase, places_that_take_no_profile_are_refused);
-    tcase_add_test(tcase, a_link_keeps_pointing_where_it_did);
-    tcase_add_test(tcase, a_wrong_profile_is_not_written);
-    tcase_add_test(tcase, files_that_are_no_profile_are_told_apart);
-    tcase_add_test(tcase, only_regular_files_of_some_size_are_read);
-    tcase_add_test(tcase, what_chooses_no_place_is_passed_over_for_a_node);
-    tcase_add_test(tcase, a_link_that_another_user_planted_is_not_followed);
-    tcase_add_test(tcase, an_old_file_keeps_its_mode);
-    return run_tests(tcase);
 }

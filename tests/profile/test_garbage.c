@@ -47,7 +47,7 @@ static bool taken(const char *text, size_t length)
     return true;
 }
 
-START_TEST(every_truncation_is_refused)
+TEST(every_truncation_is_refused)
 {
     char *text = read_text(NEHALEM);
     size_t length = strlen(text);
@@ -58,9 +58,8 @@ START_TEST(every_truncation_is_refused)
     }
     free(text);
 }
-END_TEST
 
-START_TEST(flipped_bytes_are_refused_or_harmless)
+TEST(flipped_bytes_are_refused_or_harmless)
 {
     char *text = read_text(NEHALEM);
     size_t length = strlen(text), accepted = 0;
@@ -76,10 +75,9 @@ START_TEST(flipped_bytes_are_refused_or_harmless)
     ck_assert_uint_lt(accepted, FLIPPED_FILES / 2); /* digits and names may change and stay valid */
     free(text);
 }
-END_TEST
 
 /* Values where they do not belong get deeper than wrong bytes do. */
-START_TEST(misplaced_values_are_refused_or_harmless)
+TEST(misplaced_values_are_refused_or_harmless)
 {
     static const char *const values[] = {"0",
                                          "-1",
@@ -116,9 +114,8 @@ START_TEST(misplaced_values_are_refused_or_harmless)
     }
     free(text);
 }
-END_TEST
 
-START_TEST(deep_nesting_is_refused)
+TEST(deep_nesting_is_refused)
 {
     enum { DEPTH = 1000000 };
     char *text = malloc(DEPTH);
@@ -126,9 +123,8 @@ START_TEST(deep_nesting_is_refused)
     ck_assert(!taken(text, DEPTH));
     free(text);
 }
-END_TEST
 
-START_TEST(short_texts_cannot_make_huge_sets)
+TEST(short_texts_cannot_make_huge_sets)
 {
     char *text = read_text(NEHALEM);
     char *wide = replaced(text, "\"pus\": \"0-7\"", "\"pus\": \"0-16777215\"");
@@ -143,16 +139,5 @@ START_TEST(short_texts_cannot_make_huge_sets)
     free(wider);
     free(text);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("garbage");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, every_truncation_is_refused);
-    tcase_add_test(tcase, flipped_bytes_are_refused_or_harmless);
-    tcase_add_test(tcase, misplaced_values_are_refused_or_harmless);
-    tcase_add_test(tcase, deep_nesting_is_refused);
-    tcase_add_test(tcase, short_texts_cannot_make_huge_sets);
-    return run_tests(tcase);
-}
+TESTS(.seconds = 120)

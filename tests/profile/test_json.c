@@ -8,7 +8,7 @@
 
 #include "tests/base/runner.h"
 
-START_TEST(the_nehalem_fixture_is_the_machine_of_the_paper)
+TEST(the_nehalem_fixture_is_the_machine_of_the_paper)
 {
     struct servet_profile *p = loaded(NEHALEM);
     ck_assert_uint_eq(profile_node_count(p), 2);
@@ -29,7 +29,6 @@ START_TEST(the_nehalem_fixture_is_the_machine_of_the_paper)
     ck_assert_int_eq(node->caches[0].quality.origin, PROFILE_QUOTED);
     profile_free(p);
 }
-END_TEST
 
 /* Every field of the model with a value of its own: what the saver or the loader forgets is
  * seen. */
@@ -49,7 +48,7 @@ static void remove_spaces(char *text)
     *to = '\0';
 }
 
-START_TEST(every_field_survives_the_way_through_a_file)
+TEST(every_field_survives_the_way_through_a_file)
 {
     struct servet_profile *p = full_profile();
     char *first = profile_to_json(p), *second;
@@ -93,9 +92,8 @@ START_TEST(every_field_survives_the_way_through_a_file)
     profile_free(again);
     profile_free(p);
 }
-END_TEST
 
-START_TEST(relations_are_written_as_lists_on_one_line)
+TEST(relations_are_written_as_lists_on_one_line)
 {
     struct servet_profile *p = loaded(NEHALEM);
     char *text = profile_to_json(p);
@@ -104,7 +102,6 @@ START_TEST(relations_are_written_as_lists_on_one_line)
     free(text);
     profile_free(p);
 }
-END_TEST
 
 /* What is refused: a piece of the fixture, what it becomes, and what the one line must say. */
 static const struct refusal {
@@ -174,7 +171,8 @@ static const struct refusal {
      "$.servet_profile: found 0, expected version 1"},
 };
 
-START_TEST(bad_input_is_refused_with_place_finding_and_expectation)
+TEST(bad_input_is_refused_with_place_finding_and_expectation,
+     .loops = sizeof refusals / sizeof *refusals)
 {
     const struct refusal *r = &refusals[_i];
     char *good = read_text(NEHALEM), *bad = replaced(good, r->from, r->to);
@@ -192,9 +190,8 @@ START_TEST(bad_input_is_refused_with_place_finding_and_expectation)
     free(good);
     free(bad);
 }
-END_TEST
 
-START_TEST(syntax_errors_name_line_and_column)
+TEST(syntax_errors_name_line_and_column)
 {
     static const char text[] = "{\n  \"servet_profile\": 1,\n  \"host\": }\n";
     struct servet_profile *profile;
@@ -202,9 +199,8 @@ START_TEST(syntax_errors_name_line_and_column)
     ck_assert_int_eq(profile_parse(text, strlen(text), "f", &profile, &error), -EINVAL);
     ck_assert_msg(strncmp(error.text, "f:3:11: not JSON: ", 18) == 0, "%s", error.text);
 }
-END_TEST
 
-START_TEST(unknown_keys_are_kept_where_they_were_and_noted_once)
+TEST(unknown_keys_are_kept_where_they_were_and_noted_once)
 {
     char *good = read_text(NEHALEM),
          *more = replaced(good, "\"level\": 2",
@@ -233,9 +229,8 @@ START_TEST(unknown_keys_are_kept_where_they_were_and_noted_once)
     free(more);
     free(good);
 }
-END_TEST
 
-START_TEST(strings_bring_no_control_characters)
+TEST(strings_bring_no_control_characters)
 {
     char *good = read_text(NEHALEM),
          *bad = replaced(good, "Intel Xeon", "In\\u001b[2J\\nel\\u009b Xeon");
@@ -246,9 +241,8 @@ START_TEST(strings_bring_no_control_characters)
     free(bad);
     free(good);
 }
-END_TEST
 
-START_TEST(keys_beginning_with_x_are_left_alone)
+TEST(keys_beginning_with_x_are_left_alone)
 {
     char *good = read_text(NEHALEM),
          *more = replaced(good, "\"level\": 2", "\"x-site\": {\"a\": []}, \"level\": 2");
@@ -258,9 +252,8 @@ START_TEST(keys_beginning_with_x_are_left_alone)
     free(good);
     free(more);
 }
-END_TEST
 
-START_TEST(worse_memory_levels_must_collide_in_the_milder_ones)
+TEST(worse_memory_levels_must_collide_in_the_milder_ones)
 {
     static const char milder[] =
         "\"quality\": {\"origin\": \"quoted\"}}, {\"bytes_per_s\": 7e9, \"collisions\": "
@@ -284,7 +277,6 @@ START_TEST(worse_memory_levels_must_collide_in_the_milder_ones)
     free(bad);
     free(good);
 }
-END_TEST
 
 /* A piece of the full fixture beside itself: what one of a kind cannot break. */
 static const struct refusal doubles[] = {
@@ -312,7 +304,7 @@ static const struct refusal doubles[] = {
      "numa[1].os_index: expected NUMA nodes in ascending"},
 };
 
-START_TEST(order_and_overlap_are_checked)
+TEST(order_and_overlap_are_checked, .loops = sizeof doubles / sizeof *doubles)
 {
     const struct refusal *r = &doubles[_i];
     char *good = read_text(EVERY_FIELD), *bad = replaced(good, r->from, r->to);
@@ -325,9 +317,8 @@ START_TEST(order_and_overlap_are_checked)
     free(good);
     free(bad);
 }
-END_TEST
 
-START_TEST(files_that_cannot_be_read_say_why)
+TEST(files_that_cannot_be_read_say_why)
 {
     struct servet_profile *profile;
     struct servet_error error = {""};
@@ -338,10 +329,9 @@ START_TEST(files_that_cannot_be_read_say_why)
     ck_assert_int_eq(profile_load("/dev/zero", &profile, &error), -EINVAL);
     ck_assert_msg(strstr(error.text, "/dev/zero: not a regular file") != NULL, "%s", error.text);
 }
-END_TEST
 
 /* A few locales write 0,1: neither reading nor writing may notice. */
-START_TEST(a_decimal_comma_in_the_locale_changes_nothing)
+TEST(a_decimal_comma_in_the_locale_changes_nothing)
 {
     struct servet_profile *p = full_profile();
     char *before = profile_to_json(p);
@@ -358,24 +348,4 @@ START_TEST(a_decimal_comma_in_the_locale_changes_nothing)
     free(after);
     profile_free(again);
     profile_free(p);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("json");
-    tcase_add_test(tcase, the_nehalem_fixture_is_the_machine_of_the_paper);
-    tcase_add_test(tcase, every_field_survives_the_way_through_a_file);
-    tcase_add_test(tcase, relations_are_written_as_lists_on_one_line);
-    tcase_add_loop_test(tcase, bad_input_is_refused_with_place_finding_and_expectation, 0,
-                        sizeof refusals / sizeof *refusals);
-    tcase_add_loop_test(tcase, order_and_overlap_are_checked, 0, sizeof doubles / sizeof *doubles);
-    tcase_add_test(tcase, syntax_errors_name_line_and_column);
-    tcase_add_test(tcase, keys_beginning_with_x_are_left_alone);
-    tcase_add_test(tcase, unknown_keys_are_kept_where_they_were_and_noted_once);
-    tcase_add_test(tcase, strings_bring_no_control_characters);
-    tcase_add_test(tcase, worse_memory_levels_must_collide_in_the_milder_ones);
-    tcase_add_test(tcase, files_that_cannot_be_read_say_why);
-    tcase_add_test(tcase, a_decimal_comma_in_the_locale_changes_nothing);
-    return run_tests(tcase);
 }

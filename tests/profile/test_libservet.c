@@ -1,5 +1,4 @@
 /* Does the public library, linked alone, tell a program what the profile says? */
-#include <check.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -26,7 +25,7 @@ static bool about(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
-START_TEST(the_two_node_machine_answers)
+TEST(the_two_node_machine_answers)
 {
     servet_profile *p = opened(FIXTURES "/nehalem-2-nodes.json");
     uint32_t pus[20];
@@ -56,9 +55,8 @@ START_TEST(the_two_node_machine_answers)
     ck_assert(about(servet_message_seconds(p, 0, 8, 32768), 6.4e-5));
     servet_profile_close(p);
 }
-END_TEST
 
-START_TEST(curves_are_followed_between_and_beyond_their_points)
+TEST(curves_are_followed_between_and_beyond_their_points)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");
     ck_assert(about(servet_message_seconds(p, 9, 0, 0), 1e-9));
@@ -75,9 +73,8 @@ START_TEST(curves_are_followed_between_and_beyond_their_points)
     ck_assert_uint_eq(servet_cache_bytes(p, 1, 19), 1); /* node 1, PU 9 */
     servet_profile_close(p);
 }
-END_TEST
 
-START_TEST(tuners_get_what_was_measured_and_what_is_declared)
+TEST(tuners_get_what_was_measured_and_what_is_declared)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");
     ck_assert_uint_eq(servet_cache_ways(p, 1, 0), 4);
@@ -114,9 +111,8 @@ START_TEST(tuners_get_what_was_measured_and_what_is_declared)
     ck_assert(about(servet_overhead_bandwidth(p, 0, 1), 9e9));
     servet_profile_close(p);
 }
-END_TEST
 
-START_TEST(pairs_have_figures_of_their_own_where_they_were_measured)
+TEST(pairs_have_figures_of_their_own_where_they_were_measured)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");
     struct servet_quality q;
@@ -143,9 +139,8 @@ START_TEST(pairs_have_figures_of_their_own_where_they_were_measured)
     ck_assert_int_eq(servet_line_quality(p, 0, 1, &q), -ENOENT);
     servet_profile_close(p);
 }
-END_TEST
 
-START_TEST(loops_over_memory_have_bandwidths_of_their_own)
+TEST(loops_over_memory_have_bandwidths_of_their_own)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");
     struct servet_quality q;
@@ -168,9 +163,8 @@ START_TEST(loops_over_memory_have_bandwidths_of_their_own)
     ck_assert_uint_eq(servet_numa_memory_bytes(p, 0, 1), 0); /* no such node */
     servet_profile_close(p);
 }
-END_TEST
 
-START_TEST(what_is_not_known_is_zero)
+TEST(what_is_not_known_is_zero)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");
     ck_assert_uint_eq(servet_cache_bytes(p, 1, 5), 0); /* a gap in the PU numbers */
@@ -189,13 +183,12 @@ START_TEST(what_is_not_known_is_zero)
     servet_profile_close(p);
     servet_profile_close(NULL);
 }
-END_TEST
 
 /* Whatever figures a profile has: one that says it was not measured has no bandwidths and
  * latencies. */
 /* Can a program tell what was measured from what was taken over or only declared, and how sure it
  * is? */
-START_TEST(figures_say_how_sure_they_are)
+TEST(figures_say_how_sure_they_are)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");
     struct servet_quality q;
@@ -224,11 +217,10 @@ START_TEST(figures_say_how_sure_they_are)
     ck_assert_ptr_null(servet_condition(p, "no-such"));
     servet_profile_close(p);
 }
-END_TEST
 
 /* A profile in which some probes did not run: a declared order of layers must not pass for
  * seconds. */
-START_TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
+TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
 {
     char path[] = "/tmp/servet-test-XXXXXX";
     int fd = mkstemp(path);
@@ -263,9 +255,8 @@ START_TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
     ck_assert_str_eq(servet_condition(p, "budget"), "used up");
     servet_profile_close(p);
 }
-END_TEST
 
-START_TEST(figures_of_a_profile_that_was_not_measured_do_not_count)
+TEST(figures_of_a_profile_that_was_not_measured_do_not_count)
 {
     char path[] = "/tmp/servet-test-XXXXXX", *command;
     int fd = mkstemp(path);
@@ -283,9 +274,8 @@ START_TEST(figures_of_a_profile_that_was_not_measured_do_not_count)
     ck_assert_int_eq(servet_message_layer(p, 0, 1), 0);
     servet_profile_close(p);
 }
-END_TEST
 
-START_TEST(a_superstep_costs_work_words_and_a_synchronisation)
+TEST(a_superstep_costs_work_words_and_a_synchronisation)
 {
     servet_profile *p = opened(FIXTURES "/cartesius-bsp.json");
     struct servet_bsp bsp;
@@ -304,7 +294,6 @@ START_TEST(a_superstep_costs_work_words_and_a_synchronisation)
     ck_assert_int_eq(servet_bsp_parameters(p, NULL, 64, &bsp), -ENOENT);
     servet_profile_close(p);
 }
-END_TEST
 
 static void look_nowhere(void)
 {
@@ -315,7 +304,7 @@ static void look_nowhere(void)
     }
 }
 
-START_TEST(without_a_profile_this_machine_is_described_as_not_measured)
+TEST(without_a_profile_this_machine_is_described_as_not_measured)
 {
     look_nowhere();
     if (getenv("HAVE_ETC")) {
@@ -330,9 +319,8 @@ START_TEST(without_a_profile_this_machine_is_described_as_not_measured)
     ck_assert(servet_message_seconds(p, pu, pu + 1, 8) == 0); /* a rank is no latency */
     servet_profile_close(p);
 }
-END_TEST
 
-START_TEST(bad_profiles_are_refused_with_their_reason)
+TEST(bad_profiles_are_refused_with_their_reason)
 {
     servet_profile *profile = NULL;
     struct servet_error error;
@@ -348,7 +336,6 @@ START_TEST(bad_profiles_are_refused_with_their_reason)
     ck_assert_int_eq(servet_profile_open(NULL, &profile, &error), -ENOENT);
     ck_assert_ptr_null(profile);
 }
-END_TEST
 
 static void assert_maps(const servet_profile *p, const struct servet_map_request *request,
                         size_t count, const uint32_t *expected)
@@ -359,7 +346,7 @@ static void assert_maps(const servet_profile *p, const struct servet_map_request
     ck_assert_mem_eq(pus, expected, count * sizeof *pus);
 }
 
-START_TEST(programs_get_the_mapping_that_the_command_prints)
+TEST(programs_get_the_mapping_that_the_command_prints)
 {
     servet_profile *p = opened(FIXTURES "/nehalem-2-nodes.json");
     struct servet_map_request request = {.ranks = 4};
@@ -381,9 +368,8 @@ START_TEST(programs_get_the_mapping_that_the_command_prints)
     assert_maps(p, &request, 4, (const uint32_t[]){0, 8, 16, 24});
     servet_profile_close(p);
 }
-END_TEST
 
-START_TEST(a_mapping_that_cannot_be_is_refused_in_words)
+TEST(a_mapping_that_cannot_be_is_refused_in_words)
 {
     servet_profile *p = opened(FIXTURES "/nehalem-2-nodes.json");
     struct servet_error error;
@@ -407,9 +393,8 @@ START_TEST(a_mapping_that_cannot_be_is_refused_in_words)
     }
     servet_profile_close(p);
 }
-END_TEST
 
-START_TEST(programs_learn_how_many_workers_are_worth_it)
+TEST(programs_learn_how_many_workers_are_worth_it)
 {
     servet_profile *p = opened(FIXTURES "/finis-terrae-2-nodes.json");
     struct servet_error error;
@@ -436,26 +421,4 @@ START_TEST(programs_learn_how_many_workers_are_worth_it)
     p = opened(FIXTURES "/cartesius-bsp.json");
     ck_assert_int_eq(servet_workers_worth(p, 0, SERVET_NODE, pus, &worth, &error), -ENODATA);
     servet_profile_close(p);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("libservet");
-    tcase_add_test(tcase, the_two_node_machine_answers);
-    tcase_add_test(tcase, programs_get_the_mapping_that_the_command_prints);
-    tcase_add_test(tcase, a_mapping_that_cannot_be_is_refused_in_words);
-    tcase_add_test(tcase, programs_learn_how_many_workers_are_worth_it);
-    tcase_add_test(tcase, curves_are_followed_between_and_beyond_their_points);
-    tcase_add_test(tcase, what_is_not_known_is_zero);
-    tcase_add_test(tcase, loops_over_memory_have_bandwidths_of_their_own);
-    tcase_add_test(tcase, pairs_have_figures_of_their_own_where_they_were_measured);
-    tcase_add_test(tcase, tuners_get_what_was_measured_and_what_is_declared);
-    tcase_add_test(tcase, figures_say_how_sure_they_are);
-    tcase_add_test(tcase, a_partial_profile_gives_no_declared_figure_as_a_measured_one);
-    tcase_add_test(tcase, figures_of_a_profile_that_was_not_measured_do_not_count);
-    tcase_add_test(tcase, a_superstep_costs_work_words_and_a_synchronisation);
-    tcase_add_test(tcase, without_a_profile_this_machine_is_described_as_not_measured);
-    tcase_add_test(tcase, bad_profiles_are_refused_with_their_reason);
-    return run_tests(tcase);
 }

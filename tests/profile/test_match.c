@@ -15,7 +15,7 @@ static struct servet_profile *from_tree(const char *root)
     return profile;
 }
 
-START_TEST(the_signature_stays_when_a_pu_goes_offline)
+TEST(the_signature_stays_when_a_pu_goes_offline)
 {
     const char *root = make_folder();
     char before[PROFILE_SIGNATURE_SIZE], after[PROFILE_SIGNATURE_SIZE];
@@ -27,7 +27,6 @@ START_TEST(the_signature_stays_when_a_pu_goes_offline)
     ck_assert_int_eq(profile_signature(root, after), 0);
     ck_assert_str_eq(before, after);
 }
-END_TEST
 
 static const char *const changes[][2] = {
     {"/sys/devices/system/cpu/present", "0-15\n"},
@@ -36,7 +35,7 @@ static const char *const changes[][2] = {
     {"/sys/devices/system/cpu/cpu0/cache/index3/size", "16384K\n"},
 };
 
-START_TEST(another_machine_has_another_signature)
+TEST(another_machine_has_another_signature, .loops = sizeof changes / sizeof *changes)
 {
     const char *root = make_folder();
     char before[PROFILE_SIGNATURE_SIZE], after[PROFILE_SIGNATURE_SIZE];
@@ -51,9 +50,8 @@ START_TEST(another_machine_has_another_signature)
     ck_assert_msg(strstr(error.text, "of another machine (smt.example") != NULL, "%s", error.text);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(this_machine_is_known_again)
+TEST(this_machine_is_known_again)
 {
     struct servet_profile *profile;
     struct servet_error error = {""};
@@ -62,9 +60,8 @@ START_TEST(this_machine_is_known_again)
                   error.text);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(a_pu_that_the_profile_does_not_know_is_noticed)
+TEST(a_pu_that_the_profile_does_not_know_is_noticed)
 {
     const char *root = make_folder();
     struct servet_profile *profile = from_tree(root);
@@ -76,9 +73,8 @@ START_TEST(a_pu_that_the_profile_does_not_know_is_noticed)
     profile_set_free(&allowed);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(a_cluster_profile_is_matched_by_host_name)
+TEST(a_cluster_profile_is_matched_by_host_name)
 {
     const char *root = make_folder();
     struct servet_profile *p = loaded(NEHALEM);
@@ -93,9 +89,8 @@ START_TEST(a_cluster_profile_is_matched_by_host_name)
     ck_assert_ptr_null(profile_class_of_host(p, "node3"));
     profile_free(p);
 }
-END_TEST
 
-START_TEST(host_lists_expand_in_order)
+TEST(host_lists_expand_in_order)
 {
     const char *list = "login,node[008-010,200]-ib,x";
     const char *names[] = {"login", "node008-ib", "node009-ib", "node010-ib", "node200-ib", "x"};
@@ -114,9 +109,8 @@ START_TEST(host_lists_expand_in_order)
     ck_assert_int_eq(profile_hostlist_find(list, "node011-ib"), -1);
     ck_assert_int_eq(profile_hostlist_find(list, "x.example.org"), 5);
 }
-END_TEST
 
-START_TEST(a_number_may_be_followed_by_a_digit)
+TEST(a_number_may_be_followed_by_a_digit)
 {
     const char *list = "rack[1-12]0,n[08-11]7.cluster";
     char name[64];
@@ -128,9 +122,8 @@ START_TEST(a_number_may_be_followed_by_a_digit)
     ck_assert_int_eq(profile_hostlist_find(list, "rack1"), -1);
     ck_assert_int_eq(profile_hostlist_find(list, "n097"), 13);
 }
-END_TEST
 
-START_TEST(malformed_host_lists_are_refused)
+TEST(malformed_host_lists_are_refused)
 {
     const char *bad[] = {"",    ",",     "a,",    "a,,b",   "n[",    "n]",      "n[]",
                          "n[1", "n[1-]", "n[-1]", "n[2-1]", "n[1,]", "n[1][2]", "a b"};
@@ -140,20 +133,4 @@ START_TEST(malformed_host_lists_are_refused)
     }
     ck_assert_int_eq(profile_hostlist_count("n[0-999999999]", &count), -ERANGE);
     ck_assert_int_eq(profile_hostlist_count("n[0-9999999999]", &count), -ERANGE);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("match");
-    tcase_add_test(tcase, the_signature_stays_when_a_pu_goes_offline);
-    tcase_add_loop_test(tcase, another_machine_has_another_signature, 0,
-                        sizeof changes / sizeof *changes);
-    tcase_add_test(tcase, this_machine_is_known_again);
-    tcase_add_test(tcase, a_pu_that_the_profile_does_not_know_is_noticed);
-    tcase_add_test(tcase, a_cluster_profile_is_matched_by_host_name);
-    tcase_add_test(tcase, host_lists_expand_in_order);
-    tcase_add_test(tcase, a_number_may_be_followed_by_a_digit);
-    tcase_add_test(tcase, malformed_host_lists_are_refused);
-    return run_tests(tcase);
 }

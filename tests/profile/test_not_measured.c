@@ -52,22 +52,20 @@ static void says(struct run run, int status, const char *expected)
     run_free(&run);
 }
 
-START_TEST(mappings_go_by_the_order_of_the_layers)
+TEST(mappings_go_by_the_order_of_the_layers)
 {
     says(run_on(SERVET_MAP " --profile", "-n 4 --mem-prior"), 0, "0,1,8,9\n");
     says(run_on(SERVET_MAP " --profile", "-n 4 --comm-prior"), 0, "0,1,4,5\n");
 }
-END_TEST
 
-START_TEST(comparisons_count_layers_instead_of_seconds)
+TEST(comparisons_count_layers_instead_of_seconds)
 {
     struct run run = run_on(SERVET_MAP " --profile", "-n 4 --compare");
     ck_assert_msg(strstr(run.out, "latency between") == NULL, "%s", run.out);
     says(run, 0, "layers between neighbours, worst");
 }
-END_TEST
 
-START_TEST(traffic_is_weighed_by_layers_and_says_so)
+TEST(traffic_is_weighed_by_layers_and_says_so)
 {
     char options[128];
     snprintf(options, sizeof options, "--comm-prior --explain --matrix %s", matrix);
@@ -75,32 +73,19 @@ START_TEST(traffic_is_weighed_by_layers_and_says_so)
     says(run_on(SERVET_MAP " --profile", options), 0,
          "(layers x bytes, latencies were not measured): rank order 38");
 }
-END_TEST
 
-START_TEST(differences_are_not_taken_of_ranks)
+TEST(differences_are_not_taken_of_ranks)
 {
     says(run_on(SERVET_SHOW " --diff " NEHALEM, ""), 0, "not measured");
     struct run run = run_on(SERVET_SHOW, "");
     ck_assert_msg(strstr(run.out, " 1 s") == NULL, "%s", run.out);
     says(run, 0, "not measured");
 }
-END_TEST
 
-START_TEST(plans_ask_for_what_was_not_measured)
+TEST(plans_ask_for_what_was_not_measured)
 {
     says(run_on(SERVET_SPMD " --profile", "--problem 64x64 --bytes 8 --comp 1e-6"), 2,
          "--comm: missing");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("not measured");
-    tcase_add_checked_fixture(tests, make_files, remove_files);
-    tcase_add_test(tests, mappings_go_by_the_order_of_the_layers);
-    tcase_add_test(tests, comparisons_count_layers_instead_of_seconds);
-    tcase_add_test(tests, traffic_is_weighed_by_layers_and_says_so);
-    tcase_add_test(tests, differences_are_not_taken_of_ranks);
-    tcase_add_test(tests, plans_ask_for_what_was_not_measured);
-    return run_tests(tests);
-}
+TESTS(.setup = make_files, .teardown = remove_files)

@@ -8,7 +8,7 @@
 static const struct profile_message_point falling[] = {
     {64, 1e-6, 0, -1}, {1024, 2e-6, 0, -1}, {4096, 5e-6, 0, -1}, {16384, 4.5e-6, 0, -1}};
 
-START_TEST(long_messages_never_take_less_than_the_longest_that_was_measured)
+TEST(long_messages_never_take_less_than_the_longest_that_was_measured)
 {
     struct profile_message_point points[4];
     memcpy(points, falling, sizeof points);
@@ -25,9 +25,8 @@ START_TEST(long_messages_never_take_less_than_the_longest_that_was_measured)
     ck_assert_double_eq_tol(profile_message_seconds(&layer, 1024, 544), 1.5e-6, 1e-12);
     ck_assert_double_eq(profile_message_seconds(&layer, 1024, 0), 1e-6);
 }
-END_TEST
 
-START_TEST(one_measured_size_is_a_latency_below_and_a_bandwidth_above)
+TEST(one_measured_size_is_a_latency_below_and_a_bandwidth_above)
 {
     struct profile_message_point point = {4096, 4e-6, 0, -1};
     struct profile_layer layer = {.seconds = 1e-6};
@@ -40,9 +39,8 @@ START_TEST(one_measured_size_is_a_latency_below_and_a_bandwidth_above)
     layer.seconds = 0; /* declared: its order is all that is known */
     ck_assert_double_eq(profile_message_seconds(&layer, 1024, 8192), 0);
 }
-END_TEST
 
-START_TEST(bandwidth_starts_with_one_worker_and_with_the_pair)
+TEST(bandwidth_starts_with_one_worker_and_with_the_pair)
 {
     /* One worker 4 GB/s, four together 6: three get 5.33, not what four get. */
     struct profile_scaling_point points[] = {{4, 6e9, 0, -1}, {8, 7e9, 0, -1}};
@@ -64,9 +62,8 @@ START_TEST(bandwidth_starts_with_one_worker_and_with_the_pair)
     level.bytes_per_s = 0;
     ck_assert_double_eq(profile_memory_bandwidth(&memory, &level, 7), 0);
 }
-END_TEST
 
-START_TEST(messages_at_once_follow_the_concurrency_curve)
+TEST(messages_at_once_follow_the_concurrency_curve)
 {
     struct profile_concurrency_point points[] = {
         {1, 2e-6, 0, -1}, {2, 3e-6, 0, -1}, {4, 4e-6, 0, -1}};
@@ -77,9 +74,8 @@ START_TEST(messages_at_once_follow_the_concurrency_curve)
     layer.concurrency_count = 1;
     ck_assert_double_eq(profile_messages_slower(&layer, 8), 1);
 }
-END_TEST
 
-START_TEST(what_was_not_measured_has_an_order_and_no_seconds)
+TEST(what_was_not_measured_has_an_order_and_no_seconds)
 {
     struct servet_profile *declared, *measured = loaded(NEHALEM);
     ck_assert_int_eq(profile_from_hwloc("package:2 l3:2 core:2 pu:2", &declared, NULL), 0);
@@ -100,9 +96,8 @@ START_TEST(what_was_not_measured_has_an_order_and_no_seconds)
     profile_free(declared);
     profile_free(measured);
 }
-END_TEST
 
-START_TEST(ranks_of_older_profiles_are_no_seconds)
+TEST(ranks_of_older_profiles_are_no_seconds)
 {
     char *text = read_text(NEHALEM);
     char *older = replaced(text, "\"origin\": \"quoted\"", "\"origin\": \"quoted\"");
@@ -125,17 +120,4 @@ START_TEST(ranks_of_older_profiles_are_no_seconds)
     free(layer);
     free(older);
     free(text);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("query");
-    tcase_add_test(tests, long_messages_never_take_less_than_the_longest_that_was_measured);
-    tcase_add_test(tests, one_measured_size_is_a_latency_below_and_a_bandwidth_above);
-    tcase_add_test(tests, bandwidth_starts_with_one_worker_and_with_the_pair);
-    tcase_add_test(tests, messages_at_once_follow_the_concurrency_curve);
-    tcase_add_test(tests, what_was_not_measured_has_an_order_and_no_seconds);
-    tcase_add_test(tests, ranks_of_older_profiles_are_no_seconds);
-    return run_tests(tests);
 }

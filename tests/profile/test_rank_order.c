@@ -1,6 +1,5 @@
 /* Do ranks that talk to each other get neighbouring numbers (or places), and is a good order left
  * as it is? */
-#include <check.h>
 #include <stdlib.h>
 
 #include "profile/servet.h"
@@ -28,29 +27,26 @@ static void assert_order(const uint32_t *pus, uint32_t ranks, const double *traf
     servet_profile_close(profile);
 }
 
-START_TEST(neighbours_in_rank_order_get_on_one_node)
+TEST(neighbours_in_rank_order_get_on_one_node)
 {
     /* ranks dealt out over the two nodes in turn */
     assert_order((uint32_t[]){0, 8, 1, 9, 2, 10}, 6, NULL, (uint32_t[]){0, 3, 1, 4, 2, 5});
 }
-END_TEST
 
-START_TEST(a_good_order_stays)
+TEST(a_good_order_stays)
 {
     assert_order((uint32_t[]){0, 1, 2, 8, 9, 10}, 6, NULL, (uint32_t[]){0, 1, 2, 3, 4, 5});
     assert_order((uint32_t[]){5}, 1, NULL, (uint32_t[]){0});
 }
-END_TEST
 
-START_TEST(a_matrix_says_who_talks)
+TEST(a_matrix_says_who_talks)
 {
     /* new ranks 0 and 3 talk, 1 and 2 talk; old ranks 0, 1 are on one node and 2, 3 on the other */
     const double traffic[16] = {0, 0, 0, 9, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     assert_order((uint32_t[]){0, 1, 8, 9}, 4, traffic, (uint32_t[]){0, 3, 1, 2});
 }
-END_TEST
 
-START_TEST(bad_input_is_refused_by_name)
+TEST(bad_input_is_refused_by_name)
 {
     servet_profile *profile = nehalem();
     struct servet_error error;
@@ -62,15 +58,4 @@ START_TEST(bad_input_is_refused_by_name)
     ck_assert_int_lt(servet_rank_order(profile, NULL, 0, NULL, order, &error), 0);
     ck_assert_uint_eq(order[0], 77);
     servet_profile_close(profile);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("rank_order");
-    tcase_add_test(tcase, neighbours_in_rank_order_get_on_one_node);
-    tcase_add_test(tcase, a_good_order_stays);
-    tcase_add_test(tcase, a_matrix_says_who_talks);
-    tcase_add_test(tcase, bad_input_is_refused_by_name);
-    return run_tests(tcase);
 }

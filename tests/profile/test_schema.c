@@ -25,13 +25,12 @@ static void assert_all_present(json_t *json, const struct profile_object *type)
     }
 }
 
-START_TEST(the_full_fixture_has_every_field)
+TEST(the_full_fixture_has_every_field)
 {
     json_t *json = json_load_file(EVERY_FIELD, 0, NULL);
     assert_all_present(json, &profile_document);
     json_decref(json);
 }
-END_TEST
 
 struct reading {
     uint32_t cups, spoons;
@@ -66,7 +65,7 @@ static const char *refusal(const char *text, struct reading *out)
     return error.text;
 }
 
-START_TEST(an_absent_field_takes_its_value)
+TEST(an_absent_field_takes_its_value)
 {
     struct reading reading;
     ck_assert_str_eq(refusal("{\"table\": 3, \"cups\": 2, \"spoons\": 0}", &reading), "");
@@ -78,16 +77,14 @@ START_TEST(an_absent_field_takes_its_value)
                      "");
     ck_assert_uint_eq(reading.drink, 1);
 }
-END_TEST
 
-START_TEST(a_field_is_required_from_the_format_that_brought_it)
+TEST(a_field_is_required_from_the_format_that_brought_it)
 {
     struct reading reading;
     ck_assert_str_eq(refusal("{\"table\": 1, \"cups\": 2}", &reading), "");
     ck_assert_str_eq(refusal("{\"table\": 2, \"cups\": 2}", &reading),
                      "f: $.spoons: missing, expected an integer");
 }
-END_TEST
 
 static const struct {
     const char *text, *refusal;
@@ -107,20 +104,9 @@ static const struct {
      " understands"},
 };
 
-START_TEST(what_is_out_of_its_range_is_named_with_the_range)
+TEST(what_is_out_of_its_range_is_named_with_the_range,
+     .loops = sizeof out_of_range / sizeof *out_of_range)
 {
     struct reading reading;
     ck_assert_str_eq(refusal(out_of_range[_i].text, &reading), out_of_range[_i].refusal);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("schema");
-    tcase_add_test(tcase, the_full_fixture_has_every_field);
-    tcase_add_test(tcase, an_absent_field_takes_its_value);
-    tcase_add_test(tcase, a_field_is_required_from_the_format_that_brought_it);
-    tcase_add_loop_test(tcase, what_is_out_of_its_range_is_named_with_the_range, 0,
-                        sizeof out_of_range / sizeof *out_of_range);
-    return run_tests(tcase);
 }

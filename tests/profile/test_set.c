@@ -1,5 +1,4 @@
 /* Are PU lists read, written and combined as the kernel's cpulists are? */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -21,7 +20,7 @@ static void assert_text(struct profile_set *set, const char *expected)
     profile_set_free(set);
 }
 
-START_TEST(lists_round_trip_in_shortest_form)
+TEST(lists_round_trip_in_shortest_form)
 {
     const char *cases[][2] = {{"0", "0"},           {"0-3,8", "0-3,8"}, {"8,3,2,1,0", "0-3,8"},
                               {"0-3,2-5\n", "0-5"}, {"7,7,7", "7"},     {"1,3,5", "1,3,5"}};
@@ -30,9 +29,8 @@ START_TEST(lists_round_trip_in_shortest_form)
         assert_text(&set, cases[i][1]);
     }
 }
-END_TEST
 
-START_TEST(malformed_lists_are_refused)
+TEST(malformed_lists_are_refused)
 {
     const char *cases[] = {"",   "a",  "1-", "-1",  "3-1", "1,,2",
                            "1,", " 1", "1 ", "0x1", "+1",  "1-2-3"};
@@ -42,9 +40,8 @@ START_TEST(malformed_lists_are_refused)
     }
     ck_assert_int_eq(profile_set_parse("0-4000000000", &set), -ERANGE);
 }
-END_TEST
 
-START_TEST(sets_combine)
+TEST(sets_combine)
 {
     struct profile_set a = parsed("0-3,8"), b = parsed("2-9"), out;
     ck_assert(profile_set_has(&a, 8) && !profile_set_has(&a, 4));
@@ -59,14 +56,4 @@ START_TEST(sets_combine)
     assert_text(&out, "0-9");
     profile_set_free(&a);
     profile_set_free(&b);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("set");
-    tcase_add_test(tcase, lists_round_trip_in_shortest_form);
-    tcase_add_test(tcase, malformed_lists_are_refused);
-    tcase_add_test(tcase, sets_combine);
-    return run_tests(tcase);
 }

@@ -56,7 +56,7 @@ static void release(struct output *output)
     free(output->err);
 }
 
-START_TEST(everything_in_a_profile_is_shown)
+TEST(everything_in_a_profile_is_shown)
 {
     static const char *const expected[] = {
         "took 0.1 s",
@@ -89,10 +89,9 @@ START_TEST(everything_in_a_profile_is_shown)
     }
     release(&output);
 }
-END_TEST
 
 /* Bisseling's table of the parameters of Cartesius, line by line */
-START_TEST(bsp_parameters_are_printed_in_the_form_of_the_slides)
+TEST(bsp_parameters_are_printed_in_the_form_of_the_slides)
 {
     struct output output = run(SHOW " --bsp " FIXTURES "/cartesius-bsp.json");
     ck_assert_int_eq(output.status, 0);
@@ -114,9 +113,8 @@ START_TEST(bsp_parameters_are_printed_in_the_form_of_the_slides)
                                  "    32       455   132 618   111 267\n");
     release(&output);
 }
-END_TEST
 
-START_TEST(without_a_profile_it_says_not_measured)
+TEST(without_a_profile_it_says_not_measured)
 {
     if (access("/etc/servet", F_OK) == 0) {
         return; /* this system has a profile of its own */
@@ -128,9 +126,8 @@ START_TEST(without_a_profile_it_says_not_measured)
     ck_assert_ptr_null(strstr(output.out, "GB/s"));
     release(&output);
 }
-END_TEST
 
-START_TEST(json_output_is_a_profile)
+TEST(json_output_is_a_profile)
 {
     struct output output = run(SHOW " --json " NEHALEM);
     struct servet_profile *profile, *fixture = loaded(NEHALEM);
@@ -145,9 +142,8 @@ START_TEST(json_output_is_a_profile)
     profile_free(fixture);
     release(&output);
 }
-END_TEST
 
-START_TEST(a_profile_of_another_machine_is_shown_with_a_warning)
+TEST(a_profile_of_another_machine_is_shown_with_a_warning)
 {
     struct output output = run("SERVET_PROFILE=" NEHALEM " " SHOW);
     ck_assert_int_eq(output.status, 0);
@@ -155,7 +151,6 @@ START_TEST(a_profile_of_another_machine_is_shown_with_a_warning)
     assert_says(output.out, "nehalem");
     release(&output);
 }
-END_TEST
 
 static const struct {
     const char *command;
@@ -179,7 +174,7 @@ static const struct {
     {SHOW " " NEHALEM " >/dev/full", 1, "cannot write to standard output: No space left"},
 };
 
-START_TEST(wrong_input_is_one_line_and_status_2)
+TEST(wrong_input_is_one_line_and_status_2, .loops = sizeof wrong / sizeof *wrong)
 {
     char *quoted = NULL;
     size_t size;
@@ -195,9 +190,8 @@ START_TEST(wrong_input_is_one_line_and_status_2)
     free(quoted);
     release(&output);
 }
-END_TEST
 
-START_TEST(help_and_version_are_there)
+TEST(help_and_version_are_there)
 {
     struct output output = run(SHOW " --version");
     ck_assert_str_eq(output.out, "servet " SERVET_VERSION "\n");
@@ -207,19 +201,4 @@ START_TEST(help_and_version_are_there)
     assert_says(output.out, "--json");
     assert_says(output.out, "SERVET_PROFILE");
     release(&output);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("show");
-    tcase_add_test(tcase, everything_in_a_profile_is_shown);
-    tcase_add_test(tcase, bsp_parameters_are_printed_in_the_form_of_the_slides);
-    tcase_add_test(tcase, without_a_profile_it_says_not_measured);
-    tcase_add_test(tcase, json_output_is_a_profile);
-    tcase_add_test(tcase, a_profile_of_another_machine_is_shown_with_a_warning);
-    tcase_add_loop_test(tcase, wrong_input_is_one_line_and_status_2, 0,
-                        sizeof wrong / sizeof *wrong);
-    tcase_add_test(tcase, help_and_version_are_there);
-    return run_tests(tcase);
 }

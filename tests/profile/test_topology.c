@@ -57,7 +57,7 @@ static void assert_layers(const struct profile_class *node, const char *const (*
     }
 }
 
-START_TEST(sysfs_describes_a_captured_smt_machine)
+TEST(sysfs_describes_a_captured_smt_machine)
 {
     const char *root = make_folder();
     put_smt_machine(root);
@@ -88,10 +88,9 @@ START_TEST(sysfs_describes_a_captured_smt_machine)
     assert_layers(node, layers, 3);
     profile_free(p);
 }
-END_TEST
 
 /* Lines of /proc/cpuinfo as these processors have them; Arm's has no name. */
-START_TEST(processors_without_a_model_name_are_named)
+TEST(processors_without_a_model_name_are_named)
 {
     static const struct {
         const char *cpuinfo, *name;
@@ -120,9 +119,8 @@ START_TEST(processors_without_a_model_name_are_named)
         ck_assert(i == 0 || strcmp(signatures[i], signatures[i - 1]) != 0);
     }
 }
-END_TEST
 
-START_TEST(offline_pus_are_left_out_by_sysfs)
+TEST(offline_pus_are_left_out_by_sysfs)
 {
     const char *root = make_folder();
     put_smt_machine(root);
@@ -132,9 +130,8 @@ START_TEST(offline_pus_are_left_out_by_sysfs)
     assert_groups(&p->classes[0].memory.levels[0].collisions, "0-1,4-5 2-3,6");
     profile_free(p);
 }
-END_TEST
 
-START_TEST(cores_of_different_caches_are_told_apart_by_sysfs)
+TEST(cores_of_different_caches_are_told_apart_by_sysfs)
 {
     const char *root = make_folder();
     put_smt_machine(root);
@@ -161,9 +158,8 @@ START_TEST(cores_of_different_caches_are_told_apart_by_sysfs)
     ck_assert(profile_set_has(&node->kinds[1].pus, 7));
     profile_free(p);
 }
-END_TEST
 
-START_TEST(a_folder_without_a_machine_is_refused)
+TEST(a_folder_without_a_machine_is_refused)
 {
     struct servet_profile *profile = NULL;
     struct servet_error error = {""};
@@ -171,9 +167,8 @@ START_TEST(a_folder_without_a_machine_is_refused)
     ck_assert_ptr_nonnull(strstr(error.text, "/sys/devices/system/cpu/online: No such file"));
     ck_assert_ptr_null(profile);
 }
-END_TEST
 
-START_TEST(sysfs_and_hwloc_agree_on_this_machine)
+TEST(sysfs_and_hwloc_agree_on_this_machine)
 {
     struct servet_profile *a = from_sysfs(""), *b = from_hwloc(NULL);
     char *text_a = profile_to_json(a), *text_b = profile_to_json(b);
@@ -183,10 +178,9 @@ START_TEST(sysfs_and_hwloc_agree_on_this_machine)
     profile_free(a);
     profile_free(b);
 }
-END_TEST
 
 /* Rule 5 is the mapper's: the profile knows the whole machine, whatever this process may use. */
-START_TEST(a_narrow_mask_does_not_make_the_machine_smaller)
+TEST(a_narrow_mask_does_not_make_the_machine_smaller)
 {
     struct servet_profile *before = from_hwloc(NULL), *after;
     cpu_set_t one;
@@ -198,9 +192,8 @@ START_TEST(a_narrow_mask_does_not_make_the_machine_smaller)
     profile_free(before);
     profile_free(after);
 }
-END_TEST
 
-START_TEST(a_described_machine_gets_its_layers)
+TEST(a_described_machine_gets_its_layers)
 {
     struct servet_profile *p = from_hwloc("package:2 numa:2 l3:1 core:2 pu:2");
     const char *layers[][2] = {{"core", "0-1 2-3 4-5 6-7 8-9 10-11 12-13 14-15"},
@@ -214,10 +207,9 @@ START_TEST(a_described_machine_gets_its_layers)
     ck_assert_str_eq(p->nodes[0].names, "localhost");
     profile_free(p);
 }
-END_TEST
 
 /* Kunpeng's shape: clusters of cores that share no cache which anybody tells of. */
-START_TEST(clusters_and_dies_are_levels_of_their_own)
+TEST(clusters_and_dies_are_levels_of_their_own)
 {
     struct servet_profile *p = from_hwloc("package:2 group:2 core:2 pu:1");
     const struct profile_class *node = only_class(p);
@@ -237,7 +229,6 @@ START_TEST(clusters_and_dies_are_levels_of_their_own)
     ck_assert_uint_eq(only_class(p)->memory.level_count, 2);
     profile_free(p);
 }
-END_TEST
 
 /* One package of eight cores, `groups` in files of this name. */
 static void put_clusters(const char *root, const char *file, const char *low, const char *high)
@@ -255,7 +246,7 @@ static void put_clusters(const char *root, const char *file, const char *low, co
     }
 }
 
-START_TEST(clusters_and_dies_are_read_by_sysfs)
+TEST(clusters_and_dies_are_read_by_sysfs, .loops = 2)
 {
     static const char *const files[] = {"cluster_cpus_list", "die_cpus_list"};
     const char *root = make_folder();
@@ -267,10 +258,9 @@ START_TEST(clusters_and_dies_are_read_by_sysfs)
     assert_groups(&node->memory.levels[1].collisions, "0-7");
     profile_free(p);
 }
-END_TEST
 
 /* Finis Terrae's shape: two packages (buses) in each NUMA node (cell). */
-START_TEST(packages_inside_a_numa_node_are_the_worse_level)
+TEST(packages_inside_a_numa_node_are_the_worse_level)
 {
     struct servet_profile *p = from_hwloc("numa:2 package:2 core:2 pu:1");
     ck_assert_uint_eq(p->classes[0].memory.level_count, 2);
@@ -278,9 +268,8 @@ START_TEST(packages_inside_a_numa_node_are_the_worse_level)
     assert_groups(&p->classes[0].memory.levels[1].collisions, "0-3 4-7");
     profile_free(p);
 }
-END_TEST
 
-START_TEST(hybrid_cores_keep_their_kinds_and_caches)
+TEST(hybrid_cores_keep_their_kinds_and_caches)
 {
     struct servet_profile *p =
         from_hwloc(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
@@ -295,7 +284,6 @@ START_TEST(hybrid_cores_keep_their_kinds_and_caches)
     ck_assert_uint_eq(node->caches[3].pus.count, 12); /* the two low-power cores have no L3 */
     profile_free(p);
 }
-END_TEST
 
 /* file, PUs, caches, NUMA nodes */
 static const struct odd {
@@ -311,7 +299,7 @@ static const struct odd {
      2}, /* memory allowed on other nodes than the PUs */
 };
 
-START_TEST(odd_machines_give_valid_profiles)
+TEST(odd_machines_give_valid_profiles, .loops = sizeof odd_machines / sizeof *odd_machines)
 {
     char path[256];
     const struct odd *odd = &odd_machines[_i];
@@ -329,9 +317,8 @@ START_TEST(odd_machines_give_valid_profiles)
     profile_free(again);
     profile_free(p);
 }
-END_TEST
 
-START_TEST(what_is_no_topology_is_refused_by_name)
+TEST(what_is_no_topology_is_refused_by_name)
 {
     struct servet_profile *profile;
     struct servet_error error = {""};
@@ -340,26 +327,4 @@ START_TEST(what_is_no_topology_is_refused_by_name)
         strstr(error.text, "nehalem-2-nodes.json: expected a topology in hwloc's XML"));
     ck_assert_int_eq(profile_from_hwloc("pakage:2", &profile, &error), -EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "'pakage:2': expected a file"));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("topology");
-    tcase_add_test(tcase, sysfs_describes_a_captured_smt_machine);
-    tcase_add_test(tcase, processors_without_a_model_name_are_named);
-    tcase_add_test(tcase, offline_pus_are_left_out_by_sysfs);
-    tcase_add_test(tcase, cores_of_different_caches_are_told_apart_by_sysfs);
-    tcase_add_test(tcase, a_folder_without_a_machine_is_refused);
-    tcase_add_test(tcase, sysfs_and_hwloc_agree_on_this_machine);
-    tcase_add_test(tcase, a_narrow_mask_does_not_make_the_machine_smaller);
-    tcase_add_test(tcase, a_described_machine_gets_its_layers);
-    tcase_add_test(tcase, packages_inside_a_numa_node_are_the_worse_level);
-    tcase_add_test(tcase, clusters_and_dies_are_levels_of_their_own);
-    tcase_add_loop_test(tcase, clusters_and_dies_are_read_by_sysfs, 0, 2);
-    tcase_add_test(tcase, hybrid_cores_keep_their_kinds_and_caches);
-    tcase_add_loop_test(tcase, odd_machines_give_valid_profiles, 0,
-                        sizeof odd_machines / sizeof *odd_machines);
-    tcase_add_test(tcase, what_is_no_topology_is_refused_by_name);
-    return run_tests(tcase);
 }

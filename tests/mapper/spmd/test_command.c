@@ -1,6 +1,5 @@
 /* Does servet-spmd print Table 1, write plans and mappings, and refuse what makes no sense in one
  * line? */
-#include <check.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +28,7 @@ static void assert_says(const char *options, const char *expected)
     run_free(&run);
 }
 
-START_TEST(table_1_is_printed)
+TEST(table_1_is_printed)
 {
     assert_says(HEAT "--cores 16" DELL,
                 "tile           2125 x 1000 tasks\ncores          16 (4 x 4)");
@@ -41,9 +40,8 @@ START_TEST(table_1_is_printed)
                 "/spmd-amd.json",
                 "tile           1350 x 1 tasks\ncores          8 (8 x 1)");
 }
-END_TEST
 
-START_TEST(curves_say_where_efficiency_falls)
+TEST(curves_say_where_efficiency_falls)
 {
     const char *wave =
         "--problem 10800 --comp 0.08e-6 --comm 131.3e-6 --curve --simulate --profile " FIXTURES
@@ -52,18 +50,16 @@ START_TEST(curves_say_where_efficiency_falls)
     assert_says(wave, "0.000144         6           1  *");
     assert_says(wave, "with the plan");
 }
-END_TEST
 
-START_TEST(mappings_come_in_the_mappers_formats)
+TEST(mappings_come_in_the_mappers_formats)
 {
     assert_says(HEAT "--cores 16 --format rankfile" DELL, "rank 15=dell2 slot=7\n");
     assert_says(HEAT "--cores 16 --format hostfile" DELL, "dell1\ndell1\n");
     assert_says(HEAT "--cores 4 --cpuset 0-3 --format hydra" DELL, "-bind-to user:");
     assert_says("--format help", "rankfile");
 }
-END_TEST
 
-START_TEST(the_plan_is_a_file)
+TEST(the_plan_is_a_file)
 {
     char path[] = "/tmp/servet-test-XXXXXX", *options;
     close(mkstemp(path));
@@ -79,9 +75,8 @@ START_TEST(the_plan_is_a_file)
     unlink(path);
     free(options);
 }
-END_TEST
 
-START_TEST(bad_input_is_one_line_and_status_2)
+TEST(bad_input_is_one_line_and_status_2)
 {
     const char *cases[][2] = {
         {"", "--problem: missing"},
@@ -150,7 +145,6 @@ START_TEST(bad_input_is_one_line_and_status_2)
         run_free(&run);
     }
 }
-END_TEST
 
 /* By its name: a plan is put into place by renaming, and an open file would still be the old
  * one. */
@@ -171,7 +165,7 @@ static void assert_leaves_the_old_plan(const char *options)
     run_free(&run);
 }
 
-START_TEST(a_program_that_does_not_run_leaves_the_old_plan)
+TEST(a_program_that_does_not_run_leaves_the_old_plan)
 {
     if (HAVE_MPI) {
         assert_leaves_the_old_plan(HEAT "--cores 2 --cpuset 0-1 --evaluate /bin/false");
@@ -179,25 +173,10 @@ START_TEST(a_program_that_does_not_run_leaves_the_old_plan)
             "--problem 80x60 --cores 2 --cpuset 0-1 --characterise /bin/false");
     }
 }
-END_TEST
 
-START_TEST(a_refused_plan_leaves_the_old_one)
+TEST(a_refused_plan_leaves_the_old_one)
 {
     assert_leaves_the_old_plan(HEAT "--cores 41");
     assert_leaves_the_old_plan(HEAT "--tile 7x7");
     assert_leaves_the_old_plan(HEAT "--efficiency 1");
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("servet-spmd");
-    tcase_add_test(tcase, table_1_is_printed);
-    tcase_add_test(tcase, curves_say_where_efficiency_falls);
-    tcase_add_test(tcase, mappings_come_in_the_mappers_formats);
-    tcase_add_test(tcase, the_plan_is_a_file);
-    tcase_add_test(tcase, bad_input_is_one_line_and_status_2);
-    tcase_add_test(tcase, a_program_that_does_not_run_leaves_the_old_plan);
-    tcase_add_test(tcase, a_refused_plan_leaves_the_old_one);
-    return run_tests(tcase);
 }

@@ -1,6 +1,5 @@
 /* Do grids keep their messages off slow links, does a plan cut every tile into edges and inside,
  * and does it pay on the paper's three clusters, simulated? */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,7 @@ static const struct {
     {FIXTURES "/spmd-amd.json", 16, 1, 1, 2 * 7},
 };
 
-START_TEST(few_messages_go_over_the_slowest_links)
+TEST(few_messages_go_over_the_slowest_links, .loops = sizeof clusters / sizeof *clusters)
 {
     struct servet_profile *profile = loaded(clusters[_i].profile);
     struct spmd_problem p =
@@ -67,7 +66,6 @@ START_TEST(few_messages_go_over_the_slowest_links)
     spmd_grid_free(&grid);
     profile_free(profile);
 }
-END_TEST
 
 /* -- against every order there is -- */
 
@@ -142,7 +140,8 @@ static const struct {
     {FIXTURES "/spmd-amd.json", "0-1,3-6", "1d3", 6, 1},
 };
 
-START_TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links)
+TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
+     .loops = sizeof small / sizeof *small)
 {
     struct servet_profile *profile = loaded(small[_i].profile);
     struct spmd_problem p = problem(small[_i].stencil, 5040, 5040, 1);
@@ -171,9 +170,8 @@ START_TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links)
     profile_set_free(&allowed);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(every_process_has_a_pu_of_its_own)
+TEST(every_process_has_a_pu_of_its_own)
 {
     struct servet_profile *profile = loaded(FIXTURES "/spmd-ibm.json");
     struct spmd_problem p = problem("2d5", 1024, 1024, 1);
@@ -186,9 +184,8 @@ START_TEST(every_process_has_a_pu_of_its_own)
     spmd_grid_free(&grid);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(the_boxes_of_a_plan_are_the_tile_by_priority)
+TEST(the_boxes_of_a_plan_are_the_tile_by_priority)
 {
     struct servet_profile *profile = loaded(FIXTURES "/spmd-dell.json");
     const char *stencils[] = {"2d5", "2d9", "2:0,-1:0,0:3,0:-1"};
@@ -223,9 +220,8 @@ START_TEST(the_boxes_of_a_plan_are_the_tile_by_priority)
     }
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(messages_over_slow_links_are_posted_first)
+TEST(messages_over_slow_links_are_posted_first)
 {
     struct servet_profile *profile = loaded(FIXTURES "/spmd-dell.json");
     struct spmd_problem p = problem("2d5", 8500, 4000, 1);
@@ -250,10 +246,9 @@ START_TEST(messages_over_slow_links_are_posted_first)
     spmd_grid_free(&grid);
     profile_free(profile);
 }
-END_TEST
 
 /* Two processes send two messages at once. */
-START_TEST(messages_at_once_take_as_long_as_was_measured)
+TEST(messages_at_once_take_as_long_as_was_measured)
 {
     struct servet_profile *profile = loaded(FIXTURES "/spmd-amd.json");
     struct spmd_problem p = problem("1d3", 10800, 1, 1e-8);
@@ -284,7 +279,6 @@ START_TEST(messages_at_once_take_as_long_as_was_measured)
     spmd_grid_free(&grid);
     profile_free(profile);
 }
-END_TEST
 
 /* Table 1's applications on its clusters, with the processes waiting for each other. */
 static const struct {
@@ -308,7 +302,8 @@ static double simulated(const struct servet_profile *profile, const struct spmd_
     return seconds;
 }
 
-START_TEST(on_the_papers_clusters_the_plan_pays_and_the_model_holds)
+TEST(on_the_papers_clusters_the_plan_pays_and_the_model_holds,
+     .loops = sizeof scale / sizeof *scale)
 {
     struct servet_profile *profile = loaded(scale[_i].profile);
     struct spmd_problem p = problem(scale[_i].stencil, scale[_i].x, scale[_i].y, scale[_i].comp_s);
@@ -335,21 +330,4 @@ START_TEST(on_the_papers_clusters_the_plan_pays_and_the_model_holds)
     ck_assert_uint_gt(better, 0);
     free(curve);
     profile_free(profile);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("spmd grid");
-    tcase_add_loop_test(tcase, few_messages_go_over_the_slowest_links, 0,
-                        sizeof clusters / sizeof *clusters);
-    tcase_add_loop_test(tcase, no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
-                        0, sizeof small / sizeof *small);
-    tcase_add_test(tcase, every_process_has_a_pu_of_its_own);
-    tcase_add_test(tcase, the_boxes_of_a_plan_are_the_tile_by_priority);
-    tcase_add_test(tcase, messages_over_slow_links_are_posted_first);
-    tcase_add_test(tcase, messages_at_once_take_as_long_as_was_measured);
-    tcase_add_loop_test(tcase, on_the_papers_clusters_the_plan_pays_and_the_model_holds, 0,
-                        sizeof scale / sizeof *scale);
-    return run_tests(tcase);
 }

@@ -1,6 +1,5 @@
 /* Do the equations of the SPMD execution tool give its Table 1, and is the tile that is chosen the
  * best that keeps the wanted efficiency? */
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -50,7 +49,7 @@ static struct spmd_problem problem_of(size_t i)
                                  .efficiency = 0.85};
 }
 
-START_TEST(table_1_follows_from_the_number_of_cores)
+TEST(table_1_follows_from_the_number_of_cores, .loops = 3)
 {
     struct spmd_problem problem = problem_of((size_t)_i);
     struct spmd_choice choice;
@@ -64,9 +63,8 @@ START_TEST(table_1_follows_from_the_number_of_cores)
     assert_within(choice.times.compute_s, table_1[_i].printed_s, table_1[_i].digits);
     ck_assert_int_eq(choice.times.kept, table_1[_i].kept);
 }
-END_TEST
 
-START_TEST(the_wave_equation_does_not_keep_85_percent_on_8_cores)
+TEST(the_wave_equation_does_not_keep_85_percent_on_8_cores)
 {
     struct spmd_problem problem = problem_of(2);
     struct spmd_choice choice;
@@ -79,9 +77,8 @@ START_TEST(the_wave_equation_does_not_keep_85_percent_on_8_cores)
     ck_assert_int_eq(spmd_choose(&problem, 16, false, spmd_comm_per_task, &comm_s, &choice), 0);
     ck_assert_uint_eq(choice.times.cores, 8);
 }
-END_TEST
 
-START_TEST(heat_and_laplace_keep_85_percent_on_more_cores_than_printed)
+TEST(heat_and_laplace_keep_85_percent_on_more_cores_than_printed)
 {
     for (size_t i = 0; i < 2; i++) {
         struct spmd_problem problem = problem_of(i);
@@ -93,9 +90,8 @@ START_TEST(heat_and_laplace_keep_85_percent_on_more_cores_than_printed)
         ck_assert(choice.times.kept && choice.times.efficiency >= 0.85);
     }
 }
-END_TEST
 
-START_TEST(equations_1_to_3_by_hand)
+TEST(equations_1_to_3_by_hand)
 {
     struct spmd_problem problem = {
         .x = 60, .y = 40, .stencil = stencil("2d5"), .comp_s = 2, .efficiency = 0.9};
@@ -112,9 +108,8 @@ START_TEST(equations_1_to_3_by_hand)
     ck_assert(spmd_predict(&problem, &tile, 288 * 1.1 - 1e-9).kept); /* equation (4) */
     ck_assert(!spmd_predict(&problem, &tile, 288 * 1.1 + 1e-9).kept);
 }
-END_TEST
 
-START_TEST(what_keeps_the_constraint_keeps_the_efficiency)
+TEST(what_keeps_the_constraint_keeps_the_efficiency)
 {
     struct spmd_problem problem = {.x = 720, .y = 240, .stencil = stencil("2d9"), .comp_s = 1e-6};
     struct spmd_choice *curve;
@@ -133,11 +128,10 @@ START_TEST(what_keeps_the_constraint_keeps_the_efficiency)
     }
     ck_assert_uint_gt(kept, 100);
 }
-END_TEST
 
 /* Every grid tried by hand: nobody keeps the constraint with more cores, or is faster with as
  * many. */
-START_TEST(the_choice_is_the_best_of_all_grids)
+TEST(the_choice_is_the_best_of_all_grids)
 {
     struct spmd_problem problem = {.x = 360,
                                    .y = 200,
@@ -162,11 +156,10 @@ START_TEST(the_choice_is_the_best_of_all_grids)
         }
     }
 }
-END_TEST
 
 /* Where all tiles hide their communication only rounding told their times apart, and a plan went to
  * and fro. */
-START_TEST(of_tiles_that_take_as_long_the_squarer_is_chosen)
+TEST(of_tiles_that_take_as_long_the_squarer_is_chosen)
 {
     struct spmd_problem problem = {
         .x = 2000, .y = 1000, .stencil = stencil("2d5"), .bytes = 8, .efficiency = 0.85};
@@ -180,9 +173,8 @@ START_TEST(of_tiles_that_take_as_long_the_squarer_is_chosen)
                       (unsigned long long)choice.tile.y);
     }
 }
-END_TEST
 
-START_TEST(stencils_say_who_is_a_neighbour)
+TEST(stencils_say_who_is_a_neighbour)
 {
     struct spmd_direction directions[SPMD_DIRECTIONS];
     struct spmd_stencil wide = stencil("2:0,-1:0,0:3");
@@ -204,9 +196,8 @@ START_TEST(stencils_say_who_is_a_neighbour)
     ck_assert_uint_eq(spmd_edge_tasks(&wide, &tile, (struct spmd_direction){1, 0}), 7);
     ck_assert_uint_eq(spmd_edge_tasks(&wide, &tile, (struct spmd_direction){0, -1}), 30);
 }
-END_TEST
 
-START_TEST(what_is_no_stencil_is_refused)
+TEST(what_is_no_stencil_is_refused)
 {
     const char *wrong[] = {"", "3d7", "1", "1:", "1:0,", "0:0", "1:0;0:1", "99999:0", "a:b"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -215,9 +206,8 @@ START_TEST(what_is_no_stencil_is_refused)
         ck_assert_msg(spmd_stencil_parse(wrong[i], &out, &error) == -EINVAL, "'%s'", wrong[i]);
     }
 }
-END_TEST
 
-START_TEST(grids_that_do_not_divide_or_are_too_thin_are_refused)
+TEST(grids_that_do_not_divide_or_are_too_thin_are_refused)
 {
     struct spmd_problem problem = {
         .x = 12, .y = 4, .stencil = stencil("2d5"), .comp_s = 1, .efficiency = 0.5};
@@ -227,21 +217,4 @@ START_TEST(grids_that_do_not_divide_or_are_too_thin_are_refused)
     ck_assert_int_eq(spmd_tile_of_grid(&problem, 12, 1, &tile),
                      -EINVAL); /* left edge and right edge are one */
     ck_assert_int_eq(spmd_tile_of_grid(&problem, 6, 2, &tile), 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("spmd model");
-    tcase_add_loop_test(tcase, table_1_follows_from_the_number_of_cores, 0, 3);
-    tcase_add_test(tcase, the_wave_equation_does_not_keep_85_percent_on_8_cores);
-    tcase_add_test(tcase, heat_and_laplace_keep_85_percent_on_more_cores_than_printed);
-    tcase_add_test(tcase, equations_1_to_3_by_hand);
-    tcase_add_test(tcase, what_keeps_the_constraint_keeps_the_efficiency);
-    tcase_add_test(tcase, the_choice_is_the_best_of_all_grids);
-    tcase_add_test(tcase, of_tiles_that_take_as_long_the_squarer_is_chosen);
-    tcase_add_test(tcase, stencils_say_who_is_a_neighbour);
-    tcase_add_test(tcase, what_is_no_stencil_is_refused);
-    tcase_add_test(tcase, grids_that_do_not_divide_or_are_too_thin_are_refused);
-    return run_tests(tcase);
 }

@@ -1,6 +1,5 @@
 /* Does servet-probe --bsp measure real supersteps, add them to the profile that is there, and
  * refuse what makes no sense in one line without touching it? */
-#include <check.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +54,7 @@ static void assert_within(const char *what, uint32_t p, double found, double exp
 
 #define QUICK "--bsp --h 0-96 --backend threads "
 
-START_TEST(threads_are_measured_and_stored_beside_what_is_there)
+TEST(threads_are_measured_and_stored_beside_what_is_there)
 {
     unlink(profile_path);
     ck_assert_int_eq(run(QUICK "--p 1"), 0);
@@ -75,9 +74,8 @@ START_TEST(threads_are_measured_and_stored_beside_what_is_there)
     ck_assert_str_eq(second->bsp[1].backend, "threads");
     profile_free(second);
 }
-END_TEST
 
-START_TEST(ranks_are_measured)
+TEST(ranks_are_measured)
 {
     if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || !*SERVET_RANKS_PROGRAM) {
         return;
@@ -90,9 +88,8 @@ START_TEST(ranks_are_measured)
     ck_assert(profile->bsp[0].t0_flops > 0);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(curves_are_written_for_plotting)
+TEST(curves_are_written_for_plotting)
 {
     char *command, *path;
     ck_assert(asprintf(&command, QUICK "--p 1 --plot %s", folder) > 0);
@@ -112,7 +109,6 @@ START_TEST(curves_are_written_for_plotting)
     free(path);
     free(command);
 }
-END_TEST
 
 /* How far the published table is from any such machine: it scatters itself (l falls from p = 4
  * to 5, g from 6 to 7; T(0) of 3 is not half as much again as that of 2). The probe's own share
@@ -121,7 +117,7 @@ static const double r_near = 0.05, g_near = 0.08, t0_near = 0.08, t0_of_3_near =
                     l_near = 0.25;
 
 /* What is described are links and costs; the slides' table is what has to come out. */
-START_TEST(links_and_costs_of_cartesius_give_the_published_table)
+TEST(links_and_costs_of_cartesius_give_the_published_table)
 {
     struct servet_profile *truth;
     struct servet_error error;
@@ -155,11 +151,10 @@ START_TEST(links_and_costs_of_cartesius_give_the_published_table)
     profile_free(found);
     ck_assert_int_eq(run("--bsp --p 1 --h 0-96 --backend threads"), 2);
 }
-END_TEST
 
 /* The slides' other machine: "p = 24 < pmax = 32. r = 2.3 Gflop/s, g = 309, and l = 46 224." Its
  * l comes of the costs of Cartesius alone. */
-START_TEST(costs_of_cartesius_foretell_l_of_gemini)
+TEST(costs_of_cartesius_foretell_l_of_gemini)
 {
     unlink(profile_path);
     ck_assert_int_eq(run("--bsp --machine simulated:" GEMINI " --p 24"), 0);
@@ -170,9 +165,8 @@ START_TEST(costs_of_cartesius_foretell_l_of_gemini)
     assert_within("l", 24, found->bsp[0].l_flops, 46224, 0.10);
     profile_free(found);
 }
-END_TEST
 
-START_TEST(a_step_of_one_measures_every_h)
+TEST(a_step_of_one_measures_every_h)
 {
     char *command, *path, *line = NULL;
     size_t size = 0, lines = 0;
@@ -193,9 +187,8 @@ START_TEST(a_step_of_one_measures_every_h)
     free(path);
     free(command);
 }
-END_TEST
 
-START_TEST(bad_input_is_one_line_and_touches_nothing)
+TEST(bad_input_is_one_line_and_touches_nothing)
 {
     static const char *const cases[][2] = {
         {"--bsp --p 0", "--p: expected numbers from 1 to"},
@@ -240,25 +233,17 @@ START_TEST(bad_input_is_one_line_and_touches_nothing)
         free(kept);
     }
 }
-END_TEST
+
+TESTS(.seconds = 120)
 
 int main(void)
 {
-    TCase *tcase = tcase_create("servet-probe --bsp");
     if (!mkdtemp(folder)) {
         return 1;
     }
     snprintf(profile_path, sizeof profile_path, "%s/profile.json", folder);
     snprintf(error_path, sizeof error_path, "%s/error", folder);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, threads_are_measured_and_stored_beside_what_is_there);
-    tcase_add_test(tcase, ranks_are_measured);
-    tcase_add_test(tcase, curves_are_written_for_plotting);
-    tcase_add_test(tcase, links_and_costs_of_cartesius_give_the_published_table);
-    tcase_add_test(tcase, costs_of_cartesius_foretell_l_of_gemini);
-    tcase_add_test(tcase, a_step_of_one_measures_every_h);
-    tcase_add_test(tcase, bad_input_is_one_line_and_touches_nothing);
-    int failed = run_tests(tcase);
+    int failed = run_registered();
     char *command;
     if (asprintf(&command, "rm -r %s", folder) > 0 && system(command) != 0) {
         return 1;

@@ -1,7 +1,6 @@
 /* Does the BSP probe find the r, g and l of machines whose truth is known, and tell what the advice
  * tells to look at?
  */
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -125,7 +124,7 @@ static void assert_within(double found, double expected, double part)
                   "%.17g, expected %.17g within %g", found, expected, part);
 }
 
-START_TEST(a_silent_machine_gives_its_parameters_exactly)
+TEST(a_silent_machine_gives_its_parameters_exactly)
 {
     struct bsp_simulation simulation = cartesius(1);
     struct probe_bsp_request request = {1, BSP_H_HIGH, 0, BSP_RUNS,
@@ -145,9 +144,8 @@ START_TEST(a_silent_machine_gives_its_parameters_exactly)
     ck_assert_str_eq(note, "");
     probe_bsp_free(&found);
 }
-END_TEST
 
-START_TEST(noise_leaves_g_and_l_within_five_percent)
+TEST(noise_leaves_g_and_l_within_five_percent)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct bsp_simulation simulation = cartesius(seed);
@@ -163,9 +161,8 @@ START_TEST(noise_leaves_g_and_l_within_five_percent)
         probe_bsp_free(&found);
     }
 }
-END_TEST
 
-START_TEST(runs_that_disagree_are_repeated_and_told)
+TEST(runs_that_disagree_are_repeated_and_told)
 {
     struct bsp_simulation simulation = cartesius(4);
     struct probe_bsp found;
@@ -179,9 +176,8 @@ START_TEST(runs_that_disagree_are_repeated_and_told)
     ck_assert_msg(strstr(note, "the best two of"), "%s", note);
     probe_bsp_free(&found);
 }
-END_TEST
 
-START_TEST(a_bend_is_told_with_its_h)
+TEST(a_bend_is_told_with_its_h)
 {
     struct bsp_simulation simulation = cartesius(2);
     struct probe_bsp found;
@@ -196,7 +192,6 @@ START_TEST(a_bend_is_told_with_its_h)
     ck_assert_msg(strstr(note, "bend at h = 1024"), "%s", note);
     probe_bsp_free(&found);
 }
-END_TEST
 
 /* Up to h = 2000 the fit of such a machine is a negative l: the first words cost nothing. */
 static struct bsp_simulation late_start(void)
@@ -213,7 +208,7 @@ static struct bsp_simulation late_start(void)
                                    .seed = 1};
 }
 
-START_TEST(a_negative_l_enlarges_the_interval)
+TEST(a_negative_l_enlarges_the_interval)
 {
     struct bsp_simulation simulation = late_start();
     struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1};
@@ -228,9 +223,8 @@ START_TEST(a_negative_l_enlarges_the_interval)
     ck_assert_msg(strstr(note, "interval enlarged to h = "), "%s", note);
     probe_bsp_free(&found);
 }
-END_TEST
 
-START_TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
+TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
 {
     struct bsp_simulation simulation = cartesius(1);
     struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1};
@@ -252,9 +246,8 @@ START_TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
     free(profile.bsp);
     probe_bsp_free(&found);
 }
-END_TEST
 
-START_TEST(entries_are_kept_in_order_and_replaced)
+TEST(entries_are_kept_in_order_and_replaced)
 {
     static const struct {
         const char *backend;
@@ -279,9 +272,8 @@ START_TEST(entries_are_kept_in_order_and_replaced)
     profile_free(profile);
     probe_bsp_free(&found);
 }
-END_TEST
 
-START_TEST(every_processor_sends_and_receives_exactly_h_words)
+TEST(every_processor_sends_and_receives_exactly_h_words)
 {
     static const uint32_t counts[] = {1, 2, 3, 4, 7, 32}, relations[] = {0, 1, 6, 31, 2048};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
@@ -309,9 +301,8 @@ START_TEST(every_processor_sends_and_receives_exactly_h_words)
         }
     }
 }
-END_TEST
 
-START_TEST(senseless_requests_are_refused)
+TEST(senseless_requests_are_refused)
 {
     struct bsp_simulation simulation = cartesius(1);
     struct bsp_machine machine = formula(&simulation, 4);
@@ -322,20 +313,4 @@ START_TEST(senseless_requests_are_refused)
     ck_assert_int_eq(probe_bsp(&machine, 0, &usual, NULL, &found, &error), -EINVAL);
     ck_assert_int_eq(probe_bsp(&machine, 4, &empty, NULL, &found, &error), -EINVAL);
     ck_assert_int_eq(probe_bsp(&machine, 4, &rare, NULL, &found, &error), -EINVAL);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("bsp probe");
-    tcase_add_test(tcase, a_silent_machine_gives_its_parameters_exactly);
-    tcase_add_test(tcase, noise_leaves_g_and_l_within_five_percent);
-    tcase_add_test(tcase, runs_that_disagree_are_repeated_and_told);
-    tcase_add_test(tcase, a_bend_is_told_with_its_h);
-    tcase_add_test(tcase, a_negative_l_enlarges_the_interval);
-    tcase_add_test(tcase, an_l_that_stays_negative_is_flagged_and_not_stored);
-    tcase_add_test(tcase, entries_are_kept_in_order_and_replaced);
-    tcase_add_test(tcase, every_processor_sends_and_receives_exactly_h_words);
-    tcase_add_test(tcase, senseless_requests_are_refused);
-    return run_tests(tcase);
 }

@@ -1,6 +1,5 @@
 /* Does measuring cache sizes end when the time granted is over, on the machine's own clock, and is
  * what it then says of them still true? */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +42,7 @@ static uint32_t repetitions_at_most(const struct cache_curve *curve)
     return most;
 }
 
-START_TEST(the_least_is_a_look_at_every_other_size_and_says_so)
+TEST(the_least_is_a_look_at_every_other_size_and_says_so, .loops = NAMES)
 {
     struct probe_cache all = measure(names[_i], 0);
     double full_s = elapsed_s;
@@ -66,9 +65,8 @@ START_TEST(the_least_is_a_look_at_every_other_size_and_says_so)
     probe_cache_free(&all);
     probe_cache_free(&least);
 }
-END_TEST
 
-START_TEST(it_ends_in_time_and_uses_it)
+TEST(it_ends_in_time_and_uses_it, .loops = NAMES)
 {
     probe_cache_free((struct probe_cache[]){measure(names[_i], 0.001)});
     const double least_s = elapsed_s;
@@ -85,9 +83,8 @@ START_TEST(it_ends_in_time_and_uses_it)
     }
     ck_assert_uint_eq(sweeps, 3);
 }
-END_TEST
 
-START_TEST(without_a_budget_nothing_is_left_out)
+TEST(without_a_budget_nothing_is_left_out)
 {
     struct probe_cache all = measure("two-packages", 0);
     ck_assert(!all.shortened);
@@ -96,7 +93,6 @@ START_TEST(without_a_budget_nothing_is_left_out)
     ck_assert_uint_gt(all.levels[0].ways, 0);
     probe_cache_free(&all);
 }
-END_TEST
 
 /* -- whole runs where everything takes thirty times as long, as in an emulator -- */
 
@@ -138,7 +134,7 @@ static double elapsed(struct machine *machine)
     return slower * simulated->elapsed(machine);
 }
 
-START_TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it)
+TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it, .loops = 6)
 {
     static const char *const machines[] = {"two-packages", "epyc-7402", "dunnington"};
     static const double budgets_s[] = {5, 30};
@@ -168,15 +164,5 @@ START_TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it)
     probe_machine_close(&machine);
     profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("budget");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, the_least_is_a_look_at_every_other_size_and_says_so, 0, NAMES);
-    tcase_add_loop_test(tests, it_ends_in_time_and_uses_it, 0, NAMES);
-    tcase_add_test(tests, without_a_budget_nothing_is_left_out);
-    tcase_add_loop_test(tests, a_slow_machine_keeps_to_the_budget_within_half_of_it, 0, 6);
-    return run_tests(tests);
-}
+TESTS(.seconds = 120)

@@ -1,7 +1,6 @@
 /* Does a resumed run get back exactly what was measured, and nothing of another run, another
  * question or a torn line?
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +48,7 @@ static void append(const char *text)
     fclose(file);
 }
 
-START_TEST(answers_come_back_to_the_last_bit_and_in_order)
+TEST(answers_come_back_to_the_last_bit_and_in_order)
 {
     double values[2] = {0};
     struct machine_journal *journal = opened("seed=1");
@@ -60,9 +59,8 @@ START_TEST(answers_come_back_to_the_last_bit_and_in_order)
     ck_assert(!probe_checkpoint_take(journal, 9, values, 1));
     probe_checkpoint_close(journal, false);
 }
-END_TEST
 
-START_TEST(another_question_ends_the_replay_and_what_followed_is_gone)
+TEST(another_question_ends_the_replay_and_what_followed_is_gone)
 {
     double values[2] = {-1, -1};
     struct machine_journal *journal = opened("seed=1");
@@ -76,18 +74,16 @@ START_TEST(another_question_ends_the_replay_and_what_followed_is_gone)
     ck_assert(!probe_checkpoint_take(journal, 8, values, 1));
     probe_checkpoint_close(journal, false);
 }
-END_TEST
 
-START_TEST(an_answer_of_another_length_is_none)
+TEST(an_answer_of_another_length_is_none)
 {
     double values[3];
     struct machine_journal *journal = opened("seed=1");
     ck_assert(!probe_checkpoint_take(journal, 7, values, 1));
     probe_checkpoint_close(journal, false);
 }
-END_TEST
 
-START_TEST(a_torn_line_ends_it)
+TEST(a_torn_line_ends_it)
 {
     double values[2];
     append("9 2 0x1p+0 0x1.8p");
@@ -103,9 +99,8 @@ START_TEST(a_torn_line_ends_it)
     ck_assert(probe_checkpoint_take(journal, 9, values, 2));
     probe_checkpoint_close(journal, false);
 }
-END_TEST
 
-START_TEST(another_run_s_journal_is_refused_and_stays)
+TEST(another_run_s_journal_is_refused_and_stays)
 {
     struct machine_journal *journal = NULL;
     struct servet_error error;
@@ -117,9 +112,8 @@ START_TEST(another_run_s_journal_is_refused_and_stays)
     ck_assert(probe_checkpoint_take(journal, 7, values, 2));
     probe_checkpoint_close(journal, false);
 }
-END_TEST
 
-START_TEST(a_file_that_is_no_journal_is_refused_and_stays)
+TEST(a_file_that_is_no_journal_is_refused_and_stays)
 {
     struct machine_journal *journal = NULL;
     struct servet_error error;
@@ -132,9 +126,8 @@ START_TEST(a_file_that_is_no_journal_is_refused_and_stays)
     fclose(file);
     ck_assert_str_eq(text, "a letter");
 }
-END_TEST
 
-START_TEST(a_head_that_was_torn_is_written_anew)
+TEST(a_head_that_was_torn_is_written_anew)
 {
     double values[2];
     ck_assert_int_eq(truncate(path, 10), 0);
@@ -146,18 +139,16 @@ START_TEST(a_head_that_was_torn_is_written_anew)
     ck_assert(probe_checkpoint_take(journal, 7, values, 2));
     probe_checkpoint_close(journal, false);
 }
-END_TEST
 
-START_TEST(only_a_finished_run_leaves_nothing)
+TEST(only_a_finished_run_leaves_nothing)
 {
     probe_checkpoint_close(opened("seed=1"), false);
     ck_assert_int_eq(access(path, F_OK), 0);
     probe_checkpoint_close(opened("seed=1"), true);
     ck_assert_int_ne(access(path, F_OK), 0);
 }
-END_TEST
 
-START_TEST(every_part_of_a_question_counts)
+TEST(every_part_of_a_question_counts)
 {
     const uint64_t words[] = {1, 2}, others[] = {1, 3};
     uint64_t key = probe_checkpoint_key("native", "copy", words, 2);
@@ -167,7 +158,6 @@ START_TEST(every_part_of_a_question_counts)
     ck_assert_uint_ne(probe_checkpoint_key("native", "exchange", words, 2), key);
     ck_assert_uint_ne(probe_checkpoint_key("mpi", "copy", words, 2), key);
 }
-END_TEST
 
 /* -- the conditions that a run must have in common with the one it goes on with -- */
 
@@ -201,7 +191,7 @@ static void assert_counts(const char *root, const char *name, const char *before
     free(other);
 }
 
-START_TEST(another_kernel_setting_or_file_is_another_run)
+TEST(another_kernel_setting_or_file_is_another_run)
 {
     char root[] = "/tmp/identity.XXXXXX", machine[64], command[64];
     ck_assert_ptr_nonnull(mkdtemp(root));
@@ -213,21 +203,5 @@ START_TEST(another_kernel_setting_or_file_is_another_run)
     snprintf(command, sizeof command, "rm -r '%s'", root);
     ck_assert_int_eq(system(command), 0);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("journal");
-    tcase_add_checked_fixture(tests, start, end);
-    tcase_add_test(tests, answers_come_back_to_the_last_bit_and_in_order);
-    tcase_add_test(tests, another_question_ends_the_replay_and_what_followed_is_gone);
-    tcase_add_test(tests, an_answer_of_another_length_is_none);
-    tcase_add_test(tests, a_torn_line_ends_it);
-    tcase_add_test(tests, another_run_s_journal_is_refused_and_stays);
-    tcase_add_test(tests, a_file_that_is_no_journal_is_refused_and_stays);
-    tcase_add_test(tests, a_head_that_was_torn_is_written_anew);
-    tcase_add_test(tests, only_a_finished_run_leaves_nothing);
-    tcase_add_test(tests, every_part_of_a_question_counts);
-    tcase_add_test(tests, another_kernel_setting_or_file_is_another_run);
-    return run_tests(tests);
-}
+TESTS(.setup = start, .teardown = end)

@@ -1,6 +1,5 @@
 /* Where a measured cache size is not the declared one: is the explanation one that there is
  * evidence for, and is none given where there is none? */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,7 @@ static struct disagreement sizes(uint64_t measured, uint64_t declared)
                                  .high_bytes = measured};
 }
 
-START_TEST(what_nothing_is_known_of_stays_unexplained)
+TEST(what_nothing_is_known_of_stays_unexplained)
 {
     ck_assert_str_eq(why(sizes(20 * MIB, 36 * MIB)),
                      "nothing that is known of the machine explains it");
@@ -44,9 +43,8 @@ START_TEST(what_nothing_is_known_of_stays_unexplained)
                      "nothing that is known of the machine explains it");
     ck_assert_ptr_nonnull(strstr(said, "measured 36 MiB, declared 20 MiB: "));
 }
-END_TEST
 
-START_TEST(sizes_as_near_as_measurements_are_do_not_disagree)
+TEST(sizes_as_near_as_measurements_are_do_not_disagree)
 {
     ck_assert(!probe_disagreement_is_one(33 * MIB, 32 * MIB));
     ck_assert(!probe_disagreement_is_one(32 * MIB, 33 * MIB));
@@ -54,9 +52,8 @@ START_TEST(sizes_as_near_as_measurements_are_do_not_disagree)
     ck_assert(probe_disagreement_is_one(36 * MIB, 32 * MIB));
     ck_assert(probe_disagreement_is_one(28 * MIB, 32 * MIB));
 }
-END_TEST
 
-START_TEST(a_declared_size_within_the_error_of_the_measurement_is_said_to_be)
+TEST(a_declared_size_within_the_error_of_the_measurement_is_said_to_be)
 {
     struct disagreement d = sizes(20 * MIB, 24 * MIB);
     d.virtual = true;
@@ -65,9 +62,8 @@ START_TEST(a_declared_size_within_the_error_of_the_measurement_is_said_to_be)
     d.high_bytes = 23 * MIB;
     ck_assert_ptr_null(strstr(why(d), "leaves room"));
 }
-END_TEST
 
-START_TEST(allocated_ways_account_for_as_much_as_they_are)
+TEST(allocated_ways_account_for_as_much_as_they_are)
 {
     struct disagreement d = sizes(20 * MIB, 55 * MIB);
     d.virtual = true;
@@ -84,9 +80,8 @@ START_TEST(allocated_ways_account_for_as_much_as_they_are)
     d.measured_bytes = 66 * MIB; /* more than declared is not explained by a part of it */
     ck_assert_ptr_null(strstr(why(d), "resctrl"));
 }
-END_TEST
 
-START_TEST(a_declared_sum_of_caches_that_were_found_apart)
+TEST(a_declared_sum_of_caches_that_were_found_apart)
 {
     struct disagreement d = sizes(16 * MIB, 32 * MIB);
     d.parts = 2;
@@ -96,9 +91,8 @@ START_TEST(a_declared_sum_of_caches_that_were_found_apart)
     d.parts = 4;
     ck_assert_ptr_null(strstr(why(d), "sum"));
 }
-END_TEST
 
-START_TEST(declared_caches_that_were_found_to_be_one)
+TEST(declared_caches_that_were_found_to_be_one)
 {
     struct disagreement d = sizes(48 * MIB, 16 * MIB);
     d.merged = 3;
@@ -106,9 +100,8 @@ START_TEST(declared_caches_that_were_found_to_be_one)
     d.merged = 2;
     ck_assert_ptr_null(strstr(why(d), "found to be one"));
 }
-END_TEST
 
-START_TEST(sizes_that_were_not_tried_cannot_be_found)
+TEST(sizes_that_were_not_tried_cannot_be_found)
 {
     struct disagreement d = sizes(32 * KIB, 48 * KIB);
     d.next_bytes = 64 * KIB;
@@ -122,9 +115,8 @@ START_TEST(sizes_that_were_not_tried_cannot_be_found)
     d.next_bytes = 128 * KIB;
     ck_assert_ptr_null(strstr(why(d), "was tried"));
 }
-END_TEST
 
-START_TEST(a_declared_size_that_no_sets_make)
+TEST(a_declared_size_that_no_sets_make)
 {
     struct disagreement d = sizes(1280 * KIB, 2000001);
     d.line_bytes = 64;
@@ -140,9 +132,8 @@ START_TEST(a_declared_size_that_no_sets_make)
     d.ways = 11;
     ck_assert_ptr_null(strstr(why(d), "whole number"));
 }
-END_TEST
 
-START_TEST(the_next_power_of_two_may_be_rounding)
+TEST(the_next_power_of_two_may_be_rounding)
 {
     ck_assert_str_eq(
         why(sizes(24 * MIB, 32 * MIB)),
@@ -158,9 +149,8 @@ START_TEST(the_next_power_of_two_may_be_rounding)
         strstr(why(sizes(12 * MIB, 32 * MIB)), "power of two")); /* 16 lies between */
     ck_assert_ptr_null(strstr(why(sizes(20 * MIB, 36 * MIB)), "power of two"));
 }
-END_TEST
 
-START_TEST(neighbours_need_a_virtual_machine_or_load)
+TEST(neighbours_need_a_virtual_machine_or_load)
 {
     struct disagreement d = sizes(20 * MIB, 36 * MIB);
     d.virtual = true;
@@ -178,9 +168,8 @@ START_TEST(neighbours_need_a_virtual_machine_or_load)
     d.measured_bytes = 50 * MIB; /* neighbours take, they do not give */
     ck_assert_ptr_null(strstr(why(d), "other programs"));
 }
-END_TEST
 
-START_TEST(an_exclusive_cache_holds_more_than_its_size)
+TEST(an_exclusive_cache_holds_more_than_its_size)
 {
     struct disagreement d = sizes(40 * MIB, 36 * MIB);
     d.measured_bytes = 6 * MIB;
@@ -195,15 +184,13 @@ START_TEST(an_exclusive_cache_holds_more_than_its_size)
     d.measured_bytes = 5600 * KIB;
     ck_assert_ptr_null(strstr(why(d), "exclusive"));
 }
-END_TEST
 
-START_TEST(a_virtual_machine_may_be_told_too_little)
+TEST(a_virtual_machine_may_be_told_too_little)
 {
     struct disagreement d = sizes(36 * MIB, 20 * MIB);
     d.virtual = true;
     ck_assert_str_eq(why(d), "a virtual machine may be told of other caches than its host has");
 }
-END_TEST
 
 /* -- resctrl -- */
 
@@ -236,7 +223,7 @@ static void put_resctrl(void)
     put_group("mon_groups", "40\n", "\n", "    L3:0=001;1=001\n");
 }
 
-START_TEST(the_group_of_the_task_comes_before_that_of_the_pu)
+TEST(the_group_of_the_task_comes_before_that_of_the_pu)
 {
     put_resctrl();
     ck_assert_int_eq(probe_resctrl_share(root, 42, 0, 3, &share), 0);
@@ -248,9 +235,8 @@ START_TEST(the_group_of_the_task_comes_before_that_of_the_pu)
     ck_assert_int_eq(probe_resctrl_share(root, 40, 0, 3, &share), 0);
     ck_assert(share.parts == 11 && share.of == 11);
 }
-END_TEST
 
-START_TEST(data_has_a_mask_of_its_own)
+TEST(data_has_a_mask_of_its_own)
 {
     put_resctrl();
     put_file(root, "/sys/fs/resctrl/info/L3DATA/cbm_mask", "fffff\n");
@@ -261,9 +247,8 @@ START_TEST(data_has_a_mask_of_its_own)
     ck_assert_int_eq(probe_resctrl_share(root, 40, 0, 3, &share), 0);
     ck_assert(share.parts == 16 && share.of == 20);
 }
-END_TEST
 
-START_TEST(what_resctrl_does_not_say_is_not_known)
+TEST(what_resctrl_does_not_say_is_not_known)
 {
     put_resctrl();
     ck_assert_int_eq(probe_resctrl_share(root, 40, 0, 2, &share), -ENOENT);
@@ -271,7 +256,6 @@ START_TEST(what_resctrl_does_not_say_is_not_known)
     put_file(root, "/sys/fs/resctrl/schemata", "L3:4=7ff\n");
     ck_assert_int_eq(probe_resctrl_share(root, 40, 0, 3, &share), -EINVAL);
 }
-END_TEST
 
 /* -- where the evidence comes from -- */
 
@@ -314,7 +298,7 @@ static const char *note_of(uint64_t measured, const struct disagreement_machine 
     return said;
 }
 
-START_TEST(the_note_of_a_level_has_the_evidence)
+TEST(the_note_of_a_level_has_the_evidence)
 {
     struct disagreement_machine machine = {.pu = 2};
     put_resctrl();
@@ -330,27 +314,4 @@ START_TEST(the_note_of_a_level_has_the_evidence)
                      "measured 2 MiB, declared 11 MiB: 2 of 11 ways are allocated to this task by "
                      "resctrl: 2 MiB");
     ck_assert_str_eq(note_of(11 * MIB, &machine, false), "");
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("disagreement");
-    tcase_add_test(tests, what_nothing_is_known_of_stays_unexplained);
-    tcase_add_test(tests, sizes_as_near_as_measurements_are_do_not_disagree);
-    tcase_add_test(tests, a_declared_size_within_the_error_of_the_measurement_is_said_to_be);
-    tcase_add_test(tests, allocated_ways_account_for_as_much_as_they_are);
-    tcase_add_test(tests, a_declared_sum_of_caches_that_were_found_apart);
-    tcase_add_test(tests, declared_caches_that_were_found_to_be_one);
-    tcase_add_test(tests, sizes_that_were_not_tried_cannot_be_found);
-    tcase_add_test(tests, a_declared_size_that_no_sets_make);
-    tcase_add_test(tests, the_next_power_of_two_may_be_rounding);
-    tcase_add_test(tests, neighbours_need_a_virtual_machine_or_load);
-    tcase_add_test(tests, an_exclusive_cache_holds_more_than_its_size);
-    tcase_add_test(tests, a_virtual_machine_may_be_told_too_little);
-    tcase_add_test(tests, the_group_of_the_task_comes_before_that_of_the_pu);
-    tcase_add_test(tests, data_has_a_mask_of_its_own);
-    tcase_add_test(tests, what_resctrl_does_not_say_is_not_known);
-    tcase_add_test(tests, the_note_of_a_level_has_the_evidence);
-    return run_tests(tests);
 }

@@ -1,6 +1,5 @@
 /* Are events whole lines that say how far the run is, in order, and does a reader that went away
  * stop nothing? */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +40,7 @@ static double number(const char *events, const char *key)
     return strtod(found + strlen(key), NULL);
 }
 
-START_TEST(a_probe_and_the_end_are_events)
+TEST(a_probe_and_the_end_are_events)
 {
     probe_progress_next(&progress, "cache", 0.5);
     probe_progress_outcome(&progress, "done");
@@ -50,9 +49,8 @@ START_TEST(a_probe_and_the_end_are_events)
     ck_assert_ptr_nonnull(strstr(events, "}\n{\"event\": \"end\", \"outcome\": \"done\", "));
     ck_assert_int_eq(events[strlen(events) - 1], '\n');
 }
-END_TEST
 
-START_TEST(earlier_probes_count_as_done)
+TEST(earlier_probes_count_as_done)
 {
     probe_progress_next(&progress, "cache", 0.5);
     probe_progress_step(&progress, "curve", 0.5, &none);
@@ -63,17 +61,15 @@ START_TEST(earlier_probes_count_as_done)
     ck_assert_double_eq_tol(number(events, "\"done\": "), 0.6, 1e-4);
     ck_assert_ptr_nonnull(strstr(events, "\"probe\": \"memory\", \"what\": \"copy\""));
 }
-END_TEST
 
-START_TEST(nothing_is_more_than_done)
+TEST(nothing_is_more_than_done)
 {
     probe_progress_next(&progress, "cache", 1);
     probe_progress_step(&progress, "curve", 1.5, &none);
     ck_assert_double_eq_tol(number(text(), "\"done\": "), 1, 1e-9);
 }
-END_TEST
 
-START_TEST(pairs_are_named_while_pairs_are_measured)
+TEST(pairs_are_named_while_pairs_are_measured)
 {
     const struct probe_pairs pairs = {.pair = {3, 5}, .done = 2, .planned = 9};
     probe_progress_next(&progress, "message", 1);
@@ -84,9 +80,8 @@ START_TEST(pairs_are_named_while_pairs_are_measured)
     probe_progress_step(&progress, "copies", 0.1, &none);
     ck_assert_ptr_null(strstr(text(), "pair\""));
 }
-END_TEST
 
-START_TEST(steps_that_follow_at_once_are_left_out)
+TEST(steps_that_follow_at_once_are_left_out)
 {
     probe_progress_next(&progress, "cache", 1);
     for (int i = 0; i < 1000; i++) {
@@ -96,26 +91,23 @@ START_TEST(steps_that_follow_at_once_are_left_out)
     ck_assert_ptr_nonnull(first);
     ck_assert_ptr_null(strstr(first + 1, "\"step\""));
 }
-END_TEST
 
-START_TEST(the_time_left_is_guessed_from_what_is_done)
+TEST(the_time_left_is_guessed_from_what_is_done)
 {
     progress.started_s -= 10; /* a quarter in ten seconds */
     probe_progress_next(&progress, "cache", 1);
     probe_progress_step(&progress, "curve", 0.25, &none);
     ck_assert_double_eq_tol(number(text(), "\"seconds_left\": "), 30, 1);
 }
-END_TEST
 
-START_TEST(a_first_second_is_no_ground_for_a_guess)
+TEST(a_first_second_is_no_ground_for_a_guess)
 {
     probe_progress_next(&progress, "cache", 1);
     probe_progress_step(&progress, "curve", 0.25, &none);
     ck_assert_ptr_null(strstr(text(), "seconds_left"));
 }
-END_TEST
 
-START_TEST(a_plan_is_a_guess_at_once_and_gives_way_to_what_is_seen)
+TEST(a_plan_is_a_guess_at_once_and_gives_way_to_what_is_seen)
 {
     probe_progress_plan(&progress, 40, NULL);
     probe_progress_next(&progress, "cache", 1);
@@ -129,9 +121,8 @@ START_TEST(a_plan_is_a_guess_at_once_and_gives_way_to_what_is_seen)
     ck_assert_double_gt(left, 30);
     ck_assert_double_lt(left, 40);
 }
-END_TEST
 
-START_TEST(a_reader_that_is_gone_stops_nothing)
+TEST(a_reader_that_is_gone_stops_nothing)
 {
     signal(SIGPIPE, SIG_IGN);
     close(ends[0]);
@@ -139,20 +130,5 @@ START_TEST(a_reader_that_is_gone_stops_nothing)
     ck_assert_int_lt(progress.events, 0);
     probe_progress_outcome(&progress, "done");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("progress");
-    tcase_add_checked_fixture(tests, start, NULL);
-    tcase_add_test(tests, a_probe_and_the_end_are_events);
-    tcase_add_test(tests, earlier_probes_count_as_done);
-    tcase_add_test(tests, nothing_is_more_than_done);
-    tcase_add_test(tests, pairs_are_named_while_pairs_are_measured);
-    tcase_add_test(tests, steps_that_follow_at_once_are_left_out);
-    tcase_add_test(tests, the_time_left_is_guessed_from_what_is_done);
-    tcase_add_test(tests, a_first_second_is_no_ground_for_a_guess);
-    tcase_add_test(tests, a_plan_is_a_guess_at_once_and_gives_way_to_what_is_seen);
-    tcase_add_test(tests, a_reader_that_is_gone_stops_nothing);
-    return run_tests(tests);
-}
+TESTS(.setup = start)

@@ -1,6 +1,5 @@
 /* Is a control group's quota of CPU time read as the kernel writes it, and does a run under one
  * never keep more workers busy at a time than it allows? */
-#include <check.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "tests/probes/open_fixture.h"
 #include "tests/profile/tree.h"
 
-START_TEST(the_least_of_all_groups_counts_under_v2)
+TEST(the_least_of_all_groups_counts_under_v2)
 {
     const char *root = make_folder();
     put_file(root, "/proc/self/cgroup", "0::/pod/box\n");
@@ -23,9 +22,8 @@ START_TEST(the_least_of_all_groups_counts_under_v2)
     put_file(root, "/sys/fs/cgroup/pod/box/cpu.max", "25000 50000\n");
     ck_assert_double_eq_tol(probe_native_cpu_quota(root), 0.5, 1e-9);
 }
-END_TEST
 
-START_TEST(v1_has_a_tree_of_its_own_and_minus_one_is_no_limit)
+TEST(v1_has_a_tree_of_its_own_and_minus_one_is_no_limit)
 {
     const char *root = make_folder();
     put_file(root, "/proc/self/cgroup",
@@ -37,15 +35,13 @@ START_TEST(v1_has_a_tree_of_its_own_and_minus_one_is_no_limit)
     put_file(root, "/sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n");
     ck_assert_double_eq_tol(probe_native_cpu_quota(root), 3, 1e-9);
 }
-END_TEST
 
-START_TEST(without_groups_there_is_no_quota)
+TEST(without_groups_there_is_no_quota)
 {
     ck_assert_double_eq(probe_native_cpu_quota(make_folder()), 0);
 }
-END_TEST
 
-START_TEST(whole_workers_fit_into_a_quota)
+TEST(whole_workers_fit_into_a_quota)
 {
     static const struct {
         double quota;
@@ -56,7 +52,6 @@ START_TEST(whole_workers_fit_into_a_quota)
         ck_assert_uint_eq(probe_machine_at_once(&machine), cases[i].workers);
     }
 }
-END_TEST
 
 /* -- a run under a quota: the simulated machine, and how many of its PUs worked at a time -- */
 
@@ -126,7 +121,7 @@ static struct servet_profile *run_under(double quota, unsigned probes)
     return profile;
 }
 
-START_TEST(no_more_workers_at_a_time_than_the_quota_allows)
+TEST(no_more_workers_at_a_time_than_the_quota_allows)
 {
     struct servet_profile *profile = run_under(0, PROBE_MEMORY | PROBE_MESSAGE);
     ck_assert_uint_gt(most_at_once, 3); /* or this test would prove nothing */
@@ -144,9 +139,8 @@ START_TEST(no_more_workers_at_a_time_than_the_quota_allows)
     ck_assert_uint_ge(node->communication.layer_count, 2);
     profile_free(profile);
 }
-END_TEST
 
-START_TEST(what_needs_two_workers_is_absent_where_one_may_run)
+TEST(what_needs_two_workers_is_absent_where_one_may_run)
 {
     struct servet_profile *profile = run_under(1.5, PROBE_ALL);
     const struct profile_class *node = &profile->classes[0];
@@ -166,17 +160,5 @@ START_TEST(what_needs_two_workers_is_absent_where_one_may_run)
     }
     profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("quota");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, the_least_of_all_groups_counts_under_v2);
-    tcase_add_test(tests, v1_has_a_tree_of_its_own_and_minus_one_is_no_limit);
-    tcase_add_test(tests, without_groups_there_is_no_quota);
-    tcase_add_test(tests, whole_workers_fit_into_a_quota);
-    tcase_add_test(tests, no_more_workers_at_a_time_than_the_quota_allows);
-    tcase_add_test(tests, what_needs_two_workers_is_absent_where_one_may_run);
-    return run_tests(tests);
-}
+TESTS(.seconds = 120)

@@ -1,6 +1,5 @@
 /* Is a measurement repeated when other tasks were in the way, no longer than promised, and is a
  * busy machine marked? And does a fault of the machine come through as what it is? */
-#include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -83,7 +82,7 @@ static double measure(void)
     return seconds;
 }
 
-START_TEST(a_calm_measurement_is_made_once)
+TEST(a_calm_measurement_is_made_once)
 {
     static const double waits[] = {0.001};
     start(waits, 1);
@@ -92,9 +91,8 @@ START_TEST(a_calm_measurement_is_made_once)
     ck_assert(!probe_machine_was_busy(&machine));
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(the_calmer_of_two_counts)
+TEST(the_calmer_of_two_counts)
 {
     static const double better[] = {0.5, 0}, worse[] = {0.3, 0.6};
     start(better, 2);
@@ -107,9 +105,8 @@ START_TEST(the_calmer_of_two_counts)
     ck_assert(probe_machine_was_busy(&machine));
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_machine_that_is_never_idle_is_not_measured_twice_for_ever)
+TEST(a_machine_that_is_never_idle_is_not_measured_twice_for_ever)
 {
     static const double waits[] = {0.5};
     start(waits, 1);
@@ -121,9 +118,8 @@ START_TEST(a_machine_that_is_never_idle_is_not_measured_twice_for_ever)
     ck_assert(probe_machine_was_busy(&machine));
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_pu_that_goes_offline_is_reported)
+TEST(a_pu_that_goes_offline_is_reported)
 {
     static const double waits[] = {0.5};
     double seconds = -1;
@@ -134,9 +130,8 @@ START_TEST(a_pu_that_goes_offline_is_reported)
     ck_assert_double_eq(seconds, -1);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_cancelled_machine_is_not_asked)
+TEST(a_cancelled_machine_is_not_asked)
 {
     static const double waits[] = {0};
     static const volatile sig_atomic_t cancelled = 1;
@@ -147,9 +142,8 @@ START_TEST(a_cancelled_machine_is_not_asked)
     ck_assert_uint_eq(world.asked, 0);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(pairs_of_one_exchange_are_disjoint)
+TEST(pairs_of_one_exchange_are_disjoint)
 {
     static const double waits[] = {0};
     static const struct machine_exchange line = {64, 50, 3, false};
@@ -165,9 +159,8 @@ START_TEST(pairs_of_one_exchange_are_disjoint)
     ck_assert_int_eq(probe_machine_exchange(&machine, &line, apart, 2, seconds), 0);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(ticks_of_the_measured_pus_are_summed)
+TEST(ticks_of_the_measured_pus_are_summed)
 {
     static const char text[] =
         "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 0 2 30 4 0 0 5 0 0\ncpu1 100 0 0 7 0 0 0 3 0 0\n"
@@ -180,7 +173,6 @@ START_TEST(ticks_of_the_measured_pus_are_summed)
     ck_assert_uint_eq(sum.stolen, 8);
     profile_set_free(&pus);
 }
-END_TEST
 
 /* -- what else the machine did -- */
 
@@ -241,7 +233,7 @@ static struct servet_profile *watched(const struct profile_set *core)
     return profile;
 }
 
-START_TEST(what_else_the_machine_did_is_told)
+TEST(what_else_the_machine_did_is_told)
 {
     struct profile_set core;
     ck_assert_int_eq(profile_set_parse("0-1", &core), 0);
@@ -257,9 +249,8 @@ START_TEST(what_else_the_machine_did_is_told)
     profile_free(profile);
     profile_set_free(&core);
 }
-END_TEST
 
-START_TEST(pus_of_cores_that_are_not_measured_are_no_siblings)
+TEST(pus_of_cores_that_are_not_measured_are_no_siblings)
 {
     struct profile_set core;
     ck_assert_int_eq(profile_set_parse("1,2", &core), 0);
@@ -268,9 +259,8 @@ START_TEST(pus_of_cores_that_are_not_measured_are_no_siblings)
     profile_free(profile);
     profile_set_free(&core);
 }
-END_TEST
 
-START_TEST(waits_that_are_short_say_nothing)
+TEST(waits_that_are_short_say_nothing)
 {
     static const double waits[] = {0.0004}; /* of an operation of 1 ms, a large part */
     start(waits, 1);
@@ -279,9 +269,8 @@ START_TEST(waits_that_are_short_say_nothing)
     ck_assert_uint_eq(world.asked, 1);
     probe_machine_close(&machine);
 }
-END_TEST
 
-START_TEST(a_few_disturbed_measurements_are_no_busy_machine)
+TEST(a_few_disturbed_measurements_are_no_busy_machine)
 {
     static const double waits[] = {0};
     start(waits, 1);
@@ -291,7 +280,6 @@ START_TEST(a_few_disturbed_measurements_are_no_busy_machine)
     ck_assert(probe_machine_was_busy(&machine));
     probe_machine_close(&machine);
 }
-END_TEST
 
 /* -- faults in the middle of a whole run, injected at the seam of a simulated machine -- */
 
@@ -312,7 +300,7 @@ static int faulty_copy(struct machine *subject, const struct machine_copy *what,
     return ++operations >= fault_at ? fault : honest->copy(subject, what, pus, count, rates);
 }
 
-START_TEST(a_fault_ends_the_run_with_its_reason)
+TEST(a_fault_ends_the_run_with_its_reason)
 {
     static const struct {
         int fault;
@@ -345,9 +333,8 @@ START_TEST(a_fault_ends_the_run_with_its_reason)
         probe_machine_close(&simulated);
     }
 }
-END_TEST
 
-START_TEST(what_is_not_settled_is_named_and_settled_is_not)
+TEST(what_is_not_settled_is_named_and_settled_is_not)
 {
     char text[256];
     struct profile_memory_level level = {.quality = {.origin = PROFILE_MEASURED, .spread = 0.41}};
@@ -374,24 +361,4 @@ START_TEST(what_is_not_settled_is_named_and_settled_is_not)
     profile.condition_count = 1;
     ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     ck_assert_str_eq(text, "not measured: sharing memory; measure again without --budget");
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tests = tcase_create("guard");
-    tcase_add_test(tests, a_calm_measurement_is_made_once);
-    tcase_add_test(tests, what_is_not_settled_is_named_and_settled_is_not);
-    tcase_add_test(tests, the_calmer_of_two_counts);
-    tcase_add_test(tests, a_machine_that_is_never_idle_is_not_measured_twice_for_ever);
-    tcase_add_test(tests, a_pu_that_goes_offline_is_reported);
-    tcase_add_test(tests, a_cancelled_machine_is_not_asked);
-    tcase_add_test(tests, pairs_of_one_exchange_are_disjoint);
-    tcase_add_test(tests, ticks_of_the_measured_pus_are_summed);
-    tcase_add_test(tests, what_else_the_machine_did_is_told);
-    tcase_add_test(tests, pus_of_cores_that_are_not_measured_are_no_siblings);
-    tcase_add_test(tests, waits_that_are_short_say_nothing);
-    tcase_add_test(tests, a_few_disturbed_measurements_are_no_busy_machine);
-    tcase_add_test(tests, a_fault_ends_the_run_with_its_reason);
-    return run_tests(tests);
 }
