@@ -225,7 +225,9 @@ static void conclude(struct lines *lines, size_t layer, double *rounds, size_t c
     for (size_t i = 0; i < count; i++) {
         least = fmin(least, rounds[i]);
     }
-    struct probe_settled look = {least, probe_spread(rounds, count), (uint32_t)(count * BATCHES)};
+    /* of evidence a spread that is not known is 0, and left out (profile/codec/fields.c) */
+    struct probe_settled look = {least, fmax(probe_spread(rounds, count), 0),
+                                 (uint32_t)(count * BATCHES)};
     if (lines->before[layer] > 0) {
         struct profile_quality *quality = &out->line_quality;
         probe_repeat_look_again(&lines->before[layer], &quality->spread, &quality->repetitions,
