@@ -343,6 +343,12 @@ int main(int argc, char **argv)
         return probe_ranks_serve(argv[2]);
     }
     read_options(&job, argc, argv);
+    const char *command = getenv(CLUSTER_COMMAND_VARIABLE);
+    if (!command) {
+        cli_note("expected to be started by servet-probe --cluster, which says "
+                 "in " CLUSTER_COMMAND_VARIABLE " what measures a node");
+        return CLI_USAGE;
+    }
     time_t now = time(NULL);
     strftime(job.started, sizeof job.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
     if (probe_ranks_open(&job.ranks, job.options.per_node ? RANKS_ONE_A_NODE : RANKS_ON_EACH_PU,
@@ -359,8 +365,7 @@ int main(int argc, char **argv)
         char probes[64];
         probe_network_node_probes(&job.options, probe_ranks_cover_node(&job.ranks, job.ranks.rank),
                                   probes, sizeof probes);
-        probe_node_run_start(&run, getenv(CLUSTER_COMMAND_VARIABLE), probes, job.options.run.seed,
-                             &job.ranks.allowed);
+        probe_node_run_start(&run, command, probes, job.options.run.seed, &job.ranks.allowed);
     }
     const struct ranks_teller teller = {probe_node_run_busy, probe_node_run_text, &run};
     char **texts = probe_ranks_gather(&job.ranks, &teller);

@@ -156,4 +156,13 @@ for what in message cache; do
     [ -z "$left" ] || fail "interrupted $what: ranks are left: $left"
 done
 
+# A program of servet-probe's own, started by hand, says so before it asks MPI for anything.
+for ranks in "$(dirname "$probe")"/servet-ranks-*; do
+    [ -f "$ranks" ] && [ -x "$ranks" ] || continue
+    env -u SERVET_PROBE_COMMAND "$ranks" --per-node >"$folder/out" 2>"$folder/err"
+    [ $? -eq 2 ] || fail "$ranks by hand: expected status 2"
+    [ "$(wc -l <"$folder/err")" -eq 1 ] && grep -q 'servet-probe --cluster' "$folder/err" ||
+        fail "$ranks by hand: expected one line, got: $(cat "$folder/err")"
+done
+
 exit $failed
