@@ -169,37 +169,49 @@ static int load_set(struct profile_loader *loader, const struct json_path *at,
 
 /* -- arrays -- */
 
-/* Room for every item of the array; *count grows as they are loaded, so that a half-loaded one can
- * be freed. */
-static int open_array(struct profile_loader *loader, const struct json_path *at,
-                      const struct profile_json *json, size_t size, void *member)
+/* What an array is of. `type` is of the items that are objects. */
+struct items {
+    size_t size;
+    int (*load)(struct profile_loader *loader, const struct json_path *at,
+                const struct profile_json *json, const struct profile_object *type, void *item);
+    const struct profile_object *type;
+};
+
+/* *count grows as they are loaded, so that a half-loaded array can be freed. `member` points to the
+ * pointer to the items, whatever its type. */
+static int load_items(struct profile_loader *loader, const struct json_path *at,
+                      const struct profile_json *json, const struct items *of, void *member,
+                      size_t *count)
 {
     if (json->type != PROFILE_JSON_ARRAY) {
         return profile_load_refuse(loader, at, json, "an array");
     }
-    if (!json->count) {
-        return 0;
+    char *memory = json->count ? calloc(json->count, of->size) : NULL;
+    if (json->count && !memory) {
+        return profile_load_no_memory(loader);
     }
-    void *memory = calloc(json->count, size);
     memcpy(member, &memory, sizeof memory);
-    return memory ? 0 : profile_load_no_memory(loader);
-}
-
-static int load_groups(struct profile_loader *loader, const struct json_path *at,
-                       const struct profile_json *json, struct profile_set **member, size_t *count)
-{
-    int rc = open_array(loader, at, json, sizeof **member, member);
+    int rc = 0;
     const struct profile_json *item = json + 1;
     for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
         (*count)++;
-        rc = load_set(loader, &JSON_PATH_ITEM(at, i), item, &(*member)[i]);
+        rc = of->load(loader, &JSON_PATH_ITEM(at, i), item, of->type, memory + i * of->size);
     }
     return rc;
 }
 
-static int load_pair(struct profile_loader *loader, const struct json_path *at,
-                     const struct profile_json *json, struct profile_pair *out)
+static int load_group(struct profile_loader *loader, const struct json_path *at,
+                      const struct profile_json *json, const struct profile_object *type, void *out)
 {
+    (void)type;
+    return load_set(loader, at, json, out);
+}
+
+static int load_pair(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, const struct profile_object *type, void *item)
+{
+    struct profile_pair *out = item;
+    (void)type;
     if (json->type != PROFILE_JSON_ARRAY || json->count != 2) {
         return profile_load_refuse(loader, at, json, "a pair such as [0, 5]");
     }
@@ -208,21 +220,12 @@ static int load_pair(struct profile_loader *loader, const struct json_path *at,
     return rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), b, &out->b);
 }
 
-static int load_pairs(struct profile_loader *loader, const struct json_path *at,
-                      const struct profile_json *json, struct profile_pair **member, size_t *count)
-{
-    int rc = open_array(loader, at, json, sizeof **member, member);
-    const struct profile_json *item = json + 1;
-    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
-        (*count)++;
-        rc = load_pair(loader, &JSON_PATH_ITEM(at, i), item, &(*member)[i]);
-    }
-    return rc;
-}
-
 static int load_pair_figure(struct profile_loader *loader, const struct json_path *at,
-                            const struct profile_json *json, struct profile_pair_figure *out)
+                            const struct profile_json *json, const struct profile_object *type,
+                            void *item)
 {
+    struct profile_pair_figure *out = item;
+    (void)type;
     if (json->type != PROFILE_JSON_ARRAY || json->count != 3) {
         return profile_load_refuse(loader, at, json,
                                    "a pair and its figure such as [0, 5, 2.5e-8]");
@@ -234,37 +237,16 @@ static int load_pair_figure(struct profile_loader *loader, const struct json_pat
                   : load_number(loader, &JSON_PATH_ITEM(at, 2), profile_json_next(b), &out->value);
 }
 
-static int load_pair_figures(struct profile_loader *loader, const struct json_path *at,
-                             const struct profile_json *json, struct profile_pair_figure **member,
-                             size_t *count)
-{
-    int rc = open_array(loader, at, json, sizeof **member, member);
-    const struct profile_json *item = json + 1;
-    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
-        (*count)++;
-        rc = load_pair_figure(loader, &JSON_PATH_ITEM(at, i), item, &(*member)[i]);
-    }
-    return rc;
-}
-
 static int load_array(struct profile_loader *loader, const struct json_path *at,
                       const struct profile_json *json, const struct profile_field *field,
                       void *object)
 {
-    const struct profile_object *element = field->element;
-    void **member = (void *)((char *)object + field->offset);
     size_t *count = (void *)((char *)object + field->count_offset);
     if (json->type == PROFILE_JSON_ARRAY && json->count > ARRAY_LIMIT) {
         return profile_load_refuse(loader, at, json, "no more than 65536 objects");
     }
-    int rc = open_array(loader, at, json, element->size, member);
-    const struct profile_json *item = json + 1;
-    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
-        (*count)++;
-        rc = profile_load_object(loader, &JSON_PATH_ITEM(at, i), item, element,
-                                 (char *)*member + i * element->size);
-    }
-    return rc;
+    const struct items objects = {field->element->size, profile_load_object, field->element};
+    return load_items(loader, at, json, &objects, (char *)object + field->offset, count);
 }
 
 /* A number that stands for an only item is read as that item: [{"LONE": NUMBER}]. */
@@ -313,6 +295,10 @@ int profile_load_value(struct profile_loader *loader, const struct json_path *at
                        const struct profile_json *json, const struct profile_field *field,
                        void *object)
 {
+    static const struct items groups = {sizeof(struct profile_set), load_group, NULL},
+                              pairs = {sizeof(struct profile_pair), load_pair, NULL},
+                              figures = {sizeof(struct profile_pair_figure), load_pair_figure,
+                                         NULL};
     void *member = (char *)object + field->offset;
     size_t *count = (void *)((char *)object + field->count_offset);
     switch (field->type) {
@@ -333,11 +319,11 @@ int profile_load_value(struct profile_loader *loader, const struct json_path *at
     case FIELD_SET:
         return load_set(loader, at, json, member);
     case FIELD_GROUPS:
-        return load_groups(loader, at, json, member, count);
+        return load_items(loader, at, json, &groups, member, count);
     case FIELD_PAIRS:
-        return load_pairs(loader, at, json, member, count);
+        return load_items(loader, at, json, &pairs, member, count);
     case FIELD_PAIR_FIGURES:
-        return load_pair_figures(loader, at, json, member, count);
+        return load_items(loader, at, json, &figures, member, count);
     case FIELD_ARRAY:
         return field->lone && is_number(json) ? load_lone(loader, at, json, field, object)
                                               : load_array(loader, at, json, field, object);
