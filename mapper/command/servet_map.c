@@ -185,55 +185,41 @@ static struct region *list_regions(const struct map_mapping *plan, const uint32_
 
 /* Ranks with threads change regions: the rank that is placed where a region stands gets all of
  * it. */
-static void give_regions(const struct map_mapping *plan, const uint32_t *given,
-                         const uint32_t *placed, uint32_t *pus)
+static void give_regions(const uint32_t *given, const uint32_t *placed, struct map_mapping *plan)
 {
     struct region *from = list_regions(plan, given), *to = list_regions(plan, placed);
+    struct map_place *old = map_needed(calloc(plan->place_count, sizeof *old));
+    memcpy(old, plan->places, plan->place_count * sizeof *old);
     for (size_t i = 0; i < plan->rank_count; i++) {
-        for (uint32_t t = 0; t < to[i].threads; t++) {
-            pus[to[i].first + t] = plan->places[from[i].first + t].pu;
-        }
+        memcpy(plan->places + to[i].first, old + from[i].first, to[i].threads * sizeof *old);
     }
     free(from);
     free(to);
+    free(old);
 }
 
-static void make_plan(const struct map_options *options, const struct servet_profile *profile,
-                      const uint32_t *pus, struct map_mapping *plan)
-{
-    if (map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
-                         options->threads, plan) < 0) {
-        cli_fail("out of memory");
-    }
-    plan->priority = priority_of(options);
-}
-
-static void place_by_traffic(const struct map_options *options,
-                             const struct servet_profile *profile, const struct map_matrix *matrix,
-                             FILE *out, uint32_t *pus)
+static void place_by_traffic(const struct map_options *options, const struct map_matrix *matrix,
+                             FILE *out, struct map_mapping *plan)
 {
     struct map_view view;
-    struct map_mapping plan;
     struct servet_error error;
     struct traffic_choice choice;
     uint32_t ranks = matrix->ranks;
-    make_plan(options, profile, pus, &plan);
-    refuse(map_view_make(profile, priority_of(options), ranks, &view, &error), &error);
+    refuse(map_view_make(plan->profile, plan->priority, ranks, &view, &error), &error);
     uint32_t *given = map_needed(calloc(ranks, sizeof *given));
     uint32_t *placed = map_needed(calloc(ranks, sizeof *placed));
     for (size_t r = 0; r < ranks; r++) {
-        given[r] = placed[r] = map_view_leaf(&view, pus[plan.first[r]]);
+        given[r] = placed[r] = map_view_leaf(&view, plan->places[plan->first[r]].pu);
     }
     if (place_best(&view, matrix, placed, &choice) < 0) {
         cli_fail("out of memory");
     }
-    give_regions(&plan, given, placed, pus);
+    give_regions(given, placed, plan);
     if (options->explain || options->compare) {
         explain_traffic(out, &choice, &view);
     }
     free(given);
     free(placed);
-    map_mapping_free(&plan);
     map_view_free(&view);
 }
 
@@ -269,12 +255,16 @@ static void answer(const struct map_options *options, const struct servet_profil
     }
     uint32_t *pus = map_needed(calloc(places, sizeof *pus));
     map(options, profile, allowed, out, pus);
-    if (options->matrix) {
-        place_by_traffic(options, profile, matrix, out, pus);
-    }
     struct map_mapping plan;
     struct servet_error error;
-    make_plan(options, profile, pus, &plan);
+    if (map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
+                         options->threads, &plan) < 0) {
+        cli_fail("out of memory");
+    }
+    plan.priority = priority_of(options);
+    if (options->matrix) {
+        place_by_traffic(options, matrix, out, &plan);
+    }
     if (options->explain && !wants_table(options, allowed)) {
         refuse(map_explain_summary(out, &plan, &error), &error);
     }

@@ -114,7 +114,7 @@ int map_region_choose(struct map_machine *m, const struct map_region *region, si
     return rc;
 }
 
-/* Layers that one of two items shares with nobody of the other's groups. */
+/* Layers at which two items are in different groups. */
 static uint64_t parting(const struct map_order *layers, uint32_t a, uint32_t b)
 {
     const uint32_t *x = layers->group + (size_t)a * layers->depth;
@@ -128,11 +128,12 @@ static uint64_t parting(const struct map_order *layers, uint32_t a, uint32_t b)
 
 bool map_region_has_layers(const struct map_order *layers, const uint32_t *items, uint32_t count)
 {
-    uint64_t levels = 0;
     for (uint32_t i = 1; i < count; i++) {
-        levels += parting(layers, items[0], items[i]);
+        if (parting(layers, items[0], items[i]) > 0) {
+            return true;
+        }
     }
-    return levels > 0;
+    return false;
 }
 
 uint64_t map_region_parting(const struct map_order *layers, const uint32_t *items,
