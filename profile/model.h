@@ -382,6 +382,10 @@ int profile_default_path(char *path, size_t size, struct servet_error *error);
  * (core, each shared cache, package/NUMA, node). `root` is "" for this machine, or the folder of a
  * captured /sys and /proc. */
 int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error);
+/* The same without host, processor and signature, which cost more than half of it: for who only
+ * places on it. */
+int profile_nameless_from_sysfs(const char *root, struct servet_profile **out,
+                                struct servet_error *error);
 
 /* The same from hwloc: `source` NULL is this machine, a path to an existing file is hwloc XML,
  * anything else a synthetic description ("package:2 core:4 pu:2"). */

@@ -527,7 +527,8 @@ static int read_class(struct reader *reader)
     return rc < 0 ? rc : read_kinds(reader);
 }
 
-int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error)
+static int from_sysfs(const char *root, bool with_host, struct servet_profile **out,
+                      struct servet_error *error)
 {
     struct reader *reader = calloc(1, sizeof *reader);
     struct servet_profile *profile = profile_topology_new();
@@ -541,7 +542,9 @@ int profile_from_sysfs(const char *root, struct servet_profile **out, struct ser
         profile_error(error, rc, "%s: %s", reader ? reader->fs.path : "topology",
                       strerrordesc_np(-rc));
     } else {
-        read_host(reader, profile);
+        if (with_host) {
+            read_host(reader, profile);
+        }
         rc = profile_topology_finish(profile, &reader->groupings, error);
     }
     if (reader) {
@@ -555,4 +558,15 @@ int profile_from_sysfs(const char *root, struct servet_profile **out, struct ser
     }
     *out = profile;
     return 0;
+}
+
+int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error)
+{
+    return from_sysfs(root, true, out, error);
+}
+
+int profile_nameless_from_sysfs(const char *root, struct servet_profile **out,
+                                struct servet_error *error)
+{
+    return from_sysfs(root, false, out, error);
 }

@@ -89,6 +89,25 @@ TEST(sysfs_describes_a_captured_smt_machine)
     profile_free(p);
 }
 
+/* What the shim asks for: every file less is a start of a program that is sooner there. */
+TEST(who_only_places_gets_the_same_without_what_names_the_machine)
+{
+    const char *root = make_folder();
+    put_smt_machine(root);
+    struct servet_profile *named = from_sysfs(root), *nameless;
+    ck_assert_int_eq(profile_nameless_from_sysfs(root, &nameless, NULL), 0);
+    ck_assert_ptr_nonnull(named->topology_signature);
+    ck_assert_ptr_null(nameless->topology_signature);
+    ck_assert_ptr_null(nameless->cpu_model);
+    const struct profile_class *node = only_class(nameless);
+    ck_assert(profile_set_equal(&node->pus, &only_class(named)->pus));
+    assert_groups(&node->cores, "0,4 1,5 2,6 3,7");
+    ck_assert_uint_eq(node->cache_count, only_class(named)->cache_count);
+    ck_assert_uint_eq(node->communication.layer_count, 3);
+    profile_free(named);
+    profile_free(nameless);
+}
+
 /* Lines of /proc/cpuinfo as these processors have them; Arm's has no name. */
 TEST(processors_without_a_model_name_are_named)
 {
