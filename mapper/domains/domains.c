@@ -59,12 +59,6 @@ static bool first_of_core(const struct hybrid *h, uint32_t leaf)
     return h->usable[leaf];
 }
 
-/* The key's lowest part: memory of its own and kind. */
-static map_key kind_of(map_key key)
-{
-    return key % (2 * MAP_KEY_FAR);
-}
-
 /* Uses PUs up to this kind; gives the cores that makes, and the next kind. */
 static size_t use_up_to(struct hybrid *h, map_key kind, bool held_too, map_key *next)
 {
@@ -73,10 +67,10 @@ static size_t use_up_to(struct hybrid *h, map_key kind, bool held_too, map_key *
     for (uint32_t leaf = 0; leaf < h->view->leaf_count; leaf++) {
         map_key key = h->slots.key[leaf];
         bool open = key != MAP_KEY_NEVER && (held_too || !map_key_workers(key));
-        h->usable[leaf] = open && kind_of(key) <= kind;
+        h->usable[leaf] = open && map_key_kind(key) <= kind;
         cores += first_of_core(h, leaf);
-        if (open && kind_of(key) > kind && kind_of(key) < *next) {
-            *next = kind_of(key);
+        if (open && map_key_kind(key) > kind && map_key_kind(key) < *next) {
+            *next = map_key_kind(key);
         }
     }
     return cores;
@@ -244,7 +238,7 @@ static map_weight rank_items(const struct hybrid *h, const struct filling *f, co
 {
     map_weight sum = {0};
     for (size_t i = 0; i < count; i++) {
-        int64_t kind = (int64_t)kind_of(h->slots.key[f->at->first_leaf + items[i]]);
+        int64_t kind = (int64_t)map_key_kind(h->slots.key[f->at->first_leaf + items[i]]);
         sum = map_weight_plus(sum, map_weight_of(kind, KIND_SHIFT));
         sum = map_weight_plus(sum, map_view_first_weight(&f->machine->view, items[i]));
     }

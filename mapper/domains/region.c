@@ -7,20 +7,29 @@
 #include <errno.h>
 #include <string.h>
 
-/* Adds what the choice of `chosen` does to the others of these items: a region is often a small
- * part of the node, whose groups reach over all of it. */
+/* What the choice of `chosen` adds to another item. */
+static map_weight weight_beside(const struct map_class *class, uint32_t item, uint32_t chosen)
+{
+    const struct map_family *layer = map_layer_of(class, item, chosen);
+    map_weight sum = layer ? layer->weight : (map_weight){0};
+    for (size_t f = 0; f < class->family_count; f++) {
+        const struct map_family *family = &class->families[f];
+        if (family->rule != MAP_RULE_LATENCY && map_groups_related(&family->groups, item, chosen)) {
+            sum = map_weight_plus(sum, family->weight);
+        }
+    }
+    return sum;
+}
+
+/* Raises these items alone: a region is often a small part of the node, whose groups reach over all
+ * of it. */
 static void raise_items(struct map_machine *m, const struct map_region *region, uint32_t chosen)
 {
-    const uint32_t *items = region->items;
-    const struct map_class *class = &m->view.classes[0];
     for (uint32_t i = 0; i < region->count; i++) {
-        bool near = items[i] == chosen; /* the latency of a pair is that of its first layer */
-        for (size_t f = 0; f < class->family_count && !near; f++) {
-            const struct map_family *family = &class->families[f];
-            if (map_groups_related(&family->groups, items[i], chosen)) {
-                m->weight[items[i]] = map_weight_plus(m->weight[items[i]], family->weight);
-                near = family->rule == MAP_RULE_LATENCY;
-            }
+        uint32_t item = region->items[i];
+        if (item != chosen) {
+            map_weight more = weight_beside(&m->view.classes[0], item, chosen);
+            m->weight[item] = map_weight_plus(m->weight[item], more);
         }
     }
 }

@@ -109,3 +109,14 @@ bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b)
     }
     return false;
 }
+
+const struct map_family *map_layer_of(const struct map_class *class, uint32_t a, uint32_t b)
+{
+    for (size_t f = 0; f < class->family_count && a != b; f++) {
+        const struct map_family *family = &class->families[f];
+        if (family->rule == MAP_RULE_LATENCY && map_groups_related(&family->groups, a, b)) {
+            return family;
+        }
+    }
+    return NULL;
+}

@@ -199,12 +199,6 @@ struct limiting {
     uint32_t node, group;
 };
 
-/* The key's lowest part: memory of its own and kind. */
-static map_key kind_of(map_key key)
-{
-    return key % (2 * MAP_KEY_FAR);
-}
-
 /* Places: free PUs of the kind that comes first, one for each core if `cores`. */
 static size_t mark_places(struct limiting *l, bool cores)
 {
@@ -213,11 +207,11 @@ static size_t mark_places(struct limiting *l, bool cores)
     size_t count = 0;
     for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
         map_key key = l->slots->key[leaf];
-        best = key != MAP_KEY_NEVER && kind_of(key) < best ? kind_of(key) : best;
+        best = key != MAP_KEY_NEVER && map_key_kind(key) < best ? map_key_kind(key) : best;
     }
     for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
         map_key key = l->slots->key[leaf];
-        bool place = key != MAP_KEY_NEVER && kind_of(key) == best && !map_key_workers(key) &&
+        bool place = key != MAP_KEY_NEVER && map_key_kind(key) == best && !map_key_workers(key) &&
                      !(cores && map_key_core_workers(key));
         struct map_core core = map_core_of(view, leaf);
         for (uint32_t i = 0; place && cores && i < core.count; i++) {

@@ -162,6 +162,10 @@ uint32_t map_view_leaf(const struct map_view *view, uint32_t pu);
 /* Are two leaves in one group, or listed as a pair? */
 bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b);
 
+/* What gives a pair of one node's PUs its latency: the first layer that lists it; NULL: none does,
+ * or it is one PU. */
+const struct map_family *map_layer_of(const struct map_class *class, uint32_t a, uint32_t b);
+
 /* -- slots -- */
 
 /* Who is where: which PUs may be used, how many workers every PU and every core holds, and the
@@ -183,6 +187,12 @@ typedef uint64_t map_key;
 static inline uint32_t map_key_workers(map_key key)
 {
     return (uint32_t)(key / MAP_KEY_WORKER);
+}
+
+/* The lowest part: memory of its own and kind. */
+static inline map_key map_key_kind(map_key key)
+{
+    return key % (2 * MAP_KEY_FAR);
 }
 
 static inline uint32_t map_key_core_workers(map_key key)

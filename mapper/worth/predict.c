@@ -48,11 +48,10 @@ struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t
     const struct map_class *class = &view->classes[view->nodes[node].class_index];
     const struct profile_communication *in = &class->of->communication;
     uint32_t first = view->nodes[node].first_leaf;
-    size_t skip = class->family_count - in->layer_count;
-    for (size_t i = 0; inside && i < in->layer_count; i++) {
-        if (map_groups_related(&class->families[skip + i].groups, a - first, b - first)) {
-            return between(view, in, i);
-        }
+    const struct map_family *layer = inside ? map_layer_of(class, a - first, b - first) : NULL;
+    if (layer) {
+        size_t layers_begin = class->family_count - in->layer_count;
+        return between(view, in, (size_t)(layer - class->families) - layers_begin);
     }
     for (size_t i = 0; i < view->network_count; i++) {
         const struct map_groups *groups = &view->network[i].groups;
