@@ -363,22 +363,14 @@ static int choose_regions(struct hybrid *h, const struct filling *f)
 }
 
 /* Communication priority packs; but where no PU is nearer than another that gains nothing, and what
- * is shared decides, as it does for workers. */
-static int choose_priority(struct hybrid *h, struct filling *f)
+ * is shared decides, as it does for workers: while there are cores to spare, ranks are spread. */
+static bool packs(const struct hybrid *h, const struct filling *f)
 {
-    struct map_sharing packed = {0}, spread = {0};
-    f->pack = h->request->priority == MAP_COMMUNICATION;
-    int rc = choose_regions(h, f);
-    if (rc < 0 || !f->pack || h->request->paper ||
-        map_region_has_layers(&f->machine->layers, h->items, f->item_count)) {
-        return rc;
-    }
-    map_machine_sharing(f->machine, &packed);
-    f->pack = false;
-    rc = choose_regions(h, f);
-    map_machine_sharing(f->machine, &spread);
-    f->pack = spread.all >= packed.all;
-    return rc == 0 && f->pack ? choose_regions(h, f) : rc;
+    const struct map_units *units = &f->units;
+    return h->request->priority == MAP_COMMUNICATION &&
+           (h->request->paper || f->threads == units->count ||
+            map_region_parted(f->machine, MAP_BY_LAYERS, units->item, units->count) ||
+            !map_region_parted(f->machine, MAP_BY_SHARING, units->item, units->count));
 }
 
 /* Communication priority divides the smallest group that holds all threads. */
@@ -450,7 +442,8 @@ static int fill_node(struct hybrid *h, uint32_t node, const struct map_share *sh
     }
     uint32_t units = make_units(h, &m->view.classes[0].cores, f.item_count, f.threads);
     f.units = (struct map_units){&m->tree, h->units, units};
-    rc = choose_priority(h, &f);
+    f.pack = packs(h, &f);
+    rc = choose_regions(h, &f);
     for (size_t r = 0; rc == 0 && r < ranks; r++) {
         uint32_t *out = h->out + h->first[shares[r].rank];
         for (uint32_t t = 0; t < shares[r].threads; t++) {
