@@ -261,19 +261,28 @@ static const uint32_t *spread_if_as_good(struct hybrid *h, const struct filling 
     return good ? h->spread : h->chosen;
 }
 
-/* Communication priority: units that lie better where ranks end, for the same reason. */
-static const uint32_t *align_if_nearer(struct hybrid *h, const struct filling *f, size_t low,
-                                       size_t high, uint32_t threads)
+/* Communication priority: units that lie better where ranks end, for the same reason: what parts
+ * the threads of ranks comes first, then what parts a rank from the next. */
+static int align_if_nearer(struct hybrid *h, const struct filling *f, size_t low, size_t high,
+                           const uint32_t **items)
 {
     const struct map_order *layers = &f->machine->layers;
     const struct map_share *ranks = h->cut + low;
-    size_t units = h->end[low] - h->begin[low], count = high - low;
-    map_region_align(layers, h->units + h->begin[low], units - threads, ranks, count, h->spread);
-    bool nearer = map_region_parting(layers, h->spread, ranks, count) <
-                  map_region_parting(layers, h->chosen, ranks, count);
-    bool good = nearer && !map_weight_less(rank_items(h, f, h->chosen, threads),
-                                           rank_items(h, f, h->spread, threads));
-    return good ? h->spread : h->chosen;
+    size_t count = high - low, units = h->end[low] - h->begin[low];
+    struct map_share all = {.threads = 0};
+    int rc = map_region_align(layers, h->units + h->begin[low], units, ranks, count, h->spread);
+    for (size_t r = 0; r < count; r++) {
+        all.threads += ranks[r].threads;
+    }
+    uint64_t now = map_region_parting(layers, h->chosen, ranks, count);
+    uint64_t aligned = rc < 0 ? now : map_region_parting(layers, h->spread, ranks, count);
+    bool nearer =
+        aligned < now || (aligned == now && map_region_parting(layers, h->spread, &all, 1) <
+                                                map_region_parting(layers, h->chosen, &all, 1));
+    bool good = nearer && !map_weight_less(rank_items(h, f, h->chosen, all.threads),
+                                           rank_items(h, f, h->spread, all.threads));
+    *items = good ? h->spread : h->chosen;
+    return rc;
 }
 
 /* Ranks [low, high) of the cut get what the weights choose in their region, as of so many workers,
@@ -286,18 +295,20 @@ static int place_together(struct hybrid *h, const struct filling *f, size_t low,
     struct map_machine *m = f->machine;
     uint32_t first = h->starts[h->begin[low]], count = h->starts[h->end[low]] - first;
     const uint32_t *items = h->items + first;
+    int rc = 0;
     if (threads < count) {
         struct map_region region = {&h->slots, f->at->first_leaf, items, count};
-        int rc = map_region_choose(m, &region, threads, h->chosen);
+        rc = map_region_choose(m, &region, threads, h->chosen);
         if (rc < 0) {
             return rc;
         }
         count = (uint32_t)threads;
         qsort_r(h->chosen, count, sizeof *h->chosen, by_place, &m->tree);
         items = h->chosen;
-        if (high - low > 1) {
-            items = f->pack ? align_if_nearer(h, f, low, high, count)
-                            : spread_if_as_good(h, f, low, count);
+        if (high - low > 1 && f->pack) {
+            rc = align_if_nearer(h, f, low, high, &items);
+        } else if (high - low > 1) {
+            items = spread_if_as_good(h, f, low, count);
         }
     }
     for (size_t r = low; r < high; r++) {
@@ -305,7 +316,7 @@ static int place_together(struct hybrid *h, const struct filling *f, size_t low,
         place_threads(h, m, &h->cut[r], items, part);
         items += part;
     }
-    return 0;
+    return rc;
 }
 
 /* Gives every rank of a node its items (positions in the class), with so many levels kept whole. */

@@ -5,6 +5,7 @@
 #include "mapper/domains/region.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What the choice of `chosen` adds to another item. */
@@ -168,26 +169,76 @@ uint64_t map_region_parting(const struct map_order *layers, const uint32_t *item
     return sum;
 }
 
-void map_region_align(const struct map_order *layers, const uint32_t *items, size_t spare,
-                      const struct map_share *ranks, size_t rank_count, uint32_t *out)
+/* Ranks times spare items that are looked at: 4 bytes each; of more, the first spare items. */
+#define MOST_ALIGNMENTS ((size_t)1 << 20)
+
+struct alignment {
+    uint64_t *parted; /* by place in the items: layers between them up to here */
+    uint64_t *least;  /* by items left out: within the ranks so far */
+    uint32_t *before; /* by rank, and by items left out: how many of them before the last rank */
+    size_t spare;
+};
+
+/* The least partings of all ranks for every number of items left out, one rank after the other. */
+static void align_ranks(struct alignment *a, const struct map_share *ranks, size_t rank_count)
 {
-    for (size_t r = 0; r < rank_count; r++) {
-        uint32_t threads = ranks[r].threads;
-        uint64_t now = map_region_parting(layers, items, &ranks[r], 1), least = now;
-        size_t best = 0;
-        for (size_t shift = 1; shift <= spare; shift++) {
-            now += parting(layers, items[shift + threads - 2], items[shift + threads - 1]);
-            now -= parting(layers, items[shift - 1], items[shift]);
-            if (now < least) {
-                least = now;
-                best = shift;
+    for (size_t r = 0, first = 0; r < rank_count; first += ranks[r++].threads) {
+        uint64_t best = a->least[0];
+        uint32_t best_at = 0, *before = a->before + r * (a->spare + 1);
+        for (uint32_t out = 0; out <= a->spare; out++) {
+            if (a->least[out] < best) {
+                best = a->least[out];
+                best_at = out;
             }
+            before[out] = best_at;
+            uint64_t last = a->parted[first + out + ranks[r].threads - 1];
+            a->least[out] = best + last - a->parted[first + out];
         }
-        memcpy(out, items + best, threads * sizeof *out);
-        items += best + threads;
-        out += threads;
-        spare -= best;
     }
+}
+
+/* Takes the items of that, from the last rank on: the fewest are left out, and each as late as it
+ * helps. */
+static void take_aligned(const struct alignment *a, const uint32_t *items,
+                         const struct map_share *ranks, size_t rank_count, uint32_t *taken)
+{
+    size_t out = 0, first = 0;
+    for (size_t i = 1; i <= a->spare; i++) {
+        out = a->least[i] < a->least[out] ? i : out;
+    }
+    for (size_t r = 0; r < rank_count; r++) {
+        first += ranks[r].threads;
+    }
+    for (size_t r = rank_count; r-- > 0;) {
+        first -= ranks[r].threads;
+        memcpy(taken + first, items + first + out, ranks[r].threads * sizeof *taken);
+        out = a->before[r * (a->spare + 1) + out];
+    }
+}
+
+int map_region_align(const struct map_order *layers, const uint32_t *items, size_t count,
+                     const struct map_share *ranks, size_t rank_count, uint32_t *out)
+{
+    size_t threads = 0, most = MOST_ALIGNMENTS / rank_count;
+    for (size_t r = 0; r < rank_count; r++) {
+        threads += ranks[r].threads;
+    }
+    struct alignment a = {.spare = count - threads < most ? count - threads : most};
+    a.parted = calloc(count, sizeof *a.parted);
+    a.least = calloc(a.spare + 1, sizeof *a.least);
+    a.before = calloc((a.spare + 1) * rank_count, sizeof *a.before);
+    bool made = a.parted && a.least && a.before;
+    for (size_t i = 1; made && i < count; i++) {
+        a.parted[i] = a.parted[i - 1] + parting(layers, items[i - 1], items[i]);
+    }
+    if (made) {
+        align_ranks(&a, ranks, rank_count);
+        take_aligned(&a, items, ranks, rank_count, out);
+    }
+    free(a.parted);
+    free(a.least);
+    free(a.before);
+    return made ? 0 : -ENOMEM;
 }
 
 /* Pairs that share a group of the family, or are listed as sharing, twice each; and the most

@@ -41,11 +41,11 @@ bool map_region_parted(const struct map_machine *m, enum map_parted_by by, const
 uint64_t map_region_parting(const struct map_order *layers, const uint32_t *items,
                             const struct map_share *ranks, size_t rank_count);
 
-/* Of `items` (in the order of the tree, `spare` more than the ranks have threads) those that part
- * the threads of each rank least: one rank after the other, leaving items out before it where that
- * helps, the fewest. */
-void map_region_align(const struct map_order *layers, const uint32_t *items, size_t spare,
-                      const struct map_share *ranks, size_t rank_count, uint32_t *out);
+/* Of `count` items in the order of the tree (at least as many as the ranks have threads) those that
+ * part the threads of each rank least, one rank after the other; of several the ones that leave the
+ * fewest out. 0 or -ENOMEM. */
+int map_region_align(const struct map_order *layers, const uint32_t *items, size_t count,
+                     const struct map_share *ranks, size_t rank_count, uint32_t *out);
 
 /* What the threads of all ranks share. */
 struct map_sharing {

@@ -465,25 +465,46 @@ TEST(communication_priority_shares_least_where_all_pus_are_equally_near)
     profile_free(nehalem);
 }
 
-/* Frontier's node, whose 64 cores 6 ranks of 10 do not fill: the four that are left over lie where
- * a rank would begin at the end of a memory domain, so that two ranks are in two and not three. */
+/* Caches that part the threads of ranks, of the best way to leave cores out between them. */
+static uint32_t least_parted(uint32_t ranks, uint32_t threads, uint32_t size, uint32_t cores)
+{
+    uint32_t least[MOST + 1] = {0}; /* of the ranks looked at, from this core on */
+    for (uint32_t r = ranks; r-- > 0;) {
+        uint32_t last = cores - (ranks - r) * threads; /* where rank r may begin at the latest */
+        for (uint32_t at = 0; at <= last; at++) {
+            least[at] = least[at + threads] + (at + threads - 1) / size - at / size;
+        }
+        for (uint32_t at = last; at-- > 0;) {
+            least[at] = least[at + 1] < least[at] ? least[at + 1] : least[at];
+        }
+    }
+    return least[0];
+}
+
 TEST(cores_left_over_lie_where_a_rank_would_straddle)
 {
-    struct servet_profile *node;
-    uint32_t out[MOST], straddling = 0;
-    ck_assert_int_eq(profile_from_hwloc("package:1 group:4 [numa] l3:2 core:8 pu:1", &node, NULL),
-                     0);
-    struct map_domain_request request = {
-        .priority = MAP_COMMUNICATION, .ranks = 6, .threads_each = 10};
-    ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
-    for (size_t r = 0; r < 6; r++) {
-        straddling += out[10 * r] / 16 != out[10 * r + 9] / 16;
+    static const uint32_t shapes[][2] = {{6, 5}, {6, 8}, {5, 7}, {4, 16}}; /* caches of cores */
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        char text[64];
+        struct servet_profile *node;
+        uint32_t out[MOST], size = shapes[s][1], cores = shapes[s][0] * size;
+        snprintf(text, sizeof text, "package:1 [numa] l3:%u core:%u pu:1", shapes[s][0], size);
+        ck_assert_int_eq(profile_from_hwloc(text, &node, NULL), 0);
+        for (uint32_t threads = 2; threads <= cores / 2; threads++) {
+            for (uint32_t ranks = 2; ranks * threads <= cores; ranks++) {
+                struct map_domain_request request = {
+                    .priority = MAP_COMMUNICATION, .ranks = ranks, .threads_each = threads};
+                ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
+                uint32_t parted = 0;
+                for (uint32_t i = 1; i < ranks * threads; i++) {
+                    ck_assert_uint_gt(out[i], out[i - 1]);
+                    parted += i % threads ? out[i] / size - out[i - 1] / size : 0;
+                }
+                ck_assert_uint_eq(parted, least_parted(ranks, threads, size, cores));
+            }
+        }
+        profile_free(node);
     }
-    for (size_t t = 1; t < 60; t++) {
-        ck_assert_uint_gt(out[t], out[t - 1]);
-    }
-    ck_assert_uint_eq(straddling, 2);
-    profile_free(node);
 }
 
 static int by_number(const void *a, const void *b)
