@@ -63,6 +63,10 @@ static char *of_cpuinfo(const char *cpuinfo)
     static const char *const keys[] = {"model name", "uarch", "cpu"}; /* x86, RISC-V, POWER */
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         char *name = profile_sysfs_value(cpuinfo, keys[i]);
+        char *feature = name ? strstr(name, ", altivec supported") : NULL; /* POWER's vector unit */
+        if (feature) {
+            *feature = '\0';
+        }
         if (name && *name) {
             return name;
         }

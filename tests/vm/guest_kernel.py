@@ -14,7 +14,7 @@ import tempfile
 
 # In the order in which they must be loaded.
 CONSOLE_MODULES = "virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console".split()
-FOREIGN_MODULES = "virtio_ring virtio virtio_mmio virtio_console".split()
+FOREIGN_MODULES = CONSOLE_MODULES + ["virtio_mmio"]
 MODULES = CONSOLE_MODULES + "fuse virtiofs overlay".split()
 KERNEL, FIRMWARE_KERNEL = "vmlinux", "vmlinuz"
 FOREIGN_FOLDER = "/usr/lib/servet-guest"

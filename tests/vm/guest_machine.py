@@ -54,22 +54,25 @@ class Sleeper(Pc):
 
 
 class Foreign:
-    """Another architecture: cores without SMT, and caches of which the system says nothing. Arm: two packages, each a NUMA
+    """Another architecture: cores without SMT, and caches of which the system says nothing or little. Arm: two packages, each a NUMA
     node, with two clusters of two cores; a processor that exists, without the pointer authentication that is slow to
-    emulate. RISC-V: one node (of more, each has an interrupt controller, and Linux hears of the first one's alone)."""
+    emulate. POWER: the same, with four cores in each and pages of 64 KiB. RISC-V: one node (of more, each has an interrupt
+    controller, and Linux hears of the first one's alone)."""
     has_own_root, firmware_starts_kernel = True, False
-    kernel_parameters, ports = "", "virtio-serial-device"
+    kernel_parameters = ""
     cpus = 8
     kinds = {
         "aarch64": ("qemu-system-arm", "ttyAMA0", ["-M", "virt,gic-version=3", "-cpu", "neoverse-n1"],
-                    2, "sockets=2,clusters=2,cores=2", "/lib/ld-linux-aarch64.so.1"),
+                    2, "sockets=2,clusters=2,cores=2", "/lib/ld-linux-aarch64.so.1", "virtio-serial-device"),
+        "ppc64": ("qemu-system-ppc", "hvc0", ["-M", "pseries", "-cpu", "power9"],
+                    2, "sockets=2,cores=4", "/lib64/ld64.so.2", "virtio-serial-pci"),
         "riscv64": ("qemu-system-misc", "ttyS0", ["-M", "virt"],
-                    1, "sockets=1,cores=8", "/lib/ld-linux-riscv64-lp64d.so.1"),
+                    1, "sockets=1,cores=8", "/lib/ld-linux-riscv64-lp64d.so.1", "virtio-serial-device"),
     }
 
     def __init__(self, family):
         self.family, self.emulator = family, "qemu-system-" + family
-        self.package, self.console, self.board, self.nodes, self.cores, loader = self.kinds[family]
+        self.package, self.console, self.board, self.nodes, self.cores, loader, self.ports = self.kinds[family]
         self.list_libraries = [loader, "--list"]
 
     def qemu_arguments(self):

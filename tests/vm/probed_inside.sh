@@ -1,12 +1,12 @@
 #!/bin/sh
 # On a machine of another architecture, with NUMA nodes, clusters of cores without SMT, and caches of which the system
-# says nothing: does a program end with one PU for each thread, those that the mapping names, by the topology and by a
-# profile that was measured there?
+# says nothing (POWER: the first level's size, and pages of 64 KiB): does a program end with one PU for each thread, those
+# that the mapping names, by the topology and by a profile that was measured there?
 # Runs inside a guest (see `guest`), as root, with busybox alone.
 # usage: probed_inside.sh SERVET-PROBE SERVET-MAP SERVET-SHOW SHIM OPENMP-PROGRAM
 probe=$1 map=$2 show=$3 shim=$4 program=$5
 pus=8 nodes=2
-[ "$(uname -m)" = aarch64 ] || nodes=1
+[ "$(uname -m)" != riscv64 ] || nodes=1
 folder=$(mktemp -d)
 failed=0
 
@@ -38,7 +38,11 @@ all_placed() {
 
 [ "$(ls -d /sys/devices/system/cpu/cpu[0-9]* | wc -l)" -eq "$pus" ] || fail "the guest has not $pus PUs"
 [ "$(ls -d /sys/devices/system/node/node[0-9]* | wc -l)" -eq "$nodes" ] || fail "the guest has not $nodes NUMA nodes"
-cat /sys/devices/system/cpu/cpu0/cache/index*/size >/dev/null 2>&1 && fail "the system says how large a cache is"
+if [ "$(uname -m)" = ppc64le ]; then
+    grep -q '^KernelPageSize: *64 kB' /proc/self/smaps || fail "pages are not of 64 KiB"
+else
+    cat /sys/devices/system/cpu/cpu0/cache/index*/size >/dev/null 2>&1 && fail "the system says how large a cache is"
+fi
 
 # What the shim reads from /sys, and the commands from hwloc.
 echo "by the topology"
