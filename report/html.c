@@ -52,6 +52,8 @@ static const char style[] =
     "th{color:var(--soft);font-weight:600;white-space:nowrap}\n"
     ".scroll table{min-width:620px}\n"
     "td.n{white-space:nowrap;font-variant-numeric:tabular-nums}\n"
+    "td.words,td details{min-width:13rem}\n"
+    "code{white-space:nowrap}\n"
     "td details{max-width:40rem;overflow-wrap:anywhere}\n"
     "summary{cursor:pointer}\n"
     "dl{display:grid;grid-template-columns:minmax(7rem,auto) 1fr;gap:.2rem 1rem;margin:0}\n"
@@ -82,13 +84,16 @@ static const struct {
     [PLOT_MESSAGES] = {"messages", "Messages"},      [PLOT_BSP] = {"bsp", "BSP parameters"},
 };
 
-/* Why there is no plot in a section: the one reason that holds for this profile. */
+/* Why there is no plot in a section: the one reason that holds for this profile. NULL: its tables
+ * have said it. */
 static const char *why_none(const struct servet_profile *profile, enum plot_section section)
 {
-    bool alone = true, copied = false;
+    bool alone = true, copied = false, disturb = false, send = profile->network.layer_count > 0;
     for (size_t i = 0; i < profile->class_count; i++) {
         alone &= profile->classes[i].pus.count < 2;
         copied |= profile->classes[i].memory.reference_bytes_per_s > 0;
+        disturb |= profile->classes[i].memory.level_count > 0;
+        send |= profile->classes[i].communication.layer_count > 0;
     }
     switch (section) {
     case PLOT_CORES:
@@ -98,14 +103,17 @@ static const char *why_none(const struct servet_profile *profile, enum plot_sect
     case PLOT_SHARING:
         return "A node has one PU, which has nobody to share with.";
     case PLOT_MEMORY:
-        return alone    ? "A node has one PU, which nobody disturbs."
+        return disturb  ? NULL
+               : alone  ? "A node has one PU, which nobody disturbs."
                : copied ? "No two PUs were found to disturb one another."
                         : "No bandwidth was measured.";
     case PLOT_MESSAGES:
-        return alone && profile_node_count(profile) < 2 ? "There is one PU, and nobody to send to."
-                                                        : "No messages were measured.";
+        return send ? NULL
+               : alone && profile_node_count(profile) < 2
+                   ? "There is one PU, and nobody to send to."
+                   : "No messages were measured.";
     default:
-        return "No BSP parameters were measured (servet-probe --bsp).";
+        return "No BSP parameters were measured (<code>servet-probe --bsp</code>).";
     }
 }
 
@@ -192,8 +200,12 @@ static int put_section(struct page *page, enum plot_section section, struct serv
         rc = put_plots(page, section, i, &shown, error);
     }
     rc = rc < 0 ? rc : put_plots(page, section, PLOT_NETWORK, &shown, error);
-    if (!shown) {
-        fprintf(page->out, "<p class=\"note\">%s</p>\n", why_none(profile, section));
+    if (section == PLOT_MESSAGES) {
+        report_html_network(page);
+    }
+    const char *why = shown ? NULL : why_none(profile, section);
+    if (why) {
+        fprintf(page->out, "<p class=\"note\">%s</p>\n", why);
     }
     fputs("</section>\n", page->out);
     return rc;

@@ -245,6 +245,8 @@ void report_html_summary(struct page *page);
 void report_html_tables(struct page *page, enum plot_section section,
                         const struct profile_class *node_class);
 /* Every figure and its quality. */
+/* The layers between nodes, where there are several. */
+void report_html_network(struct page *page);
 void report_html_figures(struct page *page);
 
 /* The part that shows the machine as boxes, and where workers would go. 0; -EINVAL (more workers

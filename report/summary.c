@@ -73,6 +73,14 @@ static const char *const condition_names[][2] = {
     {"warm_up", "Warm-up"},
 };
 
+/* The kernel's words that say too little to a reader: key, value, what is shown. */
+static const char *const condition_values[][3] = {
+    {"machine", "native", "this machine"},
+    {"smt", "forceoff", "off for good"},
+    {"smt", "notimplemented", "the processor has none"},
+    {"smt", "notsupported", "the processor has none"},
+};
+
 static void put_condition(FILE *out, const struct profile_condition *condition)
 {
     const char *name = NULL, *value = condition->value;
@@ -84,8 +92,11 @@ static void put_condition(FILE *out, const struct profile_condition *condition)
     for (char *c = text; *c; c++) {
         *c = *c == '_' ? ' ' : *c;
     }
-    if (strcmp(condition->key, "machine") == 0) {
-        value = strcmp(value, "native") == 0 ? "this machine" : value;
+    for (size_t i = 0; i < sizeof condition_values / sizeof *condition_values; i++) {
+        const char *const *word = condition_values[i];
+        if (strcmp(condition->key, word[0]) == 0 && strcmp(condition->value, word[1]) == 0) {
+            value = word[2];
+        }
     }
     fputs("<dt>", out);
     report_html_text(out, text);

@@ -1,5 +1,5 @@
-/* The tables of the page: caches, the TLB, the memory of NUMA nodes, and every figure with its
- * quality. What is too long for a cell opens. */
+/* The tables of the page: caches, the TLB, memory, the layers of messages, and every figure with
+ * its quality. What is too long for a cell opens. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static void put_cache_table(struct page *page, const struct profile_class *node_
         } else {
             cell(out, NULL, "all");
         }
-        cell(out, NULL, profile_figure_quality(&cache->quality).text);
+        cell(out, "words", profile_figure_quality(&cache->quality).text);
         fputs("</tr>\n", out);
     }
     fputs("</table>\n</div>\n", out);
@@ -115,7 +115,7 @@ static void put_tlb_table(struct page *page, const struct profile_class *node_cl
         cell(out, "n", profile_figure_bytes(level->page_bytes).text);
         cell(out, "n", profile_figure_bytes(level->reach_bytes).text);
         cell(out, "n", profile_figure_seconds(level->seconds).text);
-        cell(out, NULL, profile_figure_quality(&level->quality).text);
+        cell(out, "words", profile_figure_quality(&level->quality).text);
         fputs("</tr>\n", out);
     }
     fputs("</table>\n</div>\n", out);
@@ -143,10 +143,82 @@ static void put_access_table(struct page *page, const struct profile_class *node
         fprintf(out, "<td class=\"n\">%u</td>", row->node);
         cell(out, "n", profile_figure_seconds(row->seconds_per_access).text);
         cell(out, "n", profile_figure_bandwidth(row->bytes_per_s).text);
-        cell(out, NULL, profile_figure_quality(&row->quality).text);
+        cell(out, "words", profile_figure_quality(&row->quality).text);
         fputs("</tr>\n", out);
     }
     fputs("</table>\n</div>\n", out);
+}
+
+static void put_kernel_table(FILE *out, const struct profile_memory *memory)
+{
+    if (!memory->kernel_count) {
+        return;
+    }
+    fputs("<div class=\"card scroll\" id=\"loops\">\n<h3>Loops over memory</h3>\n<table><tr>"
+          "<th>Loop</th><th>One PU</th><th>",
+          out);
+    report_html_text(out, memory->kernel_pus.count ? "PUs " : "More PUs");
+    report_html_text(out, memory->kernel_pus.count ? profile_figure_group(&memory->kernel_pus).text
+                                                   : "");
+    fputs("</th><th>Each keeps</th><th>Quality</th></tr>\n", out);
+    for (size_t i = 0; i < memory->kernel_count; i++) {
+        const struct profile_kernel_rate *rate = &memory->kernels[i];
+        fputs("<tr>", out);
+        cell(out, NULL, profile_figure_kernel(rate).text);
+        cell(out, "n", profile_figure_bandwidth(rate->bytes_per_s).text);
+        cell(out, "n", profile_figure_bandwidth(rate->together_bytes_per_s).text);
+        cell(out, "n", profile_figure_kept(rate, memory->kernel_pus.count).text);
+        cell(out, "words", profile_figure_quality(&rate->quality).text);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n</div>\n", out);
+}
+
+static void put_level_table(FILE *out, const struct profile_memory *memory)
+{
+    if (!memory->level_count) {
+        return;
+    }
+    fputs("<div class=\"card scroll\" id=\"overhead\">\n<h3>PUs that disturb one another</h3>\n"
+          "<table><tr><th>Overhead level</th><th>Each of two</th><th>PUs</th><th>Quality</th></tr>"
+          "\n",
+          out);
+    for (size_t i = 0; i < memory->level_count; i++) {
+        const struct profile_memory_level *level = &memory->levels[i];
+        fprintf(out, "<tr><td class=\"n\">%zu%s</td>", i, i ? "" : " (worst)");
+        cell(out, "n", profile_figure_bandwidth(level->bytes_per_s).text);
+        cell_of_groups(out, &level->collisions);
+        cell(out, "words", profile_figure_quality(&level->quality).text);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n</div>\n", out);
+}
+
+static void put_layer_table(FILE *out, const struct profile_communication *found, const char *where)
+{
+    if (!found->layer_count) {
+        return;
+    }
+    fprintf(out,
+            "<div class=\"card scroll\">\n<h3>Layers %s</h3>\n<table><tr><th>Layer</th>"
+            "<th>Name</th><th>Latency%s%s, one way</th><th>Between</th><th>Quality</th></tr>\n",
+            where, found->message_bytes ? " of " : "",
+            found->message_bytes ? profile_figure_bytes(found->message_bytes).text : "");
+    for (size_t i = 0; i < found->layer_count; i++) {
+        const struct profile_layer *layer = &found->layers[i];
+        fprintf(out, "<tr><td class=\"n\">%zu%s</td>", i, i ? "" : " (fastest)");
+        cell(out, NULL, layer->name ? layer->name : "-");
+        cell(out, "n", profile_figure_seconds(layer->seconds).text);
+        cell_of_groups(out, &layer->members);
+        cell(out, "words", profile_figure_quality(&layer->quality).text);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n</div>\n", out);
+}
+
+void report_html_network(struct page *page)
+{
+    put_layer_table(page->out, &page->report->profile->network, "between nodes");
 }
 
 void report_html_tables(struct page *page, enum plot_section section,
@@ -158,6 +230,11 @@ void report_html_tables(struct page *page, enum plot_section section,
     }
     if (section == PLOT_MEMORY) {
         put_access_table(page, node_class);
+        put_kernel_table(page->out, &node_class->memory);
+        put_level_table(page->out, &node_class->memory);
+    }
+    if (section == PLOT_MESSAGES) {
+        put_layer_table(page->out, &node_class->communication, "inside a node");
     }
 }
 
@@ -180,7 +257,7 @@ void report_html_figures(struct page *page)
         }
         fputs("<tr>", out);
         cell(out, "n", item->where);
-        cell(out, NULL, item->name);
+        cell(out, "words", item->name);
         cell_that_opens(out, item->shown, item->exact);
         cell(out, "n", item->quality ? profile_origin_names[item->quality->origin] : "");
         cell(out, "n", repetitions);

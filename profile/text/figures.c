@@ -170,9 +170,32 @@ struct figure profile_figure_relation(const struct profile_relation *relation)
 
 struct figure profile_figure_group(const struct profile_set *group)
 {
-    struct figure out = {"... (1 groups)"};
+    struct figure out;
+    snprintf(out.text, sizeof out.text, "... (%zu in all)", group->count);
     if (profile_set_format(group, NULL, 0) + 1 < GROUPS_WIDTH) {
         profile_set_format(group, out.text, sizeof out.text);
+    }
+    return out;
+}
+
+struct figure profile_figure_kernel(const struct profile_kernel_rate *rate)
+{
+    static const char *const names[] = {[PROFILE_NT_COPY] = "copy, non-temporal stores",
+                                        [PROFILE_COPY] = "copy, ordinary stores",
+                                        [PROFILE_READ] = "read",
+                                        [PROFILE_TRIAD] = "STREAM's triad"};
+    struct figure out;
+    snprintf(out.text, sizeof out.text, "%s%s", names[rate->kernel],
+             rate->levels ? " (of the levels)" : "");
+    return out;
+}
+
+struct figure profile_figure_kept(const struct profile_kernel_rate *rate, size_t together)
+{
+    struct figure out = {"-"};
+    double all = (double)together * rate->bytes_per_s;
+    if (rate->together_bytes_per_s > 0 && all > 0) {
+        snprintf(out.text, sizeof out.text, "%.0f %%", 100 * rate->together_bytes_per_s / all);
     }
     return out;
 }

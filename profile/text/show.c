@@ -349,10 +349,6 @@ static void show_numa_access(struct show *show, const struct profile_class *node
 
 static void show_kernels(struct show *show, const struct profile_memory *memory)
 {
-    static const char *const names[] = {[PROFILE_NT_COPY] = "copy, non-temporal stores",
-                                        [PROFILE_COPY] = "copy, ordinary stores",
-                                        [PROFILE_READ] = "read",
-                                        [PROFILE_TRIAD] = "STREAM's triad"};
     struct table table = {0};
     if (!memory->kernel_count) {
         return;
@@ -366,17 +362,11 @@ static void show_kernels(struct show *show, const struct profile_memory *memory)
     profile_table_cell(&table, "quality");
     for (size_t i = 0; i < memory->kernel_count; i++) {
         const struct profile_kernel_rate *rate = &memory->kernels[i];
-        const double all = (double)memory->kernel_pus.count * rate->bytes_per_s;
         profile_table_row(&table);
-        profile_table_cell(&table, "%s%s", names[rate->kernel],
-                           rate->levels ? " (of the levels)" : "");
+        profile_table_cell(&table, "%s", profile_figure_kernel(rate).text);
         profile_table_cell(&table, "%s", profile_figure_bandwidth(rate->bytes_per_s).text);
         profile_table_cell(&table, "%s", profile_figure_bandwidth(rate->together_bytes_per_s).text);
-        if (rate->together_bytes_per_s > 0 && all > 0) {
-            profile_table_cell(&table, "%.0f %%", 100 * rate->together_bytes_per_s / all);
-        } else {
-            profile_table_cell(&table, "-");
-        }
+        profile_table_cell(&table, "%s", profile_figure_kept(rate, memory->kernel_pus.count).text);
         profile_table_cell(&table, "%s", profile_figure_quality(&rate->quality).text);
     }
     print_table(show, &table);

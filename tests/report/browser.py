@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Does a real browser show every plot of the report at 1920, 1280 and 400 pixels, light and dark, inside the page's width, with no
-text on another and without an error?
+text on another, no table's rows stretched by a narrow column, and without an error?
 browser.py SERVET-SHOW BIG-PROFILE"""
 import json
 import re
@@ -40,7 +40,10 @@ window.onload = () => {
               height: box.height, left: frame.left, right: frame.right, beyond: box.right - frame.right,
               overlaps: overlaps(svg), drawn: [...svg.querySelectorAll('path,image,rect,text')].filter(e => e.getBoundingClientRect().width > 1).length};
     });
-    found[id] = {ground: getComputedStyle(page.body).backgroundColor, plots, overflow: page.documentElement.scrollWidth - page.documentElement.clientWidth};
+    // four lines of text; a column that was squeezed makes rows of ten
+    const stretched = [...page.querySelectorAll('.scroll tr')].filter(row => row.getBoundingClientRect().height > 110)
+      .map(row => row.textContent.slice(0, 60)).slice(0, 3);
+    found[id] = {stretched, ground: getComputedStyle(page.body).backgroundColor, plots, overflow: page.documentElement.scrollWidth - page.documentElement.clientWidth};
   }
   document.getElementById('result').textContent = 'RESULT' + JSON.stringify(found) + 'END';
 };
@@ -68,6 +71,8 @@ def check(found, name):
         plots = found[view]["plots"]
         if found[view]["overflow"] > 0:
             failed.append(f"{name}, {view}: the page is {found[view]['overflow']} pixels wider than the screen")
+        if found[view]["stretched"]:
+            failed.append(f"{name}, {view}: rows of more than four lines: {found[view]['stretched']}")
         if sum(p["plot"] for p in plots) != 13 or len(plots) < 13:
             failed.append(f"{name}, {view}: {[p['name'] for p in plots]}")
         for p in plots:

@@ -100,6 +100,17 @@ check("numa-access" in ids and "<td class=\"n\">150 ns</td>" in text, "no table 
 check("Measured with m." in text, "how memory was measured is not said")
 check("latency of NUMA node 2 from PUs 0-3" in text, "a NUMA node is not among the figures")
 
+conditions = open(f"{fixtures}/every-field.json").read().replace('"z": "1"', '"smt": "notsupported"')
+open(f"{folder}/conditions.json", "w").write(conditions)
+text, root, ids = page("conditions.json")
+check("<dt>SMT (hyper-threading)</dt><dd>the processor has none</dd>" in text, "the kernel's word for no SMT is on the page")
+
+# What the text says of memory and messages the page says, too, where there is no curve to draw.
+text, root, ids = page(f"{fixtures}/nehalem-8-nodes.json")
+check("disturb one another" in text and "No two PUs" not in text, "PUs disturb one another, and the page says that none do")
+check({"overhead"} <= set(ids), "no table of the overhead levels")
+check(all(f"<h3>Layers {where}</h3>" in text for where in ("inside a node", "between nodes")), "no tables of layers")
+
 # Figures of single pairs: cache lines from core to core, and memory beside one other PU (2010 paper, Figure 9a).
 pairs = json.load(open(f"{fixtures}/dunnington.json"))
 node_class = pairs["node_classes"][0]
