@@ -51,11 +51,13 @@ static _Noreturn void keep_busy(size_t nth, pid_t parent)
     }
     pin_to_nth(nth);
     volatile char *from = malloc(LOAD_BYTES), *to = malloc(LOAD_BYTES);
-    for (char value = 0; from && to; value++) {
+    if (!from || !to) {
+        _exit(1);
+    }
+    for (char value = 0;; value++) {
         memset((char *)from, value, LOAD_BYTES);
         memcpy((char *)to, (const char *)from, LOAD_BYTES);
     }
-    _exit(1);
 }
 
 /* One process on each of the first `pus` allowed PUs, pinned there. They end with load_stop(), and

@@ -81,7 +81,10 @@ static void add_candidates_of_size(struct cache_terms *fit, const struct cache_s
                     continue; /* the same as contiguous */
                 }
                 fit->candidates[fit->candidate_count++] = (struct cache_candidate){
-                    .shape = {size->bytes, ways, (enum cache_policy)policy, scattered},
+                    .shape = {.bytes = size->bytes,
+                              .ways = ways,
+                              .policy = (enum cache_policy)policy,
+                              .scattered = scattered},
                     .price =
                         of_size + weight * (probe_cache_policy_prior((enum cache_policy)policy) +
                                             ways_prior(size->bytes, ways)),

@@ -56,7 +56,7 @@ static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pu
                            struct profile_scaling_point *point)
 {
     size_t room = probe->machine->memory_limit_bytes / (3 * (size_t)point->workers), done = 0;
-    double totals[REPEAT_MEDIAN_MOST];
+    double totals[REPEAT_MEDIAN_MOST] = {0};
     while (!probe_repeat_median_settled(totals, done) && !(done > 0 && probe_late(probe))) {
         int rc = probe_memory_copy(probe, bytes < room ? bytes : room, pus, point->workers, rates);
         if (rc < 0) {

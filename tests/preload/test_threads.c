@@ -38,7 +38,7 @@ TEST(threads_follow_the_mapper)
 
 TEST(more_threads_than_pus_share_evenly)
 {
-    char workers[16];
+    char workers[24];
     size_t pus = here_pus();
     uint32_t *order = calloc(pus, sizeof *order);
     here_order(MAP_MEMORY, pus, order);
