@@ -179,10 +179,12 @@ static inline size_t bsp_target_words(uint32_t h, uint32_t p)
 
 struct probe_bsp_request {
     uint32_t h_low, h_high; /* the interval of the fit; high > low + 1 */
-    uint32_t h_step; /* distance of two h; 0: 1, and in longer intervals so that BSP_POINTS are
+    uint32_t h_step;   /* distance of two h; 0: 1, and in longer intervals so that BSP_POINTS are
                         measured */
-    uint32_t runs;   /* >= BSP_RUNS */
-    uint64_t seed;   /* of the order in which the h are taken */
+    uint32_t runs;     /* >= BSP_RUNS */
+    uint64_t seed;     /* of the order in which the h are taken */
+    double patience_s; /* of words, and of packets: after that no run beyond those asked for and no
+                          larger interval; 0: as long as it takes */
 };
 
 /* One way of packing. Times in seconds. */
@@ -194,6 +196,7 @@ struct probe_bsp_fit {
     double difference;     /* of the best two: probe_bsp_difference() */
     bool agree;            /* it is at most BSP_AGREEMENT */
     uint32_t enlargements; /* how often the interval was doubled, because g or l was negative */
+    bool patience_ended;   /* so that no more runs or larger intervals were tried */
 };
 
 struct probe_bsp {

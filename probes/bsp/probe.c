@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/clock.h"
 #include "profile/base/random.h"
 
 /* Of a run: each h is visited in every sweep, in a new order, so that what changes while it lasts
@@ -43,6 +44,7 @@ struct study {
     struct bsp_curve curve; /* h of the runs; time is scratch */
     double estimate_low_s, estimate_high_s;
     double t0_s;
+    uint64_t begun_ns; /* of wall time */
     struct run runs[BSP_RUNS_MAX + MORE_RUNS];
     uint32_t run_count;
 };
@@ -168,6 +170,14 @@ static int make_run(struct study *study)
 
 /* -- judging -- */
 
+/* Where a busy machine makes a superstep a thousand times longer than it is, no number of runs
+ * agree, and noise turns g negative over any interval. */
+static bool is_patient(const struct study *study, const struct probe_bsp_request *request)
+{
+    return request->patience_s == 0 ||
+           (double)(profile_now_ns() - study->begun_ns) * 1e-9 < request->patience_s;
+}
+
 static int by_sum(const void *a, const void *b)
 {
     const struct run *x = a, *y = b;
@@ -213,7 +223,7 @@ static int all_runs(struct study *study, const struct probe_bsp_request *request
         rc = make_run(study);
         again = rc == 0 && (study->run_count < request->runs ||
                             (study->run_count < request->runs + MORE_RUNS &&
-                             best_two_differ(study) > BSP_AGREEMENT));
+                             best_two_differ(study) > BSP_AGREEMENT && is_patient(study, request)));
     }
     return rc;
 }
@@ -263,16 +273,19 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
                             .random = {request->seed + found->processors},
                             .tell = tell,
                             .error = error,
-                            .t0_s = INFINITY};
+                            .t0_s = INFINITY,
+                            .begun_ns = profile_now_ns()};
     uint32_t high = request->h_high;
     int rc = examine(study, request, high, out);
-    for (uint32_t i = 1;
-         rc == 0 && out->choice.negative && i <= ENLARGEMENTS && high <= BSP_H_MAX / 2; i++) {
+    for (uint32_t i = 1; rc == 0 && out->choice.negative && i <= ENLARGEMENTS &&
+                         high <= BSP_H_MAX / 2 && is_patient(study, request);
+         i++) {
         high *= 2;
         free_fit(out);
         rc = examine(study, request, high, out);
         out->enlargements = i;
     }
+    out->patience_ended = rc == 0 && !is_patient(study, request);
     if (packing == BSP_WORDS) {
         found->t0_s = study->t0_s;
     }

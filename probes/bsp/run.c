@@ -47,6 +47,9 @@ static void note_fit(const struct probe_bsp_fit *fit, const char *which, double 
         append(text, size, "%snegative %s: g and l are small and of the same order", which,
                fit->choice.line.g < 0 ? "g" : "l");
     }
+    if (fit->patience_ended && (!fit->agree || fit->choice.negative)) {
+        append(text, size, "%sthe machine was too busy for more runs", which);
+    }
     if (fit->choice.differ) {
         append(text, size, "%sleast squares g %.4g, Theil-Sen g %.4g; kept %s", which,
                fit->choice.least_squares.g * flop_per_s, fit->choice.theil_sen.g * flop_per_s,
@@ -231,10 +234,11 @@ static void store(const struct series *series, struct servet_profile *profile,
         *rc = probe_bsp_store(&series->found[i], series->machine.name, profile);
         if (*rc == -ERANGE) {
             cli_note("BSP parameters of %u processors (%s): g is negative up to h = %u, so they "
-                     "are left out; --h takes "
-                     "a larger interval",
+                     "are left out; %s",
                      series->found[i].processors, series->machine.name,
-                     series->found[i].words.curve.h[series->found[i].words.curve.count - 1]);
+                     series->found[i].words.curve.h[series->found[i].words.curve.count - 1],
+                     series->found[i].words.patience_ended ? "measure again when nothing else runs"
+                                                           : "--h takes a larger interval");
             *rc = 0;
         }
         if (*rc < 0) {
@@ -254,11 +258,14 @@ struct bsp_run {
     struct servet_error *error;
 };
 
+/* Runs of an idle machine take less than a second, those of a slow network some. */
+static const double patience_s = 30;
+
 static int measure_all(struct bsp_run *run, struct series *series)
 {
     const struct bsp_options *options = run->options;
     const struct probe_bsp_request request = {options->h_low, options->h_high, options->h_step,
-                                              options->runs, run->tell.seed};
+                                              options->runs,  run->tell.seed,  patience_s};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < run->counts.count; i++) {
         probe_progress_next(run->tell.progress_argument, "bsp",

@@ -265,6 +265,7 @@ struct probe_run {
     struct machine *machine;
     struct progress *progress;
     double expected_s; /* set by the run: what it would take here without a budget, about */
+    double took_s;     /* set by the command: what this run took, BSP parameters as well */
     int incomplete;    /* set by the run: -ENODEV or -ENOMEM that ended it after some probe had its
                        result; 0: none */
 };

@@ -250,6 +250,12 @@ static void note_conditions(const struct servet_profile *profile)
     }
 }
 
+/* --bsp alone asks for no other probe, and adds to the profile that is there. */
+static bool bsp_alone(const struct options *options)
+{
+    return options->bsp.wanted && !options->probes;
+}
+
 /* The last line: what to measure again, and when. */
 static void note_unsettled(const struct servet_profile *profile, double expected_s)
 {
@@ -260,7 +266,7 @@ static void note_unsettled(const struct servet_profile *profile, double expected
 }
 
 static void save(const struct options *options, const struct servet_profile *profile,
-                 double expected_s, const char *path)
+                 const struct probe_run *run, const char *path)
 {
     struct servet_error error;
     if (path[0] != '\0' && profile_save(profile, path, &error) < 0) {
@@ -268,9 +274,11 @@ static void save(const struct options *options, const struct servet_profile *pro
     }
     if (path[0] != '\0' && !options->run.quiet) {
         cli_note("measured %zu PUs in %.1f s; profile written to %s", profile->classes[0].pus.count,
-                 profile->seconds, path);
+                 run->took_s, path);
+    }
+    if (path[0] != '\0' && !options->run.quiet && !bsp_alone(options)) {
         note_conditions(profile);
-        note_unsettled(profile, expected_s);
+        note_unsettled(profile, run->expected_s);
     }
     if (path[0] == '\0' || options->run.json) {
         print_profile(profile);
@@ -324,20 +332,21 @@ static int open_journal(const struct options *options, const struct machine *mac
     return rc;
 }
 
-/* The probes that were asked for; --bsp alone asks for no other, and adds to the profile that is
- * there. */
+/* The probes that were asked for. */
 static int measure(const struct options *options, struct probe_run *run, const char *path,
                    struct servet_profile **profile, struct servet_error *error)
 {
-    bool bsp_alone = options->bsp.wanted && !options->probes;
-    int rc = bsp_alone ? probe_bsp_base_profile(run->machine, path, profile, error)
-                       : probe_run_run(run, profile, error);
-    if (rc == 0 && !bsp_alone && !run->incomplete) {
+    const bool alone = bsp_alone(options);
+    const double begun = probe_machine_elapsed(run->machine);
+    int rc = alone ? probe_bsp_base_profile(run->machine, path, profile, error)
+                   : probe_run_run(run, profile, error);
+    if (rc == 0 && !alone && !run->incomplete) {
         probe_bsp_keep(path, *profile);
     }
     if (rc == 0 && options->bsp.wanted && !run->incomplete) {
         rc = probe_bsp_run(&options->bsp, run->machine, run->seed, run->progress, *profile, error);
     }
+    run->took_s = probe_machine_elapsed(run->machine) - begun;
     return rc;
 }
 
@@ -440,7 +449,7 @@ static int settle(const struct options *options, struct probe_run *run, int rc,
         save_partial(profile, path, error->text);
         return cli_finish(CLI_FAILED);
     }
-    save(options, profile, run->expected_s, path);
+    save(options, profile, run, path);
     probe_checkpoint_close(run->journal, true);
     return cli_finish(CLI_OK);
 }

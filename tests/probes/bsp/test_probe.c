@@ -94,7 +94,7 @@ static struct bsp_machine formula(struct bsp_simulation *simulation, uint32_t pr
 
 /* -- */
 
-static const struct probe_bsp_request usual = {0, BSP_H_HIGH, 0, BSP_RUNS, 1};
+static const struct probe_bsp_request usual = {0, BSP_H_HIGH, 0, BSP_RUNS, 1, 0};
 
 /* 5.711 Gflop/s, and the g, l and T(0) of p = 32 on Cartesius */
 static struct bsp_simulation cartesius(uint64_t seed)
@@ -127,8 +127,8 @@ static void assert_within(double found, double expected, double part)
 TEST(a_silent_machine_gives_its_parameters_exactly)
 {
     struct bsp_simulation simulation = cartesius(1);
-    struct probe_bsp_request request = {1, BSP_H_HIGH, 0, BSP_RUNS,
-                                        1}; /* T(0) is not on the line */
+    struct probe_bsp_request request = {1,        BSP_H_HIGH, 0,
+                                        BSP_RUNS, 1,          0}; /* T(0) is not on the line */
     struct probe_bsp found;
     char note[512];
     find(&simulation, &request, &found);
@@ -211,7 +211,7 @@ static struct bsp_simulation late_start(void)
 TEST(a_negative_l_enlarges_the_interval)
 {
     struct bsp_simulation simulation = late_start();
-    struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1};
+    struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1, 0};
     struct probe_bsp found;
     char note[512];
     find(&simulation, &request, &found);
@@ -224,10 +224,28 @@ TEST(a_negative_l_enlarges_the_interval)
     probe_bsp_free(&found);
 }
 
+TEST(patience_ends_on_a_busy_machine)
+{
+    struct bsp_simulation simulation = cartesius(4), late = late_start();
+    const struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1, 1e-9};
+    struct probe_bsp found;
+    char note[1024];
+    simulation.drift = 1e-3;
+    find(&simulation, &request, &found);
+    ck_assert_uint_eq(found.words.runs, BSP_RUNS);
+    probe_bsp_note(&found, note, sizeof note);
+    ck_assert_msg(strstr(note, "too busy for more runs"), "%s", note);
+    probe_bsp_free(&found);
+    find(&late, &request, &found);
+    ck_assert(found.words.choice.negative);
+    ck_assert_uint_eq(found.words.enlargements, 0);
+    probe_bsp_free(&found);
+}
+
 TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
 {
     struct bsp_simulation simulation = cartesius(1);
-    struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1};
+    struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1, 0};
     struct probe_bsp found;
     struct servet_profile profile = {0};
     simulation.l_s = -1000 / simulation.flop_per_s;
@@ -308,7 +326,7 @@ TEST(senseless_requests_are_refused)
     struct bsp_machine machine = formula(&simulation, 4);
     struct probe_bsp found;
     struct servet_error error;
-    struct probe_bsp_request empty = {5, 6, 0, BSP_RUNS, 1}, rare = {0, 100, 0, 2, 1};
+    struct probe_bsp_request empty = {5, 6, 0, BSP_RUNS, 1, 0}, rare = {0, 100, 0, 2, 1, 0};
     ck_assert_int_eq(probe_bsp(&machine, 5, &usual, NULL, &found, &error), -EINVAL);
     ck_assert_int_eq(probe_bsp(&machine, 0, &usual, NULL, &found, &error), -EINVAL);
     ck_assert_int_eq(probe_bsp(&machine, 4, &empty, NULL, &found, &error), -EINVAL);
