@@ -23,6 +23,8 @@
 /* Two ticks of the counters (USER_HZ is 100 everywhere), looked at in steps. */
 #define STEP_NS 5000000
 #define STEPS 4
+/* Threads that run or wait for each PU: a queue, and not a stranger and a job of ours or two. */
+#define CROWD 4
 /* Fields of a line of /proc/stat: name, user, nice, system, idle, iowait. */
 #define IDLE_FIELD 4
 
@@ -129,6 +131,11 @@ static void leave_out_ours(struct pin_fellows *fellows, uint64_t passed_ns, size
         }
     }
     free(ran_ns);
+}
+
+bool pin_busy_is_crowd(const struct profile_mask *allowed)
+{
+    return pin_busy_running() > CROWD * profile_mask_count(allowed);
 }
 
 void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct profile_mask *out)

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/base/clock.h"
+
 /* Names that are tried while somebody else's file has them; one digit. */
 #define MOST_NAMES 9
 
@@ -26,6 +28,7 @@ static int open_registry(struct pin_claims *claims)
     if (code < 0) {
         pthread_mutex_unlock(&claims->lock);
     }
+    claims->registry.start = claims->start;
     return code;
 }
 
@@ -44,13 +47,13 @@ void pin_claims_forget(struct pin_claims *claims)
 }
 
 /* Everybody may make files in /dev/shm, also one with the name of another user's registry: then
- * that user's programs meet at the next name. */
-static int open_named(struct pin_claims *claims, const char *path)
+ * that user's programs meet at the next name. What `open` answers, for the name that it takes. */
+static int open_named(struct pin_claims *claims, const char *path, int (*open)(struct pin_claims *))
 {
     int code = -EPERM;
     if (path[0]) {
         snprintf(claims->path, sizeof claims->path, "%s", path);
-        return open_registry(claims);
+        return open(claims);
     }
     for (int name = 0; code == -EPERM && name < MOST_NAMES; name++) {
         claims->passing =
@@ -58,9 +61,67 @@ static int open_named(struct pin_claims *claims, const char *path)
         if (name > 0) {
             snprintf(claims->path + strlen(claims->path), sizeof "-9", "-%d", name);
         }
-        code = open_registry(claims);
+        code = open(claims);
     }
     return code;
+}
+
+/* 1: there is a look of another program in `claims->taken`. */
+static int find_look(struct pin_claims *claims)
+{
+    const struct profile_mask allowed = claims->taken;
+    return pin_registry_looked(claims->path, pin_busy_is_crowd(&allowed), &allowed, &claims->taken);
+}
+
+/* `busy` NULL: it begins. */
+static void publish_look(struct pin_claims *claims, const char *path, uint64_t begun_ns,
+                         const struct profile_mask *allowed, const struct profile_mask *busy)
+{
+    if (open_named(claims, path, open_registry) == 0) {
+        pin_registry_look(&claims->registry, begun_ns, allowed, busy);
+        close_registry(claims);
+    }
+}
+
+void pin_claims_strangers(struct pin_claims *claims, const char *path,
+                          const struct profile_mask *allowed, struct profile_mask *busy)
+{
+    uint64_t begun_ns = profile_now_ns();
+    *busy = (struct profile_mask){0};
+    if (profile_mask_count(allowed) < 2 || pin_busy_running() <= 1) {
+        return;
+    }
+    claims->taken = *allowed;
+    if (path && open_named(claims, path, find_look) == 1) {
+        *busy = claims->taken;
+        return;
+    }
+    if (path) {
+        publish_look(claims, path, begun_ns, allowed, NULL);
+    }
+    pin_busy_pus(allowed, 0, busy);
+    if (path) {
+        publish_look(claims, path, begun_ns, allowed, busy);
+    }
+}
+
+static int foresee(struct pin_claims *claims)
+{
+    const struct profile_mask allowed = claims->taken;
+    return pin_registry_foresee(claims->path, claims->job, &allowed, &claims->taken);
+}
+
+void pin_claims_foresee(struct pin_claims *claims, const char *path, uint64_t job,
+                        const struct profile_mask *allowed, struct profile_mask *taken)
+{
+    const struct profile_mask besides = *taken;
+    claims->job = job ? job : job_of_this_process();
+    claims->taken = *allowed;
+    if (path && open_named(claims, path, foresee) == 0) {
+        *taken = claims->taken;
+        claims->first = true;
+        pin_claims_avoid(claims, allowed, &besides, taken);
+    }
 }
 
 void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
@@ -73,7 +134,8 @@ void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose,
     if (!path) {
         return;
     }
-    int code = open_named(claims, path);
+    claims->start = pin_registry_own_start();
+    int code = open_named(claims, path, open_registry);
     if (code < 0 && verbose) {
         pin_note("%s: %s; other programs on this node are not seen", claims->path,
                  code == -EINVAL ? "no registry" : strerrordesc_np(-code));
@@ -121,6 +183,7 @@ void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *hel
     if (claims->on) {
         pin_registry_use(&claims->registry, pus[0]);
     }
+    claims->place = claims->registry.own;
     claims->asked_ahead = claims->on && claims->worker_comes && count > 1;
     if (claims->asked_ahead) {
         claims->ahead = pus[1];
@@ -144,15 +207,20 @@ bool pin_claims_try(struct pin_claims *claims, uint32_t pu, bool insist)
 
 struct pin_sharing pin_claims_end(struct pin_claims *claims)
 {
-    if (!claims->on || open_registry(claims) < 0) {
+    if (!claims->on) {
         return claims->sharing;
     }
-    claims->sharing.pu = pin_registry_shared(&claims->registry);
-    pin_registry_leave(&claims->registry);
-    if (claims->passing && claims->registry.count == 0) {
-        unlink(claims->path); /* who waits for the lock sees it, and makes a new one */
+    if (!claims->passing) {
+        pthread_mutex_lock(&claims->lock); /* to close the file would end the lock of a thread */
+        claims->sharing.pu = pin_registry_leave_place(claims->path, claims->place);
+        pthread_mutex_unlock(&claims->lock);
+    } else if (open_registry(claims) == 0) {
+        claims->sharing.pu = pin_registry_leave(&claims->registry);
+        if (claims->registry.count == 0) {
+            unlink(claims->path); /* who waits for the lock sees it, and makes a new one */
+        }
+        close_registry(claims);
     }
-    close_registry(claims);
     claims->on = false;
     return claims->sharing;
 }

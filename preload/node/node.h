@@ -80,6 +80,9 @@ uint32_t pin_busy_running(void);
  * does not know are left alone. 0, -errno. */
 int pin_busy_idle(uint32_t *ticks, size_t pus);
 
+/* Are there so many that each PU has a queue? */
+bool pin_busy_is_crowd(const struct profile_mask *allowed);
+
 /* PUs of `allowed` that have no idle moment now, and that not of the calling thread's making, nor
  * of `launcher` and its descendants (0: there is none). At once where nothing else is runnable,
  * else in at most 20 ms. Where fellows cannot be told from strangers there are none. */
@@ -110,30 +113,46 @@ int pin_fellows_end(struct pin_fellows *fellows, uint64_t *ran_ns, size_t pus);
  * job plan together, so they all start from that same set and are not foreigners to each other.
  *
  * Entries of processes that are gone (kill -9 included) are dropped by whoever comes next. The file
- * is read and written, not mapped, under a lock of fcntl(), which the kernel drops with its holder
- * and which no child of a fork inherits; it is not followed through links, and used only when it is
- * an ordinary file of this user that nobody else may write, and a registry or empty. Nothing in it
- * can make a reader do more than choose another PU.
+ * is read and written, not mapped: it may be cut short at any moment. Who comes or takes a PU does
+ * so under a lock of fcntl(), which the kernel drops with its holder and which no child of a fork
+ * inherits, reads all entries and writes its own; who leaves frees its place without the lock. The
+ * file is not followed through links, and used only when it is an ordinary file of this user that
+ * nobody else may write, and a registry or empty. Nothing in it can make a reader do more than
+ * choose another PU.
+ *
+ * It also keeps the last look for strangers, so that of many programs which start at once only the
+ * first waits for one.
  */
 
 /* Processes that are remembered at one time; further ones run without an entry. */
 #define PIN_REGISTRY_ENTRIES 512u
+#define PIN_REGISTRY_NO_PLACE UINT32_MAX
 
 /* A job that no launcher has made; no launcher's number of a job has this bit. */
 #define PIN_JOB_OF_ONE_PROCESS (UINT64_C(1) << 63)
 
 struct pin_registry {
-    int file; /* open and locked between open and close, else -1 */
-    struct pin_registry_entry *entries;
-    uint32_t room; /* entries that there is memory for */
-    uint32_t count;
-    uint32_t words;      /* of 64 bits, of each mask */
-    uint64_t checked_ns; /* when all pids were last looked up in /proc */
+    int file;                           /* open and locked between open and close, else -1 */
+    struct pin_registry_entry *entries; /* and free places among them */
+    uint32_t places, count;             /* in all, and of processes */
+    uint32_t own;                       /* this process's place, or NO_PLACE */
+    uint32_t words;                     /* of 64 bits, of each mask */
+    uint32_t next;                      /* the place that is looked after next */
+    bool changed;                       /* its own entry is to be written */
+    uint64_t checked_ns;                /* when pids were last looked up in /proc */
+    uint64_t start; /* pin_registry_own_start(), where it has been asked already */
 };
 
 /* Where it is when SERVET_REGISTRY does not say. True: in a user namespace that is not the system's
  * own, and passes. */
 bool pin_registry_default_path(char *path, size_t size);
+
+/* Opens the file that the registry is in: locked, and made where there is none, or as it is. 0;
+ * -ENOENT; else as pin_registry_open(). */
+int pin_registry_file(const char *path, bool locked);
+
+/* When this process began, in ticks since the system did; 0 without /proc. */
+uint64_t pin_registry_own_start(void);
 
 /* Opens, locks and reads the registry, without the processes that are gone. 0; -ELOOP, -EPERM,
  * -EINVAL (not a file of ours, or no registry: it is left as it is); -EAGAIN (somebody has held the
@@ -141,6 +160,11 @@ bool pin_registry_default_path(char *path, size_t size);
 int pin_registry_open(const char *path, struct pin_registry *out);
 /* Writes back what has changed, unlocks and closes. */
 void pin_registry_close(struct pin_registry *registry);
+
+/* pin_registry_taken() as it is at this moment, without the lock. 0; -errno as
+ * pin_registry_file(), -EINVAL, -ENOMEM. */
+int pin_registry_foresee(const char *path, uint64_t job, const struct profile_mask *allowed,
+                         struct profile_mask *taken);
 
 bool pin_registry_knows(const struct pin_registry *registry, uint64_t job);
 
@@ -160,11 +184,20 @@ bool pin_registry_claim(struct pin_registry *registry, uint64_t job, uint32_t pu
 
 /* This process has a thread on `pu`; others that have one there are told. */
 void pin_registry_use(struct pin_registry *registry, uint32_t pu);
-/* A PU that this process and another one have used at one time, of whatever job; -1: none. */
-int32_t pin_registry_shared(const struct pin_registry *registry);
+/* Removes this process. The PU that it and another one have used at one time, of whatever job; -1:
+ * none. */
+int32_t pin_registry_leave(struct pin_registry *registry);
+/* The same without opening it, for the process that has `place` in it. */
+int32_t pin_registry_leave_place(const char *path, uint32_t place);
 
-/* Removes this process. */
-void pin_registry_leave(struct pin_registry *registry);
+/* What another program's look for strangers among the PUs of `allowed` has found, or with `crowd`
+ * nothing where one is just looking. 1; 0: there is none that is young enough; -errno as
+ * pin_registry_file(). */
+int pin_registry_looked(const char *path, bool crowd, const struct profile_mask *allowed,
+                        struct profile_mask *busy);
+/* A look at `allowed` that began at `begun_ns` has found these PUs busy; NULL: it begins. */
+void pin_registry_look(struct pin_registry *registry, uint64_t begun_ns,
+                       const struct profile_mask *allowed, const struct profile_mask *busy);
 
 /* This process's side of the registry: what others hold when the plan is made, and what it takes
  * itself. Without a registry that can be used every call does nothing and every PU is free. */
@@ -184,6 +217,8 @@ struct pin_claims {
     bool first; /* of its job: what it counts as taken counts for all of them */
     uint64_t job;
     char path[PATH_MAX];
+    uint32_t place;               /* of its entry */
+    uint64_t start;               /* pin_registry_own_start() */
     struct pin_registry registry; /* open between begin and commit: two programs that start at once
                                      choose one after the other */
     struct profile_mask taken;
@@ -191,12 +226,23 @@ struct pin_claims {
     pthread_mutex_t lock;
 };
 
+/* What pin_claims_begin() would say is taken, if nobody came before it: others do not wait while a
+ * plan is made for that. Without a registry `taken` is left as it is. */
+void pin_claims_foresee(struct pin_claims *claims, const char *path, uint64_t job,
+                        const struct profile_mask *allowed, struct profile_mask *taken);
+
 /* Looks what of `allowed` is taken; `taken` holds what else counts as taken for a job that is not
  * known yet. `path`: the registry's, "" where it is by default, NULL: there
  * is none. `job`: 0, this process is a job of its own. A registry that cannot be used is said where
  * `verbose` asks for it. */
 void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
                       const struct profile_mask *allowed, struct profile_mask *taken);
+
+/* PUs of `allowed` that strangers keep busy, as a recent look of another program says, or as this
+ * one finds for itself (pin_busy_pus(), without a launcher) and tells the others. `path` as above.
+ */
+void pin_claims_strangers(struct pin_claims *claims, const char *path,
+                          const struct profile_mask *allowed, struct profile_mask *busy);
 
 /* Adds `besides` to what is taken, for the job's first process; not where that would leave nothing
  * of `allowed`: on a node that is busy everywhere what others hold still tells PUs apart. */

@@ -2,16 +2,11 @@
 #include "preload/node/node.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-#ifndef STATX_BASIC_STATS /* musl before 1.2.4 */
-#include <linux/stat.h>
-#endif
 
 #include "profile/base/clock.h"
 #include "profile/base/raw.h"
@@ -19,30 +14,30 @@
 
 /* Also the layout's version. A file of an older one is begun anew; one that is no registry at all
  * is somebody's text, and is left alone. */
-#define MAGIC 0x7365727665743032u        /* "servet02" */
+#define MAGIC 0x7365727665743033u        /* "servet03" */
 #define MAGIC_FAMILY 0x7365727665740000u /* "servet" and two digits */
 #define MAGIC_FAMILY_MASK 0xffffffffffff0000u
 
-/* Waits between looks at the lock: from as long as a plan takes to what keeps 500 that wait from
- * taking the holder's PU with their looks, and finds it free soon when few are left. */
-#define FIRST_PAUSE_NS 50000
-#define LONGEST_PAUSE_NS 4000000
-/* How long to wait for a holder that runs (500 programs that start at once on two PUs take a
- * second), and for one that is stopped or cannot be seen. */
-#define LONGEST_WAIT_NS 10000000000u
-#define LONGEST_WAIT_FOR_STOPPED_NS 100000000u
 /* Who is gone is looked for in /proc at most that often; between, signal 0 must do. */
 #define CHECK_EVERY_NS 1000000000u
+/* Entries that one program looks after, in turn: others wait meanwhile. */
+#define CHECKED_AT_ONCE 32u
 
-/* How often a file may be removed under our hands: each time another program has ended. */
-#define MOST_REMOVALS 100
-
+/* The file: this, a look for strangers, and entries. An entry stays where it is until its process
+ * ends; then another one may have the place. */
 struct header {
-    uint64_t magic, words, count, checked_ns;
+    uint64_t magic, words;
+    uint64_t places;           /* entries and free places, up to the last entry */
+    uint64_t checked_ns, next; /* who is to be looked after next */
+};
+
+/* Followed by the PUs that were looked at, and those of them that were busy. */
+struct look {
+    uint64_t begun_ns, ended_ns;
 };
 
 /* The masks of an entry, in this order. They are as long as the kernel's are on this machine, or
- * 500 entries would be a megabyte and a half to read and to write for each of 500 programs. */
+ * 500 entries would be a megabyte and a half to read for each of 500 programs. */
 enum { TAKEN, HELD, USED, MASKS };
 #define WORD_BITS 64
 
@@ -51,52 +46,6 @@ struct pin_registry_entry {
     uint64_t shared; /* 1 + a PU that another process uses or has used at the same time */
     uint64_t bits[]; /* also in programs of 32 bits: they share the node with the others */
 };
-
-/* The inode of the user namespace that every system begins with (PROC_USER_INIT_INO). */
-#define FIRST_USER_NAMESPACE 0xEFFFFFFDu
-
-/* What is asked of a file. */
-struct about {
-    uint64_t inode, links;
-    uint32_t mode, user;
-};
-
-/* Sandboxes that are older than statx() answer ENOSYS to it, or EPERM (Docker before 18.04, with
- * libseccomp before 2.3.3). 0 or -errno. */
-static int ask_about(int folder, const char *path, int flags, struct about *out)
-{
-    struct statx wide;
-    struct stat plain; /* the kernel's own is the same, on 32 bits with files of 64 */
-    long rc = profile_raw(SYS_statx, folder, (long)path, flags, STATX_BASIC_STATS, (long)&wide, 0);
-    if (rc == 0) {
-        *out = (struct about){wide.stx_ino, wide.stx_nlink, wide.stx_mode, wide.stx_uid};
-        return 0;
-    }
-    if (rc == -ENOSYS || rc == -EPERM) {
-        rc = profile_raw(PROFILE_SYS_FSTATAT, folder, (long)path, (long)&plain, flags, 0, 0);
-    }
-    if (rc == 0) {
-        *out = (struct about){plain.st_ino, plain.st_nlink, plain.st_mode, plain.st_uid};
-    }
-    return (int)rc;
-}
-
-/* The kernel is asked, not libc: fakeroot and its like answer there. In a user namespace a number
- * says nothing about whose file it is outside (everybody can be 0 in one of his own), so names of
- * another namespace say which. */
-bool pin_registry_default_path(char *path, size_t size)
-{
-    struct about about;
-    unsigned user = (unsigned)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
-    int rc = ask_about(AT_FDCWD, "/proc/self/ns/user", 0, &about);
-    bool passing = rc == 0 && about.inode != FIRST_USER_NAMESPACE;
-    if (passing) {
-        snprintf(path, size, "/dev/shm/servet-%u-in-%llu", user, (unsigned long long)about.inode);
-    } else {
-        snprintf(path, size, "/dev/shm/servet-%u", user);
-    }
-    return passing;
-}
 
 /* Field 22 of /proc/PID/stat: start time in clock ticks since boot; 0 when there is no such
  * process. */
@@ -115,6 +64,11 @@ static uint64_t start_of(pid_t pid)
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
+uint64_t pin_registry_own_start(void)
+{
+    return start_of(getpid());
+}
+
 /* `thoroughly`: also whether the pid is still the same process's. */
 static bool is_alive(const struct pin_registry_entry *entry, bool thoroughly)
 {
@@ -129,98 +83,25 @@ static bool is_alive(const struct pin_registry_entry *entry, bool thoroughly)
     return !thoroughly || start_of((pid_t)entry->pid) == entry->start_ticks;
 }
 
-/* Field 3 of /proc/PID/stat. */
-static bool is_stopped(pid_t pid)
+static size_t entry_bytes(uint32_t words)
 {
-    char path[64], text[256];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (pid <= 0 || !profile_read_small(path, text, sizeof text)) {
-        return true;
-    }
-    const char *state = strrchr(text, ')');
-    return !state || (state[1] && (state[2] == 'T' || state[2] == 't' || state[2] == 'Z'));
+    return sizeof(struct pin_registry_entry) + MASKS * words * sizeof(uint64_t);
 }
 
-/* A lock of the process (fcntl), not of the open file (flock): the child of a fork has none of it,
- * and it ends with its holder. Among the threads of one process, claims.lock decides. */
-static int take_lock(int file)
+static size_t look_bytes(uint32_t words)
 {
-    uint64_t begun = profile_now_ns(), looked = LONGEST_WAIT_FOR_STOPPED_NS;
-    long pause = FIRST_PAUSE_NS;
-    for (;;) {
-        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-        if (fcntl(file, F_SETLK, &lock) == 0) {
-            return 0;
-        }
-        if (errno != EACCES && errno != EAGAIN && errno != EINTR) {
-            return -errno;
-        }
-        uint64_t waited = profile_now_ns() - begun;
-        if (waited > LONGEST_WAIT_NS) {
-            return -EAGAIN;
-        }
-        if (waited > looked) {
-            looked = waited + LONGEST_WAIT_FOR_STOPPED_NS;
-            if (fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK &&
-                is_stopped(lock.l_pid)) {
-                return -EAGAIN;
-            }
-        }
-        /* Different for each, or all come again at once. */
-        pause = pause < LONGEST_PAUSE_NS ? 2 * pause : LONGEST_PAUSE_NS;
-        nanosleep(&(struct timespec){.tv_nsec = pause / 2 + (long)(waited % (uint64_t)pause)},
-                  NULL);
-    }
+    return sizeof(struct look) + 2 * words * sizeof(uint64_t);
 }
 
-/* An ordinary file of this user that nobody else may write, locked. -ESTALE: whoever had the lock
- * has removed it. */
-static int open_once(const char *path)
+static off_t offset_of(uint32_t words, uint32_t place)
 {
-    struct about about;
-    int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (file < 0) {
-        return -errno;
-    }
-    int code = ask_about(file, "", AT_EMPTY_PATH, &about);
-    if (code < 0) {
-        ;
-    } else if (!S_ISREG(about.mode) || about.links != 1) {
-        code = -EINVAL;
-    } else if (about.user != (uint32_t)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0) ||
-               (about.mode & 077)) {
-        code = -EPERM;
-    } else {
-        code = take_lock(file);
-    }
-    if (code == 0) {
-        code = ask_about(file, "", AT_EMPTY_PATH, &about);
-    }
-    if (code == 0 && about.links > 0) {
-        return file;
-    }
-    close(file);
-    return code < 0 ? code : -ESTALE;
+    return (off_t)(sizeof(struct header) + look_bytes(words) + place * entry_bytes(words));
 }
 
-static int open_own_file(const char *path)
-{
-    int file = -ESTALE;
-    for (int i = 0; i < MOST_REMOVALS && file == -ESTALE; i++) {
-        file = open_once(path);
-    }
-    return file;
-}
-
-static size_t entry_bytes(const struct pin_registry *registry)
-{
-    return sizeof(struct pin_registry_entry) + MASKS * registry->words * sizeof(uint64_t);
-}
-
-static struct pin_registry_entry *entry_at(const struct pin_registry *registry, uint32_t i)
+static struct pin_registry_entry *entry_at(const struct pin_registry *registry, uint32_t place)
 {
     return (struct pin_registry_entry *)(void *)((char *)registry->entries +
-                                                 i * entry_bytes(registry));
+                                                 place * entry_bytes(registry->words));
 }
 
 static uint64_t *mask_of(const struct pin_registry *registry, struct pin_registry_entry *entry,
@@ -253,18 +134,14 @@ static uint32_t words_here(void)
     return (uint32_t)((whole + sizeof(uint64_t) - 1) / sizeof(uint64_t));
 }
 
-static int make_room(struct pin_registry *registry, uint32_t count)
+/* Writing without the signals of a full disk or of `ulimit -f`. */
+static bool write_at(int file, const void *bytes, size_t count, off_t offset)
 {
-    if (count <= registry->room) {
-        return 0;
-    }
-    struct pin_registry_entry *entries = realloc(registry->entries, count * entry_bytes(registry));
-    if (!entries) {
-        return -ENOMEM;
-    }
-    registry->entries = entries;
-    registry->room = count;
-    return 0;
+    struct pin_signals before;
+    pin_signals_hold(&before);
+    bool whole = pwrite(file, bytes, count, offset) == (ssize_t)count;
+    pin_signals_release(&before);
+    return whole;
 }
 
 /* 0: `header` is that of a registry, all zeros where one is to be begun. -EINVAL: another file. */
@@ -278,52 +155,80 @@ static int read_header(int file, struct header *header)
                     (header->magic & MAGIC_FAMILY_MASK) != MAGIC_FAMILY)) {
         return -EINVAL;
     }
-    if (got < (ssize_t)sizeof *header || header->magic != MAGIC) {
+    if (got < (ssize_t)sizeof *header || header->magic != MAGIC || header->words != words_here()) {
         *header = (struct header){0};
     }
     return 0;
 }
 
-static int read_entries(struct pin_registry *registry)
+static void free_place(struct pin_registry *registry, uint32_t place)
 {
-    struct header header;
-    int code = read_header(registry->file, &header);
-    if (code < 0) {
-        return code;
-    }
-    uint64_t count = header.count <= PIN_REGISTRY_ENTRIES ? header.count : PIN_REGISTRY_ENTRIES;
-    registry->words = words_here();
-    count = header.words == registry->words ? count : 0;
-    size_t bytes = (size_t)count * entry_bytes(registry);
-    code = make_room(registry, (uint32_t)count + 1); /* for ours */
-    if (code < 0) {
-        return code;
-    }
+    struct pin_registry_entry *entry = entry_at(registry, place);
+    entry->pid = 0;
+    registry->count--;
+    write_at(registry->file, &entry->pid, sizeof entry->pid, offset_of(registry->words, place));
+}
+
+/* Frees the places of processes that are gone, and forgets the free ones at the end. */
+static void look_after(struct pin_registry *registry, struct header *header)
+{
     uint64_t now = profile_now_ns();
-    bool thoroughly = now - header.checked_ns > CHECK_EVERY_NS; /* also when that lies ahead */
-    registry->checked_ns = thoroughly ? now : header.checked_ns;
-    ssize_t got = pread(registry->file, registry->entries, bytes, sizeof header);
-    uint32_t whole = got > 0 ? (uint32_t)((size_t)got / entry_bytes(registry)) : 0;
-    for (uint32_t i = 0; i < whole; i++) {
-        if (is_alive(entry_at(registry, i), thoroughly)) {
-            memmove(entry_at(registry, registry->count++), entry_at(registry, i),
-                    entry_bytes(registry));
+    uint32_t places = registry->places, looks = places < CHECKED_AT_ONCE ? places : CHECKED_AT_ONCE;
+    bool thoroughly = now - header->checked_ns > CHECK_EVERY_NS; /* also when that lies ahead */
+    registry->checked_ns = thoroughly ? now : header->checked_ns;
+    for (uint32_t i = 0; i < places; i++) {
+        registry->count += entry_at(registry, i)->pid != 0;
+    }
+    for (uint32_t i = 0; i < looks; i++) {
+        uint32_t place = (uint32_t)((header->next + i) % places);
+        struct pin_registry_entry *entry = entry_at(registry, place);
+        if (entry->pid != 0 && !is_alive(entry, thoroughly)) {
+            free_place(registry, place);
         }
     }
+    registry->next = places > 0 ? (uint32_t)((header->next + looks) % places) : 0;
+    while (registry->places > 0 && entry_at(registry, registry->places - 1)->pid == 0) {
+        registry->places--;
+    }
+}
+
+/* Leaves the entries, also of processes that are gone. */
+static int read_entries(struct pin_registry *registry, struct header *header)
+{
+    int code = read_header(registry->file, header);
+    if (code < 0) {
+        return code;
+    }
+    registry->words = words_here();
+    size_t each = entry_bytes(registry->words);
+    uint64_t places = header->places < PIN_REGISTRY_ENTRIES ? header->places : PIN_REGISTRY_ENTRIES;
+    registry->entries = malloc((places + 1) * each); /* one for us */
+    if (!registry->entries) {
+        return -ENOMEM;
+    }
+    ssize_t got = pread(registry->file, registry->entries, (size_t)places * each,
+                        offset_of(registry->words, 0));
+    registry->places = got > 0 ? (uint32_t)((size_t)got / each) : 0;
     return 0;
 }
 
 int pin_registry_open(const char *path, struct pin_registry *out)
 {
-    struct pin_registry registry = {.file = open_own_file(path)};
+    struct pin_registry registry = {.file = pin_registry_file(path, true),
+                                    .own = PIN_REGISTRY_NO_PLACE};
     if (registry.file < 0) {
         return registry.file;
     }
-    int code = read_entries(&registry);
+    struct header header;
+    int code = read_entries(&registry, &header);
+    if (code == 0 && header.magic == 0 && ftruncate(registry.file, 0) < 0) {
+        code = -errno;
+    }
     if (code < 0) {
         close(registry.file);
         free(registry.entries);
     } else {
+        look_after(&registry, &header);
         *out = registry;
     }
     return code;
@@ -333,27 +238,26 @@ void pin_registry_close(struct pin_registry *registry)
 {
     struct header header = {.magic = MAGIC,
                             .words = registry->words,
-                            .count = registry->count,
-                            .checked_ns = registry->checked_ns};
-    size_t bytes = registry->count * entry_bytes(registry);
-    struct pin_signals before;
-    pin_signals_hold(&before);
-    /* Should a write fail (memory of /dev/shm used up, ulimit -f), the next reader drops what it
-     * cannot read. */
-    if (pwrite(registry->file, registry->entries, bytes, sizeof header) == (ssize_t)bytes &&
-        pwrite(registry->file, &header, sizeof header, 0) == sizeof header) {
-        (void)!ftruncate(registry->file, (off_t)(sizeof header + bytes));
+                            .places = registry->places,
+                            .checked_ns = registry->checked_ns,
+                            .next = registry->next};
+    bool written =
+        !registry->changed || registry->own == PIN_REGISTRY_NO_PLACE ||
+        write_at(registry->file, entry_at(registry, registry->own), entry_bytes(registry->words),
+                 offset_of(registry->words, registry->own));
+    /* Should a write fail (memory of /dev/shm used up, ulimit -f), nobody sees half an entry. */
+    if (written) {
+        write_at(registry->file, &header, sizeof header, 0);
     }
-    pin_signals_release(&before);
     close(registry->file);
     free(registry->entries);
-    *registry = (struct pin_registry){.file = -1};
+    *registry = (struct pin_registry){.file = -1, .own = PIN_REGISTRY_NO_PLACE};
 }
 
 static struct pin_registry_entry *entry_of_job(const struct pin_registry *registry, uint64_t job)
 {
-    for (uint32_t i = 0; i < registry->count; i++) {
-        if (entry_at(registry, i)->job == job) {
+    for (uint32_t i = 0; i < registry->places; i++) {
+        if (entry_at(registry, i)->pid != 0 && entry_at(registry, i)->job == job) {
             return entry_at(registry, i);
         }
     }
@@ -365,105 +269,153 @@ bool pin_registry_knows(const struct pin_registry *registry, uint64_t job)
     return entry_of_job(registry, job) != NULL;
 }
 
-static bool job_holds_before(const struct pin_registry *registry, uint32_t entry, uint32_t pu)
+/* The PUs that an entry holds, without those that an entry of its job before it holds, too. */
+static uint64_t held_first(const struct pin_registry *registry, uint32_t place, uint32_t word)
 {
-    uint64_t job = entry_at(registry, entry)->job;
-    if (job & PIN_JOB_OF_ONE_PROCESS) {
-        return false;
-    }
-    for (uint32_t i = 0; i < entry; i++) {
-        if (entry_at(registry, i)->job == job && has(registry, entry_at(registry, i), HELD, pu)) {
-            return true;
+    struct pin_registry_entry *entry = entry_at(registry, place);
+    uint64_t held = mask_of(registry, entry, HELD)[word];
+    for (uint32_t i = 0; held && !(entry->job & PIN_JOB_OF_ONE_PROCESS) && i < place; i++) {
+        struct pin_registry_entry *before = entry_at(registry, i);
+        if (before->pid != 0 && before->job == entry->job) {
+            held &= ~mask_of(registry, before, HELD)[word];
         }
     }
-    return false;
+    return held;
 }
 
-/* Jobs other than `job` that hold `pu`. */
-static uint32_t load_of(const struct pin_registry *registry, uint64_t job, uint32_t pu)
+/* Of each PU below 64 x words: how many jobs other than `job` hold it. */
+static void count_jobs(const struct pin_registry *registry, uint64_t job, uint32_t *jobs)
 {
-    uint32_t load = 0;
-    for (uint32_t i = 0; i < registry->count; i++) {
+    for (uint32_t i = 0; i < registry->places; i++) {
         struct pin_registry_entry *entry = entry_at(registry, i);
-        if (entry->job != job && has(registry, entry, HELD, pu)) {
-            load += !job_holds_before(registry, i, pu);
+        for (uint32_t w = 0; entry->pid != 0 && entry->job != job && w < registry->words; w++) {
+            for (uint64_t held = held_first(registry, i, w); held; held &= held - 1) {
+                jobs[w * WORD_BITS + (uint32_t)__builtin_ctzll(held)]++;
+            }
         }
     }
-    return load;
 }
 
 void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
                         const struct profile_mask *allowed, struct profile_mask *taken)
 {
     struct pin_registry_entry *first = entry_of_job(registry, job);
-    uint32_t least = UINT32_MAX;
+    uint32_t least = UINT32_MAX, pus = registry->words * WORD_BITS;
     *taken = (struct profile_mask){0};
     if (first) {
         memcpy(taken->word, mask_of(registry, first, TAKEN), registry->words * sizeof(uint64_t));
         return;
     }
+    uint32_t *jobs = calloc(pus, sizeof *jobs);
+    if (!jobs) {
+        return;
+    }
+    count_jobs(registry, job, jobs);
     PROFILE_MASK_EACH(allowed, pu)
     {
-        uint32_t load = load_of(registry, job, pu);
-        least = load < least ? load : least;
+        least = pu < pus && jobs[pu] < least ? jobs[pu] : least;
     }
     PROFILE_MASK_EACH(allowed, pu)
     {
-        if (load_of(registry, job, pu) > least) {
+        if (pu < pus && jobs[pu] > least) {
             profile_mask_add(taken, pu);
         }
     }
+    free(jobs);
 }
 
-static struct pin_registry_entry *own_entry(const struct pin_registry *registry)
+int pin_registry_foresee(const char *path, uint64_t job, const struct profile_mask *allowed,
+                         struct profile_mask *taken)
+{
+    struct header header;
+    struct pin_registry registry = {.file = pin_registry_file(path, false)};
+    *taken = (struct profile_mask){0};
+    if (registry.file < 0) {
+        return registry.file;
+    }
+    int code = read_entries(&registry, &header);
+    close(registry.file);
+    if (code == 0) {
+        pin_registry_taken(&registry, job, allowed, taken);
+    }
+    free(registry.entries);
+    return code;
+}
+
+static struct pin_registry_entry *own_entry(struct pin_registry *registry)
 {
     uint64_t pid = (uint64_t)getpid();
-    for (uint32_t i = 0; i < registry->count; i++) {
-        if (entry_at(registry, i)->pid == pid) {
-            return entry_at(registry, i);
-        }
+    for (uint32_t i = 0; registry->own == PIN_REGISTRY_NO_PLACE && i < registry->places; i++) {
+        registry->own = entry_at(registry, i)->pid == pid ? i : PIN_REGISTRY_NO_PLACE;
     }
-    return NULL;
+    return registry->own == PIN_REGISTRY_NO_PLACE ? NULL : entry_at(registry, registry->own);
+}
+
+/* 0, -ENOSPC. */
+static int take_place(struct pin_registry *registry)
+{
+    uint32_t place = 0;
+    while (place < registry->places && entry_at(registry, place)->pid != 0) {
+        place++;
+    }
+    if (place >= PIN_REGISTRY_ENTRIES) {
+        return -ENOSPC;
+    }
+    registry->places += place == registry->places;
+    registry->count++;
+    registry->own = place;
+    return 0;
 }
 
 int pin_registry_enter(struct pin_registry *registry, uint64_t job,
                        const struct profile_mask *taken, const struct profile_mask *held)
 {
-    struct pin_registry_entry *entry = own_entry(registry);
-    uint64_t start = start_of(getpid());
+    uint64_t start = registry->start ? registry->start : pin_registry_own_start();
     if (start == 0) {
         return -ESRCH;
     }
-    if (!entry && registry->count >= PIN_REGISTRY_ENTRIES) {
-        return -ENOSPC;
+    int rc = own_entry(registry) ? 0 : take_place(registry);
+    if (rc < 0) {
+        return rc;
     }
-    if (!entry) {
-        int code = make_room(registry, registry->count + 1);
-        if (code < 0) {
-            return code;
-        }
-        entry = entry_at(registry, registry->count++);
-    }
+    struct pin_registry_entry *entry = entry_at(registry, registry->own);
     size_t bytes = registry->words * sizeof(uint64_t);
-    memset(entry, 0, entry_bytes(registry));
+    memset(entry, 0, entry_bytes(registry->words));
     entry->pid = (uint64_t)getpid();
     entry->start_ticks = start;
     entry->job = job;
     memcpy(mask_of(registry, entry, TAKEN), taken->word, bytes);
     memcpy(mask_of(registry, entry, HELD), held->word, bytes);
+    registry->changed = true;
     return 0;
 }
 
 bool pin_registry_claim(struct pin_registry *registry, uint64_t job, uint32_t pu)
 {
-    struct pin_registry_entry *entry = own_entry(registry);
-    if (load_of(registry, job, pu) > 0) {
-        return false;
+    struct pin_registry_entry *own = own_entry(registry);
+    for (uint32_t i = 0; i < registry->places; i++) {
+        struct pin_registry_entry *entry = entry_at(registry, i);
+        if (entry->pid != 0 && entry->job != job && has(registry, entry, HELD, pu)) {
+            return false;
+        }
     }
-    if (entry) {
-        add(registry, entry, HELD, pu);
+    if (own) {
+        add(registry, own, HELD, pu);
+        registry->changed = true;
     }
     return true;
+}
+
+/* Says in the entry of another process that it shares a PU: the rest of it is that process's. */
+static void tell(struct pin_registry *registry, uint32_t place, uint64_t shared)
+{
+    struct pin_registry_entry *other = entry_at(registry, place);
+    off_t offset =
+        offset_of(registry->words, place) + (off_t)offsetof(struct pin_registry_entry, shared);
+    if (other->shared == 0) { /* one PU is enough to know */
+        other->shared = shared;
+        write_at(registry->file, &shared, sizeof shared, offset);
+    }
 }
 
 void pin_registry_use(struct pin_registry *registry, uint32_t pu)
@@ -473,24 +425,115 @@ void pin_registry_use(struct pin_registry *registry, uint32_t pu)
         return;
     }
     add(registry, entry, USED, pu);
-    for (uint32_t i = 0; i < registry->count; i++) {
+    registry->changed = true;
+    for (uint32_t i = 0; i < registry->places; i++) {
         struct pin_registry_entry *other = entry_at(registry, i);
-        if (other != entry && has(registry, other, USED, pu)) {
-            other->shared = entry->shared = 1 + (uint64_t)pu;
+        if (other != entry && other->pid != 0 && has(registry, other, USED, pu)) {
+            entry->shared = 1 + (uint64_t)pu;
+            tell(registry, i, entry->shared);
         }
     }
 }
 
-int32_t pin_registry_shared(const struct pin_registry *registry)
+/* The PU that an entry says is shared. */
+static int32_t shared_of(const struct pin_registry_entry *entry)
 {
-    const struct pin_registry_entry *entry = own_entry(registry);
-    return entry && entry->shared <= PROFILE_MASK_PUS ? (int32_t)entry->shared - 1 : -1;
+    return entry->shared <= PROFILE_MASK_PUS ? (int32_t)entry->shared - 1 : -1;
 }
 
-void pin_registry_leave(struct pin_registry *registry)
+int32_t pin_registry_leave(struct pin_registry *registry)
 {
     struct pin_registry_entry *entry = own_entry(registry);
-    if (entry) {
-        memmove(entry, entry_at(registry, --registry->count), entry_bytes(registry));
+    if (!entry) {
+        return -1;
     }
+    int32_t shared = shared_of(entry);
+    free_place(registry, registry->own);
+    registry->own = PIN_REGISTRY_NO_PLACE;
+    return shared;
+}
+
+int32_t pin_registry_leave_place(const char *path, uint32_t place)
+{
+    struct pin_registry_entry entry;
+    off_t offset = offset_of(words_here(), place);
+    int32_t shared = -1;
+    int file = pin_registry_file(path, false);
+    if (file < 0) {
+        return shared;
+    }
+    if (pread(file, &entry, sizeof entry, offset) == sizeof entry &&
+        entry.pid == (uint64_t)getpid()) {
+        shared = shared_of(&entry);
+        entry.pid = 0;
+        write_at(file, &entry.pid, sizeof entry.pid, offset);
+    }
+    close(file);
+    return shared;
+}
+
+/* -- looks for strangers -- */
+
+/* A look says for so long what is busy. Where many start at once it says so for longer: on a node
+ * with a queue before every PU it matters little, and each look waits in that queue. */
+#define LOOK_HOLDS_NS 50000000u
+#define LOOK_OF_CROWD_HOLDS_NS 1000000000u
+
+static bool is_younger(uint64_t then_ns, uint64_t now_ns, uint64_t holds_ns)
+{
+    return then_ns <= now_ns && now_ns - then_ns < holds_ns;
+}
+
+static bool read_look(int file, bool crowd, const struct profile_mask *allowed,
+                      struct profile_mask *busy)
+{
+    struct header header;
+    uint32_t words = words_here();
+    struct look look;
+    struct profile_mask asked = {0};
+    uint64_t now = profile_now_ns();
+    size_t bytes = words * sizeof(uint64_t);
+    off_t offset = sizeof header;
+    if (read_header(file, &header) < 0 || header.magic == 0 ||
+        pread(file, &look, sizeof look, offset) != sizeof look ||
+        pread(file, asked.word, bytes, offset + (off_t)sizeof look) != (ssize_t)bytes) {
+        return false;
+    }
+    for (size_t w = 0; w < PROFILE_MASK_WORDS; w++) {
+        if (allowed->word[w] & ~asked.word[w]) {
+            return false;
+        }
+    }
+    *busy = (struct profile_mask){0};
+    if (look.ended_ns >= look.begun_ns &&
+        is_younger(look.ended_ns, now, crowd ? LOOK_OF_CROWD_HOLDS_NS : LOOK_HOLDS_NS)) {
+        offset += (off_t)(sizeof look + bytes);
+        return pread(file, busy->word, bytes, offset) == (ssize_t)bytes;
+    }
+    return crowd && is_younger(look.begun_ns, now, LOOK_OF_CROWD_HOLDS_NS);
+}
+
+int pin_registry_looked(const char *path, bool crowd, const struct profile_mask *allowed,
+                        struct profile_mask *busy)
+{
+    int file = pin_registry_file(path, false);
+    if (file < 0) {
+        return file;
+    }
+    bool looked = read_look(file, crowd, allowed, busy);
+    close(file);
+    return looked;
+}
+
+void pin_registry_look(struct pin_registry *registry, uint64_t begun_ns,
+                       const struct profile_mask *allowed, const struct profile_mask *busy)
+{
+    const struct profile_mask none = {0};
+    size_t bytes = registry->words * sizeof(uint64_t);
+    struct look look = {.begun_ns = begun_ns, .ended_ns = busy ? profile_now_ns() : 0};
+    off_t offset = sizeof(struct header);
+    write_at(registry->file, &look, sizeof look, offset);
+    write_at(registry->file, allowed->word, bytes, offset + (off_t)sizeof look);
+    write_at(registry->file, busy ? busy->word : none.word, bytes,
+             offset + (off_t)(sizeof look + bytes));
 }

@@ -310,10 +310,16 @@ uint32_t pin_plan_threads(void)
     return value <= PROFILE_MASK_PUS ? (uint32_t)value : 0;
 }
 
+/* NULL: there is none. */
+static const char *registry_of(const struct site *site)
+{
+    return site->options->no_registry ? NULL : site->options->registry;
+}
+
 /* PUs that strangers keep busy; none where every PU is needed, and where it is not known which
  * other processes are ranks of the same job. */
 static void find_busy(const struct site *site, uint32_t threads, const struct profile_mask *allowed,
-                      struct profile_mask *out)
+                      struct pin_claims *claims, struct profile_mask *out)
 {
     const struct pin_launcher *launcher = site->launcher;
     uint64_t workers =
@@ -322,36 +328,59 @@ static void find_busy(const struct site *site, uint32_t threads, const struct pr
     if (site->options->no_strangers || workers >= site->allowed.count) {
         return;
     }
+    if (launcher->job == 0 && launcher->node_ranks <= 1) {
+        pin_claims_strangers(claims, registry_of(site), allowed, out);
+        return;
+    }
     pid_t process = launcher->node_ranks > 1 ? pin_launcher_process() : 0;
     if (launcher->node_ranks <= 1 || process > 0) {
         pin_busy_pus(allowed, process, out);
     }
 }
 
-/* The registry is open, and others wait for it, only while the PUs are chosen. Ranks must all see
- * the same PUs as busy: the first that comes to the registry looks, the others read there what it
- * saw. Without a registry nobody does. */
+/* In place of any plan made before. */
+static int place_around(struct site *site, uint32_t threads, const struct servet_profile *profile,
+                        const struct profile_mask *taken, struct pin_plan *plan)
+{
+    free(plan->pus);
+    plan->pus = NULL;
+    plan->held = (struct profile_mask){0};
+    plan->nodes = (struct pin_nodes){0};
+    profile_set_free(&site->taken);
+    int code = profile_mask_to_set(taken, &site->taken);
+    if (code < 0) {
+        pin_failure("no memory for the plan; threads are not pinned");
+    }
+    return code < 0 ? code : place(site, threads, profile, plan);
+}
+
+/* The registry is open, and others wait for it, only while the PUs are chosen; mostly they are
+ * already, for what was foreseen. Ranks must all see the same PUs as busy: the first that comes to
+ * the registry looks, the others read there what it saw. Without a registry nobody does. */
 static int place_among_others(struct site *site, uint32_t threads,
                               const struct servet_profile *profile, struct pin_claims *claims,
                               struct pin_plan *plan)
 {
-    struct profile_mask allowed = {0}, taken = {0}, busy;
+    struct profile_mask allowed = {0}, taken = {0}, busy, foreseen;
     bool shared = site->launcher->job != 0;
     profile_mask_from_set(&site->allowed, &allowed);
     if (!shared) {
-        find_busy(site, threads, &allowed, &taken);
+        find_busy(site, threads, &allowed, claims, &taken);
     }
-    pin_claims_begin(claims, site->options->no_registry ? NULL : site->options->registry,
-                     site->options->verbose, site->launcher->job, &allowed, &taken);
+    foreseen = taken;
+    pin_claims_foresee(claims, registry_of(site), site->launcher->job, &allowed, &foreseen);
+    int code = place_around(site, threads, profile, &foreseen, plan);
+    if (code < 0) {
+        return code;
+    }
+    pin_claims_begin(claims, registry_of(site), site->options->verbose, site->launcher->job,
+                     &allowed, &taken);
     if (shared && claims->on && claims->first) {
-        find_busy(site, threads, &allowed, &busy);
+        find_busy(site, threads, &allowed, claims, &busy);
         pin_claims_avoid(claims, &allowed, &busy, &taken);
     }
-    int code = profile_mask_to_set(&taken, &site->taken);
-    if (code < 0) {
-        pin_failure("no memory for the plan; threads are not pinned");
-    } else {
-        code = place(site, threads, profile, plan);
+    if (!profile_mask_equal(&taken, &foreseen)) {
+        code = place_around(site, threads, profile, &taken, plan);
     }
     pin_claims_commit(claims, &plan->held, plan->pus, code < 0 ? 0 : plan->count);
     return code;

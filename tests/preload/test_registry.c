@@ -223,7 +223,7 @@ TEST(an_entry_without_a_start_time_holds_nothing)
 /* Programs of 32 and of 64 bits share a node: all is in words of 64. */
 TEST(the_file_is_the_same_for_programs_of_32_bits)
 {
-    enum { HEADER = 4, ENTRY = 4, MASKS = 3, JOB = HEADER + 2, MOST = 4096 };
+    enum { HEADER = 5, LOOK = 2, LOOKS = 2, ENTRY = 4, MASKS = 3, JOB = 2, MOST = 4096 };
     static uint64_t word[MOST];
     struct pin_registry registry;
     struct profile_mask held = {0}, nothing = {0};
@@ -234,10 +234,11 @@ TEST(the_file_is_the_same_for_programs_of_32_bits)
     FILE *file = fopen(path, "r");
     size_t words = fread(word, sizeof *word, MOST, file);
     fclose(file);
-    ck_assert_uint_eq(words, HEADER + ENTRY + MASKS * word[1]);
-    ck_assert_uint_eq(word[JOB], 77);
-    ck_assert_uint_eq(word[HEADER + ENTRY], 0);
-    ck_assert_uint_eq(word[HEADER + ENTRY + word[1]], UINT64_C(1) << 33);
+    const size_t each = word[1], entry = HEADER + LOOK + LOOKS * each;
+    ck_assert_uint_eq(words, entry + ENTRY + MASKS * each);
+    ck_assert_uint_eq(word[entry + JOB], 77);
+    ck_assert_uint_eq(word[entry + ENTRY], 0);
+    ck_assert_uint_eq(word[entry + ENTRY + each], UINT64_C(1) << 33);
 }
 
 TEST(ranks_of_one_job_are_no_foreigners)
@@ -268,16 +269,15 @@ TEST(the_least_loaded_counts_as_free)
     profile_mask_add(&allowed, 1);
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     ck_assert_int_eq(pin_registry_enter(&registry, 5, &nothing, &allowed), 0);
+    pin_registry_close(&registry);
     pid_t pid = fork();
     if (pid == 0) {
         profile_mask_add(&held, 0);
-        _exit(pin_registry_enter(&registry, 6, &nothing, &held) == 0
+        _exit(pin_registry_open(path, &registry) == 0 &&
+                      pin_registry_enter(&registry, 6, &nothing, &held) == 0
                   ? (pin_registry_close(&registry), pause(), 0)
                   : 1);
     }
-    /* The child writes through its own copy; wait until its entry is there. */
-    close(registry.file);
-    free(registry.entries);
     for (int i = 0; i < 1000; i++) {
         usleep(2000);
         if (pin_registry_open(path, &registry) < 0) {
@@ -460,6 +460,115 @@ TEST(two_ranks_on_one_pu_are_told)
     const char *told = strstr(line, expected);
     ck_assert_msg(told, "%s", line);
     ck_assert_msg(!strstr(line, "check: no two workers"), "%s", line);
+}
+
+/* Who leaves does not wait for the lock, and somebody else gets the place. */
+TEST(a_place_is_given_back_without_the_lock)
+{
+    struct pin_registry registry;
+    struct profile_mask held = {.word = {1}}, nothing = {0};
+    struct stayer stayer = start_stayer("1"), other;
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    ck_assert_uint_eq(registry.own, 1);
+    end_stayer(&stayer); /* while we have the lock */
+    uint64_t pid = 1;
+    off_t offset = (off_t)((7 + 2 * registry.words) * sizeof pid);
+    ck_assert_int_eq(pread(registry.file, &pid, sizeof pid, offset), sizeof pid);
+    ck_assert_uint_eq(pid, 0);
+    pin_registry_close(&registry);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_uint_eq(registry.count, 1);
+    ck_assert_uint_eq(registry.places, 2);
+    pin_registry_close(&registry);
+    other = start_stayer("0");
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_uint_eq(registry.count, 2);
+    ck_assert_uint_eq(registry.places, 2);
+    pin_registry_close(&registry);
+    ck_assert_int_lt(pin_registry_leave_place(path, 0), 0); /* that is the other one's */
+    ck_assert_int_ge(pin_registry_leave_place(path, 1), -1);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_uint_eq(registry.count, 1);
+    pin_registry_close(&registry);
+    end_stayer(&other);
+}
+
+/* What one program's look has found serves the others for a while, longer where many come. */
+TEST(a_look_for_strangers_is_made_once)
+{
+    struct pin_registry registry;
+    struct profile_mask allowed = {.word = {3}}, more = {.word = {7}}, busy = {.word = {2}}, seen;
+    uint64_t now = profile_now_ns();
+    ck_assert_int_eq(pin_registry_looked(path, true, &allowed, &seen), -ENOENT);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    pin_registry_look(&registry, now, &allowed, NULL);
+    pin_registry_close(&registry);
+    ck_assert_int_eq(pin_registry_looked(path, false, &allowed, &seen), 0);
+    ck_assert_int_eq(pin_registry_looked(path, true, &allowed, &seen), 1); /* not a second look */
+    ck_assert(profile_mask_empty(&seen));
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    pin_registry_look(&registry, now, &allowed, &busy);
+    pin_registry_close(&registry);
+    ck_assert_int_eq(pin_registry_looked(path, true, &allowed, &seen), 1);
+    ck_assert(profile_mask_equal(&seen, &busy));
+    ck_assert_int_eq(pin_registry_looked(path, true, &more, &seen), 0); /* PU 2 was not asked */
+    usleep(60000);
+    ck_assert_int_eq(pin_registry_looked(path, false, &allowed, &seen), 0);
+    ck_assert_int_eq(pin_registry_looked(path, true, &allowed, &seen), 1);
+    usleep(1000000);
+    ck_assert_int_eq(pin_registry_looked(path, true, &allowed, &seen), 0);
+}
+
+/* A plan is made for what is foreseen without the lock, and holds where nobody has come since. */
+TEST(what_is_taken_is_foreseen)
+{
+    struct pin_registry registry;
+    struct profile_mask both = {.word = {3}}, one = {.word = {1}}, nothing = {0}, taken;
+    ck_assert_int_eq(pin_registry_foresee(path, 5, &both, &taken), -ENOENT);
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &one), 0);
+    pin_registry_close(&registry);
+    ck_assert_int_eq(pin_registry_foresee(path, 5, &both, &taken), 0);
+    ck_assert(profile_mask_equal(&taken, &one));
+    ck_assert_int_eq(pin_registry_foresee(path, 77, &both, &taken), 0); /* it is its own */
+    ck_assert(profile_mask_empty(&taken));
+}
+
+/* Hundreds that were killed at once are forgotten piece by piece. */
+TEST(entries_are_looked_after_in_turn)
+{
+    struct pin_registry registry;
+    struct profile_mask held = {.word = {1}}, nothing = {0};
+    pid_t gone = fork();
+    if (gone == 0) {
+        _exit(0);
+    }
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    pin_registry_close(&registry);
+    struct stat about;
+    ck_assert_int_eq(stat(path, &about), 0);
+    waitpid(gone, NULL, 0);
+    enum { MANY = 100 };
+    int file = open(path, O_RDWR);
+    static uint64_t text[4096];
+    ck_assert_int_eq(pread(file, text, (size_t)about.st_size, 0), about.st_size);
+    const size_t entry = 7 + 2 * text[1], bytes = (4 + 3 * text[1]) * sizeof *text;
+    text[entry] = (uint64_t)gone;
+    for (int i = 1; i < MANY; i++) {
+        ck_assert_int_eq(pwrite(file, text + entry, bytes, (off_t)(entry * 8 + (size_t)i * bytes)),
+                         (ssize_t)bytes);
+    }
+    text[2] = MANY;
+    ck_assert_int_eq(pwrite(file, text, 3 * sizeof *text, 0), 3 * sizeof *text);
+    close(file);
+    static const uint32_t left[] = {69, 37, 5, 1};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+        ck_assert_uint_eq(registry.count, left[i]);
+        pin_registry_close(&registry);
+    }
 }
 
 /* All of them wait for each other's choice, and none loses patience with a holder that runs. */

@@ -1,0 +1,173 @@
+/* The registry as a file: where it is, whether it can be trusted, and who may write it now. */
+#include "preload/node/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#ifndef STATX_BASIC_STATS /* musl before 1.2.4 */
+#include <linux/stat.h>
+#endif
+
+#include "profile/base/clock.h"
+#include "profile/base/raw.h"
+#include "profile/base/small_file.h"
+
+/* A holder that runs is done within the first time; one that has lost its PU gets it back sooner
+ * when others give theirs up. Who sleeps instead waits for its turn among all that are runnable,
+ * with 500 programs that start at once on two PUs tens of ms, and takes the holder's PU when it
+ * wakes up. Who has a higher priority than the holder, on its PU, has to sleep: between looks at
+ * the lock, from as long as a plan takes to what keeps 500 that wait from taking that PU with their
+ * looks, and finds the lock free soon when few are left. */
+#define FIRST_LOOKS_NS 100000
+#define MOST_YIELDS 8
+#define FIRST_PAUSE_NS 50000
+#define LONGEST_PAUSE_NS 4000000
+/* How long to wait for a holder that runs, and for one that is stopped or cannot be seen. */
+#define LONGEST_WAIT_NS 10000000000u
+#define LONGEST_WAIT_FOR_STOPPED_NS 100000000u
+
+/* How often a file may be removed under our hands: each time another program has ended. */
+#define MOST_REMOVALS 100
+
+/* The inode of the user namespace that every system begins with (PROC_USER_INIT_INO). */
+#define FIRST_USER_NAMESPACE 0xEFFFFFFDu
+
+/* What is asked of a file. */
+struct about {
+    uint64_t inode, links;
+    uint32_t mode, user;
+};
+
+/* Sandboxes that are older than statx() answer ENOSYS to it, or EPERM (Docker before 18.04, with
+ * libseccomp before 2.3.3). 0 or -errno. */
+static int ask_about(int folder, const char *path, int flags, struct about *out)
+{
+    struct statx wide;
+    struct stat plain; /* the kernel's own is the same, on 32 bits with files of 64 */
+    long rc = profile_raw(SYS_statx, folder, (long)path, flags, STATX_BASIC_STATS, (long)&wide, 0);
+    if (rc == 0) {
+        *out = (struct about){wide.stx_ino, wide.stx_nlink, wide.stx_mode, wide.stx_uid};
+        return 0;
+    }
+    if (rc == -ENOSYS || rc == -EPERM) {
+        rc = profile_raw(PROFILE_SYS_FSTATAT, folder, (long)path, (long)&plain, flags, 0, 0);
+    }
+    if (rc == 0) {
+        *out = (struct about){plain.st_ino, plain.st_nlink, plain.st_mode, plain.st_uid};
+    }
+    return (int)rc;
+}
+
+/* The kernel is asked, not libc: fakeroot and its like answer there. In a user namespace a number
+ * says nothing about whose file it is outside (everybody can be 0 in one of his own), so names of
+ * another namespace say which. */
+bool pin_registry_default_path(char *path, size_t size)
+{
+    struct about about;
+    unsigned user = (unsigned)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
+    int rc = ask_about(AT_FDCWD, "/proc/self/ns/user", 0, &about);
+    bool passing = rc == 0 && about.inode != FIRST_USER_NAMESPACE;
+    if (passing) {
+        snprintf(path, size, "/dev/shm/servet-%u-in-%llu", user, (unsigned long long)about.inode);
+    } else {
+        snprintf(path, size, "/dev/shm/servet-%u", user);
+    }
+    return passing;
+}
+
+/* Field 3 of /proc/PID/stat. */
+static bool is_stopped(pid_t pid)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (pid <= 0 || !profile_read_small(path, text, sizeof text)) {
+        return true;
+    }
+    const char *state = strrchr(text, ')');
+    return !state || (state[1] && (state[2] == 'T' || state[2] == 't' || state[2] == 'Z'));
+}
+
+/* A lock of the process (fcntl), not of the open file (flock): the child of a fork has none of it,
+ * and it ends with its holder. Among the threads of one process, claims.lock decides. */
+static int take_lock(int file)
+{
+    uint64_t begun = profile_now_ns(), looked = LONGEST_WAIT_FOR_STOPPED_NS;
+    long pause = FIRST_PAUSE_NS;
+    unsigned yields = 0;
+    for (;;) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        if (fcntl(file, F_SETLK, &lock) == 0) {
+            return 0;
+        }
+        if (errno != EACCES && errno != EAGAIN && errno != EINTR) {
+            return -errno;
+        }
+        uint64_t waited = profile_now_ns() - begun;
+        if (waited > LONGEST_WAIT_NS) {
+            return -EAGAIN;
+        }
+        if (waited > looked) {
+            looked = waited + LONGEST_WAIT_FOR_STOPPED_NS;
+            if (fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK &&
+                is_stopped(lock.l_pid)) {
+                return -EAGAIN;
+            }
+        }
+        if (waited < FIRST_LOOKS_NS) {
+            continue;
+        }
+        if (yields++ < MOST_YIELDS) {
+            sched_yield();
+            continue;
+        }
+        /* Different for each, or all come again at once. */
+        pause = pause < LONGEST_PAUSE_NS ? 2 * pause : LONGEST_PAUSE_NS;
+        nanosleep(&(struct timespec){.tv_nsec = pause / 2 + (long)(waited % (uint64_t)pause)},
+                  NULL);
+    }
+}
+
+/* An ordinary file of this user that nobody else may write. -ESTALE: whoever had the lock
+ * has removed it. */
+static int open_once(const char *path, bool locked)
+{
+    struct about about;
+    int how = O_RDWR | (locked ? O_CREAT : 0);
+    int file = open(path, how | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (file < 0) {
+        return -errno;
+    }
+    int code = ask_about(file, "", AT_EMPTY_PATH, &about);
+    if (code < 0) {
+        ;
+    } else if (!S_ISREG(about.mode) || about.links != 1) {
+        code = -EINVAL;
+    } else if (about.user != (uint32_t)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0) ||
+               (about.mode & 077)) {
+        code = -EPERM;
+    } else if (locked) {
+        code = take_lock(file);
+    }
+    if (code == 0 && locked) {
+        code = ask_about(file, "", AT_EMPTY_PATH, &about);
+    }
+    if (code == 0 && about.links > 0) {
+        return file;
+    }
+    close(file);
+    return code < 0 ? code : -ESTALE;
+}
+
+int pin_registry_file(const char *path, bool locked)
+{
+    int file = -ESTALE;
+    for (int i = 0; i < MOST_REMOVALS && file == -ESTALE; i++) {
+        file = open_once(path, locked);
+    }
+    return file;
+}
