@@ -165,12 +165,13 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
     }
     m->made = true;
     m->load = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->load);
+    m->crowd = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->crowd);
     m->weight = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->weight);
     for (size_t i = 0; i < 2; i++) {
         size_t families = m->view.classes[0].family_count;
         m->most[i] = map_arena_get(&m->view.arena, families, sizeof *m->most[i]);
     }
-    if (!m->load || !m->weight || !m->most[0] || !m->most[1]) {
+    if (!m->load || !m->crowd || !m->weight || !m->most[0] || !m->most[1]) {
         return -ENOMEM;
     }
     if (h->request->paper) {
@@ -336,20 +337,6 @@ static int place_ranks(struct hybrid *h, const struct filling *f, uint32_t whole
     return rc;
 }
 
-/* Does nobody get less than where no group is kept whole: no less of the memory, and no worker less
- * of a cache than the one there with least? Caches of 4, 4, 4, 2 and 2 threads give the slowest
- * rank what 4, 3, 3, 3 and 3 do, and split no rank of two. */
-static bool shares_no_more(const struct map_machine *m, const struct map_sharing *with,
-                           const struct map_sharing *least)
-{
-    bool more = false;
-    for (size_t i = 0; i < m->view.classes[0].family_count; i++) {
-        const struct map_family *family = &m->view.classes[0].families[i];
-        more = more || (family->rule == MAP_RULE_CACHE && with->most[i] > least->most[i]);
-    }
-    return with->all <= least->all || (!more && with->memory <= least->memory);
-}
-
 /* Whole groups are a rank's own; but where ranks do not divide them, some ranks share a group while
  * others have two. Memory priority then keeps only so many of the upper levels whole that no rank
  * gets less memory or less cache than as many workers do: a rank straddles groups where its share
@@ -365,10 +352,12 @@ static int choose_regions(struct hybrid *h, const struct filling *f)
     }
     int rc = place_ranks(h, f, 0);
     map_machine_sharing(m, &least);
+    least.crowd = map_machine_crowd(m, h->out, h->first, f->shares, f->ranks);
     for (; rc == 0 && !good; whole--) {
         rc = place_ranks(h, f, whole);
         map_machine_sharing(m, &sharing);
-        good = whole == 0 || shares_no_more(m, &sharing, &least);
+        sharing.crowd = map_machine_crowd(m, h->out, h->first, f->shares, f->ranks);
+        good = whole == 0 || map_sharing_no_worse(m, &sharing, &least);
     }
     return rc;
 }

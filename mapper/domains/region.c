@@ -280,3 +280,53 @@ void map_machine_sharing(const struct map_machine *m, struct map_sharing *out)
         }
     }
 }
+
+/* Adds the threads of every group to the items of it. */
+static void crowd_family(const struct map_machine *m, const struct map_groups *groups)
+{
+    for (uint32_t g = 0; g < groups->group_count; g++) {
+        uint64_t load = 0;
+        for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
+            load += m->load[groups->members[at]];
+        }
+        for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
+            m->crowd[groups->members[at]] += load;
+        }
+    }
+}
+
+uint64_t map_machine_crowd(const struct map_machine *m, const uint32_t *items, const size_t *first,
+                           const struct map_share *ranks, size_t rank_count)
+{
+    uint64_t most = 0;
+    memset(m->crowd, 0, m->view.leaf_count * sizeof *m->crowd);
+    for (size_t f = 0; f < m->view.classes[0].family_count; f++) {
+        const struct map_family *family = &m->view.classes[0].families[f];
+        if (family->rule == MAP_RULE_MEMORY) {
+            crowd_family(m, &family->groups);
+        }
+    }
+    for (size_t r = 0; r < rank_count; r++) {
+        uint64_t sum = 0;
+        for (uint32_t t = 0; t < ranks[r].threads; t++) {
+            sum += m->crowd[items[first[ranks[r].rank] + t]];
+        }
+        sum = 1000 * sum / ranks[r].threads;
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+/* A rank may share a tenth more: less is not told apart from noise where bandwidth is measured. */
+#define NOTICED_PERCENT 110
+
+bool map_sharing_no_worse(const struct map_machine *m, const struct map_sharing *with,
+                          const struct map_sharing *least)
+{
+    bool more = 100 * with->crowd > NOTICED_PERCENT * least->crowd, cached = false;
+    for (size_t i = 0; i < m->view.classes[0].family_count; i++) {
+        const struct map_family *family = &m->view.classes[0].families[i];
+        cached = cached || (family->rule == MAP_RULE_CACHE && with->most[i] > least->most[i]);
+    }
+    return !more && (with->all <= least->all || (!cached && with->memory <= least->memory));
+}

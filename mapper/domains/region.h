@@ -13,6 +13,7 @@ struct map_machine {
     map_weight *weight; /* by item: of those of the region at hand */
     struct map_order tree, layers;
     uint32_t *load;    /* by item: threads of the ranks at hand */
+    uint64_t *crowd;   /* by item: those in its memory domains, summed over the levels */
     uint32_t *most[2]; /* by family: for struct map_sharing, of two ways to cut regions */
     bool made;
 };
@@ -53,7 +54,21 @@ struct map_sharing {
                         levels: what rules 1 and 2 add up to, but for a constant */
     uint64_t memory; /* without caches */
     uint32_t *most;  /* by family: most threads in one of its groups */
+    uint64_t crowd;  /* of the rank with most, see map_machine_crowd() */
 };
+
+/* Does nobody get less than where no group is kept whole: no less of the memory, no rank noticeably
+ * less of it than the one there with least, and no worker less of a cache than the one there with
+ * least? Caches of 4, 4, 4, 2 and 2 threads give the slowest rank what 4, 3, 3, 3 and 3 do, and
+ * split no rank of two. */
+bool map_sharing_no_worse(const struct map_machine *m, const struct map_sharing *with,
+                          const struct map_sharing *least);
+
+/* Memory that the threads of the rank with most share, in thousandths: workers in the memory
+ * domains of one of its threads, on average, summed over the levels. items + first[rank] are its
+ * threads; the loads are those of all ranks. */
+uint64_t map_machine_crowd(const struct map_machine *m, const uint32_t *items, const size_t *first,
+                           const struct map_share *ranks, size_t rank_count);
 
 /* Into `out`, whose `most` has room for the families of the class; NULL: they are not asked for. */
 void map_machine_sharing(const struct map_machine *m, struct map_sharing *out);

@@ -338,3 +338,37 @@ TEST(logical_numbers_are_those_of_hwloc)
         profile_free(profile);
     }
 }
+/* Pairs of PUs share memory, four pairs are a package, found by messages: three ranks of 8 on four
+ * packages would leave one rank two packages and the others one, whose threads then get half. The
+ * pairs that share are as many, so only the rank with most tells. */
+TEST(no_rank_shares_more_memory_than_where_groups_are_cut)
+{
+    enum { PUS_OF_NODE = 32, RANKS = 3, THREADS = 8 };
+    uint32_t ids[PUS_OF_NODE], out[RANKS * THREADS], most = 0;
+    struct profile_set pairs[PUS_OF_NODE / 2], packages[4], all = {ids, PUS_OF_NODE};
+    for (uint32_t i = 0; i < PUS_OF_NODE; i++) {
+        ids[i] = i;
+        pairs[i / 2] = (struct profile_set){ids + i / 2 * 2, 2};
+        packages[i / 8] = (struct profile_set){ids + i / 8 * 8, 8};
+    }
+    struct profile_layer layers[] = {{.seconds = 5e-7, .members = {packages, 4, NULL, 0}},
+                                     {.seconds = 9e-7, .members = {&all, 1, NULL, 0}}};
+    struct profile_memory_level level = {.collisions = {pairs, PUS_OF_NODE / 2, NULL, 0}};
+    const struct profile_class node = {.pus = all,
+                                       .memory = {.levels = &level, .level_count = 1},
+                                       .communication = {.layers = layers, .layer_count = 2}};
+    struct map_node_view view;
+    struct servet_error error;
+    struct map_domain_request request = {.ranks = RANKS, .threads_each = THREADS};
+    ck_assert_int_eq(map_domains(map_one_node(&node, &view), &request, out, &error), 0);
+    for (size_t r = 0; r < RANKS; r++) {
+        uint32_t crowd = 0;
+        for (size_t t = 0; t < THREADS; t++) {
+            for (size_t i = 0; i < RANKS * THREADS; i++) {
+                crowd += out[i] / 2 == out[r * THREADS + t] / 2;
+            }
+        }
+        most = crowd > most ? crowd : most;
+    }
+    ck_assert_uint_le(most, 14); /* 8 of 16 pairs have two: 32 + 8 in all, 13.3 each */
+}
