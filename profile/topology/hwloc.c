@@ -4,6 +4,7 @@
 #include <hwloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profile/topology/sysfs.h"
@@ -253,7 +254,7 @@ static int read_class(struct source *source)
 
 /* hwloc's bitmaps cost the square of the PUs: 16,384 take two seconds and 32,768 ten. Larger
  * machines are clusters, and a cluster's profile has a line for a thousand nodes alike. */
-#define MOST_SYNTHETIC_PUS 16384
+#define MOST_PUS 16384
 
 /* PUs of a description such as "package:2 core:4(memory=1GB) pu:2": the product of its levels, what
  * stands in brackets left out. */
@@ -275,6 +276,24 @@ static double count_synthetic_pus(const char *text)
         text += length;
     }
     return product;
+}
+
+/* More PUs in an XML file than hwloc should be asked to read? Its tags are counted, as far as it
+ * takes; what can be read only once is left to hwloc. */
+static bool has_many_xml_pus(const char *path)
+{
+    struct stat status;
+    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
+    char *tag = NULL;
+    size_t room = 0, count = 0;
+    while (file && count <= MOST_PUS && getdelim(&tag, &room, '>', file) >= 0) {
+        count += strstr(tag, "type=\"PU\"") != NULL;
+    }
+    free(tag);
+    if (file) {
+        fclose(file);
+    }
+    return count > MOST_PUS;
 }
 
 /* What hwloc says of a file that it does not read; of its own newer format, how to get the
@@ -302,17 +321,18 @@ static int refuse_xml(const char *path, struct servet_error *error)
 static int load_topology(hwloc_topology_t topology, const char *text, struct servet_error *error)
 {
     bool xml = text && access(text, F_OK) == 0;
+    bool large = xml && has_many_xml_pus(text);
     int failed = 0;
     if (!text) {
         failed = hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     } else if (xml) {
-        failed = hwloc_topology_set_xml(topology, text);
+        failed = large ? 0 : hwloc_topology_set_xml(topology, text);
     } else {
         failed = hwloc_topology_set_synthetic(topology, text);
+        large = !failed && count_synthetic_pus(text) > MOST_PUS;
     }
-    if (text && !xml && !failed && count_synthetic_pus(text) > MOST_SYNTHETIC_PUS) {
-        return profile_error(error, -EINVAL, "'%s': expected at most %d PUs", text,
-                             MOST_SYNTHETIC_PUS);
+    if (large) {
+        return profile_error(error, -EINVAL, "'%s': expected at most %d PUs", text, MOST_PUS);
     }
     if (failed || hwloc_topology_load(topology) < 0) {
         return !text ? profile_error(error, -EIO, "hwloc cannot read the topology of this machine")

@@ -245,6 +245,27 @@ TEST(limits_are_obeyed)
                   "0,2\n");
 }
 
+/* hwloc would take minutes and gigabytes for it: it is not asked. */
+TEST(a_file_of_too_many_pus_is_refused)
+{
+    char path[] = "/tmp/servet-map-XXXXXX", line[128];
+    FILE *file = fdopen(mkstemp(path), "w");
+    fputs("<topology version=\"2.0\">\n<object type=\"Machine\" os_index=\"0\">\n", file);
+    for (int pu = 0; pu <= 16384; pu++) {
+        fprintf(file, "<object type=\"PU\" os_index=\"%d\"/>", pu);
+    }
+    fputs("</object>\n</topology>\n", file);
+    fclose(file);
+    snprintf(line, sizeof line, "-n 4 --topology %s", path);
+    struct run run = map_with(line);
+    unlink(path);
+    ck_assert_int_eq(run.status, 2);
+    ck_assert_str_eq(run.out, "");
+    ck_assert_uint_eq(count_lines(run.err), 1);
+    ck_assert_msg(strstr(run.err, "expected at most 16384 PUs"), "%s", run.err);
+    run_free(&run);
+}
+
 TEST(format_help_lists_the_whole_table)
 {
     struct run run = map_with("--format help");
