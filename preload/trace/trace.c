@@ -68,7 +68,7 @@ static char file[PATH_MAX]; /* absolute: the program may change its folder; "": 
 
 static void set_state(enum trace_state state)
 {
-    __atomic_store_n(&pin_trace_state, state, __ATOMIC_RELEASE);
+    __atomic_store_n(&pin_trace_state, (int)state, __ATOMIC_RELEASE);
 }
 
 static void read_options(void)

@@ -335,7 +335,7 @@ static void tell_pairs(const struct profile_pair *pairs, size_t count, enum tag 
     for (size_t i = 0; i < 2 * count; i++) {
         int rank = end_of(&pairs[i / 2], i % 2);
         if (rank != 0 && (tag != TAG_ENOUGH || i % 2 == 0)) {
-            MPI_Send(&nothing, 1, MPI_INT, rank, tag, MPI_COMM_WORLD);
+            MPI_Send(&nothing, 1, MPI_INT, rank, (int)tag, MPI_COMM_WORLD);
         }
     }
 }

@@ -251,10 +251,10 @@ TEST(any_request_keeps_every_rank_inside_a_node)
     for (uint64_t seed = 1; seed < 10000; seed++) {
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
         struct servet_profile *profile = random_profile(&random, seed % 2);
-        uint32_t threads[8], out[MOST], total = 0;
+        uint32_t threads[8], out[MOST];
         size_t ranks = 1 + random_below(&random, 8);
         for (size_t r = 0; r < ranks; r++) {
-            total += threads[r] = 1 + random_below(&random, 6);
+            threads[r] = 1 + random_below(&random, 6);
         }
         struct profile_set taken = random_pus(&random, profile, 0);
         struct map_domain_request request = {.priority = seed % 3 ? MAP_MEMORY : MAP_COMMUNICATION,

@@ -314,8 +314,8 @@ TEST(logical_numbers_are_those_of_hwloc)
         FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml",
         FIXTURES "/topologies/fakeheterocpunuma.xml",
         FIXTURES "/topologies/4fake-4gr1nu1pu.xml",
-        "package:2 [numa] l3:3 core:3 pu:2(indexes=0,18,1,19,2,20,3,21,4,22,5,23,6,24,7,25,8,26,9,"
-        "27,10,28,11,29,12,30,13,31,14,32,15,33,16,34,17,35)",
+        ("package:2 [numa] l3:3 core:3 pu:2(indexes=0,18,1,19,2,20,3,21,4,22,5,23,6,24,7,25,8,26,9,"
+         "27,10,28,11,29,12,30,13,31,14,32,15,33,16,34,17,35)"),
     };
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         struct servet_profile *profile = described(sources[i]);

@@ -57,8 +57,8 @@ TEST(both_formats_say_the_same)
 {
     const char *texts[] = {
         "# bytes\n9 10 0\n5 0 1e3\n0,0,7\n",
-        "%%MatrixMarket matrix coordinate real general\n% bytes\n3 3 4\n1 2 10\n2 1 5\n2 3 1e3\n1 "
-        "1 9\n",
+        ("%%MatrixMarket matrix coordinate real general\n% bytes\n3 3 4\n1 2 10\n2 1 5\n2 3 1e3\n"
+         "1 1 9\n"),
         "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 15\n3 2 1000\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -64,8 +64,8 @@ TEST(everything_in_a_profile_is_shown)
         "PUs       0-3,9",
         "NUMA 2    none",
         "(efficiency 1)",
-        "L1     1 B (1 B to 2 B)  2 B       3 B   4     0-1 0+9 1+9  0-1,9  inferred 5 times, "
-        "spread 25 %",
+        ("L1     1 B (1 B to 2 B)  2 B       3 B   4     0-1 0+9 1+9  0-1,9  inferred 5 times, "
+         "spread 25 %"),
         "note on L1: n",
         "Memory access\n  m\n",
         "from PUs  node  latency  one worker     quality",
