@@ -257,6 +257,14 @@ static void refuse_combinations(const struct options *options)
 {
     bool pictures = options->html || options->png;
     bool json_alone = options->json && !options->diff;
+    const char *const outputs[][2] = {
+        {"--html", options->html}, {"--png", options->png}, {"--hwloc", options->hwloc}};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        if (outputs[i][1] && !*outputs[i][1]) {
+            cli_usage("%s: expected the name of a %s, got ''", outputs[i][0],
+                      i == 1 ? "folder" : "file");
+        }
+    }
     bool other = options->hwloc;
     if (json_alone + options->bsp + options->diff + pictures + other > 1) {
         cli_usage("--json, --bsp, --diff, --hwloc, --html and --png: expected one of them (or "

@@ -231,10 +231,18 @@ static void set_preloads(void)
     set_preload("libservet_pin.so");
 }
 
-/* The program may change its folder before it makes a thread. */
+/* A profile that is asked for and cannot be had is refused here; one that is only looked for is not
+ * missed. The program may change its folder before it makes a thread: the name is absolute. */
 static void set_profile(const char *profile)
 {
     char absolute[PATH_MAX];
+    struct servet_profile *loaded;
+    struct servet_error error;
+    if (profile_load_node(profile, &loaded, &error) < 0) {
+        cli_usage("--profile%s%s", *profile ? ": " : ": expected the name of a file, got ''",
+                  *profile ? error.text : "");
+    }
+    profile_free(loaded);
     set(pin_option_table[PIN_PROFILE].name, realpath(profile, absolute) ? absolute : profile);
 }
 

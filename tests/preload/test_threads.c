@@ -65,6 +65,19 @@ TEST(the_profile_decides)
     unlink(path);
 }
 
+/* Seen red: the program ran on the declared topology. */
+TEST(a_profile_that_is_asked_for_and_cannot_be_had_is_refused)
+{
+    static const char *const names[] = {"missing.json", "/", "/dev/null", ""};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        child_run(&child, NULL, ARGV(SERVET_PIN, "--profile", names[i], "--", PROGRAM, "1"));
+        ck_assert_int_eq(child.status, 2);
+        ck_assert_str_eq(child.out, "");
+        ck_assert_msg(strncmp(child.err, "servet-pin: --profile: ", 23) == 0, "%s", child.err);
+        ck_assert_ptr_eq(strchr(child.err, '\n'), child.err + strlen(child.err) - 1);
+    }
+}
+
 /* Behind the last member of the object in the file. */
 static void append_member(const char *path, const char *member)
 {
