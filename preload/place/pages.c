@@ -53,6 +53,27 @@ void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes)
 #define LITTLE_BYTES STACK_BYTES
 #endif
 
+/* The stack of the first thread grows, and what is told of it is read from a long file. All that is
+ * mapped begins further away from it than that (mmap_base() of the kernel leaves 128 MiB). */
+#define FIRST_STACK_BYTES (64ul * 1024 * 1024)
+
+static uintptr_t first_stack; /* an address in it */
+
+void pin_pages_start(void)
+{
+    char here;
+    first_stack = (uintptr_t)&here;
+}
+
+/* On a stack that the program has made, for a coroutine, nobody knows how much there is. */
+static bool first_has_little_left(void)
+{
+    char here;
+    uintptr_t at = (uintptr_t)&here;
+    uintptr_t apart = at < first_stack ? first_stack - at : at - first_stack;
+    return first_stack && apart > FIRST_STACK_BYTES;
+}
+
 static bool has_little_left(void)
 {
     pthread_attr_t attributes;
@@ -67,7 +88,8 @@ static bool has_little_left(void)
     }
     pthread_attr_getstack(&attributes, &lowest, &size);
     pthread_attr_destroy(&attributes);
-    return (uintptr_t)&here - (uintptr_t)lowest < LITTLE_BYTES;
+    uintptr_t left = (uintptr_t)&here - (uintptr_t)lowest;
+    return left < LITTLE_BYTES || left > size; /* a coroutine's: as above */
 }
 
 /* Not for every thread: AddressSanitizer, in a program that was built with it, warns of
@@ -97,7 +119,7 @@ static int on_own_stack(void (*work)(void))
 int pin_pages_with_stack(bool is_first, void (*work)(void))
 {
     int saved = errno, rc = 0;
-    if (!is_first && has_little_left()) {
+    if (is_first ? first_has_little_left() : has_little_left()) {
         rc = on_own_stack(work);
     } else {
         work();

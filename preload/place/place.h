@@ -51,9 +51,12 @@ void pin_pages_unmap(void *pages, size_t bytes);
  * is no memory. */
 void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes);
 
-/* Calls `work`, on a stack of our own if the calling thread has little left of its own. `is_first`
- * is for the thread that the process began with, whose stack grows. 0 or -ENOMEM, and it has not
- * been called. Keeps errno. */
+/* Called once in the thread that the process began with, on its stack. */
+void pin_pages_start(void);
+
+/* Calls `work`, on a stack of our own if the calling thread has little left of its own, or runs on
+ * one that the program has made for a coroutine. `is_first` is for the thread that the process
+ * began with, whose stack grows. 0 or -ENOMEM, and it has not been called. Keeps errno. */
 int pin_pages_with_stack(bool is_first, void (*work)(void));
 
 /* -- owner -- */

@@ -54,6 +54,7 @@ void pin_process_start(void)
         return;
     }
     pin_self.is_main = pin_self.is_first = true;
+    pin_pages_start();
     pin_life.pid = getpid();
     int saved = errno;
     pin_note_start();

@@ -54,6 +54,15 @@ TEST(the_smallest_stacks_suffice)
     expect_success();
 }
 
+/* Nobody can ask how much is left of such a stack, and a plan takes more than it has. */
+TEST(a_coroutine_may_make_the_first_thread)
+{
+#ifndef SANITIZERS
+    expect_nothing(CHANGES(registry), ARGV(PROGRAMS "/coroutine", "main"));
+    expect_nothing(CHANGES(registry), ARGV(PROGRAMS "/coroutine", "child"));
+#endif
+}
+
 TEST(a_thousand_threads_at_once_are_placed)
 {
     expect_nothing(NULL, ARGV(PROGRAM, "many", "1000"));
