@@ -302,6 +302,50 @@ static bool deal_groups(struct splitting *s, const struct part *part, uint32_t g
     return true;
 }
 
+static uint32_t group_at(const struct splitting *s, uint32_t unit, uint32_t level)
+{
+    const struct map_order *order = s->units->order;
+    return order->group[(size_t)s->units->item[unit] * order->depth + level];
+}
+
+/* Units for ranks of so many threads that the groups inside of a part hold without splitting
+ * one. */
+static uint64_t whole_room(const struct splitting *s, const struct part *part, uint32_t threads)
+{
+    uint64_t size = part->last - part->first, room = 0;
+    if (part->level >= s->how.whole || size < threads) {
+        return size / threads * threads;
+    }
+    for (uint32_t begin = part->first, u = begin; u < part->last; u++) {
+        if (u + 1 == part->last ||
+            group_at(s, u + 1, part->level) != group_at(s, begin, part->level)) {
+            struct part inner = {begin, u + 1, 0, 0, part->level + 1};
+            room += whole_room(s, &inner, threads);
+            begin = u + 1;
+        }
+    }
+    return room ? room : size / threads * threads;
+}
+
+/* Packed ranks of one width: where the groups inside of the groups hold them all, no rank need be
+ * split. */
+static int share_whole(struct splitting *s, const struct part *part, const uint32_t *cut,
+                       uint32_t groups)
+{
+    struct map_share *shares = s->shares + part->low;
+    size_t count = part->high - part->low;
+    for (size_t i = 1; i < count; i++) {
+        if (shares[i].threads != shares[0].threads) {
+            return -ENOSPC;
+        }
+    }
+    for (uint32_t g = 0; g < groups; g++) {
+        struct part inner = {cut[g], cut[g + 1], 0, 0, part->level + 1};
+        s->room[g] = whole_room(s, &inner, shares[0].threads);
+    }
+    return map_share_out(shares, count, s->room, groups, MAP_PACK_THREADS, s->box_of + part->low);
+}
+
 static int split_part(struct splitting *s, struct part part);
 
 /* Fewer groups than ranks: ranks are shared out to groups, each of which is then divided. -ENOSPC:
@@ -316,12 +360,15 @@ static int share_groups(struct splitting *s, const struct part *part, uint32_t g
         return -ENOMEM;
     }
     memcpy(cut, s->cut, ((size_t)groups + 1) * sizeof *cut);
+    bool fits = sum_threads(s, part->low, part->high) <= part->last - part->first;
+    int rc = s->how.pack && fits ? share_whole(s, part, cut, groups) : -ENOSPC;
     for (uint32_t g = 0; g < groups; g++) {
         s->room[g] = cut[g + 1] - cut[g];
     }
-    bool fits = sum_threads(s, part->low, part->high) <= part->last - part->first;
-    enum map_fit whole = s->how.pack ? MAP_PACK_THREADS : MAP_FIT_THREADS;
-    int rc = map_share_out(shares, count, s->room, groups, fits ? whole : MAP_FIT_RANKS, box_of);
+    if (rc == -ENOSPC) {
+        enum map_fit whole = s->how.pack ? MAP_PACK_THREADS : MAP_FIT_THREADS;
+        rc = map_share_out(shares, count, s->room, groups, fits ? whole : MAP_FIT_RANKS, box_of);
+    }
     for (size_t low = 0, high; rc == 0 && low < count; low = high) {
         uint32_t group = box_of[low];
         for (high = low + 1; high < count && box_of[high] == group; high++) {
