@@ -18,6 +18,9 @@ enum {
     DUEL_LIMIT = 512
 };
 
+/* What a row held before the traversal, as a line. */
+static const uint64_t STRANGER = UINT64_MAX;
+
 int probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed)
 {
     for (size_t slot = 0; slot < ways->used; slot++) {
@@ -84,9 +87,41 @@ static uint32_t row_of(const struct sim_ways *ways, uint64_t line)
                       set);
 }
 
+/* When none but `but` is of the highest age, all others age until one is. */
+static void others_age(uint8_t *marks, uint32_t count, uint32_t but)
+{
+    uint8_t oldest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        oldest = i != but && marks[i] > oldest ? marks[i] : oldest;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        marks[i] = (uint8_t)(marks[i] + (i == but ? 0 : DISTANT - oldest));
+    }
+}
+
+static void set_age(struct sim_ways *ways, size_t slot, uint32_t way, uint8_t age)
+{
+    uint8_t *marks = &ways->marks[(size_t)slot * ways->kind->ways];
+    marks[way] = age;
+    others_age(marks, ways->kind->ways, way);
+}
+
 uint32_t probe_sim_ways_slot(const struct sim_ways *ways, uint64_t line)
 {
     return ways->slot_of[row_of(ways, line)] - 1; /* 0 - 1: SIM_NO_SLOT */
+}
+
+/* Of a row whose ways a policy of ages fills, what it is full of before is to be seen for good: in
+ * the round that a cycle leads it to (aged_begun() in probes/cache/set.c). */
+static void begin_with_strangers(struct sim_ways *ways, uint32_t slot)
+{
+    const uint32_t count = ways->kind->ways;
+    uint8_t *marks = &ways->marks[(size_t)slot * count];
+    for (uint32_t way = 0; way < count; way++) {
+        ways->lines[(size_t)slot * count + way] = STRANGER;
+        marks[way] = (uint8_t)(random_bits(ways) >> 30);
+    }
+    others_age(marks, count, count);
 }
 
 uint32_t probe_sim_ways_reserve(struct sim_ways *ways, uint64_t line)
@@ -104,6 +139,9 @@ uint32_t probe_sim_ways_reserve(struct sim_ways *ways, uint64_t line)
     ways->trees[slot] = 0;
     memset(&ways->lines[(size_t)slot * count], 0, count * sizeof *ways->lines);
     memset(&ways->marks[(size_t)slot * count], 0, count * sizeof *ways->marks);
+    if (ways->kind->policy == SIM_AGED) {
+        begin_with_strangers(ways, slot);
+    }
     return slot;
 }
 
@@ -149,20 +187,6 @@ static void bits_touch(struct sim_ways *ways, size_t slot, uint32_t way)
     }
     memset(marks, 0, ways->kind->ways);
     marks[way] = 1;
-}
-
-/* Gives the line its age; when none of the set is of the highest then, all others age until one
- * is. */
-static void set_age(struct sim_ways *ways, size_t slot, uint32_t way, uint8_t age)
-{
-    uint8_t *marks = &ways->marks[(size_t)slot * ways->kind->ways], oldest = 0;
-    marks[way] = age;
-    for (uint32_t i = 0; i < ways->kind->ways; i++) {
-        oldest = marks[i] > oldest ? marks[i] : oldest;
-    }
-    for (uint32_t i = 0; i < ways->kind->ways && oldest < DISTANT; i++) {
-        marks[i] = (uint8_t)(marks[i] + (i == way ? 0 : DISTANT - oldest));
-    }
 }
 
 static void to_front(uint64_t *lines, uint32_t way)
@@ -281,7 +305,7 @@ uint64_t probe_sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line
     } else {
         touch(ways, slot, way);
     }
-    return evicted;
+    return evicted == STRANGER ? 0 : evicted;
 }
 
 void probe_sim_ways_remove(struct sim_ways *ways, uint32_t slot, uint64_t line)

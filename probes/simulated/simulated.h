@@ -21,7 +21,7 @@ enum sim_policy {
     SIM_LRU,
     SIM_TREE_PLRU, /* for ways that are no power of two: one reference bit per way */
     SIM_RANDOM,
-    SIM_AGED,     /* four ages, as CACHE_AGED of model.h */
+    SIM_AGED,     /* four ages, as CACHE_AGED; a row is full of strangers' lines at first */
     SIM_ADAPTIVE, /* DRRIP: set dueling between SRRIP and BRRIP (Jaleel et al., ISCA 2010) */
 };
 

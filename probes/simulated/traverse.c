@@ -373,13 +373,29 @@ static int clear_caches(struct stage *stage, size_t position)
     return 0;
 }
 
+/* Turns in succession that are to give what the one before gave. A policy of ages overshoots, and
+ * stands still for a turn where it comes back. */
+static uint32_t turns_alike(const struct stage *stage, const struct stream *streams, size_t count)
+{
+    for (size_t s = 0; s < count; s++) {
+        for (size_t level = 0; level < streams[s].path->depth; level++) {
+            if (cache_of(stage, level, streams[s].position)->policy == SIM_AGED) {
+                return 3;
+            }
+        }
+    }
+    return 1;
+}
+
 static void run(struct stage *stage, const struct machine_traversal *what, struct stream *streams,
                 size_t count, double *seconds)
 {
     double before = 0;
+    uint32_t alike = 0;
     for (uint32_t turn = 0; turn <= what->warm_passes || turn < 2; turn++) {
         double now = one_turn(stage, streams, count, seconds);
-        if (turn >= PASSES_MIN && fabs(now - before) < steady * now) {
+        alike = fabs(now - before) < steady * now ? alike + 1 : 0;
+        if (turn >= PASSES_MIN && alike >= turns_alike(stage, streams, count)) {
             break;
         }
         before = now;
