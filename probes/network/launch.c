@@ -157,10 +157,11 @@ void probe_network_node_probes(const struct cluster_options *options, bool cover
                                size_t size)
 {
     /* Messages inside a node are always measured: beside measured seconds of the network, a
-     * declared layer would count with a rank for seconds. */
-    unsigned probes = options->probes | PROBE_MESSAGE;
-    if (covered && !options->per_node) {
-        probes &= ~(unsigned)PROBE_MESSAGE;
+     * declared layer would count with a rank for seconds. Where ranks cover the node, theirs are
+     * what counts, and the node's own are there for the cache lines that come with them. */
+    unsigned probes = options->probes;
+    if (!covered || options->per_node) {
+        probes |= PROBE_MESSAGE;
     }
     names[0] = '\0';
     for (size_t i = 0; i < PROBE_NAMES; i++) {

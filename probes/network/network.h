@@ -239,8 +239,8 @@ long probe_network_rank(void);
 
 void probe_network_parse(int argc, char **argv, struct cluster_options *options);
 
-/* Names of the probes that a node runs by itself: messages are left to the ranks where there is one
- * on every PU. */
+/* Names of the probes that a node runs by itself: messages too, where they are asked for or the
+ * ranks do not cover its PUs. */
 void probe_network_node_probes(const struct cluster_options *options, bool covered, char *names,
                                size_t size);
 

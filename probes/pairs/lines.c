@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "profile/base/random.h"
+#include "profile/query.h"
 
 enum {
     LINE_BYTES = 64, /* "up to a cache line is one line handed over" (machine.h) */
@@ -275,4 +276,49 @@ int probe_lines(struct probe *probe, struct profile_communication *communication
         lines_free(&lines);
     }
     return rc < 0 ? probe_error(error, rc, "measuring cache lines") : 0;
+}
+
+/* -- other layers -- */
+
+/* The pairs of the i-th layer of `to`; `scratch` has room for all. */
+static void conclude_moved(const struct profile_communication *from,
+                           const struct profile_communication *to, size_t i, double *scratch)
+{
+    struct profile_layer *out = &to->layers[i];
+    size_t count = 0;
+    for (size_t k = 0; k < to->line_time_count; k++) {
+        const struct profile_pair_figure *figure = &to->line_times[k];
+        const struct profile_layer *of = profile_layer_of(from, figure->a, figure->b, NULL);
+        size_t index;
+        if (!of || !profile_layer_of(to, figure->a, figure->b, &index) || index != i) {
+            continue;
+        }
+        struct profile_quality *quality = &out->line_quality;
+        const struct profile_quality *seen = &of->line_quality;
+        quality->origin = PROFILE_MEASURED;
+        quality->repetitions = count && quality->repetitions < seen->repetitions
+                                   ? quality->repetitions
+                                   : seen->repetitions;
+        quality->spread = count ? fmax(quality->spread, seen->spread) : seen->spread;
+        scratch[count++] = figure->value;
+    }
+    out->line_seconds = count ? probe_pair_rounded(profile_median_value(scratch, count)) : 0;
+}
+
+int probe_lines_move(struct profile_communication *from, struct profile_communication *to)
+{
+    double *scratch = malloc((from->line_time_count + 1) * sizeof *scratch);
+    if (!scratch) {
+        return -ENOMEM;
+    }
+    free(to->line_times);
+    to->line_times = from->line_times;
+    to->line_time_count = from->line_time_count;
+    from->line_times = NULL;
+    from->line_time_count = 0;
+    for (size_t i = 0; i < to->layer_count; i++) {
+        conclude_moved(from, to, i, scratch);
+    }
+    free(scratch);
+    return 0;
 }

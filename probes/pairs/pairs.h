@@ -187,6 +187,10 @@ void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetiti
  * library. 0, or the machine's -errno with one line in `error`. */
 int probe_lines(struct probe *probe, struct profile_communication *communication,
                 struct servet_error *error);
+/* Moves the lines of pairs to other layers of the same PUs, found by other messages: a layer of
+ * `to` gets the median of its own pairs, with the least repetitions and the widest spread of the
+ * layers that they were measured for; one of which no pair was measured gets none. 0 or -ENOMEM. */
+int probe_lines_move(struct profile_communication *from, struct profile_communication *to);
 
 /* -- together -- */
 

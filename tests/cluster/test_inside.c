@@ -63,6 +63,23 @@ static void expect(const char *text, const char *answer)
     free(got);
 }
 
+/* Ranks on every PU send the node's messages; its cache lines are its own to measure. */
+TEST(a_node_measures_lines_wherever_messages_are_asked_for)
+{
+    char names[64];
+    struct cluster_options options = {.probes = PROBE_CACHE | PROBE_MESSAGE};
+    probe_network_node_probes(&options, true, names, sizeof names);
+    ck_assert_str_eq(names, "cache,message");
+    options.probes = PROBE_CACHE;
+    probe_network_node_probes(&options, true, names, sizeof names);
+    ck_assert_str_eq(names, "cache");
+    probe_network_node_probes(&options, false, names, sizeof names);
+    ck_assert_str_eq(names, "cache,message");
+    options = (struct cluster_options){.per_node = true};
+    probe_network_node_probes(&options, true, names, sizeof names);
+    ck_assert_str_eq(names, "message");
+}
+
 TEST(what_is_written_is_the_answer)
 {
     expect("printf '{\"a\": 1}'", "{\"a\": 1}");

@@ -91,6 +91,34 @@ TEST(lines_of_a_sample_are_of_every_layer_and_of_few_pairs)
     probe_message_free(&found);
 }
 
+/* The layers that another way of messages finds: siblings as before, then all but PU 7, then all;
+ * each gets the lines of its own pairs, and what no pair was measured of gets none. */
+TEST(lines_move_to_layers_that_other_messages_found)
+{
+    static uint32_t siblings[4][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}},
+                    most[] = {0, 1, 2, 3, 4, 5, 6}, all[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    struct profile_set cores[4], others = {most, 7}, node = {all, 8};
+    struct profile_communication from = lines_of(true);
+    struct profile_layer layers[4] = {{.members = {cores, 4, NULL, 0}},
+                                      {.members = {&others, 1, NULL, 0}},
+                                      {.members = {&node, 1, NULL, 0}},
+                                      {.members = {&node, 1, NULL, 0}}};
+    struct profile_communication to = {.layers = layers, .layer_count = 4};
+    for (size_t i = 0; i < 4; i++) {
+        cores[i] = (struct profile_set){siblings[i], 2};
+    }
+    ck_assert_int_eq(probe_lines_move(&from, &to), 0);
+    ck_assert_uint_eq(from.line_time_count, 0);
+    ck_assert_uint_eq(to.line_time_count, PUS * (PUS - 1) / 2);
+    ck_assert_double_eq_tol(layers[0].line_seconds, 20e-9, 1e-12);
+    ck_assert_double_eq_tol(layers[1].line_seconds, 101.5e-9, 0.3e-9);
+    ck_assert_double_eq_tol(layers[2].line_seconds, 102.4e-9, 0.3e-9); /* PU 7 and 0 … 5 */
+    ck_assert(layers[3].line_seconds == 0);
+    ck_assert_uint_eq(layers[2].line_quality.repetitions, 15);
+    free(to.line_times);
+    probe_message_free(&from);
+}
+
 /* -- looks apart in time -- */
 
 TEST(the_smaller_of_two_looks_counts_and_their_distance_is_spread)
