@@ -133,14 +133,18 @@ static bool plru_visit(struct plru *set, uint64_t line)
 static double remembered(played_table known, double (*play)(uint32_t lines, uint32_t ways),
                          double lines, uint32_t ways)
 {
-    if (lines > 4.0 * ways || lines > LINES_MAX || ways > WAYS_MAX) {
-        return 1;
-    }
     double *miss = &known[ways][(size_t)lines];
     if (*miss == 0) {
         *miss = fmax(play((uint32_t)lines, ways), 1e-9);
     }
     return *miss;
+}
+
+/* Of twice as many lines as ways, and more, none is ever there again: so it came out of all ways up
+ * to WAYS_MAX, by a tree, by bits and by ages. */
+static bool all_miss(double lines, uint32_t ways)
+{
+    return lines >= 2.0 * ways || ways > WAYS_MAX;
 }
 
 /* In whatever order the lines of a set are visited, it is the same in every turn: they may be
@@ -161,7 +165,7 @@ static double plru_played(uint32_t lines, uint32_t ways)
 static double plru_miss(double lines, uint32_t ways)
 {
     static played_table known;
-    return remembered(known, plru_played, lines, ways);
+    return all_miss(lines, ways) ? 1 : remembered(known, plru_played, lines, ways);
 }
 
 /* -- ages: played through as well -- */
@@ -244,7 +248,7 @@ static double aged_played(uint32_t lines, uint32_t ways)
 static double aged_miss(double lines, uint32_t ways)
 {
     static played_table known;
-    return ways > 1 ? remembered(known, aged_played, lines, ways) : 1;
+    return all_miss(lines, ways) ? 1 : remembered(known, aged_played, lines, ways);
 }
 
 /* -- predictions: played through as well -- */
@@ -255,45 +259,49 @@ static double aged_miss(double lines, uint32_t ways)
  * what is better; where more is visited than fits, resisting is. */
 static const double never_resisting = 1.0 / 32;
 
+enum { DISTANT = 3 };
+
 struct predicting {
     uint32_t ways;
     bool resists;
-    uint64_t lines[WAYS_MAX];
-    uint8_t intervals[WAYS_MAX];
+    uint32_t used;                     /* ways that hold a line */
+    uint32_t of_interval[DISTANT + 1]; /* ways, as bits */
+    uint16_t held[WAYS_MAX];           /* lines */
+    uint8_t way[LINES_MAX + 1];        /* by line: 1 + its way; 0: not here */
     struct random random;
 };
 
-static uint32_t predicting_victim(struct predicting *set)
+static int predicting_victim(struct predicting *set)
 {
-    enum { DISTANT = 3 };
-    uint8_t furthest = 0;
-    for (uint32_t way = 0; way < set->ways; way++) {
-        if (set->lines[way] == 0) {
-            return way;
+    if (set->used < set->ways) {
+        return (int)set->used++;
+    }
+    while (set->of_interval[DISTANT] == 0) {
+        for (int interval = DISTANT; interval > 0; interval--) {
+            set->of_interval[interval] = set->of_interval[interval - 1];
         }
-        furthest = set->intervals[way] > furthest ? set->intervals[way] : furthest;
+        set->of_interval[0] = 0;
     }
-    uint32_t found = set->ways;
-    for (uint32_t way = 0; way < set->ways; way++) {
-        set->intervals[way] = (uint8_t)(set->intervals[way] + DISTANT - furthest);
-        found = found == set->ways && set->intervals[way] == DISTANT ? way : found;
-    }
-    return found;
+    const int way = __builtin_ctz(set->of_interval[DISTANT]);
+    set->way[set->held[way]] = 0;
+    return way;
 }
 
-static bool predicting_visit(struct predicting *set, uint64_t line)
+static bool predicting_visit(struct predicting *set, uint16_t line)
 {
-    enum { LONG = 2, DISTANT = 3, LONG_ONE_IN = 32 };
-    for (uint32_t way = 0; way < set->ways; way++) {
-        if (set->lines[way] == line) {
-            set->intervals[way] = 0;
-            return true;
-        }
+    enum { LONG = 2, LONG_ONE_IN = 32 };
+    const bool hit = set->way[line] != 0;
+    const int way = hit ? set->way[line] - 1 : predicting_victim(set);
+    for (int interval = 0; interval <= DISTANT; interval++) {
+        set->of_interval[interval] &= ~(1U << way);
     }
-    uint32_t way = predicting_victim(set);
-    set->lines[way] = line;
-    set->intervals[way] = set->resists && random_below(&set->random, LONG_ONE_IN) ? DISTANT : LONG;
-    return false;
+    set->held[way] = line;
+    set->way[line] = (uint8_t)(way + 1);
+    const int next = hit                                                       ? 0
+                     : set->resists && random_below(&set->random, LONG_ONE_IN) ? DISTANT
+                                                                               : LONG;
+    set->of_interval[next] |= 1U << way;
+    return hit;
 }
 
 static uint32_t predicting_misses(uint32_t lines, uint32_t ways, bool resists, uint64_t seed,
@@ -302,7 +310,7 @@ static uint32_t predicting_misses(uint32_t lines, uint32_t ways, bool resists, u
     struct predicting set = {.ways = ways, .resists = resists, .random = {seed}};
     uint32_t misses = 0;
     for (uint32_t turn = 0; turn < 2 * turns; turn++) {
-        for (uint64_t line = 1; line <= lines; line++) {
+        for (uint16_t line = 1; line <= lines; line++) {
             misses += !predicting_visit(&set, line) && turn >= turns;
         }
     }
