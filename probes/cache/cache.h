@@ -338,7 +338,7 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
                        size_t count, double reach_pages[TLB_LEVELS_MAX],
                        double seconds[TLB_LEVELS_MAX]);
 
-#define TLB_POINTS_MAX 64
+#define TLB_POINTS_MAX 89 /* 11 octaves */
 #define TLB_PASSES_MAX 8
 
 /* Times of all passes so far, by pass and number of pages. All zero before the first pass. */

@@ -7,20 +7,26 @@
 #include <stdlib.h>
 
 enum {
-    STEPS_PER_OCTAVE = 4,
+    STEPS_PER_OCTAVE = 8,
     WARM_PASSES = 8,
     LINE = 64,           /* the smallest line in use: shorter steps would visit one line twice */
-    CANDIDATE_STEPS = 4, /* tried reaches per octave */
+    CANDIDATE_STEPS = 4, /* tried reaches per octave; around the best ones: */
+    FINE_STEPS = 32,
+    FINE_ROUNDS = 3, /* of all reaches by turns */
 };
 static const double first_pages = 8, last_pages = 16384;
 static const double least_share =
     0.15; /* of the reference latency, for a miss to count as a level */
 static const double same_level =
     2; /* reaches further apart than this factor are of different levels */
-static const double sharpness =
-    4; /* a cycle 4/3 as long as the reach misses always: LRU within sets */
+/* Pages side by side fill the sets of a TLB evenly. One more than fits puts one too many into one
+ * set, and under LRU all of that set miss: of w ways, w + 1 pages for each that does not fit. What
+ * is tried at first, 3 ways, is right of no TLB and near to random replacement; around the best
+ * reaches, up to 16, and 64 as fully associative ones have. */
+static const double first_sharpness = 4;
+static const double sharpnesses[] = {2, 3, 4, 5, 7, 9, 13, 17, 65};
 
-static double miss_share(double reach, double pages)
+static double miss_share(double reach, double sharpness, double pages)
 {
     return pages > reach ? fmin(1, sharpness * (1 - reach / pages)) : 0;
 }
@@ -33,7 +39,7 @@ struct curve {
 
 /* One or two reaches, what a miss of each costs, and how well that explains a curve. */
 struct knees {
-    double reach[TLB_LEVELS_MAX], cost[TLB_LEVELS_MAX], residual;
+    double reach[TLB_LEVELS_MAX], sharpness[TLB_LEVELS_MAX], cost[TLB_LEVELS_MAX], residual;
     size_t count;
 };
 
@@ -45,8 +51,9 @@ static void fit_costs(const struct curve *curve, struct knees *knees)
     for (size_t i = 0; i < curve->count; i++) {
         const double pages = curve->pages[i], extra_s = curve->extra_s[i];
         const double weight = 1 / (curve->reference_s[i] + fmax(0, extra_s));
-        const double a = weight * miss_share(knees->reach[0], pages);
-        const double b = knees->count > 1 ? weight * miss_share(knees->reach[1], pages) : 0;
+        const double a = weight * miss_share(knees->reach[0], knees->sharpness[0], pages);
+        const double b =
+            knees->count > 1 ? weight * miss_share(knees->reach[1], knees->sharpness[1], pages) : 0;
         const double y = weight * extra_s;
         aa += a * a, ab += a * b, bb += b * b, ay += a * y, by += b * y, yy += y * y;
     }
@@ -73,11 +80,52 @@ static struct knees search(const struct curve *curve, size_t count)
     const double step = exp2(1.0 / CANDIDATE_STEPS), end = last_pages / 1.5;
     for (double first = first_pages; first < end; first *= step) {
         if (count == 1) {
-            keep_better(curve, (struct knees){.reach = {first}, .count = 1}, &best);
+            keep_better(
+                curve, (struct knees){.reach = {first}, .sharpness = {first_sharpness}, .count = 1},
+                &best);
         }
         for (double second = 2 * first; count > 1 && second < end; second *= step) {
-            keep_better(curve, (struct knees){.reach = {first, second}, .count = 2}, &best);
+            keep_better(curve,
+                        (struct knees){.reach = {first, second},
+                                       .sharpness = {first_sharpness, first_sharpness},
+                                       .count = 2},
+                        &best);
         }
+    }
+    return best;
+}
+
+/* The best reach of one knee around the one it has, the others as they are. Where there is no point
+ * between, many explain a curve as well: the one in the middle of those. */
+static struct knees refine_one(const struct curve *curve, const struct knees *from, size_t which)
+{
+    enum { AROUND = FINE_STEPS / CANDIDATE_STEPS, TRIED = 2 * AROUND + 1 };
+    const double as_good = 1e-5 * (double)curve->count; /* squares of errors of 0.3 % */
+    struct knees tried[TRIED], best = {.residual = INFINITY};
+    size_t low = TRIED, high = 0;
+    for (size_t i = 0; i < TRIED; i++) {
+        struct knees one = *from;
+        tried[i] = (struct knees){.residual = INFINITY};
+        one.reach[which] *= exp2(((double)i - AROUND) / FINE_STEPS);
+        for (size_t s = 0; s < sizeof sharpnesses / sizeof *sharpnesses; s++) {
+            one.sharpness[which] = sharpnesses[s];
+            keep_better(curve, one, &tried[i]);
+        }
+        best = tried[i].residual < best.residual ? tried[i] : best;
+    }
+    for (size_t i = 0; i < TRIED; i++) {
+        if (tried[i].residual <= best.residual + as_good) {
+            low = low < i ? low : i;
+            high = i;
+        }
+    }
+    return low <= high ? tried[(low + high) / 2] : *from;
+}
+
+static struct knees refine(const struct curve *curve, struct knees best)
+{
+    for (size_t i = 0; i < FINE_ROUNDS * best.count; i++) {
+        best = refine_one(curve, &best, i % best.count);
     }
     return best;
 }
@@ -100,12 +148,12 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
     const struct curve curve = {pages, extra_s, reference_s, count};
     const struct knees one = search(&curve, 1), two = search(&curve, 2);
     const bool second = two.residual + floor < 0.6 * (one.residual + floor);
-    const struct knees *best = second ? &two : &one;
+    const struct knees best = refine(&curve, second ? two : one);
     size_t found = 0;
-    for (size_t i = 0; i < best->count; i++) {
-        if (best->cost[i] > least_share * reference_at(pages, reference_s, count, best->reach[i])) {
-            reach_pages[found] = best->reach[i];
-            seconds[found++] = best->cost[i];
+    for (size_t i = 0; i < best.count; i++) {
+        if (best.cost[i] > least_share * reference_at(pages, reference_s, count, best.reach[i])) {
+            reach_pages[found] = best.reach[i];
+            seconds[found++] = best.cost[i];
         }
     }
     return found;
@@ -159,17 +207,20 @@ int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind,
     return 0;
 }
 
-/* Least extra and reference times of the passes from `first` on. */
-static void least_times(const struct probe_tlb_times *times, uint32_t first, uint32_t end,
-                        double *extra, double *reference)
+/* Extra and reference times of the passes from `first` on. The least time of the lines spread over
+ * pages, and the middle one of the same lines side by side: those lie in few pages, and as these
+ * fall, caches hold more or fewer of them. The least of both made levels up out of the best of
+ * several falls. */
+static void times_of(const struct probe_tlb_times *times, uint32_t first, uint32_t end,
+                     double *extra, double *reference)
 {
     for (size_t i = 0; i < times->count; i++) {
-        double spread = INFINITY;
-        reference[i] = INFINITY;
+        double spread = INFINITY, side_by_side[TLB_PASSES_MAX];
         for (uint32_t pass = first; pass < end; pass++) {
             spread = fmin(spread, times->spread_s[pass][i]);
-            reference[i] = fmin(reference[i], times->reference_s[pass][i]);
+            side_by_side[pass - first] = times->reference_s[pass][i];
         }
+        reference[i] = profile_median_value(side_by_side, end - first);
         extra[i] = spread - reference[i];
     }
 }
@@ -183,13 +234,14 @@ static struct reaches infer_of(const struct probe_tlb_times *times, uint32_t fir
 {
     double extra[TLB_POINTS_MAX], reference[TLB_POINTS_MAX];
     struct reaches found;
-    least_times(times, first, end, extra, reference);
+    times_of(times, first, end, extra, reference);
     found.count =
         probe_tlb_infer(times->pages, extra, reference, times->count, found.pages, found.seconds);
     return found;
 }
 
-/* Of the reach of each pass that is nearest to `pages`, if it is of the same level. */
+/* Of the reach of each pass that is nearest to `pages`, if it is of the same level. Not known where
+ * all are one of the tried reaches: those are steps of 2 %. */
 static double spread_of(const struct reaches *passes, uint32_t count, double pages)
 {
     double seen[TLB_PASSES_MAX];
@@ -205,7 +257,8 @@ static double spread_of(const struct reaches *passes, uint32_t count, double pag
             seen[seen_count++] = nearest;
         }
     }
-    return probe_spread(seen, seen_count);
+    const double spread = probe_spread(seen, seen_count);
+    return spread > 0 ? spread : -1;
 }
 
 void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times,

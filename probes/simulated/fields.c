@@ -50,6 +50,7 @@ static const struct profile_object cache = OBJECT("cache", struct sim_cache, cac
 static const struct profile_field tlb_fields[] = {
     FIELD(FIELD_SET, struct sim_tlb, pus),
     FIELD(FIELD_U64, struct sim_tlb, entries, REQUIRED, .low = 1, .high = 1e7),
+    FIELD(FIELD_U32, struct sim_tlb, ways, .low = 1, .high = 1024, .absent = 3),
     FIELD(FIELD_NUMBER, struct sim_tlb, seconds, REQUIRED, .low = 0, .high = 1e-5),
 };
 static const struct profile_object tlb = OBJECT("tlb", struct sim_tlb, tlb_fields);

@@ -66,6 +66,7 @@ struct sim_path {
 struct sim_tlb {
     struct profile_set pus; /* that have it */
     uint64_t entries;
+    uint32_t ways;  /* of a set, of which the least recently used one goes */
     double seconds; /* that a miss adds */
 };
 

@@ -316,8 +316,10 @@ static double one_turn(struct stage *stage, struct stream *streams, size_t count
 }
 
 /* TLBs by formula: in a chase every page is visited several times a turn in random order, in
- * MACHINE_SPREAD once, and nodes that were chosen are no more than one to a page. A stride goes
- * through one page after the other, and only the first load in each can miss. */
+ * MACHINE_SPREAD once, and nodes that were chosen are no more than one to a page. A page more than
+ * fits into a set makes all of that set miss then: the least recently used entry is always the one
+ * needed next. A stride goes through one page after the other, and only the first load in each can
+ * miss. */
 static double tlb_seconds(const struct sim *sim, const struct machine_traversal *what, uint32_t pu)
 {
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
@@ -331,12 +333,11 @@ static double tlb_seconds(const struct sim *sim, const struct machine_traversal 
         }
         double entries = (double)sim->tlbs[i].entries;
         double miss = pages > entries ? 1 - entries / pages : 0;
-        if (what->order == MACHINE_SPREAD || what->nodes) {
-            miss =
-                fmin(1, 4 * miss); /* a least recently used entry is always the one needed next */
+        if (what->order != MACHINE_CHASE || what->nodes) {
+            miss = fmin(1, (sim->tlbs[i].ways + 1) * miss);
         }
         if (what->order == MACHINE_STRIDE) {
-            miss = fmin(1, 4 * miss) * (double)what->stride_bytes / apart;
+            miss *= (double)what->stride_bytes / apart;
         }
         seconds += miss * sim->tlbs[i].seconds;
     }
