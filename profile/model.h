@@ -98,6 +98,10 @@ struct profile_cache {
     struct profile_relation sharing;
     struct profile_quality sharing_quality; /* of that; spread: of the pairs' ratios, 0: not known;
                                                its note is quality's */
+    /* how many times as long the slower PU of a pair takes when both use two thirds of the cache,
+     * ascending; may be empty */
+    struct profile_pair_figure *pair_ratios;
+    size_t pair_ratio_count;
     struct profile_quality quality;
 };
 

@@ -285,6 +285,7 @@ static void plot_caches(struct plot_list *list, const struct servet_profile *pro
             plot_curve_of(list, profile, i);
             plot_gradient_of(list, profile, i);
         }
+        report_plot_pair_ratios(list, profile, i);
     }
 }
 
@@ -355,47 +356,11 @@ static void plot_memory_of(struct plot_list *list, const struct servet_profile *
         profile_figure_bandwidth(memory->reference_bytes_per_s).text);
 }
 
-/* The 2010 paper's Figure 9a: what the lowest PU with measured pairs gets beside each other one. */
-static void plot_pairs_of(struct plot_list *list, const struct servet_profile *profile,
-                          size_t index)
-{
-    const struct profile_class *node_class = &profile->classes[index];
-    const struct profile_memory *memory = &node_class->memory;
-    size_t of_first = 0;
-    while (of_first < memory->pair_rate_count &&
-           memory->pair_rates[of_first].a == memory->pair_rates[0].a) {
-        of_first++;
-    }
-    FILE *out = of_first < 2
-                    ? NULL
-                    : report_plot_open(list, PLOT_MEMORY, PLOT_CURVE, index, profile->class_count,
-                                       "memory-pairs", "Memory bandwidth beside one other PU");
-    if (!out) {
-        return;
-    }
-    fprintf(out,
-            "set xrange [-0.5:%u.5]\nset yrange [0:*]\nset ytics add ('0' 0)\nset format y '%%.1s "
-            "%%cB/s'\nset xlabel 'the other PU'\nset ylabel 'the slower of the two'\n",
-            node_class->pus.ids[node_class->pus.count - 1]);
-    fputs("set key bottom right\n$pairs << EOD\n", out);
-    for (size_t i = 0; i < of_first; i++) {
-        fprintf(out, "%u %.6g\n", memory->pair_rates[i].b, memory->pair_rates[i].value);
-    }
-    fputs("EOD\nplot ", out);
-    if (memory->reference_bytes_per_s > 0) {
-        fprintf(out, "%.6g with lines dt 3 lc rgb muted title 'alone', ",
-                memory->reference_bytes_per_s);
-    }
-    fputs("$pairs using 1:2 with points lc rgb c1 pt 7 ps 0.7 notitle\n", out);
-    report_plot_close(list, "PU %u and another one copy at the same time.",
-                      memory->pair_rates[0].a);
-}
-
 static void plot_memory(struct plot_list *list, const struct servet_profile *profile)
 {
     for (size_t i = 0; i < profile->class_count; i++) {
         plot_memory_of(list, profile, i);
-        plot_pairs_of(list, profile, i);
+        report_plot_pair_rates(list, profile, i);
     }
 }
 

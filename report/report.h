@@ -165,6 +165,13 @@ void report_plot_byte_ticks(FILE *stream, const char *axis, double low, double h
 /* The heat maps of a profile, added to a list. */
 void report_plot_maps(struct plot_list *list, const struct servet_profile *profile);
 
+/* What one PU of the class `index` does to each other one: ratios in each cache (2010 paper,
+ * Figure 8), bandwidths (Figure 9a). */
+void report_plot_pair_ratios(struct plot_list *list, const struct servet_profile *profile,
+                             size_t index);
+void report_plot_pair_rates(struct plot_list *list, const struct servet_profile *profile,
+                            size_t index);
+
 /* As SVG to be put into a page (no prolog, no name space, ids of its own, colours as var(--…)), or
  * as PNG.
  * 0; -ENOENT: no gnuplot; -EIO; -ENOMEM. free() the result. */

@@ -496,6 +496,9 @@ enum sharing_declaration { NOTHING_DECLARED, DECLARED_PRIVATE, DECLARED_SHARED }
 
 struct probe_sharing_level {
     struct profile_relation sharing; /* owned */
+    /* the ratio that decided, of pairs whose trials say something (2010 paper, Figure 8). Owned */
+    struct profile_pair_figure *ratios;
+    size_t ratio_count;
     uint32_t repetitions;
     double spread;        /* largest of the pairs' */
     uint32_t uncertain;   /* pairs whose ratio lay just below the threshold, and on which no witness

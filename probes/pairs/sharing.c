@@ -343,6 +343,18 @@ static void count_pairs(const struct question *question, struct probe_sharing_le
     }
 }
 
+/* `measured` becomes false for pairs that were measured in vain. */
+static int keep_ratios(const struct question *question, bool *measured,
+                       struct probe_sharing_level *level)
+{
+    const struct profile_set *pus = &question->probe->machine->pus;
+    for (size_t k = 0; k < probe_pair_count(pus->count); k++) {
+        measured[k] = question->decisive[k] > 0;
+    }
+    return probe_pair_figures(pus, question->decisive, measured, &level->ratios,
+                              &level->ratio_count);
+}
+
 /* Pairs of which one does not have such a cache are not asked about. */
 static void leave_out(const struct profile_set *pus, const struct profile_set *holders,
                       bool *wanted)
@@ -388,6 +400,7 @@ static int test_level(struct schedule *schedule, const struct probe_cache *cache
     rc = rc < 0 ? rc : resolve(&question, &level->sharing, outcome.values);
     if (rc == 0) {
         count_pairs(&question, level);
+        rc = keep_ratios(&question, outcome.measured, level);
     }
     level->contradictions = level->sharing.pair_count;
     level->measured = outcome.measured_count;
@@ -443,6 +456,7 @@ void probe_sharing_free(struct probe_sharing *result)
 {
     for (size_t i = 0; i < result->count; i++) {
         probe_relation_free(&result->levels[i].sharing);
+        free(result->levels[i].ratios);
     }
     memset(result, 0, sizeof *result);
 }

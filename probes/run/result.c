@@ -248,7 +248,10 @@ static int make_cache(const struct probe_cache *caches, size_t i,
     if (sharing) {
         out->sharing_quality = quality_of_sharing(sharing);
         out->sharing = sharing->sharing;
+        out->pair_ratios = sharing->ratios;
+        out->pair_ratio_count = sharing->ratio_count;
         sharing->sharing = (struct profile_relation){0};
+        sharing->ratios = NULL;
         return 0;
     }
     return declared ? probe_result_copy_relation(&declared->sharing, &out->sharing) : 0;
@@ -258,6 +261,7 @@ void probe_result_free_cache(struct profile_cache *cache)
 {
     probe_relation_free(&cache->sharing);
     profile_set_free(&cache->pus);
+    free(cache->pair_ratios);
     free(cache->quality.note);
 }
 

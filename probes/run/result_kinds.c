@@ -52,6 +52,8 @@ static int copy_cache(const struct profile_cache *from, struct profile_cache *ou
     struct profile_cache copy = *from;
     copy.pus = (struct profile_set){0};
     copy.sharing = (struct profile_relation){0};
+    copy.pair_ratios = NULL;
+    copy.pair_ratio_count = 0;
     copy.quality.note = from->quality.note ? strdup(from->quality.note) : NULL;
     int rc = from->quality.note && !copy.quality.note ? -ENOMEM : 0;
     rc = rc < 0 ? rc : probe_result_copy_relation(&from->sharing, &copy.sharing);

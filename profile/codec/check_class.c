@@ -19,6 +19,30 @@ static int check_relation(const struct json_path *at, const char *key,
     return rc;
 }
 
+/* Ascending, each pair once, of two different members; values above 0. */
+static int check_pair_figures(const struct json_path *at, const struct profile_pair_figure *figures,
+                              size_t count, const struct profile_set *members,
+                              struct servet_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct profile_pair_figure *figure = &figures[i], *before = figure - 1;
+        struct json_path item = JSON_PATH_ITEM(at, i);
+        if (figure->a >= figure->b || !profile_set_has(members, figure->a) ||
+            !profile_set_has(members, figure->b)) {
+            return profile_refuse(error, &item, NULL,
+                                  "expected two different known members, the lower one first");
+        }
+        if (i && (figure->a < before->a || (figure->a == before->a && figure->b <= before->b))) {
+            return profile_refuse(error, &item, NULL,
+                                  "expected pairs in ascending order, each once");
+        }
+        if (!isfinite(figure->value) || figure->value <= 0) {
+            return profile_refuse(error, &item, NULL, "expected a figure above 0");
+        }
+    }
+    return 0;
+}
+
 /* -- caches, kinds, NUMA nodes -- */
 
 /* Both ends or neither, with the size between them. */
@@ -50,7 +74,10 @@ static int check_cache(const struct json_path *at, const struct profile_class *n
         rc = profile_check_subset(at, &cache->pus, &node_class->pus, error);
     }
     const struct profile_set *holders = cache->pus.count ? &cache->pus : &node_class->pus;
-    return rc < 0 ? rc : check_relation(at, "sharing", &cache->sharing, holders, error);
+    rc = rc < 0 ? rc : check_relation(at, "sharing", &cache->sharing, holders, error);
+    return rc < 0 ? rc
+                  : check_pair_figures(&JSON_PATH_KEY(at, "pair_ratios"), cache->pair_ratios,
+                                       cache->pair_ratio_count, holders, error);
 }
 
 /* Marks the members of `set` as having a cache of `level`; 0, or -EEXIST when one has it
@@ -223,30 +250,6 @@ static int check_memory_level(const struct json_path *at, const struct profile_c
     }
     free(owners.owner);
     return rc;
-}
-
-/* Ascending, each pair once, of two different members; values above 0. */
-static int check_pair_figures(const struct json_path *at, const struct profile_pair_figure *figures,
-                              size_t count, const struct profile_set *members,
-                              struct servet_error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct profile_pair_figure *figure = &figures[i], *before = figure - 1;
-        struct json_path item = JSON_PATH_ITEM(at, i);
-        if (figure->a >= figure->b || !profile_set_has(members, figure->a) ||
-            !profile_set_has(members, figure->b)) {
-            return profile_refuse(error, &item, NULL,
-                                  "expected two different known members, the lower one first");
-        }
-        if (i && (figure->a < before->a || (figure->a == before->a && figure->b <= before->b))) {
-            return profile_refuse(error, &item, NULL,
-                                  "expected pairs in ascending order, each once");
-        }
-        if (!isfinite(figure->value) || figure->value <= 0) {
-            return profile_refuse(error, &item, NULL, "expected a figure above 0");
-        }
-    }
-    return 0;
 }
 
 static int check_kernels(const struct json_path *at, const struct profile_class *node_class,

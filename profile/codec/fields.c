@@ -120,6 +120,11 @@ static const struct profile_field cache_fields[] = {
     PROFILE_FIELD(FIELD_OBJECT, struct profile_cache, sharing_quality,
                   "How it is known who shares it; spread: of the pairs' ratios.",
                   .element = &evidence),
+    PROFILE_COUNTED("pair_ratios", FIELD_PAIR_FIGURES, struct profile_cache, pair_ratios,
+                    pair_ratio_count,
+                    "[a, b, ratio] of pairs that were measured: how many times as long the slower "
+                    "takes when both use two thirds of the cache; ascending.",
+                    ASIDE),
     QUALITY(struct profile_cache),
 };
 static const struct profile_object cache =

@@ -285,6 +285,10 @@ static void show_caches(struct show *show, const struct profile_class *node_clas
         snprintf(name, sizeof name, "L%u", node_class->caches[i].level);
         note(show, name, &node_class->caches[i].quality);
     }
+    profile_show_rises(node_class, show->stream);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        profile_show_ratios(&node_class->caches[i], show->stream);
+    }
 }
 
 static void show_tlb(struct show *show, const struct profile_class *node_class)
@@ -385,6 +389,7 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
                 ? profile_figure_bandwidth(memory->reference_bytes_per_s).text
                 : "not measured");
     show_kernels(show, memory);
+    profile_show_pair_rates(memory, show->stream);
     if (!memory->level_count) {
         fprintf(show->stream, "%*sno overhead: no two PUs disturb one another\n", INDENT_TEXT, "");
         return;

@@ -67,6 +67,11 @@ struct figure profile_figure_quality(const struct profile_quality *quality);
  * where it depends on p, how far the best two runs were apart) come after those of the slides. */
 void profile_show_bsp(const struct servet_profile *profile, FILE *stream);
 
+/* Lines of what lies behind the tables; nothing where it was not measured. */
+void profile_show_rises(const struct profile_class *node_class, FILE *stream);
+void profile_show_ratios(const struct profile_cache *cache, FILE *stream);
+void profile_show_pair_rates(const struct profile_memory *memory, FILE *stream);
+
 /* A profile in words and tables. */
 
 /* `source`: the file it is from, or NULL: what the operating system declares of this machine. 0 or

@@ -7,6 +7,7 @@
 
 #include "probes/pairs/memory.h"
 #include "probes/pairs/pairs.h"
+#include "profile/query.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
@@ -46,6 +47,18 @@ static const char *blocks(size_t pus, size_t size)
     return text;
 }
 
+/* 2010 paper, Figure 8: each measured pair's ratio says by itself whether it shares the cache. */
+static void assert_ratios(const struct probe_sharing_level *level)
+{
+    ck_assert_uint_eq(level->ratio_count, level->measured);
+    for (size_t i = 0; i < level->ratio_count; i++) {
+        const struct profile_pair_figure *pair = &level->ratios[i];
+        bool shared = profile_related(&level->sharing, pair->a, pair->b);
+        ck_assert_double_ge(pair->value, shared ? 2 : 0.9);
+        ck_assert_double_le(pair->value, shared ? 4 : 1.2);
+    }
+}
+
 /* Sharing of the machine's caches, given their true sizes. */
 static void expect_sharing(const char *const *groups)
 {
@@ -58,6 +71,7 @@ static void expect_sharing(const char *const *groups)
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     for (size_t i = 0; i < found.count; i++) {
         assert_groups(&found.levels[i].sharing, groups[i]);
+        assert_ratios(&found.levels[i]);
     }
     probe_sharing_free(&found);
 }

@@ -67,6 +67,9 @@ TEST(everything_in_a_profile_is_shown)
         ("L1     1 B (1 B to 2 B)  2 B       3 B   4     0-1 0+9 1+9  0-1,9  inferred 5 times, "
          "spread 25 %"),
         "note on L1: n",
+        "latency rises most from one size to the next at 13 B (1.25 times)\n",
+        "L1, time of two PUs together to alone: sharing 1.50 to 3.25 (2) pairs, each",
+        "the slower of two PUs: 6.25e-06 MB/s to 6.75e-06 MB/s (2 pairs, level 0); each in --json",
         "Memory access\n  m\n",
         "from PUs  node  latency  one worker     quality",
         "0-3       2     150 ns   3.5e-06 MB/s   measured",

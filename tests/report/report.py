@@ -111,9 +111,10 @@ check("disturb one another" in text and "No two PUs" not in text, "PUs disturb o
 check({"overhead"} <= set(ids), "no table of the overhead levels")
 check(all(f"<h3>Layers {where}</h3>" in text for where in ("inside a node", "between nodes")), "no tables of layers")
 
-# Figures of single pairs: cache lines from core to core, and memory beside one other PU (2010 paper, Figure 9a).
+# Figures of single pairs: cache lines from core to core, a cache and memory beside one other PU (2010 paper, Figures 8, 9a).
 pairs = json.load(open(f"{fixtures}/dunnington.json"))
 node_class = pairs["node_classes"][0]
+node_class["caches"][1]["pair_ratios"] = [[0, other, 3.5 if other == 12 else 1.25] for other in range(1, 24)]
 node_class["memory"]["pair_rates"] = [[0, other, 1.5e9] for other in range(1, 24)]
 layer = node_class["communication"]["layers"][0]
 layer.update(line_seconds=4e-8, line_quality={"origin": "measured", "repetitions": 5, "spread": 0.1})
@@ -122,6 +123,7 @@ json.dump(pairs, open(f"{folder}/pairs.json", "w"))
 text, root, ids = page("pairs.json")
 check("line-core-order" in ids and "memory-pairs" in ids, f"no picture of pairs: {ids}")
 check("PU 0 and another one copy at the same time." in text, "it is not said whose pairs they are")
+check("cache-pairs" in ids and "PU 0 and another one use two thirds" in text, "no picture of the ratios in caches")
 
 # Few PUs: everything the profile holds, in words.
 text, root, ids = page(f"{fixtures}/nehalem-2-nodes.json", "--map", "4")
